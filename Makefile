@@ -46,7 +46,7 @@ bench: build peers ## how fast it is here, against C++ with OpenMP (NAMES=… DE
 	cache=$$(mktemp -d); trap 'rm -rf "$$cache"' EXIT; \
 	BROADLOOM_CACHE=$$cache target/release/broadloom bench $(NAMES) $(if $(DEVICE),--device $(DEVICE)) $(if $(JSON),--json $(JSON))
 
-bench-peers: build peers ## arrays beside NumPy, Numba, JAX, PyTorch and Halide, which it installs into a folder of their own (NAMES=…)
+bench-peers: build peers ## arrays and effects beside NumPy, Numba, JAX, PyTorch, Halide and OpenCV, which it installs into a folder of their own (NAMES=…)
 	scripts/bench-peers.sh $(NAMES)
 
 # Far more random input than `make test` has time for, other every day.

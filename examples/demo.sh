@@ -39,8 +39,21 @@ call 0 target/release/examples/life
 chapter "NESL: quicksort, both halves at once, and sequences inside of sequences"
 call 0 broadloom run examples/nesl/quicksort.nesl
 
+chapter "NESL: one step of an n-body simulation over a quad-tree; the lists of cells are ragged"
+call 0 broadloom run examples/nesl/barnes_hut.nesl
+
+chapter "NESL: a session, here as a script; at a terminal it has history, completion and Ctrl-C"
+printf '%s$ broadloom repl%s\n' "$green" "$off"
+printf '%s\n' 'words = wordify("to be or not to be");' '{(w, #w) : w in remove_duplicates(words)};' 'help collect' \
+    '{w[5] : w in words};' | broadloom repl 2>&1 || true
+echo
+
 chapter "StreamIt: two filters as one kernel, the last one prints"
 call 0 broadloom run examples/streamit/moving_sum.str -i 4 --device cpu --stats
+
+chapter "StreamIt: a network of 80 comparisons sorts rows, and says how it runs"
+call 0 broadloom run examples/streamit/bitonic_sort.str -i 2 --device cpu
+call 0 broadloom explain examples/streamit/fm_radio.str --device cpu
 
 chapter "An image effect: grain is taken out by wavelets (target/demo.png)"
 call 0 broadloom effect degrain examples/effects/grainy.png target/demo.png --stats

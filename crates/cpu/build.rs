@@ -1,13 +1,14 @@
-//! Finds LLVM 19 and links it, or says what to install.
+//! Finds LLVM 19 and links it, or reports which package to install.
 //!
-//! `llvm-sys` is told not to link LLVM itself: where LLVM is missing, its error would come before the one of this script.
+//! `llvm-sys` does not link LLVM itself. If LLVM is missing, its error would come before the error of this
+//! script.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The version that the crate binds to.
+/// LLVM version that the crate binds to.
 const VERSION: &str = "19.";
-/// Parts of LLVM that the crate and `inkwell` name, as `llvm-config` knows them.
+/// LLVM components used by the crate and by `inkwell`, as named by `llvm-config`.
 const COMPONENTS: [&str; 9] = ["core", "passes", "x86", "aarch64", "mcjit", "interpreter", "linker", "irreader", "bitwriter"];
 
 fn main() {
@@ -37,7 +38,7 @@ fn main() {
     }
 }
 
-/// Runs `llvm-config`. Returns what it writes.
+/// Runs `llvm-config` and returns its output.
 fn config(program: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -1,4 +1,5 @@
-//! Turns `functions/*.txt`, the list of all functions, into code: a table of them, functions for those that are not done, and the exported symbol of each.
+//! Generates code from `functions/*.txt`, the list of all functions: a table, stubs for unimplemented
+//! functions, and the exported symbols.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -63,7 +64,7 @@ fn main() {
     fs::write(Path::new(&out).join("functions.rs"), code).unwrap();
 }
 
-/// The rows of `functions/versions.txt` as code, sorted by name and version.
+/// Renders the rows of `functions/versions.txt` as code, sorted by name and version.
 fn versions(places: &BTreeMap<String, usize>) -> String {
     let path = "functions/versions.txt";
     println!("cargo::rerun-if-changed={path}");

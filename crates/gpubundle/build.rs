@@ -1,4 +1,4 @@
-//! Puts the test files and the corpus into the program.
+//! Embeds the test files and the corpus in the program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn main() {
     }
 }
 
-/// A constant with all files of a folder: their names and what is in them.
+/// Generates a constant with the names and contents of all files of a folder.
 fn table(text: &mut String, name: &str, folder: &Path) {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = vec![];

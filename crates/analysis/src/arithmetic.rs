@@ -1,14 +1,14 @@
-//! What integer instructions make of sets of integers.
+//! Integer instructions on sets of integers.
 
 use crate::integer::{Op, Step, mask};
 use crate::range::{Range, fits};
 
-/// Whether a sum, product or shift is the mathematical one.
+/// Absence of overflow in a sum, product or shift.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exact {
-    /// With operands and result read as integers with a sign.
+    /// Exact if operands and result are read as signed.
     pub signed: bool,
-    /// With operands and result read as integers without a sign.
+    /// Exact if operands and result are read as unsigned.
     pub unsigned: bool,
 }
 
@@ -23,13 +23,13 @@ fn difference(a: Bounds, b: Bounds) -> Bounds {
 }
 
 fn product(a: Bounds, b: Bounds) -> Bounds {
-    // Bounds of 64 bits without a sign multiply to no more than 128 bits, which saturate: they do not fit anyway.
+    // Products of unsigned 64-bit bounds have at most 128 bits. They saturate, since they do not fit anyway.
     let corners = [a.0.saturating_mul(b.0), a.0.saturating_mul(b.1), a.1.saturating_mul(b.0), a.1.saturating_mul(b.1)];
     corners.iter().fold((i128::MAX, i128::MIN), |(low, high), corner| (low.min(*corner), high.max(*corner)))
 }
 
-/// Whether a step computes without overflow in a reading, and the bounds that it then has. `None` for steps that cannot overflow
-/// in this sense.
+/// Returns the mathematical bounds of a step in a reading. Returns `None` for steps that cannot overflow in
+/// this sense.
 fn computed(step: &Step, args: &[Range; 3], signed: bool) -> Option<Bounds> {
     let [a, b, c] = args.map(|arg| arg.bounds(signed));
     Some(match step.op {
@@ -55,7 +55,7 @@ fn computed(step: &Step, args: &[Range; 3], signed: bool) -> Option<Bounds> {
     })
 }
 
-/// Whether a step is the mathematical operation, in each reading.
+/// Returns whether a step is the mathematical operation, in each reading.
 pub(crate) fn exact(step: &Step, args: &[Range; 3]) -> Exact {
     let bits = match step.op {
         Op::MulWide | Op::MadWide => 2 * step.ty.bits(),
@@ -65,7 +65,7 @@ pub(crate) fn exact(step: &Step, args: &[Range; 3]) -> Exact {
     Exact { signed: is(true), unsigned: is(false) }
 }
 
-/// The set of a step's results. Operands are as wide as the step asks.
+/// Returns the set of a step's results. Operands have the width that the step requires.
 pub(crate) fn result(step: &Step, args: &[Range; 3], bits: u32) -> Range {
     let [a, b, c] = args;
     let signed = step.ty.is_signed();
@@ -89,7 +89,7 @@ pub(crate) fn result(step: &Step, args: &[Range; 3], bits: u32) -> Range {
         Op::MulWide | Op::MadWide => {
             let own = computed(step, args, signed).unwrap_or((i128::MIN, i128::MAX));
             let zeros = if step.op == Op::MulWide { a.zeros() + b.zeros() } else { (a.zeros() + b.zeros()).min(c.zeros()) };
-            // The reading is the type's: the other one follows from the value.
+            // The bounds are in the type's reading; the other one follows from the value.
             let none = (i128::MIN, i128::MAX);
             if signed { Range::made(bits, own, none, zeros) } else { Range::made(bits, none, own, zeros) }
         }
@@ -136,7 +136,7 @@ pub(crate) fn result(step: &Step, args: &[Range; 3], bits: u32) -> Range {
         }
         Op::Shr => shifted_right(a, b, signed, bits),
         Op::And => {
-            // A bit of the result is one of both.
+            // A bit of the result is set only if it is set in both.
             let most = a.unsigned().1.min(b.unsigned().1);
             Range::made(bits, WIDE, (0, i128::from(most)), a.zeros().max(b.zeros()))
         }
@@ -159,14 +159,14 @@ pub(crate) fn result(step: &Step, args: &[Range; 3], bits: u32) -> Range {
     }
 }
 
-/// Bounds that say nothing.
+/// Bounds that contain everything.
 const WIDE: Bounds = (i128::MIN, i128::MAX);
 
-/// Quotient or remainder, rounded toward zero.
+/// Computes the quotient or remainder, rounded toward zero.
 fn divided(quotient: bool, a: &Range, b: &Range, signed: bool, bits: u32) -> Range {
     let (low, high) = a.bounds(signed);
     let (least, most) = b.bounds(signed);
-    // Division by zero gives what the machine gives.
+    // Division by zero gives a machine-dependent value.
     if least <= 0 {
         return Range::full(bits);
     }
@@ -194,14 +194,14 @@ fn shifted_right(a: &Range, b: &Range, signed: bool, bits: u32) -> Range {
     if signed { Range::made(bits, own, WIDE, zeros) } else { Range::made(bits, WIDE, own, zeros) }
 }
 
-/// A value of `from` bits, read with a sign or without, as one of `to` bits, in a register of `bits`.
+/// Converts a value of `from` bits, signed or unsigned, to one of `to` bits, in a register of `bits`.
 pub(crate) fn converted(a: &Range, from: u32, from_signed: bool, to: u32, to_signed: bool, bits: u32) -> Range {
     let source = resized(a, from, false);
     let value = resized(&source, to, from_signed);
     resized(&value, bits, to_signed)
 }
 
-/// The same integers in another width: cut off, or extended by the sign or by zeros.
+/// Converts a set to another width: truncated, sign-extended or zero-extended.
 pub(crate) fn resized(a: &Range, bits: u32, signed: bool) -> Range {
     if a.is_empty() {
         return Range::empty(bits);
@@ -210,7 +210,7 @@ pub(crate) fn resized(a: &Range, bits: u32, signed: bool) -> Range {
         return *a;
     }
     if bits < a.bits() {
-        // Values that fit stay what they are, in the reading in which they fit.
+        // Values that fit are unchanged, in the reading in which they fit.
         return Range::made(bits, a.bounds(true), a.bounds(false), a.zeros().min(bits));
     }
     let zeros = if a.value() == Some(0) { bits } else { a.zeros() };
@@ -224,7 +224,7 @@ mod tests {
     use crate::testing::Random;
     use broadloom_ptx::Type;
 
-    /// A set of a few values of few bits, and a range around it.
+    /// Returns a random set of a few values with few bits, and a range around it.
     fn sample(random: &mut Random, bits: u32) -> (Vec<u64>, Range) {
         let edge = [0, 1, mask(bits), mask(bits) >> 1, (mask(bits) >> 1) + 1, 4, 7, 8, 12];
         let count = 1 + random.below(3);
@@ -239,7 +239,7 @@ mod tests {
         (values, range)
     }
 
-    /// What the manual says, on numbers.
+    /// Computes the result on numbers, as the manual says.
     fn reference(op: Op, ty: Type, args: [u64; 3]) -> (u64, i128, i128) {
         let bits = ty.bits();
         let signed = |value: u64| i128::from(crate::range::sign_extended(value & mask(bits), bits));

@@ -4,7 +4,7 @@ use cranelift_entity::EntityRef;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A set of ids, one bit each; as long as the largest id asks.
+/// Set of ids, one bit each. Its length follows the largest id.
 #[derive(Clone)]
 pub struct BitSet<K> {
     words: Vec<u64>,
@@ -12,22 +12,22 @@ pub struct BitSet<K> {
 }
 
 impl<K: EntityRef> BitSet<K> {
-    /// The empty set.
+    /// Returns the empty set.
     pub fn new() -> Self {
         BitSet { words: vec![], kind: PhantomData }
     }
 
-    /// The empty set, with room for the ids below a number.
+    /// Returns the empty set, with space for the ids below a number.
     pub fn with_capacity(count: usize) -> Self {
         BitSet { words: vec![0; count.div_ceil(64)], kind: PhantomData }
     }
 
-    /// Whether an id is in it.
+    /// Returns whether the set contains an id.
     pub fn contains(&self, id: K) -> bool {
         self.words.get(id.index() / 64).is_some_and(|word| word >> (id.index() % 64) & 1 != 0)
     }
 
-    /// Adds an id; says whether it is new.
+    /// Adds an id. Returns whether it is new.
     pub fn insert(&mut self, id: K) -> bool {
         let place = id.index() / 64;
         if place >= self.words.len() {
@@ -39,7 +39,7 @@ impl<K: EntityRef> BitSet<K> {
         new
     }
 
-    /// Takes an id away; says whether it was there.
+    /// Removes an id. Returns whether it was present.
     pub fn remove(&mut self, id: K) -> bool {
         let Some(word) = self.words.get_mut(id.index() / 64) else { return false };
         let bit = 1 << (id.index() % 64);
@@ -48,7 +48,7 @@ impl<K: EntityRef> BitSet<K> {
         was
     }
 
-    /// Adds all of another set; says whether any is new.
+    /// Adds all ids of another set. Returns whether any is new.
     pub fn union_with(&mut self, other: &Self) -> bool {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -61,7 +61,7 @@ impl<K: EntityRef> BitSet<K> {
         changed != 0
     }
 
-    /// Adds all of `other` that is not in `without`; says whether any is new.
+    /// Adds all ids of `other` that are not in `without`. Returns whether any is new.
     pub fn union_with_difference(&mut self, other: &Self, without: &Self) -> bool {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -75,17 +75,17 @@ impl<K: EntityRef> BitSet<K> {
         changed != 0
     }
 
-    /// Whether no id is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// How many ids are in it.
+    /// Returns the number of ids.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The ids, in rising order.
+    /// Returns the ids in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = K> + '_ {
         self.words.iter().enumerate().flat_map(|(place, word)| {
             let mut rest = *word;

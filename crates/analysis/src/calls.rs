@@ -1,7 +1,8 @@
 //! Calls among the functions of a module.
 //!
-//! A [`CallGraph`] holds the direct calls of functions with a body, aliases followed. It is made in time linear in the size of the code
-//! that it reads and needs no recursion, however long a chain of calls is. Calls through pointers are not part of it.
+//! A [`CallGraph`] holds the direct calls of functions with a body, with aliases resolved. Construction takes
+//! linear time in the size of the code and does not recurse, for any length of call chains. Calls through
+//! pointers are not included.
 
 use crate::bit_set::BitSet;
 use broadloom_ptx::{Callee, Func, Function, Item, Module};
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 pub struct CallGraph {
     aliases: HashMap<Func, Func>,
     calls: HashMap<Func, Calls>,
-    /// Functions in an order in which callees stand before callers, but for those that call themselves.
+    /// Functions, callees before callers, except for recursive ones.
     order: Vec<Func>,
     recursive: BitSet<Func>,
 }
@@ -22,12 +23,12 @@ pub struct CallGraph {
 pub struct Calls {
     /// Number of instructions.
     pub instructions: usize,
-    /// The functions with a body that are called, each with the number of calls.
+    /// Called functions with a body, each with the number of calls.
     pub callees: Vec<(Func, usize)>,
 }
 
 impl Calls {
-    /// Calls of a function, which need not be part of the module.
+    /// Collects the calls of a function, which need not be part of the module.
     pub fn of(function: &Function, module: &Module, graph: &CallGraph) -> Calls {
         let mut calls = Calls::default();
         let mut places: HashMap<Func, usize> = HashMap::new();
@@ -48,7 +49,7 @@ impl Calls {
 }
 
 impl CallGraph {
-    /// Calls of some functions of a module, and of all functions that these can reach by direct calls.
+    /// Builds the graph of some functions of a module, and of all functions reachable by direct calls.
     pub fn new(module: &Module, roots: impl IntoIterator<Item = Func>) -> CallGraph {
         let mut graph = CallGraph { aliases: aliases(module), ..CallGraph::default() };
         let roots: Vec<Func> = roots.into_iter().map(|root| graph.resolve(root)).collect();
@@ -74,29 +75,29 @@ impl CallGraph {
         graph
     }
 
-    /// Calls of a function; none of a function that the graph does not reach.
+    /// Returns the calls of a function; none for a function outside the graph.
     pub fn of(&self, func: Func) -> &Calls {
         static NONE: Calls = Calls { instructions: 0, callees: vec![] };
         self.calls.get(&func).unwrap_or(&NONE)
     }
 
-    /// The function that a name means, aliases followed.
+    /// Resolves a name to its function, following aliases.
     pub fn resolve(&self, func: Func) -> Func {
         self.aliases.get(&func).copied().unwrap_or(func)
     }
 
-    /// Whether a function may call itself, directly or through others.
+    /// Returns whether a function may call itself, directly or indirectly.
     pub fn is_recursive(&self, func: Func) -> bool {
         self.recursive.contains(func)
     }
 
-    /// All functions of the graph. A function stands behind those that it calls, unless they call each other.
+    /// Returns all functions of the graph. A function stands after its callees, unless they call each other.
     pub fn callees_first(&self) -> &[Func] {
         &self.order
     }
 }
 
-/// The functions that stand for others.
+/// Returns the aliases of a module.
 fn aliases(module: &Module) -> HashMap<Func, Func> {
     let alias = |item: &Item| match item {
         Item::Alias(alias) => Some((alias.alias, alias.aliasee)),
@@ -107,14 +108,14 @@ fn aliases(module: &Module) -> HashMap<Func, Func> {
     module.items.iter().filter_map(alias).collect()
 }
 
-/// The strongly connected components that can be reached from some nodes, each behind those that it leads to: Tarjan's algorithm with a
-/// stack of its own.
+/// Returns the strongly connected components that are reachable from some nodes, each after those it leads
+/// to. Uses Tarjan's algorithm with an explicit stack.
 pub fn components(roots: &[Func], successors: impl Fn(Func) -> Vec<Func>) -> Vec<Vec<Func>> {
     struct Visit {
         func: Func,
         successors: std::vec::IntoIter<Func>,
     }
-    /// The number of a node, the lowest number it leads back to, and whether its component is open.
+    /// Number of a node, the lowest number it leads back to, and whether its component is open.
     #[derive(Clone, Copy)]
     struct State {
         number: usize,

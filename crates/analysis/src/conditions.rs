@@ -1,10 +1,10 @@
-//! What must hold of integers when control takes an edge.
+//! Conditions on integers that hold when control takes an edge.
 
 use crate::integer::{Arg, Op, Reader, Relation, Words};
 use broadloom_ptx::{Block, Function, Inst, Opcode, Operand, Reg};
 use cranelift_entity::SecondaryMap;
 
-/// A comparison that holds.
+/// Comparison that holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Test {
     pub(crate) relation: Relation,
@@ -12,21 +12,21 @@ pub(crate) struct Test {
     pub(crate) bits: u32,
     pub(crate) a: Arg,
     pub(crate) b: Arg,
-    /// Whether it is only known that it holds in some lane of the warp, by a vote.
+    /// True if a vote only tells that it holds in some lane of the warp.
     pub(crate) in_some_lane: bool,
 }
 
-/// How far back predicates made of predicates are followed.
+/// Maximum depth to which predicates of predicates are followed.
 const DEPTH: u32 = 8;
 
-/// What is known of a predicate on the way back.
+/// State of the backward search from a predicate.
 #[derive(Clone, Copy)]
 struct Known {
     depth: u32,
     in_some_lane: bool,
 }
 
-/// Finds what edges imply.
+/// Finder of the conditions that edges imply.
 pub(crate) struct Conditions<'a> {
     function: &'a Function,
     reader: &'a Reader<'a>,
@@ -44,13 +44,13 @@ impl<'a> Conditions<'a> {
         Conditions { function, reader, definition }
     }
 
-    /// The instruction that writes a register.
+    /// Returns the instruction that writes a register.
     pub(crate) fn definition(&self, reg: Reg) -> Option<Inst> {
         self.definition[reg]
     }
 
-    /// What holds on the edge at an index of a block's edges: the guard of a branch on the edge to its target, its complement
-    /// where control goes on behind a guarded branch, return or exit.
+    /// Returns the conditions on the edge with an index: the guard of a branch on the edge to its target, its
+    /// negation where control continues after a guarded branch, return or exit.
     pub(crate) fn on_edge(&self, block: Block, index: usize) -> Vec<Test> {
         let mut tests = vec![];
         let data = &self.function.blocks[block];
@@ -69,7 +69,7 @@ impl<'a> Conditions<'a> {
         tests
     }
 
-    /// What holds when a predicate has a value.
+    /// Collects the conditions that follow from the value of a predicate.
     fn implied(&self, reg: Reg, value: bool, known: Known, tests: &mut Vec<Test>) {
         let Some(inst) = self.definition[reg].filter(|_| known.depth > 0) else { return };
         let data = &self.function.insts[inst];
@@ -81,7 +81,8 @@ impl<'a> Conditions<'a> {
             _ => {}
         };
         match data.opcode() {
-            // The result of a guarded instruction is only known where its guard holds; where it does not, nobody may look.
+            // The result of a guarded instruction is known only if its guard holds; otherwise it must not be
+            // read.
             Some(Opcode::Setp) => {
                 let step = self.reader.step(inst);
                 let second = operand(1) == Some(&Operand::Reg(reg));
@@ -111,7 +112,7 @@ impl<'a> Conditions<'a> {
                 also(operand(1), false, known, tests);
                 also(operand(2), false, known, tests);
             }
-            // Some lane brought a true predicate. (That none did says it of this lane too.)
+            // Some lane had a true predicate. (If none had, this lane had not either.)
             Some(Opcode::Vote | Opcode::VoteSync) if data.has_word("any") => {
                 known.in_some_lane |= value;
                 also(operand(1), value, known, tests);

@@ -1,15 +1,17 @@
-//! What a branch does to the lanes of a warp when they do not all take the same way.
+//! Effects of divergent branches on the lanes of a warp.
 //!
-//! Lanes run together like this: **they go through the iterations of a loop together** (a lane that is done with an iteration waits at the
-//! header for the others that stay, a lane that has left waits until all have left) **and join where all ways from a branch
-//! meet**. Code made so that lanes wait elsewhere, or that runs as if they did, agrees with what is found here.
+//! Lanes run together as follows: **they iterate through a loop together** (a lane that has finished an
+//! iteration waits at the header for the others that stay, a lane that has left waits until all have left)
+//! **and rejoin where all paths from a branch meet**. Code whose lanes wait elsewhere, or that runs as if
+//! they did, is consistent with the results here.
 //!
-//! From a branch that sends lanes apart, a label for each of its edges is passed on from block to block, in an order in which
-//! loops are contiguous and all ways go forward. A block at which two labels meet is a *join*: lanes come to it with values from
-//! different ways. It passes on a label of its own. Labels that come back to the header of a loop around the branch are those of
-//! lanes that go on; they can leave by any exit later, so all exits get that label. When a label goes back while another one leaves,
-//! lanes leave the loop in different iterations. When only one block is left to which labels go, all lanes are together again, unless some
-//! have ended.
+//! From a divergent branch, a label for each of its edges is propagated from block to block, in an order in
+//! which loops are contiguous and all paths go forward. A block at which two labels meet is a *join*: lanes
+//! reach it with values from different paths. It propagates its own label. Labels that return to the header
+//! of a loop around the branch belong to lanes that iterate again. They can leave by any exit later, so all
+//! exits get that label. If one label goes back while another one leaves, lanes leave the loop in different
+//! iterations. If only one block is left that labels go to, all lanes are together again, unless some have
+//! exited.
 
 use crate::bit_set::BitSet;
 use crate::cfg::Cfg;
@@ -18,24 +20,24 @@ use broadloom_ptx::{Block, Function, Opcode};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What becomes of lanes that a branch sends apart.
+/// Fate of lanes that diverge at a branch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Apart {
-    /// Blocks at which lanes meet that came different ways.
+    /// Blocks at which lanes from different paths meet.
     pub(crate) joins: BitSet<Block>,
     /// Loops that lanes leave in different iterations.
     pub(crate) loops: BTreeSet<Loop>,
-    /// Blocks that only a part of the lanes may run.
+    /// Blocks that only some of the lanes may run.
     pub(crate) partial: BitSet<Block>,
 }
 
-/// The paths of lanes through a reducible graph.
+/// Paths of lanes through a reducible graph.
 pub(crate) struct Paths<'a> {
     cfg: &'a Cfg,
     loops: &'a Loops,
     order: Vec<Block>,
     place: SecondaryMap<Block, u32>,
-    /// Blocks at whose end lanes may end.
+    /// Blocks at whose end lanes may exit.
     ending: BitSet<Block>,
 }
 
@@ -59,7 +61,7 @@ impl<'a> Paths<'a> {
         Paths { cfg, loops, order, place, ending }
     }
 
-    /// All blocks that control can reach from a block, itself only if it can come back.
+    /// Returns all blocks reachable from a block; itself only if it is on a cycle.
     pub(crate) fn reachable(&self, from: Block) -> BitSet<Block> {
         let mut found = BitSet::new();
         let mut work = vec![from];
@@ -69,7 +71,7 @@ impl<'a> Paths<'a> {
         found
     }
 
-    /// What becomes of lanes that take different edges out of a block.
+    /// Returns the fate of lanes that take different edges out of a block.
     pub(crate) fn apart(&self, from: Block) -> Apart {
         let mut walk = Walk {
             paths: self,
@@ -119,9 +121,9 @@ struct Walk<'a> {
     from: Block,
     found: Apart,
     label: SecondaryMap<Block, Option<u32>>,
-    /// Places of blocks that have a label and did not pass it on.
+    /// Indices of blocks that have a label and have not propagated it.
     waiting: BTreeSet<u32>,
-    /// Labels that came back to the header of a loop around the branch.
+    /// Labels that returned to the header of a loop around the branch.
     back: BTreeMap<Loop, u32>,
 }
 
@@ -137,7 +139,7 @@ impl Walk<'_> {
                     self.found.joins.insert(target);
                 }
             }
-            // An inner loop: its header has passed this label on already.
+            // An inner loop: its header has already propagated this label.
             Some(_) => {}
             None => {
                 let held = self.label[target].get_or_insert(label);
@@ -150,7 +152,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether no block of a loop waits.
+    /// Returns whether no block of a loop waits.
     fn has_left(&self, id: Loop) -> bool {
         let loops = self.paths.loops;
         let start = self.paths.place[loops[id].header];
@@ -158,7 +160,7 @@ impl Walk<'_> {
         self.waiting.range(start..end).next().is_none()
     }
 
-    /// Whether a label other than this one is on its way.
+    /// Returns whether another label is still being propagated.
     fn others(&self, label: u32) -> bool {
         let waiting = self.waiting.iter().map(|place| self.label[self.paths.order[*place as usize]]);
         waiting.flatten().chain(self.back.values().copied()).any(|other| other != label)
@@ -171,10 +173,11 @@ mod tests {
     use crate::Dominators;
     use crate::testing::{Random, random_structure};
 
-    /// Where a lane comes, step by step: a block, and how often it came to the headers of the loops around it.
+    /// Positions of a lane, step by step: a block, and the visit counts of the headers of the loops around
+    /// it.
     type Visits = Vec<(Block, Vec<u32>)>;
 
-    /// A way through the graph, taken by lot, up to some length.
+    /// Takes a path through the graph with choices by `choose`, up to a maximum length.
     fn way(cfg: &Cfg, loops: &Loops, choose: &mut dyn FnMut(Block, usize, &[u32]) -> usize) -> Visits {
         let mut counts: BTreeMap<Block, u32> = BTreeMap::new();
         let (mut block, mut visits) = (cfg.entry(), vec![]);
@@ -196,7 +199,7 @@ mod tests {
         visits
     }
 
-    /// Two lanes take the same edge everywhere but at one block, where each draws for itself.
+    /// Two lanes take the same edge everywhere except at one block, where each chooses independently.
     #[test]
     fn lanes_that_part_at_one_branch_meet_where_it_is_said() {
         let mut random = Random::new(12);
@@ -230,7 +233,7 @@ mod tests {
                     );
                     continue;
                 };
-                // They come together, but from different places: a parameter of the block would differ.
+                // They meet, but from different blocks: a parameter of the block would differ.
                 if index > 0 && other > 0 && a[index - 1] != b[other - 1] {
                     let (left, right) = (&a[index - 1], &b[other - 1]);
                     if left.0 != right.0 {
@@ -240,7 +243,7 @@ mod tests {
                         );
                         joins += 1;
                     } else {
-                        // The same edge in different iterations: out of a loop that they leave apart.
+                        // Same edge in different iterations: out of a loop that they leave apart.
                         let left_loops = loops.around(left.0).filter(|id| !loops.contains(*id, visit.0));
                         let apart = left_loops.filter(|id| found.loops.contains(id)).count();
                         assert!(apart > 0, "lanes leave a loop apart at {left:?} and {right:?} behind {from}");

@@ -1,17 +1,17 @@
-//! Which blocks control must come through on its way to a block.
+//! Dominators.
 //!
-//! `a` dominates `b` when every way from the entry to `b` comes through `a`; a block dominates itself. Of blocks that
-//! control cannot reach nothing is said: they have no immediate dominator, dominate nothing and are dominated by nothing.
+//! `a` dominates `b` if every path from the entry to `b` goes through `a`; a block dominates itself.
+//! Unreachable blocks have no immediate dominator, dominate nothing and are dominated by nothing.
 
 use crate::cfg::Cfg;
 use crate::tree::Tree;
 use broadloom_ptx::Block;
 use cranelift_entity::SecondaryMap;
 
-/// The dominators of a function's blocks.
+/// Dominators of a function's blocks.
 #[derive(Clone, Debug)]
 pub struct Dominators {
-    /// Nodes are places in the order of the graph.
+    /// Dominator tree. Nodes are indices in the order of the graph.
     tree: Tree,
     position: SecondaryMap<Block, Option<u32>>,
     order: Vec<Block>,
@@ -19,7 +19,7 @@ pub struct Dominators {
 }
 
 impl Dominators {
-    /// The dominators of the blocks of a graph.
+    /// Computes the dominators of the blocks of a graph.
     pub fn new(cfg: &Cfg) -> Dominators {
         let tree = Tree::new(0, &successors(cfg));
         let mut position = SecondaryMap::new();
@@ -31,34 +31,35 @@ impl Dominators {
         Dominators { tree, position, order: cfg.order().to_vec(), children }
     }
 
-    /// The nearest other block that dominates this one; the entry and blocks that control cannot reach have none.
+    /// Returns the nearest other block that dominates this one. The entry and unreachable blocks have none.
     pub fn immediate(&self, block: Block) -> Option<Block> {
         let parent = self.tree.parent(self.position[block]?)?;
         Some(self.order[parent as usize])
     }
 
-    /// Whether every way from the entry to `b` comes through `a`. Constant time.
+    /// Returns whether every path from the entry to `b` goes through `a`. Constant time.
     pub fn dominates(&self, a: Block, b: Block) -> bool {
         self.position[a].zip(self.position[b]).is_some_and(|(a, b)| self.tree.dominates(a, b))
     }
 
-    /// The same, but no block strictly dominates itself.
+    /// Returns whether `a` dominates `b` and differs from it.
     pub fn strictly_dominates(&self, a: Block, b: Block) -> bool {
         a != b && self.dominates(a, b)
     }
 
-    /// The blocks whose immediate dominator this is.
+    /// Returns the blocks whose immediate dominator this is.
     pub fn children(&self, block: Block) -> &[Block] {
         &self.children[block]
     }
 
-    /// The nearest block that dominates both; none when control cannot reach one of them.
+    /// Returns the nearest block that dominates both; `None` if one of them is unreachable.
     pub fn common(&self, a: Block, b: Block) -> Option<Block> {
         let found = self.tree.common(self.position[a]?, self.position[b]?)?;
         Some(self.order[found as usize])
     }
 
-    /// All blocks that control can reach, each behind its immediate dominator and directly followed by all that it dominates.
+    /// Returns all reachable blocks, each after its immediate dominator and directly followed by all blocks
+    /// that it dominates.
     pub fn preorder(&self) -> Vec<Block> {
         let mut blocks = Vec::with_capacity(self.order.len());
         let mut stack: Vec<Block> = self.order.first().copied().into_iter().collect();
@@ -69,8 +70,8 @@ impl Dominators {
         blocks
     }
 
-    /// The dominance frontier of each block: the blocks at which what it dominates ends. They are the targets of edges out of
-    /// blocks that it dominates which it does not strictly dominate itself. Each block once, in reverse post-order.
+    /// Returns the dominance frontier of each block: the targets of edges out of blocks that it dominates
+    /// which it does not strictly dominate itself. Each block once, in reverse post-order.
     pub fn frontiers(&self, cfg: &Cfg) -> SecondaryMap<Block, Vec<Block>> {
         let mut all = SecondaryMap::new();
         for (index, frontier) in self.tree.frontiers(&successors(cfg)).into_iter().enumerate() {
@@ -80,7 +81,7 @@ impl Dominators {
     }
 }
 
-/// The edges between places in the order of the graph.
+/// Returns the edges between indices in the order of the graph.
 fn successors(cfg: &Cfg) -> Vec<Vec<u32>> {
     let targets = |block: &Block| cfg.successors(*block).iter().filter_map(|target| cfg.position(*target)).collect();
     cfg.order().iter().map(targets).collect()
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::testing::{Random, blocks, graph, random_graph, reaches};
 
-    /// The definition: taking `a` away, is `b` out of reach?
+    /// Checks the definition: without `a`, `b` is unreachable.
     fn dominates(cfg: &Cfg, count: usize, a: Block, b: Block) -> bool {
         cfg.is_reachable(a) && cfg.is_reachable(b) && (a == b || !reaches(cfg, count, cfg.entry(), Some(a)).contains(&b))
     }

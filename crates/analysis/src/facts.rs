@@ -1,48 +1,48 @@
-//! What is known of a launch when a function is analysed.
+//! Facts about a launch for the analysis of a function.
 
 use broadloom_ptx::{Function, Param, Special, Var};
 use std::collections::BTreeMap;
 
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 pub const WARP: u32 = 32;
 
-/// What is known of the launches that a function is analysed for. Everything that an analysis says from them holds for every
-/// launch of which they are true.
+/// Facts about the launches that a function is analysed for. Every result of an analysis holds for all
+/// launches that satisfy them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Threads per block.
     pub block: [u32; 3],
-    /// Blocks of the grid, when they are known.
+    /// Blocks of the grid, if known.
     pub grid: Option<[u32; 3]>,
-    /// How many threads run together: 32, or 1 for one thread at a time.
+    /// Number of threads that run together: 32, or 1 for one thread at a time.
     pub lanes: u32,
-    /// The parameters that are known.
+    /// Known parameters.
     pub params: KnownParams,
 }
 
 impl Facts {
-    /// Whole warps of blocks of a shape, nothing else known.
+    /// Returns facts for whole warps of a block shape, with nothing else known.
     pub fn new(block: [u32; 3]) -> Facts {
         Facts { block, grid: None, lanes: WARP, params: KnownParams::default() }
     }
 
-    /// The same with a known grid.
+    /// Returns these facts with a known grid.
     pub fn with_grid(self, grid: [u32; 3]) -> Facts {
         Facts { grid: Some(grid), ..self }
     }
 
-    /// The same with known parameters.
+    /// Returns these facts with known parameters.
     pub fn with_params(self, params: KnownParams) -> Facts {
         Facts { params, ..self }
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads of a block.
     pub fn threads(&self) -> u64 {
         self.block.iter().map(|count| u64::from(*count)).product()
     }
 
-    /// The smallest and the largest value of a special register without a sign, for a grid; `None` when nothing is
-    /// known.
+    /// Returns the smallest and the largest unsigned value of a special register, for a grid; `None` if
+    /// nothing is known.
     pub(crate) fn special(&self, special: Special, grid: Option<[u32; 3]>) -> Option<(u64, u64)> {
         // Manual, "Special Registers": grids have up to 2^31 - 1 blocks in x, 65535 in y and z.
         const LARGEST: [u64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
@@ -70,25 +70,25 @@ impl Facts {
     }
 }
 
-/// Bytes of a kernel's parameter block that are known.
+/// Known bytes of a kernel's parameter block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownParams {
-    /// Runs of known bytes by their offset; they do not overlap.
+    /// Runs of known bytes by offset; they do not overlap.
     runs: BTreeMap<u64, Vec<u8>>,
 }
 
 impl KnownParams {
-    /// The whole block.
+    /// Returns known parameters from the whole block.
     pub fn block(bytes: &[u8]) -> KnownParams {
         KnownParams { runs: BTreeMap::from([(0, bytes.to_vec())]) }
     }
 
-    /// Adds the known bits of a scalar: so many bytes at an offset of the block.
+    /// Adds the known bits of a scalar of `bytes` bytes at an offset of the block.
     pub fn set(&mut self, offset: u64, bits: u64, bytes: usize) {
         self.runs.insert(offset, bits.to_le_bytes()[..bytes.min(8)].to_vec());
     }
 
-    /// The bits of so many bytes at an offset, when all of them are known.
+    /// Returns the bits of `bytes` bytes at an offset, if all of them are known.
     pub fn get(&self, offset: u64, bytes: usize) -> Option<u64> {
         let (start, run) = self.runs.range(..=offset).next_back()?;
         let first = usize::try_from(offset - start).ok()?;
@@ -99,7 +99,7 @@ impl KnownParams {
     }
 }
 
-/// The place of each parameter of a kernel in its parameter block: one behind the other, each at its alignment.
+/// Returns the offset of each parameter of a kernel in its parameter block: in sequence, each aligned.
 pub fn param_offsets(function: &Function) -> BTreeMap<Var, u64> {
     let mut end = 0u64;
     let mut offsets = BTreeMap::new();

@@ -1,15 +1,15 @@
-//! How far the counters of a loop can get.
+//! Bounds of loop counters.
 //!
-//! A parameter of a loop's header is an *induction* when every way back gives it its own value plus the same step, which does not
-//! change in the loop. A comparison of one with a bound that does not change in the loop, passed on every way back, limits how
-//! often control goes back; and that bounds all of them: after `k` times back, `x` is `x₀ + k·step`.
+//! A parameter of a loop's header is an *induction* if every back edge passes its own value plus the same
+//! loop-invariant step. A comparison of one with a loop-invariant bound, passed on every back edge, limits
+//! the number of iterations. That bounds all inductions: after `k` iterations, `x` is `x₀ + k·step`.
 //!
-//! The limit holds only if the counter that is compared does not wrap on its way, which is checked: the largest value that
-//! passes, plus a step, must fit. With `!=` the counter must come to the bound exactly: the step is a power of two, counter
-//! and bound are multiples of it, and the counter starts on the right side.
+//! The limit holds only if the compared counter does not wrap. This is checked: the largest value that
+//! passes, plus a step, must fit. With `!=` the counter must reach the bound exactly: the step is a power of
+//! two, counter and bound are multiples of it, and the counter starts on the right side.
 //!
-//! When lanes go back together as long as the comparison holds for one of them, by a vote, the counters of the others go on too. They
-//! all end at the same time; none may wrap until the comparison fails for all.
+//! If lanes iterate together as long as the comparison holds for one of them, by a vote, the counters of the
+//! others continue too. All lanes end at the same time; none may wrap until the comparison fails for all.
 
 use crate::cfg::Cfg;
 use crate::conditions::{Conditions, Test};
@@ -20,39 +20,39 @@ use crate::range::{Range, limits};
 use broadloom_ptx::{Block, Function, Reg};
 use cranelift_entity::SecondaryMap;
 
-/// A parameter of a header that changes by a step each time.
+/// Parameter of a header that changes by a step in each iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Induction {
-    /// Which of the header's parameters.
+    /// Index among the header's parameters.
     pub(crate) param: usize,
     pub(crate) step: Arg,
-    /// Whether the step is taken away.
+    /// True if the step is subtracted.
     pub(crate) falls: bool,
     pub(crate) bits: u32,
 }
 
-/// A comparison that holds whenever control goes back.
+/// Comparison that holds on every back edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
-    /// Which of the inductions is compared.
+    /// Index of the compared induction.
     pub(crate) counter: usize,
-    /// Whether its next value is compared, not the one it has.
+    /// True if its next value is compared, not the current one.
     pub(crate) next: bool,
     pub(crate) relation: Relation,
     pub(crate) signed: bool,
     pub(crate) bound: Arg,
-    /// Whether it holds for some lane of the warp only.
+    /// True if it only holds for some lane of the warp.
     pub(crate) in_some_lane: bool,
 }
 
-/// The inductions of a loop and what limits them.
+/// Inductions of a loop and their limits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Inductions {
     pub(crate) all: Vec<Induction>,
     pub(crate) limits: Vec<Limit>,
 }
 
-/// What is needed to find them.
+/// Input of the search for inductions.
 pub(crate) struct Finder<'a> {
     pub(crate) function: &'a Function,
     pub(crate) cfg: &'a Cfg,
@@ -60,12 +60,12 @@ pub(crate) struct Finder<'a> {
     pub(crate) loops: &'a Loops,
     pub(crate) reader: &'a Reader<'a>,
     pub(crate) conditions: &'a Conditions<'a>,
-    /// The block in which each register gets its value.
+    /// Block in which each register is defined.
     pub(crate) home: &'a SecondaryMap<Reg, Option<Block>>,
 }
 
 impl Finder<'_> {
-    /// The inductions of a loop; `None` when nothing limits them.
+    /// Returns the inductions of a loop; `None` if nothing limits them.
     pub(crate) fn inductions(&self, id: Loop) -> Option<Inductions> {
         let data = &self.loops[id];
         let params = &self.function.blocks[data.header].params;
@@ -104,11 +104,11 @@ impl Finder<'_> {
         (!limits.is_empty()).then_some(Inductions { all, limits })
     }
 
-    /// The step by which a register differs from another.
+    /// Returns the step by which a register differs from another.
     fn step_of(&self, id: Loop, param: Reg, next: Reg) -> Option<(Arg, bool)> {
         let inst = self.conditions.definition(next)?;
         let data = &self.function.insts[inst];
-        // What a guarded instruction gives is unspecified where the guard does not hold.
+        // The result of a guarded instruction is unspecified if the guard is false.
         if data.guard.is_some() || data.writes() != [next] {
             return None;
         }
@@ -148,20 +148,20 @@ impl Finder<'_> {
 }
 
 impl Inductions {
-    /// What steps and limits read.
+    /// Returns the operands of steps and limits.
     pub(crate) fn args(&self) -> impl Iterator<Item = Arg> + '_ {
         self.all.iter().map(|induction| induction.step).chain(self.limits.iter().map(|limit| limit.bound))
     }
 
-    /// The same with other parameters and arguments; `None` when a parameter is gone.
+    /// Returns the inductions with renamed parameters and arguments; `None` if a parameter is gone.
     pub(crate) fn renamed(&self, param: impl Fn(usize) -> Option<usize>, arg: impl Fn(Arg) -> Arg) -> Option<Inductions> {
         let all = self.all.iter().map(|old| Some(Induction { param: param(old.param)?, step: arg(old.step), ..*old }));
         let limits = self.limits.iter().map(|old| Limit { bound: arg(old.bound), ..*old });
         Some(Inductions { all: all.collect::<Option<_>>()?, limits: limits.collect() })
     }
 
-    /// Where the inductions can be, from where they start; `None` where nothing is known. `read` gives the range of what does not
-    /// change in the loop, in a width.
+    /// Returns the ranges of the inductions, given their start values; `None` where nothing is known. `read`
+    /// returns the range of a loop-invariant value in a width.
     pub(crate) fn reach(&self, starts: &[Range], read: impl Fn(Arg, u32) -> Range) -> Vec<Option<Range>> {
         let steps: Vec<(i128, i128)> = self
             .all
@@ -191,7 +191,7 @@ impl Inductions {
     }
 }
 
-/// How often control can go back at most.
+/// Returns the maximum number of iterations.
 fn times_back(limit: &Limit, start: &Range, step: (i128, i128), bound: &Range) -> Option<i128> {
     if start.is_empty() || bound.is_empty() {
         return None;

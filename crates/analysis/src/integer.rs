@@ -1,6 +1,6 @@
-//! What instructions do with integers, in few words: what ranges and shapes are computed from.
+//! Integer semantics of instructions in a compact form, from which ranges and shapes are computed.
 //!
-//! Every instruction becomes one [`Step`]. Those whose results need no rule of their own are [`Op::Other`].
+//! Every instruction becomes one [`Step`]. Those whose results have no specific rule are [`Op::Other`].
 
 use crate::facts::param_offsets;
 use broadloom_ptx::{
@@ -8,18 +8,18 @@ use broadloom_ptx::{
 };
 use std::collections::BTreeMap;
 
-/// What an instruction reads.
+/// Operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arg {
     Reg(Reg),
-    /// Bits, as wide as the type.
+    /// Bits, of the type's width.
     Const(u64),
     Special(Special),
-    /// An address, or no integer.
+    /// Address, or no integer.
     Other,
 }
 
-/// How two integers compare.
+/// Comparison of two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     Eq,
@@ -31,7 +31,7 @@ pub(crate) enum Relation {
 }
 
 impl Relation {
-    /// What holds when this does not.
+    /// Returns the relation that holds if this one does not.
     pub(crate) fn negated(self) -> Relation {
         match self {
             Relation::Eq => Relation::Ne,
@@ -43,7 +43,7 @@ impl Relation {
         }
     }
 
-    /// What holds with the sides exchanged.
+    /// Returns the relation with the sides exchanged.
     pub(crate) fn swapped(self) -> Relation {
         match self {
             Relation::Eq => Relation::Eq,
@@ -56,7 +56,7 @@ impl Relation {
     }
 }
 
-/// What an instruction does; operands in the order of the manual.
+/// Operation of an instruction; operands in the order of the manual.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
     Copy,
@@ -78,34 +78,34 @@ pub(crate) enum Op {
     And,
     Or,
     Xor,
-    /// The first when the predicate, which is third, holds, else the second.
+    /// First operand if the predicate, which is third, holds, else the second.
     Select,
-    /// The field of the first at the second of the length of the third.
+    /// Bit field of the first operand, at the position in the second, with the length in the third.
     BitField,
-    /// From this type to the type of the step.
+    /// Conversion from this type to the type of the step.
     Convert(Type),
-    /// Of the operands behind the results.
+    /// Comparison of the operands after the results.
     Compare(Relation),
-    /// The number of bits, or of leading zeros.
+    /// Number of set bits, or of leading zeros.
     Count,
-    /// What stands at this offset of the parameter block.
+    /// Value at this offset of the parameter block.
     Param(u64),
-    /// A value of the step's type from memory.
+    /// Value of the step's type from memory.
     Load,
     Other,
 }
 
-/// An instruction, its first result and its operands.
+/// Instruction with its first result and its operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) op: Op,
-    /// The type of the instruction.
+    /// Type of the instruction.
     pub(crate) ty: Type,
     pub(crate) result: Option<Reg>,
     pub(crate) args: [Arg; 3],
 }
 
-/// Reads a function's instructions.
+/// Reader of a function's instructions.
 pub(crate) struct Reader<'a> {
     function: &'a Function,
     offsets: BTreeMap<Var, u64>,
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
             return step;
         }
         for (index, arg) in step.args.iter_mut().enumerate() {
-            // Amounts of shifts, and places and lengths of fields, have 32 bits whatever the type.
+            // Shift amounts, and positions and lengths of fields, have 32 bits for every type.
             let bits = match step.op {
                 Op::Shl | Op::Shr | Op::BitField if index > 0 => 32,
                 Op::MadWide if index == 2 => 2 * ty.bits(),
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
             Opcode::And => Op::And,
             Opcode::Or => Op::Or,
             Opcode::Xor => Op::Xor,
-            // A predicate that is negated on the way in is no argument here.
+            // A negated predicate is not an argument here.
             Opcode::Selp if matches!(data.operands.get(3), Some(Operand::Reg(_))) => Op::Select,
             Opcode::Selp => Op::Other,
             Opcode::Bfe => Op::BitField,
@@ -206,13 +206,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a variable of the function is a parameter of the launch.
+    /// Returns whether a variable of the function is a parameter of the launch.
     pub(crate) fn is_kernel_param(&self, var: Var) -> bool {
         self.function.is_kernel && self.function.params.contains(&Param::Memory(var))
     }
 }
 
-/// Words of modifiers that are not constants of their own here.
+/// Modifiers by name that have no separate constant here.
 pub(crate) trait Words {
     fn has_word(&self, word: &str) -> bool;
 }
@@ -241,7 +241,7 @@ fn relation(data: &InstData) -> Option<Relation> {
     })
 }
 
-/// Whether values of a type are integers, or bits, of at most 64 bits.
+/// Returns whether values of a type are integers, or bits, of at most 64 bits.
 pub(crate) fn is_integer(ty: Type) -> bool {
     match ty.kind() {
         TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => ty.bits() <= 64,
@@ -262,7 +262,7 @@ fn argument(operand: Option<&Operand>, bits: u32) -> Arg {
     }
 }
 
-/// So many ones.
+/// Returns a mask of `bits` ones.
 pub(crate) fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }

@@ -1,7 +1,7 @@
-//! Facts about PTX functions, found without changing them and kept beside the code.
+//! Analyses of PTX functions, computed without changing them and stored beside the code.
 //!
-//! Every analysis is a value made from a function; it is right for that function until the function is changed. Each is
-//! tested against a naive definition on random graphs.
+//! Every analysis is a value made from a function. It is valid until the function is changed. Each is tested
+//! against a naive definition on random graphs.
 
 mod arithmetic;
 pub mod bit_set;

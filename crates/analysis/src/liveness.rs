@@ -1,21 +1,23 @@
-//! Which registers hold a value that is still read.
+//! Live registers.
 //!
-//! A register is live at a place when some way from there reads it before it is written. What counts:
+//! A register is live at a point if some path from there reads it before it is written. The rules are:
 //!
-//! - In either form the guard of an instruction is read, and `ret`, or the end of the function, reads the registers that are the
-//!   function's results.
-//! - In the form of registers a guarded write leaves the old value where the guard does not hold, so it ends no life.
-//! - In SSA form every write is a definition, guarded or not. Parameters of a block are defined at its head: they are not
-//!   live in. Arguments of an edge are read behind the last instruction of the block that it leaves: they are live out of it.
+//! - In either form the guard of an instruction is read, and `ret`, or the end of the function, reads the
+//!   registers that are the function's results.
+//! - In register form a guarded write keeps the old value if the guard is false, so it does not end liveness.
+//! - In SSA form every write is a definition, guarded or not. Parameters of a block are defined at its head:
+//!   they are not live in. Arguments of an edge are read after the last instruction of the block that it
+//!   leaves: they are live out of it.
 //!
-//! A register that is live into the entry is a parameter of the function, or one that may be read before it is written.
+//! A register that is live into the entry is a parameter of the function, or may be read before it is
+//! written.
 
 use crate::bit_set::BitSet;
 use crate::cfg::Cfg;
 use broadloom_ptx::{Block, BodyForm, Function, InstData, Opcode, Param, Reg};
 use cranelift_entity::SecondaryMap;
 
-/// The live registers at the head and at the end of each block that control can reach.
+/// Live registers at the head and at the end of each reachable block.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     live_in: SecondaryMap<Block, BitSet<Reg>>,
@@ -23,7 +25,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// The live registers of a function.
+    /// Computes the live registers of a function.
     pub fn new(function: &Function, cfg: &Cfg) -> Liveness {
         let room = || BitSet::with_capacity(function.regs.len());
         let mut live_in: SecondaryMap<Block, BitSet<Reg>> = SecondaryMap::new();
@@ -66,18 +68,20 @@ impl Liveness {
         Liveness { live_in, live_out }
     }
 
-    /// What is live before the first instruction of a block, its parameters left out.
+    /// Returns the registers that are live before the first instruction of a block, without its parameters.
     pub fn live_in(&self, block: Block) -> &BitSet<Reg> {
         &self.live_in[block]
     }
 
-    /// What is live behind the last instruction of a block, arguments of its edges among it.
+    /// Returns the registers that are live after the last instruction of a block, including the arguments of
+    /// its edges.
     pub fn live_out(&self, block: Block) -> &BitSet<Reg> {
         &self.live_out[block]
     }
 
-    /// What is live before the instruction at an index of a block; at the number of its instructions, what is live out of it.
-    /// Parameters of the block that are still read are among it.
+    /// Returns the registers that are live before the instruction at an index of a block. For the number of
+    /// its instructions, returns those live out of it. Parameters of the block that are still read are
+    /// included.
     pub fn live_before(&self, function: &Function, block: Block, index: usize) -> BitSet<Reg> {
         let mut live = self.live_out[block].clone();
         for inst in function.blocks[block].insts.iter().skip(index).rev() {
@@ -86,7 +90,8 @@ impl Liveness {
         live
     }
 
-    /// Walks a block from its end and shows for each instruction, by its index, what is live behind it.
+    /// Walks a block from its end and calls `see` for each instruction, by index, with the registers live
+    /// after it.
     pub fn walk_back(&self, function: &Function, block: Block, mut see: impl FnMut(usize, &BitSet<Reg>)) {
         let mut live = self.live_out[block].clone();
         for (index, inst) in function.blocks[block].insts.iter().enumerate().rev() {
@@ -97,8 +102,8 @@ impl Liveness {
 }
 
 impl Liveness {
-    /// The most that is live at once behind an instruction or at the head of a block, each register counted by its weight. What an instruction
-    /// writes counts behind it, read or not.
+    /// Returns the maximum weight of the registers that are live at once after an instruction or at the head
+    /// of a block. Results of an instruction count after it, read or not.
     pub fn most_live(&self, function: &Function, weight: impl Fn(Reg) -> u32) -> u32 {
         let mut most = 0;
         for block in function.layout.iter() {
@@ -121,7 +126,7 @@ impl Liveness {
     }
 }
 
-/// Turns what is live behind an instruction into what is live before it.
+/// Updates the live set from after an instruction to before it.
 fn step_back(function: &Function, data: &InstData, live: &mut BitSet<Reg>) {
     if ends_life(function, data) {
         data.each_written(|reg| _ = live.remove(reg));
@@ -129,7 +134,7 @@ fn step_back(function: &Function, data: &InstData, live: &mut BitSet<Reg>) {
     data.each_read(|reg| _ = live.insert(reg));
 }
 
-/// Whether nothing of the old values of what it writes is left.
+/// Returns whether a write overwrites the old values completely.
 fn ends_life(function: &Function, data: &InstData) -> bool {
     match function.form {
         BodyForm::Registers => data.guard.is_none(),
@@ -137,14 +142,14 @@ fn ends_life(function: &Function, data: &InstData) -> bool {
     }
 }
 
-/// What is read behind the last instruction of a block.
+/// Calls `read` for the registers that are read after the last instruction of a block.
 fn read_at_end(function: &Function, block: Block, mut read: impl FnMut(Reg)) {
     let data = &function.blocks[block];
     data.edges.iter().flat_map(|edge| &edge.args).for_each(|reg| read(*reg));
     let last = data.insts.last().map(|inst| &function.insts[*inst]);
     let falls_off = || match function.form {
         BodyForm::Registers => function.layout.last() == Some(&block) && last.is_none_or(|last| !last.is_terminator()),
-        // Control that leaves without an instruction has an edge to where it goes.
+        // Control that leaves without an instruction has an edge to its target.
         BodyForm::Ssa => data.edges.is_empty() && last.is_none_or(|last| !last.is_terminator()),
     };
     if last.is_some_and(|last| last.opcode() == Some(Opcode::Ret)) || falls_off() {
@@ -162,7 +167,7 @@ mod tests {
     use super::*;
     use crate::testing::{Random, parsed, random_code, random_graph};
 
-    /// The definition: a way from before an instruction that reads the register before it writes it.
+    /// Checks the definition: a path from before an instruction that reads the register before it writes it.
     fn is_live(function: &Function, cfg: &Cfg, reg: Reg, block: Block, index: usize) -> bool {
         let (mut work, mut seen) = (vec![(block, index)], vec![]);
         while let Some(place) = work.pop() {
@@ -210,7 +215,8 @@ mod tests {
                 for reg in function.regs.keys() {
                     for (index, place) in places.iter().enumerate() {
                         let expected = is_live(&function, &cfg, reg, *block, index);
-                        // The result is read by the last instruction's way out, which is no instruction of its own here.
+                        // The result is read by the exit of the last instruction, which is not an instruction
+                        // here.
                         let by_result = index == end && function.results.contains(&Param::Reg(reg));
                         assert!(place.contains(reg) == expected || by_result, "{reg} before {index} of {block}");
                     }

@@ -1,10 +1,10 @@
 //! Natural loops and their nesting.
 //!
-//! An edge back to a block that dominates where it comes from makes that block the header of a loop; the loop is the header and
-//! all blocks from which such an edge is reached without coming through the header. Loops with one header are one loop. Two loops are
-//! disjoint, or one lies in the other.
+//! An edge back to a block that dominates its source makes that block the header of a loop. The loop is the
+//! header and all blocks from which such an edge is reachable without going through the header. Loops with
+//! one header are one loop. Two loops are disjoint or nested.
 //!
-//! Control that goes in a circle without such an edge has no loop: an edge that goes back in reverse post-order to a block that
+//! A cycle without such an edge is not a loop: an edge that goes back in reverse post-order to a block that
 //! does not dominate its source makes the graph *irreducible*. Those edges are listed.
 
 use crate::cfg::Cfg;
@@ -12,29 +12,30 @@ use crate::dominators::Dominators;
 use broadloom_ptx::Block;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
-/// A loop of a function.
+/// Id of a loop of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Loop(u32);
 entity_impl!(Loop, "loop");
 
-/// A loop.
+/// Data of a loop.
 #[derive(Clone, Debug)]
 pub struct LoopData {
-    /// The block through which control comes in.
+    /// Block at which control enters.
     pub header: Block,
-    /// The blocks from which control goes back to the header, in reverse post-order.
+    /// Blocks with an edge back to the header, in reverse post-order.
     pub latches: Vec<Block>,
-    /// All blocks, in reverse post-order: the header first, those of inner loops among them.
+    /// All blocks, in reverse post-order: the header first, including those of inner loops.
     pub blocks: Vec<Block>,
-    /// The edges out of it, from a block inside to one outside, in reverse post-order of where they leave; each once.
+    /// Edges out of the loop, from a block inside to one outside, in reverse post-order of their source; each
+    /// once.
     pub exits: Vec<(Block, Block)>,
-    /// The loop directly around it.
+    /// Loop directly around it.
     pub parent: Option<Loop>,
-    /// How many loops a block directly inside is in: 1 for an outermost loop.
+    /// Nesting depth of a block directly inside: 1 for an outermost loop.
     pub depth: u32,
 }
 
-/// The loops of a function.
+/// Loops of a function.
 #[derive(Clone, Debug)]
 pub struct Loops {
     loops: PrimaryMap<Loop, LoopData>,
@@ -43,7 +44,7 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// The loops of a graph.
+    /// Computes the loops of a graph.
     pub fn new(cfg: &Cfg, dominators: &Dominators) -> Loops {
         let mut loops: PrimaryMap<Loop, LoopData> = PrimaryMap::new();
         let mut innermost: SecondaryMap<Block, Option<Loop>> = SecondaryMap::new();
@@ -56,7 +57,7 @@ impl Loops {
             }
         }
         irreducible.dedup();
-        // A header comes before those of the loops inside its own, so loops are made from the outside in.
+        // A header comes before those of the loops inside its own, so loops are built from the outside in.
         for header in cfg.order() {
             let mut latches: Vec<Block> = cfg.predecessors(*header).to_vec();
             latches.retain(|from| dominators.dominates(*header, *from));
@@ -93,62 +94,62 @@ impl Loops {
         found
     }
 
-    /// All loops; one that lies around another comes before it.
+    /// Returns all loops; an outer one comes before its inner ones.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Loop, &LoopData)> {
         self.loops.iter()
     }
 
-    /// How many loops there are.
+    /// Returns the number of loops.
     pub fn len(&self) -> usize {
         self.loops.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no loops.
     pub fn is_empty(&self) -> bool {
         self.loops.is_empty()
     }
 
-    /// The innermost loop that a block is in.
+    /// Returns the innermost loop of a block.
     pub fn innermost(&self, block: Block) -> Option<Loop> {
         self.innermost[block]
     }
 
-    /// The loop that a block is the header of.
+    /// Returns the loop that a block is the header of.
     pub fn headed_by(&self, block: Block) -> Option<Loop> {
         self.innermost[block].filter(|id| self.loops[*id].header == block)
     }
 
-    /// In how many loops a block is.
+    /// Returns the number of loops around a block.
     pub fn depth(&self, block: Block) -> u32 {
         self.innermost[block].map_or(0, |id| self.loops[id].depth)
     }
 
-    /// Whether a block is in a loop, or in one inside it.
+    /// Returns whether a block is in a loop, or in one inside it.
     pub fn contains(&self, id: Loop, block: Block) -> bool {
         self.around(block).any(|around| around == id)
     }
 
-    /// The loops that a block is in, from the innermost out.
+    /// Returns the loops around a block, from the innermost out.
     pub fn around(&self, block: Block) -> impl Iterator<Item = Loop> + '_ {
         std::iter::successors(self.innermost[block], |id| self.loops[*id].parent)
     }
 
-    /// Whether every circle of the graph is a loop.
+    /// Returns whether every cycle of the graph is a loop.
     pub fn is_reducible(&self) -> bool {
         self.irreducible.is_empty()
     }
 
-    /// The edges that go back to a block that does not dominate where they come from.
+    /// Returns the edges that go back to a block that does not dominate their source.
     pub fn irreducible_edges(&self) -> &[(Block, Block)] {
         &self.irreducible
     }
 
-    /// The blocks of a reducible graph, each before its successors but for edges back to the header of a loop, and all blocks
-    /// of a loop in one run.
+    /// Returns the blocks of a reducible graph, each before its successors except for edges back to the
+    /// header of a loop, with all blocks of a loop contiguous.
     pub fn contiguous_order(&self, cfg: &Cfg) -> Vec<Block> {
         let mut order = Vec::with_capacity(cfg.order().len());
         let mut done: SecondaryMap<Block, bool> = SecondaryMap::new();
-        // What is left to do of each level: the whole function, then a loop, then one inside it.
+        // Remaining work of each level: the whole function, then a loop, then one inside it.
         let mut levels = vec![(cfg.order(), 0)];
         while let Some((blocks, next)) = levels.last_mut() {
             let Some(block) = blocks.get(*next).copied() else {
@@ -177,7 +178,7 @@ impl std::ops::Index<Loop> for Loops {
 }
 
 impl LoopData {
-    /// The blocks outside to which control may leave, each once, in the order of the exits.
+    /// Returns the blocks outside to which control may leave, each once, in the order of the exits.
     pub fn exit_targets(&self) -> Vec<Block> {
         let mut targets: Vec<Block> = vec![];
         for (_, target) in &self.exits {
@@ -194,8 +195,8 @@ mod tests {
     use super::*;
     use crate::testing::{Random, blocks, graph, random_graph, random_structure, reaches};
 
-    /// Whether the graph shrinks to one block when blocks that lead to themselves lose that edge and blocks with one predecessor
-    /// join it: the definition of reducibility by Hecht and Ullman.
+    /// Returns whether the graph shrinks to one block when self-edges are removed and blocks with one
+    /// predecessor are merged into it: the definition of reducibility by Hecht and Ullman.
     fn shrinks(cfg: &Cfg) -> bool {
         let mut edges: Vec<(Block, Block)> =
             cfg.order().iter().flat_map(|from| cfg.successors(*from).iter().map(move |to| (*from, *to))).collect();

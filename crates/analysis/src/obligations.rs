@@ -1,42 +1,44 @@
-//! What was assumed about lanes that do not wrap, to be proved for each launch.
+//! Assumptions that lanes do not wrap, to be proved for each launch.
 
 use crate::range::limits;
 use crate::ranges::Ranges;
 use broadloom_ptx::{Block, Inst, Reg};
 
-/// That the lanes of a register, which differ by known amounts, stay as far apart when it is read as a wider integer: that none of
-/// them wraps around while another does not.
+/// Assumption that the lanes of a register, which differ by known amounts, keep their distances when it is
+/// read as a wider integer: none of them wraps around while another does not.
 ///
-/// Lanes hold `first + offset`, offsets between [`least`](Self::least) and [`most`](Self::most). The first value of a group must be
-/// what it was read as, too, even where its lane is not active: whoever computes with first values and offsets reads it.
+/// Lanes hold `first + offset`, with offsets between [`least`](Self::least) and [`most`](Self::most). The
+/// first value of a group must be unchanged too, even if its lane is not active: code that computes with
+/// first values and offsets reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Obligation {
-    /// The instruction that reads the register as a wider integer.
+    /// Instruction that reads the register as a wider integer.
     pub inst: Inst,
-    /// Its block.
+    /// Block of the instruction.
     pub block: Block,
     /// The register.
     pub reg: Reg,
-    /// Whether it is read with a sign.
+    /// True if it is read as signed.
     pub signed: bool,
-    /// The smallest difference between a lane and the first of its group, at most 0.
+    /// Smallest difference between a lane and the first of its group, at most 0.
     pub least: i64,
-    /// The largest one, at least 0.
+    /// Largest difference, at least 0.
     pub most: i64,
-    /// Whether all lanes that the block has run the instruction that gives the register its value.
+    /// True if all lanes of the block run the instruction that defines the register.
     pub whole_at_definition: bool,
-    /// Whether all of them run the instruction that reads it.
+    /// True if all lanes run the instruction that reads it.
     pub whole_here: bool,
 }
 
 impl Obligation {
-    /// Whether it holds in some launches.
+    /// Returns whether it holds in some launches.
     pub fn holds(&self, ranges: &Ranges<'_>) -> bool {
         let anywhere = ranges.range(self.reg);
         let here = ranges.range_in(self.reg, self.block);
         let (least, most) = (i128::from(self.least), i128::from(self.most));
         let bits = anywhere.bits();
-        // Two lanes that wrap apart would be further apart than the range is wide; the first lane is one of them.
+        // Two lanes that wrap differently would be further apart than the range is wide; the first lane is
+        // one of them.
         let narrow = |bounds: (i128, i128)| bounds.1 - bounds.0 < (1i128 << bits) - (most - least);
         if self.whole_at_definition && narrow(anywhere.bounds(self.signed)) {
             return true;
@@ -45,7 +47,7 @@ impl Obligation {
         if self.whole_here && narrow(bounds) {
             return true;
         }
-        // The first lane need not be active: wherever an active one is, the first must fit the width.
+        // The first lane need not be active: for every active lane, the first must fit the width.
         let (smallest, largest) = limits(bits, self.signed);
         bounds.0 - most >= smallest && bounds.1 - least <= largest
     }

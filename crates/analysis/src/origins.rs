@@ -1,27 +1,29 @@
-//! Which parameter of a kernel an address comes from.
+//! Kernel parameters that addresses are derived from.
 //!
-//! A pointer that a kernel is given leads to a buffer, and what is computed from it by adding numbers leads to the same one: a program that
-//! goes from one buffer into another that way is wrong. So addresses that come from different parameters are different places, if the
-//! parameters lead to different buffers, which a launch can tell.
+//! A pointer parameter of a kernel points to a buffer, and an address computed from it by adding numbers
+//! points to the same buffer: a program that reaches another buffer that way is wrong. Addresses derived from
+//! different parameters therefore differ if the parameters point to different buffers, which a launch can
+//! check.
 //!
-//! An *offset* is what cannot hold a pointer: a number of 32 bits or less, one that was widened from such, a constant, and sums, products and
-//! shifts of those. An *origin* is a parameter of 64 bits, whatever was copied from it, and the sum of an origin and an offset. Of everything
-//! else nothing is said: of what was loaded, put together out of halves, or is the difference of two pointers.
+//! An *offset* is a value that cannot hold a pointer: a number of 32 bits or less, one widened from such, a
+//! constant, and sums, products and shifts of those. An *origin* is a 64-bit parameter, a copy of it, or the
+//! sum of an origin and an offset. Everything else is unknown: loaded values, values assembled from halves,
+//! and differences of two pointers.
 
 use crate::cfg::Cfg;
 use crate::facts::param_offsets;
 use broadloom_ptx::{Base, Function, InstData, Modifier, Opcode, Operand, Param, Reg, Space, Symbol};
 use cranelift_entity::SecondaryMap;
 
-/// What is known of a register.
+/// Knowledge about a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Known {
-    /// Nothing has been said yet.
+    /// Not visited yet.
     #[default]
     Open,
-    /// It cannot hold a pointer.
+    /// Value that cannot hold a pointer.
     Offset,
-    /// It points to where the parameter at this offset of the parameter block points to.
+    /// Pointer into the buffer of the parameter at this offset of the parameter block.
     Param(u64),
     Nothing,
 }
@@ -44,7 +46,7 @@ impl Known {
         }
     }
 
-    /// What comes of two offsets in any other way.
+    /// Combines two values by any other operation.
     fn mixed(self, other: Known) -> Known {
         match (self, other) {
             (Known::Offset, Known::Offset) => Known::Offset,
@@ -54,14 +56,14 @@ impl Known {
     }
 }
 
-/// The parameters that addresses of a kernel in SSA form come from.
+/// Parameters that addresses of a kernel in SSA form are derived from.
 #[derive(Clone, Debug)]
 pub struct Origins {
     known: SecondaryMap<Reg, Known>,
 }
 
 impl Origins {
-    /// Of a function; one that is called has no parameters of a launch.
+    /// Analyses a function. A called function has no parameters of a launch.
     pub fn new(function: &Function, cfg: &Cfg) -> Origins {
         let mut search = Search { function, offsets: param_offsets(function), known: SecondaryMap::new() };
         let wide = |reg: Reg| function.regs[reg].ty.bits() == 64;
@@ -87,7 +89,7 @@ impl Origins {
         Origins { known: search.known }
     }
 
-    /// The parameter that an address comes from, by its offset in the parameter block.
+    /// Returns the parameter that an address is derived from, by its offset in the parameter block.
     pub fn param(&self, reg: Reg) -> Option<u64> {
         match self.known[reg] {
             Known::Param(offset) => Some(offset),
@@ -116,13 +118,13 @@ impl Search<'_> {
         }
     }
 
-    /// What a result of 64 bits is.
+    /// Classifies a 64-bit result.
     fn result(&self, data: &InstData) -> Known {
         let operand = |index: usize| self.operand(data, index);
         let first = data.types().next().map_or(0, |ty| ty.bits());
         let read = data.types().last().map_or(0, |ty| ty.bits());
         match data.opcode() {
-            // What was there before shows through.
+            // The previous value may remain.
             _ if data.guard.is_some() => Known::Nothing,
             Some(Opcode::Ld) => self.param(data).map_or(Known::Nothing, Known::Param),
             Some(Opcode::Mov) if first == 64 => operand(1),
@@ -147,7 +149,7 @@ impl Search<'_> {
         }
     }
 
-    /// The parameter of the launch that a load gives as a whole.
+    /// Returns the launch parameter that a load reads as a whole.
     fn param(&self, data: &InstData) -> Option<u64> {
         let [Operand::Reg(_), Operand::Memory(address)] = data.operands.as_slice() else { return None };
         let Base::Symbol(Symbol::Local(var)) = address.base else { return None };
@@ -163,7 +165,7 @@ mod tests {
     use broadloom_diag::Sources;
     use broadloom_ptx::{parse, verify};
 
-    /// The origin of each register of a name, in a kernel that is in SSA form as it stands.
+    /// Returns the origin of a named register, in a kernel whose text is already in SSA form.
     fn origin(body: &str, name: &str) -> Option<u64> {
         let mut sources = Sources::new();
         let text = format!(

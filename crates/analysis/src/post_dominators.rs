@@ -1,19 +1,20 @@
-//! Which blocks control must come through on its way out.
+//! Post-dominators.
 //!
-//! `a` post-dominates `b` when every way from `b` to the end comes through `a`. The end is a virtual exit to which all blocks
-//! without successors lead. **Blocks from which no way leads to the end** (a loop without an exit) are connected so: of the
-//! blocks that control can reach and that have no way to the virtual exit yet, the last in reverse post-order gets an edge to
-//! it, until none is left. An endless loop so counts as one that could be left behind its last block.
+//! `a` post-dominates `b` if every path from `b` to the end goes through `a`. The end is a virtual exit to
+//! which all blocks without successors lead. **Blocks from which no path leads to the end** (a loop without
+//! an exit) are connected as follows: of the reachable blocks without a path to the virtual exit, the last in
+//! reverse post-order gets an edge to it, until none is left. An endless loop therefore counts as one that
+//! could be left after its last block.
 
 use crate::cfg::Cfg;
 use crate::tree::Tree;
 use broadloom_ptx::Block;
 use cranelift_entity::SecondaryMap;
 
-/// The post-dominators of a function's blocks.
+/// Post-dominators of a function's blocks.
 #[derive(Clone, Debug)]
 pub struct PostDominators {
-    /// Nodes are places in the order of the graph, and behind them the virtual exit.
+    /// Tree. Nodes are indices in the order of the graph, followed by the virtual exit.
     tree: Tree,
     position: SecondaryMap<Block, Option<u32>>,
     order: Vec<Block>,
@@ -23,7 +24,7 @@ pub struct PostDominators {
 }
 
 impl PostDominators {
-    /// The post-dominators of the blocks of a graph.
+    /// Computes the post-dominators of the blocks of a graph.
     pub fn new(cfg: &Cfg) -> PostDominators {
         let order = cfg.order();
         let mut position = SecondaryMap::new();
@@ -31,7 +32,7 @@ impl PostDominators {
             position[*block] = Some(index as u32);
         }
         let exit = order.len() as u32;
-        // The graph turned around.
+        // Reversed graph.
         let mut backward: Vec<Vec<u32>> = order
             .iter()
             .map(|block| cfg.predecessors(*block).iter().filter_map(|from| position[*from]).collect())
@@ -62,46 +63,48 @@ impl PostDominators {
         PostDominators { tree, position, order: order.to_vec(), children, roots, connected }
     }
 
-    /// The nearest other block that post-dominates this one; none when that is the virtual exit, or control cannot reach it.
+    /// Returns the nearest other block that post-dominates this one. Returns `None` if that is the virtual
+    /// exit, or if the block is unreachable.
     pub fn immediate(&self, block: Block) -> Option<Block> {
         let parent = self.tree.parent(self.position[block]?)?;
         self.order.get(parent as usize).copied()
     }
 
-    /// Whether every way from `b` to the end comes through `a`. Constant time.
+    /// Returns whether every path from `b` to the end goes through `a`. Constant time.
     pub fn post_dominates(&self, a: Block, b: Block) -> bool {
         self.position[a].zip(self.position[b]).is_some_and(|(a, b)| self.tree.dominates(a, b))
     }
 
-    /// The same, but no block strictly post-dominates itself.
+    /// Returns whether `a` post-dominates `b` and differs from it.
     pub fn strictly_post_dominates(&self, a: Block, b: Block) -> bool {
         a != b && self.post_dominates(a, b)
     }
 
-    /// The blocks whose immediate post-dominator this is.
+    /// Returns the blocks whose immediate post-dominator this is.
     pub fn children(&self, block: Block) -> &[Block] {
         &self.children[block]
     }
 
-    /// The blocks whose immediate post-dominator is the virtual exit.
+    /// Returns the blocks whose immediate post-dominator is the virtual exit.
     pub fn roots(&self) -> &[Block] {
         &self.roots
     }
 
-    /// The blocks that were given an edge to the virtual exit because no way leads out of them.
+    /// Returns the blocks that got an edge to the virtual exit because no path leads out of them.
     pub fn connected(&self) -> &[Block] {
         &self.connected
     }
 
-    /// The nearest block that post-dominates both; none when that is the virtual exit.
+    /// Returns the nearest block that post-dominates both; `None` if that is the virtual exit.
     pub fn common(&self, a: Block, b: Block) -> Option<Block> {
         let found = self.tree.common(self.position[a]?, self.position[b]?)?;
         self.order.get(found as usize).copied()
     }
 
-    /// For each block, the blocks at whose end it is decided whether control comes to it: `b` depends on `a` when `b`
-    /// post-dominates a successor of `a` and does not strictly post-dominate `a`. Edges to the virtual exit count, so what is
-    /// inside an endless loop depends on the block that was connected. Each block once, in reverse post-order.
+    /// Returns, for each block, the blocks whose branch decides whether control reaches it: `b` depends on
+    /// `a` if `b` post-dominates a successor of `a` and does not strictly post-dominate `a`. Edges to the
+    /// virtual exit count, so the contents of an endless loop depend on the block that was connected. Each
+    /// block once, in reverse post-order.
     pub fn control_dependence(&self, cfg: &Cfg) -> SecondaryMap<Block, Vec<Block>> {
         let mut all: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
         for (index, block) in self.order.iter().enumerate() {
@@ -123,7 +126,7 @@ impl PostDominators {
     }
 }
 
-/// Marks a node and all from which it is reached.
+/// Marks a node and all nodes from which it is reachable.
 fn mark(from: u32, backward: &[Vec<u32>], marked: &mut [bool]) {
     let mut work = vec![from];
     while let Some(node) = work.pop() {
@@ -138,7 +141,7 @@ mod tests {
     use super::*;
     use crate::testing::{Random, blocks, graph, random_graph, reaches};
 
-    /// Whether a way leads from a block to the end that does not come through another.
+    /// Returns whether a path leads from a block to the end that avoids another block.
     fn gets_out(cfg: &Cfg, count: usize, from: Block, without: Option<Block>, connected: &[Block]) -> bool {
         let end = |block: &Block| cfg.successors(*block).is_empty() || connected.contains(block);
         Some(from) != without && reaches(cfg, count, from, without).iter().any(end)

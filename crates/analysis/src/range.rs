@@ -1,21 +1,21 @@
-//! A set of integers of some bits: between two bounds read with a sign, between two read without, and a multiple of a power of
-//! two. Every operation gives a set in which all its results are.
+//! Set of integers of some width: between two signed bounds, between two unsigned bounds, and multiples of a
+//! power of two. Every operation returns a set that contains all its results.
 
 use crate::integer::{Relation, mask};
 
-/// The integers of some width that are within all its bounds.
+/// Integers of some width that are within all bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     bits: u32,
-    /// Bounds of the value read with a sign.
+    /// Signed bounds.
     signed: (i64, i64),
-    /// Bounds of the value read without; the first above the second when the set is empty.
+    /// Unsigned bounds; the first is above the second if the set is empty.
     unsigned: (u64, u64),
-    /// So many low bits are zero.
+    /// Number of low bits that are zero.
     zeros: u32,
 }
 
-/// The smallest and the largest integer of so many bits.
+/// Returns the smallest and the largest integer of `bits` bits.
 pub(crate) fn limits(bits: u32, signed: bool) -> (i128, i128) {
     match signed {
         true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
@@ -24,18 +24,18 @@ pub(crate) fn limits(bits: u32, signed: bool) -> (i128, i128) {
 }
 
 impl Range {
-    /// All integers of so many bits, 1 to 64.
+    /// Returns all integers of `bits` bits, 1 to 64.
     pub fn full(bits: u32) -> Range {
         let ((low, high), (_, most)) = (limits(bits, true), limits(bits, false));
         Range { bits, signed: (low as i64, high as i64), unsigned: (0, most as u64), zeros: 0 }
     }
 
-    /// None.
+    /// Returns the empty set.
     pub fn empty(bits: u32) -> Range {
         Range { unsigned: (1, 0), ..Range::full(bits) }
     }
 
-    /// One integer, of these bits.
+    /// Returns the set of one integer, given as bits.
     pub fn constant(bits: u32, value: u64) -> Range {
         let value = value & mask(bits);
         let zeros = value.trailing_zeros().min(bits);
@@ -43,42 +43,42 @@ impl Range {
         Range { bits, signed: (signed, signed), unsigned: (value, value), zeros }
     }
 
-    /// The integers between two bounds, read without a sign.
+    /// Returns the integers between two unsigned bounds.
     pub fn between(bits: u32, low: u64, high: u64) -> Range {
         Range { unsigned: (low, high), ..Range::full(bits) }.settled()
     }
 
-    /// Its width.
+    /// Returns its width.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// The bounds with a sign.
+    /// Returns the signed bounds.
     pub fn signed(&self) -> (i64, i64) {
         self.signed
     }
 
-    /// The bounds without a sign.
+    /// Returns the unsigned bounds.
     pub fn unsigned(&self) -> (u64, u64) {
         self.unsigned
     }
 
-    /// How many low bits are known to be zero.
+    /// Returns the number of low bits that are known to be zero.
     pub fn zeros(&self) -> u32 {
         self.zeros
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.unsigned.0 > self.unsigned.1
     }
 
-    /// Its only value, when it has one.
+    /// Returns its only value, if it has one.
     pub fn value(&self) -> Option<u64> {
         (self.unsigned.0 == self.unsigned.1).then_some(self.unsigned.0)
     }
 
-    /// Whether an integer, given as bits, is in it.
+    /// Returns whether the set contains an integer, given as bits.
     pub fn contains(&self, value: u64) -> bool {
         let value = value & mask(self.bits);
         let signed = sign_extended(value, self.bits);
@@ -87,7 +87,7 @@ impl Range {
             && (self.zeros >= 64 || value & mask(self.zeros) == 0)
     }
 
-    /// The bounds in a reading, wide enough to compute with.
+    /// Returns the bounds in a reading, as 128-bit integers.
     pub(crate) fn bounds(&self, signed: bool) -> (i128, i128) {
         match signed {
             true => (i128::from(self.signed.0), i128::from(self.signed.1)),
@@ -95,7 +95,7 @@ impl Range {
         }
     }
 
-    /// What lies within bounds of both readings; bounds that do not fit the width say nothing.
+    /// Returns the set within bounds of both readings; bounds that do not fit the width are ignored.
     pub(crate) fn made(bits: u32, signed: (i128, i128), unsigned: (i128, i128), zeros: u32) -> Range {
         let mut range = Range { zeros: zeros.min(bits), ..Range::full(bits) };
         if fits(signed, bits, true) {
@@ -107,7 +107,7 @@ impl Range {
         range.settled()
     }
 
-    /// Lets the readings narrow each other, and rounds the bounds to multiples.
+    /// Narrows each reading by the other, and rounds the bounds to multiples.
     fn settled(mut self) -> Range {
         if self.zeros >= self.bits {
             return if self.contains_zero() { Range::constant(self.bits, 0) } else { Range::empty(self.bits) };
@@ -149,7 +149,7 @@ impl Range {
         self.unsigned.0 == 0 && self.signed.0 <= 0 && self.signed.1 >= 0
     }
 
-    /// All that is in one or the other.
+    /// Returns a set that contains both.
     pub fn union(&self, other: &Range) -> Range {
         if self.is_empty() {
             return *other;
@@ -165,7 +165,7 @@ impl Range {
         }
     }
 
-    /// All that is in both.
+    /// Returns the intersection.
     pub fn intersection(&self, other: &Range) -> Range {
         if self.is_empty() || other.is_empty() {
             return Range::empty(self.bits);
@@ -179,7 +179,8 @@ impl Range {
         .settled()
     }
 
-    /// A set that holds this one and the next, and is followed by few others in a row: bounds that moved go to the end.
+    /// Widens: returns a set that contains this one and the next. Bounds that moved go to the limit, so that
+    /// a sequence of widenings is short.
     pub(crate) fn widened(&self, next: &Range) -> Range {
         if self.is_empty() {
             return *next;
@@ -201,7 +202,7 @@ impl Range {
         wide
     }
 
-    /// The values of this that can stand in a relation to one of another set.
+    /// Returns the values that can satisfy a relation to a value of another set.
     pub(crate) fn related(&self, relation: Relation, signed: bool, other: &Range) -> Range {
         if other.is_empty() || self.bits != other.bits {
             return *self;
@@ -224,7 +225,7 @@ impl Range {
         self.intersection(&Range::made(self.bits, signed, unsigned, 0))
     }
 
-    /// All but one value; only at a bound does that narrow anything.
+    /// Removes one value; that narrows only at a bound.
     fn without(&self, value: u64) -> Range {
         let (mut range, signed) = (*self, sign_extended(value, self.bits));
         if self.value() == Some(value) {
@@ -244,13 +245,13 @@ impl Range {
     }
 }
 
-/// Whether bounds are those of integers of so many bits.
+/// Returns whether bounds fit integers of `bits` bits.
 pub(crate) fn fits(bounds: (i128, i128), bits: u32, signed: bool) -> bool {
     let (least, most) = limits(bits, signed);
     least <= bounds.0 && bounds.1 <= most
 }
 
-/// The number that bits of a width mean, read with a sign.
+/// Returns the signed value of bits of a width.
 pub(crate) fn sign_extended(value: u64, bits: u32) -> i64 {
     ((value << (64 - bits)) as i64) >> (64 - bits)
 }

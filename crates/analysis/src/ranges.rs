@@ -1,12 +1,13 @@
-//! Between which bounds the integers of a function are, in any thread of a launch.
+//! Ranges of the integers of a function, in any thread of a launch.
 //!
-//! What a launch is known to be ([`Facts`]) bounds special registers and parameters; instructions carry that on
-//! ([`crate::range`]); branches narrow it in the blocks that they guard; loops are bounded by their counters, or else widened until
-//! nothing changes and narrowed again. A result of a guarded instruction has the bounds of the instruction, whatever the guard:
-//! where the guard does not hold it is unspecified, and whoever computes it for such a lane as well finds it within them too.
+//! The facts of a launch ([`Facts`]) bound special registers and parameters. Instructions propagate these
+//! bounds ([`crate::range`]). Branches narrow them in the blocks that they guard. Loops are bounded by their
+//! counters, or else widened until nothing changes and narrowed again. A result of a guarded instruction has
+//! the bounds of the instruction, for any guard: if the guard is false it is unspecified, and code that
+//! computes it for such a lane anyway stays within the bounds too.
 //!
-//! A [`RangePlan`] holds what depends on the function alone. It is made once, and asked for the ranges of one launch after the
-//! other: that takes microseconds.
+//! A [`RangePlan`] holds everything that depends on the function alone. It is built once, and then evaluated
+//! for each launch, which takes microseconds.
 
 use crate::arithmetic::{Exact, exact, resized, result};
 use crate::cfg::Cfg;
@@ -21,62 +22,63 @@ use crate::range::Range;
 use broadloom_ptx::{Block, BodyForm, Function, Inst, Param, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// Rounds without widening.
+/// Number of rounds without widening.
 const PATIENCE: usize = 2;
-/// Rounds after which nothing is said of anything that a parameter of a block decides.
+/// Number of rounds after which everything that depends on a block parameter is unknown.
 const ROUNDS: usize = 64;
-/// Rounds of narrowing.
+/// Number of narrowing rounds.
 const NARROWING: usize = 2;
 
-/// What the ranges of a function are computed from, made ready.
+/// Precomputed input for the ranges of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangePlan {
-    /// Of each register; 0 for those that are no integers of up to 64 bits.
+    /// Width of each register; 0 for those that are not integers of up to 64 bits.
     pub(crate) bits: Vec<u32>,
-    /// Registers whose instruction says nothing.
+    /// Registers whose instruction gives no bounds.
     pub(crate) unknown: Vec<bool>,
-    /// Each behind the block that immediately dominates it.
+    /// Blocks, each after its immediate dominator.
     pub(crate) blocks: Vec<Place>,
     pub(crate) place: SecondaryMap<Block, Option<u32>>,
     pub(crate) home: SecondaryMap<Reg, Option<Block>>,
     pub(crate) moves: usize,
 }
 
-/// A block in a plan.
+/// Block in a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
-    /// The place of the block that immediately dominates it.
+    /// Index of its immediate dominator.
     pub(crate) parent: Option<usize>,
     pub(crate) depth: usize,
-    /// What holds at its head.
+    /// Conditions that hold at its head.
     pub(crate) tests: Vec<Test>,
     pub(crate) params: Vec<Merged>,
-    /// Whether control comes from a place that is not before this one.
+    /// True if control also comes from a place that is not before this one.
     pub(crate) is_entered_again: bool,
     pub(crate) inductions: Option<Inductions>,
     pub(crate) steps: Vec<Step>,
     pub(crate) edges: Vec<Leaving>,
 }
 
-/// A parameter of a block and the moves that give it its value.
+/// Parameter of a block and the moves that define it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Merged {
     pub(crate) reg: Reg,
-    /// Those from outside the loop, when the block is its header; else all.
+    /// Moves from outside the loop, if the block is its header; else all.
     pub(crate) first: Vec<usize>,
     pub(crate) again: Vec<usize>,
 }
 
-/// A way out of a block.
+/// Edge out of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leaving {
     pub(crate) tests: Vec<Test>,
-    /// Numbers of moves, and what they move.
+    /// Numbers of moves, and the registers that they move.
     pub(crate) moves: Vec<(usize, Reg)>,
 }
 
 impl RangePlan {
-    /// The plan of a function in SSA form. Of a function in the form of registers, whose registers change, nothing is said.
+    /// Builds the plan of a function in SSA form. In register form, where registers change, everything is
+    /// unknown.
     pub fn new(function: &Function, cfg: &Cfg, dominators: &Dominators, loops: &Loops) -> RangePlan {
         let bits: Vec<u32> = function.regs.values().map(|reg| if reg.ty.bits() <= 64 { reg.ty.bits() } else { 0 }).collect();
         let mut plan = RangePlan {
@@ -109,17 +111,18 @@ impl RangePlan {
         plan
     }
 
-    /// The ranges of all registers in launches of which the facts are true.
+    /// Returns the ranges of all registers in launches that satisfy the facts.
     pub fn ranges<'a>(&'a self, facts: &'a Facts) -> Ranges<'a> {
         Ranges::new(self, facts, false)
     }
 
-    /// The ranges in a small launch: what is not known is taken to be harmless. What does not hold even then is not worth assuming.
+    /// Returns the ranges in a small launch: unknown values are assumed to be harmless. A condition that
+    /// fails even then is not worth assuming.
     pub(crate) fn modest_ranges<'a>(&'a self, facts: &'a Facts) -> Ranges<'a> {
         Ranges::new(self, facts, true)
     }
 
-    /// The block in which a register gets its value.
+    /// Returns the block in which a register is defined.
     pub(crate) fn home(&self, reg: Reg) -> Option<Block> {
         self.home[reg]
     }
@@ -168,7 +171,7 @@ impl RangePlan {
         self.blocks.push(Place { parent, depth, tests: vec![], params, is_entered_again: false, inductions, steps, edges });
     }
 
-    /// Lets each block know how control comes to it.
+    /// Records the predecessors of each block.
     fn connect(&mut self, finder: &Finder<'_>) {
         for from in finder.cfg.order() {
             let Some(source) = self.place[*from].map(|place| place as usize) else { continue };
@@ -189,7 +192,7 @@ impl RangePlan {
     }
 }
 
-/// The ranges of a function's registers in some launches.
+/// Ranges of a function's registers in some launches.
 #[derive(Clone, Debug)]
 pub struct Ranges<'a> {
     plan: &'a RangePlan,
@@ -210,13 +213,14 @@ impl<'a> Ranges<'a> {
         found
     }
 
-    /// The integers that a register can hold, wherever it is read. Registers that control never reaches hold anything.
+    /// Returns the integers that a register can hold, wherever it is read. Registers that are never reached
+    /// may hold anything.
     pub fn range(&self, reg: Reg) -> Range {
         let range = self.ranges[reg.index()];
         if range.is_empty() { Range::full(range.bits()) } else { range }
     }
 
-    /// The integers that a register can hold where it is read in a block: branches on the way there narrow them.
+    /// Returns the integers that a register can hold in a block, narrowed by the branches on the way there.
     pub fn range_in(&self, reg: Reg, block: Block) -> Range {
         let mut range = self.range(reg);
         let mut place = self.plan.place[block].map(|place| place as usize);
@@ -244,7 +248,8 @@ impl<'a> Ranges<'a> {
         if narrow.is_empty() { range } else { narrow }
     }
 
-    /// Whether an addition, subtraction, multiplication or shift to the left never overflows; of other instructions nothing is said.
+    /// Returns whether an addition, subtraction, multiplication or left shift never overflows; other
+    /// instructions are unknown.
     pub fn exact(&self, function: &Function, block: Block, inst: Inst) -> Exact {
         if function.form == BodyForm::Registers {
             return Exact::default();
@@ -254,7 +259,7 @@ impl<'a> Ranges<'a> {
         exact(&step, &args)
     }
 
-    /// Whether what was assumed holds in these launches.
+    /// Returns whether the assumptions hold in these launches.
     pub fn proves(&self, obligations: &[Obligation]) -> bool {
         obligations.iter().all(|obligation| obligation.holds(self))
     }
@@ -275,7 +280,7 @@ impl<'a> Ranges<'a> {
         self.facts.special(special, self.facts.grid.or(self.modest.then_some([4; 3])))
     }
 
-    /// What stands in the parameter block.
+    /// Returns the range of a value in the parameter block.
     fn parameter(&self, step: &Step, offset: u64) -> Range {
         let bits = step.ty.bits();
         match self.facts.params.get(offset, step.ty.bytes() as usize) {
@@ -286,7 +291,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// The ranges of a step's operands, as wide as it asks.
+/// Returns the ranges of a step's operands, in the widths that it requires.
 fn arguments(step: &Step, read: impl Fn(Arg, u32) -> Range) -> [Range; 3] {
     let bits = step.ty.bits();
     let widths = match step.op {
@@ -298,7 +303,7 @@ fn arguments(step: &Step, read: impl Fn(Arg, u32) -> Range) -> [Range; 3] {
     [0, 1, 2].map(|index| read(step.args[index], widths[index]))
 }
 
-/// How parameters of blocks take new values.
+/// Update mode of block parameters.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Grow,
@@ -308,9 +313,9 @@ enum Mode {
 
 struct Solver<'a, 'b> {
     asked: &'b Ranges<'a>,
-    /// Where registers are written.
+    /// Ranges at the definitions.
     ranges: Vec<Range>,
-    /// Where the walk is now: narrowed by what holds there.
+    /// Ranges at the current point of the walk, narrowed by the conditions there.
     current: Vec<Range>,
     undo: Vec<(usize, Reg, Range)>,
     moved: Vec<Range>,
@@ -362,7 +367,7 @@ impl<'a, 'b> Solver<'a, 'b> {
         self.leave(0);
     }
 
-    /// Forgets what holds at a depth of the dominator tree and below.
+    /// Drops the conditions at a depth of the dominator tree and below.
     fn leave(&mut self, depth: usize) {
         while let Some((_, reg, range)) = self.undo.pop_if(|(held, ..)| *held >= depth) {
             self.current[reg.index()] = range;
@@ -443,7 +448,7 @@ impl<'a, 'b> Solver<'a, 'b> {
     }
 }
 
-/// How many operands an operation has that are integers.
+/// Returns the number of integer operands of an operation.
 fn operands(op: Op) -> usize {
     match op {
         Op::Copy | Op::Neg | Op::Not | Op::Abs | Op::Convert(_) | Op::Count => 1,
@@ -490,7 +495,7 @@ mod tests {
         assert_eq!(bounds(endless, 7, &["j"]), [(i64::from(i32::MIN), i64::from(i32::MAX))]);
     }
 
-    /// What a launch pays: printed by hand when wanted, here only that it stays in its order of magnitude on a slow machine.
+    /// Checks the order of magnitude of the cost per launch on a slow machine.
     #[test]
     fn asking_for_a_launch_is_quick() {
         let mut text = String::from(".reg .b32 a<9>; .reg .b64 d<9>; mov.u32 a0, %tid.x;\n");

@@ -1,7 +1,7 @@
-//! The shape of what an instruction gives, from the shapes of what it reads.
+//! Shapes of results from the shapes of operands.
 //!
-//! Whatever an instruction computes, it computes the same in lanes that have the same operands: that is the rule for all pure
-//! instructions. Integers have better ones. What lanes exchange is the same in those that ask for the same.
+//! Every pure instruction computes equal results in lanes with equal operands. Integers have more precise
+//! rules. Exchanged values are equal in lanes that request the same.
 
 use crate::facts::Facts;
 use crate::integer::{Arg, Op, Reader, Relation, Step, Words, mask};
@@ -13,30 +13,30 @@ use broadloom_ptx::{
 };
 use std::cell::RefCell;
 
-/// What the rules need to know beside shapes.
+/// Input of the rules besides shapes.
 pub(crate) struct Rules<'a> {
     pub(crate) function: &'a Function,
     pub(crate) facts: &'a Facts,
     pub(crate) reader: Reader<'a>,
     pub(crate) ranges: &'a Ranges<'a>,
-    /// The ranges of a small launch, when lanes may be assumed not to wrap.
+    /// Ranges of a small launch, if lanes may be assumed not to wrap.
     pub(crate) modest: Option<&'a Ranges<'a>>,
-    /// Whether a variable of the function is `.param` memory that its body writes.
+    /// True if a variable of the function is `.param` memory that its body writes.
     pub(crate) has_call_params: bool,
     special: Vec<(Special, Shape)>,
 }
 
-/// Where an instruction is, and what is known there.
+/// Place of an instruction, and the facts there.
 pub(crate) struct Site<'a> {
     pub(crate) inst: Inst,
     pub(crate) block: Block,
-    /// Whether all lanes run this block.
+    /// True if all lanes run this block.
     pub(crate) whole: bool,
-    /// The shape of a register as read here; `None` while it is not known yet.
+    /// Shape of a register as read here; `None` while it is unknown.
     pub(crate) shape: &'a dyn Fn(Reg) -> Option<Shape>,
-    /// Whether all lanes run the block in which a register gets its value.
+    /// True if all lanes run the block in which a register is defined.
     pub(crate) whole_at: &'a dyn Fn(Reg) -> bool,
-    /// What was assumed here.
+    /// Assumptions made here.
     pub(crate) assumed: RefCell<Vec<Obligation>>,
 }
 
@@ -58,13 +58,13 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The width of a register's shape.
+    /// Returns the width of a register's shape.
     pub(crate) fn bits(&self, reg: Reg) -> u32 {
         self.function.regs[reg].ty.bits().min(64)
     }
 
-    /// The shapes of an instruction's results, in the order of [`InstData::writes`]; `None` while one of its operands is not known
-    /// yet.
+    /// Returns the shapes of an instruction's results, in the order of [`InstData::writes`]; `None` while one
+    /// of its operands is unknown.
     pub(crate) fn results(&self, site: &Site<'_>) -> Option<Vec<Shape>> {
         let data = &self.function.insts[site.inst];
         let written = data.writes();
@@ -80,7 +80,7 @@ impl<'a> Rules<'a> {
             && data.space() != Space::Local
             && !(data.space() == Space::Shared && self.function.directive("reqnctapercluster").is_some())
         {
-            // Another window is a constant away, of which nothing is known; shared memory of a cluster lies in several.
+            // Another window is an unknown constant away; shared memory of a cluster lies in several windows.
             let zeros = if data.space() == Space::Global { 64 } else { 0 };
             return Some(vec![(site.shape)(*from)?.truncated(self.bits(*reg)).with_zeros_at_most(zeros)]);
         }
@@ -89,7 +89,7 @@ impl<'a> Rules<'a> {
         Some(written.iter().map(one).collect())
     }
 
-    /// In how large groups of lanes the results of an instruction are the same.
+    /// Returns the size of the lane groups in which the results of an instruction are equal.
     fn same_in(&self, site: &Site<'_>, data: &InstData, step: &Step) -> Option<u32> {
         let (Some(class), Some(opcode)) = (data.class(), data.opcode()) else { return Some(0) };
         match class {
@@ -103,11 +103,11 @@ impl<'a> Rules<'a> {
             Class::Convert | Class::Move => self.operands(site, data),
             Class::Carry => match opcode {
                 Opcode::AddCc | Opcode::SubCc => self.operands(site, data),
-                // They read a carry that is no operand.
+                // They read a carry that is not an operand.
                 _ => Some(0),
             },
             Class::Address => match opcode {
-                // Each thread has local memory of its own.
+                // Each thread has its own local memory.
                 Opcode::Cvta if data.space() == Space::Local => Some(0),
                 _ => self.operands(site, data),
             },
@@ -123,7 +123,7 @@ impl<'a> Rules<'a> {
             Class::Control | Class::Fence | Class::Misc | Class::Atomic => Some(0),
             Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => Some(0),
             Class::Mbarrier => match opcode {
-                // Lanes that ask in step for the same phase of the same mbarrier have the same answer.
+                // Lanes in lockstep that poll the same phase of the same mbarrier get the same answer.
                 Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => {
                     self.least(site, data.reads().into_iter().skip(usize::from(data.guard.is_some())))
                 }
@@ -138,7 +138,8 @@ impl<'a> Rules<'a> {
         regs.try_fold(LANE_BITS, |least, reg| Some(least.min((site.shape)(reg)?.uniform_group())))
     }
 
-    /// In how large groups all operands are the same. The guard is none of them: it says which lanes run.
+    /// Returns the size of the groups in which all operands are equal. The guard is not one of them: it
+    /// selects the lanes that run.
     fn operands(&self, site: &Site<'_>, data: &InstData) -> Option<u32> {
         if !data.effects().is_pure() {
             return Some(0);
@@ -152,8 +153,8 @@ impl<'a> Rules<'a> {
         Some(specials.fold(least, u32::min))
     }
 
-    /// A load gives the same to lanes that read the same place, if it is no place of each lane's own and nobody may write it
-    /// between their reads.
+    /// Handles a load. Its result is equal in lanes that read the same address, if the memory is not private
+    /// to a lane and is not written between their reads.
     fn load(&self, site: &Site<'_>, data: &InstData) -> Option<u32> {
         let effects = data.effects();
         let only_reads = effects.has(Effects::READ) && !effects.writes_memory();
@@ -168,7 +169,8 @@ impl<'a> Rules<'a> {
                 (Space::Param, Base::Symbol(Symbol::Var(_) | Symbol::Func(_)) | Base::Reg(_) | Base::Absolute) => {
                     !self.function.is_kernel || self.has_call_params
                 }
-                // Without a space, a local variable's name is an address in no window; the register of one comes from `cvta`.
+                // Without a space, a local variable's name is an address in no window; a register with one
+                // comes from `cvta`.
                 (Space::Generic, Base::Symbol(Symbol::Local(_))) => true,
                 (Space::Generic | Space::Const | Space::Global | Space::Shared, _) => false,
             };
@@ -191,16 +193,18 @@ impl<'a> Rules<'a> {
             Opcode::Activemask | Opcode::Vote => Some(LANE_BITS),
             Opcode::VoteSync | Opcode::MatchAllSync | Opcode::ReduxSync => group(data.operands.last()),
             Opcode::Shfl | Opcode::ShflSync => {
-                // Results: the value, and perhaps whether the source was in range, which is of each lane.
+                // Results: the value, and possibly whether the source was in range, which differs between
+                // lanes.
                 if data.writes().len() > 1 {
                     return Some(0);
                 }
-                // A value that all lanes have is not what all get: who reads from a lane that does not take part gets 0.
+                // Even a uniform value is not received by all lanes: reading from an inactive lane gives 0.
                 let [b, c] = [3, 4].map(|index| data.operands.get(index));
                 let Some(Operand::Imm(imm)) = c else { return Some(0) };
                 let control = imm.integer_bits().unwrap_or(0);
                 let (clamp, segments) = (control & 31, control >> 8 & 31);
-                // Segments of 2^n lanes, of which none is out of range: lanes that name the same lane of their segment.
+                // Segments of 2^n lanes, none of which is out of range: lanes that name the same lane of
+                // their segment.
                 let size = segments.trailing_zeros().min(LANE_BITS);
                 let regular = segments == 31 & !mask(size) && clamp == 31;
                 if !data.has_word("idx") || !regular {
@@ -214,7 +218,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The shape of a special register.
+    /// Returns the shape of a special register.
     pub(crate) fn special(&self, special: Special) -> Shape {
         let bits = special.row().ty.bits().min(64);
         if let Some((_, shape)) = self.special.iter().find(|(known, _)| *known == special) {
@@ -225,7 +229,7 @@ impl<'a> Rules<'a> {
             Special::LanemaskEq | Special::LanemaskLe | Special::LanemaskLt | Special::LanemaskGe | Special::LanemaskGt => {
                 Shape::varying(bits)
             }
-            // All others are of the warp, of the block or of the launch; a counter is read once for all lanes.
+            // All others belong to the warp, the block or the launch; a counter is read once for all lanes.
             _ => match self.facts.special(special, self.facts.grid) {
                 Some((low, high)) if low == high => Shape::constant(bits, low),
                 _ => Shape::uniform(bits),
@@ -233,12 +237,12 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The shape of an integer operand in a width.
+    /// Returns the shape of an integer operand in a width.
     fn arg(&self, site: &Site<'_>, arg: Arg, bits: u32) -> Option<Shape> {
         Some(match arg {
             Arg::Reg(reg) => {
                 let shape = (site.shape)(reg)?;
-                // What is known of the values of a register that is the same in all lanes is known of its first one.
+                // For a uniform register, facts about its values hold for its first value.
                 let shape = if shape.is_uniform() { shape.with_zeros(self.ranges.range(reg).zeros()) } else { shape };
                 shape.truncated(bits)
             }
@@ -248,7 +252,7 @@ impl<'a> Rules<'a> {
         })
     }
 
-    /// The only value of an operand, when it is known.
+    /// Returns the only value of an operand, if it is known.
     fn value(&self, arg: Arg, bits: u32) -> Option<u64> {
         match arg {
             Arg::Reg(reg) => self.ranges.range(reg).value().map(|value| value & mask(bits)),
@@ -261,7 +265,8 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Whether lanes of a register stay apart by its steps when it is read as a wider integer: proved, or assumed.
+    /// Returns whether lanes of a register keep their distances when it is read as a wider integer: proved,
+    /// or assumed.
     fn stays(&self, site: &Site<'_>, arg: Arg, signed: bool, shape: &Shape) -> bool {
         let Arg::Reg(reg) = arg else { return false };
         let (least, most) = shape.spread();
@@ -282,7 +287,7 @@ impl<'a> Rules<'a> {
         assumed
     }
 
-    /// An operand in more bits.
+    /// Returns the shape of an operand in more bits.
     fn wide(&self, site: &Site<'_>, arg: Arg, from: u32, to: u32, signed: bool) -> Option<Shape> {
         let shape = self.arg(site, arg, from)?;
         Some(shape.extended(to, |shape| self.stays(site, arg, signed, shape)))
@@ -404,7 +409,7 @@ impl<'a> Rules<'a> {
         })
     }
 
-    /// Whether a value means the same read with a sign and without, in all lanes that compute with it.
+    /// Returns whether the signed and unsigned readings of a value agree, in all lanes that compute with it.
     fn reads_alike(&self, site: &Site<'_>, arg: Arg, signed: bool) -> bool {
         match arg {
             _ if !signed => true,
@@ -414,7 +419,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The largest value that an operand has in any lane, first values among them.
+    /// Returns the largest value of an operand in any lane, including first values.
     fn most(&self, shape: &Shape, arg: Arg) -> u128 {
         let all = u128::from(mask(shape.bits()));
         if shape.zeros() == shape.bits() && shape.known() == LANE_BITS {
@@ -433,12 +438,12 @@ impl<'a> Rules<'a> {
         let source = self.arg(site, x, from.bits())?;
         let stays = |shape: &Shape| self.stays(site, x, from.is_signed(), shape);
         let value = source.extended(step.ty.bits(), stays);
-        // A register wider than the type is filled up as the type says.
+        // A register wider than the type is extended as the type says.
         Some(value.extended(register, |_| false))
     }
 
-    /// In how large groups a comparison comes out the same: where both sides are the same, or where all lanes of a group are on the
-    /// same side of a multiple of a power of two.
+    /// Returns the size of the groups in which a comparison has the same result: both sides are equal, or all
+    /// lanes of a group are on the same side of a multiple of a power of two.
     fn comparison(&self, site: &Site<'_>, data: &InstData, step: &Step, relation: Relation) -> Option<u32> {
         let bits = step.ty.bits();
         let [x, y, _] = step.args;
@@ -470,12 +475,12 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// A number of some bits in 64.
+/// Extends a number of some width to 64 bits.
 fn extend(value: u64, bits: u32, signed: bool) -> u64 {
     if signed { crate::range::sign_extended(value, bits) as u64 } else { value & mask(bits) }
 }
 
-/// The index of a thread in its block along an axis.
+/// Returns the shape of a thread's index in its block along an axis.
 fn thread_index(facts: &Facts, axis: usize) -> Shape {
     let [x, y, _] = facts.block.map(|count| u64::from(count.max(1)));
     // Manual, "Thread Hierarchy": threads are numbered along x first, and 32 in a row are a warp.

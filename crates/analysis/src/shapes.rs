@@ -1,11 +1,14 @@
-//! The shape of every register of a function across the lanes of a warp, and the branches at which lanes part.
+//! Shapes of all registers of a function across the lanes of a warp, and divergent branches.
 //!
-//! Found for a function in SSA form by starting from nothing known and letting facts in until none changes: what is never found to
-//! differ between lanes does not. A parameter of a block is what its edges bring, in groups of lanes that come the same way
-//! ([`crate::divergence`] says which do, and how lanes are taken to run together); if all edges bring the same register, it is that.
-//! A value that is read outside a loop that lanes leave in different iterations is known only in groups of lanes that leave together.
+//! The analysis works on a function in SSA form. It starts optimistically with no shape known and propagates
+//! facts until none changes: a value that is never found to differ between lanes does not differ. A block
+//! parameter is the merge of its arguments, in groups of lanes that arrive by the same path
+//! ([`crate::divergence`] determines these, and how lanes run together). If all edges pass the same register,
+//! the parameter equals it. A value that is read outside a loop that lanes leave in different iterations is
+//! known only in groups of lanes that leave together.
 //!
-//! In an irreducible graph in which a branch sends lanes apart nothing is said of any register. With one lane everything is uniform.
+//! In an irreducible graph with a divergent branch every register is unknown. With one lane everything is
+//! uniform.
 
 use crate::bit_set::BitSet;
 use crate::cfg::Cfg;
@@ -21,26 +24,28 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// What may be taken for granted about lanes that differ by known amounts in 32 bits when they are read as wider integers.
+/// Permitted assumptions about lanes that differ by known amounts in 32 bits when they are read as wider
+/// integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assume {
-    /// Nothing but what the facts prove.
+    /// None beyond what the facts prove.
     Nothing,
-    /// That they do not wrap, wherever a launch can be imagined in which that is proved. What was assumed is
+    /// Lanes do not wrap, wherever this is provable for some conceivable launch. Assumptions are
     /// [recorded](Shapes::obligations), to be [proved](crate::Ranges::proves) for each launch.
     NoWrap,
 }
 
-/// The shapes of a function's registers.
+/// Shapes of a function's registers.
 #[derive(Clone, Debug)]
 pub struct Shapes {
     shapes: Vec<Shape>,
-    /// As read anywhere.
+    /// Shapes as read anywhere.
     everywhere: Vec<Shape>,
     home: SecondaryMap<Reg, Option<Block>>,
-    /// In how large groups lanes leave each loop together, from the innermost out, for the loops of each block.
+    /// For the loops around each block, from the innermost out, the size of the groups in which lanes leave
+    /// together.
     around: SecondaryMap<Block, Vec<(Loop, u32)>>,
-    /// In how large groups lanes take the same edge out of a block.
+    /// Size of the groups in which lanes take the same edge out of a block.
     together: SecondaryMap<Block, Option<u32>>,
     divergent_loops: BTreeMap<Loop, u32>,
     partial: BitSet<Block>,
@@ -48,7 +53,7 @@ pub struct Shapes {
 }
 
 impl Shapes {
-    /// Finds them. The plan is that of the same function.
+    /// Computes the shapes. The plan is that of the same function.
     pub fn new(function: &Function, cfg: &Cfg, loops: &Loops, plan: &RangePlan, facts: &Facts, assume: Assume) -> Shapes {
         let ranges = plan.ranges(facts);
         let modest = match assume {
@@ -89,12 +94,13 @@ impl Shapes {
         }
     }
 
-    /// The shape of a register wherever it is read.
+    /// Returns the shape of a register wherever it is read.
     pub fn shape(&self, reg: Reg) -> Shape {
         self.everywhere[reg.index()]
     }
 
-    /// The shape of a register as read in a block: more may be known inside the loop in which it gets its value.
+    /// Returns the shape of a register as read in a block: more may be known inside the loop in which it is
+    /// defined.
     pub fn shape_in(&self, reg: Reg, block: Block) -> Shape {
         let shape = self.shapes[reg.index()];
         let Some(home) = self.home[reg] else { return shape };
@@ -102,52 +108,54 @@ impl Shapes {
         shape.reduced(left.map(|(_, group)| *group).min().unwrap_or(LANE_BITS))
     }
 
-    /// Whether a register is the same in all lanes, wherever it is read.
+    /// Returns whether a register is equal in all lanes, wherever it is read.
     pub fn is_uniform(&self, reg: Reg) -> bool {
         self.shape(reg).is_uniform()
     }
 
-    /// Whether a register is the same in all lanes that read it in a block.
+    /// Returns whether a register is equal in all lanes that read it in a block.
     pub fn is_uniform_in(&self, reg: Reg, block: Block) -> bool {
         self.shape_in(reg, block).is_uniform()
     }
 
-    /// Whether lanes may take different edges out of a block, or end there while others go on.
+    /// Returns whether lanes may take different edges out of a block, or exit there while others continue.
     pub fn is_divergent_branch(&self, block: Block) -> bool {
         self.together[block].is_some_and(|group| group < LANE_BITS)
     }
 
-    /// The largest `g` such that the lanes of each aligned group of `2^g` take the same edge out of a block: 5 when all do.
+    /// Returns the largest `g` such that the lanes of each aligned group of `2^g` take the same edge out of a
+    /// block: 5 if all do.
     pub fn branch_group(&self, block: Block) -> u32 {
         self.together[block].unwrap_or(LANE_BITS)
     }
 
-    /// The blocks that end in a divergent branch.
+    /// Returns the blocks that end in a divergent branch.
     pub fn divergent_branches(&self) -> impl Iterator<Item = Block> + '_ {
         self.together.iter().filter(|(_, group)| group.is_some_and(|group| group < LANE_BITS)).map(|(block, _)| block)
     }
 
-    /// Whether lanes may leave a loop in different iterations.
+    /// Returns whether lanes may leave a loop in different iterations.
     pub fn is_divergent_loop(&self, id: Loop) -> bool {
         self.divergent_loops.contains_key(&id)
     }
 
-    /// Whether a block may run with a part of the lanes only.
+    /// Returns whether a block may run with only some of the lanes.
     pub fn is_partial(&self, block: Block) -> bool {
         self.partial.contains(block)
     }
 
-    /// The blocks that may run with a part of the lanes only.
+    /// Returns the blocks that may run with only some of the lanes.
     pub fn divergent_blocks(&self) -> &BitSet<Block> {
         &self.partial
     }
 
-    /// What was assumed, to be proved for each launch.
+    /// Returns the assumptions, to be proved for each launch.
     pub fn obligations(&self) -> &[Obligation] {
         &self.obligations
     }
 
-    /// The shape of the address at which an instruction of a block reads or writes memory; `None` when it has none.
+    /// Returns the shape of the address at which an instruction of a block accesses memory; `None` if it has
+    /// none.
     pub fn address(&self, function: &Function, block: Block, inst: Inst) -> Option<Shape> {
         let address = function.insts[inst].bracketed()?;
         Some(match address.base {
@@ -161,7 +169,7 @@ impl Shapes {
     }
 }
 
-/// The registers that decide which edge control takes out of a block; `None` where there is no choice.
+/// Returns the registers that decide which edge control takes out of a block; `None` if there is no choice.
 fn branch(function: &Function, block: Block) -> Option<Vec<Reg>> {
     let last = &function.insts[*function.blocks[block].insts.last()?];
     if !last.is_control() {
@@ -181,7 +189,7 @@ struct Solver<'a> {
     plan: &'a RangePlan,
     rules: Rules<'a>,
     shapes: Vec<Option<Shape>>,
-    /// In how large groups lanes come to a block the same way.
+    /// Size of the groups in which lanes reach a block by the same path.
     joined: SecondaryMap<Block, Option<u32>>,
     left: BTreeMap<Loop, u32>,
     together: SecondaryMap<Block, Option<u32>>,
@@ -219,12 +227,12 @@ impl<'a> Solver<'a> {
         solver
     }
 
-    /// `false` when nothing can be said.
+    /// Solves the equations. Returns `false` if everything is unknown.
     fn solve(&mut self) -> bool {
         let paths = Paths::new(self.function, self.cfg, self.loops);
         for block in self.cfg.order() {
             let mut insts = self.function.blocks[*block].insts.iter();
-            // What is called may end lanes.
+            // The callee may end lanes.
             if insts.any(|inst| self.function.insts[*inst].opcode() == Some(Opcode::Call)) {
                 self.partial.insert(*block);
                 self.partial.union_with(&paths.reachable(*block));
@@ -267,7 +275,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// What the edges to a block bring to one of its parameters.
+    /// Returns the merged shape of the arguments of a block parameter.
     fn merged(&self, block: Block, position: usize) -> Option<Shape> {
         let sources = self.cfg.predecessors(block).iter();
         let mut args: Vec<Reg> = sources
@@ -277,7 +285,7 @@ impl<'a> Solver<'a> {
             .collect();
         args.sort_unstable();
         args.dedup();
-        // An argument counts as read where the edge leads: it may come out of a loop.
+        // An argument counts as read at the target of the edge: it may come out of a loop.
         if let [only] = args[..] {
             return self.read(only, block);
         }
@@ -304,7 +312,7 @@ impl<'a> Solver<'a> {
         *old = Some(new);
     }
 
-    /// Sees which branches send lanes apart now, and what becomes of them.
+    /// Finds newly divergent branches and their consequences.
     fn branches(&mut self, paths: &Paths<'_>) -> bool {
         for block in self.cfg.order() {
             let Some(decide) = branch(self.function, *block) else { continue };
@@ -431,7 +439,8 @@ mod tests {
         assert_eq!(shapes_of(text, [96, 2, 1], &names)[..2], ["+1 per lane of 32, first a multiple of 2^5", "uniform"]);
     }
 
-    /// `for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) a[i] = 2 * a[i]`, as a compiler writes it.
+    /// `for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) a[i] = 2 * a[i]`,
+    /// as a compiler emits it.
     const GRID_STRIDE: &str = ".entry k(.param .u32 n, .param .u32 m, .param .u64 base) {
         .reg .pred p; .reg .b32 nn, c, b, t, i, g, s, v; .reg .b64 a, o, x;
         ld.param.u32 nn, [n]; ld.param.u64 a, [base];
@@ -454,7 +463,7 @@ mod tests {
         let (shape, found) = address(&Facts::new([256, 1, 1]), Assume::Nothing);
         assert_eq!((shape.group(), shape.stride()), (5, 4));
         assert!(found.is_partial(block) && found.divergent_branches().count() == 2);
-        // Others may, which the launch decides.
+        // Others may, depending on the launch.
         let facts = Facts::new([48, 1, 1]);
         assert!(address(&facts, Assume::Nothing).0.group() < 5);
         let (shape, found) = address(&facts, Assume::NoWrap);
@@ -492,7 +501,7 @@ mod tests {
             kernel.plan.ranges(&facts).proves(found.obligations())
         };
         assert!(proves(1, 1) && proves(1000, 1 << 20) && proves(4, 0));
-        // Three times the counter, or the counter of a lane that only goes on with the others, would wrap.
+        // Three times the counter, or the counter of a lane that only continues with the others, would wrap.
         assert!(!proves(1000, 0x7000_0000) && !proves(1 << 22, 0x6000_0000) && !proves(1 << 23, 5));
     }
 

@@ -1,10 +1,11 @@
-//! Where SSA form needs parameters of blocks.
+//! Placement of block parameters for SSA form.
 //!
-//! Cytron et al.: a register needs a parameter at a block where several of its definitions meet, which are the blocks of
-//! the iterated dominance frontier of the blocks that write it; and only where it is live, so that no parameter is dead from
-//! the start. A guarded write counts as a write: its result is the new value or the old one. The entry counts as a
-//! write of every register, of a parameter's value or of none; so a function whose entry is the target of a branch can need
-//! parameters at its entry, which SSA form forbids: give it an empty block before that first.
+//! Cytron et al.: a register needs a parameter at a block where several of its definitions meet. These are
+//! the blocks of the iterated dominance frontier of the blocks that write it, restricted to blocks where it
+//! is live, so that no parameter is dead from the start. A guarded write counts as a write: its result is the
+//! new value or the old one. The entry counts as a write of every register, of a parameter's value or of
+//! none. A function whose entry is a branch target can therefore need parameters at its entry, which SSA form
+//! forbids: insert an empty block before it first.
 
 use crate::bit_set::BitSet;
 use crate::cfg::Cfg;
@@ -13,14 +14,14 @@ use crate::liveness::Liveness;
 use broadloom_ptx::{Block, Function, Reg};
 use cranelift_entity::SecondaryMap;
 
-/// The registers, of a function in the form of registers, that need a parameter at each block.
+/// Registers that need a parameter at each block, for a function in register form.
 #[derive(Clone, Debug)]
 pub struct BlockParameters {
     params: SecondaryMap<Block, Vec<Reg>>,
 }
 
 impl BlockParameters {
-    /// Finds them.
+    /// Computes the parameters.
     pub fn new(function: &Function, cfg: &Cfg, dominators: &Dominators, liveness: &Liveness) -> BlockParameters {
         let mut writers: SecondaryMap<Reg, Vec<Block>> = SecondaryMap::new();
         for block in cfg.order() {
@@ -40,7 +41,8 @@ impl BlockParameters {
             let mut seen: BitSet<Block> = BitSet::new();
             while let Some(block) = work.pop() {
                 for join in &frontiers[block] {
-                    // Where it is dead, it is dead or written anew behind any further join that this one leads to.
+                    // If it is dead here, it is dead or written again after any further join that this one
+                    // leads to.
                     if liveness.live_in(*join).contains(reg) && seen.insert(*join) {
                         params[*join].push(reg);
                         work.push(*join);
@@ -51,7 +53,7 @@ impl BlockParameters {
         BlockParameters { params }
     }
 
-    /// The registers that need a parameter at a block, in rising order.
+    /// Returns the registers that need a parameter at a block, in ascending order.
     pub fn of(&self, block: Block) -> &[Reg] {
         &self.params[block]
     }
@@ -64,7 +66,7 @@ mod tests {
     use broadloom_ptx::BodyForm;
     use std::collections::BTreeSet;
 
-    /// The value of a register: of the entry, of a block that writes it, or of a parameter of a block.
+    /// Value of a register: of the entry, of a block that writes it, or of a block parameter.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Value {
         Entry,
@@ -72,8 +74,8 @@ mod tests {
         Param(Block),
     }
 
-    /// Where control goes with which value of a register; `false` when two different ones meet where it is live and has no
-    /// parameter.
+    /// Propagates the value of a register along control flow. Returns `false` if two different ones meet
+    /// where it is live and has no parameter.
     fn is_enough(function: &Function, cfg: &Cfg, liveness: &Liveness, params: &BlockParameters, reg: Reg) -> bool {
         let mut into: SecondaryMap<Block, Option<Value>> = SecondaryMap::new();
         let mut work = vec![(cfg.entry(), Value::Entry)];
@@ -108,7 +110,7 @@ mod tests {
             let frontiers = dominators.frontiers(&cfg);
             for reg in function.regs.keys() {
                 assert!(is_enough(&function, &cfg, &liveness, &found, reg), "{reg}");
-                // The iterated frontier, as a set that grows until it stays.
+                // Iterated frontier, as a set that grows to a fixed point.
                 let writes = |block: &Block| {
                     function.blocks[*block].insts.iter().any(|inst| function.insts[*inst].writes().contains(&reg))
                 };

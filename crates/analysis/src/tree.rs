@@ -1,10 +1,11 @@
-//! The tree of immediate dominators of any rooted graph.
+//! Tree of immediate dominators of any rooted graph.
 //!
-//! The way of Cooper, Harvey and Kennedy (*A simple, fast dominance algorithm*): a node's immediate dominator is the nearest
-//! common ancestor, in the tree found so far, of the nodes that lead to it; in reverse post-order this settles in one round,
-//! plus one to see it, for reducible graphs. Semi-NCA is faster from some ten thousand blocks on, which functions do not have.
+//! The algorithm is that of Cooper, Harvey and Kennedy (*A simple, fast dominance algorithm*): a node's
+//! immediate dominator is the nearest common ancestor, in the tree found so far, of its predecessors. In
+//! reverse post-order this converges in one round, plus one to confirm, for reducible graphs. Semi-NCA is
+//! faster from about ten thousand blocks on, which functions do not have.
 //!
-//! Nodes are numbers from zero, so that dominators and post-dominators share it.
+//! Nodes are numbers from zero, so that dominators and post-dominators share the code.
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -14,7 +15,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Tree {
     parent: Vec<u32>,
     children: Vec<Vec<u32>>,
-    /// When a walk of the tree enters a node and when it leaves it; zero for nodes that the root does not reach.
+    /// Time at which a walk of the tree enters a node and leaves it; zero for unreachable nodes.
     enter: Vec<u32>,
     leave: Vec<u32>,
 }
@@ -32,7 +33,7 @@ impl Tree {
                 predecessors[position[*target as usize] as usize].push(index as u32);
             }
         }
-        // In positions of the order, so that an ancestor's number is the smaller one.
+        // In positions of the order, so that an ancestor has the smaller number.
         let mut dominator = vec![NONE; order.len()];
         dominator[0] = 0;
         let mut changed = true;
@@ -55,23 +56,24 @@ impl Tree {
         Tree { parent, children, enter, leave }
     }
 
-    /// The immediate dominator; none of the root and of nodes that it does not reach.
+    /// Returns the immediate dominator; `None` for the root and unreachable nodes.
     pub(crate) fn parent(&self, node: u32) -> Option<u32> {
         Some(self.parent[node as usize]).filter(|parent| *parent != NONE)
     }
 
-    /// The nodes whose immediate dominator this is, in reverse post-order.
+    /// Returns the nodes whose immediate dominator this is, in reverse post-order.
     pub(crate) fn children(&self, node: u32) -> &[u32] {
         &self.children[node as usize]
     }
 
-    /// Whether every way from the root to `b` comes through `a`. Of nodes that the root does not reach, nothing is said.
+    /// Returns whether every path from the root to `b` goes through `a`. Returns `false` for unreachable
+    /// nodes.
     pub(crate) fn dominates(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize, b as usize);
         self.enter[b] != 0 && self.enter[a] != 0 && self.enter[a] <= self.enter[b] && self.leave[b] <= self.leave[a]
     }
 
-    /// The nearest node that dominates both; none when the root does not reach one of them.
+    /// Returns the nearest node that dominates both; `None` if one of them is unreachable.
     pub(crate) fn common(&self, a: u32, b: u32) -> Option<u32> {
         let mut above = a;
         while !self.dominates(above, b) {
@@ -80,8 +82,8 @@ impl Tree {
         Some(above)
     }
 
-    /// For each node, the nodes that it leads to or that what it dominates leads to, and that it does not strictly dominate.
-    /// In the order of nodes, each once.
+    /// Returns the dominance frontier of each node: successors of it or of nodes that it dominates which it
+    /// does not strictly dominate. In the order of nodes, each once.
     pub(crate) fn frontiers(&self, successors: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut frontiers: Vec<Vec<u32>> = vec![vec![]; successors.len()];
         for (node, targets) in successors.iter().enumerate().filter(|(node, _)| self.enter[*node] != 0) {

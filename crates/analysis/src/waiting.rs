@@ -1,26 +1,26 @@
 //! Loops that may wait for a write of another thread, and the reads at which they do.
 //!
-//! Suppose that no other thread writes. A read whose address stays the same then gives the same value in
-//! every round. A loop *waits* if all its exit conditions depend on such values alone: only another thread
-//! can end it, so whoever runs it must let others run. The decision follows from what exit conditions are
-//! computed from, not from which instructions a loop holds.
+//! Suppose that no other thread writes. A read whose address is constant then gives the same value in every
+//! iteration. A loop *waits* if all its exit conditions depend on such values alone: only another thread can
+//! end it, so an executor must let others run. The decision follows from the data that exit conditions depend
+//! on, not from the kinds of instructions in the loop.
 //!
-//! - The *slice* of a loop is everything that its exit conditions depend on: registers, parameters of blocks
-//!   and the branches that choose between their values.
-//! - A value *advances* if it changes from round to round by itself: a counter, a pointer that follows a
-//!   list, a clock, the result of an `atom.add` of a number other than zero, and whatever is computed from
-//!   one. An index that stays the same on one way back does not advance. Two ends of a range, of which one
-//!   moves in every round, advance together.
+//! - The *slice* of a loop is everything that its exit conditions depend on: registers, block parameters and
+//!   the branches that select their values.
+//! - A value *advances* if it changes from iteration to iteration by itself: a counter, a pointer that
+//!   follows a list, a clock, the result of an `atom.add` of a number other than zero, and everything
+//!   computed from one. An index that stays the same on one back edge does not advance. Two ends of a range,
+//!   of which one moves in every iteration, advance together.
 //! - A read is *steady* if neither its address nor its result advances.
-//! - A *strong* read (atomic, volatile, relaxed, acquire) is meant to see writes of others. Each steady one
-//!   in the slice is waited at, even if a counter ends the loop some time. An index that goes round
-//!   (`(i + 1) & 31`) does not advance for it.
-//! - A *weak* read is any other. A steady one is waited at if no exit ends the loop by itself, the loop does
-//!   not write to the same array, and, in shared memory, there is no barrier in every round: threads wait at
-//!   the barrier there.
+//! - A *strong* read (atomic, volatile, relaxed, acquire) is meant to see writes of others. The loop waits at
+//!   each steady one in the slice, even if a counter eventually ends the loop. An index that wraps around
+//!   (`(i + 1) & 31`) does not count as advancing for it.
+//! - A *weak* read is any other. The loop waits at a steady one if no exit ends the loop by itself, the loop
+//!   does not write to the same array, and, in shared memory, there is no barrier in every iteration: threads
+//!   wait at the barrier there.
 //!
-//! Values are not followed through memory of the thread or through calls. A value from there may come from
-//! any strong read of the loop, and from any function that the loop calls. A cycle with several entries is
+//! Values are not tracked through the thread's memory or through calls. A value from there may come from any
+//! strong read of the loop, and from any function that the loop calls. A cycle with several entries is
 //! treated as a loop in which nothing advances.
 
 use crate::cfg::Cfg;
@@ -34,33 +34,35 @@ use cranelift_entity::SecondaryMap;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Deepest chain of instructions that is followed; what lies behind is taken not to advance.
+/// Maximum length of the chains of instructions that are followed; beyond it values are assumed not to
+/// advance.
 const DEEPEST: u32 = 64;
-/// Most values that are looked at together, and deepest tree of choices between them.
+/// Maximum number of values that are examined together, and maximum depth of selections between them.
 const MOST_TOGETHER: usize = 4;
 const DEEPEST_CHOICE: u32 = 6;
-/// Blocks of a loop up to which it is looked which branches choose between values; in larger ones all do.
+/// Maximum blocks of a loop for which the branches that select values are determined; in larger loops all
+/// branches count.
 const MOST_BLOCKS: usize = 1000;
-/// Deepest tree of `and`, `or` and `not` that is followed.
+/// Maximum depth of trees of `and`, `or` and `not` that are followed.
 const DEEPEST_CONDITION: u32 = 16;
 
-/// A read that a loop waits at.
+/// Read that a loop waits at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wait {
     /// The read, or the call of a function that reads.
     pub inst: Inst,
-    /// The header of the loop; `None` where control goes round without one.
+    /// Header of the loop; `None` for a cycle without one.
     pub header: Option<Block>,
 }
 
-/// The reads that loops of a function in SSA form wait at.
+/// Reads that loops of a function in SSA form wait at.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
     waits: Vec<Wait>,
 }
 
 impl Waiting {
-    /// Of a function.
+    /// Analyses a function.
     pub fn new(module: &Module, function: &Function, cfg: &Cfg, dominators: &Dominators, loops: &Loops) -> Waiting {
         let reads = |block: &Block| function.blocks[*block].insts.iter().any(|inst| may_read(&function.insts[*inst]));
         let mut regions: Vec<(Option<Block>, BTreeSet<Block>)> =
@@ -80,18 +82,18 @@ impl Waiting {
         Waiting { waits: waits.into_iter().collect() }
     }
 
-    /// All of them, each once for every loop that waits at it.
+    /// Returns all waits, each once for every loop that waits there.
     pub fn waits(&self) -> &[Wait] {
         &self.waits
     }
 
-    /// Whether a loop waits at an instruction.
+    /// Returns whether a loop waits at an instruction.
     pub fn contains(&self, inst: Inst) -> bool {
         self.waits.iter().any(|wait| wait.inst == inst)
     }
 }
 
-/// The blocks of all ways from one block to another.
+/// Returns the blocks on all paths from one block to another.
 fn circle(cfg: &Cfg, last: Block, first: Block) -> BTreeSet<Block> {
     let reached = |start: Block, next: &dyn Fn(Block) -> Vec<Block>| {
         let mut found = BTreeSet::from([start]);
@@ -106,20 +108,20 @@ fn circle(cfg: &Cfg, last: Block, first: Block) -> BTreeSet<Block> {
     behind.intersection(&before).copied().collect()
 }
 
-/// Whether an instruction reads memory, or calls somebody who may.
+/// Returns whether an instruction reads memory, or calls a function that may.
 fn may_read(data: &InstData) -> bool {
     data.effects().may_read()
 }
 
-/// Whether an instruction is a read that sees what other threads write meanwhile: an atomic, or a volatile,
-/// relaxed or acquire load.
+/// Returns whether an instruction is a read that sees concurrent writes of other threads: an atomic, or a
+/// volatile, relaxed or acquire load.
 pub fn is_strong_read(data: &InstData) -> bool {
     let strong = data.effects().has(Effects::READ) && data.is_ordered() && !data.has(Modifier::Release);
     let reads = data.opcode() == Some(Opcode::Atom) || strong;
     reads && is_shared_with_others(data)
 }
 
-/// Whether an atomic changes what it finds each time, so that whoever repeats it sees another value.
+/// Returns whether an atomic changes the value each time, so that a repetition sees another value.
 pub fn advances_memory(data: &InstData) -> bool {
     let zero = data.operands.get(2).is_some_and(is_zero);
     let counts = data.has(Modifier::Inc) || data.has(Modifier::Dec);
@@ -127,7 +129,7 @@ pub fn advances_memory(data: &InstData) -> bool {
     data.opcode() == Some(Opcode::Atom) && (counts || adds) && !zero
 }
 
-/// Whether an operand is a zero of any type.
+/// Returns whether an operand is a zero of any type.
 pub fn is_zero(operand: &Operand) -> bool {
     match operand {
         Operand::Imm(Imm::Int(value)) => *value == 0,
@@ -138,7 +140,7 @@ pub fn is_zero(operand: &Operand) -> bool {
     }
 }
 
-/// Whether an instruction reads memory that other threads may write while it runs.
+/// Returns whether an instruction reads memory that other threads may write concurrently.
 fn is_shared_with_others(data: &InstData) -> bool {
     let phases = data.class() == Some(Class::Mbarrier);
     let read_only = data.has(Modifier::Nc) || data.class() == Some(Class::Texture);
@@ -149,16 +151,17 @@ fn is_shared_with_others(data: &InstData) -> bool {
     }
 }
 
-/// Whether it reads memory in which the thread itself may have put what it read elsewhere.
+/// Returns whether an instruction reads memory in which the thread itself may have stored a value that it
+/// read elsewhere.
 fn is_own_memory(data: &InstData) -> bool {
     data.effects().has(Effects::READ) && matches!(data.space(), Space::Local | Space::Param | Space::Generic)
 }
 
-/// Where registers get their values.
+/// Definitions of registers.
 struct Places {
     makers: SecondaryMap<Reg, Option<(Block, Inst)>>,
     params: SecondaryMap<Reg, Option<(Block, usize)>>,
-    /// The values that come into the parameters of a block, each with the block that it comes from.
+    /// Arguments of the parameters of a block, each with the block that it comes from.
     edges: SecondaryMap<Block, Vec<(Block, Vec<Reg>)>>,
 }
 
@@ -181,18 +184,18 @@ impl Places {
     }
 }
 
-/// A way out: it is taken when a predicate has a value.
+/// Exit of a loop: it is taken if a predicate has a value.
 #[derive(Clone, Copy)]
 struct Exit {
     condition: Reg,
     when: bool,
 }
 
-/// The values that exit conditions depend on.
+/// Values that exit conditions depend on.
 #[derive(Default)]
 struct Slice {
     reads: Vec<Inst>,
-    /// Whether something came through memory of the thread or out of a call.
+    /// True if a value came through the thread's memory or out of a call.
     through_memory: bool,
 }
 
@@ -204,12 +207,12 @@ struct Region<'a> {
     places: &'a Places,
     header: Option<Block>,
     inside: BTreeSet<Block>,
-    /// Registers that were looked at, and whether they advance.
+    /// Cache of visited registers, and whether they advance.
     advancing: RefCell<HashMap<(Reg, Rigour), bool>>,
 }
 
 impl Region<'_> {
-    /// The reads that are waited at.
+    /// Returns the reads that the loop waits at.
     fn waits(&self) -> Vec<Inst> {
         let exits = self.exits();
         let slice = self.slice(&exits);
@@ -234,13 +237,13 @@ impl Region<'_> {
         self.inside.iter().flat_map(|block| &self.function.blocks[*block].insts).copied()
     }
 
-    /// The value that decides at the end of a block.
+    /// Returns the predicate that decides at the end of a block.
     fn condition(&self, block: Block) -> Option<(Reg, bool, &InstData)> {
         let data = &self.function.insts[*self.function.blocks[block].insts.last()?];
         data.guard.filter(|_| data.is_control()).map(|guard| (guard.reg, guard.negated, data))
     }
 
-    /// The ways out; all branches where there is no loop to leave.
+    /// Returns the exits; all branches if there is no loop to leave.
     fn exits(&self) -> Vec<Exit> {
         let mut exits = vec![];
         for block in &self.inside {
@@ -259,7 +262,7 @@ impl Region<'_> {
         exits
     }
 
-    /// The reads on which exits depend.
+    /// Returns the reads that exits depend on.
     fn slice(&self, exits: &[Exit]) -> Slice {
         let mut slice = Slice::default();
         let mut work: Vec<Reg> = exits.iter().map(|exit| exit.condition).collect();
@@ -289,7 +292,7 @@ impl Region<'_> {
         slice
     }
 
-    /// Whether a load reads a parameter of the kernel, which never changes.
+    /// Returns whether a load reads a kernel parameter, which never changes.
     fn is_of_launch(&self, data: &InstData) -> bool {
         self.function.is_kernel
             && data.space() == Space::Param
@@ -299,7 +302,7 @@ impl Region<'_> {
             }
     }
 
-    /// The conditions on which it depends by which way control comes to a block: those between it and its
+    /// Returns the conditions that decide by which path control reaches a block: those between it and its
     /// dominator.
     fn choices(&self, block: Block) -> Vec<Reg> {
         let ways = self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).count();
@@ -332,8 +335,8 @@ impl Region<'_> {
         }
     }
 
-    /// Whether a function that is called, or one that it calls, holds such an instruction. Those without a
-    /// body come with the device and wait for nobody.
+    /// Returns whether a called function, or one that it calls, contains a matching instruction. Functions
+    /// without a body are provided by the device and never wait.
     fn function_reads(&self, callee: Callee, what: &dyn Fn(&InstData) -> bool) -> bool {
         let functions = &self.module.functions;
         let all = || functions.keys().filter(|func| functions[*func].has_body && !functions[*func].is_kernel);
@@ -360,7 +363,7 @@ impl Region<'_> {
         false
     }
 
-    /// Whether a read gives the same in every round as long as nobody else writes.
+    /// Returns whether a read gives the same value in every iteration unless another thread writes.
     fn is_steady(&self, data: &InstData) -> bool {
         let strong = is_strong_read(data);
         let rigour = if strong { Rigour::Strict } else { Rigour::Loose };
@@ -368,13 +371,13 @@ impl Region<'_> {
         let moves = match address {
             Some(Base::Reg(reg)) => self.advances(reg, rigour, DEEPEST),
             Some(Base::Symbol(_) | Base::Absolute) => false,
-            // Coordinates of a surface; a call is told nothing that it could not ignore.
+            // Coordinates of a surface; arguments of a call do not matter, since the callee may ignore them.
             None => data.callee().is_none() && data.reads().into_iter().any(|reg| self.advances(reg, rigour, DEEPEST)),
         };
         !(moves || strong && advances_memory(data))
     }
 
-    /// Where the loop itself writes: the spaces, and what the addresses are made of.
+    /// Returns the writes of the loop itself: the spaces, and what the addresses are derived from.
     fn written(&self) -> Vec<(Space, BTreeSet<String>)> {
         let writes = |data: &&InstData| data.effects().writes_memory();
         let all = self.insts().map(|inst| &self.function.insts[inst]).filter(writes);
@@ -387,7 +390,7 @@ impl Region<'_> {
         places
     }
 
-    /// Whether a read may go where something was written.
+    /// Returns whether a read may alias a write.
     fn is_in(&self, read: &InstData, space: Space, pointers: &BTreeSet<String>) -> bool {
         let same_space = match (read.space(), space) {
             (Space::Generic, space) | (space, Space::Generic) => !matches!(space, Space::Local | Space::Param | Space::Const),
@@ -397,7 +400,8 @@ impl Region<'_> {
         same_space && (own.is_empty() || pointers.is_empty() || !own.is_disjoint(pointers))
     }
 
-    /// Parameters, variables and loads out of which an address is made, as far as they can hold a pointer.
+    /// Returns the parameters, variables and loads that an address is derived from, as far as they can hold a
+    /// pointer.
     fn pointers(&self, data: &InstData) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let mut work = match data.address().map(|address| address.base) {
@@ -430,7 +434,7 @@ impl Region<'_> {
         found
     }
 
-    /// Whether a read of shared memory stands in a loop every round of which comes to a barrier.
+    /// Returns whether a read of shared memory is in a loop with a barrier in every iteration.
     fn meets_others(&self, data: &InstData) -> bool {
         let Some(header) = self.header else { return false };
         let has_barrier = |block: &&Block| {
@@ -445,7 +449,7 @@ impl Region<'_> {
 
     // Values that advance by themselves.
 
-    /// Whether a predicate comes to have a value by itself.
+    /// Returns whether a predicate eventually gets a value by itself.
     fn ends(&self, reg: Reg, when: bool, depth: u32) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         if let Some((block, index)) = self.places.params[reg].filter(|(block, _)| self.inside.contains(block)) {
@@ -461,7 +465,7 @@ impl Region<'_> {
             Operand::Not(reg) => self.ends(*reg, !when, depth),
             _ => false,
         };
-        // `and` is true when both are, `or` when one is.
+        // `and` is true if both are, `or` if one is.
         let both = |and: bool| and == when;
         match data.opcode() {
             Some(Opcode::Not) => inputs().all(|operand| part(operand, !when)),
@@ -487,13 +491,13 @@ impl Region<'_> {
         }
     }
 
-    /// Whether a register holds another value in every round, or in the end.
+    /// Returns whether a register holds another value in every iteration, or in the end.
     fn advances(&self, reg: Reg, rigour: Rigour, depth: u32) -> bool {
         if let Some(known) = self.advancing.borrow().get(&(reg, rigour)) {
             return *known;
         }
         let Some(depth) = depth.checked_sub(1) else { return false };
-        // Where it is asked for again on the way, the other ways in decide.
+        // If it is visited again during the search, the other arguments decide.
         self.advancing.borrow_mut().insert((reg, rigour), true);
         let advances = self.advances_anew(reg, rigour, depth);
         self.advancing.borrow_mut().insert((reg, rigour), advances);
@@ -506,7 +510,7 @@ impl Region<'_> {
                 self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).map(|(_, args)| args[index]);
             return match self.header {
                 None => false,
-                // A predicate has but two values.
+                // A predicate has only two values.
                 Some(header) if header == block => {
                     self.function.regs[reg].ty != Type::Pred && args.all(|arg| self.moves(arg, reg, rigour, DEEPEST))
                 }
@@ -537,8 +541,7 @@ impl Region<'_> {
         matches!(operand, Operand::Reg(reg) | Operand::Not(reg) if self.function.regs[*reg].ty == Type::Pred)
     }
 
-    /// Whether a value that becomes a parameter of the header in the next round is another than the parameter
-    /// has now, whichever way control went.
+    /// Returns whether the next value of a header parameter differs from the current one, on every path.
     fn moves(&self, value: Reg, param: Reg, rigour: Rigour, depth: u32) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         if value == param {
@@ -547,8 +550,8 @@ impl Region<'_> {
         if let Some((block, index)) = self.places.params[value].filter(|(block, _)| self.inside.contains(block)) {
             let mut args =
                 self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).map(|(_, args)| args[index]);
-            // Of an inner loop only what comes in first is looked at: its own counters are not those of this
-            // one.
+            // For an inner loop only the initial values are examined: its counters are not those of this
+            // loop.
             return Some(block) != self.header && args.all(|arg| arg == value || self.moves(arg, param, rigour, depth / 2));
         }
         let Some((_, inst)) = self.places.makers[value].filter(|(block, _)| self.inside.contains(block)) else { return false };
@@ -579,7 +582,8 @@ impl Region<'_> {
         }
     }
 
-    /// Whether in every round one of some values moves, as the ends of a range do in which a search halves.
+    /// Returns whether in every iteration one of some values moves, like the ends of a range in a binary
+    /// search.
     fn advance_together<'o>(&self, operands: impl Iterator<Item = &'o Operand>) -> bool {
         let Some(header) = self.header else { return false };
         let regs: Vec<Reg> =
@@ -600,8 +604,8 @@ impl Region<'_> {
         })
     }
 
-    /// Whether one of some values is another than the parameter that it becomes, whichever way control went
-    /// and whatever was selected.
+    /// Returns whether one of some values differs from the parameter that it becomes, on every path and for
+    /// every selection.
     fn one_moves(&self, pairs: &[(Reg, Reg)], depth: u32) -> bool {
         if pairs.iter().any(|(value, param)| self.moves(*value, *param, Rigour::Loose, DEEPEST)) {
             return true;
@@ -638,7 +642,7 @@ impl Region<'_> {
         })
     }
 
-    /// Whether a register is computed from another in the same round.
+    /// Returns whether a register is computed from another in the same iteration.
     fn comes_from(&self, reg: Reg, from: Reg) -> bool {
         let mut seen = HashSet::new();
         let mut work = vec![reg];
@@ -661,7 +665,7 @@ impl Region<'_> {
         false
     }
 
-    /// The effect of an instruction on values that advance.
+    /// Returns the effect of an instruction on advancing values.
     fn kind(data: &InstData, rigour: Rigour) -> Kind {
         let is_float = data.types().next().is_some_and(|ty| matches!(ty, Type::F16 | Type::F32 | Type::F64 | Type::Bf16));
         match data.opcode() {
@@ -673,7 +677,7 @@ impl Region<'_> {
             Some(_) if data.effects().has(Effects::WARP) => Kind::Seeing,
             Some(Opcode::Selp) => Kind::Choosing,
             Some(Opcode::Min | Opcode::Max) if !is_float => Kind::Bounding,
-            // `mask & (mask - 1)` moves, `(i + 1) & 31` goes round.
+            // `mask & (mask - 1)` moves, `(i + 1) & 31` wraps around.
             Some(Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Lop3) if !is_float => match rigour {
                 Rigour::Strict => Kind::Bounding,
                 Rigour::Loose => Kind::Moving,
@@ -685,16 +689,16 @@ impl Region<'_> {
     }
 }
 
-/// How sure it must be that a value does not come back to what it was.
+/// Required certainty that a value does not return to an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Rigour {
-    /// A value that goes round does not advance.
+    /// A value that wraps around does not advance.
     Strict,
-    /// It is enough that it is another in the next round.
+    /// It is enough that the value differs in the next iteration.
     Loose,
 }
 
-/// The result of an instruction on values that advance.
+/// Effect of an instruction on advancing values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Its result advances if one of its operands does.
@@ -703,10 +707,10 @@ enum Kind {
     Choosing,
     /// Its result may stay the same unless all operands advance.
     Bounding,
-    /// Its result tells that an operand advances, but has few values: it does not advance from round to
-    /// round.
+    /// Its result shows that an operand advances, but has few values: it does not advance from iteration to
+    /// iteration.
     Seeing,
-    /// Nothing is known of its result.
+    /// Its result is unknown.
     Other,
 }
 

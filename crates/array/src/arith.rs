@@ -1,8 +1,9 @@
-//! Operations on elements: operators, functions, comparisons, selection.
+//! Element-wise operations: operators, functions, comparisons, selection.
 //!
-//! Shapes stretch as in NumPy: axes of extent 1 are repeated, missing axes in front are added. Every operator has a method beside it that
-//! gives a `Result`; the operator panics where the method would give an error, as there is no other way for an operator to say that shapes do
-//! not fit. Beside an array there may be a single value.
+//! Shapes broadcast as in NumPy: axes of extent 1 are repeated, and missing leading axes are added. Every
+//! operator has a method that returns a `Result`. The operator panics where the method returns an error,
+//! because an operator cannot report incompatible shapes in another way. The other operand may be a single
+//! value.
 
 use crate::array::{Array, sure};
 use crate::element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
@@ -26,17 +27,18 @@ macro_rules! binary_methods {
 }
 
 binary_methods! { Arithmetic:
-    /// The sum, or why there is none.
+    /// Returns the sum, or an error if the shapes are incompatible.
     add Add;
-    /// The difference, or why there is none.
+    /// Returns the difference, or an error if the shapes are incompatible.
     sub Sub;
-    /// The product, or why there is none.
+    /// Returns the product, or an error if the shapes are incompatible.
     mul Mul;
-    /// The quotient, or why there is none. Of integers: towards zero, 0 where the divisor is 0.
+    /// Returns the quotient, or an error if the shapes are incompatible. Integer division rounds towards
+    /// zero; division by 0 gives 0.
     div Div;
-    /// The lesser one; a number beats NaN.
+    /// Returns the element-wise minimum. A number takes precedence over NaN.
     minimum Min;
-    /// The greater one; a number beats NaN.
+    /// Returns the element-wise maximum. A number takes precedence over NaN.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -52,23 +54,23 @@ binary_methods! { Arithmetic:
 }
 
 binary_methods! { Number:
-    /// The remainder with the sign of the dividend, or why there is none.
+    /// Returns the remainder with the sign of the dividend, or an error if the shapes are incompatible.
     rem Rem;
 }
 
 binary_methods! { Bits:
-    /// The bits that both have; of truth values: whether both are true.
+    /// Returns the bitwise and; of truth values, the logical and.
     and And;
-    /// The bits that one has; of truth values: whether one is true.
+    /// Returns the bitwise or; of truth values, the logical or.
     or Or;
-    /// The bits in which they differ.
+    /// Returns the bitwise exclusive or.
     xor Xor;
 }
 
 binary_methods! { Integer:
-    /// The sum, held to the range of the type.
+    /// Returns the saturating sum.
     add_saturating AddSaturating;
-    /// The difference, held to the range of the type.
+    /// Returns the saturating difference.
     sub_saturating SubSaturating;
 }
 
@@ -207,29 +209,29 @@ macro_rules! unary_methods {
 }
 
 unary_methods! { Arithmetic:
-    /// The absolute values.
+    /// Returns the absolute values.
     abs Abs;
 }
 
 unary_methods! { Floating:
-    /// Square roots, correctly rounded.
+    /// Returns the square roots, correctly rounded.
     sqrt Sqrt;
-    /// Rounded down.
+    /// Rounds down.
     floor Floor;
-    /// Rounded up.
+    /// Rounds up.
     ceil Ceil;
-    /// Rounded towards zero.
+    /// Rounds towards zero.
     trunc Trunc;
-    /// Rounded to the nearest integer, halves to the even one.
+    /// Rounds to the nearest integer, halves to even.
     round_even RoundEven;
 }
 
 unary_methods! { Integer:
-    /// How many bits are one.
+    /// Counts the bits that are one.
     popcount Popcount;
-    /// How many zero bits stand before the first one.
+    /// Counts the leading zero bits.
     leading_zeros LeadingZeros;
-    /// How many zero bits stand behind the last one.
+    /// Counts the trailing zero bits.
     trailing_zeros TrailingZeros;
 }
 
@@ -267,7 +269,8 @@ macro_rules! math_pairs {
 math_pairs! { atan2 Atan2; hypot Hypot; pow Pow; fmod Fmod; }
 
 impl<T: Floating> Array<T> {
-    /// Rounded to the nearest integer, halves away from zero. [`round_even`](Self::round_even) is what NumPy has.
+    /// Rounds to the nearest integer, halves away from zero. NumPy's `round` is
+    /// [`round_even`](Self::round_even).
     #[must_use]
     pub fn round(&self) -> Array<T> {
         sure(self.map(|x| x.round()))
@@ -275,28 +278,28 @@ impl<T: Floating> Array<T> {
 }
 
 impl<T: Float> Array<T> {
-    /// Where elements are not a number.
+    /// Tests elements for NaN.
     #[must_use]
     pub fn is_nan(&self) -> Array<bool> {
         sure(self.ne(self))
     }
 
-    /// Where elements are neither infinite nor NaN.
+    /// Tests if elements are neither infinite nor NaN.
     #[must_use]
     pub fn is_finite(&self) -> Array<bool> {
-        // What is infinite or NaN leaves NaN.
+        // An infinite value or NaN minus itself is NaN.
         sure(self.sub(self).and_then(|nothing| nothing.eq(&nothing)))
     }
 
-    /// `self * factor + addend`, rounded once.
+    /// Returns `self * factor + addend`, rounded once.
     pub fn mul_add(&self, factor: impl Operand<T>, addend: impl Operand<T>) -> Result<Array<T>> {
         Array::apply(Elementwise::Fma, &[self.node(), factor.operand(self).node(), addend.operand(self).node()])
     }
 }
 
-/// What can stand beside an array: another, or a single value.
+/// Operand beside an array: another array, or a single value.
 pub trait Operand<T: Element> {
-    /// As an array in the context of another.
+    /// Converts to an array in the context of another array.
     fn operand<U: Element>(&self, beside: &Array<U>) -> Array<T>;
 }
 
@@ -331,22 +334,22 @@ macro_rules! comparisons {
 }
 
 comparisons! { Number:
-    /// Where elements are less.
+    /// Tests if elements are less.
     lt Lt;
-    /// Where elements are less or equal.
+    /// Tests if elements are less or equal.
     le Le;
-    /// Where elements are greater.
+    /// Tests if elements are greater.
     gt Gt;
-    /// Where elements are greater or equal.
+    /// Tests if elements are greater or equal.
     ge Ge;
-    /// Where elements are equal.
+    /// Tests if elements are equal.
     eq Eq;
-    /// Where elements are not equal.
+    /// Tests if elements are not equal.
     ne Ne;
 }
 
 impl<T: Number> Array<T> {
-    /// `yes` where an element is greater than 0, else `no`.
+    /// Selects `yes` where an element is greater than 0, otherwise `no`.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -361,30 +364,30 @@ impl<T: Number> Array<T> {
         self.gt(self.beside(T::ZERO))?.cond(yes, no)
     }
 
-    /// Held between two values.
+    /// Clamps elements to a range.
     pub fn clamp(&self, low: impl Operand<T>, high: impl Operand<T>) -> Result<Array<T>> {
         self.maximum(low.operand(self))?.minimum(high.operand(self))
     }
 }
 
 impl Array<bool> {
-    /// Where truth values are equal.
+    /// Tests if truth values are equal.
     pub fn eq(&self, other: impl Operand<bool>) -> Result<Array<bool>> {
         Ok(!self.xor(other)?)
     }
 
-    /// Where truth values are not equal.
+    /// Tests if truth values are not equal.
     pub fn ne(&self, other: impl Operand<bool>) -> Result<Array<bool>> {
         self.xor(other)
     }
 
-    /// `yes` where an element is true, else `no`.
+    /// Selects `yes` where an element is true, otherwise `no`.
     pub fn cond<U: Element>(&self, yes: impl Operand<U>, no: impl Operand<U>) -> Result<Array<U>> {
         let (yes, no) = (yes.operand(self), no.operand(self));
         if U::TYPE.is_scalar() {
             return Array::apply(Elementwise::Select, &[self.node(), yes.node(), no.node()]);
         }
-        // All lanes are chosen alike.
+        // The condition is the same for all lanes.
         let lanes = vec![self.node(); U::TYPE.lanes()];
         let each = broadloom_graph::Node::elementwise(Elementwise::Vector, &lanes)?;
         Array::apply(Elementwise::Select, &[&each, yes.node(), no.node()])
@@ -392,7 +395,7 @@ impl Array<bool> {
 }
 
 impl Array<f32> {
-    /// The same value in all four lanes.
+    /// Broadcasts the value to all four lanes.
     #[must_use]
     pub fn splat(&self) -> Array<F32x4> {
         sure(Array::apply(Elementwise::Vector, &[self.node(); 4]))
@@ -400,12 +403,12 @@ impl Array<f32> {
 }
 
 impl Array<F32x4> {
-    /// From one array for each lane.
+    /// Builds vectors from one array per lane.
     pub fn from_lanes(lanes: [&Array<f32>; 4]) -> Result<Array<F32x4>> {
         Array::apply(Elementwise::Vector, &lanes.map(Array::node))
     }
 
-    /// One of the four lanes.
+    /// Returns one of the four lanes.
     pub fn lane(&self, lane: usize) -> Result<Array<f32>> {
         Array::apply(Elementwise::Lane(u8::try_from(lane).unwrap_or(u8::MAX)), &[self.node()])
     }

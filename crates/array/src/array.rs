@@ -1,11 +1,11 @@
-//! The array itself: made, evaluated, read.
+//! The array type: creation, evaluation, reading.
 
 use crate::element::{Element, Integer};
 use broadloom_graph::{Context, Elementwise, Error, Node, Result, Shape, Summary};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// An array that is computed when it is needed; cheap to clone. See the [crate](crate).
+/// Lazy array; cheap to clone. See the [crate](crate).
 pub struct Array<T> {
     node: Node,
     element: PhantomData<fn() -> T>,
@@ -17,8 +17,8 @@ impl<T> Clone for Array<T> {
     }
 }
 
-/// A value whose operation the types of Rust have checked already. What is wrong nonetheless is a shape under an operator, which has no other way to
-/// say so.
+/// Unwraps the result of an operation whose types Rust has already checked. The remaining error is an
+/// incompatible shape under an operator, which can only panic.
 #[track_caller]
 pub(crate) fn sure<T>(result: Result<Array<T>>) -> Array<T> {
     match result {
@@ -28,7 +28,7 @@ pub(crate) fn sure<T>(result: Result<Array<T>>) -> Array<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// An array of these values, the last axis running fastest.
+    /// Creates an array of these values in row-major order.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -48,22 +48,23 @@ impl<T: Element> Array<T> {
         Node::upload(context, T::TYPE, shape, &T::to_bytes(values)).map(Array::from_node_unchecked)
     }
 
-    /// A line of these values.
+    /// Creates a one-dimensional array of these values.
     pub fn line(context: &Context, values: &[T]) -> Result<Array<T>> {
         Array::new(context, values, values.len())
     }
 
-    /// One value everywhere.
+    /// Creates an array with the same value everywhere.
     pub fn full(context: &Context, shape: impl Into<Shape>, value: T) -> Result<Array<T>> {
         Node::fill(context, shape.into(), &value.lanes()).map(Array::from_node_unchecked)
     }
 
-    /// A single value: no axes, fits everywhere. Unlike a number inside of a closure it is no part of what is compiled.
+    /// Creates a single value: an array without axes, compatible with every shape. Unlike a number inside a
+    /// closure, it is not compiled into the kernel.
     pub fn scalar(context: &Context, value: T) -> Array<T> {
         sure(Array::full(context, [], value))
     }
 
-    /// A node as an array, if its elements have this type.
+    /// Wraps a node as an array, if its elements have this type.
     pub fn from_node(node: Node) -> Result<Array<T>> {
         if node.ty() == T::TYPE {
             return Ok(Array::from_node_unchecked(node));
@@ -75,50 +76,51 @@ impl<T: Element> Array<T> {
         Array { node, element: PhantomData }
     }
 
-    /// The node of the graph behind it.
+    /// Returns the node of the graph.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// Where it is computed.
+    /// Returns the context.
     pub fn context(&self) -> &Context {
         self.node.context()
     }
 
-    /// Its extents. Where only the device knows how many elements there are, as behind [`Array::pack`], this computes the array and waits.
+    /// Returns the shape. If only the device knows the number of elements, as after [`Array::pack`], this
+    /// computes the array and waits.
     pub fn shape(&self) -> &Shape {
         self.node.shape()
     }
 
-    /// How many axes it has.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.node.bound().rank()
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.shape().count()
     }
 
-    /// Whether it has no elements.
+    /// Tests if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.shape().is_empty()
     }
 
-    /// Computes it, if that has not been done, without waiting for the device. Later uses start from the result. Inside of a [`Function`](crate::Function) it says where
-    /// one plan ends and another begins.
+    /// Computes the array, if not done yet, without waiting for the device. Later uses start from the result.
+    /// Inside a [`Function`](crate::Function) it marks the boundary between two plans.
     pub fn evaluate(&self) -> Result<()> {
         self.context().evaluate(std::slice::from_ref(&self.node))
     }
 
-    /// Its elements, the last axis running fastest. Waits for them.
+    /// Returns the elements in row-major order. Waits for them.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let buffer = self.node.hosted()?.evaluate()?;
         let count = buffer.len() / T::TYPE.bytes() as usize;
         T::read(count, |bytes| Ok(buffer.read_into(Default::default(), bytes)?))
     }
 
-    /// The element of an array that has one. Waits for it.
+    /// Returns the only element of an array. Waits for it.
     pub fn item(&self) -> Result<T> {
         let refused = |count: usize| Error::Count { operation: "item".into(), count, shape: Shape::from([]) };
         if self.len() != 1 {
@@ -127,7 +129,7 @@ impl<T: Element> Array<T> {
         self.to_vec()?.pop().ok_or_else(|| refused(0))
     }
 
-    /// The plan by which it would be computed, as text. Nothing is run.
+    /// Returns the plan that would compute the array, as text. Nothing is run.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -143,18 +145,19 @@ impl<T: Element> Array<T> {
         Ok(self.plan()?.text())
     }
 
-    /// The plan by which it would be computed, as data.
+    /// Returns the plan that would compute the array, as data.
     pub fn plan(&self) -> Result<Summary> {
         self.context().explain(std::slice::from_ref(&self.node))
     }
 
-    /// A copy on the device of another context, through the host.
+    /// Copies the array to the device of another context, through the host.
     pub fn to_context(&self, context: &Context) -> Result<Array<T>> {
         let bytes = self.node.hosted()?.evaluate()?.read()?;
         Node::upload(context, T::TYPE, self.shape().clone(), &bytes).map(Array::from_node_unchecked)
     }
 
-    /// Elements of another type, as Rust's `as` converts them; to `bool`: whether they are not zero. Of as many lanes.
+    /// Converts elements to another type with the same number of lanes, like Rust's `as`. The conversion to
+    /// `bool` tests for not zero.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -179,20 +182,20 @@ impl<T: Element> Array<T> {
         Array::from_node(Node::elementwise(op, inputs)?)
     }
 
-    /// One value in the shape of this array.
+    /// Creates an array of one value with the shape of this array.
     #[track_caller]
     pub(crate) fn like<U: Element>(&self, value: U) -> Array<U> {
         sure(self.node.fill_like(&value.lanes()).map(Array::from_node_unchecked))
     }
 
-    /// One value, to be used beside this array.
+    /// Creates a single value in the context of this array.
     pub(crate) fn beside<U: Element>(&self, value: U) -> Array<U> {
         Array::scalar(self.context(), value)
     }
 }
 
 impl<T: Integer> Array<T> {
-    /// For each element its index along an axis.
+    /// Returns each element's index along an axis.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -207,7 +210,7 @@ impl<T: Integer> Array<T> {
         Array::from_node(Node::position(context, shape.into(), axis, T::TYPE.element())?)
     }
 
-    /// 0, 1, 2, …
+    /// Returns 0, 1, 2, …
     pub fn iota(context: &Context, count: usize) -> Result<Array<T>> {
         Array::positions(context, count, 0)
     }

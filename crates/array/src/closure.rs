@@ -1,8 +1,9 @@
-//! Closures of Rust as code of one thread.
+//! Rust closures as device code.
 //!
-//! [`Array::map`], [`Array::zip_with`] and [`Array::window`] call a closure once, with [`Traced`] values that write down what is done to
-//! them. What comes out is a function that runs at every element. Numbers in the closure are part of what is compiled; a value that changes
-//! from call to call belongs into an array without axes ([`Array::scalar`]), which is a parameter.
+//! [`Array::map`], [`Array::zip_with`] and [`Array::window`] call a closure once with [`Traced`] values,
+//! which record the operations on them. The result is a function that runs for every element. Numbers in the
+//! closure are compiled in. A value that changes from call to call should be an array without axes
+//! ([`Array::scalar`]), which is a parameter.
 
 use crate::array::Array;
 use crate::element::{Arithmetic, Bits, Element, F32x4, Floating, Integer, Number};
@@ -13,7 +14,8 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
-/// A value of an element while a closure is traced. Values of two closures do not mix, wherever one stands inside of the other:
+/// Element value in a traced closure. Values of two closures cannot be mixed, even if one closure is nested
+/// in the other:
 ///
 /// ```compile_fail
 /// # use broadloom_array::Array;
@@ -31,7 +33,7 @@ pub struct Traced<'t, T> {
     builder: &'t Builder,
     value: Value,
     element: PhantomData<fn() -> T>,
-    /// No other closure has the same lifetime, and none can be taken for another.
+    /// Invariant lifetime, unique to each closure.
     closure: PhantomData<fn(&'t ()) -> &'t ()>,
 }
 
@@ -48,7 +50,7 @@ impl<'t, T: Element> Traced<'t, T> {
         Traced { builder, value, element: PhantomData, closure: PhantomData }
     }
 
-    /// A value that is part of the code.
+    /// Creates a constant.
     #[must_use]
     #[track_caller]
     pub fn constant<U: Element>(self, value: U) -> Traced<'t, U> {
@@ -56,7 +58,7 @@ impl<'t, T: Element> Traced<'t, T> {
         Traced::new(self.builder, self.builder.vector(&lanes))
     }
 
-    /// As Rust's `as` converts it.
+    /// Converts like Rust's `as`.
     #[must_use]
     #[track_caller]
     pub fn cast<U: Element>(self) -> Traced<'t, U> {
@@ -64,9 +66,9 @@ impl<'t, T: Element> Traced<'t, T> {
     }
 }
 
-/// What can stand beside a traced value: another, or a constant.
+/// Operand beside a traced value: another traced value, or a constant.
 pub trait Term<'t, T> {
-    /// As a value of the builder of another.
+    /// Converts to a value of the other operand's builder.
     fn term<U: Element>(self, beside: Traced<'t, U>) -> Traced<'t, T>;
 }
 
@@ -134,21 +136,21 @@ impl<'t, T: Bits> Not for Traced<'t, T> {
 }
 
 impl<'t, T: Arithmetic> Traced<'t, T> {
-    /// The lesser one; a number beats NaN.
+    /// Returns the minimum. A number takes precedence over NaN.
     #[must_use]
     #[track_caller]
     pub fn min(self, other: impl Term<'t, T>) -> Traced<'t, T> {
         Traced::new(self.builder, self.builder.min(self.value, other.term(self).value))
     }
 
-    /// The greater one; a number beats NaN.
+    /// Returns the maximum. A number takes precedence over NaN.
     #[must_use]
     #[track_caller]
     pub fn max(self, other: impl Term<'t, T>) -> Traced<'t, T> {
         Traced::new(self.builder, self.builder.max(self.value, other.term(self).value))
     }
 
-    /// The absolute value.
+    /// Returns the absolute value.
     #[must_use]
     #[track_caller]
     pub fn abs(self) -> Traced<'t, T> {
@@ -170,22 +172,22 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// Whether it is less.
+    /// Tests if it is less.
     lt Lt;
-    /// Whether it is less or equal.
+    /// Tests if it is less or equal.
     le Le;
-    /// Whether it is greater.
+    /// Tests if it is greater.
     gt Gt;
-    /// Whether it is greater or equal.
+    /// Tests if it is greater or equal.
     ge Ge;
-    /// Whether they are equal.
+    /// Tests if they are equal.
     eq Eq;
-    /// Whether they are not equal.
+    /// Tests if they are not equal.
     ne Ne;
 }
 
 impl<'t> Traced<'t, bool> {
-    /// One of two values; both are computed.
+    /// Selects one of two values; both are computed.
     #[must_use]
     #[track_caller]
     pub fn cond<T: Element>(self, yes: impl Term<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
@@ -230,31 +232,31 @@ macro_rules! roundings {
 }
 
 roundings! {
-    /// The square root, correctly rounded.
+    /// Returns the square root, correctly rounded.
     sqrt;
-    /// Rounded down.
+    /// Rounds down.
     floor;
-    /// Rounded up.
+    /// Rounds up.
     ceil;
-    /// Rounded towards zero.
+    /// Rounds towards zero.
     trunc;
-    /// Rounded to the nearest integer, halves to the even one.
+    /// Rounds to the nearest integer, halves to even.
     round_even;
-    /// Rounded to the nearest integer, halves away from zero.
+    /// Rounds to the nearest integer, halves away from zero.
     round;
 }
 
-/// The neighbourhood of an element while a closure is traced.
+/// Neighbourhood of an element in a traced closure.
 pub struct Window<'t, T> {
     builder: &'t Builder,
     rank: usize,
-    /// The places that were looked at, each with its parameter.
+    /// Offsets read so far, each with its parameter.
     seen: &'t RefCell<Vec<(Vec<i64>, Value)>>,
     element: PhantomData<fn() -> T>,
 }
 
 impl<'t, T: Element> Window<'t, T> {
-    /// The element so many places away along each axis.
+    /// Returns the element at an offset along each axis.
     #[must_use]
     #[track_caller]
     pub fn at(&self, offsets: &[i64]) -> Traced<'t, T> {
@@ -273,7 +275,7 @@ impl<'t, T: Element> Window<'t, T> {
 }
 
 impl<'t> Traced<'t, f32> {
-    /// The same value in all four lanes.
+    /// Broadcasts the value to all four lanes.
     #[must_use]
     #[track_caller]
     pub fn splat(self) -> Traced<'t, F32x4> {
@@ -282,14 +284,14 @@ impl<'t> Traced<'t, f32> {
 }
 
 impl<'t> Traced<'t, F32x4> {
-    /// From a value for each lane.
+    /// Builds a vector from one value per lane.
     #[must_use]
     #[track_caller]
     pub fn from_lanes(lanes: [Traced<'t, f32>; 4]) -> Traced<'t, F32x4> {
         Traced::new(lanes[0].builder, lanes[0].builder.vector(&lanes.map(|lane| lane.value)))
     }
 
-    /// One of the four lanes.
+    /// Returns one of the four lanes.
     #[must_use]
     #[track_caller]
     pub fn lane(self, lane: usize) -> Traced<'t, f32> {
@@ -297,7 +299,7 @@ impl<'t> Traced<'t, F32x4> {
     }
 }
 
-/// What a closure of two elements does, as a way to combine elements.
+/// Traces a closure of two elements as a combining operator.
 pub(crate) fn combine<T: Element>(
     name: &str,
     identity: T,
@@ -322,7 +324,7 @@ fn call<U: Element>(function: &Function, inputs: &[&Node]) -> Result<Array<U>> {
 }
 
 impl<T: Element> Array<T> {
-    /// A closure of every element.
+    /// Applies a closure to every element.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -341,7 +343,7 @@ impl<T: Element> Array<T> {
         called(&builder, result, &[self.node()])
     }
 
-    /// A closure of every element and that of another array.
+    /// Applies a closure to the elements of two arrays.
     pub fn zip_with<U: Element, V: Element>(
         &self,
         other: &Array<U>,
@@ -353,7 +355,7 @@ impl<T: Element> Array<T> {
         called(&builder, result, &[self.node(), other.node()])
     }
 
-    /// A closure of every element and those of two other arrays.
+    /// Applies a closure to the elements of three arrays.
     pub fn zip_with_two<U: Element, V: Element, W: Element>(
         &self,
         second: &Array<U>,
@@ -366,7 +368,7 @@ impl<T: Element> Array<T> {
         called(&builder, result, &[self.node(), second.node(), third.node()])
     }
 
-    /// A closure of the neighbourhood of every element.
+    /// Applies a closure to the neighbourhood of every element.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};

@@ -1,41 +1,41 @@
-//! The types that arrays hold.
+//! Element types of arrays.
 
 use broadloom_graph::{Error, Result};
 use broadloom_scalar::{Lanes, Literal, Type};
 use half::f16;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-/// Four floats as one element: a pixel, a point.
+/// Vector of four floats as one element, such as a pixel or a point.
 pub type F32x4 = [f32; 4];
 
-/// A type that arrays hold.
+/// Element type of arrays.
 pub trait Element: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
-    /// Its type in code.
+    /// Type in generated code.
     const TYPE: Type;
-    /// The value as literals, one for each lane.
+    /// Returns the value as literals, one per lane.
     fn lanes(self) -> Lanes;
-    /// The bytes of values, as devices hold them.
+    /// Returns the bytes of values in device layout.
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]>;
-    /// So many values, whose bytes something writes.
+    /// Creates `count` values whose bytes a function writes.
     fn read(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<Self>>;
 }
 
-/// Memory of the host for so many values.
+/// Allocates zeroed host memory for `count` values.
 fn zeros<T: FromZeros>(count: usize) -> Result<Vec<T>> {
     T::new_vec_zeroed(count).map_err(|_| Error::Host { bytes: (count as u64).saturating_mul(size_of::<T>() as u64) })
 }
 
-/// Values of which every pattern of bits is one.
+/// Creates values of a type for which every bit pattern is valid.
 fn plain<T: FromBytes + IntoBytes>(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<T>> {
     let mut values = zeros::<T>(count)?;
     write(values.as_mut_bytes())?;
     Ok(values)
 }
 
-/// An element that has arithmetic: numbers, and vectors of them.
+/// Element with arithmetic: numbers, and vectors of them.
 pub trait Arithmetic: Element {}
 
-/// An element of one lane that has an order: all numbers.
+/// Ordered element of one lane: all numbers.
 pub trait Number: Arithmetic {
     /// Zero.
     const ZERO: Self;
@@ -43,16 +43,16 @@ pub trait Number: Arithmetic {
     const ONE: Self;
 }
 
-/// An integer.
+/// Integer.
 pub trait Integer: Number {}
 
-/// A float of one lane, or a vector of floats.
+/// Float of one lane, or vector of floats.
 pub trait Floating: Arithmetic {}
 
-/// A float of one lane.
+/// Float of one lane.
 pub trait Float: Number + Floating {}
 
-/// An element that has bits: integers and truth values.
+/// Element with bitwise operations: integers and truth values.
 pub trait Bits: Element {}
 
 macro_rules! numbers {

@@ -1,8 +1,9 @@
-//! Functions of arrays: traced once, called again and again.
+//! Array functions: traced once, called many times.
 //!
-//! Building an expression costs a little for every operation, each time. A [`Function`] has that done once: a call binds arrays and
-//! scalars and launches, and its cost does not depend on how many operations there are. What JAX calls `jit`. Arguments of other shapes need no
-//! other trace, unless the closure would do something else for them.
+//! Building an expression costs time for every operation, each time. A [`Function`] is built once. A call
+//! only binds arrays and scalars and launches kernels, so its cost does not depend on the number of
+//! operations. JAX calls this `jit`. Arguments of other shapes need no new trace, unless the closure would
+//! behave differently for them.
 
 use crate::array::Array;
 use crate::element::Element;
@@ -11,25 +12,29 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Traces that a function keeps.
+/// Maximum number of traces kept by a function.
 const MOST: usize = 16;
 
-/// Calls a closure with nodes.
+/// Closure called with nodes.
 type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 
-/// A function of arrays that is traced once for arguments of the same ranks.
+/// Array function that is traced once for arguments of the same ranks.
 ///
-/// It is made from a closure (or a plain function) of references to arrays that gives an array, a tuple, a `Vec` or an array of arrays, or a `Result` of these. The closure is called when
-/// arguments come for which it may do something else than before, with arrays that have no elements yet; what it does with them is planned and compiled, and done in every
-/// call. So:
+/// It is made from a closure (or a plain function) that takes references to arrays. The closure returns an
+/// array, a tuple, a `Vec` or an array of arrays, or a `Result` of these. It is called with arrays without
+/// elements when new arguments may change its behaviour. Its operations are planned and compiled, and run in
+/// every call. Therefore:
 ///
-/// - the closure describes a computation: what it does besides happens when it is traced only;
-/// - arrays that it captures are constants, kept by the function. One that was not evaluated is computed in every call;
-/// - numbers in it are constants too; a value that differs from call to call is an argument: a plain number given to [`Function::call`] is an array without axes inside;
-/// - elements cannot be read inside: [`Array::to_vec`] and [`Array::item`] say so. [`Array::evaluate`] can be used to end a kernel;
-/// - a function that is called inside of another becomes part of it;
-/// - extents that it reads as numbers, as by [`Shape::extents`](crate::Shape::extents), tie the trace to these numbers: arguments with others are traced anew.
-///   [`Amount`](crate::Amount)s do not.
+/// - the closure describes a computation: its side effects happen only during tracing;
+/// - captured arrays are constants, kept by the function. A captured array that was not evaluated is computed
+///   in every call;
+/// - numbers in the closure are constants too. A value that differs from call to call is an argument: a plain
+///   number given to [`Function::call`] is an array without axes inside;
+/// - elements cannot be read inside: [`Array::to_vec`] and [`Array::item`] return an error.
+///   [`Array::evaluate`] ends a kernel;
+/// - a function that is called inside another becomes part of it;
+/// - reading extents as numbers, for example with [`Shape::extents`](crate::Shape::extents), ties the trace
+///   to these numbers: arguments with other extents are traced anew. [`Amount`](crate::Amount)s do not.
 ///
 /// ```
 /// # use broadloom_array::{Array, Context, Function};
@@ -44,7 +49,7 @@ type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 /// # Ok::<(), broadloom_array::Error>(())
 /// ```
 ///
-/// Shapes that do not fit are told by the operation that they do not fit to, when the closure is traced for them:
+/// Incompatible shapes are reported by the operation concerned, when the closure is traced for them:
 ///
 /// ```
 /// # use broadloom_array::{Array, Context, Function};
@@ -59,23 +64,24 @@ type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 pub struct Function<P, R> {
     context: Context,
     trace: Box<Trace<R>>,
-    /// What was traced, that which was called last at the end.
+    /// Traces, most recently used last.
     known: Mutex<Vec<Arc<Template>>>,
     parameters: PhantomData<fn(P) -> R>,
 }
 
 impl<P, R: Results> Function<P, R> {
-    /// A function on the device of a context. Nothing is traced before it is called.
+    /// Creates a function on the device of a context. Nothing is traced before the first call.
     pub fn new<F: Body<P, Results = R>>(context: &Context, body: F) -> Function<P, R> {
         let trace = Box::new(move |inputs: &[Node]| body.trace(inputs));
         Function { context: context.clone(), trace, known: Mutex::default(), parameters: PhantomData }
     }
 
-    /// Computes it: one argument, or a tuple of them, each an array or a number. Does not wait for the device, but arguments that were not evaluated are.
+    /// Calls the function with one argument or a tuple of them, each an array or a number. Does not wait for
+    /// the device, but evaluates arguments that were not evaluated.
     pub fn call(&self, arguments: impl Arguments<P>) -> Result<R> {
         let inputs = arguments.nodes(&self.context);
         if inputs.iter().any(Node::is_symbolic) {
-            // Inside of another function.
+            // Inside another function.
             return (self.trace)(&inputs);
         }
         R::from_nodes(self.template(&inputs)?.call(&inputs)?)
@@ -89,7 +95,7 @@ impl<P, R: Results> Function<P, R> {
                 return Ok(known[known.len() - 1].clone());
             }
         }
-        // Not under the lock: the closure may call this function.
+        // Not under the lock, because the closure may call this function.
         let template = Arc::new(self.context.template(inputs, |symbols| (self.trace)(symbols).map(R::into_nodes))?);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
@@ -107,19 +113,19 @@ impl<P, R> fmt::Debug for Function<P, R> {
     }
 }
 
-/// What a [`Function`] is made from: closures and functions of up to eight references to arrays.
+/// Body of a [`Function`]: closures and functions of up to eight references to arrays.
 pub trait Body<P>: Send + Sync + 'static {
-    /// What it gives.
+    /// Results of the body.
     type Results: Results;
-    /// Calls it.
+    /// Calls the body.
     fn trace(&self, inputs: &[Node]) -> Result<Self::Results>;
 }
 
-/// What the closure of a [`Function`] gives: [`Results`], or a `Result` of them.
+/// Return type of a [`Function`]'s closure: [`Results`], or a `Result` of them.
 pub trait Outcome {
-    /// What a call gives.
+    /// Results of a call.
     type Results: Results;
-    /// As a `Result`.
+    /// Converts to a `Result`.
     fn results(self) -> Result<Self::Results>;
 }
 
@@ -137,11 +143,11 @@ impl<R: Results> Outcome for Result<R> {
     }
 }
 
-/// Arrays that a [`Function`] gives: one, several of any types as a tuple, or several of one type.
+/// Arrays that a [`Function`] returns: one, a tuple of any types, or several of one type.
 pub trait Results: Sized + 'static {
-    /// The nodes behind them.
+    /// Returns the nodes.
     fn into_nodes(self) -> Vec<Node>;
-    /// From as many nodes.
+    /// Creates the arrays from the same number of nodes.
     fn from_nodes(nodes: Vec<Node>) -> Result<Self>;
 }
 
@@ -181,9 +187,9 @@ impl<T: Element, const N: usize> Results for [Array<T>; N] {
     }
 }
 
-/// An argument of a [`Function`]: an array or a number.
+/// Argument of a [`Function`]: an array or a number.
 pub trait Argument<T: Element> {
-    /// The node behind it, in a context.
+    /// Returns its node in a context.
     fn argument(self, context: &Context) -> Node;
 }
 
@@ -205,9 +211,9 @@ impl<T: Element> Argument<T> for T {
     }
 }
 
-/// The arguments of a [`Function`] whose parameters have the element types `P`: one, or a tuple.
+/// Arguments of a [`Function`] with parameters of the element types `P`: one, or a tuple.
 pub trait Arguments<P> {
-    /// The nodes behind them, in a context.
+    /// Returns their nodes in a context.
     fn nodes(self, context: &Context) -> Vec<Node>;
 }
 

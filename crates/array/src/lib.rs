@@ -1,8 +1,9 @@
 //! Lazy n-dimensional arrays.
 //!
-//! An [`Array`] is a value: operations on it give new arrays and change nothing. Nothing is computed before it is needed: an expression is
-//! a graph, and reading a result ([`Array::to_vec`], [`Array::item`]) has the planner cut it into as few kernels as pay, on whatever device the
-//! [`Context`] stands for. A loop that builds the same expression again finds its plan and its kernels; sizes and scalars may differ.
+//! An [`Array`] is a value: operations return new arrays and change nothing. Computation is lazy: an
+//! expression is a graph. Reading a result ([`Array::to_vec`], [`Array::item`]) lets the planner split it
+//! into kernels for the device of the [`Context`]. A loop that builds the same expression again reuses its
+//! plan and its kernels; sizes and scalars may differ.
 //!
 //! ```
 //! # use broadloom_array::{Array};
@@ -18,20 +19,20 @@
 //! # Ok::<(), broadloom_array::Error>(())
 //! ```
 //!
-//! | what | where |
+//! | topic | functions |
 //! | --- | --- |
-//! | made from and turned into values | [`Array::new`], [`Array::full`], [`Array::positions`], [`Array::to_vec`], [`Array::item`], [`Array::from_ndarray`], [`Array::load_npy`] … |
-//! | operations on elements | operators, [`Array::sqrt`] …, [`Array::lt`] …, [`Array::select`], [`Array::cond`], [`Array::cast`] |
+//! | creation and reading | [`Array::new`], [`Array::full`], [`Array::positions`], [`Array::to_vec`], [`Array::item`], [`Array::from_ndarray`], [`Array::load_npy`] … |
+//! | element-wise operations | operators, [`Array::sqrt`] …, [`Array::lt`] …, [`Array::select`], [`Array::cond`], [`Array::cast`] |
 //! | closures | [`Array::map`], [`Array::zip_with`], [`Array::window`] |
-//! | other places | [`Array::slice`], [`Array::replace_slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`], [`Array::take`], [`Array::scatter`] … |
-//! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::reduce_with`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::scan_with`], [`Array::inner`] … |
-//! | within segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_filter`], [`Array::distributed`], [`Array::segmented_sort`] … |
-//! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::sort_by`], [`Array::pack`], [`Array::nonzero`], [`Array::unique`], [`Array::runs`], [`Array::repeat_each`], [`Array::partition`], [`Array::histogram`], [`Array::matmul`] |
-//! | traced once, called often | [`Function`] |
-//! | what will happen | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
+//! | indexing and shapes | [`Array::slice`], [`Array::replace_slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`], [`Array::take`], [`Array::scatter`] … |
+//! | reductions and scans | [`Array::sum`], [`Array::max_along`], [`Array::reduce_with`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::scan_with`], [`Array::inner`] … |
+//! | segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_filter`], [`Array::distributed`], [`Array::segmented_sort`] … |
+//! | sorting, selecting, counting | [`Array::sort`], [`Array::argsort`], [`Array::sort_by`], [`Array::pack`], [`Array::nonzero`], [`Array::unique`], [`Array::runs`], [`Array::repeat_each`], [`Array::partition`], [`Array::histogram`], [`Array::matmul`] |
+//! | compiled functions | [`Function`] |
+//! | plans and statistics | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
 //!
-//! Mistakes in shapes, axes and types are told at the call, with the operation and both shapes or types. Operators panic instead, since
-//! they have no other way; each has a method beside it that gives a `Result`.
+//! Errors in shapes, axes and types are reported by the call, with the operation and both shapes or types.
+//! Operators panic instead; each has a method that returns a `Result`.
 
 mod arith;
 mod array;

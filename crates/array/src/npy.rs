@@ -1,4 +1,4 @@
-//! Arrays from and to `.npy` files, the files of NumPy.
+//! Reading and writing of NumPy's `.npy` files.
 
 use crate::array::Array;
 use crate::element::Element;
@@ -7,28 +7,28 @@ use broadloom_launch::{Element as FileElement, HostArray, NpyError, read_npy, wr
 use broadloom_scalar::{Element as Scalar, Type};
 use std::path::{Path, PathBuf};
 
-/// Why a file was not read or written.
+/// Error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file.
+    /// Error of the file.
     #[error("`{}`: {source}", .path.display())]
     File {
-        /// Where it is.
+        /// Path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause.
         source: NpyError,
     },
-    /// The array.
+    /// Error of the array.
     #[error(transparent)]
     Array(#[from] broadloom_graph::Error),
-    /// A file of another type.
+    /// File of another element type.
     #[error("`{}` holds `{found}`, not `{wanted}`", .path.display())]
     Type {
-        /// Where it is.
+        /// Path.
         path: PathBuf,
-        /// What it holds.
+        /// Type in the file.
         found: &'static str,
-        /// What was asked for.
+        /// Requested type.
         wanted: Type,
     },
 }
@@ -39,7 +39,7 @@ impl FileError {
     }
 }
 
-/// The type of a file's elements. Truth values are bytes there.
+/// Returns the element type of a file. Truth values are bytes there.
 fn file_element(element: Scalar) -> FileElement {
     match element {
         Scalar::Bool | Scalar::U8 => FileElement::U8,
@@ -57,8 +57,8 @@ fn file_element(element: Scalar) -> FileElement {
 }
 
 impl<T: Element> Array<T> {
-    /// The array in a `.npy` file. The file's type must be this one; of vectors, the last axis of the file has the lanes, and truth values are
-    /// bytes, 0 or not.
+    /// Reads an array from a `.npy` file. The file must have this element type. For vectors, the last axis of
+    /// the file holds the lanes. Truth values are bytes, zero or not.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -85,7 +85,7 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node(Node::upload(context, T::TYPE, Shape::from(shape), &file.bytes)?)?)
     }
 
-    /// Writes it to a `.npy` file. Waits for its elements. Truth values are NumPy's `bool`.
+    /// Writes the array to a `.npy` file. Waits for its elements. Truth values are NumPy's `bool`.
     ///
     /// ```
     /// # use broadloom_array::Array;

@@ -1,12 +1,12 @@
-//! Elements in another order, chosen, counted; random numbers; matrix products.
+//! Sorting, selecting, counting, random numbers, matrix products.
 
 use crate::array::Array;
 use crate::element::{Element, Integer, Number};
-use broadloom_graph::{Context, Node, Result, Shape, SortKey};
+use broadloom_graph::{Amount, Context, Node, Result, Shape, SortKey};
 use broadloom_scalar::Element as Scalar;
 
 impl<T: Number> Array<T> {
-    /// Along an axis, the elements from the least to the greatest; NaN is behind all numbers.
+    /// Sorts along an axis in ascending order, with NaN last.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -23,17 +23,17 @@ impl<T: Number> Array<T> {
         self.sorted("sort", axis, false, false)
     }
 
-    /// Along an axis, the elements from the greatest to the least; NaN is behind all numbers.
+    /// Sorts along an axis in descending order, with NaN last.
     pub fn sort_descending(&self, axis: usize) -> Result<Array<T>> {
         self.sorted("sort_descending", axis, true, false)
     }
 
-    /// Along an axis, where the elements in order come from; equal ones keep their order.
+    /// Returns the indices that sort along an axis in ascending order. The sort is stable.
     pub fn argsort(&self, axis: usize) -> Result<Array<i32>> {
         self.sorted("argsort", axis, false, true)
     }
 
-    /// Along an axis, where the elements from the greatest to the least come from; equal ones keep their order, and NaN is behind all numbers.
+    /// Returns the indices that sort along an axis in descending order, with NaN last. The sort is stable.
     ///
     /// ```
     /// # use broadloom_array::{Array, span};
@@ -49,7 +49,8 @@ impl<T: Number> Array<T> {
         self.sorted("argsort_descending", axis, true, true)
     }
 
-    /// Lines along an axis sorted, or where their elements come from: the axis comes last, all lines go behind each other, and each is a segment.
+    /// Sorts rows along an axis, or returns their sort indices. The axis is moved last, the rows are
+    /// concatenated, and each is a segment.
     fn sorted<U: Element>(&self, operation: &str, axis: usize, descending: bool, places: bool) -> Result<Array<U>> {
         let rank = self.rank();
         if axis >= rank {
@@ -57,25 +58,27 @@ impl<T: Number> Array<T> {
             return Err(broadloom_graph::Error::Axis { operation, axis, shape });
         }
         if rank == 1 {
-            // Elements and places of the same array are sorted once.
+            // Elements and indices of the same array are sorted once.
             let origins = self.node().position_like(0, Scalar::I32)?;
             let sorted = Node::sort(&[(self.node(), SortKey { descending, bits: None })], &[&origins])?;
             return Array::from_node(sorted[usize::from(places)].clone());
         }
         let order: Vec<usize> = (0..rank).filter(|own| *own != axis).chain([axis]).collect();
         let turned = self.transpose(&order)?;
-        let (count, length) = (turned.len(), self.shape().extents()[axis]);
+        let (shape, length) = (turned.shape(), self.shape().amount(axis));
         let line = turned.flatten();
         let origins = Array::<i32>::positions(self.context(), turned.shape(), rank - 1)?.flatten();
         let (keys, values) = ([(line.node(), SortKey { descending, bits: None })], [origins.node()]);
-        let mut sorted = if count == length {
-            // Elements and places of the same array are sorted once.
+        let mut sorted = if shape.size().equals(&length) {
+            // Elements and indices of the same array are sorted once.
             Node::sort(&keys, &values)?
         } else {
-            // Longer segments of elements alone are sorted where they lie.
+            // Longer segments of elements alone are sorted in place.
             let values: &[&Node] = if places { &values } else { &[] };
-            let lines = Array::<i64>::positions(self.context(), [count / length.max(1) + 1], 0)?;
-            let offsets = lines.mul(length as i64)?;
+            let mut lines = Amount::from(usize::from(!shape.is_empty()));
+            (0..rank - 1).for_each(|axis| lines = lines.times(&shape.amount(axis)));
+            let lines = Array::<i64>::positions(self.context(), Shape::from_amounts(&[lines.plus(&1.into())]), 0)?;
+            let offsets = lines.mul(Array::from_node_unchecked(Node::counting(self.context(), &length)))?;
             Node::segmented_sort(offsets.node(), Some(length), &keys, values)?
         };
         let result = Array::<U>::from_node(sorted.swap_remove(usize::from(places)))?.reshape(turned.shape())?;
@@ -84,7 +87,9 @@ impl<T: Number> Array<T> {
         result.transpose(&back)
     }
 
-    /// The product of two matrices; [`inner`](Self::inner) also takes lines and arrays with more axes. On a CPU, one with a single row or column is the sum along an axis of what the factors give, element by element.
+    /// Returns the product of two matrices; [`inner`](Self::inner) also takes vectors and arrays with more
+    /// axes. On a CPU, a product with a single row or column is computed as a sum along an axis of the
+    /// element-wise product.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -102,7 +107,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The places of a line at which it is not zero. Nothing waits.
+    /// Returns the indices of the nonzero elements of a one-dimensional array. Does not wait.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -121,12 +126,14 @@ impl<T: Number> Array<T> {
         Array::from_node(places.pack(self.ne(T::ZERO)?.node())?)
     }
 
-    /// The different values of a line, from the least to the greatest. Nothing waits. Every NaN counts as another value.
+    /// Returns the distinct values of a one-dimensional array in ascending order. Does not wait. Every NaN
+    /// counts as a distinct value.
     pub fn unique(&self) -> Result<Array<T>> {
         Array::from_node(self.node().unique()?)
     }
 
-    /// The value of each run of equal elements that stand side by side in a line, and how many each has. Nothing waits.
+    /// Returns the values and lengths of the runs of equal adjacent elements of a one-dimensional array. Does
+    /// not wait.
     pub fn runs(&self) -> Result<(Array<T>, Array<i64>)> {
         let (values, lengths) = self.node().runs()?;
         Ok((Array::from_node(values)?, Array::from_node(lengths)?))
@@ -134,7 +141,7 @@ impl<T: Number> Array<T> {
 }
 
 impl<T: Integer> Array<T> {
-    /// How many elements are 0, 1, 2, … up to the number of bins; all others are not counted.
+    /// Counts the elements equal to 0, 1, 2, … up to the number of bins. Other elements are not counted.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -151,8 +158,8 @@ impl<T: Integer> Array<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// The elements where another array of the same shape is true, as a line. Nothing is computed yet, and nothing waits: only the device knows how many there are, until
-    /// somebody asks for the shape or the elements.
+    /// Returns the elements where a mask of the same shape is true, as a one-dimensional array. Lazy, and
+    /// does not wait: only the device knows the length, until the shape or the elements are requested.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -168,7 +175,8 @@ impl<T: Element> Array<T> {
         Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
     }
 
-    /// Each element of a line as many times as a line of integers says. In all there are as many as these numbers sum up to, and `bound` at most. Nothing waits.
+    /// Repeats each element of a one-dimensional array as many times as an array of integers says. The result
+    /// has as many elements as their sum, but at most `bound`. Does not wait.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -184,8 +192,8 @@ impl<T: Element> Array<T> {
         Array::from_node(self.node().repeat_each(times.node(), bound)?)
     }
 
-    /// All elements as a line: those where another array of the same shape is true, then the others, both in their order; and how many the former are. Nothing is computed
-    /// yet, and nothing waits.
+    /// Returns all elements as a one-dimensional array: first those where a mask of the same shape is true,
+    /// then the others, both in their order. Also returns the number of the former. Lazy, and does not wait.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -204,7 +212,7 @@ impl<T: Element> Array<T> {
         Ok((Array::from_node(values)?, Array::from_node(count)?))
     }
 
-    /// An array of another shape is refused.
+    /// Checks that another array has the same shape.
     fn same_shape<U: Element>(&self, operation: &str, other: &Array<U>) -> Result<()> {
         if self.node().is_shaped_like(other.node()) {
             return Ok(());
@@ -213,7 +221,7 @@ impl<T: Element> Array<T> {
         Err(broadloom_graph::Error::Shapes { operation: operation.to_owned(), left, right })
     }
 
-    /// The elements of a line in the order of keys, those of equal keys keeping theirs; NaN is behind all numbers.
+    /// Sorts a one-dimensional array by keys, with NaN last. The sort is stable.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -237,8 +245,9 @@ impl<T: Element> Array<T> {
         Array::from_node(Node::sort(&[key], &[self.node()])?.swap_remove(1))
     }
 
-    /// The elements where another array of the same shape is true, as a line with as many elements as this array has, of which the last have a value of your choice; and how
-    /// many were chosen. Nothing is computed yet, and nothing waits.
+    /// Returns the elements where a mask of the same shape is true, as a one-dimensional array padded with
+    /// `value` to the length of this array. Also returns the number of selected elements. Lazy, and does not
+    /// wait.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -261,7 +270,7 @@ impl<T: Element> Array<T> {
 macro_rules! random {
     ($($rust:ty, $element:ident;)*) => {
         $(impl Array<$rust> {
-            /// Random numbers from 0 up to but not including 1: the same for the same seed, on every device.
+            /// Returns random numbers in the range [0, 1). Equal seeds give equal numbers on every device.
             pub fn random(context: &Context, shape: impl Into<Shape>, seed: u64) -> Result<Array<$rust>> {
                 Array::from_node(Node::random(context, shape.into(), Scalar::$element, seed)?)
             }

@@ -1,4 +1,5 @@
-//! Elements combined: over the whole array or along axes. Table 2 of the Accelerator paper, inner and outer products.
+//! Reductions over the whole array or along axes (table 2 of the Accelerator paper), inner and outer
+//! products.
 
 use crate::array::Array;
 use crate::closure::{Traced, combine};
@@ -16,8 +17,9 @@ impl<T: Element> Array<T> {
         crate::array::sure(self.reduce(combine, &axes))
     }
 
-    /// Elements along some axes combined by a closure, in their order; the axes are gone in the result. The closure is traced, as that of [`Array::map`] is. It must be associative, as
-    /// elements are taken in groups, and combined with `identity` every value must stay what it is; of no elements that comes out.
+    /// Combines the elements along some axes with a closure, in their order, and removes these axes. The
+    /// closure is traced, as for [`Array::map`]. It must be associative, because elements are combined in
+    /// groups. `identity` must leave every value unchanged; it is the result for no elements.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -59,7 +61,8 @@ macro_rules! reductions {
 
 reductions! {
     Arithmetic Sum:
-    /// The sum of all elements, as an array without axes; of none: 0. It has their type, and wraps around where that is too small: [`cast`](Self::cast) them to a wider one before.
+    /// Sums all elements to an array without axes. The sum of no elements is 0. It has their type and wraps
+    /// around on overflow: [`cast`](Self::cast) the elements to a wider type before.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -73,48 +76,51 @@ reductions! {
     /// ```
     sum, sum_along;
     Arithmetic Product:
-    /// The product of all elements; of none: 1.
+    /// Multiplies all elements. The product of no elements is 1.
     product, product_along;
     Arithmetic Min:
-    /// The least element; of none: the greatest value of the type, of floats infinity. NaN counts as no element.
+    /// Returns the minimum. NaN counts as no element. The minimum of no elements is the greatest value of the
+    /// type, for floats infinity.
     min, min_along;
     Arithmetic Max:
-    /// The greatest element; of none: the least value of the type, of floats minus infinity. NaN counts as no element.
+    /// Returns the maximum. NaN counts as no element. The maximum of no elements is the least value of the
+    /// type, for floats minus infinity.
     max, max_along;
 }
 
 impl Array<bool> {
-    /// Whether all elements are true; of none: yes.
+    /// Tests if all elements are true. Returns true for no elements.
     #[must_use]
     pub fn all(&self) -> Array<bool> {
         self.reduce_all(Combine::All)
     }
 
-    /// The same along some axes, which are gone in the result.
+    /// Tests along some axes if all elements are true. The axes are removed.
     pub fn all_along(&self, axes: &[usize]) -> Result<Array<bool>> {
         self.reduce(Combine::All, axes)
     }
 
-    /// Whether an element is true; of none: no.
+    /// Tests if any element is true. Returns false for no elements.
     #[must_use]
     pub fn any(&self) -> Array<bool> {
         self.reduce_all(Combine::Any)
     }
 
-    /// The same along some axes, which are gone in the result.
+    /// Tests along some axes if any element is true. The axes are removed.
     pub fn any_along(&self, axes: &[usize]) -> Result<Array<bool>> {
         self.reduce(Combine::Any, axes)
     }
 }
 
 impl<T: Float> Array<T> {
-    /// The mean of all elements; of none: NaN. That of `f16` is taken in `f32`, which holds their sum and number.
+    /// Returns the mean of all elements, or NaN for no elements. The mean of `f16` is computed in `f32`,
+    /// which can represent their sum and count.
     pub fn mean(&self) -> Result<Array<T>> {
         let axes: Vec<usize> = (0..self.rank()).collect();
         self.mean_along(&axes)
     }
 
-    /// The mean along some axes.
+    /// Returns the mean along some axes.
     pub fn mean_along(&self, axes: &[usize]) -> Result<Array<T>> {
         if T::TYPE == Type::F16 {
             return self.cast::<f32>()?.mean_along(axes)?.cast();
@@ -131,7 +137,7 @@ impl<T: Float> Array<T> {
             false => Array::<i64>::from_node(Node::counting(self.context(), &count))?.cast::<f64>()?,
         };
         if has_length {
-            // Only the device knows how many there are.
+            // Only the device knows the number of elements.
             let first = Array::<i64>::from_node(self.node().first_extent()?)?.cast::<f64>()?;
             return sum.div(&first.mul(&count)?.cast::<T>()?);
         }
@@ -140,7 +146,8 @@ impl<T: Float> Array<T> {
 }
 
 impl<T: Number> Array<T> {
-    /// The inner product: the last axis of this array against the first of the other, elements multiplied and summed.
+    /// Returns the inner product: the sum of products over the last axis of this array and the first axis of
+    /// the other.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -161,7 +168,8 @@ impl<T: Number> Array<T> {
         if self.rank() == 2 && other.rank() == 2 {
             return self.matmul(other);
         }
-        // Positions of the product: axes of this array but the last, axes of the other but the first, then the one that is summed over.
+        // Axes of the product: all axes of this array but the last, all axes of the other but the first, then
+        // the summed axis.
         let (before, behind) = (self.rank() - 1, other.rank() - 1);
         let mut left = self.clone();
         for _ in 0..behind {
@@ -171,7 +179,8 @@ impl<T: Number> Array<T> {
         left.mul(&other.transpose(&order)?)?.sum_along(&[before + behind])
     }
 
-    /// Along an axis, where the least element is, the first of equal ones; NaN counts as greater than all numbers.
+    /// Returns the index of the minimum along an axis, the first of equal ones. NaN counts as greater than
+    /// all numbers.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -188,17 +197,20 @@ impl<T: Number> Array<T> {
         Array::from_node(self.node().extreme(Extreme::Least, axis, Scalar::I64)?)
     }
 
-    /// Along an axis, where the greatest element is, the first of equal ones; NaN counts as less than all numbers.
+    /// Returns the index of the maximum along an axis, the first of equal ones. NaN counts as less than all
+    /// numbers.
     pub fn argmax(&self, axis: usize) -> Result<Array<i64>> {
         Array::from_node(self.node().extreme(Extreme::Greatest, axis, Scalar::I64)?)
     }
 
-    /// Like [`Array::argmin`], as another type of integers. An axis that is too long for the type is refused.
+    /// Returns the result of [`Array::argmin`] as another integer type. An axis that is too long for the type
+    /// is an error.
     pub fn argmin_as<I: Integer>(&self, axis: usize) -> Result<Array<I>> {
         self.extreme_as(Extreme::Least, axis)
     }
 
-    /// Like [`Array::argmax`], as another type of integers. An axis that is too long for the type is refused.
+    /// Returns the result of [`Array::argmax`] as another integer type. An axis that is too long for the type
+    /// is an error.
     pub fn argmax_as<I: Integer>(&self, axis: usize) -> Result<Array<I>> {
         self.extreme_as(Extreme::Greatest, axis)
     }
@@ -214,7 +226,7 @@ impl<T: Number> Array<T> {
         Array::from_node(self.node().extreme(extreme, axis, element)?)
     }
 
-    /// The outer product: every element of this array times every element of the other.
+    /// Returns the outer product: every element of this array times every element of the other.
     pub fn outer(&self, other: &Array<T>) -> Result<Array<T>> {
         let axes = vec![Amount::from(1); other.rank()];
         let refused = |_| Error::Shapes { operation: "outer".into(), left: self.shape().clone(), right: other.shape().clone() };

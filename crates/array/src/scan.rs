@@ -1,4 +1,4 @@
-//! Scans: elements along an axis combined with all before them.
+//! Scans (prefix reductions) along an axis.
 
 use crate::array::Array;
 use crate::closure::{Traced, combine};
@@ -10,7 +10,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().scan(combine, axis, inclusive)?))
     }
 
-    /// Along an axis, each element combined with all before it by a closure, which must be associative and have this identity: see [`Array::reduce_with`].
+    /// Returns the inclusive scan along an axis with a closure, which must be associative and have this
+    /// identity: see [`Array::reduce_with`].
     ///
     /// ```
     /// # use broadloom_array::{Array, Traced};
@@ -43,7 +44,8 @@ impl<T: Element> Array<T> {
         self.scan(combine("closure", identity, closure)?, axis, true)
     }
 
-    /// Along an axis, all elements before each combined by a closure; `identity` before the first. See [`Array::scan_with`].
+    /// Returns the exclusive scan along an axis with a closure, starting with `identity`. See
+    /// [`Array::scan_with`].
     pub fn scan_before_with(
         &self,
         axis: usize,
@@ -55,7 +57,7 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Arithmetic> Array<T> {
-    /// Along an axis, the sum of each element and all before it.
+    /// Returns the inclusive prefix sums along an axis.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -72,22 +74,22 @@ impl<T: Arithmetic> Array<T> {
         self.scan(Combine::Sum, axis, true)
     }
 
-    /// Along an axis, the sum of all elements before each; 0 before the first.
+    /// Returns the exclusive prefix sums along an axis, starting with 0.
     pub fn sum_before(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Sum, axis, false)
     }
 
-    /// Along an axis, the product of each element and all before it.
+    /// Returns the inclusive prefix products along an axis.
     pub fn cumulative_product(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Product, axis, true)
     }
 
-    /// Along an axis, the least of each element and all before it; NaN counts as none, see [`Array::min`].
+    /// Returns the inclusive prefix minima along an axis. NaN counts as no element, see [`Array::min`].
     pub fn cumulative_min(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Min, axis, true)
     }
 
-    /// Along an axis, the greatest of each element and all before it; NaN counts as none, see [`Array::max`].
+    /// Returns the inclusive prefix maxima along an axis. NaN counts as no element, see [`Array::max`].
     pub fn cumulative_max(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Max, axis, true)
     }

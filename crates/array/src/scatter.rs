@@ -1,4 +1,4 @@
-//! Elements sent to places.
+//! Scatter operations.
 
 use crate::array::Array;
 use crate::closure::{Traced, combine};
@@ -11,8 +11,9 @@ impl<T: Element> Array<T> {
         Array::from_node(self.node().scatter(&indices, values.node(), combine)?)
     }
 
-    /// This array with other values at the places that index arrays say, one array for each axis: `R[I[k], J[k]] = V[k]`. Of several that go to
-    /// one place the last stays; what goes to no place is dropped. Values stretch to the shape of the indices.
+    /// Replaces elements at given indices, one index array per axis: `R[I[k], J[k]] = V[k]`. If several
+    /// values have the same index, the last one is kept; out-of-range indices are dropped. Values broadcast
+    /// to the shape of the indices.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -34,8 +35,9 @@ impl<T: Element> Array<T> {
         self.sent(indices, values, None)
     }
 
-    /// This array with values combined with its elements, by a closure, at the places that index arrays say: in the order of the values, this array's element first. The closure
-    /// must be associative and have this identity: see [`Array::reduce_with`].
+    /// Combines values with this array's elements at given indices with a closure. Values are combined in
+    /// their order, starting with this array's element. The closure must be associative and have this
+    /// identity: see [`Array::reduce_with`].
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -60,8 +62,8 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Arithmetic> Array<T> {
-    /// This array with values added at the places that index arrays say. Sums of floats are taken in the order of the values, so they repeat bit for
-    /// bit.
+    /// Adds values at given indices. Floats are summed in the order of the values, so the result is
+    /// deterministic.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -79,29 +81,29 @@ impl<T: Arithmetic> Array<T> {
         self.sent(indices, values, Some(Combine::Sum))
     }
 
-    /// This array multiplied by values at the places that index arrays say.
+    /// Multiplies by values at given indices.
     pub fn scatter_product<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
         self.sent(indices, values, Some(Combine::Product))
     }
 
-    /// The least of this array and what is sent to the places that index arrays say.
+    /// Takes the minimum with values at given indices.
     pub fn scatter_min<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
         self.sent(indices, values, Some(Combine::Min))
     }
 
-    /// The greatest of this array and what is sent to the places that index arrays say.
+    /// Takes the maximum with values at given indices.
     pub fn scatter_max<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
         self.sent(indices, values, Some(Combine::Max))
     }
 }
 
 impl Array<bool> {
-    /// Whether this array and all that is sent to the places that index arrays say are true.
+    /// Takes the logical and with values at given indices.
     pub fn scatter_all<I: Integer>(&self, indices: &[&Array<I>], values: &Array<bool>) -> Result<Array<bool>> {
         self.sent(indices, values, Some(Combine::All))
     }
 
-    /// Whether this array or one of those that are sent to the places that index arrays say is true.
+    /// Takes the logical or with values at given indices.
     pub fn scatter_any<I: Integer>(&self, indices: &[&Array<I>], values: &Array<bool>) -> Result<Array<bool>> {
         self.sent(indices, values, Some(Combine::Any))
     }

@@ -1,15 +1,15 @@
-//! Segments of a line: parts of any length, each reduced, scanned or sorted for itself.
+//! Segments of a one-dimensional array, each reduced, scanned or sorted separately.
 
 use crate::array::{Array, evaluate_all};
 use crate::closure::{Traced, combine};
 use crate::element::{Arithmetic, Element, Integer, Number};
-use broadloom_graph::{Combine, Direction, Extreme, Result, SortKey, Total};
+use broadloom_graph::{Amount, Combine, Direction, Extreme, Result, SortKey, Total};
 use broadloom_scalar::Element as Scalar;
 
-/// Where the segments of a line begin and end: made once, used for any lines of that length.
+/// Segments of a one-dimensional array: created once, usable for all arrays of that length.
 ///
-/// Segments follow each other, each with any number of elements, also none. The work is spread over elements, so that it does not matter how long
-/// segments are.
+/// Segments are consecutive, each with any number of elements, including none. Work is distributed over
+/// elements, so speed does not depend on the lengths of the segments.
 ///
 /// ```
 /// # use broadloom_array::{Array, Segments};
@@ -39,25 +39,29 @@ impl Segments {
         Ok(Segments { inner, offsets })
     }
 
-    /// Segments of a line of so many elements, by where they begin and end: segment `k` has the places from `offsets[k]` up to but not including
-    /// `offsets[k + 1]`, so there is one more offset than there are segments. The first segment starts where the line does, and the last one ends where it ends,
-    /// whatever the first and the last offset say. Offsets never decrease; for others results are anything.
-    pub fn from_offsets<I: Integer>(offsets: &Array<I>, length: usize) -> Result<Segments> {
-        Segments::new(broadloom_graph::Segments::from_offsets(offsets.node(), Total::Host(length))?)
+    /// Creates segments of an array of `length` elements from offsets. Segment `k` has the indices from
+    /// `offsets[k]` up to but not including `offsets[k + 1]`, so there is one more offset than segments. The
+    /// first segment always starts at 0 and the last one ends at `length`, whatever the first and last
+    /// offset. Offsets must not decrease; otherwise results are unspecified.
+    pub fn from_offsets<I: Integer>(offsets: &Array<I>, length: impl Into<Amount>) -> Result<Segments> {
+        Segments::new(broadloom_graph::Segments::from_offsets(offsets.node(), Total::Amount(length.into()))?)
     }
 
-    /// Segments of a line of so many elements, by how many each has; the last one has what is left.
-    pub fn from_lengths<I: Integer>(lengths: &Array<I>, length: usize) -> Result<Segments> {
-        Segments::new(broadloom_graph::Segments::from_lengths(lengths.node(), Total::Host(length))?)
+    /// Creates segments of an array of `length` elements from their lengths. The last segment gets all
+    /// remaining elements.
+    pub fn from_lengths<I: Integer>(lengths: &Array<I>, length: impl Into<Amount>) -> Result<Segments> {
+        Segments::new(broadloom_graph::Segments::from_lengths(lengths.node(), Total::Amount(length.into()))?)
     }
 
-    /// Segments of a line, by flags: one starts where a flag is true, and at the first element. Only the device knows how many there are; nothing waits.
+    /// Creates segments from flags: a segment starts at the first element and wherever a flag is true. Only
+    /// the device knows the number of segments. Does not wait.
     pub fn from_heads(heads: &Array<bool>) -> Result<Segments> {
         Segments::new(broadloom_graph::Segments::from_heads(heads.node(), None)?)
     }
 
-    /// The same segments, of which none has more elements than this: short ones, of up to 1024 (on a CPU 512 where it is places that are wanted, or elements of 8 bytes), are sorted faster where that is known. It is not looked at whether it is
-    /// true: of a longer segment only the start is sorted, and the rest is anything.
+    /// Declares a maximum segment length. Segments of up to 1024 elements are then sorted faster (on a CPU up
+    /// to 512 for sort indices or elements of 8 bytes). The length is not checked: of a longer segment only
+    /// the start is sorted, and the rest is unspecified.
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -71,16 +75,16 @@ impl Segments {
     /// assert_eq!(sorted.to_vec()?, [1, 2, 3, 8, 9]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
-    pub fn no_longer_than(self, longest: usize) -> Segments {
+    pub fn no_longer_than(self, longest: impl Into<Amount>) -> Segments {
         Segments { inner: self.inner.no_longer_than(longest), ..self }
     }
 
-    /// How many segments there are. Waits where only the device knows it.
+    /// Returns the number of segments. Waits if only the device knows it.
     pub fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// How many elements the lines have. Waits where only the device knows it.
+    /// Returns the number of elements. Waits if only the device knows it.
     pub fn length(&self) -> usize {
         match self.inner.total_length() {
             Some(length) => length.read().unwrap_or(self.inner.total_bound()),
@@ -88,32 +92,33 @@ impl Segments {
         }
     }
 
-    /// Where they begin, and, last, where they end.
+    /// Returns the start of each segment, followed by the end of the last.
     pub fn offsets(&self) -> &Array<i64> {
         &self.offsets
     }
 
-    /// How many elements each has.
+    /// Returns the length of each segment.
     pub fn lengths(&self) -> Result<Array<i64>> {
         Array::from_node(self.inner.lengths()?)
     }
 
-    /// Whether a segment begins at each element.
+    /// Tests for each element if a segment starts there.
     pub fn heads(&self) -> Result<Array<bool>> {
         Array::from_node(self.inner.heads()?)
     }
 
-    /// The number of the segment of each element.
+    /// Returns the segment index of each element.
     pub fn ids(&self) -> Result<Array<i32>> {
         Array::from_node(self.inner.ids()?)
     }
 
-    /// The place of each element within its segment.
+    /// Returns the index of each element within its segment.
     pub fn places(&self) -> Result<Array<i64>> {
         Array::from_node(self.inner.places()?)
     }
 
-    /// Computes what all uses share, without waiting. Evaluations keep it anyway; this is for the first of them to be short.
+    /// Computes the data shared by all uses, without waiting. It would also be computed and kept by the first
+    /// use; this makes the first use shorter.
     pub fn evaluate(&self) -> Result<()> {
         evaluate_all(&[self.offsets.node(), &self.inner.heads()?])
     }
@@ -129,7 +134,7 @@ impl<T: Element> Array<T> {
         Array::from_node(segments.inner.scan(&lines, inclusive, Direction::Forwards)?.swap_remove(0))
     }
 
-    /// The value of each element's segment: this line has one for each segment.
+    /// Distributes one value per segment to the elements of the segments.
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -147,8 +152,8 @@ impl<T: Element> Array<T> {
         Array::from_node(segments.inner.distribute(self.node())?)
     }
 
-    /// The elements where a flag is true, and the segments that they form: as many as before, each with what is left of the old one. Only the device knows how many
-    /// elements there are; nothing waits.
+    /// Filters elements by flags. Returns them with their segments: the same number of segments as before,
+    /// each with its remaining elements. Only the device knows the number of elements. Does not wait.
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -171,7 +176,8 @@ impl<T: Element> Array<T> {
         Ok((Array::from_node(lines.swap_remove(0))?, Segments::new(packed)?))
     }
 
-    /// The elements of each segment of a line combined by a closure, in their order; of none: `identity`. See [`Array::reduce_with`].
+    /// Reduces each segment with a closure, in element order. The result for no elements is `identity`. See
+    /// [`Array::reduce_with`].
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -194,7 +200,7 @@ impl<T: Element> Array<T> {
         self.segmented(segments, combine("closure", identity, closure)?)
     }
 
-    /// Each element combined, by a closure, with all before it in its segment. See [`Array::reduce_with`].
+    /// Returns the inclusive scan of each segment with a closure. See [`Array::reduce_with`].
     pub fn segmented_scan_with(
         &self,
         segments: &Segments,
@@ -206,61 +212,61 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Arithmetic> Array<T> {
-    /// The sum of each segment of a line; of none: 0. See [`Segments`].
+    /// Returns the sum of each segment, 0 for an empty one. See [`Segments`].
     pub fn segmented_sum(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Sum)
     }
 
-    /// The product of each segment of a line; of none: 1.
+    /// Returns the product of each segment, 1 for an empty one.
     pub fn segmented_product(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Product)
     }
 
-    /// The least element of each segment of a line; of none: the greatest value of the type.
+    /// Returns the minimum of each segment, the greatest value of the type for an empty one.
     pub fn segmented_min(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Min)
     }
 
-    /// The greatest element of each segment of a line; of none: the least value of the type.
+    /// Returns the maximum of each segment, the least value of the type for an empty one.
     pub fn segmented_max(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Max)
     }
 
-    /// The sum of each element and all before it in its segment.
+    /// Returns the inclusive prefix sums of each segment.
     pub fn segmented_cumulative_sum(&self, segments: &Segments) -> Result<Array<T>> {
         self.scanned(segments, Combine::Sum, true)
     }
 
-    /// The product of each element and all before it in its segment.
+    /// Returns the inclusive prefix products of each segment.
     pub fn segmented_cumulative_product(&self, segments: &Segments) -> Result<Array<T>> {
         self.scanned(segments, Combine::Product, true)
     }
 
-    /// The least of each element and all before it in its segment.
+    /// Returns the inclusive prefix minima of each segment.
     pub fn segmented_cumulative_min(&self, segments: &Segments) -> Result<Array<T>> {
         self.scanned(segments, Combine::Min, true)
     }
 
-    /// The greatest of each element and all before it in its segment.
+    /// Returns the inclusive prefix maxima of each segment.
     pub fn segmented_cumulative_max(&self, segments: &Segments) -> Result<Array<T>> {
         self.scanned(segments, Combine::Max, true)
     }
 }
 
 impl Array<bool> {
-    /// Whether all elements of each segment of a line are true; of none: yes.
+    /// Tests for each segment if all its elements are true. Returns true for an empty one.
     pub fn segmented_all(&self, segments: &Segments) -> Result<Array<bool>> {
         self.segmented(segments, Combine::All)
     }
 
-    /// Whether an element of each segment of a line is true; of none: no.
+    /// Tests for each segment if any of its elements is true. Returns false for an empty one.
     pub fn segmented_any(&self, segments: &Segments) -> Result<Array<bool>> {
         self.segmented(segments, Combine::Any)
     }
 }
 
 impl<T: Number> Array<T> {
-    /// The sum of all elements before each in its segment; 0 before the first.
+    /// Returns the exclusive prefix sums of each segment, starting with 0.
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -277,27 +283,29 @@ impl<T: Number> Array<T> {
         self.scanned(segments, Combine::Sum, false)
     }
 
-    /// The place within each segment of its least element, the first of equal ones; -1 for a segment without elements. NaN is less than no number.
+    /// Returns the index within each segment of its minimum, the first of equal ones; -1 for an empty
+    /// segment. NaN counts as greater than all numbers.
     pub fn segmented_argmin(&self, segments: &Segments) -> Result<Array<i64>> {
         Array::from_node(segments.inner.extreme(self.node(), Extreme::Least, Scalar::I64)?)
     }
 
-    /// The place within each segment of its greatest element, the first of equal ones; -1 for a segment without elements. NaN is greater than no number.
+    /// Returns the index within each segment of its maximum, the first of equal ones; -1 for an empty
+    /// segment. NaN counts as less than all numbers.
     pub fn segmented_argmax(&self, segments: &Segments) -> Result<Array<i64>> {
         Array::from_node(segments.inner.extreme(self.node(), Extreme::Greatest, Scalar::I64)?)
     }
 
-    /// The elements of each segment of a line from the least to the greatest; NaN is behind all numbers.
+    /// Sorts each segment in ascending order, with NaN last.
     pub fn segmented_sort(&self, segments: &Segments) -> Result<Array<T>> {
         self.sorted_in_segments(segments, false)
     }
 
-    /// The elements of each segment of a line from the greatest to the least; NaN is behind all numbers.
+    /// Sorts each segment in descending order, with NaN last.
     pub fn segmented_sort_descending(&self, segments: &Segments) -> Result<Array<T>> {
         self.sorted_in_segments(segments, true)
     }
 
-    /// Where the elements of each segment in order come from, as places of the whole line; equal ones keep their order.
+    /// Returns the indices, in the whole array, that sort each segment. The sort is stable.
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};

@@ -1,9 +1,9 @@
-//! Which part of an axis is meant: ranges and indices as NumPy has them.
+//! Ranges and indices along an axis, as in NumPy.
 
 use broadloom_graph::Amount;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// A part of an axis. Negative numbers count from the end.
+/// Part of an axis. Negative numbers count from the end.
 ///
 /// ```
 /// # use broadloom_array::{span, Array, Span};
@@ -23,26 +23,26 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// One index; the axis is gone.
+    /// One index; the axis is removed.
     At(isize),
-    /// From the first to before the last, each `step`-th. A negative step starts at the end.
+    /// Range from `start` up to but not including `end`, with a step. A negative step starts at the end.
     Part {
-        /// The first; the axis starts here if it is not said.
+        /// First index; by default the start of the axis.
         start: Option<isize>,
-        /// The one behind the last.
+        /// End index, exclusive.
         end: Option<isize>,
-        /// How far apart; not 0.
+        /// Step; not 0.
         step: isize,
     },
-    /// An axis of extent 1 that was not there.
+    /// New axis of extent 1.
     Added,
 }
 
 impl Span {
-    /// The whole axis.
+    /// Whole axis.
     pub const ALL: Span = Span::Part { start: None, end: None, step: 1 };
 
-    /// Every `step`-th of it.
+    /// Sets the step.
     #[must_use]
     pub const fn by(self, by: isize) -> Span {
         match self {
@@ -51,8 +51,8 @@ impl Span {
         }
     }
 
-    /// For an axis of this extent: the first index, how many, how far apart. Ranges are cut to the axis; `None` for an index outside of
-    /// it or a step of 0.
+    /// Resolves the span for an axis of this extent: first index, count and step. Ranges are clipped to the
+    /// axis. Returns `None` for an index out of range or a step of 0.
     pub(crate) fn resolve(self, extent: &Amount) -> Option<(Amount, Amount, i64)> {
         let (zero, one) = (Amount::from(0), Amount::from(1));
         let from_end = |index: isize| {
@@ -73,10 +73,13 @@ impl Span {
                     0 => return None,
                     1 | -1 => (length, step as i64),
                     _ => {
-                        // So far apart there is only the first.
-                        let most = extent.get().max(1);
-                        let step = (step as i64).clamp(-most, most);
-                        (Amount::from((length.get() as u64).div_ceil(step.unsigned_abs()) as usize), step)
+                        let mut step = step as i64;
+                        if extent.is_less(&Amount::from(step.saturating_abs())) {
+                            // With such a large step only the first element remains.
+                            let most = extent.get().max(1);
+                            step = step.clamp(-most, most);
+                        }
+                        (length.divided_up(step.unsigned_abs() as usize), step)
                     }
                 };
                 Some(if step > 0 { (low, count, step) } else { (high.minus(&one).max(&zero), count, step) })
@@ -95,7 +98,7 @@ macro_rules! spans {
     };
 }
 
-/// Behind an index that is included: behind the last one there is nothing.
+/// Returns the exclusive end for an inclusive index; `None` after the last element.
 const fn behind(index: isize) -> Option<isize> {
     if index == -1 { None } else { Some(index.saturating_add(1)) }
 }
@@ -115,7 +118,8 @@ impl From<isize> for Span {
     }
 }
 
-/// A list of [`Span`]s: `span![1..3, .., -1]`; a step stands behind a semicolon: `span![.. ; 2, 1.. ; -1]`. Numbers are `isize`, as they may count from the end.
+/// Builds a list of [`Span`]s: `span![1..3, .., -1]`. A step follows a semicolon: `span![.. ; 2, 1.. ; -1]`.
+/// Numbers are `isize`, because they may count from the end.
 #[macro_export]
 macro_rules! span {
     ($($span:expr $(; $step:expr)?),* $(,)?) => {

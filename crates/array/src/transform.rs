@@ -1,11 +1,11 @@
-//! Transformations: other places of an array. Tables 3 and 4 of the Accelerator paper, and slicing as NumPy has it.
+//! Views and index transformations (tables 3 and 4 of the Accelerator paper), and NumPy slicing.
 
 use crate::arith::Operand;
 use crate::array::Array;
 use crate::element::{Element, Integer};
 use crate::span::Span;
-use broadloom_graph::{Amount, AxisMap, Boundary, Error, Node, Result, Shape};
-use broadloom_scalar::Element as Scalar;
+use broadloom_graph::{Amount, AxisMap, Boundary, Elementwise, Error, Node, Result, Shape};
+use broadloom_scalar::{BinaryOp, Element as Scalar, Literal};
 use std::cmp::Ordering;
 
 impl<T: Element> Array<T> {
@@ -32,7 +32,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().affine(operation, axes, shape, outside.as_ref())?))
     }
 
-    /// A view whose first axis is the whole first axis of this array, which may have a length that only the device knows. All of its axes are described.
+    /// Creates a view that keeps the whole first axis of this array, whose length only the device may know.
+    /// `axes`, `offsets` and `extents` describe all axes.
     fn affine_rows(&self, operation: &str, axes: &[AxisMap], offsets: &[Amount], extents: &[Amount]) -> Result<Array<T>> {
         let shape = Shape::from_amounts(&extents[1..]);
         Ok(Array::from_node_unchecked(self.node().affine_rows(operation, &axes[1..], &offsets[1..], &shape, None)?))
@@ -42,14 +43,14 @@ impl<T: Element> Array<T> {
         self.node().length().is_some()
     }
 
-    /// Each axis with its own map, the shape staying as it is.
+    /// Shifts each axis by its own offset, keeping the shape.
     fn moved(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, by.len())?;
         self.node().moved(operation, by, &outside.map(Element::lanes)).map(Array::from_node_unchecked)
     }
 
-    /// For each axis a first index, how many, and how far apart: `R[i] = A[first + step * i]`. What lies outside is taken as the boundary
-    /// says.
+    /// Takes elements by first index, count and step for each axis: `R[i] = A[first + step * i]`. The
+    /// boundary defines elements out of range.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
@@ -70,7 +71,7 @@ impl<T: Element> Array<T> {
         self.affine("section", &maps, shape.into(), outside)
     }
 
-    /// A part of it, as NumPy slices: see [`Span`]. Axes that are not named are whole.
+    /// Returns a slice, as in NumPy: see [`Span`]. Unnamed axes are taken whole.
     ///
     /// ```
     /// # use broadloom_array::{span, Array, Span};
@@ -126,7 +127,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().affine_at("slice", &maps, &offsets, shape, None)?))
     }
 
-    /// The part of an array whose length only the device knows that a span of its first axis means, where that needs no wait.
+    /// Returns a span of the first axis of an array whose length only the device knows, if that needs no
+    /// wait.
     fn first_part(&self, spans: &[Span]) -> Result<Option<Array<T>>> {
         let Some(Span::Part { start, end, step: 1 }) = spans.first().filter(|span| **span != Span::ALL) else { return Ok(None) };
         let place = |index: &isize| usize::try_from(*index).ok();
@@ -140,7 +142,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// This array with other elements in a part of it: what NumPy writes as `a[1:-1] = b`. They stretch to the shape of the part.
+    /// Replaces a slice, NumPy's `a[1:-1] = b`. The values broadcast to the shape of the slice.
     ///
     /// ```
     /// # use broadloom_array::{span, Array};
@@ -178,7 +180,7 @@ impl<T: Element> Array<T> {
             }
             let (first, step) = (first.min(first + step * (count as i64 - 1)), step.unsigned_abs() as usize);
             places.push((-first, extent, 1));
-            // Each value stands for all places up to the next one, of which the first is meant.
+            // Each value covers all indices up to the next one; only the first of them is meant.
             let mut meant = Array::full(self.context(), [count, 1], true)?;
             if step > 1 {
                 let mut extents = values.shape().extents().to_vec();
@@ -202,12 +204,12 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// Moved by so many places along each axis: `R[i] = A[i - by]`.
+    /// Shifts along each axis: `R[i] = A[i - by]`.
     pub fn shift(&self, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
         self.moved("shift", by, outside)
     }
 
-    /// Moved by so many places along each axis; what leaves at one end comes in at the other.
+    /// Rotates along each axis.
     pub fn rotate(&self, by: &[i64]) -> Result<Array<T>> {
         if self.node().bound().is_empty() {
             return self.per_axis("rotate", by.len()).map(|()| self.clone());
@@ -219,7 +221,7 @@ impl<T: Element> Array<T> {
             if Amount::from(by.saturating_abs().saturating_mul(2)).is_less(&self.node().bound().amount(axis)) {
                 return *by;
             }
-            // The short way round.
+            // Rotates in the shorter direction.
             let extent = self.node().bound().amount(axis).get();
             let by = by.rem_euclid(extent);
             if by > extent / 2 { by - extent } else { by }
@@ -228,13 +230,13 @@ impl<T: Element> Array<T> {
         self.moved("rotate", &by, Boundary::Wrap)
     }
 
-    /// The other way round along some axes.
+    /// Reverses some axes.
     pub fn reverse(&self, axes: &[usize]) -> Result<Array<T>> {
         axes.iter().try_for_each(|axis| self.axis("reverse", *axis))?;
         Ok(Array::from_node_unchecked(self.node().reversed("reverse", axes)?))
     }
 
-    /// Repeated to fill another shape of the same rank: `R[i] = A[i mod size]`.
+    /// Repeats the array to fill another shape of the same rank: `R[i] = A[i mod size]`.
     pub fn replicate(&self, shape: impl Into<Shape>) -> Result<Array<T>> {
         let shape = shape.into();
         self.per_axis("replicate", shape.rank())?;
@@ -242,35 +244,72 @@ impl<T: Element> Array<T> {
         self.affine("replicate", &maps, shape, Some(Boundary::Wrap))
     }
 
-    /// Larger by so many places before and behind along each axis; what is there, the boundary says.
+    /// Extends each axis before and after; the boundary defines the new elements.
     pub fn extend(&self, sides: &[(usize, usize)], outside: Boundary<T>) -> Result<Array<T>> {
         self.enlarged("extend", sides, outside)
     }
 
-    /// Larger by so many places before and behind along each axis, where the array starts again.
+    /// Extends each axis before and after by wrapping around.
     pub fn expand(&self, sides: &[(usize, usize)]) -> Result<Array<T>> {
         self.enlarged("expand", sides, Boundary::Wrap)
     }
 
-    /// Larger by so many places before and behind along each axis, where a constant stands.
+    /// Pads each axis before and after with a constant.
     pub fn pad(&self, sides: &[(usize, usize)], value: T) -> Result<Array<T>> {
         self.enlarged("pad", sides, Boundary::Constant(value))
     }
 
     fn enlarged(&self, operation: &str, sides: &[(usize, usize)], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, sides.len())?;
-        let mut extents = vec![];
-        for ((before, behind), extent) in sides.iter().zip(self.shape().amounts()) {
-            if *before >= 1 << 40 || *behind >= 1 << 40 {
-                return self.refuse(operation, "it would be too large".to_owned());
-            }
-            extents.push(extent.plus(&(*before + *behind).into()));
+        if sides.iter().any(|(before, behind)| *before >= 1 << 40 || *behind >= 1 << 40) {
+            return self.refuse(operation, "it would be too large".to_owned());
         }
+        let larger = |((before, behind), extent): (&(usize, usize), Amount)| extent.plus(&(*before + *behind).into());
+        if self.has_length() {
+            let extents: Vec<Amount> = sides.iter().zip(self.node().bound().amounts()).map(larger).collect();
+            return self.enlarged_on_device(operation, sides, &extents[1..], &outside.map(Element::lanes));
+        }
+        let extents: Vec<Amount> = sides.iter().zip(self.shape().amounts()).map(larger).collect();
         let maps: Vec<AxisMap> = sides.iter().enumerate().map(|(axis, (before, _))| at(axis, -(*before as i64), 1)).collect();
         self.affine(operation, &maps, Shape::from_amounts(&extents), Some(outside))
     }
 
-    /// The axes in another order: axis `i` of the result is axis `order[i]` of this array.
+    /// Enlarges an array whose length only the device knows: the other axes, of these extents, then the first
+    /// one. Never waits.
+    fn enlarged_on_device(
+        &self,
+        operation: &str,
+        sides: &[(usize, usize)],
+        extents: &[Amount],
+        outside: &broadloom_graph::Boundary,
+    ) -> Result<Array<T>> {
+        let maps: Vec<AxisMap> = (1..sides.len()).map(|axis| at(axis, 0, 1)).collect();
+        let offsets: Vec<Amount> = sides[1..].iter().map(|(before, _)| Amount::from(-(*before as i64))).collect();
+        let row = Shape::from_amounts(extents);
+        let rows = self.node().affine_rows(operation, &maps, &offsets, &row, Some(outside))?;
+        let (before, behind) = sides[0];
+        let value = match outside {
+            Boundary::Constant(value) => value.clone(),
+            Boundary::Clamp | Boundary::Wrap | Boundary::Mirror => {
+                std::iter::repeat_n(Literal::zero(T::TYPE.element()), T::TYPE.lanes()).collect()
+            }
+        };
+        let side = |count: usize| {
+            let extents: Vec<Amount> = std::iter::once(count.into()).chain(row.amounts()).collect();
+            Node::fill(self.context(), Shape::from_amounts(&extents), &value)
+        };
+        let all = Node::concatenate(0, &[&side(before)?, &rows, &side(behind)?])?;
+        if matches!(outside, Boundary::Constant(_)) || (before, behind) == (0, 0) {
+            return Ok(Array::from_node_unchecked(all));
+        }
+        let places = (0..sides.len()).map(|axis| all.position_like(axis, Scalar::I64));
+        let mut places = places.collect::<Result<Vec<Node>>>()?;
+        let first = Node::counting(self.context(), &before.into());
+        places[0] = Node::elementwise(Elementwise::Binary(BinaryOp::Sub), &[&places[0], &first])?;
+        Ok(Array::from_node_unchecked(rows.gather(&places.iter().collect::<Vec<&Node>>(), outside)?))
+    }
+
+    /// Permutes the axes: axis `i` of the result is axis `order[i]` of this array.
     pub fn transpose(&self, order: &[usize]) -> Result<Array<T>> {
         self.per_axis("transpose", order.len())?;
         let mut maps = vec![None; self.rank()];
@@ -290,19 +329,19 @@ impl<T: Element> Array<T> {
         self.affine("transpose", &maps, Shape::from_amounts(&extents), None)
     }
 
-    /// All axes in reverse order.
+    /// Reverses the order of all axes.
     #[must_use]
     pub fn t(&self) -> Array<T> {
         let order: Vec<usize> = (0..self.rank()).rev().collect();
         crate::array::sure(self.transpose(&order))
     }
 
-    /// Without an axis, taken at its first index: `R[i] = A[i, 0]`.
+    /// Removes an axis by taking its first index: `R[i] = A[i, 0]`.
     pub fn drop_axis(&self, axis: usize) -> Result<Array<T>> {
         self.index_axis(axis, 0)
     }
 
-    /// Without an axis, taken at an index.
+    /// Removes an axis by taking an index.
     pub fn index_axis(&self, axis: usize, index: usize) -> Result<Array<T>> {
         self.axis("index_axis", axis)?;
         let map = |own: usize| match own {
@@ -319,7 +358,7 @@ impl<T: Element> Array<T> {
         self.affine("index_axis", &maps, shape, None)
     }
 
-    /// With another axis before one, along which everything is the same: `R[i, j, k] = A[i, k]`.
+    /// Inserts an axis, along which the elements are repeated: `R[i, j, k] = A[i, k]`.
     pub fn add_axis(&self, axis: usize, extent: usize) -> Result<Array<T>> {
         if axis > self.rank() {
             return Err(Error::Axis { operation: "add_axis".into(), axis, shape: self.shape().clone() });
@@ -333,17 +372,17 @@ impl<T: Element> Array<T> {
         self.affine("add_axis", &maps, Shape::from_amounts(&extents), None)
     }
 
-    /// Stretched to a shape, as beside an array of that shape.
+    /// Broadcasts to a shape.
     pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Result<Array<T>> {
         Ok(Array::from_node_unchecked(self.node().broadcast_to(&shape.into())?))
     }
 
-    /// The same elements in another shape of as many.
+    /// Reshapes to another shape with the same number of elements.
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Array<T>> {
         Ok(Array::from_node_unchecked(self.node().reshape(shape.into())?))
     }
 
-    /// The same elements along one axis.
+    /// Flattens to one axis.
     #[must_use]
     pub fn flatten(&self) -> Array<T> {
         if self.rank() == 1 {
@@ -352,7 +391,7 @@ impl<T: Element> Array<T> {
         crate::array::sure(self.node().flattened().map(Array::from_node_unchecked))
     }
 
-    /// Arrays one behind the other along an axis.
+    /// Concatenates arrays along an axis.
     pub fn concatenate(axis: usize, parts: &[&Array<T>]) -> Result<Array<T>> {
         if parts.is_empty() {
             let reason = "there are no arrays".to_owned();
@@ -362,8 +401,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(Node::concatenate(axis, &nodes)?))
     }
 
-    /// The elements at the places that index arrays say, one array for each axis: `R[i, j] = A[I[i, j], J[i, j]]`. The index arrays stretch to one shape. [`take`](Self::take) is
-    /// for indices along one axis.
+    /// Gathers elements at given indices, one index array per axis: `R[i, j] = A[I[i, j], J[i, j]]`. The
+    /// index arrays broadcast to one shape. [`take`](Self::take) is for indices along one axis.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
@@ -381,8 +420,9 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().gather(&indices, &outside.map(Element::lanes))?))
     }
 
-    /// What lies at some indices along an axis, in their order: the axes of the indices stand where that axis was, `R[i, j] = A[I[i], j]`. An index without axes leaves none there; unlike that of
-    /// [`index_axis`](Self::index_axis) it is a parameter of the plan, so that a loop over indices plans once.
+    /// Takes elements at indices along an axis. The axes of the indices replace that axis: `R[i, j] = A[I[i],
+    /// j]`. An index without axes removes the axis. Unlike that of [`index_axis`](Self::index_axis) it is a
+    /// parameter of the plan, so a loop over indices plans once.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};

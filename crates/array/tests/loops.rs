@@ -1,4 +1,4 @@
-//! Loops: nothing is planned or compiled again, nothing piles up, arrays go from thread to thread.
+//! Loops: no replanning or recompilation, no growth, arrays shared between threads.
 
 use broadloom_array::{Array, Boundary, Context, Result};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -18,7 +18,7 @@ fn a_long_loop_neither_plans_nor_grows() -> Result<()> {
     let (plans, used) = (context.statistics().plans, context.device().memory().used);
     let programs = context.statistics().programs;
     for step in 0..1000 {
-        // Another scalar in every step, the same expression.
+        // A different scalar in every step, with the same expression.
         x = &x * (0.5 + step as f32 * 1e-6) + 1.0;
         x.evaluate()?;
     }
@@ -34,8 +34,8 @@ fn cpu() -> Result<Context> {
     Ok(Context::new(&Device::new(Cpu::new(options).map_err(broadloom_array::Error::from)?)))
 }
 
-/// So many steps of a simulation whose every step needs the last: `BROADLOOM_LOOP_STEPS` of them. Nothing that is counted grows, neither memory of the
-/// device nor what is kept for it, plans and programs.
+/// Runs `BROADLOOM_LOOP_STEPS` steps of a simulation in which every step needs the previous one. Device
+/// memory, cached memory, plans and programs must not grow.
 #[test]
 fn a_very_long_loop_does_not_grow() -> Result<()> {
     let steps = std::env::var("BROADLOOM_LOOP_STEPS").map_or(20_000u32, |text| {
@@ -47,12 +47,12 @@ fn a_very_long_loop_does_not_grow() -> Result<()> {
     let mut settled = None;
     for step in 0..steps {
         let left = x.shift(&[1], Boundary::Wrap)?;
-        // Another scalar in every step; what is there stays between the least and the greatest of the start.
+        // A different scalar in every step. Values stay between the minimum and maximum of the start.
         let share = (step % 1000) as f32 * 1e-3;
         x = &x * (1.0 - share) + &left * share;
         x.evaluate()?;
         if step % 16 == 0 {
-            // A value that goes through the host now and then, as the end of a loop is looked for.
+            // A value that is read by the host now and then, as in a loop's end condition.
             mean = (x.mean()? + &mean) * 0.5;
             mean.evaluate()?;
         }
@@ -106,8 +106,8 @@ fn threads_share_arrays() -> Result<()> {
     Ok(())
 }
 
-/// What the host does for ten operations: building, finding the plan, launching. Timed on an idle machine in release it is a few microseconds;
-/// here it only must not be of another order.
+/// Host time of ten operations: building, plan lookup, launching. On an idle machine in release mode it is a
+/// few microseconds; here it must only be of the same order.
 #[test]
 fn overhead_is_small() -> Result<()> {
     let context = cpu()?;

@@ -1,4 +1,4 @@
-//! Memory: no more than the plan says, and the plan says no more than it must.
+//! Memory: the peak is what the plan says, and the plan is minimal.
 
 use broadloom_array::{Array, Context, Result, Segments, evaluate_all};
 use broadloom_device::Device;
@@ -13,11 +13,11 @@ fn line(context: &Context, count: usize) -> Result<Array<f32>> {
     Array::line(context, &(0..count).map(|i| ((i * 7919) % 1013) as f32 / 1013.0 - 0.25).collect::<Vec<f32>>())
 }
 
-/// Some arrays of an expression of a line.
+/// Function that builds some arrays from a one-dimensional one.
 type Program = fn(&Array<f32>) -> Result<Vec<Array<f32>>>;
 
 const COUNT: usize = 5000;
-/// Memory that is taken from the start: the interpreter wants a device that could hold the state of a block.
+/// Memory allocated from the start: the interpreter needs a device that could hold the state of a block.
 const BALLAST: usize = 16 << 20;
 
 fn programs() -> Vec<(&'static str, Program)> {
@@ -51,7 +51,7 @@ fn programs() -> Vec<(&'static str, Program)> {
     ]
 }
 
-/// With as much memory as inputs and plan take a program runs; with one byte less it does not.
+/// A program runs with exactly the memory of its inputs and plan, and fails with one byte less.
 #[test]
 fn the_peak_is_what_the_plan_says() -> Result<()> {
     for (name, program) in programs() {
@@ -70,12 +70,12 @@ fn the_peak_is_what_the_plan_says() -> Result<()> {
             assert_eq!(ran.is_ok(), runs, "{name}, {less} bytes less: {ran:?}\n{}", plan.text());
             if let Err(error) = ran {
                 assert!(error.to_string().contains("memory"), "{name}: {error}");
-                // What failed leaves everything usable: with more room it runs.
+                // A failure leaves everything usable: with more memory it runs.
                 drop(ballast);
                 evaluate_all(&nodes)?;
             }
         }
-        // What is computed is there, and nothing else.
+        // Only the results are in memory.
         evaluate_all(&nodes)?;
         let bytes: usize = results.iter().chain([&x]).map(|array| array.len() * 4).sum();
         assert_eq!(wide.device().memory().used, bytes as u64, "{name}\n{}", plan.text());
@@ -88,11 +88,11 @@ fn one_scan_is_alive_at_a_time() -> Result<()> {
     let context = context(1 << 30);
     let mut sum = line(&context, COUNT)?.sum();
     for _ in 0..8 {
-        // Of one array all would be one pass; these have nothing in common.
+        // Expressions of one array would be one pass; these have nothing in common.
         sum += line(&context, COUNT)?.cumulative_sum(0)?.reverse(&[0])?.max();
     }
     let plan = sum.plan()?;
-    // A scan and a few scalars, whatever kernels need besides.
+    // A scan and a few scalars, besides the kernels' own scratch memory.
     let besides = plan.kernels.iter().map(|kernel| kernel.bytes_besides).max().unwrap_or(0);
     assert!(plan.peak_bytes <= (COUNT * 4 + 16 * 4) as u64 + besides, "{}", plan.text());
     Ok(())
@@ -103,7 +103,7 @@ fn results_take_the_place_of_what_is_dead() -> Result<()> {
     let context = context(1 << 30);
     let x = line(&context, COUNT)?;
     let y = x.cumulative_sum(0)?;
-    // The sum needs the whole scan, so what is divided by it is a kernel of its own; it can work in place.
+    // The maximum needs the whole scan, so the division is a separate kernel, which can work in place.
     let z = &y / &y.max();
     let plan = z.plan()?;
     assert_eq!(plan.kernels.len(), 3, "{}", plan.text());
@@ -113,7 +113,8 @@ fn results_take_the_place_of_what_is_dead() -> Result<()> {
     Ok(())
 }
 
-/// What is packed takes no more memory than its elements want, or four times as much where that is not worth a copy.
+/// A packed array takes no more memory than its elements need, or up to four times as much if a copy is not
+/// worthwhile.
 #[test]
 fn a_few_of_many_do_not_keep_them_all() -> Result<()> {
     let context = context(1 << 30);

@@ -1,7 +1,10 @@
-//! What the benchmarks of the groups `kernels` and `arrays` are: the same job for us and for a peer.
+//! Benchmarks of the groups `kernels`, `arrays`, `effects`, `nesl` and `streams`: the same job for us and for a peer.
 
+use crate::effects::Effect;
 use crate::error::Failure;
 use crate::job::{Job, Scale};
+use crate::nesl::{self, Contest};
+use crate::streams::Task;
 use broadloom::Context;
 use broadloom::device::{Module, Result};
 
@@ -31,8 +34,14 @@ pub(crate) enum Subject {
         /// Makes inputs and launches ready.
         ready: fn(&Module, usize) -> Result<Job>,
     },
+    /// A function of a NESL program, with arguments of a size.
+    Nesl(fn(usize) -> Contest),
+    /// A stream program.
+    Stream(fn(usize) -> Task),
     /// An expression of arrays.
     Arrays(fn(&Context, usize) -> std::result::Result<Job, Failure>),
+    /// An image effect.
+    Effect(&'static Effect),
 }
 
 impl Benchmark {
@@ -41,6 +50,9 @@ impl Benchmark {
         match self.subject {
             Subject::Kernel { .. } => "kernels",
             Subject::Arrays(_) => "arrays",
+            Subject::Effect(_) => "effects",
+            Subject::Nesl(_) => nesl::GROUP,
+            Subject::Stream(_) => "streams",
         }
     }
 }

@@ -2,19 +2,25 @@
 
 use crate::benchmark::Benchmark;
 use crate::error::Error;
-use crate::{arrays, compile, interp, kernels, overhead, start};
+use crate::{arrays, compile, effects, interp, kernels, nesl, overhead, segments, start, streams};
 
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
     /// A job against its peer.
     Contest(&'static Benchmark),
+    /// A program of `examples/nesl`.
+    NeslProgram(&'static nesl::Example),
+    /// Time of the command for a small NESL program, and to compile a larger one.
+    NeslFront,
     /// What compilation takes.
     Compile,
-    /// What the command takes to its first result.
+    /// Time of the command to its first result.
     Start,
     /// What the host does for an expression of arrays.
     Overhead,
+    /// Operations within segments beside those of a whole line.
+    Segments,
     /// The interpreter's speed.
     Interp(&'static interp::Benchmark),
 }
@@ -23,9 +29,12 @@ impl Entry {
     pub(crate) fn group(self) -> &'static str {
         match self {
             Entry::Contest(benchmark) => benchmark.group(),
+            Entry::NeslProgram(_) => nesl::PROGRAM_GROUP,
+            Entry::NeslFront => start::GROUP,
             Entry::Compile => compile::GROUP,
             Entry::Start => start::GROUP,
             Entry::Overhead => overhead::GROUP,
+            Entry::Segments => segments::GROUP,
             Entry::Interp(_) => "interp",
         }
     }
@@ -33,9 +42,12 @@ impl Entry {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Entry::Contest(benchmark) => benchmark.name,
+            Entry::NeslProgram(example) => example.name,
+            Entry::NeslFront => nesl::FRONT_NAME,
             Entry::Compile => compile::NAME,
             Entry::Start => start::NAME,
             Entry::Overhead => overhead::NAME,
+            Entry::Segments => segments::NAME,
             Entry::Interp(benchmark) => benchmark.name,
         }
     }
@@ -48,8 +60,13 @@ impl Entry {
 
 /// All benchmarks, in the order in which they run.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
-    let contests = kernels::ALL.iter().chain(arrays::ALL).map(Entry::Contest);
-    contests.chain([Entry::Overhead, Entry::Compile, Entry::Start]).chain(interp::ALL.iter().map(Entry::Interp))
+    let contests =
+        kernels::ALL.iter().chain(arrays::ALL).chain(&effects::ALL).chain(nesl::ALL).chain(streams::ALL).map(Entry::Contest);
+    let programs = nesl::PROGRAMS.iter().map(Entry::NeslProgram);
+    contests
+        .chain(programs)
+        .chain([Entry::Segments, Entry::Overhead, Entry::Compile, Entry::Start, Entry::NeslFront])
+        .chain(interp::ALL.iter().map(Entry::Interp))
 }
 
 /// The groups, and the benchmarks of each.

@@ -49,22 +49,8 @@ pub(crate) fn run(device: &Device) -> Result<Vec<Row>, Failure> {
 
 /// A row of the group.
 pub(crate) fn row(device: String, name: &str, size: String, ms: f64) -> Row {
-    Row {
-        group: GROUP,
-        name: name.to_owned(),
-        size,
-        device,
-        ms,
-        rate: None,
-        limit_share: None,
-        launches: 0,
-        compile_ms: Some(ms),
-        device_ms: None,
-        predicted_ms: None,
-        peer: None,
-        peer_ms: None,
-        others: vec![],
-    }
+    let time = Duration::from_secs_f64(ms / 1e3);
+    Row { ms, compile_ms: Some(ms), ..Row::timed(GROUP, name, size, device, time) }
 }
 
 /// The optimised modules of the corpus; those for a debugger are not what anybody runs fast.

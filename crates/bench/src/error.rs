@@ -39,9 +39,12 @@ pub enum Failure {
     /// The device could not.
     #[error(transparent)]
     Device(#[from] device::Error),
-    /// The planner of arrays could not.
+    /// The planner of arrays and graphs could not.
     #[error(transparent)]
     Array(#[from] broadloom::array::Error),
+    /// The planner of effects could not.
+    #[error(transparent)]
+    Effect(#[from] broadloom::effect::Error),
     /// The kernel's text is not what this build of Broadloom takes.
     #[error("the kernel is not accepted:\n{0}")]
     Module(String),

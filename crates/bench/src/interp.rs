@@ -77,21 +77,11 @@ pub(crate) fn run(benchmark: &Benchmark, quick: bool) -> Result<Row, Failure> {
     let least = if quick { Duration::ZERO } else { LEAST };
     let plain = measure(benchmark, false, least)?;
     let watched = measure(benchmark, true, least)?;
+    let size = format!("{} instr.", plain.instructions);
     Ok(Row {
-        group: "interp",
-        name: benchmark.name.to_owned(),
-        size: format!("{} instr.", plain.instructions),
-        device: "interp".to_owned(),
-        ms: plain.time.as_secs_f64() * 1e3,
         rate: Some(Rate::Instructions { plain: plain.millions_per_second(), watched: watched.millions_per_second() }),
-        limit_share: None,
         launches: 1,
-        compile_ms: None,
-        device_ms: None,
-        predicted_ms: None,
-        peer: None,
-        peer_ms: None,
-        others: vec![],
+        ..Row::timed("interp", benchmark.name, size, "interp".to_owned(), plain.time)
     })
 }
 

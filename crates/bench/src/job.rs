@@ -10,6 +10,8 @@ use std::any::Any;
 pub(crate) struct Scale {
     /// Sizes that the interpreter finishes in no time.
     pub(crate) quick: bool,
+    /// Whether the device is a GPU.
+    pub(crate) gpu: bool,
     /// The host's last-level cache. Arrays that are to live in memory take twice as much, all together.
     pub(crate) cache_bytes: u64,
 }
@@ -30,6 +32,11 @@ impl Scale {
     /// A size that does not depend on the cache.
     pub(crate) fn fixed(self, full: usize, quick: usize) -> usize {
         if self.quick { quick } else { full }
+    }
+
+    /// Returns a size that depends on the kind of the device.
+    pub(crate) fn either(self, gpu: usize, cpu: usize, quick: usize) -> usize {
+        self.fixed(if self.gpu { gpu } else { cpu }, quick)
     }
 }
 
@@ -227,12 +234,13 @@ mod tests {
 
     #[test]
     fn sizes_follow_the_cache() {
-        let scale = Scale { quick: false, cache_bytes: 300 << 20 };
+        let scale = Scale { quick: false, gpu: false, cache_bytes: 300 << 20 };
         assert!(scale.elements(12, 1 << 20, 7) * 12 >= 600 << 20);
         assert_eq!(scale.elements(12, 1 << 20, 7) % (1 << 20), 0);
         assert!(scale.side(8, 512, 7).pow(2) * 8 >= 600 << 20);
-        let small = Scale { quick: false, cache_bytes: 1 << 20 };
+        let small = Scale { quick: false, gpu: true, cache_bytes: 1 << 20 };
         assert!(small.elements(1, 1, 7) >= 128 << 20);
+        assert_eq!((scale.either(100, 10, 1), small.either(100, 10, 1)), (10, 100));
         let quick = Scale { quick: true, ..small };
         assert_eq!((quick.elements(12, 64, 7), quick.side(8, 64, 7), quick.fixed(100, 3)), (7, 7, 3));
     }

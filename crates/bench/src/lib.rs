@@ -2,8 +2,15 @@
 //!
 //! - `kernels`: kernels as people write them in CUDA C++, each against the same job in C++ with OpenMP;
 //! - `arrays`: expressions of whole arrays, each against the same job in C++ with OpenMP;
+//! - `effects`: image effects, optimised and in straight translation, each against the same job in C++ with OpenMP;
+//! - `streams`: StreamIt programs, each against the same job in C++ with OpenMP and against its straight translation;
+//! - `segments`: sums and prefix sums within segments, beside those of the whole line;
+//! - `overhead`: what the host does for an expression of arrays;
+//! - `nesl`: functions of NESL programs, each against the same algorithm in C++ with OpenMP, ragged ones against Awkward Array too;
+//! - `nesl_programs`: the programs of `examples/nesl`;
 //! - `compile`: what a device takes to make the kernels of the corpus ready;
-//! - `start`: what the command takes from its start to the result of a small kernel;
+//! - `start`: what the command takes from its start to the result of a small kernel and of a NESL program, and what it takes to
+//!   compile a NESL program;
 //! - `interp`: thread-instructions per second of the interpreter.
 //!
 //! Invariants: ours and the peer's times come from the same run, by turns. A result that is not the reference's, or a checksum that is
@@ -14,6 +21,7 @@ mod arrays;
 mod benchmark;
 mod catalogue;
 mod compile;
+mod effects;
 mod error;
 mod figures;
 mod inputs;
@@ -22,16 +30,19 @@ mod job;
 mod kernels;
 mod limits;
 mod measure;
+mod nesl;
 mod overhead;
 mod peer;
 mod python;
 mod report;
+mod segments;
 mod start;
+mod streams;
 
 pub use catalogue::groups;
 pub use error::{Error, Failure};
 pub use limits::Limits;
-pub use report::{Figure, Rate, Report, Row};
+pub use report::{Figure, Rate, Report, Row, Straight};
 
 use benchmark::{Benchmark, Subject};
 use broadloom::array::Precision;
@@ -46,6 +57,7 @@ use python::Python;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
+use streams::{Made, Task};
 
 /// What to measure, and how.
 #[derive(Clone, Debug, Default)]
@@ -99,8 +111,9 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
         MachineKind::Cuda => device.measured_machine(),
         MachineKind::Cpu | MachineKind::Interp => device.machine().clone(),
     };
+    let machine_kind = machine.kind;
     let report = Report { machine, limits: Limits::default(), rows: vec![], figures: vec![], failures: vec![] };
-    let scale = Scale { quick, cache_bytes: cache_bytes() };
+    let scale = Scale { quick, gpu: machine_kind == MachineKind::Cuda, cache_bytes: cache_bytes() };
     let mut run = Run { options, device, scale, compiler: None, python: None, report, tell };
     run.all(&selection);
     Ok(run.report)
@@ -128,8 +141,10 @@ fn load(device: &Device, name: &str, text: &str) -> Result<Module, Failure> {
 struct Ready {
     job: Job,
     launches: u64,
+    waits: Option<u64>,
     compile_ms: f64,
     predicted_ms: Option<f64>,
+    straight_ms: Option<f64>,
 }
 
 /// A run of benchmarks.
@@ -156,7 +171,10 @@ impl Run<'_> {
                     Some(command) => figures::compile_apart(command, &self.report.machine.id),
                     None => compile::run(&self.device),
                 },
+                Entry::NeslProgram(example) => nesl::run_program(example, &self.device, self.scale.quick).map(|row| vec![row]),
+                Entry::NeslFront => nesl::run_front(self.options.command.as_deref(), &self.report.machine.id, self.options.quick),
                 Entry::Overhead => overhead::run(&self.device, self.options.quick),
+                Entry::Segments => segments::run(&self.device, self.scale.quick),
                 Entry::Start => match &self.options.command {
                     Some(command) => start::run(command, &self.report.machine.id, self.options.quick),
                     None => Ok(vec![]),
@@ -222,24 +240,45 @@ impl Run<'_> {
         let size = self.options.size.unwrap_or_else(|| (benchmark.size)(self.scale));
         // Started first, so that they make their inputs while we get ready.
         let in_cpp = self.compiler.as_ref().map(|compiler| compiler.start(benchmark.name, benchmark.peer, size));
+        let by_libraries: Vec<_> = match (benchmark.subject, &self.compiler) {
+            (Subject::Stream(_), Some(compiler)) => {
+                let others = streams::LIBRARIES.iter().filter(|other| other.benchmark == benchmark.name);
+                others
+                    .map(|other| (other.name.to_owned(), compiler.start_with(other.file, other.peer, other.flags, size)))
+                    .collect()
+            }
+            (Subject::Kernel { .. } | Subject::Arrays(_) | Subject::Effect(_) | Subject::Nesl(_) | Subject::Stream(_), _) => {
+                vec![]
+            }
+        };
         let in_python = match (benchmark.subject, &self.python) {
-            (Subject::Arrays(_), Some(python)) => python.start(benchmark.name, size),
-            (Subject::Kernel { .. } | Subject::Arrays(_), _) => vec![],
+            (Subject::Arrays(_) | Subject::Effect(_) | Subject::Nesl(_), Some(python)) => python.start(benchmark.name, size),
+            (Subject::Kernel { .. } | Subject::Arrays(_) | Subject::Effect(_) | Subject::Nesl(_) | Subject::Stream(_), _) => {
+                vec![]
+            }
         };
         let tiny = (benchmark.size)(Scale { quick: true, ..self.scale });
         let ready = match benchmark.subject {
             Subject::Kernel { ptx, ready } => self.kernel(benchmark.name, ptx, ready, [tiny, size])?,
             Subject::Arrays(ready) => self.arrays(ready, [tiny, size])?,
+            Subject::Effect(effect) => self.effect(effect, [tiny, size])?,
+            Subject::Nesl(contest) => self.nesl(contest, [tiny, size])?,
+            Subject::Stream(task) => self.stream(task, size)?,
         };
         let mut peers = vec![];
-        for (name, peer) in in_cpp.map(|peer| (IN_CPP.to_owned(), peer)).into_iter().chain(in_python) {
+        for (name, peer) in in_cpp.map(|peer| (IN_CPP.to_owned(), peer)).into_iter().chain(by_libraries).chain(in_python) {
             match peer {
                 Ok(peer) => peers.push((name, peer)),
                 Err(reason) => self.without(benchmark, &name, &reason),
             }
         }
-        let row = self.measured(benchmark, (benchmark.shown)(size), peers, &ready.job)?;
-        Ok(Row { launches: ready.launches, compile_ms: Some(ready.compile_ms), predicted_ms: ready.predicted_ms, ..row })
+        let mut row = self.measured(benchmark, (benchmark.shown)(size), peers, &ready.job)?;
+        let Ready { job, launches, waits, compile_ms, predicted_ms, straight_ms } = ready;
+        if let Subject::Stream(task) = benchmark.subject {
+            drop(job);
+            row.straight = Some(self.straight(task, size)?);
+        }
+        Ok(Row { launches, waits, compile_ms: Some(compile_ms), predicted_ms, straight_ms, ..row })
     }
 
     fn kernel(
@@ -261,7 +300,7 @@ impl Run<'_> {
         let again = measure::repetition(&self.device, &tiny)?;
         let compile_ms = (loading + first.saturating_sub(again)).as_secs_f64() * 1e3;
         let job = ready(&module, size)?;
-        Ok(Ready { launches: job.launches() as u64, job, compile_ms, predicted_ms: None })
+        Ok(Ready { launches: job.launches() as u64, waits: None, job, compile_ms, predicted_ms: None, straight_ms: None })
     }
 
     fn arrays(&self, ready: fn(&Context, usize) -> Result<Job, Failure>, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
@@ -278,7 +317,69 @@ impl Run<'_> {
         let launches = context.statistics().kernels - before;
         // A quick run is no measurement.
         let predicted_ms = if self.scale.quick { None } else { job.predicted_ms(&self.device.measured_machine())? };
-        Ok(Ready { job, launches, compile_ms, predicted_ms })
+        Ok(Ready { job, launches, waits: None, compile_ms, predicted_ms, straight_ms: None })
+    }
+
+    /// Makes an effect ready, and measures its straight translation.
+    fn effect(&self, effect: &'static effects::Effect, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
+        let context = Context::new(&self.device);
+        let [job, _] = effects::ready(&context, effect, tiny, self.scale.quick)?;
+        let first = measure::repetition(&self.device, &job)?;
+        let again = measure::repetition(&self.device, &job)?;
+        let compile_ms = first.saturating_sub(again).as_secs_f64() * 1e3;
+        let [job, straight] = effects::ready(&context, effect, size, self.scale.quick)?;
+        let effort = if self.scale.quick { Effort::QUICK } else { Effort::FULL };
+        let time = measure::by_turns(&self.device, &straight, &mut [], effort)?.ours;
+        straight.judge(1)?;
+        drop(straight);
+        let before = context.statistics().kernels;
+        measure::repetition(&self.device, &job)?;
+        let launches = context.statistics().kernels - before;
+        Ok(Ready { job, launches, waits: None, compile_ms, predicted_ms: None, straight_ms: Some(time.as_secs_f64() * 1e3) })
+    }
+
+    fn nesl(&self, contest: fn(usize) -> nesl::Contest, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
+        // Kernels are compiled for a tiny problem, as far as a large one needs the same.
+        let start = Instant::now();
+        let ready = nesl::ready(&self.device, contest(tiny))?;
+        let first = start.elapsed() + measure::repetition(&self.device, &ready.job)?;
+        let again = measure::repetition(&self.device, &ready.job)?;
+        let compile_ms = first.saturating_sub(again).as_secs_f64() * 1e3;
+        let ready = nesl::ready(&self.device, contest(size))?;
+        measure::repetition(&self.device, &ready.job)?;
+        let before = ready.called.borrow_mut().statistics();
+        measure::repetition(&self.device, &ready.job)?;
+        let after = ready.called.borrow_mut().statistics();
+        let (launches, waits) = (after.launches - before.launches, Some(after.waits - before.waits));
+        Ok(Ready { job: ready.job, launches, waits, compile_ms, predicted_ms: None, straight_ms: None })
+    }
+
+    fn stream(&self, task: fn(usize) -> Task, size: usize) -> Result<Ready, Failure> {
+        let Made { job, launches, compile } = task(size).ready(&self.device, false)?;
+        // Whatever is left to the first launch.
+        let first = measure::repetition(&self.device, &job)?;
+        let again = measure::repetition(&self.device, &job)?;
+        let compile_ms = (compile + first.saturating_sub(again)).as_secs_f64() * 1e3;
+        Ok(Ready { job, launches: launches as u64, waits: None, compile_ms, predicted_ms: None, straight_ms: None })
+    }
+
+    /// Measures the straight translation of a stream program.
+    fn straight(&self, task: fn(usize) -> Task, size: usize) -> Result<Straight, Failure> {
+        let made = task(size).ready(&self.device, true)?;
+        let times = measure::by_turns(&self.device, &made.job, &mut [], self.effort())?;
+        made.job.judge(times.repetitions)?;
+        let device_ms = self.device_ms(&made.job)?;
+        Ok(Straight { ms: times.ours.as_secs_f64() * 1e3, device_ms, launches: made.launches as u64 })
+    }
+
+    fn effort(&self) -> Effort {
+        if self.scale.quick { Effort::QUICK } else { Effort::FULL }
+    }
+
+    /// Returns the milliseconds that a GPU is at work for a repetition.
+    fn device_ms(&self, job: &Job) -> Result<Option<f64>, Failure> {
+        let is_gpu = self.report.machine.kind == MachineKind::Cuda && !self.scale.quick;
+        Ok(if is_gpu { measure::device_time(&self.device, job)?.map(|time| time.as_secs_f64() * 1e3) } else { None })
     }
 
     /// Says why a peer gives no figure.
@@ -289,22 +390,21 @@ impl Run<'_> {
     /// Runs a job and its peers by turns and compares what they found.
     fn measured(&mut self, benchmark: &Benchmark, size: String, peers: Vec<(String, Peer)>, job: &Job) -> Result<Row, Failure> {
         let (names, mut peers): (Vec<String>, Vec<Peer>) = peers.into_iter().unzip();
-        let effort = if self.scale.quick { Effort::QUICK } else { Effort::FULL };
-        let times = measure::by_turns(&self.device, job, &mut peers, effort)?;
+        let times = measure::by_turns(&self.device, job, &mut peers, self.effort())?;
         let verdict = job.judge(times.repetitions)?;
         if let Some(folder) = &self.options.trace
             && let Err(error) = measure::traced(&self.device, job, &folder.join(format!("{}.json", benchmark.name)))?
         {
             (self.tell)(Event::Remark(format!("{}: no trace: {error}", benchmark.name)));
         }
-        let is_gpu = self.report.machine.kind == MachineKind::Cuda && !self.scale.quick;
-        let device_ms = if is_gpu { measure::device_time(&self.device, job)?.map(|time| time.as_secs_f64() * 1e3) } else { None };
-        let (mut peer_time, mut others) = (None, vec![]);
+        let device_ms = self.device_ms(job)?;
+        let (mut peer_time, mut peer_least, mut others) = (None, None, vec![]);
         for ((name, peer), time) in names.into_iter().zip(&mut peers).zip(times.peers) {
             match time.and_then(|time| Ok((time, peer.checksum()?))) {
-                Ok((time, theirs)) if is_near(verdict.checksum, theirs, benchmark.tolerance) => {
+                Ok(([time, least], theirs)) if is_near(verdict.checksum, theirs, benchmark.tolerance) => {
                     if name == IN_CPP {
                         peer_time = Some(time);
+                        peer_least = Some(least.as_secs_f64() * 1e3);
                     } else {
                         others.push((name, time.as_secs_f64() * 1e3));
                     }
@@ -333,12 +433,18 @@ impl Run<'_> {
             rate: Some(rate),
             limit_share: self.report.limits.least_seconds(&work).map(|least| least / seconds),
             launches: 0,
+            waits: None,
             compile_ms: None,
             device_ms,
             predicted_ms: None,
+            straight_ms: None,
+            bytes: matches!(benchmark.subject, Subject::Effect(_)).then_some(work.bytes),
+            fastest_ms: matches!(benchmark.subject, Subject::Effect(_))
+                .then_some((times.fastest.as_secs_f64() * 1e3, peer_least)),
             peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
             peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
             others,
+            straight: None,
         })
     }
 

@@ -59,8 +59,10 @@ impl Effort {
 pub(crate) struct Times {
     /// Our median.
     pub(crate) ours: Duration,
-    /// The median of each peer, or why it gave up.
-    pub(crate) peers: Vec<Result<Duration, String>>,
+    /// Our fastest time, which other work of the machine disturbs least.
+    pub(crate) fastest: Duration,
+    /// The median and the fastest time of each peer, or why it gave up.
+    pub(crate) peers: Vec<Result<[Duration; 2], String>>,
     /// How often ours was run, warming up included.
     pub(crate) repetitions: u64,
 }
@@ -84,9 +86,13 @@ pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: E
             break;
         }
     }
-    let middle = |turns: Turns| median(turns.times).unwrap_or_default();
+    let both = |turns: Turns| {
+        let fastest = turns.times.iter().min().copied().unwrap_or_default();
+        [median(turns.times).unwrap_or_default(), fastest]
+    };
     let repetitions = ours.repetitions;
-    Ok(Times { ours: middle(ours), peers: theirs.into_iter().map(|turns| turns.map(middle)).collect(), repetitions })
+    let [middle, fastest] = both(ours);
+    Ok(Times { ours: middle, fastest, peers: theirs.into_iter().map(|turns| turns.map(both)).collect(), repetitions })
 }
 
 /// The turns of one party.

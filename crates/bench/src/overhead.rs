@@ -1,7 +1,8 @@
 //! The group `overhead`: what the host does for an expression of arrays before the device has its work.
 //!
 //! An expression of ten operations, and one of two hundred (corner detection) on small arrays: built, its plan found, its kernels launched, again and again; the second also as a function
-//! that is called. The device is waited for between, and that does not count. Nothing is planned or compiled while it is measured. The median counts.
+//! that is called. The ten operations are a function, too, that is called with arrays of another size each time: its plans are fitted to the sizes. The device is waited for between,
+//! and that does not count. Nothing is planned or compiled while it is measured. The median counts.
 
 use crate::arrays::{CORNERS, bell, corners};
 use crate::error::Failure;
@@ -38,28 +39,14 @@ fn expected(x: f32, y: f32, scalar: f32) -> f32 {
 }
 
 fn row(device: &Device, name: &str, size: String, times: Vec<Duration>, launches: u64) -> Row {
-    Row {
-        group: GROUP,
-        name: name.to_owned(),
-        size,
-        device: device.machine().id.clone(),
-        ms: median(times).unwrap_or_default().as_secs_f64() * 1e3,
-        rate: None,
-        limit_share: None,
-        launches,
-        compile_ms: None,
-        device_ms: None,
-        predicted_ms: None,
-        peer: None,
-        peer_ms: None,
-        others: vec![],
-    }
+    let time = median(times).unwrap_or_default();
+    Row { launches, ..Row::timed(GROUP, name, size, device.machine().id.clone(), time) }
 }
 
 /// Measures the host.
 pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     let runs = if quick { 3 } else { RUNS };
-    let mut rows = vec![ten_operations(device, runs)?];
+    let mut rows = vec![ten_operations(device, runs)?, new_sizes(device, runs)?];
     rows.extend(many_operations(device, runs)?);
     Ok(rows)
 }
@@ -94,6 +81,36 @@ fn ten_operations(device: &Device, runs: usize) -> Result<Row, Failure> {
         return Err(Failure::Wrong(format!("{} plans were made of one expression", context.statistics().plans)));
     }
     Ok(row(device, NAME, format!("{COUNT} elements"), times, 1))
+}
+
+/// Ten operations as a function, called with arrays of another size each time.
+fn new_sizes(device: &Device, runs: usize) -> Result<Row, Failure> {
+    let context = Context::new(device);
+    let function = Function::new(&context, |x: &Array<f32>, y: &Array<f32>| expression(x, y, 0.25));
+    let values = |first: f32, count: usize| (0..count).map(|i| first + i as f32 / count as f32).collect::<Vec<f32>>();
+    let mut times: Vec<Duration> = vec![];
+    let mut before = context.statistics();
+    for run in 0..runs + 1 {
+        let (a, b) = (values(1.0, COUNT + run), values(0.5, COUNT + run));
+        let (x, y) = (Array::line(&context, &a)?, Array::line(&context, &b)?);
+        let start = Instant::now();
+        let z = function.call((&x, &y))?;
+        let time = start.elapsed();
+        device.synchronise()?;
+        let wanted = |i: usize| f64::from(expected(a[i], b[i], 0.25));
+        close(&z.to_vec()?, wanted, 1e-4, 0.0)?;
+        // The first is traced.
+        if run == 0 {
+            before = context.statistics();
+        } else {
+            times.push(time);
+        }
+    }
+    let after = context.statistics();
+    if (after.traces, after.plans) != (before.traces, before.plans) {
+        return Err(Failure::Wrong("a function was traced again for other sizes".into()));
+    }
+    Ok(row(device, "new_sizes", "10 operations".to_owned(), times, 1))
 }
 
 /// The same expression built anew each time, and as a function.

@@ -49,18 +49,23 @@ impl Compiler {
 
     /// A peer, compiled and started.
     pub(crate) fn start(&self, name: &str, source: &str, size: usize) -> Result<Peer, String> {
-        let mut command = Command::new(self.compile(name, source)?);
+        self.start_with(name, source, &[], size)
+    }
+
+    /// Starts a peer that is linked with libraries, given as flags.
+    pub(crate) fn start_with(&self, name: &str, source: &str, libraries: &[&str], size: usize) -> Result<Peer, String> {
+        let mut command = Command::new(self.compile(name, source, libraries)?);
         command.arg(size.to_string());
         Peer::start(command)
     }
 
     /// Compiles a peer, unless it is there.
-    fn compile(&self, name: &str, source: &str) -> Result<PathBuf, String> {
+    fn compile(&self, name: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, String> {
         let mut hash = blake3::Hasher::new();
         // `-march=native` means another thing on another host.
         let host = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let host = host.lines().find(|line| line.starts_with("flags") || line.starts_with("Features")).unwrap_or_default();
-        for part in [source, HEADER, &self.version, &FLAGS.join(" "), host] {
+        for part in [source, HEADER, &self.version, &FLAGS.join(" "), &libraries.join(" "), host] {
             hash.update(part.as_bytes()).update(&[0]);
         }
         let stem = format!("{name}-{}", &hash.finalize().to_hex()[..16]);
@@ -79,7 +84,7 @@ impl Compiler {
         }
         // Others may compile the same peer now: each works in a folder of its own, and the last to be done wins.
         let work = Temporary::within(folder.path(), &stem).map_err(refused)?;
-        let built = self.compile_in(work.path(), name, source)?;
+        let built = self.compile_in(work.path(), name, source, libraries)?;
         let written = fs::read(built).and_then(|bytes| {
             folder.write_program(&stem, &bytes)?;
             tag(&bytes).map_or(Ok(()), |tag| folder.write(&tag_name, tag.as_bytes()))
@@ -87,14 +92,14 @@ impl Compiler {
         written.map(|()| program).map_err(|error| format!("{} cannot be written: {error}", self.folder.display()))
     }
 
-    fn compile_in(&self, work: &Path, name: &str, source: &str) -> Result<PathBuf, String> {
+    fn compile_in(&self, work: &Path, name: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, String> {
         let write = |path: &Path, text: &str| {
             fs::write(path, text).map_err(|error| format!("{} cannot be written: {error}", path.display()))
         };
         let (file, built) = (work.join(format!("{name}.cpp")), work.join(name));
         write(&file, source)?;
         write(&work.join("peer.h"), HEADER)?;
-        let output = Command::new(&self.command).args(FLAGS).arg(&file).arg("-o").arg(&built).output();
+        let output = Command::new(&self.command).args(FLAGS).arg(&file).arg("-o").arg(&built).args(libraries).output();
         let output = output.map_err(|error| format!("{} cannot be run: {error}", self.command))?;
         if output.status.success() {
             Ok(built)
@@ -219,7 +224,7 @@ mod tests {
         let compiler = Compiler { command: script.display().to_string(), version: "1".into(), folder: folder.clone() };
         let calls = || fs::read_to_string(temporary.path().join("compiler.calls")).unwrap().lines().count();
         let compiled = |calls_before: usize| {
-            let program = compiler.compile("peer", "source").unwrap();
+            let program = compiler.compile("peer", "source", &[]).unwrap();
             assert_eq!(fs::read_to_string(&program).unwrap(), "ours\n");
             assert_eq!(fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o700);
             assert_eq!(calls(), calls_before + 1);
@@ -228,7 +233,7 @@ mod tests {
         let program = compiled(0);
         // Without a secret nothing tells a peer from another, and each is compiled anew.
         if Secret::of_user().is_ok() {
-            compiler.compile("peer", "source").unwrap();
+            compiler.compile("peer", "source", &[]).unwrap();
             assert_eq!(calls(), 1);
         }
         let seen = calls();
@@ -245,6 +250,6 @@ mod tests {
         fs::write(folder.join(format!("{}.tag", program.file_name().unwrap().display())), [0; 32]).unwrap();
         compiled(seen + 3);
         chmod(&folder, 0o777);
-        assert!(compiler.compile("peer", "source").unwrap_err().contains("others can write to it (mode 0777)"));
+        assert!(compiler.compile("peer", "source", &[]).unwrap_err().contains("others can write to it (mode 0777)"));
     }
 }

@@ -3,6 +3,7 @@
 use crate::limits::Limits;
 use broadloom::device::Machine;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// A figure per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,19 +42,65 @@ pub struct Row {
     pub limit_share: Option<f64>,
     /// Launches of a repetition.
     pub launches: u64,
+    /// Waits of the host for the device in a repetition, where they are counted.
+    pub waits: Option<u64>,
     /// Milliseconds until the kernels were ready.
     pub compile_ms: Option<f64>,
     /// Milliseconds that the planner predicts, where it plans all of a repetition.
     pub predicted_ms: Option<f64>,
+    /// Milliseconds of a repetition of the straight translation, for an effect.
+    pub straight_ms: Option<f64>,
+    /// Bytes that no plan can avoid to move, for an effect: its input and its result.
+    pub bytes: Option<f64>,
+    /// Milliseconds of the fastest repetition, for an effect; of the peer's too.
+    pub fastest_ms: Option<(f64, Option<f64>)>,
     /// What it is compared with.
     pub peer: Option<String>,
     /// Milliseconds of a repetition of the peer.
     pub peer_ms: Option<f64>,
     /// Other libraries, and milliseconds of a repetition with each.
     pub others: Vec<(String, f64)>,
+    /// The straight translation of a stream program.
+    pub straight: Option<Straight>,
+}
+
+/// Times of the straight translation of a stream program: one kernel for each filter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Straight {
+    /// Milliseconds of a repetition.
+    pub ms: f64,
+    /// Milliseconds of it that a GPU was at work.
+    pub device_ms: Option<f64>,
+    /// Launches of a repetition.
+    pub launches: u64,
 }
 
 impl Row {
+    /// A row with a time and nothing else.
+    pub(crate) fn timed(group: &'static str, name: &str, size: String, device: String, time: Duration) -> Row {
+        Row {
+            group,
+            name: name.to_owned(),
+            size,
+            device,
+            ms: time.as_secs_f64() * 1e3,
+            device_ms: None,
+            rate: None,
+            limit_share: None,
+            launches: 0,
+            waits: None,
+            compile_ms: None,
+            predicted_ms: None,
+            straight_ms: None,
+            bytes: None,
+            fastest_ms: None,
+            peer: None,
+            peer_ms: None,
+            others: vec![],
+            straight: None,
+        }
+    }
+
     /// Our time over the peer's.
     pub fn peer_ratio(&self) -> Option<f64> {
         self.peer_ms.filter(|&ms| ms > 0.0).map(|ms| self.ms / ms)
@@ -62,6 +109,13 @@ impl Row {
     /// The error of the prediction: by which part of the measured time the predicted one is longer.
     pub fn prediction_error(&self) -> Option<f64> {
         self.predicted_ms.filter(|_| self.ms > 0.0).map(|predicted| predicted / self.ms - 1.0)
+    }
+
+    /// Returns by how much the straight translation is slower: by the clock of a GPU where there is one.
+    pub fn straight_ratio(&self) -> Option<f64> {
+        let straight = self.straight?;
+        let (theirs, ours) = straight.device_ms.zip(self.device_ms).unwrap_or((straight.ms, self.ms));
+        (ours > 0.0).then(|| theirs / ours)
     }
 
     /// The columns of [`Row`]'s lines.
@@ -82,8 +136,24 @@ impl Row {
             (Some(ms), Some(error)) => format!("  (predicted: {ms:.3} ms, {:+.0} %)", 100.0 * error),
             _ => String::new(),
         };
+        let plain = self.straight_ms.map_or(String::new(), |ms| {
+            let bytes = self.bytes.map_or(String::new(), |bytes| format!("; {:.0} MB of traffic", bytes / 1e6));
+            let fastest = match self.fastest_ms {
+                Some((own, Some(peer))) => format!("; fastest {own:.2} ms, the peer {peer:.2} ms"),
+                Some((own, None)) => format!("; fastest {own:.2} ms"),
+                None => String::new(),
+            };
+            format!("  (straight: {ms:.1} ms, {:.2} ×{bytes}{fastest})", ms / self.ms.max(1e-9))
+        });
+        let straight = match (self.straight, self.straight_ratio()) {
+            (Some(Straight { ms, launches, .. }), Some(ratio)) => {
+                format!("  (straight: {ms:.3} ms, {launches} kernels, {ratio:.2}×)")
+            }
+            _ => plain,
+        };
+        let waits = self.waits.map_or(String::new(), |waits| format!("  ({waits} waits)"));
         format!(
-            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>7}  {:>10}  {:>8}  {:>6}{of_device}{predicted}",
+            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>7}  {:>10}  {:>8}  {:>6}{waits}{of_device}{predicted}{straight}",
             self.name,
             self.size,
             self.device,
@@ -117,14 +187,34 @@ impl Row {
         }
         put("limit_share", json!(self.limit_share));
         put("launches", json!(self.launches));
+        if let Some(waits) = self.waits {
+            put("waits", json!(waits));
+        }
         put("compile_ms", json!(self.compile_ms));
         if let Some(ms) = self.predicted_ms {
             put("predicted_ms", json!(ms));
             put("prediction_error", json!(self.prediction_error()));
         }
+        if let Some(ms) = self.straight_ms {
+            put("straight_ms", json!(ms));
+            put("straight_ratio", json!(ms / self.ms.max(1e-9)));
+        }
+        if let Some(bytes) = self.bytes {
+            put("bytes", json!(bytes));
+        }
+        if let Some((ms, peer_ms)) = self.fastest_ms {
+            put("fastest_ms", json!(ms));
+            put("peer_fastest_ms", json!(peer_ms));
+        }
         put("peer", json!(self.peer));
         put("peer_ms", json!(self.peer_ms));
         put("peer_ratio", json!(self.peer_ratio()));
+        if let Some(straight) = self.straight {
+            put("straight_ms", json!(straight.ms));
+            put("straight_device_ms", json!(straight.device_ms));
+            put("straight_launches", json!(straight.launches));
+            put("straight_ratio", json!(self.straight_ratio()));
+        }
         if !self.others.is_empty() {
             let others: Map<String, Value> = self.others.iter().map(|(name, ms)| (name.clone(), json!(ms))).collect();
             put("others", Value::Object(others));
@@ -162,10 +252,18 @@ pub struct Report {
 impl Report {
     /// Geometric mean of the ratios against peers, and the row with the worst.
     pub fn against_peers(&self) -> Option<(f64, &Row)> {
-        let rated = || self.rows.iter().filter_map(|row| Some((row.peer_ratio()?, row)));
+        let contests = || self.rows.iter().filter(|row| row.group != crate::segments::GROUP);
+        let rated = || contests().filter_map(|row| Some((row.peer_ratio()?, row)));
         let logarithms: Vec<f64> = rated().map(|(ratio, _)| ratio.ln()).collect();
         let worst = rated().max_by(|a, b| a.0.total_cmp(&b.0))?.1;
         Some(((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp(), worst))
+    }
+
+    /// Geometric mean of the ratios of straight translations to restructured programs, with the number of programs.
+    pub fn against_straight(&self) -> Option<(f64, usize)> {
+        let ratios: Vec<f64> = self.rows.iter().filter_map(Row::straight_ratio).collect();
+        let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        (!ratios.is_empty()).then_some((mean, ratios.len()))
     }
 
     /// A table of ours against everything else, in milliseconds, as Markdown; `None` where there is nothing else but C++. What beats us is set in bold.

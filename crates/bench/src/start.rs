@@ -34,21 +34,9 @@ pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>,
         cold.push(once(command, device, &file, &cache)?);
         warm.push(once(command, device, &file, &cache)?);
     }
-    let row = |name: &str, times: Vec<Duration>| Row {
-        group: GROUP,
-        name: name.to_owned(),
-        size: format!("{runs} processes"),
-        device: device.to_owned(),
-        ms: median(times).unwrap_or_default().as_secs_f64() * 1e3,
-        rate: None,
-        limit_share: None,
-        launches: 1,
-        compile_ms: None,
-        device_ms: None,
-        predicted_ms: None,
-        peer: None,
-        peer_ms: None,
-        others: vec![],
+    let row = |name: &str, times: Vec<Duration>| {
+        let time = median(times).unwrap_or_default();
+        Row { launches: 1, ..Row::timed(GROUP, name, format!("{runs} processes"), device.to_owned(), time) }
     };
     Ok(vec![row("empty_cache", cold), row("from_the_cache", warm)])
 }

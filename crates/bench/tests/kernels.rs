@@ -1,4 +1,5 @@
-//! Every kernel of the group, tiny, on the interpreter: the kernel, its reference and its peer agree, and the report is what it says.
+//! Every kernel and every stream program of the groups, tiny, on the interpreter: each agrees with its reference, kernels
+//! also with their peers, and the report is what it says.
 
 use broadloom_bench::{Event, Options, Report, groups, run};
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -31,8 +32,20 @@ fn main() {
         Trial::ignorable_test("every_kernel_agrees_with_its_reference_and_its_peer", || {
             Ok(every_kernel_agrees_with_its_reference_and_its_peer())
         }),
+        Trial::test("every_stream_program_agrees_with_its_reference", || {
+            every_stream_program_agrees_with_its_reference();
+            Ok(())
+        }),
         Trial::test("the_json_has_the_fields_that_it_promises", || {
             the_json_has_the_fields_that_it_promises();
+            Ok(())
+        }),
+        Trial::test("an_effect_is_measured_with_its_straight_translation", || {
+            an_effect_is_measured_with_its_straight_translation();
+            Ok(())
+        }),
+        Trial::test("functions_and_programs_of_nesl_are_measured_and_checked", || {
+            functions_and_programs_of_nesl_are_measured_and_checked();
             Ok(())
         }),
     ];
@@ -58,6 +71,52 @@ fn every_kernel_agrees_with_its_reference_and_its_peer() -> Completion {
     }
     assert!(report.against_peers().is_some());
     Completion::Completed
+}
+
+fn functions_and_programs_of_nesl_are_measured_and_checked() {
+    let names = ["nesl/dot", "nesl/filter_sums", "nesl/list_sort", "nesl_programs/fft", "nesl_programs/sample_sort"];
+    let (report, _) = measured(&names, true, None);
+    assert!(report.failures.is_empty(), "{:#?}", report.failures);
+    let found: Vec<String> = report.rows.iter().map(|row| format!("{}/{}", row.group, row.name)).collect();
+    assert_eq!(found, names);
+    assert!(report.rows.iter().all(|row| row.ms > 0.0 && row.waits.is_some()), "{:#?}", report.rows);
+    assert!(report.rows[0].launches > 0, "{:#?}", report.rows[0]);
+    let json = report.to_json();
+    assert!(json["results"][0]["waits"].is_u64(), "{json:#}");
+    // Every program of the folder is a benchmark.
+    let programs = groups().into_iter().find(|(group, _)| *group == "nesl_programs").unwrap().1;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nesl");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<String> = entries
+        .filter(|path| path.extension().is_some_and(|ending| ending == "nesl"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    let mut sorted = programs.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, files);
+}
+
+fn an_effect_is_measured_with_its_straight_translation() {
+    let (report, _) = measured(&["effects/separable", "effects/degrain"], true, None);
+    assert!(report.failures.is_empty(), "{:#?}", report.failures);
+    let json = report.to_json();
+    for (row, bytes) in json["results"].as_array().unwrap().iter().zip([4.0 * 2.0 * 3.0 * 45.0 * 33.0, 4.0 * 2.0 * 40.0 * 40.0]) {
+        assert_eq!(row["bytes"], bytes, "{row:#}");
+        assert!(row["straight_ms"].as_f64().is_some_and(|ms| ms > 0.0) && row["fastest_ms"].is_number(), "{row:#}");
+    }
+}
+
+/// Restructured and straight; the peers are compared where benchmarks are run.
+fn every_stream_program_agrees_with_its_reference() {
+    let (report, _) = measured(&["streams"], true, None);
+    assert!(report.failures.is_empty(), "{:#?}", report.failures);
+    assert_eq!(report.rows.len(), 17);
+    for row in &report.rows {
+        let straight = row.straight.unwrap();
+        assert!(straight.launches >= row.launches && row.straight_ratio().is_some(), "{row:?}");
+    }
+    assert!(report.against_straight().is_some_and(|(_, count)| count == 17));
 }
 
 fn the_json_has_the_fields_that_it_promises() {

@@ -1,4 +1,5 @@
-//! `broadloom bench`: how fast kernels run here. The table is the result; with `--json -` the figures are.
+//! `broadloom bench`: speed of kernels on this machine. The result is a table, or with `--json -` the figures
+//! as JSON.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::launching::failure;
@@ -8,7 +9,7 @@ use broadloom::diag::{Diagnostic, Sources};
 use broadloom::ptx::select::nearest;
 use broadloom_bench::{Error, Event, Report, Row};
 
-/// Runs benchmarks and shows what comes out, row by row.
+/// Runs benchmarks and prints the results row by row.
 pub fn run(options: &Bench, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let settings = broadloom_bench::Options {
         names: options.names.clone(),
@@ -67,6 +68,10 @@ fn summary(report: &Report, terminal: &mut Terminal) {
     if let Some((mean, worst)) = report.against_peers() {
         let ratio = worst.peer_ratio().unwrap_or_default();
         terminal.write(&format!("geometric mean of the ratios {mean:.2}, worst {ratio:.2} ({})\n", worst.name));
+    }
+    if let Some((mean, count)) = report.against_straight() {
+        terminal
+            .write(&format!("straight translations of {count} stream programs take {mean:.2} times as long, geometric mean\n"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `broadloom cache`: the folder in which compiled code is kept for all devices.
+//! `broadloom cache`: the folder of compiled code of all devices.
 
 use crate::exec;
 use crate::failure::{Exit, Failure, codes};
@@ -9,7 +9,7 @@ use broadloom::device::cache::{Counts, DeviceContents, Miss};
 use broadloom::device::private::Refusal;
 use broadloom::diag::Diagnostic;
 
-/// Says what is in the folder, or empties it.
+/// Lists the contents of the folder, or clears it.
 pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let (folder, device) = (CacheFolder::Default, options.device.as_deref());
     let (contents, what) = match options.action {
@@ -41,7 +41,7 @@ pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A folder that is left alone.
+/// Converts a refused folder to a failure.
 fn refused(refusal: Refusal) -> Failure {
     Failure::new(Exit::Machine, Diagnostic::error(codes::CACHE, refusal.to_string()).help(refusal.help()))
 }

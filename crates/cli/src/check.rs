@@ -1,12 +1,14 @@
-//! `broadloom check`: a kernel launched and watched, or a whole program; what it does wrong.
+//! `broadloom check`: runs a kernel or a whole program under the checker and reports its errors.
 //!
-//! Findings are told on standard error, or as JSON; what the kernel prints and the buffers asked for are its results, as in
-//! `run`. The exit code says whether there were findings, or which signal stopped the check: what was found until then is told.
+//! Findings are printed on standard error, or as JSON. The kernel's output and the requested buffers are
+//! results, as in `run`. The exit code tells if there were findings, or which signal stopped the check.
+//! Findings up to then are reported.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::launching::{Executor, Launched, deliver, failure, launch, no_device};
 use crate::nesl;
 use crate::options::Check;
+use crate::stream;
 use crate::terminal::Terminal;
 use broadloom::cpu::signals;
 use broadloom::device::{Error, FaultKind, signal_name};
@@ -17,7 +19,7 @@ use broadloom::machines;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Runs a kernel and reports what it does wrong.
+/// Runs a kernel and reports its errors.
 pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if !options.program.is_empty() {
         return crate::exec::check(&options.program, options.json.as_deref(), options.launch.time_limit, terminal);
@@ -26,6 +28,13 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let file = options.launch.file.as_deref();
     if nesl::is_program(file) || nesl::is_vcode(file) {
         return nesl::check(options, &watcher(device, terminal)?, terminal);
+    }
+    if stream::is_program(file) {
+        return stream::check(options, &watcher(device, terminal)?, terminal);
+    }
+    if options.iterations.is_some() {
+        let message = "--iterations is for StreamIt programs, whose files end in `.str`";
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
     let open = |terminal: &Terminal| {
         let interp = watcher(device, terminal)?;
@@ -52,7 +61,7 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
             terminal.report(&failure(Error::Fault(fault), launched.sources));
             terminal.remark("");
         }
-        // Told above, as a finding.
+        // Already reported as a finding.
         Err(Error::Fault(_)) => {}
         Err(error) => return Err(failure(error, launched.sources)),
     }
@@ -69,12 +78,12 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     })
 }
 
-/// The end of a summary, when the check did not come to its end.
+/// Returns the end of the summary for a check that was stopped.
 pub fn stopped_by(what: Option<&str>) -> String {
     what.map(|what| format!("; the check was stopped before its end by {what}")).unwrap_or_default()
 }
 
-/// The interpreter, watching: no other device can.
+/// Opens the checking interpreter. No other device can check.
 fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure> {
     match device {
         None | Some("interp") => {}
@@ -85,7 +94,7 @@ fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure>
         }
         Some(name) => return Err(no_device(name)),
     }
-    // Nobody waits for the signals: the interpreter looks at the flag.
+    // No thread waits for the signals: the interpreter polls the flag.
     let _ = signals::catch();
     let stop = Some(&signals::STOP);
     Ok(Interp::new(interp::Options { check: true, output: terminal.sink(), stop, ..interp::Options::default() }))

@@ -1,4 +1,4 @@
-//! `broadloom devices`: what is here, and what it can do.
+//! `broadloom devices`: list of the available devices and their properties.
 
 use crate::failure::Exit;
 use crate::options::Devices;
@@ -25,7 +25,7 @@ pub fn run(options: &Devices, terminal: &mut Terminal) -> Exit {
     Exit::Done
 }
 
-/// A device with what has to be measured; the interpreter, whose speed is no matter, as it is.
+/// Returns a device with measured values. The interpreter is not measured.
 fn measured(machine: Machine) -> Machine {
     match machine.kind {
         MachineKind::Interp => machine,

@@ -1,29 +1,29 @@
-//! Why a command stopped, and the exit code that says so.
+//! Failures of the command and its exit codes.
 
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
 
-/// How the command ends. The numbers are the process's exit codes.
+/// Exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// All done.
+    /// Success.
     Done = 0,
     /// The program failed, or a check found something.
     Failed = 1,
-    /// The call was wrong: a mistake in the command line or in a file.
+    /// Usage error: a mistake in the command line or in a file.
     Usage = 2,
-    /// The machine could not: no device, no memory, no disk.
+    /// Machine error: no device, no memory, no disk.
     Machine = 3,
-    /// It was stopped by SIGHUP.
+    /// Stopped by SIGHUP.
     HungUp = 129,
-    /// It was stopped by SIGINT.
+    /// Stopped by SIGINT.
     Interrupted = 130,
-    /// It was stopped by SIGTERM.
+    /// Stopped by SIGTERM.
     Terminated = 143,
 }
 
 impl Exit {
-    /// Returns how the command ends when a signal stopped it: with the code that shells have for it.
+    /// Returns the exit code for a signal, the one that shells use.
     pub fn stopped(signal: i32) -> Exit {
         match signal {
             1 => Exit::HungUp,
@@ -33,64 +33,64 @@ impl Exit {
     }
 }
 
-/// The codes of what only the command can get wrong. Those of the languages are theirs.
+/// Error codes of the command itself.
 pub mod codes {
     use super::Code;
 
-    /// A file that cannot be read.
+    /// Unreadable file.
     pub const CANNOT_READ: Code = Code("C0001");
-    /// A file that is not text.
+    /// File that is not text.
     pub const NOT_TEXT: Code = Code("C0002");
-    /// A file that is too large.
+    /// File that is too large.
     pub const TOO_LARGE: Code = Code("C0003");
-    /// A file that cannot be written.
+    /// File that cannot be written.
     pub const CANNOT_WRITE: Code = Code("C0004");
-    /// A kernel that has to be named, or does not exist.
+    /// Missing or unknown kernel name.
     pub const WHICH_KERNEL: Code = Code("C0005");
-    /// Arguments that are missing.
+    /// Missing arguments.
     pub const MISSING_ARGUMENTS: Code = Code("C0006");
-    /// A device that is not here.
+    /// Unavailable device.
     pub const NO_DEVICE: Code = Code("C0007");
-    /// A launch that the kernel or the device does not allow.
+    /// Launch that the kernel or the device does not allow.
     pub const BAD_LAUNCH: Code = Code("C0008");
-    /// Too little memory.
+    /// Out of memory.
     pub const OUT_OF_MEMORY: Code = Code("C0009");
-    /// A call to a device that failed for no fault of the person's.
+    /// Device error that is not the user's fault.
     pub const DEVICE: Code = Code("C0010");
-    /// A mistake of Broadloom's own.
+    /// Internal error of Broadloom.
     pub const INTERNAL: Code = Code("C0011");
-    /// A benchmark that does not exist.
+    /// Unknown benchmark.
     pub const WHICH_BENCHMARK: Code = Code("C0012");
-    /// A folder of compiled kernels that cannot be read or emptied.
+    /// Cache folder that cannot be read or cleared.
     pub const CACHE: Code = Code("C0013");
-    /// The stand-in for NVIDIA's libraries is not there, or cannot be put where programs find it.
+    /// Missing replacement library for NVIDIA's, or no usable folder for it.
     pub const STAND_IN: Code = Code("C0014");
-    /// A variable of the environment whose value cannot be used.
+    /// Environment variable with an invalid value.
     pub const SETTING: Code = Code("C0015");
-    /// An instruction that PTX does not have.
+    /// Instruction that PTX does not have.
     pub const UNKNOWN_INSTRUCTION: Code = Code("C0016");
-    /// An effect that cannot run: its name, settings, images or files are wrong.
+    /// Effect that cannot run: its name, settings, images or files are wrong.
     pub const EFFECT: Code = Code("C0017");
 }
 
-/// Why a command stopped: diagnostics, the texts that they point into, and the exit code.
+/// Failure of the command: diagnostics, their sources, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// The exit code.
+    /// Exit code.
     pub exit: Exit,
-    /// What was wrong.
+    /// Diagnostics.
     pub diagnostics: Diagnostics,
-    /// What the diagnostics point into.
+    /// Sources of the diagnostics.
     pub sources: Sources,
 }
 
 impl Failure {
-    /// A wrong call, with no place in a file.
+    /// Creates a usage error without a location.
     pub fn usage(diagnostic: Diagnostic) -> Self {
         Failure::new(Exit::Usage, diagnostic)
     }
 
-    /// A failure with no place in a file.
+    /// Creates a failure without a location.
     pub fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
         Failure { exit, diagnostics: diagnostic.into(), sources: Sources::new() }
     }

@@ -1,4 +1,4 @@
-//! `broadloom explain x.graph` and `broadloom run x.graph`: a graph in its textual form, planned or computed.
+//! `broadloom explain x.graph` and `broadloom run x.graph`: plans or computes a graph in textual form.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
@@ -12,7 +12,7 @@ use broadloom::launch::{Element, HostArray as Shown};
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns whether a file holds a graph, by its name.
+/// Tests by its name if a file contains a graph.
 pub fn is_graph(file: Option<&Path>) -> bool {
     file.and_then(Path::extension).is_some_and(|extension| extension == "graph")
 }
@@ -31,7 +31,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-/// Computes the results of a graph and writes them.
+/// Computes and writes the results of a graph.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let launch = &options.launch;
     let given = [
@@ -62,8 +62,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Computes nodes, and tells on standard error how long each kernel of their plan took, beside the
-/// prediction.
+/// Computes nodes and prints the time of each kernel on standard error, beside the prediction.
 fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
     let (plan, times) = context.measure(nodes).map_err(failed)?;
     let machine = context.device().measured_machine();
@@ -76,7 +75,7 @@ fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<()
     Ok(())
 }
 
-/// A time with three digits or so.
+/// Formats a time with about three digits.
 fn shown_time(time: Duration) -> String {
     let microseconds = time.as_secs_f64() * 1e6;
     match microseconds {
@@ -99,7 +98,7 @@ fn nodes(graph: &Graph) -> Vec<Node> {
     graph.outputs.iter().map(|(_, node)| node.clone()).collect()
 }
 
-/// A graph that was understood and could not be planned or computed.
+/// Converts an error of planning or computing a graph.
 fn failed(error: Error) -> Failure {
     let (exit, code) = match &error {
         Error::Device(_) | Error::Host { .. } => (Exit::Machine, codes::DEVICE),
@@ -109,7 +108,7 @@ fn failed(error: Error) -> Failure {
     Failure::new(exit, Diagnostic::error(code, error.to_string()))
 }
 
-/// An array as text; truth values are bytes, and lanes of vectors a last axis.
+/// Converts an array for display. Truth values are bytes, and lanes of vectors a last axis.
 fn shown(array: &HostArray) -> Shown {
     let element = Element::from_name(array.ty.element().name()).unwrap_or(Element::U8);
     let mut shape: Vec<u64> = array.shape.extents().iter().map(|extent| *extent as u64).collect();

@@ -1,4 +1,4 @@
-//! Files that a person names: read, parsed, verified.
+//! Input files: reading, parsing, verification.
 
 use crate::failure::{Exit, Failure, codes};
 use broadloom::device::trace::span;
@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// A text and where it is from.
+/// Text of an input file.
 #[derive(Debug)]
 pub struct Input {
-    /// All texts; the person's is the only one.
+    /// Sources, which contain only this text.
     pub sources: Sources,
-    /// The person's text.
+    /// ID of the text.
     pub id: SourceId,
 }
 
@@ -23,7 +23,7 @@ impl Input {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
         let mut bytes = vec![];
-        // One byte more than the limit tells a text that is too long from one that just fits.
+        // One byte more than the limit distinguishes a text that is too long from one that just fits.
         let limit = MAX_INPUT as u64 + 1;
         let outcome = if is_stdin {
             io::stdin().lock().take(limit).read_to_end(&mut bytes)
@@ -41,12 +41,12 @@ impl Input {
         Ok(Input { sources, id })
     }
 
-    /// The name of the text.
+    /// Returns the name of the text.
     pub fn name(&self) -> &str {
         self.sources.get(self.id).map_or("", |source| source.name())
     }
 
-    /// The module that the text holds, not yet verified.
+    /// Parses the text to a module, without verification.
     pub fn parse(self) -> Result<(Input, Module), Failure> {
         let _span = span("parse");
         match ptx::parse(&self.sources, self.id) {
@@ -55,7 +55,7 @@ impl Input {
         }
     }
 
-    /// The module that the text holds, verified.
+    /// Parses and verifies the text.
     pub fn verify(self) -> Result<(Input, Verified), Failure> {
         let (input, module) = self.parse()?;
         let _span = span("verify");
@@ -78,7 +78,7 @@ fn cannot_read(name: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::usage(diagnostic)
 }
 
-/// What the person may have meant: the `.ptx` files beside the one that is not there.
+/// Returns a suggestion: the `.ptx` files beside the missing one.
 fn neighbours(path: &Path) -> Option<String> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

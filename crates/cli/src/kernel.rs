@@ -1,4 +1,4 @@
-//! Which kernel a person means, and how it can be called.
+//! Selection of a kernel, and example calls.
 
 use crate::failure::codes;
 use crate::pointers::pointees;
@@ -7,10 +7,10 @@ use broadloom::launch::Element;
 use broadloom::ptx::{Function, Module, Param, Type, Var, Variable, select::nearest};
 use std::fmt::Write as _;
 
-/// Kernels shown in a message before it says how many more there are.
+/// Maximum number of kernels listed in a message.
 const SHOWN: usize = 12;
 
-/// The kernel of a name, or the only one there is. A C++ name is enough where it is clear.
+/// Returns the kernel of a name, or the only one. A C++ name suffices if it is unambiguous.
 pub fn choose<'m>(module: &'m Module, name: Option<&str>) -> Result<&'m Function, Box<Diagnostic>> {
     let kernels: Vec<&Function> = module.kernels().map(|(_, function)| function).collect();
     let wrong = |message: String| Diagnostic::error(codes::WHICH_KERNEL, message);
@@ -52,7 +52,7 @@ fn list(diagnostic: Diagnostic, kernels: &[&Function]) -> Diagnostic {
     diagnostic.note(format!("it has {}{more}", names.join(", ")))
 }
 
-/// What a C++ programmer called a function whose name was mangled: `_Z3addPfi` and `_ZN4math3addEPfi` are `add`.
+/// Returns the C++ name of a mangled function: `_Z3addPfi` and `_ZN4math3addEPfi` are `add`.
 pub fn plain_name(mangled: &str) -> Option<&str> {
     let rest = mangled.strip_prefix("_Z")?;
     let Some(mut rest) = rest.strip_prefix('N') else { return Some(length_prefixed(rest)?.0) };
@@ -69,12 +69,12 @@ fn length_prefixed(text: &str) -> Option<(&str, &str)> {
     text[digits..].split_at_checked(length)
 }
 
-/// The shortest name that a person can say.
+/// Returns the shortest usable name.
 fn spoken(name: &str) -> &str {
     plain_name(name).unwrap_or(name)
 }
 
-/// The parameters of a kernel in memory, in order.
+/// Returns the parameters of a kernel in memory, in order.
 pub fn params(function: &Function) -> impl Iterator<Item = Var> + '_ {
     function.params.iter().filter_map(|param| match param {
         Param::Memory(var) => Some(*var),
@@ -82,14 +82,14 @@ pub fn params(function: &Function) -> impl Iterator<Item = Var> + '_ {
     })
 }
 
-/// The type of a variable with its dimensions: `.v4.f32[16]`.
+/// Formats the type of a variable with its dimensions: `.v4.f32[16]`.
 pub fn type_text(variable: &Variable) -> String {
     let vector = if variable.vector > 1 { format!(".v{}", variable.vector) } else { String::new() };
     let dims: String = variable.dims.iter().map(|dim| format!("[{}]", dim.map(|n| n.to_string()).unwrap_or_default())).collect();
     format!("{vector}{}{dims}", variable.ty)
 }
 
-/// What is said when arguments are missing: all parameters, and a call that has them.
+/// Builds the error for missing arguments: all parameters, and a complete call.
 pub fn missing_arguments(verb: &str, file: &str, module: &Module, kernel: &Function, given: usize) -> Diagnostic {
     let takes = params(kernel).count();
     let plural = if takes == 1 { "" } else { "s" };
@@ -108,7 +108,7 @@ pub fn missing_arguments(verb: &str, file: &str, module: &Module, kernel: &Funct
     diagnostic.help(format!("for example: {}", example_call(verb, file, module, kernel)))
 }
 
-/// A call that runs the kernel, as a person would type it.
+/// Returns a command line that runs the kernel.
 fn example_call(verb: &str, file: &str, module: &Module, kernel: &Function) -> String {
     let mut call = format!("broadloom {verb} {}", quoted(file));
     if module.kernels().count() > 1 {
@@ -126,7 +126,7 @@ fn quoted(word: &str) -> String {
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// An argument for each parameter that fits its type.
+/// Returns an argument of the right type for each parameter.
 fn example_arguments(kernel: &Function) -> Vec<String> {
     let pointees = pointees(kernel);
     let example = |var: Var| {

@@ -1,4 +1,4 @@
-//! One launch, from the command line to the contents of its buffers; `run` and `check` share it.
+//! A launch from the command line to the contents of its buffers, shared by `run` and `check`.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
@@ -18,7 +18,28 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a kernel was run by.
+impl LaunchOptions {
+    /// Refuses options of a launch, for files whose programs launch kernels themselves. `why` ends the message.
+    pub fn refuse(&self, why: &str) -> Result<(), Failure> {
+        let given = [
+            ("--kernel", self.kernel.is_some()),
+            ("--grid", self.grid.is_some()),
+            ("--block", self.block.is_some()),
+            ("--cluster", self.cluster.is_some()),
+            ("--arg", !self.arguments.is_empty()),
+            ("--shared", self.shared != 0),
+            ("--cooperative", self.cooperative),
+            ("--time-limit", self.time_limit.is_some()),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            let message = format!("{option} is for kernels: {why}");
+            return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
+        }
+        Ok(())
+    }
+}
+
+/// Executor of a kernel.
 #[derive(Debug)]
 pub enum Executor {
     /// The cores of this machine.
@@ -40,27 +61,27 @@ impl Executor {
     }
 }
 
-/// A launch that has been made.
+/// Completed launch.
 #[derive(Debug)]
 pub struct Launched {
-    /// The texts that diagnostics point into.
+    /// Sources of diagnostics.
     pub sources: Sources,
-    /// What ran it.
+    /// Executor.
     pub executor: Executor,
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// How it was launched.
+    /// Launch configuration.
     pub launch: Launch,
-    /// How long it took.
+    /// Duration.
     pub time: Duration,
-    /// How it ended.
+    /// Result.
     pub outcome: Result<Vec<Output>, Error>,
 }
 
-/// Reads the module, makes the buffers, launches, and reads the buffers back.
+/// Reads the module, allocates the buffers, launches, and reads the buffers back.
 ///
-/// `verb` is the command, for the examples in messages. An error of the launch itself is the caller's to judge; all others are
-/// failures.
+/// `verb` is the command, for the examples in messages. An error of the launch itself is returned in the
+/// result; all others are failures.
 pub fn launch(
     verb: &str,
     options: &LaunchOptions,
@@ -111,8 +132,8 @@ fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -
     prepare(&module, spec, Path::new(""))
 }
 
-/// Opens a device by its name, or the default one; kernels print to standard output. `timing` is whether launches are timed where that
-/// costs something.
+/// Opens a device by its name, or the default one. Kernels print to standard output. `timing` enables timing
+/// of launches where it has a cost.
 pub fn open(name: Option<&str>, timing: bool, terminal: &Terminal) -> Result<Executor, Failure> {
     let output = terminal.sink();
     if let Some(ordinal) = name.and_then(gpu_ordinal) {
@@ -130,7 +151,7 @@ pub fn open(name: Option<&str>, timing: bool, terminal: &Terminal) -> Result<Exe
     }
 }
 
-/// What to say of a device that is not here.
+/// Builds the failure for an unknown device.
 pub fn no_device(name: &str) -> Failure {
     let names: Vec<String> = machines().iter().map(|machine| format!("`{}`", machine.id)).collect();
     let diagnostic = Diagnostic::error(codes::NO_DEVICE, format!("there is no device `{name}` here"))
@@ -138,7 +159,7 @@ pub fn no_device(name: &str) -> Failure {
     Failure::new(Exit::Machine, diagnostic)
 }
 
-/// A block that was not given is what the kernel requires, or one thread.
+/// Returns the launch configuration. The default block is the one that the kernel requires, or one thread.
 fn shape(options: &LaunchOptions, required: Option<&[u32]>) -> Launch {
     let mut block = [1; 3];
     block.iter_mut().zip(required.unwrap_or_default()).for_each(|(place, count)| *place = *count);
@@ -151,7 +172,7 @@ fn shape(options: &LaunchOptions, required: Option<&[u32]>) -> Launch {
     }
 }
 
-/// Shows and writes what the buffers hold.
+/// Prints and writes the contents of the buffers.
 pub fn deliver(outputs: &[Output], terminal: &mut Terminal) -> Result<(), Failure> {
     for output in outputs {
         match &output.destination {
@@ -165,7 +186,7 @@ pub fn deliver(outputs: &[Output], terminal: &mut Terminal) -> Result<(), Failur
     Ok(())
 }
 
-/// What a device's error means to the person who called.
+/// Converts a device error to a failure.
 pub fn failure(error: Error, sources: Sources) -> Failure {
     let (exit, diagnostics): (Exit, Diagnostics) = match error {
         Error::Fault(fault) => (Exit::Failed, describe(&fault).into()),
@@ -188,7 +209,7 @@ pub fn failure(error: Error, sources: Sources) -> Failure {
     Failure { exit, diagnostics, sources }
 }
 
-/// A fault of a kernel as a diagnostic at the place in its text.
+/// Converts a kernel's fault to a diagnostic at its location in the text.
 fn describe(fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(code(fault.kind), format!("kernel `{}`: {}", fault.kernel, fault.message));
     let who = match (fault.block, fault.thread) {

@@ -1,10 +1,10 @@
 //! The `broadloom` command.
 //!
-//! Each subcommand is a module with a `run` that takes its options and a [`Terminal`], and returns an [`Exit`] or a
-//! [`Failure`]. Results go to standard output, everything else to standard error.
+//! Each subcommand is a module with a `run` that takes its options and a [`Terminal`], and returns an
+//! [`Exit`] or a [`Failure`]. Results go to standard output, everything else to standard error.
 //!
-//! Invariants: nothing that a person types or a file holds causes a panic; a closed pipe ends the output quietly; the exit code
-//! is one of [`Exit`].
+//! Invariants: no input causes a panic; a closed pipe ends the output quietly; the exit code is one of
+//! [`Exit`].
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 #![allow(unreachable_pub, reason = "nobody is outside of a program; `pub` means beyond the module")]
@@ -25,6 +25,7 @@ mod nesl;
 mod options;
 mod pointers;
 mod ptxas;
+mod repl;
 mod run;
 mod statistics;
 mod stream;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     ExitCode::from(terminal.finish(exit) as u8)
 }
 
-/// Fails when a variable of the environment has a value that cannot be used.
+/// Fails if an environment variable has an invalid value.
 fn usable_settings() -> Result<(), Failure> {
     let mut diagnostics = Diagnostics::new();
     for problem in settings::problems() {
@@ -61,6 +62,7 @@ fn usable_settings() -> Result<(), Failure> {
 fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> {
     match command {
         Command::Run(options) => run::run(options, terminal),
+        Command::Repl(options) => repl::run(options, terminal),
         Command::Check(options) => check::run(options, terminal),
         Command::Bench(options) => bench::run(options, terminal),
         Command::Cache(options) => cache::run(options, terminal),

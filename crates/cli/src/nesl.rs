@@ -20,37 +20,21 @@ use broadloom::nesl::vcode;
 use serde_json::json;
 use std::path::Path;
 
-/// Returns whether a file holds NESL, by its name.
+/// Reason for which options of a launch are refused.
+const REFUSED: &str = "a NESL or VCODE program launches its own";
+
+/// Tests by its name if a file contains NESL.
 pub fn is_program(file: Option<&Path>) -> bool {
     file.and_then(Path::extension).is_some_and(|extension| extension == "nesl")
 }
 
-/// Returns whether a file holds VCODE, by its name.
+/// Tests by its name if a file contains VCODE.
 pub fn is_vcode(file: Option<&Path>) -> bool {
     file.and_then(Path::extension).is_some_and(|extension| extension == "vcode")
 }
 
-/// Refuses options of kernels.
-fn refuse_launch(launch: &LaunchOptions) -> Result<(), Failure> {
-    let given = [
-        ("--kernel", launch.kernel.is_some()),
-        ("--grid", launch.grid.is_some()),
-        ("--block", launch.block.is_some()),
-        ("--cluster", launch.cluster.is_some()),
-        ("--arg", !launch.arguments.is_empty()),
-        ("--shared", launch.shared != 0),
-        ("--cooperative", launch.cooperative),
-        ("--time-limit", launch.time_limit.is_some()),
-    ];
-    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{option} is for kernels: a NESL or VCODE program launches its own");
-        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
-    }
-    Ok(())
-}
-
-/// Returns the device for large vectors. One that is named is opened at once, the default when it is needed.
-fn target(device: Option<&str>, terminal: &Terminal) -> Result<Target, Failure> {
+/// Returns the device for large vectors. A named device is opened at once, the default one on first use.
+pub fn target(device: Option<&str>, terminal: &Terminal) -> Result<Target, Failure> {
     match device {
         Some(_) => {
             let device = open(device, false, terminal)?.device();
@@ -60,24 +44,25 @@ fn target(device: Option<&str>, terminal: &Terminal) -> Result<Target, Failure> 
     }
 }
 
-/// Returns a device that is open as a target.
+/// Returns an open device as a target.
 fn on(device: Device) -> Target {
     Target::new(move || Ok(device.clone()))
 }
 
-/// Returns limits and widths of a run.
-fn widths(options: &Run) -> eval::Options {
+/// Returns the limits and number widths of a run.
+pub fn widths(int: Option<&str>, float: Option<&str>) -> eval::Options {
     let mut limits = eval::Options::default();
-    limits.widths.wide_int = options.int.as_deref() == Some("64");
-    limits.widths.narrow_float = options.float.as_deref() == Some("32");
+    limits.widths.wide_int = int == Some("64");
+    limits.widths.narrow_float = float == Some("32");
     limits
 }
 
 /// Runs a program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    refuse_launch(&options.launch)?;
+    options.launch.refuse(REFUSED)?;
     let target = target(options.launch.device.as_deref(), terminal)?;
-    let settings = Settings { options: widths(options), ..Settings::default() };
+    let options_of_run = widths(options.int.as_deref(), options.float.as_deref());
+    let settings = Settings { options: options_of_run, ..Settings::default() };
     let (exit, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
     if options.stats {
         tell(&statistics, terminal);
@@ -89,7 +74,7 @@ fn file_of(launch: &LaunchOptions) -> &Path {
     launch.file.as_deref().unwrap_or(Path::new("-"))
 }
 
-/// Tells what a device has done.
+/// Prints the statistics of the device.
 fn tell(statistics: &Statistics, terminal: &mut Terminal) {
     let Some(device) = &statistics.device else {
         return terminal.remark("no device was needed: all vectors were small");
@@ -103,9 +88,10 @@ fn tell(statistics: &Statistics, terminal: &mut Terminal) {
     terminal.remark(&format!("{milliseconds:.1} ms to plan, to compile and to wait for the device"));
 }
 
-/// Executes a program with every operation on the interpreter, which watches the kernels, and reports what they do wrong.
+/// Executes a program with every operation on the checking interpreter, and reports the errors of its
+/// kernels.
 pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    refuse_launch(&options.launch)?;
+    options.launch.refuse(REFUSED)?;
     let target = on(Device::new(interp.clone())).with_threshold(0);
     let file = file_of(&options.launch);
     let exit = if is_vcode(Some(file)) {
@@ -138,7 +124,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     match options.emit {
         Some(Emit::Vcode) => return Ok(answer(file, code(Engine::EmitVcode), None, terminal)?.0),
         Some(Emit::Flat) => return Ok(answer(file, code(Engine::EmitFlat), None, terminal)?.0),
-        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_) | Emit::Dot | Emit::Kernels) => {
+        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_) | Emit::Dot | Emit::Kernels | Emit::Svg | Emit::KernelsSvg) => {
             let message = "this form is for PTX: a NESL program has the forms `flat` and `vcode`";
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit vcode")));
         }
@@ -162,11 +148,12 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     Ok(exit)
 }
 
-/// Runs a VCODE program. What it leaves on the stack is written as vectors, the top last.
+/// Runs a VCODE program. The remaining stack is written as vectors, the top last.
 pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    refuse_launch(&options.launch)?;
+    options.launch.refuse(REFUSED)?;
     let target = target(options.launch.device.as_deref(), terminal)?;
-    let (exit, statistics) = run_file(file_of(&options.launch), widths(options), target, terminal)?;
+    let (exit, statistics) =
+        run_file(file_of(&options.launch), widths(options.int.as_deref(), options.float.as_deref()), target, terminal)?;
     if options.stats {
         tell(&statistics, terminal);
     }
@@ -191,7 +178,7 @@ fn run_file(file: &Path, options: eval::Options, target: Target, terminal: &mut 
     }
 }
 
-/// Executes a file and writes the answers.
+/// Executes a file and writes the results.
 fn answer(
     file: &Path,
     settings: Settings,
@@ -199,31 +186,41 @@ fn answer(
     terminal: &mut Terminal,
 ) -> Result<(Exit, Statistics), Failure> {
     let mut exit = Exit::Done;
-    let statistics = execute(file, settings, target, |output| match &output {
-        Output::Text(_) | Output::Result(_) => terminal.write(&output.to_string()),
-        Output::Note(note) => terminal.remark(note),
-        Output::Error(report) => {
+    let statistics = execute(file, settings, target, |output| {
+        if write_output(&output, terminal) {
             exit = Exit::Failed;
-            terminal.remark(report.text.trim_end());
         }
-        Output::Exit => {}
     })?;
     Ok((exit, statistics))
 }
 
-/// Executes a file and hands over the answers.
-fn execute(file: &Path, settings: Settings, target: Option<Target>, take: impl FnMut(Output)) -> Result<Statistics, Failure> {
-    let input = Input::read(file)?;
+/// Starts a session on the files and the console of the machine.
+pub fn session(settings: Settings, target: Option<Target>) -> Result<Session, Failure> {
     let session = match target {
         Some(target) => Session::with_device(settings, Box::new(System), target),
         None => Session::new(settings, Box::new(System)),
     };
-    let mut session = session.map_err(|error| {
-        Failure::new(
-            Exit::Machine,
-            Diagnostic::error(codes::OUT_OF_MEMORY, format!("there is no thread for the program: {error}")),
-        )
-    })?;
+    session.map_err(|error| {
+        let message = format!("there is no thread for the program: {error}");
+        Failure::new(Exit::Machine, Diagnostic::error(codes::OUT_OF_MEMORY, message))
+    })
+}
+
+/// Writes one answer. Returns true if it is an error.
+pub fn write_output(output: &Output, terminal: &mut Terminal) -> bool {
+    match output {
+        Output::Text(_) | Output::Result(_) => terminal.write(&output.to_string()),
+        Output::Note(note) => terminal.remark(note),
+        Output::Error(report) => terminal.remark(report.text.trim_end()),
+        Output::Exit => {}
+    }
+    matches!(output, Output::Error(_))
+}
+
+/// Executes a file and passes on the results.
+fn execute(file: &Path, settings: Settings, target: Option<Target>, take: impl FnMut(Output)) -> Result<Statistics, Failure> {
+    let input = Input::read(file)?;
+    let mut session = session(settings, target)?;
     let text = input.sources.get(input.id).map_or("", |source| source.text());
     session.eval_each(input.name(), text, take);
     Ok(session.statistics())

@@ -3,6 +3,7 @@
 use crate::terminal::Color;
 use broadloom::cpu::compile::Stage;
 use broadloom::device::CacheFolder;
+use broadloom::effect::plan::Options as Techniques;
 use broadloom::launch::parse_extent;
 use broadloom::transform::pipeline::{BACK, STAGES};
 use clap::builder::styling::{AnsiColor, Styles};
@@ -60,7 +61,7 @@ Examples:
   broadloom run quicksort.vcode
   broadloom run examples/streamit/low_pass.str -i 10";
 
-/// What says how one kernel is launched.
+/// Options that describe the launch of one kernel.
 const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "device"];
 
 const CHECK_USAGE: &str = "\
@@ -80,6 +81,8 @@ Exit code 1 when something is found, or a program fails; 0 when not.";
 pub enum Command {
     /// Run a kernel, or a NESL or StreamIt program
     Run(Run),
+    /// Type NESL and see the answers: an interactive session, or a script on standard input
+    Repl(Repl),
     /// Run a kernel and report what it does wrong: races, stray accesses, uninitialised reads, misused barriers, leaks
     Check(Check),
     /// Run a compiled CUDA program, unchanged, without a GPU
@@ -147,6 +150,9 @@ pub struct Run {
     /// Iterations of a StreamIt program, after its initial schedule [default: without end]
     #[arg(long, short, value_name = "N")]
     pub iterations: Option<u64>,
+    /// Most iterations of a StreamIt program that a launch on a device takes together [default: what suits the device]
+    #[arg(long, value_name = "N")]
+    pub latency: Option<u64>,
     /// Bits of the ints of a NESL or VCODE program [default: 32]
     #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
     pub int: Option<String>,
@@ -161,6 +167,39 @@ pub struct Run {
     pub trace: Option<PathBuf>,
 }
 
+/// Options of `repl`.
+#[derive(Debug, Args)]
+#[command(after_help = REPL_HELP)]
+pub struct Repl {
+    /// Files to load first, silently
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The device for large vectors; `broadloom devices` lists them [default: cpu]
+    #[arg(long, short, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Bits of ints [default: 32]
+    #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
+    pub int: Option<String>,
+    /// Bits of floats [default: 64]
+    #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
+    pub float: Option<String>,
+    /// Keep no history of lines
+    #[arg(long)]
+    pub no_history: bool,
+}
+
+const REPL_HELP: &str = "\
+A form ends with `;` and may have several lines. `help;` lists the commands of a session, `help sum;` describes a
+function. Tab completes names, Ctrl-C stops an evaluation or drops the line, Ctrl-D ends the session.
+
+The last 1000 forms are kept in `broadloom/nesl_history` in $XDG_STATE_HOME or ~/.local/state. Forms that begin with a
+blank are not kept.
+
+Examples:
+  broadloom repl
+  broadloom repl examples/nesl/quicksort.nesl
+  echo '{x * x : x in [0:5]};' | broadloom repl";
+
 /// Options of `check`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{ARGUMENTS}\n\n{CHECK_EXAMPLES}"), override_usage = CHECK_USAGE)]
@@ -171,6 +210,9 @@ pub struct Check {
     /// A compiled CUDA program and what it is given, instead of a file of PTX
     #[arg(last = true, value_name = "PROGRAM", conflicts_with_all = LAUNCH)]
     pub program: Vec<OsString>,
+    /// Of a StreamIt program, run so many steady states [default: 10]
+    #[arg(long, short, value_name = "COUNT")]
+    pub iterations: Option<u64>,
     /// Write the findings to this file, as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -276,14 +318,14 @@ pub struct Explain {
     pub block: Option<[u32; 3]>,
 }
 
-/// A form to print a module in.
+/// Output form of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
-    /// PTX, as NVIDIA's tools take it.
+    /// PTX, as NVIDIA's tools accept it.
     Ptx,
-    /// What the passes leave behind so many stages.
+    /// Output of the passes after this many stages.
     Stage(usize),
-    /// What the CPU runs.
+    /// Code for the CPU.
     Cpu(Stage),
     /// VCODE of a NESL program.
     Vcode,
@@ -293,9 +335,13 @@ pub enum Emit {
     Dot,
     /// The restructured graph of a StreamIt program.
     Kernels,
+    /// The graph of a StreamIt program as a picture.
+    Svg,
+    /// The restructured graph of a StreamIt program as a picture.
+    KernelsSvg,
 }
 
-/// The stages of compilation for the CPU, by name.
+/// Stages of compilation for the CPU, by name.
 const CPU_STAGES: [(&str, Stage, &str); 4] = [
     ("linearised", Stage::Linearised, "a kernel whose branches are all uniform, as the CPU takes it"),
     ("llvm", Stage::Llvm, "its vector code, as it is given to LLVM"),
@@ -303,7 +349,7 @@ const CPU_STAGES: [(&str, Stage, &str); 4] = [
     ("asm", Stage::Assembly, "the machine code of this host, or of the CPU that BROADLOOM_CPU names"),
 ];
 
-/// The forms by name: PTX, then the stages of the passes in their order.
+/// Returns the parser of output forms: PTX, then the stages of the passes in their order.
 fn forms() -> impl TypedValueParser<Value = Emit> {
     let stages = || STAGES.iter().chain([&BACK]);
     let ptx = PossibleValue::new("ptx").help("PTX, as NVIDIA's tools take it");
@@ -314,6 +360,8 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
         PossibleValue::new("vcode").help("of a NESL program, its VCODE, which `run` takes"),
         PossibleValue::new("dot").help("of a StreamIt program, its graph in the DOT language"),
         PossibleValue::new("kernels").help("of a StreamIt program, the graph of its kernels in the DOT language"),
+        PossibleValue::new("svg").help("of a StreamIt program, its graph as a picture"),
+        PossibleValue::new("kernels-svg").help("of a StreamIt program, the graph of its kernels as a picture"),
     ];
     let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled).chain(others));
     parser.map(move |name| {
@@ -325,6 +373,8 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
             (None, None) if name == "flat" => Emit::Flat,
             (None, None) if name == "dot" => Emit::Dot,
             (None, None) if name == "kernels" => Emit::Kernels,
+            (None, None) if name == "svg" => Emit::Svg,
+            (None, None) if name == "kernels-svg" => Emit::KernelsSvg,
             (None, None) => Emit::Ptx,
         }
     })
@@ -373,7 +423,16 @@ pub struct Effect {
     /// Frames of a sequence [default: those that exist]
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_frames)]
     pub frames: Option<(u64, u64)>,
-    /// Say how long reading, each effect and writing took
+    /// Memory of the device that may be used, as in 512M; larger images are computed in tiles [default: most of it]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "reference")]
+    pub memory: Option<u64>,
+    /// Switch techniques of the optimiser off: fuse, contract, carry, stage, transpose, cancel, split, realign, several, shape, order; or all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_technique, conflicts_with = "reference")]
+    pub without: Vec<String>,
+    /// Show the decisions of the optimiser and the kernels of the first frame
+    #[arg(long, conflicts_with = "reference")]
+    pub explain: bool,
+    /// Say how long reading, effects, each kernel and writing took, and what each optimisation gains
     #[arg(long)]
     pub stats: bool,
     /// Write the list, or the help of one effect, as JSON
@@ -410,7 +469,7 @@ Examples:
 
 docs/EFFECTS.md has every effect with its formula.";
 
-/// Most frames of a call.
+/// Maximum number of frames of a call.
 const MAX_FRAMES: u64 = 1_000_000;
 
 fn parse_frames(text: &str) -> Result<(u64, u64), String> {
@@ -418,6 +477,21 @@ fn parse_frames(text: &str) -> Result<(u64, u64), String> {
     let ends = first.trim().parse().ok().zip(last.trim().parse().ok());
     let is_sound = |(first, last): &(u64, u64)| first <= last && last - first < MAX_FRAMES;
     ends.filter(is_sound).ok_or_else(|| format!("`{text}` is not FIRST-LAST, such as 1-100, with at most {MAX_FRAMES} frames"))
+}
+
+fn parse_technique(text: &str) -> Result<String, String> {
+    match text == "all" || Techniques::NAMES.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("the techniques are {}, and all", Techniques::NAMES.join(", "))),
+    }
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
+    let unit = units.iter().find(|(letter, _)| text.ends_with(*letter));
+    let digits = unit.map_or(text, |_| &text[..text.len() - 1]);
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << unit.map_or(0, |(_, shift)| *shift)));
+    bytes.ok_or_else(|| format!("`{text}` is no number of bytes, such as 512M"))
 }
 
 /// Options of `bench`.
@@ -436,7 +510,7 @@ pub struct Bench {
     /// Without the C++ programs to compare with
     #[arg(long)]
     pub no_peers: bool,
-    /// Compare arrays with NumPy, Numba, JAX, PyTorch and Halide too, as far as this Python has them
+    /// Compare arrays with NumPy, Numba, JAX, PyTorch and Halide too, ragged lists with Awkward Array, as far as this Python has them
     #[arg(long, value_name = "INTERPRETER")]
     pub python: Option<PathBuf>,
     /// The size of kernels and arrays, instead of their own: elements, or points of a side
@@ -457,11 +531,12 @@ const BENCH_EXAMPLES: &str = "\
 Examples:
   broadloom bench kernels                    kernels from CUDA C++ against C++ with OpenMP
   broadloom bench nbody mandelbrot --json figures.json
+  broadloom bench nesl --python python3      NESL against C++ with OpenMP, and against Awkward Array
   broadloom bench --quick --device interp kernels
 
 Exit code 1 when a result was wrong.";
 
-/// The groups and what is in them, for the help.
+/// Lists the groups and their benchmarks, for the help.
 fn benchmarks() -> String {
     let mut text = "Benchmarks:\n".to_owned();
     for (group, names) in broadloom_bench::groups() {
@@ -488,7 +563,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is not a number of seconds"))
 }
 
-/// The words of the call; called by the name of NVIDIA's assembler, the command is that.
+/// Returns the words of the call. Called by the name of NVIDIA's assembler, the command acts as that.
 pub fn called_as(words: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut words = words.peekable();
     let name = words.peek().and_then(|word| Path::new(word).file_name());
@@ -497,12 +572,13 @@ pub fn called_as(words: impl Iterator<Item = OsString>) -> impl Iterator<Item = 
     words.next().into_iter().chain(inserted.into_iter().flatten()).chain(words)
 }
 
-/// The words of the call, with `--arg BUFFER =FILE` written as two arguments: `=FILE` belongs to the buffer before it.
+/// Returns the words of the call, with `--arg BUFFER =FILE` as two arguments: `=FILE` belongs to the buffer
+/// before it.
 pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = vec![];
     let mut ours = true;
     for word in words {
-        // What stands behind is another program's.
+        // Words after it belong to another program.
         ours &= word != "--";
         if ours && word.as_encoded_bytes().starts_with(b"=") {
             joined.push("--arg".into());

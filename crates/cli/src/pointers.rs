@@ -1,33 +1,33 @@
-//! What the parameters of a kernel seem to point to.
+//! Guess of the types that a kernel's parameters point to.
 //!
-//! A guess for people, never for machines: it follows each parameter through moves, `cvta` and additions to the loads and
-//! stores that use it, without regard to control flow, and not through memory or calls. It makes an explanation readable and an
+//! The guess only serves people. It follows each parameter through moves, `cvta` and additions to the loads
+//! and stores that use it, ignoring control flow, memory and calls. It makes an explanation readable and an
 //! example call runnable.
 
 use broadloom::ptx::{Base, Class, Function, InstData, Operand, Reg, Space, Symbol, Type, Var};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How a kernel uses the memory behind a parameter.
+/// Use of the memory behind a parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pointee {
-    /// The types of the accesses.
+    /// Types of the accesses.
     pub types: BTreeSet<Type>,
-    /// Whether anything is read.
+    /// True if it is read.
     pub read: bool,
-    /// Whether anything is written.
+    /// True if it is written.
     pub written: bool,
 }
 
 impl Pointee {
-    /// The type of the elements, when all accesses agree.
+    /// Returns the element type, if all accesses agree.
     pub fn element(&self) -> Option<Type> {
         let mut types = self.types.iter();
         types.next().copied().filter(|_| types.next().is_none())
     }
 }
 
-/// As the end of a sentence: `reads .f32`.
+/// Formats the end of a sentence: `reads .f32`.
 impl fmt::Display for Pointee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.read, self.written) {
@@ -40,10 +40,10 @@ impl fmt::Display for Pointee {
     }
 }
 
-/// Which parameters a register may hold an address into.
+/// Parameters into which the address in a register may point.
 type Origins = BTreeMap<Reg, BTreeSet<Var>>;
 
-/// What each parameter that is used as an address points to.
+/// Returns the use of each parameter that is an address.
 pub fn pointees(function: &Function) -> BTreeMap<Var, Pointee> {
     let mut origins = Origins::new();
     // Addresses flow forward through few copies; each round follows one more.
@@ -61,7 +61,7 @@ pub fn pointees(function: &Function) -> BTreeMap<Var, Pointee> {
     pointees
 }
 
-/// Carries origins over one instruction; says whether something new was learned.
+/// Propagates origins through one instruction. Returns true if something changed.
 fn flow(inst: &InstData, origins: &mut Origins) -> bool {
     let Some((Operand::Reg(written), read)) = inst.operands.split_first() else { return false };
     let mut found: BTreeSet<Var> = BTreeSet::new();

@@ -1,7 +1,8 @@
-//! `broadloom ptxas`: stands in for NVIDIA's assembler, for programs that call it on their way to a module.
+//! `broadloom ptxas`: replacement for NVIDIA's assembler, for programs that call it to build a module.
 //!
-//! Triton compiles a kernel to PTX, calls `ptxas` and gives what that wrote to `cuModuleLoadData`. Broadloom's driver takes PTX there, so the text
-//! is checked and copied. `broadloom exec` puts a link called `ptxas` beside the libraries that stand in for NVIDIA's, and tells Triton of it.
+//! Triton compiles a kernel to PTX, calls `ptxas` and passes its output to `cuModuleLoadData`. Broadloom's
+//! driver accepts PTX there, so the text is checked and copied. `broadloom exec` creates a link named `ptxas`
+//! beside the replacement libraries and passes its path to Triton.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
@@ -12,13 +13,14 @@ use broadloom::ptx::Module;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The name by which the command is this program.
+/// Name by which the command acts as the assembler.
 pub const NAME: &str = "ptxas";
 
-/// The release of NVIDIA's tools whose PTX is read. Compilers choose by it what they write.
+/// Reported release of NVIDIA's tools. Compilers select the PTX that they emit by it.
 const RELEASE: &str = "13.0";
 
-/// Options whose value may be the next word, by their long and short names. All are about machine code, which is not made here, but for the output.
+/// Options whose value may be the next word, by their long and short names. Except for the output, all
+/// concern machine code, which is not generated here.
 const WITH_VALUES: [&str; 33] = [
     "--output-file",
     "-o",
@@ -55,7 +57,7 @@ const WITH_VALUES: [&str; 33] = [
     "-override-directive-values",
 ];
 
-/// The request of a call.
+/// Parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
     version: bool,
@@ -64,7 +66,8 @@ struct Asked {
     inputs: Vec<PathBuf>,
 }
 
-/// Reads the words as NVIDIA's assembler does: `--name value`, `--name=value`, `-n value`; options that say how to make machine code are passed over.
+/// Parses the words like NVIDIA's assembler: `--name value`, `--name=value`, `-n value`. Options on machine
+/// code are ignored.
 fn asked(words: &[OsString]) -> Asked {
     let mut asked = Asked::default();
     let mut words = words.iter();
@@ -91,7 +94,7 @@ fn asked(words: &[OsString]) -> Asked {
     asked
 }
 
-/// Checks a file of PTX and copies it.
+/// Checks a PTX file and copies it.
 pub fn run(options: &Ptxas, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let asked = asked(&options.words);
     if asked.version {
@@ -118,7 +121,7 @@ pub fn run(options: &Ptxas, terminal: &mut Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Instructions that PTX does not have: the driver would not load them.
+/// Returns errors for instructions that PTX does not have, which the driver would not load.
 fn unknown_instructions(module: &Module) -> Diagnostics {
     let mut unknown = Diagnostics::new();
     for inst in module.functions.values().flat_map(|function| function.instructions().map(|(_, inst)| inst)) {
@@ -130,7 +133,7 @@ fn unknown_instructions(module: &Module) -> Diagnostics {
     unknown
 }
 
-/// Writes a text with the zero behind it that `cuModuleLoadData` looks for.
+/// Writes a text with the terminating zero that `cuModuleLoadData` expects.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let bytes = [text.trim_end_matches('\0').as_bytes(), &[0]].concat();
     std::fs::write(path, bytes).map_err(|error| {

@@ -1,4 +1,5 @@
-//! `broadloom run`: a kernel launched, its buffers shown or kept; a graph computed; or a program in NESL, VCODE or StreamIt.
+//! `broadloom run`: launches a kernel and prints or saves its buffers; computes a graph; or runs a program in
+//! NESL, VCODE or StreamIt.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::graph;
@@ -20,7 +21,11 @@ fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if stream::is_program(options.launch.file.as_deref()) {
         return stream::run(options, terminal);
     }
-    let given = [("--iterations", options.iterations.is_some()), ("more than one file", !options.more.is_empty())];
+    let given = [
+        ("--iterations", options.iterations.is_some()),
+        ("--latency", options.latency.is_some()),
+        ("more than one file", !options.more.is_empty()),
+    ];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         let message = format!("{option} is for StreamIt programs, whose files end in `.str`");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));

@@ -1,4 +1,4 @@
-//! What a launch took, and what became of its kernel: `broadloom run --stats`.
+//! Statistics of a launch and its kernel: `broadloom run --stats`.
 
 use crate::launching::{Executor, Launched};
 use crate::terminal::Terminal;
@@ -9,7 +9,7 @@ use broadloom::cuda;
 use broadloom::device::cache::Miss;
 use std::time::Duration;
 
-/// Tells on standard error what the executor knows.
+/// Prints the executor's statistics on standard error.
 pub fn tell(launched: &Launched, terminal: &mut Terminal) {
     match &launched.executor {
         Executor::Cpu(cpu) => cpu.statistics().iter().for_each(|kernel| of_cpu(launched, kernel, terminal)),
@@ -47,14 +47,14 @@ fn of_cpu(launched: &Launched, kernel: &KernelStatistics, terminal: &mut Termina
         (None, Kind::Threads) => "no, one thread at a time".to_owned(),
     };
     line("vectorised", vectorised);
-    // One thread at a time has no shapes of accesses to speak of.
+    // The slow path has no access patterns.
     if kernel.kind != Kind::Threads {
         line("loads", accesses(kernel.loads, "gather"));
         line("stores", accesses(kernel.stores, "scatter"));
     }
 }
 
-/// Where code came from, what that took, and why it was not in the cache if it was not.
+/// Describes the origin of code, its time, and the reason for a cache miss.
 fn origin(miss: Option<Miss>, time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1e3;
     match miss {
@@ -75,7 +75,7 @@ fn of_cuda(launched: &Launched, kernel: &cuda::KernelStatistics, terminal: &mut 
     line("memory", format!("{} bytes shared per block, {} bytes local per thread", kernel.shared_bytes, kernel.local_bytes));
 }
 
-/// How accesses of a kind were translated, those that there are.
+/// Lists the access patterns of a kind that occur.
 fn accesses(accesses: Accesses, scattered: &str) -> String {
     let Accesses { uniform, contiguous, strided, scattered: count } = accesses;
     let scattered = if count == 1 { scattered.to_owned() } else { format!("{scattered}s") };

@@ -1,21 +1,29 @@
-//! `broadloom run x.str`: a StreamIt program, on the host or, with `--device`, partly on a device.
+//! `broadloom run x.str`: a StreamIt program, on the host or, with `--device`, partly on a device; `broadloom check
+//! x.str`: the same with its kernels watched.
 //!
-//! Output of the program goes to standard output, mistakes to standard error. A mistake in the text ends the
-//! command with the exit code of a wrong call; a mistake that shows only in the run ends it with that of a
-//! failed program.
+//! Output of the program goes to standard output, errors to standard error. An error in the source ends the
+//! command with the exit code of a usage error, an error at run time with that of a failed program.
 
+use crate::check::write_report;
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::launching::open;
-use crate::options::{Emit, Explain, Run};
+use crate::options::{Check, Emit, Explain, Run};
 use crate::terminal::Terminal;
-use broadloom::diag::Diagnostic;
+use broadloom::device::Device;
+use broadloom::diag::{Diagnostic, Sources};
+use broadloom::interp::Interp;
 use broadloom::stream::Program;
-use broadloom::stream::compiled::Compiled;
+use broadloom::stream::compiled::{Compiled, Options};
 use broadloom::stream::eval::{Host, Limits, Settings, System};
+use broadloom::stream::picture::Picture;
+use serde_json::json;
 use std::path::Path;
 
-/// Returns whether a file holds StreamIt, by its name.
+/// Reason for which options of a launch are refused.
+const REFUSED: &str = "a StreamIt program says itself what runs";
+
+/// Tests by its name if a file contains StreamIt.
 pub fn is_program(file: Option<&Path>) -> bool {
     file.and_then(Path::extension).is_some_and(|extension| extension == "str")
 }
@@ -28,18 +36,29 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     let compiled = |terminal: &Terminal| -> Result<String, Failure> {
         let device = open(options.device.as_deref(), false, terminal)?.device();
         let compiled = Compiled::new(&program, &device).map_err(|error| failure(Exit::Machine, error))?;
-        Ok(if options.emit == Some(Emit::Kernels) { compiled.to_dot() } else { compiled.explain() })
+        match options.emit {
+            Some(Emit::Kernels) => Ok(compiled.to_dot()),
+            Some(Emit::KernelsSvg) => svg(&compiled.picture()),
+            _ => Ok(compiled.explain()),
+        }
     };
     let text = match options.emit {
-        None | Some(Emit::Kernels) => compiled(terminal)?,
+        None | Some(Emit::Kernels | Emit::KernelsSvg) => compiled(terminal)?,
+        Some(Emit::Svg) => svg(&program.graph.picture())?,
         Some(Emit::Dot) => program.graph.to_dot(&program.core),
         Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_) | Emit::Vcode | Emit::Flat) => {
-            let message = "this form is not for StreamIt programs; they have `dot` and `kernels`";
+            let message = "this form is not for StreamIt programs; they have `dot`, `kernels`, `svg` and `kernels-svg`";
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
         }
     };
     terminal.write(&text);
     Ok(Exit::Done)
+}
+
+/// Draws a picture; a graph that is too large for one has its DOT text.
+fn svg(picture: &Picture) -> Result<String, Failure> {
+    let too_large = |message: String| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("take `--emit dot`"));
+    picture.to_svg().map_err(too_large)
 }
 
 fn failure(exit: Exit, failure: broadloom::stream::Failure) -> Failure {
@@ -53,23 +72,44 @@ fn compile(inputs: &[Input], host: &mut dyn Host) -> Result<Program, Failure> {
     Program::compile_files(&files, host, &Limits::default()).map_err(|error| failure(Exit::Usage, error))
 }
 
+/// Steady states of a check that nobody gave a number for.
+const CHECKED: u64 = 10;
+
+/// Runs a program with its kernels watched.
+pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    options.launch.refuse(REFUSED)?;
+    let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
+    let mut printer = terminal.clone();
+    let mut host = System(move |text: &str| printer.try_write(text));
+    let program = compile(&[Input::read(file)?], &mut host)?;
+    let compiled = Compiled::new(&program, &Device::new(interp.clone())).map_err(|error| failure(Exit::Machine, error))?;
+    let iterations = options.iterations.unwrap_or(CHECKED);
+    let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), ..Settings::default() });
+    let (findings, sources) = (interp.findings(), Sources::new());
+    if let Some(path) = &options.json {
+        let list: Vec<_> = findings.iter().map(|finding| finding.to_json(&sources)).collect();
+        write_report(path, &json!({ "program": file.display().to_string(), "findings": list }), terminal)?;
+    }
+    for finding in &findings {
+        terminal.diagnostic(&sources, &finding.diagnostic());
+        terminal.remark("");
+    }
+    let what = match findings.len() {
+        0 => "no findings".to_owned(),
+        1 => "1 finding".to_owned(),
+        several => format!("{several} findings"),
+    };
+    let (kernels, states) = (compiled.summary().kernels, compiled.statistics().states);
+    let count = if kernels == 1 { "1 kernel".to_owned() } else { format!("{kernels} kernels") };
+    terminal.remark(&format!("`{}`: {what} in {count}, watched for {states} steady states", file.display()));
+    outcome.map_err(|error| failure(Exit::Failed, error))?;
+    Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
 /// Runs a program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let launch = &options.launch;
-    let given = [
-        ("--kernel", launch.kernel.is_some()),
-        ("--grid", launch.grid.is_some()),
-        ("--block", launch.block.is_some()),
-        ("--cluster", launch.cluster.is_some()),
-        ("--arg", !launch.arguments.is_empty()),
-        ("--shared", launch.shared != 0),
-        ("--cooperative", launch.cooperative),
-        ("--time-limit", launch.time_limit.is_some()),
-    ];
-    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{option} is for kernels: a StreamIt program says itself what runs");
-        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
-    }
+    launch.refuse(REFUSED)?;
     let first = launch.file.as_deref().unwrap_or(Path::new("-"));
     let inputs = std::iter::once(first).chain(options.more.iter().map(AsRef::as_ref)).map(Input::read);
     let inputs = inputs.collect::<Result<Vec<Input>, Failure>>()?;
@@ -78,15 +118,19 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let program = compile(&inputs, &mut host)?;
     let settings = Settings { iterations: options.iterations, limits: Limits::default(), style: None };
     let Some(device) = launch.device.as_deref() else {
-        if options.stats {
-            let message = "--stats tells how long sections took on a device, and none is named";
+        let needed = [
+            (options.stats, "--stats tells how long sections took on a device, and none is named"),
+            (options.latency.is_some(), "--latency bounds the launches on a device, and none is named"),
+        ];
+        if let Some((_, message)) = needed.into_iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("add --device")));
         }
         program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
         return Ok(Exit::Done);
     };
     let device = open(Some(device), false, terminal)?.device();
-    let compiled = Compiled::new(&program, &device).map_err(|error| failure(Exit::Machine, error))?;
+    let chosen = Options { latency: options.latency, timed: options.stats, ..Options::default() };
+    let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
     compiled.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
     if options.stats {
         compiled.report().lines().for_each(|line| terminal.remark(line));

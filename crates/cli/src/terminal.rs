@@ -1,7 +1,7 @@
-//! Where output goes: results to standard output, diagnostics to standard error.
+//! Output: results to standard output, diagnostics to standard error.
 //!
-//! A reader that has seen enough (`| head`) closes the pipe. That is no failure: from then on results are dropped, and the
-//! exit code is what it would have been. A full disk is a failure.
+//! A reader that has seen enough (`| head`) closes the pipe. This is not a failure: later results are
+//! dropped, and the exit code is unaffected. A full disk is a failure.
 
 use crate::failure::{Exit, Failure};
 use broadloom::cpu::Notice;
@@ -29,19 +29,19 @@ impl Color {
     }
 }
 
-/// A style of text on the terminal.
+/// Text style on the terminal.
 #[derive(Clone, Copy, Debug)]
 pub enum Style {
-    /// A heading.
+    /// Headings.
     Bold,
-    /// What is beside the point.
+    /// Secondary text.
     Dim,
 }
 
-/// Receives what kernels print.
+/// Receiver of the output of kernels.
 pub type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Standard output behind a buffer, and the first error that writing to it gave.
+/// Buffered standard output with its first write error.
 #[derive(Debug)]
 struct Results {
     out: BufWriter<Stdout>,
@@ -71,7 +71,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// The process's own.
+    /// Creates the terminal of the process.
     pub fn new(color: Color) -> Self {
         let out = io::stdout();
         let (color_out, color_err) = (color.applies_to(&out), color.applies_to(&io::stderr()));
@@ -80,11 +80,12 @@ impl Terminal {
     }
 
     fn results(&self) -> MutexGuard<'_, Results> {
-        // A panic elsewhere leaves the buffer whole.
+        // A panic elsewhere leaves the buffer intact.
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Receives word of compilations that take long; `None` where nobody looks: standard error is no terminal, or `BROADLOOM_QUIET` is set.
+    /// Returns the receiver of notices about long compilations; `None` if standard error is not a terminal or
+    /// `BROADLOOM_QUIET` is set.
     pub fn progress(&self) -> Option<Notice> {
         let is_wanted = io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
         is_wanted.then(|| -> Notice { Arc::new(|compiling| drop(writeln!(io::stderr(), "broadloom: {compiling}"))) })
@@ -95,8 +96,8 @@ impl Terminal {
         self.results().write(text.as_bytes());
     }
 
-    /// Writes results of a program that may have no end: at once when a person looks on. The error says that
-    /// nobody reads them.
+    /// Writes results of a program that may not end: unbuffered on a terminal. The error means that no one
+    /// reads them.
     pub fn try_write(&mut self, text: &str) -> io::Result<()> {
         let mut results = self.results();
         results.write(text.as_bytes());
@@ -106,7 +107,7 @@ impl Terminal {
         results.error.as_ref().map_or(Ok(()), |error| Err(error.kind().into()))
     }
 
-    /// Where kernels print to: standard output, at once when a person looks on.
+    /// Returns the receiver of kernel output: standard output, unbuffered on a terminal.
     pub fn sink(&self) -> Sink {
         let (terminal, watched) = (self.clone(), io::stdout().is_terminal());
         Arc::new(move |bytes| {
@@ -118,7 +119,7 @@ impl Terminal {
         })
     }
 
-    /// The text in a style, where the reader of standard output sees styles.
+    /// Applies a style, if standard output shows styles.
     pub fn styled(&self, style: Style, text: &str) -> String {
         let start = match style {
             Style::Bold => "\x1b[1m",
@@ -127,10 +128,10 @@ impl Terminal {
         if self.color_out { format!("{start}{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Writes a remark to standard error, in a line of its own.
+    /// Writes a remark to standard error, on its own line.
     pub fn remark(&mut self, text: &str) {
         self.flush();
-        // Nobody is left to tell when standard error is closed.
+        // A closed standard error is ignored.
         let _ = writeln!(io::stderr(), "{text}");
     }
 
@@ -141,7 +142,7 @@ impl Terminal {
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Writes a failure to standard error and gives its exit code.
+    /// Writes a failure to standard error and returns its exit code.
     pub fn report(&mut self, failure: &Failure) -> Exit {
         for (index, diagnostic) in failure.diagnostics.iter().enumerate() {
             if index > 0 {
@@ -155,12 +156,12 @@ impl Terminal {
         failure.exit
     }
 
-    /// Hands on what was written so far.
+    /// Flushes the results.
     pub fn flush(&mut self) {
         self.results().flush();
     }
 
-    /// Writes what is left; the exit code says whether all results arrived.
+    /// Flushes the results. The exit code tells if all of them arrived.
     pub fn finish(mut self, exit: Exit) -> Exit {
         self.flush();
         let error = self.results().error.take();

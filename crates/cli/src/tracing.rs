@@ -1,4 +1,4 @@
-//! `--trace FILE`: what happened when, written whatever came of it.
+//! `--trace FILE`: a trace, written whatever the outcome.
 
 use crate::failure::{Exit, Failure, codes};
 use broadloom::device::trace::Trace;
@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Does something, with a trace when there is a file for it. The file is made before anything is done, so that a place that cannot be
-/// written is told at once; it is written whether or not what was done failed.
+/// Runs `act`, with a trace if a file is given. The file is created first, so that an unwritable path is
+/// reported at once. It is written even if `act` fails.
 pub fn traced<T>(path: Option<&Path>, act: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let Some(path) = path else { return act() };
     let refused = |error: std::io::Error| {
@@ -22,7 +22,7 @@ pub fn traced<T>(path: Option<&Path>, act: impl FnOnce() -> Result<T, Failure>) 
         Some(trace) => trace.finish(&mut file),
         None => file.flush(),
     };
-    // What went wrong before matters more.
+    // An earlier failure is more important.
     match (outcome, written) {
         (Ok(_), Err(error)) => Err(refused(error)),
         (outcome, _) => outcome,

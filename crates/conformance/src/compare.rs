@@ -1,18 +1,18 @@
-//! Comparison of what a device computed with what the reference says.
+//! Comparison of the results of a device with the reference.
 //!
-//! Integers and correctly rounded floats must agree exactly (NaN agrees with NaN, zeros keep their sign); approximate results agree within
-//! a stated relative and absolute error.
+//! Integers and correctly rounded floats must agree exactly (NaN agrees with NaN, zeros keep their sign);
+//! approximate results agree within a stated relative and absolute error.
 
 use std::fmt::Debug;
 
 use crate::trial::{Failure, Outcome};
 
-/// How many differences a failure shows.
+/// Number of differences that a failure shows.
 const SHOWN: usize = 4;
 
-/// A value that may be compared exactly.
+/// Value that may be compared exactly.
 pub(crate) trait Exact: Copy + Debug {
-    /// Is `self` the same value as `other`, bit for bit except for the payload of a NaN?
+    /// Returns whether `self` is the same value as `other`, bit for bit except for the payload of a NaN.
     fn same(self, other: Self) -> bool;
 }
 
@@ -46,12 +46,12 @@ impl<T: Exact, const N: usize> Exact for [T; N] {
     }
 }
 
-/// Every element of `got` is the same as the one of `want`.
+/// Checks that every element of `got` equals the one of `want`.
 pub(crate) fn same<T: Exact>(what: &str, got: &[T], want: &[T]) -> Outcome {
     report(what, got, want, |a, b| a.same(b))
 }
 
-/// Every element of `got` lies within `relative * |want| + absolute` of the one of `want`.
+/// Checks that every element of `got` lies within `relative * |want| + absolute` of the one of `want`.
 pub(crate) fn close<T>(what: &str, got: &[T], want: &[T], relative: f64, absolute: f64) -> Outcome
 where
     T: Copy + Debug + Into<f64>,
@@ -63,7 +63,7 @@ where
     })
 }
 
-/// `got` and `want` hold the same elements, in whatever order.
+/// Checks that `got` and `want` hold the same elements, in any order.
 pub(crate) fn same_set<T: Exact + Ord>(what: &str, got: &[T], want: &[T]) -> Outcome {
     let (mut got, mut want) = (got.to_vec(), want.to_vec());
     got.sort_unstable();
@@ -71,7 +71,7 @@ pub(crate) fn same_set<T: Exact + Ord>(what: &str, got: &[T], want: &[T]) -> Out
     same(what, &got, &want)
 }
 
-/// A condition that must hold.
+/// Checks a condition.
 pub(crate) fn holds(what: &str, condition: bool) -> Outcome {
     if condition { Ok(()) } else { Err(Failure::Wrong(format!("{what} does not hold"))) }
 }

@@ -1,69 +1,70 @@
 //! Deterministic input data.
 //!
-//! Every case draws its inputs from a generator with a seed of its own (SplitMix64), so that each device and each run sees the same bytes.
+//! Every case draws its inputs from a generator with its own seed (SplitMix64), so that each device and each
+//! run sees the same bytes.
 
 use broadloom_random::Random;
 
-/// A stream of pseudo-random values.
+/// Stream of pseudo-random values.
 pub(crate) struct Inputs(Random);
 
 impl Inputs {
-    /// The stream that belongs to `seed`.
+    /// Creates the stream of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Inputs(Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(crate) fn u64(&mut self) -> u64 {
         self.0.bits()
     }
 
-    /// 32 random bits.
+    /// Returns 32 random bits.
     pub(crate) fn u32(&mut self) -> u32 {
         (self.u64() >> 32) as u32
     }
 
-    /// A number in `low..high`.
+    /// Returns a number in `low..high`.
     pub(crate) fn below(&mut self, low: i64, high: i64) -> i64 {
         low + (self.u64() % (high - low) as u64) as i64
     }
 
-    /// A number in `[low, high)`.
+    /// Returns a number in `[low, high)`.
     pub(crate) fn f64(&mut self, low: f64, high: f64) -> f64 {
         low + (self.u64() >> 11) as f64 / (1u64 << 53) as f64 * (high - low)
     }
 
-    /// `n` values that `draw` makes.
+    /// Returns `n` values that `draw` makes.
     pub(crate) fn many<T>(&mut self, n: usize, mut draw: impl FnMut(&mut Self) -> T) -> Vec<T> {
         (0..n).map(|_| draw(self)).collect()
     }
 
-    /// `n` bytes.
+    /// Returns `n` bytes.
     pub(crate) fn u8s(&mut self, n: usize) -> Vec<u8> {
         self.many(n, |r| r.u64() as u8)
     }
 
-    /// `n` words of 32 bits.
+    /// Returns `n` words of 32 bits.
     pub(crate) fn u32s(&mut self, n: usize) -> Vec<u32> {
         self.many(n, Self::u32)
     }
 
-    /// `n` integers in `low..high`.
+    /// Returns `n` integers in `low..high`.
     pub(crate) fn i32s(&mut self, n: usize, low: i32, high: i32) -> Vec<i32> {
         self.many(n, |r| r.below(low.into(), high.into()) as i32)
     }
 
-    /// `n` floats in `[low, high)`.
+    /// Returns `n` floats in `[low, high)`.
     pub(crate) fn f32s(&mut self, n: usize, low: f32, high: f32) -> Vec<f32> {
         self.many(n, |r| r.f64(low.into(), high.into()) as f32)
     }
 
-    /// `n` doubles in `[low, high)`.
+    /// Returns `n` doubles in `[low, high)`.
     pub(crate) fn f64s(&mut self, n: usize, low: f64, high: f64) -> Vec<f64> {
         self.many(n, |r| r.f64(low, high))
     }
 
-    /// A random order of `0..n`.
+    /// Returns a random permutation of `0..n`.
     pub(crate) fn permutation(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for i in (1..n).rev() {

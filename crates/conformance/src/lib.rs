@@ -1,11 +1,12 @@
 //! The corpus as a conformance suite.
 //!
-//! Each kernel of the corpus has a [`Case`]: it makes inputs, launches the kernel's entry points on whatever device it is given, and
-//! compares the results with a reference in plain Rust that was written for itself. Integers and correctly rounded floats agree bit for
-//! bit; approximate results agree within bounds that stand beside the comparison.
+//! Each kernel of the corpus has a [`Case`]: it makes inputs, launches the kernel's entry points on a given
+//! device, and compares the results with an independent reference in plain Rust. Integers and correctly
+//! rounded floats agree bit for bit; approximate results agree within bounds that stand beside the
+//! comparison.
 //!
-//! Invariants: a case knows no executor, and its inputs are the same in each run. Every file of `corpus/cuda` has a case; a test
-//! holds that.
+//! Invariants: a case knows no executor, and its inputs are the same in each run. Every file of `corpus/cuda`
+//! has a case; a test checks that.
 
 mod cases;
 mod compare;
@@ -19,19 +20,19 @@ pub use trial::{Failure, Outcome, Subject};
 
 use trial::Trial;
 
-/// The ways in which every kernel was compiled.
+/// Variants in which every kernel was compiled.
 pub const VARIANTS: [&str; 4] = ["sm75", "sm75.g", "sm90", "sm90.g"];
 
-/// A kernel of the corpus and how to judge it.
+/// Kernel of the corpus with its check.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// The name of its source, without `.cu`.
+    /// Name of its source, without `.cu`.
     pub kernel: &'static str,
     pub(crate) check: fn(&mut Trial<'_>) -> Outcome,
 }
 
 impl Case {
-    /// The file that holds its PTX in a variant.
+    /// Returns the file with its PTX in a variant.
     pub fn ptx(&self, variant: &str) -> PathBuf {
         corpus().join("ptx").join(format!("{}.{variant}.ptx", self.kernel))
     }
@@ -44,13 +45,13 @@ impl Case {
         self.run_text(subject, &name, &text)
     }
 
-    /// Runs the text of a variant on a device and compares its results; `name` is what diagnostics call it.
+    /// Runs the text of a variant on a device and compares its results; `name` is its name in diagnostics.
     pub fn run_text(&self, subject: &Subject, name: &str, text: &str) -> Outcome {
         (self.check)(&mut Trial::load(subject, name, text)?)
     }
 }
 
-/// The folder of the corpus.
+/// Returns the folder of the corpus.
 pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }

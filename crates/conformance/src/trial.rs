@@ -1,7 +1,7 @@
-//! One trial: a corpus module, loaded on a device, and what a case does with it.
+//! Trial: a corpus module loaded on a device, and the operations of a case on it.
 //!
-//! A case uploads inputs, launches kernels and downloads results. Values are flat bytes on the way: scalars, and arrays of them for
-//! CUDA's vector types.
+//! A case uploads inputs, launches kernels and downloads results. Values are transferred as flat bytes:
+//! scalars, and arrays of them for CUDA's vector types.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use broadloom_device::{Argument, Buffer, Device, Element, Error, FaultKind, Glob
 use broadloom_diag::{Diagnostics, Sources};
 use broadloom_ptx::{parse, verify};
 
-/// How long one launch may take before it counts as hung.
+/// Time after which a launch counts as hung.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// A device under test.
@@ -19,17 +19,17 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 pub struct Subject {
     /// The device.
     pub device: Device,
-    /// Output of its kernels that nobody has read yet.
+    /// Output of its kernels that was not read yet.
     pub printed: Arc<Mutex<String>>,
 }
 
-/// Why a trial failed.
+/// Reason why a trial failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A result differs from the reference.
     #[error("{0}")]
     Wrong(String),
-    /// The device refused or failed.
+    /// The device rejected the case or failed.
     #[error("{0}")]
     Device(#[from] Error),
     /// The module could not be read.
@@ -40,7 +40,7 @@ pub enum Failure {
 /// The outcome of a trial.
 pub type Outcome = Result<(), Failure>;
 
-/// A value that has a layout of its own in the memory of a device.
+/// Value with a defined layout in device memory.
 pub(crate) trait Plain: Copy {
     /// Its size.
     const BYTES: usize;
@@ -93,7 +93,7 @@ fn from_bytes<T: Plain>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks_exact(T::BYTES).map(T::take).collect()
 }
 
-/// Memory of the device that holds values of one type.
+/// Device memory that holds values of one type.
 pub(crate) struct Memory<T> {
     buffer: Buffer<u8>,
     values: PhantomData<T>,
@@ -101,7 +101,7 @@ pub(crate) struct Memory<T> {
 
 /// Arguments of a kernel.
 pub(crate) trait Passed {
-    /// The argument.
+    /// Returns the argument.
     fn pass(&self) -> Argument;
 }
 
@@ -111,21 +111,21 @@ impl<T> Passed for Memory<T> {
     }
 }
 
-/// A vector type by value.
+/// Vector type by value.
 impl<T: Plain, const N: usize> Passed for [T; N] {
     fn pass(&self) -> Argument {
         Argument::Bytes(to_bytes(self))
     }
 }
 
-/// A structure by value, laid out by the caller.
+/// Structure by value, laid out by the caller.
 impl Passed for Vec<u8> {
     fn pass(&self) -> Argument {
         Argument::Bytes(self.clone())
     }
 }
 
-/// The arguments of a launch.
+/// Arguments of a launch.
 macro_rules! args {
     ($($value:expr),* $(,)?) => {
         &[$($crate::trial::Passed::pass(&$value)),*] as &[broadloom_device::Argument]
@@ -133,9 +133,9 @@ macro_rules! args {
 }
 pub(crate) use args;
 
-/// A number of blocks or threads, in one dimension or three.
+/// Number of blocks or threads, in one dimension or three.
 pub(crate) trait Extent {
-    /// In three dimensions.
+    /// Returns the extent in three dimensions.
     fn extent(self) -> [u32; 3];
 }
 
@@ -151,14 +151,14 @@ impl Extent for [u32; 3] {
     }
 }
 
-/// A corpus module on a device.
+/// Corpus module on a device.
 pub(crate) struct Trial<'s> {
     subject: &'s Subject,
     module: Module,
 }
 
 impl<'s> Trial<'s> {
-    /// Parses, verifies and loads the text of a module; `name` is what diagnostics call it.
+    /// Parses, verifies and loads the text of a module; `name` is its name in diagnostics.
     pub(crate) fn load(subject: &'s Subject, name: &str, text: &str) -> Result<Self, Failure> {
         let mut sources = Sources::default();
         let id = sources.add(name, text);
@@ -171,22 +171,22 @@ impl<'s> Trial<'s> {
         }
     }
 
-    /// Memory with these values.
+    /// Allocates memory with these values.
     pub(crate) fn upload<T: Plain>(&self, values: &[T]) -> Result<Memory<T>, Failure> {
         Ok(Memory { buffer: self.subject.device.upload(&to_bytes(values))?, values: PhantomData })
     }
 
-    /// Memory for `count` values that a kernel is to write.
+    /// Allocates memory for `count` values that a kernel writes.
     pub(crate) fn output<T: Plain>(&self, count: usize) -> Result<Memory<T>, Failure> {
         Ok(Memory { buffer: self.subject.device.allocate(count * T::BYTES)?, values: PhantomData })
     }
 
-    /// Memory for `count` values, all zero.
+    /// Allocates zeroed memory for `count` values.
     pub(crate) fn zeros<T: Plain>(&self, count: usize) -> Result<Memory<T>, Failure> {
         Ok(Memory { buffer: self.subject.device.zeros(count * T::BYTES)?, values: PhantomData })
     }
 
-    /// The values in memory, after all launches so far.
+    /// Returns the values in memory, after all launches so far.
     pub(crate) fn download<T: Plain>(&self, memory: &Memory<T>) -> Result<Vec<T>, Failure> {
         Ok(from_bytes(&memory.buffer.read()?))
     }
@@ -208,7 +208,7 @@ impl<'s> Trial<'s> {
         self.run(kernel, Launch::new(grid.extent(), block.extent()).shared(shared_bytes as u32), arguments)
     }
 
-    /// Launches a kernel whose blocks must all run at the same time.
+    /// Launches a kernel whose blocks must all be resident at the same time.
     pub(crate) fn launch_together(&self, kernel: &str, grid: impl Extent, block: impl Extent, arguments: &[Argument]) -> Outcome {
         self.run(kernel, Launch::new(grid.extent(), block.extent()).cooperative(), arguments)
     }
@@ -218,7 +218,7 @@ impl<'s> Trial<'s> {
         Ok(self.subject.device.synchronise()?)
     }
 
-    /// Launches a kernel that must fail in a certain way.
+    /// Launches a kernel that must fail with a given kind.
     pub(crate) fn fails(
         &self,
         kernel: &str,
@@ -257,7 +257,7 @@ impl<'s> Trial<'s> {
         Ok(from_bytes(&bytes))
     }
 
-    /// Returns what kernels have printed since the last call.
+    /// Returns the text that kernels have printed since the last call.
     pub(crate) fn printed(&self) -> String {
         std::mem::take(&mut *self.subject.printed.lock().unwrap_or_else(PoisonError::into_inner))
     }

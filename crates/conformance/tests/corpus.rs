@@ -1,7 +1,8 @@
-//! Every kernel of the corpus, in every variant, on every device: one trial each, named `device::kernel::variant`.
+//! Every kernel of the corpus, in every variant, on every device: one trial each, named
+//! `device::kernel::variant`.
 //!
-//! `interp` runs the kernels; `check` runs them in the interpreter's checking mode, which must find nothing, since the corpus is correct.
-//! `cuda` is the first GPU; where there is none, its trials are ignored.
+//! `interp` runs the kernels; `check` runs them in the interpreter's checking mode, which must find nothing,
+//! since the corpus is correct. `cuda` is the first GPU; if there is none, its trials are ignored.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use broadloom_device::Device;
 use broadloom_interp::{Interp, Options};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Runs one variant of a case on a fresh device.
+/// Function that runs one variant of a case on a fresh device.
 type Run = fn(&Case, &str) -> Result<(), Failed>;
 
 const DEVICES: &[(&str, Run)] =
@@ -52,7 +53,7 @@ fn interp(case: &Case, variant: &str) -> Result<(), Failed> {
     Ok(case.run(&interpreter(false).1, variant)?)
 }
 
-/// The CPU, as vectors or one thread at a time.
+/// Opens the CPU, vectorised or one thread at a time.
 fn processor(vectorise: bool) -> Result<Subject, Failed> {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
@@ -78,7 +79,7 @@ fn cpu_threads(case: &Case, variant: &str) -> Result<(), Failed> {
     Ok(case.run(&processor(false)?, variant)?)
 }
 
-/// The first GPU, one case at a time: what a fault takes, it takes from all.
+/// Runs a case on the first GPU, one at a time: a fault affects all of them.
 fn cuda(case: &Case, variant: &str) -> Result<(), Failed> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

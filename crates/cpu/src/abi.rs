@@ -1,89 +1,98 @@
-//! What generated code and the runtime know of each other.
+//! Binary interface between generated code and the runtime.
 //!
-//! Generated code is one function per kernel, `extern "C" fn(*mut Warp)`. It gets the state of one warp and reaches everything
-//! else through it: parameters, shared and local memory, addresses of variables, and the services of the runtime. It contains no
-//! address of this process, so that it can be kept on disk and loaded again.
+//! Generated code is one function per kernel, `extern "C" fn(*mut Warp)`. Its argument is the state of one
+//! warp. Everything else is reached through it: parameters, shared and local memory, addresses of variables,
+//! and the services of the runtime. The code contains no address of this process, so it can be stored on disk
+//! and loaded again.
 //!
-//! A *warp* here is what runs in step: 32 lanes on the vector path, one thread on the slow path ([`Kind::Threads`]). All
-//! addresses are those of the host: a generic address is a pointer, and so are global, shared and local ones after `cvta`; an
-//! address in the shared window is an offset from [`Warp::shared`], one in the local window an offset from the lane's part of
-//! [`Warp::local`]. The address of a function is a number, see [`function_address`]: code compares it, and never jumps to it.
+//! A *warp* here is a group of threads that run in lockstep: 32 lanes on the vector path, one thread on the
+//! slow path ([`Kind::Threads`]). All addresses are host addresses. A generic address is a pointer, and so
+//! are global, shared and local addresses after `cvta`. An address in the shared window is an offset from
+//! [`Warp::shared`]. An address in the local window is an offset from the lane's part of [`Warp::local`]. The
+//! address of a function is a number, see [`function_address`]: code compares it and never jumps to it.
 //!
-//! In a cluster of several blocks, shared memory of the block with rank `r` lies `r` times [`WINDOW`] behind that of the first. An
-//! address of another block's shared memory is, in the shared window, `FAR + r` times [`WINDOW`] and the offset there, which
-//! instructions for `.shared::cluster` alone know how to follow: behind a block's own window nothing is mapped for so long.
+//! In a cluster of several blocks, the shared memory of the block with rank `r` lies `r` times [`WINDOW`]
+//! after that of the first block. In the shared window, an address of another block's shared memory is
+//! `(FAR + r)` times [`WINDOW`] plus the offset there. Only instructions for `.shared::cluster` can follow
+//! such an address. No memory is mapped at that distance after a block's own window.
 //!
-//! Code is called with the default floating-point environment: rounding to nearest, denormals kept, exceptions masked. Its stack
-//! ends at a guard page; frames larger than a page must probe it, so that running out of stack is found there.
+//! Code is called with the default floating-point environment: rounding to nearest, denormals kept,
+//! exceptions masked. Its stack ends at a guard page. Frames larger than a page must probe it, so that a
+//! stack overflow is found there.
 
 use broadloom_ptx::Func;
 
-/// The address of the first function of a module; the others follow.
+/// Address of the first function of a module; the others follow.
 pub const FUNCTION_BASE: u64 = 0x7fff_0000_0000;
-/// The distance between the addresses of two functions.
+/// Distance between the addresses of two functions.
 pub const FUNCTION_STRIDE: u64 = 16;
 
-/// The address of a function, as kernels see it.
+/// Returns the address of a function, as kernels see it.
 pub fn function_address(func: Func) -> u64 {
     FUNCTION_BASE + FUNCTION_STRIDE * u64::from(func.as_u32())
 }
 
-/// The distance between the shared memory of the blocks of a cluster; a block has less.
+/// Distance between the shared memory of the blocks of a cluster. A block has less shared memory than this.
 pub const WINDOW: u64 = 1 << 20;
-/// Windows in front of those of other blocks in the shared window; no cluster has more blocks.
+/// Number of windows before those of other blocks in the shared window. No cluster has more blocks.
 pub const FAR: u64 = 16;
 
-/// How a kernel is run.
+/// Execution mode of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Warps never wait: one call runs all warps of a block, one after the other. [`Warp::first`] is set by the code itself.
+    /// Warps never wait: one call runs all warps of a block, one after the other. The code itself sets
+    /// [`Warp::first`].
     Block,
-    /// Each warp is called on a stack of its own, so that it can wait for the others.
+    /// Each warp runs on its own stack, so that it can wait for the others.
     Warps,
-    /// Each thread is called on a stack of its own: for code whose lanes wait for each other.
+    /// Each thread runs on its own stack. Used for code whose lanes wait for each other.
     Threads,
 }
 
-/// The state of a warp, as generated code sees it. The order of the fields is known to the compiler: see [`offset`].
+/// State of a warp, as generated code sees it. The compiler knows the order of the fields: see [`offset`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct Warp {
     /// Functions of the runtime.
     pub services: *const Services,
-    /// The parameter block of the launch.
+    /// Parameter block of the launch.
     pub params: *const u8,
-    /// Shared memory of the block: static variables, then the dynamic part. Aligned to 256 bytes, all zero when a block starts.
+    /// Shared memory of the block: static variables, then the dynamic part. Aligned to 256 bytes, all zero
+    /// when a block starts.
     pub shared: *mut u8,
-    /// Local memory of the first lane; that of lane `l` is `l` times the kernel's local bytes behind it. Aligned to 64 bytes, its
-    /// contents are what the last one left.
+    /// Local memory of the first lane. Lane `l` starts `l` times the kernel's local bytes later. Aligned to
+    /// 64 bytes. The contents are those left by the previous use.
     pub local: *mut u8,
-    /// Bytes of the local window, of all lanes together; on the slow path that is the thread's stack.
+    /// Size of the local window in bytes, all lanes together. On the slow path this is the thread's stack.
     pub local_bytes: u64,
     /// Addresses of the module's variables that the kernel names, in the kernel's order.
     pub variables: *const u64,
-    /// What the runtime knows of this warp; generated code passes it on.
+    /// The runtime's data for this warp. Generated code only passes it on.
     pub owner: *mut std::ffi::c_void,
-    /// The address of the state of grid-wide barriers, in a cooperative launch: `%envreg1` is its high half, `%envreg2` its low one.
+    /// Address of the state of grid-wide barriers in a cooperative launch: `%envreg1` is its high half,
+    /// `%envreg2` its low half.
     pub workspace: u64,
     /// `%ctaid`.
     pub ctaid: [u32; 3],
     /// `%nctaid`.
     pub nctaid: [u32; 3],
-    /// The linear index within the block of the first lane.
+    /// Linear index of the first lane within the block.
     pub first: u32,
     /// Dynamic shared memory in bytes.
     pub dynamic_shared_bytes: u32,
-    /// Where the dynamic part of shared memory starts.
+    /// Offset of the dynamic part of shared memory.
     pub dynamic_shared_offset: u32,
-    /// A number that differs for each launch: `%gridid`.
+    /// Number that differs for each launch: `%gridid`.
     pub grid: u32,
-    /// Lanes that have ended while others go on; the code sets it before it comes to a barrier. Zero when the code is called.
+    /// Lanes that have exited while others continue. The code sets it before it reaches a barrier. Zero when
+    /// the code is called.
     pub exited: u32,
-    /// Whether a launch touches more than the cache holds: stores to what is only written go around it. 0 or 1.
+    /// 1 if the launch touches more memory than the cache holds, else 0. If set, stores to write-only memory
+    /// are non-temporal.
     pub streams: u32,
 }
 
-/// Places of [`Warp`]'s fields in bytes.
+/// Byte offsets of the fields of [`Warp`].
 pub mod offset {
     use super::Warp;
     use std::mem::offset_of;
@@ -111,23 +120,23 @@ pub mod offset {
     }
 }
 
-/// What a barrier does with those who come to it.
+/// Effect of a barrier on the threads that reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum BarrierKind {
     /// `bar.sync`: waits.
     Sync,
-    /// `bar.arrive`: is counted and goes on.
+    /// `bar.arrive`: counts the thread and does not wait.
     Arrive,
-    /// `bar.red.popc`: waits, and gets how many threads brought a true predicate.
+    /// `bar.red.popc`: waits, and returns the number of threads with a true predicate.
     Count,
-    /// `bar.red.and`: waits, and gets whether all did.
+    /// `bar.red.and`: waits, and returns whether all predicates are true.
     All,
-    /// `bar.red.or`: waits, and gets whether one did.
+    /// `bar.red.or`: waits, and returns whether any predicate is true.
     Any,
 }
 
-/// What lanes exchange on the slow path, where each lane is a warp of its own.
+/// Exchanges between lanes on the slow path, where each lane is a warp of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Exchange {
@@ -171,40 +180,41 @@ pub enum Exchange {
     Xor,
     /// `redux.min.f32`, with `.abs` and `.NaN` in the control word's lowest two bits.
     MinFloat,
-    /// `redux.max.f32`, likewise.
+    /// `redux.max.f32`, with the same control word.
     MaxFloat,
     /// `elect`.
     Elect,
     /// `activemask`.
     Members,
-    /// `mma`: the value is the address of the thread's registers, inputs and then room for outputs, 64 bits each; the lane is the number of
-    /// the product among [`crate::code::Code::operations`].
+    /// `mma`. The value is the address of the thread's registers: inputs, then space for outputs, 64 bits
+    /// each. The lane is the index of the product in [`crate::code::Code::operations`].
     Product,
 }
 
-/// What a thread brings to an exchange, and what it gets. Code on the slow path keeps frame pointers, so that the runtime can tell by
-/// which calls a thread came to the exchange.
+/// Input and output of a thread in an exchange. Code on the slow path keeps frame pointers, so that the
+/// runtime can find the calls by which a thread reached the exchange.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exchanged {
-    /// The member mask.
+    /// Member mask.
     pub members: u32,
-    /// The lane or distance of a shuffle.
+    /// Lane or distance of a shuffle.
     pub select: u32,
-    /// The clamp and segment mask of a shuffle.
+    /// Clamp and segment mask of a shuffle.
     pub control: u32,
-    /// Whether the second result is true.
+    /// Second result, as 0 or 1.
     pub flag: u32,
-    /// A number for the instruction, the same in all threads.
+    /// Number of the instruction, equal in all threads.
     pub site: u32,
-    /// 1 for instructions without a member mask (`shfl`, `vote`, `activemask`): the members are those that come to the instruction
-    /// together.
+    /// 1 for instructions without a member mask (`shfl`, `vote`, `activemask`). Their members are the threads
+    /// that reach the instruction together.
     pub convergent: u32,
-    /// The value, and then the result.
+    /// Value on entry, result on return.
     pub value: u64,
 }
 
-/// What threads do at an mbarrier or at the barrier of their cluster, and other things of shared memory that need a look at it.
+/// Operations on an mbarrier or on the cluster barrier, and other operations that the runtime does on shared
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Meeting {
@@ -214,9 +224,9 @@ pub enum Meeting {
     Invalidate,
     /// `mbarrier.expect_tx`, with the bytes.
     ExpectBytes,
-    /// `mbarrier.complete_tx`, with the bytes; what asynchronous stores do behind their access.
+    /// `mbarrier.complete_tx`, with the bytes. Asynchronous stores do it after their access.
     CompleteBytes,
-    /// `mbarrier.arrive`, with the count; gives the state.
+    /// `mbarrier.arrive`, with the count. Returns the state.
     Arrive,
     /// `mbarrier.arrive.expect_tx`, with the bytes.
     ArriveExpecting,
@@ -228,11 +238,12 @@ pub enum Meeting {
     DropExpecting,
     /// `mbarrier.arrive_drop.noComplete`, with the count.
     DropBefore,
-    /// `mbarrier.test_wait` and `mbarrier.try_wait`, with a state; gives whether its phase is complete.
+    /// `mbarrier.test_wait` and `mbarrier.try_wait`, with a state. Returns whether its phase is complete.
     Ask,
-    /// The same, with a parity.
+    /// `mbarrier.test_wait.parity` and `mbarrier.try_wait.parity`, with a parity. Returns whether its phase
+    /// is complete.
     AskParity,
-    /// `mbarrier.check_layout`; gives that there is one.
+    /// `mbarrier.check_layout`. Returns that there is an mbarrier.
     Look,
     /// `barrier.cluster.arrive`.
     ArriveAtCluster,
@@ -242,42 +253,48 @@ pub enum Meeting {
     Zero,
 }
 
-/// Functions of the runtime. `mask` has a bit for each lane that takes part.
+/// Functions of the runtime. `mask` has a bit for each active lane.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Services {
-    /// `barrier(warp, id, threads, kind, mask, predicates)`: threads is 0 for all of the block. Gives the reduction.
+    /// `barrier(warp, id, threads, kind, mask, predicates)`: `threads` is 0 for all threads of the block.
+    /// Returns the reduction.
     pub barrier: unsafe extern "C" fn(*mut Warp, u32, u32, u32, u32, u32) -> u32,
-    /// `pause(warp)`: others may go on first. Called in loops that wait for memory to change, and by `nanosleep`.
+    /// `pause(warp)`: lets other strands run first. Called in loops that wait for memory to change, and by
+    /// `nanosleep`.
     pub pause: unsafe extern "C" fn(*mut Warp),
-    /// `fault(warp, reason, site, mask, address)`: ends the launch with an error; does not return. Reasons are the numbers of
-    /// [`Reason`], sites those of [`crate::code::Code::sites`].
+    /// `fault(warp, reason, site, mask, address)`: ends the launch with an error and does not return. Reasons
+    /// are the numbers of [`Reason`], sites are indices into [`crate::code::Code::sites`].
     pub fault: unsafe extern "C" fn(*mut Warp, u32, u32, u32, u64) -> !,
-    /// `evaluate(warp, operation, mask, inputs, outputs)`: a rare pure instruction, the number is its place in
-    /// [`crate::code::Code::operations`]. Inputs are `[operand][lane]` in the order of `broadloom_eval::inputs`, outputs
-    /// `[result][lane]`, 64 bits each; a carry flag that is read is one more input behind the others, one that is written one more
-    /// output. There are 32 lanes, on the slow path one. A product of matrices is one for all 32 lanes together.
+    /// `evaluate(warp, operation, mask, inputs, outputs)`: evaluates a rare pure instruction. Its number is
+    /// the index in [`crate::code::Code::operations`]. Inputs are `[operand][lane]` in the order of
+    /// `broadloom_eval::inputs`, outputs `[result][lane]`, 64 bits each. A carry flag that is read is one
+    /// more input after the others, one that is written one more output. There are 32 lanes, on the slow path
+    /// one. A matrix product is evaluated once for all 32 lanes.
     pub evaluate: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
-    /// `exchange(warp, kind, exchanged)`: on the slow path.
+    /// `exchange(warp, kind, exchanged)`: exchanges values between threads on the slow path.
     pub exchange: unsafe extern "C" fn(*mut Warp, u32, *mut Exchanged),
-    /// `builtin(warp, which, mask, arguments, result)`: the numbers of [`Builtin`]. Arguments are `[argument][lane]`, the result
-    /// `[lane]`, 64 bits each. There are 32 lanes, on the slow path one.
+    /// `builtin(warp, which, mask, arguments, result)`: calls a function of [`Builtin`], by number. Arguments
+    /// are `[argument][lane]`, the result `[lane]`, 64 bits each. There are 32 lanes, on the slow path one.
     pub builtin: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
-    /// `clock(which)`: the numbers of [`Clock`].
+    /// `clock(which)`: reads a clock of [`Clock`], by number.
     pub clock: extern "C" fn(u32) -> u64,
-    /// `exit(warp)`: on the slow path, ends the thread from within a called function; does not return.
+    /// `exit(warp)`: on the slow path, ends the thread from within a called function. Does not return.
     pub exit: unsafe extern "C" fn(*mut Warp) -> !,
-    /// `meet(warp, what, site, mask, inputs, outputs)`: the numbers of [`Meeting`], sites those of [`crate::code::Code::sites`].
-    /// Inputs are `[operand][lane]`: an address of the host, and what [`Meeting`] says; outputs `[lane]`, 64 bits each. There are 32
-    /// lanes, on the slow path one.
+    /// `meet(warp, what, site, mask, inputs, outputs)`: does an operation of [`Meeting`], by number. Sites
+    /// are indices into [`crate::code::Code::sites`]. Inputs are `[operand][lane]`: a host address and the
+    /// operand named at [`Meeting`]. Outputs are `[lane]`, 64 bits each. There are 32 lanes, on the slow path
+    /// one.
     pub meet: unsafe extern "C" fn(*mut Warp, u32, u32, u32, *const u64, *mut u64),
-    /// `image(warp, kind, bits, site, mask, inputs, outputs)`: the numbers of [`ImageKind`], what `broadloom_eval::texture` makes a number of, sites
-    /// those of [`crate::code::Code::sites`]. Inputs are `[word][lane]`: the handle, and the words of the instruction (a query has the level);
-    /// outputs `[result][lane]`, 64 bits each. There are 32 lanes, on the slow path one.
+    /// `image(warp, kind, bits, site, mask, inputs, outputs)`: does an operation of [`ImageKind`], by number.
+    /// `bits` is the instruction as encoded by `broadloom_eval::texture`. Sites are indices into
+    /// [`crate::code::Code::sites`]. Inputs are `[word][lane]`: the handle and the words of the instruction
+    /// (a query has the level). Outputs are `[result][lane]`, 64 bits each. There are 32 lanes, on the slow
+    /// path one.
     pub image: unsafe extern "C" fn(*mut Warp, u32, u64, u32, u32, *const u64, *mut u64),
 }
 
-/// What is done with a texture or surface.
+/// Operations on a texture or surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ImageKind {
@@ -301,7 +318,7 @@ pub enum Clock {
     Nanoseconds,
 }
 
-/// Functions that every device has without defining them.
+/// Functions that every device provides without a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Builtin {
@@ -315,24 +332,24 @@ pub enum Builtin {
     Assert,
 }
 
-/// Why generated code gives up.
+/// Reasons for which generated code faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Reason {
     /// `trap`.
     Trap,
-    /// A call of something that is not a function.
+    /// Call of an address that is not a function.
     BadCall,
     /// Too many nested calls, or too much taken by `alloca`.
     StackOverflow,
-    /// A call of a function that is declared and defined nowhere.
+    /// Call of a function that is declared but not defined.
     Undefined,
-    /// An index outside of the targets of `brx.idx`; the address is the index.
+    /// Index outside the targets of `brx.idx`; the address is the index.
     BadTarget,
-    /// `stackrestore` of something that is not a saved top of the stack.
+    /// `stackrestore` of a value that is not a saved top of the stack.
     BadStack,
     /// `mapa` to a rank that the cluster does not have; the address is the rank.
     BadRank,
-    /// An instruction that all lanes of a warp must come to; the address is how many have.
+    /// Instruction that all lanes of a warp must reach; the address is the number of lanes that did.
     MissingLanes,
 }

@@ -1,10 +1,14 @@
-//! Launches that go ahead: they return before their kernel is compiled, and their stream waits for the code.
+//! Launches ahead of compilation: they return before their kernel is compiled, and their stream waits for the
+//! code.
 //!
-//! A program that launches several kernels for the first time gets them compiled side by side, though it launches them one after the other.
+//! A program that launches several kernels for the first time gets them compiled in parallel, although it
+//! launches them one after the other.
 //!
-//! A launch goes ahead only where all that a caller expects it to refuse can be told without code: instructions that the device does not
-//! run, too much shared memory, too much local memory. Launches with a time limit wait, since compiling counts towards it. So do cooperative
-//! ones, and the second launch of a kernel whose first one went ahead. There are at most as many launches ahead as the device has threads.
+//! A launch may go ahead only if every error that the caller expects from it can be found without code:
+//! instructions that the device does not run, too much shared memory, too much local memory. Launches with a
+//! time limit wait, since compilation counts towards it. Cooperative launches wait too, and so does the
+//! second launch of a kernel whose first launch went ahead. The number of launches ahead is at most the
+//! number of the device's threads.
 
 use crate::module::{Given, Loaded, refused};
 use crate::shaped::Shaped;
@@ -16,11 +20,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Launches of a device that are ahead of their code.
+/// Number of launches of a device that are ahead of their code.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicUsize);
 
-/// Whether a launch may go ahead. If so, it is counted.
+/// Returns whether a launch may go ahead, and counts it if so.
 pub(crate) fn may_go(module: &Loaded, given: &Given<'_>, shaped: &Shaped) -> bool {
     let (inner, launch) = (module.inner(), &given.launch);
     if !inner.options.ahead || launch.time_limit.is_some() || launch.cooperative {
@@ -31,7 +35,7 @@ pub(crate) fn may_go(module: &Loaded, given: &Given<'_>, shaped: &Shaped) -> boo
     let reach = Reach::of(text, given.kernel);
     let variables = reach.functions.iter().flat_map(|func| text.functions[*func].variables.values());
     let local = variables.filter(|variable| variable.space == Space::Local).filter_map(|variable| variable.bytes());
-    // Code may want some bytes beside the variables.
+    // Code may need some bytes in addition to the variables.
     let local = local.fold(0, u64::saturating_add).saturating_mul(2);
     let fits = shared <= u64::from(inner.machine.max_shared_bytes) && local <= inner.options.stack_bytes;
     let one_more = |count: usize| (count < inner.shared.workers).then_some(count + 1);
@@ -40,7 +44,7 @@ pub(crate) fn may_go(module: &Loaded, given: &Given<'_>, shaped: &Shaped) -> boo
         && inner.shared.ahead.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
 }
 
-/// Gives a launch to its stream and compiles its kernel on another thread.
+/// Submits a launch to its stream and compiles its kernel on another thread.
 pub(crate) fn launch(module: &Arc<Loaded>, shaped: &Arc<Shaped>, given: Given<'_>) -> Result<()> {
     let stream = given.launch.stream;
     let pending = Arc::new(Pending::default());
@@ -53,16 +57,19 @@ pub(crate) fn launch(module: &Arc<Loaded>, shaped: &Arc<Shaped>, given: Given<'_
         let (grid, params) = (given.launch.grid, given.params.to_vec());
         let code = module.compiled(given.kernel, None, move |module| shaped.code_for(module, grid, &params));
         arrival.pending.set(code.and_then(|(code, _)| module.grid(&given, code)));
-        // Before the stream goes on: whoever waits for it may then be the last to hold the device, and ends it.
+        // Must come before the stream continues: a thread that waits for the stream may then hold the last
+        // reference to the device and drop it.
         drop(module);
         drop(arrival);
     };
-    // Where no thread can be started, `compile` is dropped, and the stream is told that the launch came to nothing.
+    // If no thread can be started, `compile` is dropped. The drop reports to the stream that the launch
+    // failed.
     let _ = std::thread::Builder::new().name("broadloom-ahead".into()).spawn(compile);
     Ok(())
 }
 
-/// The end of a compilation, however it comes: the stream goes on, and the next launch may go ahead.
+/// Guard for the end of a compilation, successful or not: the stream continues, and the next launch may go
+/// ahead.
 struct Arrival {
     shared: Arc<Shared>,
     kernel: String,
@@ -72,7 +79,7 @@ struct Arrival {
 impl Drop for Arrival {
     fn drop(&mut self) {
         let kernel = std::mem::take(&mut self.kernel);
-        // Has no effect where there is a grid or an error.
+        // Has no effect if a grid or an error is already set.
         self.pending.set(Err(Error::BadLaunch { kernel, reason: "it could not be compiled on a thread of its own".into() }));
         self.shared.ahead.0.fetch_sub(1, Ordering::Relaxed);
         self.shared.streams.arrive();
@@ -84,7 +91,8 @@ mod tests {
     use crate::testing::{device_with, module};
     use broadloom_device::{Device, Error, Launch};
 
-    /// Kernels that pass a number on: `k0` writes 1, each other one adds its number to what it finds.
+    /// Returns the text of kernels that pass a number on: `k0` writes 1, each other kernel adds its number to
+    /// the value it reads.
     fn text(kernels: u32) -> String {
         let kernel = |number: u32| {
             format!(
@@ -134,7 +142,7 @@ mod tests {
         let (kernel, out) = (loaded.kernel("k0").unwrap(), device.zeros::<u32>(1).unwrap());
         let refused = kernel.launch(&Launch { shared_bytes: 1 << 20, ..Launch::linear(1, 1) }, &[(&out).into()]);
         assert!(matches!(&refused, Err(Error::BadLaunch { reason, .. }) if reason.contains("shared memory")), "{refused:?}");
-        // A device goes while something is compiled for it.
+        // The device is dropped while a kernel is compiled for it.
         kernel.launch(&Launch::linear(1, 1), &[(&out).into()]).unwrap();
     }
 }

@@ -1,9 +1,9 @@
-//! Compilation on a thread of its own, for which a launch waits no longer than its time limit.
+//! Compilation on a separate thread. A launch waits for it no longer than its time limit.
 //!
-//! LLVM cannot be stopped. A launch that gives up leaves the thread behind: it goes on, and a later launch of the same kernel finds what
-//! it has made. A process that ends meanwhile does not wait for it: see `compile::ending`.
+//! LLVM cannot be stopped. A launch that gives up leaves the thread running, and a later launch of the same
+//! kernel finds the result. A process that ends meanwhile does not wait for it: see `compile::ending`.
 //!
-//! The thread has a large stack, because some of LLVM's passes call themselves for each level of a nest.
+//! The thread has a large stack, because some of LLVM's passes recurse for each level of nesting.
 
 use crate::compile::{Abandoned, Progress};
 use broadloom_device::trace;
@@ -14,27 +14,27 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of stack, of which only what is used is ever memory; less where there is not so much.
+/// Stack sizes in bytes, tried in this order. Only the part that is used becomes memory.
 const STACKS: [usize; 2] = [512 << 20, 8 << 20];
-/// Time after which it is said that something is compiled.
+/// Time after which a running compilation is reported.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time after which it is said again.
+/// Time after which it is reported again.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Compilation that takes long, as it is told.
+/// Report of a compilation that takes long.
 #[derive(Clone, Copy, Debug)]
 pub struct Compiling<'a> {
     /// The kernel.
     pub kernel: &'a str,
-    /// The stage that it has come to.
+    /// Current stage.
     pub stage: &'static str,
-    /// Time so far.
+    /// Time elapsed.
     pub time: Duration,
-    /// Kernels that this process has compiled before.
+    /// Number of kernels that this process has already compiled.
     pub before: usize,
 }
 
-/// Receives word of compilations that take long.
+/// Receiver of reports of long compilations.
 pub type Notice = Arc<dyn Fn(Compiling<'_>) + Send + Sync>;
 
 impl fmt::Display for Compiling<'_> {
@@ -48,21 +48,21 @@ impl fmt::Display for Compiling<'_> {
     }
 }
 
-/// Kernels that were compiled in this process.
+/// Number of kernels compiled in this process.
 static COMPILED: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts a kernel that was compiled.
+/// Counts a compiled kernel.
 pub(crate) fn count() {
     COMPILED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A compilation that did not end in time.
+/// Compilation that did not end in time.
 pub(crate) struct Late {
-    /// The stage that it had come to.
+    /// Stage that it had reached.
     pub(crate) stage: &'static str,
 }
 
-/// Does something on a thread of its own and waits for it, at most until some time.
+/// Runs a function on a separate thread and waits for it, at most until a deadline.
 pub(crate) fn wait_for<T: Send + 'static>(
     kernel: &str,
     until: Option<Instant>,
@@ -77,7 +77,7 @@ pub(crate) fn wait_for<T: Send + 'static>(
         stage.enter();
         lane.enter();
         let _inside = mark.enter();
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = tell.send(catch_unwind(AssertUnwindSafe(body)));
     });
     start(job);
@@ -110,9 +110,9 @@ pub(crate) fn wait_for<T: Send + 'static>(
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs a job on a new thread, or on this one where there can be no other.
+/// Runs a job on a new thread, or on this one if no thread can be started.
 fn start(job: Job) {
-    // A thread that cannot be started does not give back what it was to do.
+    // A failed spawn does not return the closure.
     let job = Arc::new(Mutex::new(Some(job)));
     let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
     let is_started = STACKS.iter().any(|bytes| {
@@ -137,7 +137,7 @@ mod tests {
         let late = wait_for("k", Some(until), None, move || gone.recv().is_ok());
         assert!(late.is_err());
         drop(go);
-        // Deep recursion has room.
+        // Deep recursion fits the stack.
         fn deep(levels: u32) -> u32 {
             let room = std::hint::black_box([levels; 64]);
             if levels == 0 { 0 } else { 1 + deep(room[7] - 1) }

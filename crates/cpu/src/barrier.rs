@@ -1,19 +1,20 @@
 //! Barriers of a block (manual: "Parallel Synchronization and Communication Instructions: bar, barrier").
 //!
-//! Strands come with the threads they stand for. A barrier without a count is complete when every thread that has not ended waits at it.
+//! Each strand arrives with the threads it stands for. A barrier without a count is complete when every
+//! thread that has not exited waits at it.
 
-/// Barriers of a block: 0 to 15.
+/// Number of barriers of a block: 0 to 15.
 pub(crate) const BARRIERS: usize = 16;
 
 #[derive(Clone, Debug, Default)]
 struct Barrier {
     /// Strands that wait.
     waiting: Vec<u32>,
-    /// Threads that came, waiting or not.
+    /// Number of threads that arrived, waiting or not.
     threads: u32,
-    /// How many it takes, when said; else all threads that have not ended.
+    /// Thread count of the instruction. `None` means all threads that have not exited.
     expected: Option<u32>,
-    /// How many of the threads that came had a true predicate.
+    /// Number of arrived threads with a true predicate.
     trues: u32,
 }
 
@@ -21,17 +22,17 @@ struct Barrier {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Barriers {
     all: [Barrier; BARRIERS],
-    /// A bit for each barrier that somebody came to.
+    /// Bit mask of the barriers with an arrival.
     used: u32,
 }
 
-/// Threads that come to a barrier.
+/// Arrival of threads at a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) strand: u32,
     pub(crate) threads: u32,
     pub(crate) trues: u32,
-    /// How many it takes, when said.
+    /// Thread count of the instruction, if it has one.
     pub(crate) expected: Option<u32>,
     pub(crate) waits: bool,
 }
@@ -46,13 +47,14 @@ impl Barriers {
         self.used = 0;
     }
 
-    /// Whether nobody has come to any.
+    /// Returns whether no thread has arrived at any barrier.
     #[inline(always)]
     pub(crate) fn are_unused(&self) -> bool {
         self.used == 0
     }
 
-    /// Threads come to a barrier of a block of so many; what is wrong with it.
+    /// Records an arrival at a barrier of a block with `block` threads. Returns an error text if the arrival
+    /// is invalid.
     pub(crate) fn arrive(&mut self, number: u32, arrival: Arrival, block: u32) -> Result<(), String> {
         let Some(barrier) = self.all.get_mut(number as usize) else {
             return Err(format!("a block has {BARRIERS} barriers; {number} is none of them"));
@@ -79,7 +81,8 @@ impl Barriers {
         Ok(())
     }
 
-    /// Takes the strands that wait at a barrier that is complete, with the true predicates and the threads that came.
+    /// Takes the strands that wait at a complete barrier, with the number of true predicates and of arrived
+    /// threads.
     pub(crate) fn take(&mut self, number: usize, alive: u32, block: u32) -> Option<(Vec<u32>, (u32, u32))> {
         let barrier = &mut self.all[number];
         let needed = match barrier.expected {
@@ -96,7 +99,7 @@ impl Barriers {
         Some((waiting, reduced))
     }
 
-    /// Takes what waits at all barriers that are complete.
+    /// Takes the strands of all complete barriers.
     pub(crate) fn take_complete(&mut self, alive: u32, block: u32) -> Vec<(Vec<u32>, (u32, u32))> {
         if self.used == 0 {
             return vec![];
@@ -104,7 +107,7 @@ impl Barriers {
         (0..BARRIERS).filter_map(|number| self.take(number, alive, block)).collect()
     }
 
-    /// Gives a list of strands back, so that its memory is used again.
+    /// Takes a list of strands back, so that its memory is reused.
     pub(crate) fn recycle(&mut self, number: usize, mut list: Vec<u32>) {
         list.clear();
         if self.all[number].waiting.is_empty() {
@@ -140,7 +143,7 @@ mod tests {
         assert_eq!(barriers.take_complete(96, 96), []);
         barriers.arrive(3, Arrival { waits: false, ..come(2, 32, Some(64)) }, 96).unwrap();
         assert_eq!(barriers.take_complete(96, 96), [(vec![1], (1, 64))]);
-        // The others have ended.
+        // The other threads have exited.
         assert_eq!(barriers.take_complete(32, 96), [(vec![0], (0, 32))]);
         assert_eq!(barriers.take_complete(32, 96), []);
     }

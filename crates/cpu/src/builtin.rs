@@ -1,4 +1,4 @@
-//! Functions that the device brings along: `vprintf`, `malloc`, `free`, `__assertfail`.
+//! Functions that the device provides: `vprintf`, `malloc`, `free`, `__assertfail`.
 
 use crate::execute::{Strand, Surroundings};
 use crate::grid::Failure;
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Longest string that is read from a kernel's memory.
 const MAX_STRING: usize = 1 << 16;
 
-/// The memory of a kernel. Generic addresses are those of the host.
+/// Memory of a kernel. Generic addresses are host addresses.
 struct HostMemory;
 
 impl KernelMemory for HostMemory {
@@ -29,7 +29,7 @@ impl KernelMemory for HostMemory {
         while text.len() < MAX_STRING {
             let start = text.len();
             text.resize(start + PIECE, 0);
-            // A piece ends where pages end, so that it never reads behind a string's last page.
+            // A piece ends at a page boundary, so the copy never reads past the string's last page.
             let at = address.wrapping_add(start as u64);
             let most = PIECE - (at as usize % PIECE);
             let count = probe::copy(at, &mut text[start..start + most], true).ok_or_else(|| stray(at))?;
@@ -47,6 +47,8 @@ fn stray(address: u64) -> Failure {
     Failure { address: Some(address), ..Failure::new(FaultKind::OutOfBounds, message) }
 }
 
+/// Returns the surroundings of a strand's block.
+///
 /// # Safety
 ///
 /// `strand` is alive, with its block.
@@ -55,6 +57,8 @@ unsafe fn surroundings<'a>(strand: *mut Strand) -> &'a Surroundings {
     unsafe { &*(*(*strand).block).surroundings }
 }
 
+/// Implements `vprintf`.
+///
 /// # Safety
 ///
 /// `strand` is alive, with its block.
@@ -63,13 +67,15 @@ pub(crate) unsafe fn printf(strand: *mut Strand, format: u64, arguments: u64) ->
     let (text, count) = format_printf(&mut HostMemory, &format, arguments)?;
     // SAFETY: passed on.
     let output = unsafe { &surroundings(strand).output };
-    // The receiver is not ours; generated code cannot be unwound through.
+    // The receiver is foreign code. Unwinding through generated code is impossible.
     match catch_unwind(AssertUnwindSafe(|| (output.0)(&text))) {
         Ok(()) => Ok(count),
         Err(_) => Err(Failure::new(FaultKind::Trap, "what receives the text of printf panicked")),
     }
 }
 
+/// Implements `malloc`.
+///
 /// # Safety
 ///
 /// `strand` is alive, with its block.
@@ -78,6 +84,8 @@ pub(crate) unsafe fn malloc(strand: *mut Strand, bytes: u64) -> u64 {
     unsafe { surroundings(strand) }.memory.heap_allocate(bytes)
 }
 
+/// Implements `free`.
+///
 /// # Safety
 ///
 /// `strand` is alive, with its block.
@@ -89,7 +97,7 @@ pub(crate) unsafe fn free(strand: *mut Strand, address: u64) -> Result<u64, Fail
     }
 }
 
-/// A failed assertion: message, file, line, function.
+/// Reports a failed assertion. The arguments are message, file, line and function.
 pub(crate) fn assert([message, file, line, function]: [u64; 4]) -> Result<u64, Failure> {
     let text = |address| HostMemory.string(address).map(|text| String::from_utf8_lossy(&text).into_owned());
     let (message, file, function) = (text(message)?, text(file)?, text(function)?);

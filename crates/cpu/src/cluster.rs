@@ -1,17 +1,17 @@
 //! Clusters of blocks (manual: "Cluster of Cooperative Thread Arrays").
 //!
-//! A kernel or its launch says how large clusters are; every other block is a cluster of its own. The blocks of a cluster run on one thread, so
-//! what they do to each other's shared memory needs no locks.
+//! A kernel or its launch sets the cluster size; otherwise each block is its own cluster. The blocks of a
+//! cluster run on one thread, so accesses to each other's shared memory need no locks.
 
 use crate::abi::FAR;
 use broadloom_device::Launch;
 use broadloom_ptx::Function;
 
-/// How many blocks the clusters of a kernel have in each direction.
+/// Number of blocks per cluster in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) size: [u32; 3],
-    /// Whether the kernel or its launch says so.
+    /// True if the kernel or its launch sets the size.
     pub(crate) explicit: bool,
 }
 
@@ -22,27 +22,27 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// That of a kernel, if it can be: see [`Shape::check`].
+    /// Returns the cluster shape of a kernel. It may be invalid: see [`Shape::check`].
     pub(crate) fn of(kernel: &Function) -> Shape {
         Shape::of_launch(kernel, &Launch::linear(1, 1))
     }
 
-    /// That of a launch of a kernel.
+    /// Returns the cluster shape of a launch of a kernel.
     pub(crate) fn of_launch(kernel: &Function, launch: &Launch) -> Shape {
         launch.cluster_of(kernel).map_or_else(Shape::default, |size| Shape { size, explicit: true })
     }
 
-    /// Blocks in all.
+    /// Returns the total number of blocks.
     pub(crate) fn blocks(&self) -> u64 {
         self.size.iter().fold(1, |product, &n| product.saturating_mul(u64::from(n)))
     }
 
-    /// Whether other blocks belong to the cluster of a block.
+    /// Returns whether a cluster has more than one block.
     pub(crate) fn has_others(&self) -> bool {
         self.blocks() > 1
     }
 
-    /// What is wrong with a launch of a kernel in such clusters.
+    /// Checks a launch of a kernel with this cluster shape. Returns an error text if it is invalid.
     pub(crate) fn check(&self, kernel: &Function, grid: [u32; 3]) -> Result<(), String> {
         if !self.explicit && kernel.directive("explicitcluster").is_some() {
             return Err("it asks for clusters (`.explicitcluster`) without a size, and a launch names none".into());
@@ -57,7 +57,7 @@ impl Shape {
         Ok(())
     }
 
-    /// The index of the block with a rank in a cluster of a grid, by the cluster's number.
+    /// Returns the index of a block in the grid, by the number of its cluster and its rank there.
     pub(crate) fn ctaid(&self, grid: [u32; 3], cluster: u64, rank: u64) -> [u32; 3] {
         let [sx, sy, sz] = self.size.map(|size| u64::from(size.max(1)));
         let [cx, cy] = [u64::from(grid[0]) / sx, u64::from(grid[1]) / sy].map(|count| count.max(1));
@@ -66,14 +66,14 @@ impl Shape {
     }
 }
 
-/// The barrier of a cluster.
+/// Barrier of a cluster.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Barrier {
-    /// Threads of all blocks that have not ended.
+    /// Number of threads of all blocks that have not exited.
     pub(crate) alive: u32,
-    /// How often it was complete.
+    /// Number of completed phases.
     pub(crate) phase: u64,
-    /// Those of the threads alive that have arrived since.
+    /// Number of live threads that have arrived in the current phase.
     pub(crate) arrived: u32,
 }
 
@@ -82,7 +82,7 @@ impl Barrier {
         Barrier { alive, ..Barrier::default() }
     }
 
-    /// Begins the next phase when every thread that has not ended has arrived; whether it did.
+    /// Begins the next phase if every thread that has not exited has arrived. Returns whether it did.
     pub(crate) fn complete(&mut self) -> bool {
         let complete = self.arrived > 0 && self.arrived >= self.alive;
         if complete {

@@ -1,4 +1,4 @@
-//! A kernel compiled for a block shape: what the compiler gives, the cache keeps and the runtime runs.
+//! Kernel compiled for a block shape. The compiler produces it, the cache stores it and the runtime runs it.
 
 use crate::abi::Kind;
 use broadloom_analysis::Proof;
@@ -6,14 +6,14 @@ use broadloom_device::place::SourcePlace;
 use broadloom_diag::Span;
 use broadloom_ptx::{Func, InstData, Operand, Reg, Selector, Var};
 
-/// How memory accesses of a kernel were translated.
+/// Number of memory accesses of a kernel, by their translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
     /// One access for the whole warp.
     pub uniform: u32,
     /// A plain vector access.
     pub contiguous: u32,
-    /// A few vector accesses, or one with a known distance between lanes.
+    /// A few vector accesses, or one with a known stride.
     pub strided: u32,
     /// Gathers and scatters.
     pub scattered: u32,
@@ -24,78 +24,80 @@ pub struct Accesses {
 pub struct Code {
     /// An object file in memory (ELF, relocatable) whose only exported function is `kernel`.
     pub object: Vec<u8>,
-    /// How it is run.
+    /// Execution mode.
     pub kind: Kind,
     /// Local memory of one lane in bytes, a multiple of 16.
     pub local_bytes: u64,
-    /// What a call needs behind the local memory of its first warp, in bytes: local memory of the others that it runs, and what they
-    /// keep across barriers.
+    /// Bytes that a call needs after the local memory of its first warp: local memory of the other warps that
+    /// it runs, and their values kept across barriers.
     pub kept_bytes: u64,
-    /// What a thread touches of all arrays, in bytes, when some of them are only written; 0 when none is.
+    /// Bytes of all arrays that a thread touches, if some arrays are write-only; else 0.
     pub stream_bytes: u64,
     /// Static shared memory in bytes; the dynamic part follows, aligned to 16.
     pub shared_bytes: u64,
-    /// The module's variables and functions whose addresses the code takes from [`crate::abi::Warp::variables`].
+    /// Variables and functions of the module whose addresses the code reads from
+    /// [`crate::abi::Warp::variables`].
     pub variables: Vec<Named>,
-    /// Pure instructions that the runtime evaluates, by their place.
+    /// Pure instructions that the runtime evaluates, by index.
     pub operations: Vec<Rare>,
     /// Instructions that can fault by themselves.
     pub sites: Vec<Site>,
-    /// Why the kernel is not run as vectors, when it is not.
+    /// Reason why the kernel is not vectorised, if it is not.
     pub not_vectorised: Option<String>,
-    /// How loads were translated.
+    /// Translation of loads.
     pub loads: Accesses,
-    /// How stores were translated.
+    /// Translation of stores.
     pub stores: Accesses,
-    /// What code that takes for granted that index arithmetic does not wrap needs of its launches; `None` when that is nothing, and then
-    /// there is no other code.
+    /// Condition on launches for code that assumes that index arithmetic does not wrap. `None` if there is no
+    /// condition; then there is no second version of the code.
     pub proof: Option<Proof>,
-    /// Pointers among the parameters, by their offsets in the parameter block, that the code takes to lead to different buffers.
+    /// Pairs of pointer parameters, by offset in the parameter block, that the code assumes to point to
+    /// different buffers.
     pub apart: Vec<(u64, u64)>,
 }
 
-/// What has an address that only a loaded module knows.
+/// Item whose address only a loaded module knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Named {
     /// A global or constant variable of the module.
     Variable(Var),
-    /// One that is declared inside of a function.
+    /// Variable declared inside a function.
     Local(Func, Var),
     /// A function: [`crate::abi::function_address`] of it.
     Function(Func),
 }
 
-/// A pure instruction without its registers: enough to make an operation of it again.
+/// Pure instruction without its registers. The instruction can be rebuilt from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rare {
-    /// The name with all modifiers.
+    /// Name with all modifiers.
     pub mnemonic: String,
-    /// What stands at each operand.
+    /// Operands in order.
     pub operands: Vec<RareOperand>,
 }
 
-/// What stands at an operand of a rare instruction.
+/// Operand of a rare instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RareOperand {
     /// A value.
     Value,
-    /// A part of a register, or one behind a minus.
+    /// Part of a register, or a negated register.
     Part(bool, Option<Selector>),
-    /// Several in braces.
+    /// Several operands in braces.
     Vector(Vec<RareOperand>),
-    /// Nothing, in the middle of others.
+    /// Absent operand between others.
     Absent,
-    /// A result that is thrown away.
+    /// Discarded result.
     Sink,
 }
 
 impl Rare {
-    /// What an instruction is without its registers.
+    /// Returns an instruction without its registers.
     pub fn of(inst: &InstData) -> Rare {
         Rare { mnemonic: inst.mnemonic_text(), operands: inst.operands.iter().map(RareOperand::of).collect() }
     }
 
-    /// An instruction like the one that it was made from, with other registers; `None` when the table has none like it.
+    /// Rebuilds the instruction with other registers. Returns `None` if the table has no such instruction.
     pub fn instruction(&self) -> Option<InstData> {
         InstData::of(&self.mnemonic, self.operands.iter().map(RareOperand::operand).filter(|operand| *operand != Operand::Absent))
     }
@@ -126,13 +128,13 @@ impl RareOperand {
     }
 }
 
-/// An instruction that can fault, for messages.
+/// Instruction that can fault, for messages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     /// The instruction as text.
     pub instruction: String,
-    /// Its place in the PTX text: source, first byte, byte behind the last; `None` when it comes from no text.
+    /// Span in the PTX text: source, first byte, byte after the last. `None` if it comes from no text.
     pub span: Option<Span>,
-    /// The place in the high-level source.
+    /// Position in the high-level source.
     pub source: Option<SourcePlace>,
 }

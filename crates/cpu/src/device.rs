@@ -20,13 +20,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The CPU as a device; cheap to clone.
+/// Handle of the CPU device; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What the handles of a device share.
+/// State that the handles of a device share.
 pub(crate) struct Inner {
     pub(crate) machine: Machine,
     pub(crate) options: Options,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// Counts what is done and gives back what waited for it.
+/// Counter of finished work, which releases the memory that waited for it.
 struct Accounts(Arc<Memory>);
 
 impl Finished for Accounts {
@@ -61,7 +61,7 @@ impl Finished for Accounts {
 }
 
 impl Cpu {
-    /// A device with its own memory and threads.
+    /// Creates a device with its own memory and threads.
     pub fn new(mut options: Options) -> Result<Cpu> {
         options.compile.stack_bytes = options.stack_bytes;
         options.compile.machine.runs_here().map_err(|reason| Error::NotHere { device: "cpu".into(), reason })?;
@@ -81,7 +81,7 @@ impl Cpu {
             let thread = std::thread::Builder::new().name(format!("broadloom-{index}"));
             match thread.spawn(move || work(&worker_shared, index)) {
                 Ok(handle) => workers.push(handle),
-                // Fewer threads do the same work; without any there is no device.
+                // Fewer threads can do the same work; without any there is no device.
                 Err(_) if index > 0 => break,
                 Err(_) => return Err(Error::OutOfMemory { requested: 0, available: 0 }),
             }
@@ -101,7 +101,7 @@ impl Cpu {
         })
     }
 
-    /// What was compiled and run so far, in the order compiled.
+    /// Returns statistics of all kernels compiled and run so far, in the order of compilation.
     pub fn statistics(&self) -> Vec<KernelStatistics> {
         let list = self.inner.statistics();
         list.iter()
@@ -112,7 +112,7 @@ impl Cpu {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // A launch that went ahead has its code, or else it would keep this alive.
+        // A launch that went ahead has its code, or it would keep this alive.
         self.shared.streams.arrive();
         self.shared.streams.close();
         for worker in self.workers.drain(..) {
@@ -137,7 +137,7 @@ impl Inner {
         record
     }
 
-    /// Memory; when there is none, work that holds some is waited for.
+    /// Allocates memory. If there is none, waits for work that holds some.
     pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
         match self.memory.allocate(bytes, owner.clone()) {
             Err(Error::OutOfMemory { .. }) if self.memory.has_dying() => {
@@ -149,12 +149,12 @@ impl Inner {
         }
     }
 
-    /// Whether a range is inside of one allocation.
+    /// Checks that a range lies inside one allocation.
     pub(crate) fn inside(&self, address: u64, bytes: u64) -> Result<()> {
         self.memory.range("texture", address, bytes).map(drop)
     }
 
-    /// Does something with a range of memory, which stays meanwhile.
+    /// Runs an action on a range of memory, which stays allocated meanwhile.
     fn with_range<T>(&self, call: &'static str, address: u64, bytes: u64, act: impl FnOnce(*mut u8) -> Result<T>) -> Result<T> {
         let number = self.streams().begin();
         let outcome = self.memory.range(call, address, bytes).and_then(act);
@@ -185,7 +185,7 @@ impl Backend for Cpu {
 
     fn free(&self, address: u64) -> Result<()> {
         let corpse = self.inner.memory.free(address)?;
-        // Launches that follow find nothing behind handles that lead there.
+        // Following launches find nothing behind handles to this memory.
         self.inner.opaques.freed(address, corpse.bytes());
         self.inner.memory.bury(corpse, self.inner.streams().horizon());
         Ok(())
@@ -198,8 +198,8 @@ impl Backend for Cpu {
         if inner.streams().is_idle(stream) {
             return inner.with_range("write", address, count, |to| {
                 let _span = lanes::Copying::new(stream, "write", bytes.len());
-                // SAFETY: the range is inside of a live allocation, which stays; kernels of other streams may race, as they may with
-                // each other.
+                // SAFETY: the range is inside a live allocation, which stays. Kernels of other streams may
+                // race, as they may with each other.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
                 Ok(())
             });

@@ -1,17 +1,18 @@
-//! What lanes of a warp exchange when each of them runs for itself (manual: "shfl.sync", "vote.sync", "match.sync", "redux.sync",
-//! "elect.sync").
+//! Exchanges between lanes of a warp when each lane runs on its own (manual: "shfl.sync", "vote.sync",
+//! "match.sync", "redux.sync", "elect.sync").
 
 use crate::abi::{Exchange, Exchanged};
 use crate::grid::{Evaluated, Ready};
 
-/// What a lane brings: its number in the warp and its operands.
+/// Input of a lane: its number in the warp and its operands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lane {
     pub(crate) number: u32,
     pub(crate) brings: Exchanged,
 }
 
-/// The results of one lane of a group: a value and a flag. A shuffle from a lane that the group lacks gives 0, as machines do.
+/// Returns the results of one lane of a group: a value and a flag. A shuffle from a lane outside the group
+/// gives 0, as on machines.
 pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool) {
     let members = || lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.number);
     let trues = || lanes.iter().filter(|lane| lane.brings.value != 0).fold(0u64, |mask, lane| mask | 1 << lane.number);
@@ -20,11 +21,11 @@ pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool)
     let values = || lanes.iter().map(|lane| lane.brings.value as u32);
     let folded = |fold: fn(u32, u32) -> u32| (u64::from(values().reduce(fold).unwrap_or(0)), false);
     match kind {
-        // A product goes to the registers that lanes bring the addresses of.
+        // A product is written to the registers whose addresses the lanes provide.
         Exchange::Wait | Exchange::Product => (0, false),
         Exchange::ShuffleUp | Exchange::ShuffleDown | Exchange::ShuffleXor | Exchange::ShuffleIndex => {
             let (source, in_range) = shuffle_source(kind, lane.number, lane.brings.select, lane.brings.control);
-            // In a whole warp, a lane stands at its number.
+            // In a whole warp, the index of a lane is its number.
             let there = lanes.get(source as usize).filter(|other| other.number == source);
             let there = there.or_else(|| lanes.iter().find(|other| other.number == source));
             (there.map_or(0, |other| other.brings.value), in_range)
@@ -68,11 +69,11 @@ pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool)
     }
 }
 
-/// A product of matrices that lanes hold, each at the address that it brings.
+/// Multiplies matrices held by lanes, each at the address that the lane provides.
 ///
 /// # Safety
 ///
-/// At the address that a lane brings lie the registers that the product takes, and behind them there is room for its results.
+/// The registers that the product reads lie at each lane's address, followed by space for its results.
 pub(crate) unsafe fn multiply(ready: &Ready, lanes: &[Lane]) {
     const LANES: usize = 32;
     let number = lanes.first().map_or(0, |lane| lane.brings.select as usize);
@@ -97,7 +98,7 @@ pub(crate) unsafe fn multiply(ready: &Ready, lanes: &[Lane]) {
     }
 }
 
-/// The lane that a lane reads from, and whether it was in range (the manual's own pseudocode).
+/// Returns the lane that a lane reads from, and whether it was in range (the manual's pseudocode).
 fn shuffle_source(kind: Exchange, lane: u32, select: u32, control: u32) -> (u32, bool) {
     let (by, clamp, segments) = (select & 0x1f, control & 0x1f, control >> 8 & 0x1f);
     let max = ((lane & segments) | (clamp & !segments)) as i32;
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(values(Exchange::ShuffleIndex, control), [101, 101, 101, 101, 105, 105, 105, 105]);
         let in_range: Vec<bool> = all(Exchange::ShuffleDown, &lanes(&eight, control, 1)).iter().map(|pair| pair.1).collect();
         assert_eq!(in_range, [true, true, true, false, true, true, true, false]);
-        // A lane that is not there gives 0, and is in range; one that is out of range gives the own value.
+        // A missing lane gives 0 and is in range; one that is out of range gives the own value.
         assert_eq!(all(Exchange::ShuffleIndex, &lanes(&[(0, 7), (2, 9)], 0x1f, 1))[0], (0, true));
         assert_eq!(all(Exchange::ShuffleDown, &lanes(&[(0, 7), (2, 9)], 1, 1)), [(0, true), (9, false)]);
     }

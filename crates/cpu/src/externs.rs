@@ -1,9 +1,10 @@
-//! Functions that generated code may call without asking the runtime: those that LLVM calls where the host has no instruction.
+//! Functions that generated code may call without the runtime: those that LLVM calls if the host has no
+//! instruction.
 //!
-//! A half is passed and returned in the low bits of a floating-point register on both architectures; on the side of Rust it is an
-//! `f32` whose low 16 bits matter.
+//! A half is passed and returned in the low bits of a floating-point register on both architectures. In Rust
+//! it is an `f32` whose low 16 bits matter.
 
-/// The address of a function by its name in object files; `None` for all others.
+/// Returns the address of a function by its name in object files; `None` for all others.
 pub(crate) fn address(name: &str) -> Option<usize> {
     macro_rules! table {
         ($($name:literal => $function:path as $ty:ty,)*) => {
@@ -95,7 +96,7 @@ libm! {
     "fmax" "fmaxf" (a, b) a.max(b);
 }
 
-/// A format of 16 bits: the lengths of its mantissa and the exponent of its largest numbers.
+/// Format of 16 bits: the length of its mantissa and the exponent of its largest numbers.
 struct Short {
     mantissa: u32,
     max_exponent: i32,
@@ -104,7 +105,7 @@ struct Short {
 const HALF: Short = Short { mantissa: 10, max_exponent: 15 };
 const BRAIN: Short = Short { mantissa: 7, max_exponent: 127 };
 
-/// A number in a short format, rounded to nearest, ties to even, once.
+/// Converts to a short format, with a single rounding to nearest, ties to even.
 fn narrow(value: f64, format: &Short) -> u16 {
     let bits = value.to_bits();
     let sign = ((bits >> 63) as u16) << 15;
@@ -117,7 +118,7 @@ fn narrow(value: f64, format: &Short) -> u16 {
     let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
     let min_exponent = 1 - format.max_exponent;
     if exponent == -1023 {
-        // Zero, or a denormal double: far below half of the smallest number here.
+        // Zero, or a denormal double: far below half of the smallest number of the format.
         return sign;
     }
     if exponent > format.max_exponent {
@@ -184,7 +185,7 @@ extern "C" fn truncate_double_to_brain(value: f64) -> f32 {
     in_register(narrow(value, &BRAIN))
 }
 
-// A division by zero is undefined where LLVM calls these; they give what PTX says of it.
+// Division by zero is undefined where LLVM calls these. They return the values that PTX specifies.
 extern "C" fn divide(a: u128, b: u128) -> u128 {
     a.checked_div(b).unwrap_or(u128::MAX)
 }
@@ -253,7 +254,7 @@ extern "C" fn fix_double_unsigned(a: f64) -> u128 {
 mod tests {
     use super::*;
 
-    /// The nearest number of a format by trying all of them.
+    /// Finds the nearest number of a format by trying all of them.
     fn nearest(value: f64, all: &[(f64, u16)]) -> u16 {
         let mut best = all[0];
         for &(candidate, bits) in all {

@@ -1,11 +1,13 @@
-//! Signals that generated code causes, turned into errors of its launch.
+//! Conversion of signals that generated code causes to errors of its launch.
 //!
-//! Each worker has a [`Gate`]. While it is open, the thread runs generated code and nothing else: a stray access, an illegal instruction
-//! or an interruption then makes the thread go on in its scheduler, as if the fiber had switched there. The code is left where it was
-//! and never continued. Everywhere else signals go to whoever had them before.
+//! Each worker has a [`Gate`]. While it is open, the thread runs generated code and nothing else. A stray
+//! access, an illegal instruction or an interruption then makes the thread continue in its scheduler, as if
+//! the fiber had switched there. The code is abandoned and never continued. Everywhere else signals go to the
+//! previous handlers.
 //!
-//! **The gate is open only between a service's return and the next call of one, on a fiber's stack, with the scheduler's context
-//! saved. Whoever opens it looks at the stop flag afterwards, so that an interruption is never lost.**
+//! **The gate is open only between a service's return and the next call of one, on a fiber's stack, with the
+//! scheduler's context saved. After opening it, the stop flag is checked, so that an interruption is never
+//! lost.**
 
 use crate::fiber::{Context, land};
 use std::cell::{Cell, UnsafeCell};
@@ -17,36 +19,36 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fen
 
 /// Signals that faulty code raises.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
-/// Bytes of the stack that handlers run on. The frame of a signal holds all vector registers.
+/// Bytes of the stack of signal handlers. The frame of a signal holds all vector registers.
 const HANDLER_STACK: usize = 64 << 10;
 
-/// The signal that interrupts workers.
+/// Returns the signal that interrupts workers.
 fn interruption() -> c_int {
     libc::SIGRTMIN() + 7
 }
 
-/// What stopped generated code.
+/// Event that stopped generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caught {
-    /// A signal at an address; `known` tells whether the host could say which.
+    /// Signal at an address; `known` is true if the host reported the address.
     Signal { number: c_int, address: usize, known: bool },
-    /// The stop flag of the launch.
+    /// Stop flag of the launch.
     Interruption,
 }
 
-/// The border between generated code and the runtime, one for each worker.
+/// Border between generated code and the runtime, one for each worker.
 #[derive(Debug)]
 pub(crate) struct Gate {
     open: AtomicBool,
-    /// The flag that tells code to stop; null when there is none.
+    /// Flag that tells code to stop; null if there is none.
     stop: AtomicPtr<AtomicU32>,
-    /// Where the scheduler waits while a fiber runs.
+    /// Context of the scheduler while a fiber runs.
     pub(crate) scheduler: UnsafeCell<Context>,
     caught: UnsafeCell<Option<Caught>>,
 }
 
 thread_local! {
-    /// The gate of this thread, when it is a worker.
+    /// Gate of this thread, if it is a worker.
     static GATE: Cell<*const Gate> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -60,7 +62,7 @@ impl Gate {
         })
     }
 
-    /// Generated code runs from here on.
+    /// Opens the gate: generated code runs from here on.
     #[inline(always)]
     pub(crate) fn open(&self) {
         compiler_fence(Ordering::SeqCst);
@@ -68,7 +70,7 @@ impl Gate {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Code of the runtime runs from here on.
+    /// Closes the gate: code of the runtime runs from here on.
     #[inline(always)]
     pub(crate) fn close(&self) {
         compiler_fence(Ordering::SeqCst);
@@ -76,46 +78,47 @@ impl Gate {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Sets the flag that is looked at; it must stay alive until the next call.
+    /// Sets the stop flag. It must stay alive until the next call.
     pub(crate) fn watch(&self, stop: Option<&AtomicU32>) {
         self.stop.store(stop.map_or(null_mut(), |flag| std::ptr::from_ref(flag).cast_mut()), Ordering::Relaxed);
     }
 
-    /// Whether code must stop.
+    /// Returns whether code must stop.
     #[inline(always)]
     pub(crate) fn must_stop(&self) -> bool {
         let stop = self.stop.load(Ordering::Relaxed);
-        // SAFETY: whoever called `watch` keeps the flag alive until it is replaced, on this same thread.
+        // SAFETY: the caller of `watch` keeps the flag alive until it is replaced, on this same thread.
         !stop.is_null() && unsafe { (*stop).load(Ordering::Relaxed) } != 0
     }
 
-    /// Takes what stopped the code that ran last.
+    /// Takes the event that stopped the code that ran last.
     pub(crate) fn take_caught(&self) -> Option<Caught> {
         // SAFETY: written by this thread's handler, which has returned, or by `note`.
         unsafe { (*self.caught.get()).take() }
     }
 
-    /// Notes that code stops by itself.
+    /// Records that code stops by itself.
     pub(crate) fn note(&self, caught: Caught) {
         // SAFETY: the gate is closed, so that no handler of this thread writes it.
         unsafe { *self.caught.get() = Some(caught) };
     }
 }
 
-/// Previous handlers, in the order of [`FAULTS`], then that of interruptions.
+/// Previous handlers, in the order of [`FAULTS`], followed by that of interruptions.
 struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 5]>);
 // SAFETY: written once before the handlers are installed, only read afterwards.
 unsafe impl Sync for Previous {}
 static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; 5]));
 
-/// Makes a thread a worker: its faults go to its gate. Undone when dropped.
+/// Registration of a thread as a worker: its faults go to its gate. Undone when dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
     stack: Vec<u8>,
     before: libc::stack_t,
 }
 
-/// Installs the handlers, once for the process, and the gate of this thread. The gate must live until the guard is dropped.
+/// Installs the handlers, once for the process, and the gate of this thread. The gate must live until the
+/// guard is dropped.
 pub(crate) fn guard(gate: &Gate) -> Guard {
     install();
     let mut stack = vec![0u8; HANDLER_STACK];
@@ -125,7 +128,8 @@ pub(crate) fn guard(gate: &Gate) -> Guard {
     unsafe { libc::sigaltstack(&ours, &mut before) };
     GATE.set(gate);
     let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the set is initialised before it is used; unblocking the interruption touches this thread alone.
+    // SAFETY: the set is initialised before it is used; unblocking the interruption touches this thread
+    // alone.
     unsafe {
         libc::sigemptyset(mask.as_mut_ptr());
         libc::sigaddset(mask.as_mut_ptr(), interruption());
@@ -146,7 +150,7 @@ impl Drop for Guard {
     }
 }
 
-/// Interrupts a worker: its code looks at its stop flag.
+/// Interrupts a worker: it checks its stop flag.
 ///
 /// # Safety
 ///
@@ -160,13 +164,14 @@ fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for (index, signal) in FAULTS.into_iter().chain([interruption()]).enumerate() {
-            // SAFETY: `PREVIOUS` is written here, once, before the handler that reads it is installed; the handler keeps to what
-            // handlers may do.
+            // SAFETY: `PREVIOUS` is written here, once, before the handler that reads it is installed; the
+            // handler keeps to what handlers may do.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = on_signal as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-                // One at a time: whoever is interrupted while it leaves generated code would leave it twice.
+                // One signal at a time: a thread that is interrupted while it leaves generated code would
+                // leave it twice.
                 libc::sigemptyset(&mut action.sa_mask);
                 for other in FAULTS.into_iter().chain([interruption()]) {
                     libc::sigaddset(&mut action.sa_mask, other);
@@ -208,14 +213,14 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
             return;
         }
         if interrupts {
-            // It came too late; whoever opens the gate next looks at the flag.
+            // The signal came too late; the stop flag is checked when the gate opens next.
             return;
         }
     }
     chain(signal, info, context);
 }
 
-/// The place where an interrupted thread goes on.
+/// Returns the program counter of an interrupted thread.
 #[cfg(target_arch = "x86_64")]
 fn program_counter(machine: &mut libc::ucontext_t) -> &mut libc::greg_t {
     &mut machine.uc_mcontext.gregs[libc::REG_RIP as usize]
@@ -226,11 +231,11 @@ fn program_counter(machine: &mut libc::ucontext_t) -> &mut u64 {
     &mut machine.uc_mcontext.pc
 }
 
-/// Makes the interrupted thread go on in another context when the handler returns.
+/// Makes the interrupted thread continue in another context when the handler returns.
 ///
 /// # Safety
 ///
-/// `machine` is what the handler was given, `to` a saved context.
+/// `machine` is the handler's argument, `to` a saved context.
 unsafe fn go_on_at(machine: *mut c_void, to: Context) {
     let landing = land as unsafe extern "C" fn() as usize;
     // SAFETY: the third argument of a handler is the context that is restored when it returns.
@@ -249,7 +254,7 @@ unsafe fn go_on_at(machine: *mut c_void, to: Context) {
     }
 }
 
-/// Gives a signal that is not ours to whoever had it before.
+/// Passes a foreign signal to the previous handler.
 fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let index = FAULTS.iter().position(|fault| *fault == signal).unwrap_or(FAULTS.len());
     // SAFETY: `PREVIOUS` was filled before this handler was installed.
@@ -257,8 +262,8 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     match previous.sa_sigaction {
         libc::SIG_IGN if index == FAULTS.len() => {}
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The instruction is tried again and ends the process as it would have without us; an interruption that is not ours ends
-            // it as the default says.
+            // The instruction is retried and ends the process as it would have without us. A foreign
+            // interruption ends it as the default says.
             // SAFETY: restoring the default action of a signal.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
@@ -270,12 +275,12 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
             }
         }
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: whoever installed it with `SA_SIGINFO` gave a function of this type.
+            // SAFETY: the installer used `SA_SIGINFO`, so it is a function of this type.
             let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: whoever installed it without `SA_SIGINFO` gave a function of this type.
+            // SAFETY: the installer did not use `SA_SIGINFO`, so it is a function of this type.
             let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }

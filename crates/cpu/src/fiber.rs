@@ -1,51 +1,52 @@
-//! Stacks of their own for code that waits, and the switch between them.
+//! Fibers: separate stacks for code that waits, and the switch between them.
 //!
-//! A *context* is a stack pointer: everything else that must survive a switch lies on the stack it points to. Switching saves the
-//! registers that a call must keep and nothing more, so it costs about as much as a call. It ends in a jump: a return would go
-//! elsewhere than the call came from, which processors predict wrongly each time (15 ns instead of 3.5). The floating-point
-//! environment is the same in all contexts of a thread and is not switched.
+//! A *context* is a stack pointer. Everything else that must survive a switch lies on the stack it points to.
+//! A switch saves the callee-saved registers and nothing more, so it costs about as much as a call. It ends
+//! in a jump: a return would go elsewhere than the call came from, which processors mispredict each time (15
+//! ns instead of 3.5). The floating-point environment is the same in all contexts of a thread and is not
+//! switched.
 //!
-//! A fiber is abandoned by switching away and never back: generated code owns nothing that would have to be given back.
+//! A fiber is abandoned by switching away and never back: generated code owns nothing that would have to be
+//! released.
 
 use crate::map::{Mapping, Pages};
 use std::arch::naked_asm;
 use std::ffi::c_void;
 use std::io;
 
-/// A place to switch to: the top of a stack with saved registers on it.
+/// Switch target: the top of a stack with saved registers on it.
 pub(crate) type Context = *mut u8;
 
-/// What a fiber runs first. It must not return: it ends by switching away.
+/// First function of a fiber. It must not return: it ends by switching away.
 pub(crate) type Start = unsafe extern "C" fn(*mut c_void) -> !;
 
-/// A stack.
 #[derive(Debug)]
 pub(crate) struct Stack {
     mapping: Mapping,
 }
 
 impl Stack {
-    /// A stack of some bytes; they take memory as they are used. Below its end is a guard.
+    /// Creates a stack of `bytes` bytes, which take memory as they are used. Below its end is a guard.
     pub(crate) fn new(bytes: usize) -> io::Result<Stack> {
         Ok(Stack { mapping: Mapping::new(bytes, Pages::Stack)? })
     }
 
-    /// Its length.
+    /// Returns its length.
     pub(crate) fn bytes(&self) -> usize {
         self.mapping.bytes()
     }
 
-    /// The address behind its last byte, where it starts.
+    /// Returns the address after its last byte, where the stack starts.
     pub(crate) fn top(&self) -> usize {
         self.mapping.start() as usize + self.mapping.bytes()
     }
 
-    /// Whether an address is what code touches that needs more stack than there is.
+    /// Returns whether an access to an address is a stack overflow.
     pub(crate) fn overflows_at(&self, address: usize) -> bool {
         self.mapping.in_guard(address)
     }
 
-    /// A context that runs `start(argument)` when it is first switched to.
+    /// Returns a context that runs `start(argument)` when it is first switched to.
     pub(crate) fn prepare(&self, start: Start, argument: *mut c_void) -> Context {
         let frame = initial_frame(start, argument);
         // SAFETY: a stack has at least a page, which is more than the frame; nothing else refers to it.
@@ -57,12 +58,12 @@ impl Stack {
     }
 }
 
-/// Saves where this code is in `*from` and goes on at `to`. Returns when something switches to what was saved.
+/// Saves the current context in `*from` and continues at `to`. Returns when the saved context is switched to.
 ///
 /// # Safety
 ///
-/// `to` is a context that was prepared, or saved by a switch, and has not been switched to since; its stack is alive. Whatever is
-/// borrowed across the call is seen by the code that runs in between as if the call did anything at all.
+/// `to` is a context that was prepared, or saved by a switch, and has not been switched to since; its stack
+/// is alive. The code that runs in between may do anything to whatever is borrowed across the call.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
@@ -86,7 +87,7 @@ pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
     )
 }
 
-/// Goes on at the context in the stack pointer: the second half of [`switch`], for handlers of signals.
+/// Continues at the context in the stack pointer: the second half of [`switch`], for signal handlers.
 ///
 /// # Safety
 ///
@@ -97,7 +98,7 @@ pub(crate) unsafe extern "C" fn land() {
     naked_asm!("cld", "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp", "ret")
 }
 
-/// The first instructions of a fiber: the function is in `r13`, its argument in `r12`.
+/// Contains the first instructions of a fiber: the function is in `r13`, its argument in `r12`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn begin() {
@@ -107,16 +108,17 @@ unsafe extern "C" fn begin() {
 #[cfg(target_arch = "x86_64")]
 fn initial_frame(start: Start, argument: *mut c_void) -> [u64; 9] {
     let begin = begin as unsafe extern "C" fn() as usize as u64;
-    // r15, r14, r13, r12, rbx, rbp, the return address; two words more, so that the stack is aligned where `begin` calls.
+    // r15, r14, r13, r12, rbx, rbp, the return address; two more words, so that the stack is aligned where
+    // `begin` calls.
     [0, 0, start as usize as u64, argument as u64, 0, 0, begin, 0, 0]
 }
 
-/// Saves where this code is in `*from` and goes on at `to`. Returns when something switches to what was saved.
+/// Saves the current context in `*from` and continues at `to`. Returns when the saved context is switched to.
 ///
 /// # Safety
 ///
-/// `to` is a context that was prepared, or saved by a switch, and has not been switched to since; its stack is alive. Whatever is
-/// borrowed across the call is seen by the code that runs in between as if the call did anything at all.
+/// `to` is a context that was prepared, or saved by a switch, and has not been switched to since; its stack
+/// is alive. The code that runs in between may do anything to whatever is borrowed across the call.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
@@ -140,7 +142,7 @@ pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
     )
 }
 
-/// Goes on at the context in the stack pointer: the second half of [`switch`], for handlers of signals.
+/// Continues at the context in the stack pointer: the second half of [`switch`], for signal handlers.
 ///
 /// # Safety
 ///
@@ -164,7 +166,7 @@ pub(crate) unsafe extern "C" fn land() {
     )
 }
 
-/// The first instructions of a fiber: the function is in `x20`, its argument in `x19`.
+/// Contains the first instructions of a fiber: the function is in `x20`, its argument in `x19`.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn begin() {
@@ -176,12 +178,13 @@ fn initial_frame(start: Start, argument: *mut c_void) -> [u64; 20] {
     let mut frame = [0; 20];
     frame[0] = argument as u64;
     frame[1] = start as usize as u64;
-    // x30: where the landing returns to.
+    // x30: return address of the landing.
     frame[11] = begin as unsafe extern "C" fn() as usize as u64;
     frame
 }
 
-/// Sets the floating-point environment of this thread: rounding to nearest, denormals kept, exceptions masked.
+/// Sets the floating-point environment of this thread: rounding to nearest, denormals kept, exceptions
+/// masked.
 pub(crate) fn default_floats() {
     #[cfg(target_arch = "x86_64")]
     {
@@ -258,7 +261,7 @@ mod tests {
             }
             start.elapsed() / (2 * ROUNDS)
         };
-        // A generous bound for a busy machine; a system call would be above it, an allocation too.
+        // Generous bound for a busy machine; a system call or an allocation would exceed it.
         assert!(each.as_nanos() < 1000, "{each:?} for a switch");
     }
 }

@@ -1,4 +1,4 @@
-//! What is run: a kernel made ready, and one launch of it.
+//! Loaded kernels, and launches of them.
 
 use crate::abi::Kind;
 use crate::cluster::Shape;
@@ -15,29 +15,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// An instruction that the runtime evaluates.
+/// Instruction that the runtime evaluates.
 #[derive(Debug)]
 pub(crate) enum Evaluated {
-    /// A function of the inputs of a lane, and how many there are.
+    /// Function of the inputs of a lane, with their number.
     Function { operation: Operation, function: Function, inputs: usize },
-    /// A product of matrices that all lanes hold.
+    /// Matrix product of all lanes.
     Product(Product),
 }
 
-/// A kernel in memory, ready to be called.
+/// Kernel in memory, ready to be called.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    /// The name of the kernel.
+    /// Name of the kernel.
     pub(crate) name: String,
     pub(crate) code: Code,
     pub(crate) object: Object,
     pub(crate) operations: Vec<Option<Evaluated>>,
-    /// Nanoseconds that a block has taken, a moving average; zero when unknown.
+    /// Time of a block in nanoseconds, a moving average; zero if unknown.
     block_time: AtomicU64,
 }
 
 impl Ready {
-    /// Loads code. What it holds beside the object is not needed twice and left out of `code`.
+    /// Loads code. The object file is not needed afterwards and is dropped from `code`.
     pub(crate) fn new(name: &str, mut code: Code) -> Result<Ready, ObjectError> {
         let object = Object::load(&code.object)?;
         code.object = vec![];
@@ -45,12 +45,12 @@ impl Ready {
         Ok(Ready { name: name.to_owned(), code, object, operations, block_time: AtomicU64::new(0) })
     }
 
-    /// What a block took on average, as far as known.
+    /// Returns the average time of a block, if known.
     pub(crate) fn block_time(&self) -> Option<Duration> {
         Some(self.block_time.load(Ordering::Relaxed)).filter(|time| *time != 0).map(Duration::from_nanos)
     }
 
-    /// Takes note of what blocks took.
+    /// Records the time that blocks took.
     pub(crate) fn note_time(&self, blocks: u64, time: Duration) {
         let each = (time.as_nanos() as u64 / blocks.max(1)).max(1);
         let before = self.block_time.load(Ordering::Relaxed);
@@ -73,11 +73,11 @@ fn evaluated(rare: &Rare) -> Option<Evaluated> {
 #[derive(Debug)]
 pub(crate) struct Grid {
     pub(crate) ready: Arc<Ready>,
-    /// The parameter block, in words so that it is aligned.
+    /// Parameter block, in words so that it is aligned.
     pub(crate) params: Vec<u128>,
-    /// Addresses of what the code names.
+    /// Addresses of the variables and functions that the code names.
     pub(crate) variables: Arc<[u64]>,
-    /// Where the launch is counted.
+    /// Record in which the launch is counted.
     pub(crate) record: Arc<Record>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
@@ -87,16 +87,16 @@ pub(crate) struct Grid {
     pub(crate) dynamic_shared_bytes: u32,
     pub(crate) dynamic_shared_offset: u32,
     pub(crate) cooperative: bool,
-    /// The state of grid-wide barriers, in a cooperative launch.
+    /// State of grid-wide barriers, in a cooperative launch.
     pub(crate) workspace: Option<Workspace>,
     pub(crate) number: u32,
     /// Textures and surfaces.
     pub(crate) opaques: OpaqueTable,
-    /// Bytes of the stack of one lane.
+    /// Stack bytes of one lane.
     pub(crate) stack_bytes: usize,
 }
 
-/// Memory in which the blocks of a cooperative launch find each other.
+/// Memory by which the blocks of a cooperative launch synchronise.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     memory: Arc<Memory>,
@@ -114,7 +114,7 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // The launch is over: nothing touches it.
+        // The launch is over: nothing accesses it.
         if let Ok(corpse) = self.memory.free(self.address) {
             self.memory.bury(corpse, None);
         }
@@ -126,7 +126,7 @@ impl Grid {
         self.workspace.as_ref().map_or(0, |workspace| workspace.address)
     }
 
-    /// Calls of the code that run beside each other in a block.
+    /// Returns the number of concurrent calls of the code in a block.
     pub(crate) fn strands(&self) -> usize {
         match self.ready.code.kind {
             Kind::Block => 1,
@@ -135,19 +135,19 @@ impl Grid {
         }
     }
 
-    /// Whether blocks can be run by one strand, one after the other.
+    /// Returns whether one strand can run several blocks, one after the other.
     pub(crate) fn runs_in_rows(&self) -> bool {
         self.ready.code.kind == Kind::Block && !self.cluster.has_others()
     }
 
-    /// Whether the launch touches more than the cache holds, as far as that is known.
+    /// Returns whether the launch touches more memory than the cache holds, as far as that is known.
     pub(crate) fn streams(&self) -> bool {
         let blocks = self.grid.iter().fold(u64::from(self.threads), |product, count| product.saturating_mul(u64::from(*count)));
         let touched = blocks.saturating_mul(self.ready.code.stream_bytes);
         self.runs_in_rows() && touched > 0 && crate::host::cache_bytes().is_some_and(|cache| touched >= cache)
     }
 
-    /// Lanes of one call.
+    /// Returns the number of lanes of one call.
     pub(crate) fn lanes(&self) -> u32 {
         match self.ready.code.kind {
             Kind::Block | Kind::Warps => 32,
@@ -159,19 +159,19 @@ impl Grid {
         self.ready.object.entry()
     }
 
-    /// The index of a block by its number.
+    /// Returns the index of a block by its number.
     pub(crate) fn ctaid(&self, number: u64) -> [u32; 3] {
         let [x, y, _] = self.grid.map(u64::from);
         [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
     }
 
-    /// The index of a thread by its number in the block.
+    /// Returns the index of a thread by its number in the block.
     pub(crate) fn tid(&self, number: u32) -> [u32; 3] {
         let [x, y, _] = self.block;
         [number % x, number / x % y, number / x / y]
     }
 
-    /// What a kernel did wrong, with all that is known of the place.
+    /// Builds the error of a kernel, with all that is known about its place.
     pub(crate) fn fault(&self, failure: &Failure, ctaid: Option<[u32; 3]>) -> Fault {
         let site = failure.site.as_ref();
         Fault {
@@ -189,14 +189,14 @@ impl Grid {
     }
 }
 
-/// Why a block did not end.
+/// Reason why a block did not end.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: FaultKind,
     pub(crate) message: String,
-    /// The number of the thread in its block.
+    /// Number of the thread in its block.
     pub(crate) thread: Option<u32>,
-    /// The block, when it is not the one that ran last.
+    /// Block, if it is not the one that ran last.
     pub(crate) ctaid: Option<[u32; 3]>,
     pub(crate) site: Option<Box<Site>>,
     pub(crate) address: Option<u64>,

@@ -1,9 +1,9 @@
-//! What the host says of its caches and processors.
+//! Host facts: caches and processors.
 
 use broadloom_device::parse_bytes;
 use std::sync::OnceLock;
 
-/// Bytes of the last-level cache, where the host tells.
+/// Returns the bytes of the last-level cache, if the host reports them.
 pub(crate) fn cache_bytes() -> Option<u64> {
     static BYTES: OnceLock<Option<u64>> = OnceLock::new();
     let size = |index: u32| {
@@ -13,13 +13,13 @@ pub(crate) fn cache_bytes() -> Option<u64> {
     *BYTES.get_or_init(|| (0..8).filter_map(size).max())
 }
 
-/// Keeps the thread of a worker on a processor of its own, where there are as many for this process as there are workers.
+/// Pins the thread of a worker to its own processor, if this process has as many processors as workers.
 ///
-/// A worker that is woken by another one may otherwise wait on the same processor, while one is idle, until the system balances its load:
-/// some milliseconds, in which a launch is over.
+/// Otherwise a worker that is woken by another one may wait on the same processor while another is idle,
+/// until the system balances its load. That takes some milliseconds, in which a launch is over.
 pub(crate) fn settle(worker: usize, workers: usize) {
     let bytes = size_of::<libc::cpu_set_t>();
-    // SAFETY: a set of processors is plain bits, and both calls are told how many there are.
+    // SAFETY: a set of processors is plain bits, and both calls get its size.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, bytes, &raw mut allowed) != 0 || libc::CPU_COUNT(&allowed) as usize != workers {
@@ -29,7 +29,7 @@ pub(crate) fn settle(worker: usize, workers: usize) {
         let Some(own) = own else { return };
         let mut one: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(own, &mut one);
-        // Where it is refused, the system goes on to choose.
+        // If it is refused, the system keeps choosing.
         libc::sched_setaffinity(0, bytes, &raw const one);
     }
 }

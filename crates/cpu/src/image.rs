@@ -1,7 +1,8 @@
-//! Textures and surfaces (manual: "Texture Instructions", "Surface Instructions"): the runtime reads and writes texels for the lanes of a warp.
+//! Textures and surfaces (manual: "Texture Instructions", "Surface Instructions"): the runtime reads and
+//! writes texels for the lanes of a warp.
 //!
-//! Memory behind a handle lay inside of one allocation when the handle was made, and is kept until launches that were given before it was freed are
-//! done; those that follow find nothing behind the handle.
+//! The memory of a handle lies inside one allocation when the handle is made. It is kept until all launches
+//! submitted before it was freed are done. Later launches find nothing behind the handle.
 
 use crate::abi::{ImageKind, Warp};
 use crate::execute::{Strand, fail};
@@ -25,8 +26,8 @@ impl Texels<Level> for HostTexels {
     #[inline(always)]
     fn texel(&mut self, level: &Level, offset: u64, bytes: u32) -> u128 {
         let place = (level.address + offset) as *const u8;
-        // SAFETY: the texel is inside of the image, whose memory is kept while the launch runs, and lies at a multiple of its size; threads of kernels may race, as
-        // they may with each other.
+        // SAFETY: the texel is inside the image, whose memory is kept while the launch runs, and is aligned
+        // to its size. Threads of kernels may race, as they may with each other.
         unsafe {
             match bytes {
                 1 => u128::from(place.read()),
@@ -39,10 +40,10 @@ impl Texels<Level> for HostTexels {
     }
 }
 
-/// What is wrong: the kind and the words.
+/// Error: kind and message.
 type Wrong = (FaultKind, String);
 
-/// The service of this name.
+/// Implements the service `image`.
 pub(crate) unsafe extern "C" fn image(
     warp: *mut Warp,
     kind: u32,
@@ -52,8 +53,8 @@ pub(crate) unsafe extern "C" fn image(
     inputs: *const u64,
     outputs: *mut u64,
 ) {
-    // SAFETY: called by generated code with its warp and arrays as `Services::image` describes them. A failure is moved into the block
-    // before the stack is left.
+    // SAFETY: called by generated code with its warp and arrays as `Services::image` describes them. A
+    // failure is moved into the block before the stack is left.
     unsafe {
         let strand = enter(warp);
         let outcome = {
@@ -67,6 +68,8 @@ pub(crate) unsafe extern "C" fn image(
     }
 }
 
+/// Fails the strand at a site and lane.
+///
 /// # Safety
 ///
 /// `strand` runs, with its block.
@@ -83,7 +86,7 @@ unsafe fn failed(strand: *mut Strand, site: u32, lane: usize, kind: FaultKind, m
     }
 }
 
-/// Does it for each lane, lowest first; or the lane and what is wrong.
+/// Does the operation for each lane, lowest first. The error holds the lane.
 ///
 /// # Safety
 ///
@@ -158,7 +161,7 @@ unsafe fn each(
                     let surface = table.surface(handle).ok();
                     surface.map(|surface| query.answer(&surface.level.image, surface.layers, 1, &Sampler::default()))
                 };
-                // What is no texture has no properties.
+                // An invalid handle has no properties.
                 put(0, lane, u64::from(answer.unwrap_or(0)));
             }
         }
@@ -192,7 +195,7 @@ fn touch(access: &SurfaceAccess, level: &Level, words: &[u64]) -> Result<[u64; 4
     match access.doing {
         Doing::Load => {
             let mut bytes = [0; 16];
-            // SAFETY: `place` is inside of the surface, with so many bytes, and its memory is kept.
+            // SAFETY: `place` is inside the surface, with `total` bytes, and its memory is kept.
             unsafe { std::ptr::copy_nonoverlapping(place, bytes.as_mut_ptr(), total.min(16)) };
             let (bits, width) = (u128::from_le_bytes(bytes), 8 * u32::from(access.bytes));
             let element = |index: usize| broadloom_eval::truncate((bits >> (width * index as u32).min(127)) as u64, width);
@@ -204,13 +207,13 @@ fn touch(access: &SurfaceAccess, level: &Level, words: &[u64]) -> Result<[u64; 4
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, total.min(16)) };
         }
         Doing::Add | Doing::Min | Doing::Max | Doing::And | Doing::Or if access.bytes == 8 => {
-            // SAFETY: as above; it lies at a multiple of its size.
+            // SAFETY: as above; it is aligned to its size.
             let cell = unsafe { AtomicU64::from_ptr(place.cast()) };
             let step = |old| Some(access.reduced(&level.image, old, first));
             let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
         }
         Doing::Add | Doing::Min | Doing::Max | Doing::And | Doing::Or => {
-            // SAFETY: as above; it lies at a multiple of its size.
+            // SAFETY: as above; it is aligned to its size.
             let cell = unsafe { AtomicU32::from_ptr(place.cast()) };
             let step = |old: u32| Some(access.reduced(&level.image, u64::from(old), first) as u32);
             let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);

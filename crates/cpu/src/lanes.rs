@@ -1,4 +1,4 @@
-//! What the device does, as lanes of a trace: one for each stream, and one for each thread that runs blocks.
+//! Activity of the device as lanes of a trace: one for each stream, and one for each thread that runs blocks.
 
 use crate::stream::{Job, Work};
 use broadloom_device::{Stream, trace};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 const DEVICE: &str = "cpu";
 
-/// What a piece of work is called, with what there is to say of it; `None` for marks, which take no time.
+/// Returns the name and the notes of a piece of work; `None` for marks, which take no time.
 fn described(work: &Work) -> Option<(Cow<'static, str>, Vec<trace::Note>)> {
     match work {
         Work::Launch(grid) => {
@@ -26,7 +26,7 @@ fn lane(stream: u32) -> String {
     format!("stream {stream}")
 }
 
-/// A piece of work of a stream is done.
+/// Traces a finished piece of work of a stream.
 #[cold]
 pub(crate) fn finished(job: &Job, started: Instant) {
     if let Some((name, notes)) = described(&job.work) {
@@ -34,7 +34,7 @@ pub(crate) fn finished(job: &Job, started: Instant) {
     }
 }
 
-/// A thread has done its share of a piece of work.
+/// Traces a thread's share of a piece of work.
 #[cold]
 pub(crate) fn worked(worker: usize, job: &Job, started: Instant) {
     if let Some((name, _)) = described(&job.work) {
@@ -42,7 +42,7 @@ pub(crate) fn worked(worker: usize, job: &Job, started: Instant) {
     }
 }
 
-/// A copy between the host and the device, done by whoever asked for it.
+/// Copy between the host and the device, done by the calling thread.
 pub(crate) struct Copying(Option<(Stream, &'static str, usize, Instant)>);
 
 impl Copying {

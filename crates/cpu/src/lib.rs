@@ -1,7 +1,7 @@
 //! PTX on the host's CPU: warps as vectors, blocks on every core.
 //!
-//! A kernel is compiled for the shape of its blocks the first time it is launched with it. A warp of 32 threads runs as vector
-//! code; kernels that cannot be run so run one thread at a time, slower and never wrong.
+//! A kernel is compiled on its first launch with a block shape. A warp of 32 threads runs as vector code.
+//! Kernels that cannot be vectorised run one thread at a time, slower but with the same results.
 //!
 //! ```
 //! use broadloom_cpu::{CacheFolder, Cpu, Options};

@@ -1,26 +1,28 @@
-//! Memory of the host by whole pages, between guards.
+//! Host memory in whole pages, between guards.
 //!
-//! A mapping is one run of pages that may be read and written; the pages right before and behind it, or behind the slack that was asked
-//! for, may not be touched. Pages take memory when they are first written, and all of them give it back when the mapping is dropped.
+//! A mapping is one run of pages that may be read and written. The pages right before and after it, or after
+//! the requested slack, may not be accessed. Pages take memory when they are first written, and all of them
+//! release it when the mapping is dropped.
 
 use std::io;
 use std::ptr::NonNull;
 
-/// Bytes of a huge page, for alignment of large mappings.
+/// Bytes of a huge page, for the alignment of large mappings.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
-/// Bytes before and behind a mapping that may not be touched. Several pages, so that a stride past the end still meets them.
+/// Bytes before and after a mapping that may not be accessed. It is several pages, so that a stride past the
+/// end still hits them.
 const GUARD: usize = 64 << 10;
-/// `MADV_GUARD_INSTALL`: pages that fault, without a mapping of their own (Linux 6.13).
+/// `MADV_GUARD_INSTALL`: pages that fault, without a separate mapping (Linux 6.13).
 const MADV_GUARD_INSTALL: libc::c_int = 102;
 
-/// Bytes of a page.
+/// Returns the bytes of a page.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: sysconf only reads.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
 }
 
-/// Pages of memory that belong to whoever holds this.
+/// Pages of memory owned by this value.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -34,26 +36,28 @@ unsafe impl Send for Mapping {}
 // SAFETY: a shared mapping gives out nothing but addresses.
 unsafe impl Sync for Mapping {}
 
-/// How pages are asked for.
+/// Kind of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pages {
-    /// Buffers: huge pages when there is room for some.
+    /// Buffers: huge pages if there is space for some.
     Data,
-    /// Windows of which little is used: small pages.
+    /// Windows that are mostly unused: small pages.
     Sparse,
-    /// Stacks: small pages, a guard before them that costs no mapping where the host can.
+    /// Stacks: small pages. If the host can, the guard before them needs no separate mapping.
     Stack,
-    /// Code: where 32-bit addresses reach, if there is room; read and written until [`Mapping::protect`].
+    /// Code: within reach of 32-bit addresses, if there is space. Readable and writable until
+    /// [`Mapping::protect`].
     Code,
 }
 
 impl Mapping {
-    /// Pages for some bytes, all zero.
+    /// Maps pages for `bytes` bytes, all zero.
     pub(crate) fn new(bytes: usize, pages: Pages) -> io::Result<Mapping> {
         Mapping::with_slack(bytes, pages, 0)
     }
 
-    /// Pages for some bytes, all zero, with so many more before and behind them that may be touched as well: the guards lie beyond those.
+    /// Maps pages for `bytes` bytes, all zero, with `slack` more accessible bytes before and after them. The
+    /// guards lie beyond those.
     pub(crate) fn with_slack(bytes: usize, pages: Pages, slack: usize) -> io::Result<Mapping> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let page = page_bytes();
@@ -79,7 +83,8 @@ impl Mapping {
         let whole = map(extra).or_else(|| if extra == LOW_ADDRESSES { map(0) } else { None });
         let whole = whole.ok_or_else(io::Error::last_os_error)?;
         let offset = (whole.as_ptr() as usize + before).next_multiple_of(align) - whole.as_ptr() as usize;
-        // SAFETY: `offset` is at most `before + align - page`, and `whole_bytes` is `bytes + before` more than that.
+        // SAFETY: `offset` is at most `before + align - page`, and `whole_bytes` is `bytes + before` more
+        // than that.
         let start = unsafe { whole.add(offset) };
         let mapping = Mapping { start, bytes, whole, whole_bytes };
         match pages {
@@ -109,7 +114,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Lets bytes before and behind be read and written; there are so many between the guards.
+    /// Makes `slack` bytes before and after readable and writable. They lie between the guards.
     fn open_slack(&self, slack: usize) -> io::Result<()> {
         if slack == 0 {
             return Ok(());
@@ -123,28 +128,28 @@ impl Mapping {
         if opened == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The first byte.
+    /// Returns the first byte.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether an address is in the guard before the first byte.
+    /// Returns whether an address is in the guard before the first byte.
     pub(crate) fn in_guard(&self, address: usize) -> bool {
         (self.whole.as_ptr() as usize..self.start.as_ptr() as usize).contains(&address)
     }
 
-    /// Says how a part may be used, by whole pages.
+    /// Sets the protection of a part, in whole pages.
     pub(crate) fn protect(&self, from: usize, bytes: usize, protection: libc::c_int) -> io::Result<()> {
         let inside = from.is_multiple_of(page_bytes()) && from.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         if !inside {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        // SAFETY: the range is inside of this mapping, which belongs to this value alone.
+        // SAFETY: the range is inside this mapping, which belongs to this value alone.
         match unsafe { libc::mprotect(self.start.as_ptr().add(from).cast(), bytes, protection) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -159,7 +164,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Asks for addresses below 2 GiB.
+/// Flag that requests addresses below 2 GiB.
 #[cfg(target_arch = "x86_64")]
 const LOW_ADDRESSES: libc::c_int = libc::MAP_32BIT;
 #[cfg(not(target_arch = "x86_64"))]
@@ -178,7 +183,7 @@ mod tests {
             assert!(mapping.bytes() >= bytes);
             let align = if pages == Pages::Data && bytes >= HUGE_PAGE { HUGE_PAGE } else { page_bytes() };
             assert_eq!(mapping.start() as usize % align, 0);
-            // SAFETY: the first and the last byte are inside of the mapping.
+            // SAFETY: the first and the last byte are inside the mapping.
             unsafe {
                 mapping.start().write(1);
                 mapping.start().add(mapping.bytes() - 1).write(2);

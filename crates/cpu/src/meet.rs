@@ -1,7 +1,8 @@
-//! What threads do at mbarriers and at the barrier of their cluster (manual: "mbarrier", "barrier.cluster", "st.bulk").
+//! Operations on mbarriers and on the cluster barrier (manual: "mbarrier", "barrier.cluster", "st.bulk").
 //!
-//! Blocks of a cluster run on one thread, and no strand is interrupted here, so an mbarrier is stepped with plain reads and writes.
-//! A strand that asks for a phase which is not complete lets the others run first; then it asks once more, and has its answer.
+//! Blocks of a cluster run on one thread, and no strand is interrupted here, so an mbarrier is updated with
+//! plain reads and writes. A strand that polls an incomplete phase yields to the others first. Then it polls
+//! once more and returns the answer.
 
 use crate::abi::{Kind, Meeting, Warp};
 use crate::execute::{Block, Strand, Wait, fail, hand_over, pause};
@@ -10,16 +11,16 @@ use crate::services::{enter, leave, meeting_kind, of_lane};
 use broadloom_device::FaultKind;
 use broadloom_eval::mbarrier::{Mbarrier, Misuse, Step};
 
-/// Bytes of an mbarrier, and what its address is a multiple of.
+/// Bytes of an mbarrier, and its alignment.
 const BYTES: u64 = 8;
 
-/// What is wrong: the kind, the words, and the address, when there is one.
+/// Error: kind, message, and the address, if there is one.
 type Wrong = (FaultKind, String, Option<u64>);
 
-/// The service of this name.
+/// Implements the service `meet`.
 pub(crate) unsafe extern "C" fn meet(warp: *mut Warp, what: u32, site: u32, mask: u32, inputs: *const u64, outputs: *mut u64) {
-    // SAFETY: called by generated code with its warp and arrays as `Services::meet` describes them. A failure is moved into the block
-    // before the stack is left.
+    // SAFETY: called by generated code with its warp and arrays as `Services::meet` describes them. A failure
+    // is moved into the block before the stack is left.
     unsafe {
         let strand = enter(warp);
         let block = (*strand).block;
@@ -57,7 +58,7 @@ pub(crate) unsafe extern "C" fn meet(warp: *mut Warp, what: u32, site: u32, mask
     }
 }
 
-/// Threads arrive at the barrier of the cluster.
+/// Records the arrival of threads at the cluster barrier.
 ///
 /// # Safety
 ///
@@ -80,7 +81,7 @@ unsafe fn arrive(block: &mut Block, strand: *mut Strand, mask: u32) -> Result<()
     Ok(())
 }
 
-/// Threads wait for the barrier of the cluster.
+/// Makes threads wait for the cluster barrier.
 ///
 /// # Safety
 ///
@@ -107,7 +108,8 @@ unsafe fn wait(block: &mut Block, strand: *mut Strand) -> Result<(), (u32, Wrong
     }
 }
 
-/// Does it for each lane, lowest first. Gives whether all have what they asked for; or the lane and what is wrong.
+/// Does the operation for each lane, lowest first. Returns whether all polled phases are complete. The error
+/// holds the lane.
 ///
 /// # Safety
 ///
@@ -117,7 +119,7 @@ unsafe fn each(block: &mut Block, what: Meeting, mask: u32, inputs: *const u64, 
     let lanes = unsafe { (*block.grid).lanes() };
     let mut all = true;
     for lane in (0..lanes).filter(|lane| mask >> lane & 1 == 1) {
-        // SAFETY: there are two rows of so many lanes, and one of outputs.
+        // SAFETY: there are two rows of `lanes` lanes, and one of outputs.
         let (address, operand) = unsafe { (*inputs.add(lane as usize), *inputs.add((lanes + lane) as usize)) };
         let value = one(block, what, address, operand).map_err(|wrong| (lane, wrong))?;
         // SAFETY: as above.
@@ -133,7 +135,7 @@ fn one(block: &mut Block, what: Meeting, address: u64, operand: u64) -> Result<u
     }
     let place = mbarrier_at(block, address)?;
     let misuse = |misuse: Misuse| (FaultKind::BadBarrier, misuse.to_string(), Some(address));
-    // SAFETY: `mbarrier_at` found eight aligned bytes of shared memory that is alive; nobody else runs.
+    // SAFETY: `mbarrier_at` found eight aligned bytes of live shared memory; no other strand runs.
     let bits = unsafe { place.read() };
     let put = |bits: u64| {
         // SAFETY: as above.
@@ -168,7 +170,7 @@ fn one(block: &mut Block, what: Meeting, address: u64, operand: u64) -> Result<u
     }
 }
 
-/// Where an address leads: the rank of a block of the cluster, and the offset in its shared memory.
+/// Finds the target of an address: the rank of a block of the cluster, and the offset in its shared memory.
 fn place(block: &Block, address: u64) -> Option<(usize, u64)> {
     // SAFETY: the grid is alive while its blocks run.
     let bytes = unsafe { (*block.grid).shared_bytes };
@@ -199,7 +201,7 @@ fn mbarrier_at(block: &Block, address: u64) -> Result<*mut u64, Wrong> {
     Ok(address as *mut u64)
 }
 
-/// Zeros over some bytes of the own block's shared memory.
+/// Zeroes some bytes of the own block's shared memory.
 fn zero(block: &Block, address: u64, bytes: u64) -> Result<(), Wrong> {
     // SAFETY: the grid is alive while its blocks run.
     let size = unsafe { (*block.grid).shared_bytes };

@@ -1,11 +1,12 @@
-//! Memory of the device: memory of the host, given out with a limit and taken back when no work can touch it any more.
+//! Memory of the device: host memory with a limit, released when no work can access it any more.
 //!
-//! Large buffers are mappings of their own between guards, small ones come from slabs of one size each. All are aligned to 256 bytes.
-//! Around a mapping there may be slack that kernels reach and nobody owns ([`crate::Options::slack_bytes`]).
-//! Freed mappings wait in a pool for the next buffer of their size; the pool is given up before anything is refused.
-//! **A registry knows every live allocation: a range that is not inside of one is an error. What is freed leaves the registry at once
-//! and its memory only when all work that was given before is done ([`Memory::free`], [`Memory::reap`]), but for work that comes behind it in the same stream
-//! ([`Memory::take_over`]).**
+//! Large buffers are separate mappings between guards; small ones come from slabs of one size each. All are
+//! aligned to 256 bytes. Around a mapping there may be slack that kernels can access and that belongs to no
+//! buffer ([`crate::Options::slack_bytes`]). Freed mappings wait in a pool for the next buffer of their size.
+//! The pool is emptied before an allocation fails. **A registry knows every live allocation: a range that is
+//! not inside one is an error. A freed allocation leaves the registry at once. Its memory is released only
+//! when all work submitted before is done ([`Memory::free`], [`Memory::reap`]). Only work that follows in the
+//! same stream may reuse it earlier ([`Memory::take_over`]).**
 
 use crate::map::{Mapping, Pages, page_bytes};
 use broadloom_device::{Error, MemoryUse, Result};
@@ -13,31 +14,31 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Every allocation is aligned so.
+/// Alignment of every allocation.
 const ALIGN: u64 = 256;
-/// Sizes of small allocations: 256 bytes shifted by the class.
+/// Number of sizes of small allocations: 256 bytes shifted by the class.
 const CLASSES: usize = 9;
-/// Largest small allocation.
+/// Maximum bytes of a small allocation.
 const MAX_SMALL: u64 = ALIGN << (CLASSES - 1);
 /// Bytes of a slab.
 const SLAB: u64 = 1 << 20;
-/// Allocations that were freed and are still known, for messages.
+/// Number of freed allocations that are remembered for messages.
 const REMEMBERED: usize = 64;
 
-/// Allocations that wait for work to end among which one is looked for that can be taken over.
+/// Maximum number of allocations waiting for work that are searched for one to take over.
 const LOOKED_AT: usize = 64;
 
-/// The class of a small allocation.
+/// Returns the class of a small allocation.
 fn class_of(bytes: u64) -> usize {
     bytes.max(1).div_ceil(ALIGN).next_power_of_two().trailing_zeros() as usize
 }
 
-/// Bytes of mappings that are large enough and not much larger.
+/// Returns the sizes of mappings that are large enough and not much larger.
 fn fitting(size: usize) -> RangeInclusive<usize> {
     size..=size.saturating_add(size / 8)
 }
 
-/// What an allocation is.
+/// Purpose of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// A buffer of the host.
@@ -46,17 +47,17 @@ pub(crate) enum Owner {
     Global(String),
     /// A constant variable.
     Const(String),
-    /// Memory that a kernel got from `malloc`.
+    /// Memory that a kernel allocated with `malloc`.
     Heap,
-    /// The state of grid-wide barriers.
+    /// State of grid-wide barriers.
     Workspace,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// An element of a slab, by its class.
+    /// Element of a slab, by class.
     Slab(usize),
-    /// A mapping of its own.
+    /// Separate mapping.
     Own(Mapping),
 }
 
@@ -68,7 +69,7 @@ struct Allocation {
 }
 
 impl Allocation {
-    /// Bytes that it takes of the limit.
+    /// Returns the bytes that it takes of the limit.
     fn taken(&self) -> u64 {
         match &self.place {
             Place::Slab(class) => ALIGN << class,
@@ -89,10 +90,10 @@ fn describe(start: u64, bytes: u64, owner: &Owner, dead: bool) -> String {
     format!("{what} of {bytes} bytes at {start:#x}{dead}")
 }
 
-/// An allocation that waits for work to end.
+/// Allocation that waits for work to end.
 #[derive(Debug)]
 struct Dying {
-    /// Work with a lower number may still touch it.
+    /// Number below which work may still access it.
     before: u64,
     start: u64,
     allocation: Allocation,
@@ -102,7 +103,7 @@ struct Dying {
 struct State {
     live: BTreeMap<u64, Allocation>,
     dying: VecDeque<Dying>,
-    /// What was freed last: start, bytes and owner.
+    /// Last freed allocations: start, bytes and owner.
     remembered: VecDeque<(u64, u64, Owner)>,
     slabs: Vec<Mapping>,
     free_small: [Vec<u64>; CLASSES],
@@ -110,21 +111,21 @@ struct State {
     pool: BTreeMap<usize, Vec<Mapping>>,
     pooled: u64,
     used: u64,
-    /// Bytes on either side of a mapping that may be touched.
+    /// Accessible bytes on either side of a mapping.
     slack: usize,
     heap_left: u64,
 }
 
-/// What an address is near to, for messages.
+/// Surroundings of an address, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Near {
-    /// In or behind something that was freed.
+    /// Inside or after a freed allocation.
     Freed(String),
-    /// Outside of everything; a sentence.
+    /// Outside all allocations; a sentence.
     Outside(String),
 }
 
-/// All memory but shared and local.
+/// All memory except shared and local.
 #[derive(Debug)]
 pub(crate) struct Memory {
     limit: u64,
@@ -132,27 +133,29 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Memory in which kernels may go `slack` bytes before and behind a mapping.
+    /// Creates memory in which kernels may access `slack` bytes before and after a mapping.
     pub(crate) fn new(limit: u64, heap_bytes: u64, slack: usize) -> Memory {
         Memory { limit, state: Mutex::new(State { heap_left: heap_bytes, slack, ..State::default() }) }
     }
 
-    /// The state. A panic while it was held leaves it usable: each change is whole before anything can fail.
+    /// Locks the state. A panic while it was held leaves it usable: each change is complete before anything
+    /// can fail.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for some bytes, contents unspecified.
+    /// Allocates `bytes` bytes with unspecified contents.
     pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
         self.state().allocate(bytes, owner, self.limit)
     }
 
-    /// Memory for some bytes that was freed and waits for work: what was freed last, which caches still have.
+    /// Takes over an allocation of `bytes` bytes that was freed and still waits for work. The last freed one
+    /// is taken, which is still in caches.
     pub(crate) fn take_over(&self, bytes: u64) -> Option<u64> {
         self.state().take_over(bytes)
     }
 
-    /// Memory of zeros.
+    /// Allocates zeroed memory.
     pub(crate) fn allocate_zeroed(&self, bytes: u64, owner: Owner) -> Result<u64> {
         let address = self.allocate(bytes, owner)?;
         // SAFETY: the allocation is new, has `bytes` bytes, and nobody else knows its address.
@@ -160,7 +163,8 @@ impl Memory {
         Ok(address)
     }
 
-    /// Takes an allocation out of the registry. Its memory is kept until [`Memory::bury`] says what must be done first.
+    /// Removes an allocation from the registry. Its memory is kept until [`Memory::bury`] says which work
+    /// must be done first.
     pub(crate) fn free(&self, address: u64) -> Result<Corpse> {
         let mut state = self.state();
         match state.live.get(&address) {
@@ -176,7 +180,8 @@ impl Memory {
         }
     }
 
-    /// Gives the memory of a freed allocation back once all work below a number is done; at once when there is none.
+    /// Releases the memory of a freed allocation once all work below a number is done; at once if there is
+    /// none.
     pub(crate) fn bury(&self, corpse: Corpse, before: Option<u64>) {
         let mut state = self.state();
         match before {
@@ -185,7 +190,8 @@ impl Memory {
         }
     }
 
-    /// Gives back what waited for work that is done: `oldest` is the number of the oldest that is not.
+    /// Releases the memory that waited for finished work. `oldest` is the number of the oldest unfinished
+    /// work.
     pub(crate) fn reap(&self, oldest: Option<u64>) {
         let mut state = self.state();
         while let Some(first) = state.dying.front() {
@@ -198,23 +204,23 @@ impl Memory {
         }
     }
 
-    /// Whether memory waits for work to end.
+    /// Returns whether memory waits for work to end.
     pub(crate) fn has_dying(&self) -> bool {
         !self.state().dying.is_empty()
     }
 
-    /// What there is, and what is kept for later.
+    /// Returns the bytes in use and in the pool.
     pub(crate) fn usage(&self) -> MemoryUse {
         let state = self.state();
         MemoryUse { used: state.used, pooled: state.pooled, limit: self.limit }
     }
 
-    /// Gives everything in the pool back to the host.
+    /// Releases all memory of the pool to the host.
     pub(crate) fn empty_pool(&self) {
         self.state().shrink_pool(0);
     }
 
-    /// Checks that a range is inside of a live allocation and gives its first byte.
+    /// Checks that a range is inside a live allocation and returns its first byte.
     pub(crate) fn range(&self, call: &'static str, address: u64, bytes: u64) -> Result<*mut u8> {
         if bytes == 0 {
             return Ok(std::ptr::NonNull::dangling().as_ptr());
@@ -229,14 +235,14 @@ impl Memory {
         }
     }
 
-    /// Where the buffer starts that an address lies in.
+    /// Returns the start of the buffer that contains an address.
     pub(crate) fn start_of(&self, address: u64) -> Option<u64> {
         let state = self.state();
         let (start, allocation) = state.live.range(..=address).next_back()?;
         (address - start < allocation.bytes).then_some(*start)
     }
 
-    /// `malloc` of a kernel; zero when there is none.
+    /// Implements `malloc` of a kernel; zero if there is no memory.
     pub(crate) fn heap_allocate(&self, bytes: u64) -> u64 {
         let mut state = self.state();
         if bytes == 0 || bytes > state.heap_left {
@@ -247,7 +253,7 @@ impl Memory {
         address
     }
 
-    /// `free` of a kernel; what was wrong with it.
+    /// Implements `free` of a kernel. The error is a message.
     pub(crate) fn heap_free(&self, address: u64) -> std::result::Result<(), String> {
         if address == 0 {
             return Ok(());
@@ -276,7 +282,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What an address that faulted is near to.
+    /// Describes the surroundings of an address that faulted.
     pub(crate) fn near(&self, address: u64) -> Near {
         const FAR: u64 = 1 << 20;
         let state = self.state();
@@ -305,7 +311,7 @@ impl Memory {
     }
 }
 
-/// An allocation that has left the registry.
+/// Allocation that has left the registry.
 #[derive(Debug)]
 pub(crate) struct Corpse {
     start: u64,
@@ -313,7 +319,7 @@ pub(crate) struct Corpse {
 }
 
 impl Corpse {
-    /// How large it was.
+    /// Returns its size.
     pub(crate) fn bytes(&self) -> u64 {
         self.allocation.bytes
     }
@@ -332,7 +338,7 @@ impl State {
             if self.free_small[class].is_empty() {
                 let slab = Mapping::with_slack(SLAB as usize, Pages::Data, self.slack).map_err(|_| refused.clone())?;
                 let start = slab.start() as u64;
-                // Taken from the end: the first to be given out is the lowest.
+                // Taken from the end: the lowest is allocated first.
                 self.free_small[class].extend((0..SLAB / taken).rev().map(|index| start + index * taken));
                 self.slabs.push(slab);
             }
@@ -351,7 +357,7 @@ impl State {
             None => {
                 self.shrink_pool(available - size as u64);
                 let mapping = Mapping::with_slack(size, Pages::Data, self.slack);
-                // The host may have no more room for mappings while the pool holds some.
+                // The host may have no space for more mappings while the pool holds some.
                 let again = |_| {
                     self.shrink_pool(0);
                     Mapping::with_slack(size, Pages::Data, self.slack)
@@ -378,7 +384,7 @@ impl State {
         Some(start)
     }
 
-    /// A free mapping that is large enough and not much larger.
+    /// Takes a pooled mapping that is large enough and not much larger.
     fn take_pooled(&mut self, size: usize) -> Option<Mapping> {
         let found = self.pool.range(fitting(size)).next().map(|(size, _)| *size)?;
         let list = self.pool.get_mut(&found)?;
@@ -390,7 +396,7 @@ impl State {
         Some(mapping)
     }
 
-    /// Gives pooled mappings back, the largest first, until so many bytes are left.
+    /// Releases pooled mappings, the largest first, until `to` bytes are left.
     fn shrink_pool(&mut self, to: u64) {
         while self.pooled > to {
             let Some(mut last) = self.pool.last_entry() else { break };
@@ -443,7 +449,7 @@ mod tests {
                 assert!(start + bytes <= *other || other + length <= start, "{bytes} bytes at {start:#x} meet another");
                 assert_ne!(start, *other);
             }
-            // SAFETY: the allocation has so many bytes.
+            // SAFETY: the allocation has `bytes` bytes.
             unsafe { std::ptr::write_bytes(start as *mut u8, 7, bytes as usize) };
             taken.push((start, bytes));
         }
@@ -468,7 +474,7 @@ mod tests {
         let second = memory.allocate(4 << 20, Owner::Buffer).unwrap();
         assert!(memory.allocate(1, Owner::Buffer).is_err());
         release(&memory, first);
-        // The pool gives way to a size that it does not have.
+        // The pool is emptied for a size that it does not have.
         let third = memory.allocate(5 << 20, Owner::Buffer).unwrap();
         release(&memory, second);
         release(&memory, third);

@@ -1,7 +1,8 @@
-//! A loaded module: its variables in memory, its kernels compiled as they are launched.
+//! Loaded module: its variables in memory, its kernels compiled on launch.
 //!
-//! A kernel is compiled when it is first launched with a shape of block. That launch goes ahead where it can (`crate::ahead`), and else waits
-//! for the code; others who launch the kernel meanwhile wait for the same code. Time that a launch waits counts towards its time limit.
+//! A kernel is compiled on its first launch with a block shape. That launch goes ahead if it can
+//! (`crate::ahead`); else it waits for the code. Other launches of the kernel meanwhile wait for the same
+//! code. The waiting time of a launch counts towards its time limit.
 
 use crate::abi::Kind;
 use crate::ahead;
@@ -25,25 +26,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const REFUSED: DiagnosticCode = DiagnosticCode("C0004");
-/// Most strands of a cooperative launch: each has a stack.
+/// Maximum strands of a cooperative launch: each has a stack.
 const MOST_TOGETHER: u64 = 1 << 17;
 
-/// Kernels by shape of block, and by the clusters that launches ask for.
+/// Kernels by block shape, and by the cluster size of the launch.
 type Kernels = HashMap<(Func, [u32; 3], Option<[u32; 3]>), Arc<Shaped>>;
 
-/// A launch as it was asked for.
+/// Launch as requested.
 pub(crate) struct Given<'a> {
     pub(crate) kernel: Func,
     pub(crate) launch: Launch,
     pub(crate) params: Cow<'a, [u8]>,
     pub(crate) cluster: Shape,
-    /// Its number among all launches of the device.
+    /// Number among all launches of the device.
     pub(crate) number: u32,
-    /// Textures and surfaces as they are when it is given.
+    /// Textures and surfaces at the time of the launch.
     pub(crate) opaques: OpaqueTable,
 }
 
-/// A loaded module as launches see it. Compilations share it.
+/// Handle of a loaded module, for launches. Compilations share it.
 #[derive(Debug)]
 pub(crate) struct Handle(pub(crate) Arc<Loaded>);
 
@@ -51,11 +52,11 @@ pub(crate) struct Handle(pub(crate) Arc<Loaded>);
 #[derive(Debug)]
 pub(crate) struct Loaded {
     inner: Arc<Inner>,
-    /// With all static variables at its top.
+    /// Module with all static variables at its top.
     module: Module,
     variables: Variables,
     kernels: Mutex<Kernels>,
-    /// Estimates of registers that were asked for.
+    /// Register estimates, by function.
     registers: Mutex<HashMap<Func, u32>>,
 }
 
@@ -75,7 +76,7 @@ impl Loaded {
         &self.inner
     }
 
-    /// Addresses of what code names.
+    /// Returns the addresses of the variables and functions that code names.
     pub(crate) fn addresses(&self, ready: &Ready) -> Arc<[u64]> {
         ready.code.variables.iter().map(|named| self.variables.address(*named)).collect()
     }
@@ -87,7 +88,7 @@ impl Loaded {
         kernels.entry((kernel, block, cluster)).or_insert_with(|| Arc::new(Shaped::new(kernel, block, cluster))).clone()
     }
 
-    /// The clusters of a launch.
+    /// Returns the cluster shape of a launch.
     fn cluster(&self, kernel: Func, launch: &Launch) -> Result<Shape> {
         let function = &self.module.functions[kernel];
         let cluster = Shape::of_launch(function, launch);
@@ -99,7 +100,7 @@ impl Loaded {
         Error::BadLaunch { kernel: self.module.functions[kernel].name.clone(), reason }
     }
 
-    /// Makes code on a thread of its own; also returns the time that that took.
+    /// Compiles code on a separate thread. Also returns the time taken.
     pub(crate) fn compiled(
         self: &Arc<Self>,
         kernel: Func,
@@ -126,7 +127,7 @@ impl Loaded {
         Ok((compiled, started.elapsed()))
     }
 
-    /// The time limit ran out before there was code.
+    /// Returns the error for a time limit that ran out during compilation.
     fn late(&self, kernel: Func, limit: Duration, stage: &str) -> Error {
         let function = &self.module.functions[kernel];
         let message = format!("it was not compiled within {limit:?}, and was at `{stage}`");
@@ -144,7 +145,7 @@ impl Loaded {
         }))
     }
 
-    /// The grid of a launch, once there is code for it.
+    /// Builds the grid of a launch, once there is code for it.
     pub(crate) fn grid(&self, given: &Given<'_>, compiled: Compiled) -> Result<Box<Grid>> {
         let Given { kernel, ref launch, ref params, cluster, number, .. } = *given;
         let Compiled { ready, addresses, record } = compiled;
@@ -195,7 +196,7 @@ impl Loaded {
         }))
     }
 
-    /// Shared memory: bytes in all, and where the dynamic part starts.
+    /// Returns the total bytes of shared memory, and the offset of the dynamic part.
     fn shared(&self, kernel: Func, launch: &Launch, ready: &Ready) -> Result<(u64, u32)> {
         let most = self.inner.machine.max_shared_bytes;
         let start = ready.code.shared_bytes.saturating_add(15) & !15;
@@ -213,7 +214,7 @@ impl Loaded {
     }
 }
 
-/// Instructions which this device does not run and a kernel reaches, each with its place.
+/// Returns the instructions reachable from a kernel that this device does not run, each with its span.
 pub fn refused(module: &Module, kernel: Func) -> Diagnostics {
     let mut refused = Diagnostics::new();
     for func in crate::cache::reachable(module, kernel) {

@@ -1,4 +1,4 @@
-//! How the device is set up, and what it says of its machine.
+//! Options of the device, and the description of its machine.
 
 use crate::background::Notice;
 use crate::compile;
@@ -9,32 +9,33 @@ use broadloom_ptx::IsaVersion;
 use std::fmt;
 use std::sync::Arc;
 
-/// How the device is set up.
+/// Options of the device.
 #[derive(Clone)]
 pub struct Options {
-    /// Threads that run blocks. `BROADLOOM_THREADS`, or as many as the host runs at once.
+    /// Number of threads that run blocks. `BROADLOOM_THREADS`, or as many as the host runs at once.
     pub threads: usize,
-    /// Bytes of memory in all. `BROADLOOM_MEMORY_LIMIT` (with `K`, `M` or `G` behind the number), or what the host has.
+    /// Total bytes of memory. `BROADLOOM_MEMORY_LIMIT` (with suffix `K`, `M` or `G`), or the memory of the
+    /// host.
     pub memory_bytes: u64,
-    /// Bytes that kernels may take with `malloc`.
+    /// Maximum bytes that kernels may allocate with `malloc`.
     pub heap_bytes: u64,
-    /// Bytes before and behind buffers that kernels may touch though they are in none. 0 finds most stray accesses; programs that were
-    /// only ever run on GPUs, whose pages are of 2 MiB, may need them.
+    /// Bytes before and after buffers that kernels may access although they belong to no buffer. 0 finds most
+    /// stray accesses. Programs that were only ever run on GPUs, with pages of 2 MiB, may need more.
     pub slack_bytes: usize,
-    /// Bytes of stack and local memory that a thread may use.
+    /// Maximum bytes of stack and local memory of a thread.
     pub stack_bytes: u64,
-    /// Where compiled kernels are kept.
+    /// Folder of compiled kernels.
     pub cache: CacheFolder,
-    /// Most bytes that are kept there, for all devices.
+    /// Maximum bytes in that folder, for all devices.
     pub cache_bytes: u64,
-    /// How kernels are compiled.
+    /// Compile options of kernels.
     pub compile: compile::Options,
-    /// Where the text of `printf` goes.
+    /// Receiver of the output of `printf`.
     pub output: Output,
-    /// Who is told of compilations that take longer than a second.
+    /// Receiver of reports of compilations that take longer than a second.
     pub notice: Option<Notice>,
-    /// Whether a launch may return before its kernel is compiled. Kernels of one stream are then compiled side by side; one that cannot
-    /// be compiled is told when its stream is waited for.
+    /// True if a launch may return before its kernel is compiled. Kernels of one stream are then compiled in
+    /// parallel. A compile error is reported when the stream is waited for.
     pub ahead: bool,
 }
 
@@ -69,7 +70,8 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// Vectors of a kind: `host`, `avx512`, `avx2`, `sse4.2`; `None` when there is no such kind or the host does not have it.
+    /// Selects a vector instruction set: `host`, `avx512`, `avx2`, `sse4.2`. Returns `None` if the name is
+    /// unknown or the host does not have it.
     #[must_use]
     pub fn vectors(mut self, kind: &str) -> Option<Options> {
         let host = compile::Machine::host();
@@ -85,7 +87,7 @@ impl Options {
     }
 }
 
-/// Memory that this process may use: that of the host, or less where a container has less.
+/// Returns the memory that this process may use: that of the host, or the limit of a container.
 fn host_memory() -> u64 {
     // SAFETY: sysconf only reads.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -98,22 +100,22 @@ fn host_memory() -> u64 {
     }
 }
 
-/// Features of the host that matter to vector code, widest first.
+/// Host features that matter to vector code, widest first.
 const VECTOR_FEATURES: [&str; 9] = ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "sse4.2", "neon"];
 
 impl Options {
-    /// The machine as planners see it, without opening it.
+    /// Returns the machine description for planners, without opening the device.
     pub fn machine(&self) -> Machine {
         machine(self)
     }
 
-    /// Features of the machine that code is made for, as far as they matter to vectors.
+    /// Returns the vector features of the target machine.
     pub fn vector_features(&self) -> Vec<&'static str> {
         VECTOR_FEATURES.into_iter().filter(|feature| self.compile.machine.has(feature)).collect()
     }
 }
 
-/// The machine as planners see it.
+/// Returns the machine description for planners.
 pub(crate) fn machine(options: &Options) -> Machine {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =

@@ -1,13 +1,14 @@
-//! Reads memory that may not be there.
+//! Reads of memory that may not be mapped.
 //!
-//! One instruction does all reading, and the handler of signals knows its address: when it faults, the function returns that it did.
+//! One instruction does all reading, and the signal handler knows its address. If it faults, the function
+//! returns an error.
 
 use std::arch::global_asm;
 
 #[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .text.broadloom_probe, \"ax\", @progbits",
-    // Seen by all of this library and by nothing else.
+    // Visible in this library only.
     ".globl broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
     ".hidden broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
     ".p2align 4",
@@ -37,7 +38,7 @@ global_asm!(
 #[cfg(target_arch = "aarch64")]
 global_asm!(
     ".pushsection .text.broadloom_probe, \"ax\", @progbits",
-    // Seen by all of this library and by nothing else.
+    // Visible in this library only.
     ".globl broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
     ".hidden broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
     ".p2align 4",
@@ -64,24 +65,26 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    /// Copies bytes, up to a zero when asked; how many, or -1 when one could not be read.
+    /// Copies bytes, up to a zero if requested. Returns their number, or -1 if a byte could not be read.
     fn broadloom_probe(to: *mut u8, from: *const u8, most: usize, until_zero: u32) -> isize;
-    /// The instruction that reads.
+    /// Marks the instruction that reads.
     fn broadloom_probe_load();
-    /// Where it goes on when that faults.
+    /// Marks the address to continue at if the read faults.
     fn broadloom_probe_failed();
 }
 
-/// Where a thread goes on that faulted at an instruction, when it is the one that reads here.
+/// Returns the address at which a faulting thread continues, if `pc` is the reading instruction.
 pub(crate) fn recovery(pc: usize) -> Option<usize> {
     let load = broadloom_probe_load as unsafe extern "C" fn() as usize;
     (pc == load).then_some(broadloom_probe_failed as unsafe extern "C" fn() as usize)
 }
 
-/// Copies bytes from an address of a kernel, up to the first zero when asked; `None` when not all of them are there.
+/// Copies bytes from an address of a kernel, up to the first zero if requested. Returns `None` if not all of
+/// them are readable.
 pub(crate) fn copy(address: u64, into: &mut [u8], until_zero: bool) -> Option<usize> {
-    // SAFETY: it writes at most `into.len()` bytes to `into`. Reading may fault, at one known instruction, from which the handler that
-    // workers install recovers. Memory that kernels write at the same time is read byte by byte, and any byte will do.
+    // SAFETY: it writes at most `into.len()` bytes to `into`. Reading may fault, at one known instruction,
+    // from which the handler that workers install recovers. Memory that kernels write concurrently is read
+    // byte by byte, and any value is acceptable.
     let count = unsafe { broadloom_probe(into.as_mut_ptr(), address as *const u8, into.len(), u32::from(until_zero)) };
     usize::try_from(count).ok()
 }

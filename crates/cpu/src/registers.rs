@@ -1,14 +1,15 @@
-//! An estimate of the registers that a GPU would give to each thread of a kernel.
+//! Estimate of the registers that a GPU would give to each thread of a kernel.
 //!
-//! Programs ask for it to choose the shape of their blocks. It is the most words of 32 bits that are live at once in the kernel, or in a function
-//! that it reaches. Predicates have registers of their own. NVIDIA's assembler reorders instructions, so its number is another one.
+//! Programs query it to choose the shape of their blocks. It is the maximum number of 32-bit words that are
+//! live at once in the kernel, or in a function that it reaches. Predicates have separate registers. NVIDIA's
+//! assembler reorders instructions, so its number differs.
 
 use broadloom_analysis::{Cfg, Liveness};
 use broadloom_ptx::{Func, Function, Module, Reach, Type};
 
-/// GPUs allocate registers in groups, and this is the smallest.
+/// Minimum number of registers. GPUs allocate registers in groups, and this is the smallest.
 const FEWEST: u32 = 8;
-/// Registers that an instruction can name.
+/// Maximum number of registers that an instruction can name.
 const MOST: u32 = 255;
 
 /// Returns the estimate. `.maxnreg` limits it: the assembler would spill.
@@ -40,7 +41,7 @@ mod tests {
         estimate(&module, kernel)
     }
 
-    /// A kernel that loads so many numbers of 64 bits before it stores the first, with a directive.
+    /// Returns a kernel that loads `count` 64-bit numbers before it stores the first, with a directive.
     fn kernel(count: usize, directive: &str) -> String {
         let lines = |line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
         let loads = lines(&|at| format!("ld.global.u64 %d{at}, [%a+{}];\n", 8 * at));
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(of(&kernel(20, ".maxnreg 32")), 32);
         assert_eq!(of(&kernel(20, ".maxnreg 64")), 42);
         assert_eq!(of(&kernel(200, "")), 255);
-        // The larger of a kernel and what it calls.
+        // The maximum of a kernel and its callees.
         let called = kernel(20, "").replace(".entry k", ".func f").replace("ld.param.u64 %a, [p]", "mov.u64 %a, 0");
         assert_eq!(of(&format!("{}\n.entry k() {{ .param .u64 q; call f, (q); ret; }}", called)), 42);
     }

@@ -1,4 +1,5 @@
-//! What generated code asks of the runtime. Each service closes the gate when it is called and opens it when it returns.
+//! Services of the runtime for generated code. Each service closes the gate when it is called and opens it
+//! when it returns.
 
 use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, ImageKind, Kind, Meeting, Reason, Services, Warp};
 use crate::barrier::Arrival;
@@ -17,7 +18,7 @@ use std::time::Instant;
 pub(crate) const SERVICES: Services =
     Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit, meet, image };
 
-/// The timer starts here, so that it never reads as zero.
+/// Start value of the timer, so that it never reads as zero.
 const TIMER_START: u64 = 1_000_000_000;
 
 macro_rules! numbered {
@@ -42,11 +43,11 @@ numbered!(image_kind: ImageKind { Fetch, TextureQuery, SurfaceQuery, Surface });
 numbered!(builtin_kind: Builtin { Printf, Malloc, Free, Assert });
 numbered!(reason_kind: Reason { Trap, BadCall, StackOverflow, Undefined, BadTarget, BadStack, BadRank, MissingLanes });
 
-/// Closes the gate.
+/// Closes the gate and returns the strand.
 ///
 /// # Safety
 ///
-/// `warp` is what the runtime passed to generated code, which runs on this thread.
+/// `warp` is the warp that the runtime passed to generated code, which runs on this thread.
 #[inline(always)]
 pub(crate) unsafe fn enter(warp: *mut Warp) -> *mut Strand {
     // SAFETY: `fit` made the strand the owner of its warp; strand, block and gate are alive while code runs.
@@ -76,7 +77,7 @@ unsafe fn overflow(strand: *mut Strand) -> ! {
     }
 }
 
-/// Opens the gate again, or ends the strand when the launch was stopped meanwhile.
+/// Opens the gate again, or ends the strand if the launch was stopped meanwhile.
 ///
 /// # Safety
 ///
@@ -93,7 +94,7 @@ pub(crate) unsafe fn leave(strand: *mut Strand) {
     }
 }
 
-/// A failure of the first thread of a mask.
+/// Builds a failure of the first thread of a mask.
 ///
 /// # Safety
 ///
@@ -266,14 +267,14 @@ unsafe extern "C" fn evaluate(warp: *mut Warp, operation: u32, mask: u32, inputs
     }
 }
 
-/// Passes the frame pointer of the caller on.
+/// Passes on the frame pointer of the caller.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged) {
     naked_asm!("mov rcx, rbp", "jmp {}", sym exchange_in)
 }
 
-/// Passes the frame pointer of the caller on.
+/// Passes on the frame pointer of the caller.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged) {
@@ -281,7 +282,8 @@ unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchan
 }
 
 unsafe extern "C" fn exchange_in(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged, frame: usize) {
-    // SAFETY: called by generated code with its warp and a place on its stack; the block is touched only between switches.
+    // SAFETY: called by generated code with its warp and a place on its stack; the block is touched only
+    // between switches.
     unsafe {
         let strand = enter(warp);
         let block = (*strand).block;
@@ -309,8 +311,8 @@ unsafe extern "C" fn exchange_in(warp: *mut Warp, kind: u32, exchanged: *mut Exc
 }
 
 unsafe extern "C" fn call_builtin(warp: *mut Warp, which: u32, mask: u32, arguments: *const u64, result: *mut u64) {
-    // SAFETY: called by generated code with its warp and arrays as `Services::builtin` describes them. A failure is moved into the
-    // block before the stack is left.
+    // SAFETY: called by generated code with its warp and arrays as `Services::builtin` describes them. A
+    // failure is moved into the block before the stack is left.
     unsafe {
         let strand = enter(warp);
         let lanes = (*(*(*strand).block).grid).lanes() as usize;
@@ -352,7 +354,7 @@ fn ticks() -> u64 {
 #[cfg(target_arch = "aarch64")]
 fn ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: the virtual counter may be read by everyone.
+    // SAFETY: every process may read the virtual counter.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
     ticks
 }

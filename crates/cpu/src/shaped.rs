@@ -1,11 +1,11 @@
-//! A kernel of a module for one shape of block: where its code comes from, and which code a launch gets.
+//! Kernel of a module for one block shape: the source of its code, and the choice of code for a launch.
 //!
-//! There are up to two: fast code takes for granted that index arithmetic does not wrap around, and other code does not. Whether it is granted is
-//! proved for each launch. The proof comes out of the same passes as the code, and is kept with it in the cache: a kernel that is found
-//! there needs no pass at all.
+//! There are up to two versions. Fast code assumes that index arithmetic does not wrap around; general code
+//! does not. The assumption is proved for each launch. The proof comes from the same passes as the code and
+//! is stored with it in the cache, so a cached kernel needs no pass at all.
 //!
-//! Both may take for granted that some of the pointers that a kernel is given lead to different buffers. A launch for which that is not so gets
-//! code from another such pair, which does not.
+//! Both versions may assume that some of the pointer parameters point to different buffers. A launch that
+//! violates this gets code from another such pair without the assumption.
 
 use crate::cache::{Cache, Wanted};
 use crate::compile::{self, CompileError, Draft};
@@ -31,58 +31,58 @@ pub(crate) struct Compiled {
     pub(crate) record: Arc<Record>,
 }
 
-/// What a launch is judged by: its grid and its parameters.
+/// Launch data that decides which code it gets: its grid and its parameters.
 type Launched = ([u32; 3], Vec<u8>);
 
-/// A kernel for one shape of block.
+/// Kernel for one block shape.
 #[derive(Debug)]
 pub(crate) struct Shaped {
     kernel: Func,
     block: [u32; 3],
-    /// Whether pointers may be taken to lead to different buffers.
+    /// True if pointers may be assumed to point to different buffers.
     apart: bool,
-    /// The same kernel without that.
+    /// Same kernel without that assumption.
     other: OnceLock<Box<Shaped>>,
-    /// Clusters that launches ask for and the kernel does not.
+    /// Cluster size of the launch, if the kernel has none.
     cluster: Option<[u32; 3]>,
-    /// The module in which the kernel asks for them.
+    /// Module in which the kernel has that cluster size.
     own: OnceLock<Module>,
     start: OnceLock<Result<Start>>,
-    /// Code that takes nothing for granted, and code that does.
+    /// General code and fast code.
     codes: [OnceLock<Result<Compiled>>; 2],
-    /// The last launch, and whether it could run fast code.
+    /// Last launch, and whether it could run fast code.
     last: Mutex<Option<(Launched, bool)>>,
-    /// Whether a launch went ahead of its code.
+    /// True if a launch went ahead of its code.
     went_ahead: AtomicBool,
-    /// Why the cache did not have its code, until that is told: a broken entry is gone once it was met.
+    /// Reason of the cache miss, until it is reported: a broken entry is deleted once it was found.
     missed: Mutex<Option<Miss>>,
 }
 
-/// What is known before there is code.
+/// Facts that are known before there is code.
 #[derive(Debug)]
 struct Start {
     wanted: Wanted,
-    /// What fast code takes for granted; `None` when that is nothing.
+    /// Assumptions of fast code; `None` if there are none.
     proof: Option<Proof>,
-    /// Parameters that are taken to lead to different buffers, by their offsets.
+    /// Parameters that are assumed to point to different buffers, by offset.
     apart: Vec<(u64, u64)>,
-    /// How far it came on the way to that.
+    /// Progress towards the code.
     made: Mutex<Option<Made>>,
     took: Duration,
 }
 
 #[derive(Debug)]
 enum Made {
-    /// Code out of the cache, and whether it is the fast one.
+    /// Code from the cache, and whether it is the fast one.
     Found(Arc<Ready>, bool),
-    /// Fast code that is still to be translated, and why it was not found.
+    /// Fast code that is still to be translated, and the reason of the cache miss.
     Draft(Box<Draft>, Miss),
 }
 
-/// The proof that code needs, the parameters that it takes to be apart, and the code.
+/// Proof that code needs, parameters that it assumes to be apart, and the code.
 type Found = (Option<Proof>, Vec<(u64, u64)>, Made);
 
-/// Looks for code in the cache: fast code, or other.
+/// Looks up code in the cache: fast code, or general code.
 fn find(module: &Loaded, wanted: &Wanted) -> std::result::Result<Found, Miss> {
     let find = |fast: bool| {
         let found = module.inner().cache.find(wanted, fast);
@@ -113,7 +113,7 @@ impl Shaped {
         }
     }
 
-    /// The module that code is made from.
+    /// Returns the module that code is compiled from.
     fn text<'a>(&'a self, module: &'a Loaded) -> &'a Module {
         let Some(size) = self.cluster else { return module.module() };
         self.own.get_or_init(|| {
@@ -123,12 +123,12 @@ impl Shaped {
         })
     }
 
-    /// Whether a launch may go ahead of its code: the first that asks may.
+    /// Returns whether a launch may go ahead of its code: only the first call returns true.
     pub(crate) fn goes_ahead(&self) -> bool {
         !self.went_ahead.swap(true, Ordering::Relaxed)
     }
 
-    /// The code for a launch. Of others who ask for the same meanwhile, all wait.
+    /// Returns the code for a launch. Concurrent requests for the same code wait.
     pub(crate) fn code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<Compiled> {
         if !self.are_apart(module, params)? {
             let other = self.other.get_or_init(|| Box::new(Shaped::taking(self.kernel, self.block, self.cluster, false)));
@@ -138,7 +138,7 @@ impl Shaped {
         self.code(module, fast)
     }
 
-    /// The code for a launch, if it is there or in the cache.
+    /// Returns the code for a launch, if it is compiled or in the cache.
     pub(crate) fn known_code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Option<Result<Compiled>> {
         if let Err(error) = self.known_start(module)? {
             return Some(Err(error));
@@ -152,7 +152,7 @@ impl Shaped {
         known(self).unwrap_or_else(|error| Some(Err(error)))
     }
 
-    /// Fast code or other, if it is there or in the cache.
+    /// Returns fast or general code, if it is compiled or in the cache.
     pub(crate) fn known_code(&self, module: &Loaded, fast: bool) -> Option<Result<Compiled>> {
         if let Some(code) = self.codes[usize::from(fast)].get() {
             return Some(code.clone());
@@ -168,7 +168,7 @@ impl Shaped {
         is_found.then(|| self.code(module, fast))
     }
 
-    /// The start, if there is one or the cache has it.
+    /// Returns the start, if there is one or the cache has it.
     fn known_start(&self, module: &Loaded) -> Option<Result<&Start>> {
         if self.start.get().is_none() {
             let started = Instant::now();
@@ -182,12 +182,13 @@ impl Shaped {
         Some(self.start.get()?.as_ref().map_err(Clone::clone))
     }
 
-    /// Fast code, or code that takes nothing for granted.
+    /// Returns fast or general code.
     pub(crate) fn code(&self, module: &Loaded, fast: bool) -> Result<Compiled> {
         self.codes[usize::from(fast)].get_or_init(|| self.make(module, fast)).clone()
     }
 
-    /// Whether pointers lead to different buffers where that was taken for granted. Buffers come and go, so each launch has to be asked.
+    /// Returns whether pointers point to different buffers where that was assumed. Buffers come and go, so
+    /// each launch is checked.
     fn are_apart(&self, module: &Loaded, params: &[u8]) -> Result<bool> {
         let pairs = &self.start(module)?.apart;
         if pairs.is_empty() {
@@ -216,7 +217,7 @@ impl Shaped {
         self.start.get_or_init(|| self.begin(module)).as_ref().map_err(Clone::clone)
     }
 
-    /// Finds out what fast code takes for granted: from the cache, else by the passes that it is made with.
+    /// Finds the assumptions of fast code: from the cache, else by running the passes.
     fn begin(&self, module: &Loaded) -> Result<Start> {
         let mut span = trace::span_with(|| format!("find {}", self.text(module).functions[self.kernel].name));
         let started = Instant::now();
@@ -233,7 +234,7 @@ impl Shaped {
         Ok(Start { wanted, proof, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
     }
 
-    /// The name of its code in the cache, unless there can be no code.
+    /// Returns the cache key of its code, or an error if there can be no code.
     fn wanted(&self, module: &Loaded) -> Result<Wanted> {
         let text = self.text(module);
         let refused = refused(text, self.kernel);
@@ -253,7 +254,7 @@ impl Shaped {
             .map_err(|error| self.told(module, &error))
     }
 
-    /// A mistake of ours, told as what was launched.
+    /// Reports an internal error at the launched kernel.
     fn told(&self, module: &Loaded, error: &CompileError) -> Error {
         let span = self.text(module).functions[self.kernel].span;
         let mut diagnostics = Diagnostics::new();
@@ -284,13 +285,13 @@ impl Shaped {
         Ok(Compiled { addresses: module.addresses(&ready), ready, record })
     }
 
-    /// The code, why it did not come from the cache if it did not, and the time that the start of it took.
+    /// Returns the code, the reason of a cache miss, and the time that its start took.
     fn ready(&self, module: &Loaded, start: &Start, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
         let (cache, wanted) = (&module.inner().cache, &start.wanted);
         let function = &self.text(module).functions[self.kernel];
         let mut before = start.took;
         let (draft, miss) = match start.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // Code that takes nothing for granted is the same code.
+            // Without assumptions, both versions are the same code.
             Some(Made::Found(ready, found)) if found == fast || start.proof.is_none() => return Ok((ready, None, before)),
             Some(Made::Draft(draft, miss)) if fast => (*draft, miss),
             Some(_) | None => {
@@ -309,7 +310,7 @@ impl Shaped {
             draft.clone().compile(text, &options).map_err(|error| self.told(module, &error))?;
         }
         let mut code = draft.compile(text, &options).map_err(|error| self.told(module, &error))?;
-        // Whoever finds this code must know whether there is a faster one.
+        // A reader of this entry must know whether there is a faster version.
         (code.proof, code.apart) = (start.proof.clone(), start.apart.clone());
         crate::background::count();
         cache.store(wanted, fast, &code);
@@ -328,7 +329,8 @@ mod tests {
     use broadloom_device::{CacheFolder, Device, Launch};
     use std::path::PathBuf;
 
-    /// Every thread writes what `%tid.x + n` is as an integer of 64 bits: lanes come apart where the sum wraps around.
+    /// Kernel in which every thread writes `%tid.x + n` as a 64-bit integer. Lanes are not consecutive where
+    /// the sum wraps around.
     const TEXT: &str = ".version 8.0 .target sm_80 .address_size 64
         .visible .entry k(.param .u64 out, .param .u32 n) {
             .reg .b32 %r<4>; .reg .b64 %d<5>;
@@ -343,7 +345,8 @@ mod tests {
         path
     }
 
-    /// Launches in a process that has just begun, as far as caches go; how often passes ran, and whether each code came from the cache.
+    /// Runs launches like in a new process, as far as caches go. Returns how often passes ran, and whether
+    /// each code came from the cache.
     fn launched(folder: &std::path::Path, numbers: &[u32]) -> (u32, Vec<bool>) {
         let cpu: Cpu = device_with(1, |options| options.cache = CacheFolder::At(folder.to_owned()));
         let device = Device::new(cpu.clone());
@@ -365,7 +368,7 @@ mod tests {
         // Passes run once for code and proof together.
         assert_eq!(launched(&folder, &[fits, fits, fits + 1]), (1, vec![false]));
         assert_eq!(launched(&folder, &[fits]), (0, vec![true]));
-        // A launch that does not keep what is taken for granted is noticed without them too, and its code is another.
+        // A launch that violates the assumption is detected without passes too, and gets other code.
         assert_eq!(launched(&folder, &[fits, wraps]), (1, vec![true, false]));
         assert_eq!(launched(&folder, &[wraps, fits, wraps]), (0, vec![true, true]));
         std::fs::remove_dir_all(&folder).unwrap();
@@ -375,14 +378,15 @@ mod tests {
     fn the_proof_is_found_with_either_code() {
         let folder = folder("either");
         let wraps = 0x7fff_fff0;
-        // Once to see that it wraps, once for code that may.
+        // Once to find that it wraps, once for code that may.
         assert_eq!(launched(&folder, &[wraps]), (2, vec![false]));
         assert_eq!(launched(&folder, &[wraps]), (0, vec![true]));
         assert_eq!(launched(&folder, &[7, wraps]), (1, vec![false, true]));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// Thread `t` stores the sum of `values[0 .. n]` to `sums[2 * t]` in every round, beginning with `t`.
+    /// Kernel in which thread `t` stores the sum of `values[0 .. n]` to `sums[2 * t]` in every iteration,
+    /// beginning with `t`.
     const SUMS: &str = ".version 8.0 .target sm_80 .address_size 64
         .visible .entry k(.param .u64 sums, .param .u64 values, .param .u32 n) {
             .reg .pred %p<2>; .reg .b32 %r<6>; .reg .b64 %d<6>;
@@ -404,14 +408,14 @@ mod tests {
         kernel.launch(&Launch::linear(1, 32), &[(&sums).into(), (&values).into(), 4u32.into()]).unwrap();
         let expected: Vec<u32> = (0..64).map(|at| if at % 2 == 0 { at / 2 + 10 } else { 0 }).collect();
         assert_eq!(sums.read().unwrap(), expected);
-        // One thread, which reads its own sum in its first round, then what stands behind it.
+        // One thread, which reads its own sum in its first iteration, then the elements after it.
         let own = device.upload(&[5u32, 7, 9, 0]).unwrap();
         let launch = |n: u32| kernel.launch(&Launch::linear(1, 1), &[(&own).into(), (&own).into(), n.into()]).unwrap();
         launch(1);
         assert_eq!(own.read().unwrap(), [5, 7, 9, 0]);
         launch(3);
         assert_eq!(own.read().unwrap(), [21, 7, 9, 0]);
-        // A value that it has just stored: the place of the sum is the second value.
+        // A value that it has just stored: the sum is stored in the second value.
         let second = own.slice(1, 3).unwrap();
         own.write(&[5, 7, 9, 0]).unwrap();
         kernel.launch(&Launch::linear(1, 1), &[(&second).into(), (&own).into(), 3u32.into()]).unwrap();

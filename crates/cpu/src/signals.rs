@@ -1,6 +1,6 @@
-//! Signals that ask a process to end (SIGINT, SIGTERM, SIGHUP), for those who have something to tell before.
+//! Signals that ask a process to end (SIGINT, SIGTERM, SIGHUP), for programs with work to do before.
 //!
-//! The handler notes the signal in [`STOP`] and writes a byte to a pipe, which a thread waits for
+//! The handler records the signal in [`STOP`] and writes a byte to a pipe, which a thread waits for
 //! ([`Signals::wait`]). Both are allowed in a handler. A second signal ends the process at once. **A signal
 //! that the process ignores stays ignored, one that the process handles still reaches its handler, and a
 //! forked child ends as if there were no handler.**
@@ -16,16 +16,16 @@ use std::ptr::null_mut;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// The signal that asked this process to end, if one has.
+/// Signal that asked this process to end, if there was one.
 pub static STOP: Stop = Stop::new();
 
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// The end of the pipe that the handler writes to.
+/// Writing end of the pipe, for the handler.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
-/// The process that the handlers were installed for.
+/// Process that the handlers were installed for.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
-/// Whether the first signal came from the terminal, which sends it to every process of the group.
+/// True if the first signal came from the terminal, which sends it to every process of the group.
 static FROM_TERMINAL: AtomicBool = AtomicBool::new(false);
 
 /// Earlier actions, in the order of [`SIGNALS`].
@@ -36,8 +36,8 @@ static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::unini
 
 fn previous(signal: c_int) -> Option<&'static libc::sigaction> {
     let index = SIGNALS.iter().position(|known| *known == signal)?;
-    // SAFETY: every element is written before the first handler is installed, and this is called by handlers
-    // and behind them.
+    // SAFETY: every element is written before the first handler is installed, and only handlers and code
+    // after them call this.
     Some(unsafe { (*PREVIOUS.0.get())[index].assume_init_ref() })
 }
 
@@ -47,19 +47,18 @@ pub struct Signals {
     pipe: File,
 }
 
-/// A signal that asked to end.
+/// Signal that asked the process to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its number.
     pub signal: i32,
-    /// Whether the terminal sent it, to every process of the group.
+    /// True if the terminal sent it, to every process of the group.
     pub from_terminal: bool,
-    /// Whether it would have ended the process. Otherwise the process has a handler of its own, which was
-    /// called.
+    /// True if it would have ended the process. Otherwise the process has its own handler, which was called.
     pub ends: bool,
 }
 
-/// Catches the signals from now on. Returns `None` when that was done before or cannot be done.
+/// Catches the signals from now on. Returns `None` if that was done before or is impossible.
 pub fn catch() -> Option<Signals> {
     static ONCE: Once = Once::new();
     let mut signals = None;
@@ -94,7 +93,7 @@ fn install() -> io::Result<Signals> {
 }
 
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the place of `errno` of this thread; whoever was interrupted must find it as it was.
+    // SAFETY: the place of `errno` of this thread; the interrupted code must find it unchanged.
     let errno = unsafe { *libc::__errno_location() };
     let Some(before) = previous(signal) else { return };
     let handled = before.sa_sigaction != libc::SIG_DFL;
@@ -126,7 +125,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Makes a signal do what it does without a handler, and raises it.
+/// Restores the default action of a signal and raises it.
 fn default_action(signal: c_int) {
     // SAFETY: restoring the default action and raising a signal, both allowed in a handler; the signal comes
     // once it is not blocked.
@@ -138,12 +137,38 @@ fn default_action(signal: c_int) {
     }
 }
 
-/// Whether the terminal sent the first signal, to every process of the group.
+/// Returns whether the terminal sent the first signal, to every process of the group.
 pub(crate) fn from_terminal() -> bool {
     FROM_TERMINAL.load(Ordering::SeqCst)
 }
 
-/// Ends the process by a signal, so that its parent sees why.
+/// Flag of a SIGINT that nobody has cleared; see [`catch_interrupts`].
+static INTERRUPT: AtomicBool = AtomicBool::new(false);
+/// Signals that came while the flag was set.
+static UNSEEN: AtomicI32 = AtomicI32::new(0);
+
+/// Lets SIGINT set a flag from now on, for commands that end a piece of work and go on. Whoever handles the interrupt
+/// clears the flag. The third signal while it is set ends the process.
+pub fn catch_interrupts() -> &'static AtomicBool {
+    // SAFETY: the handler keeps to what handlers may do.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_interrupt as extern "C" fn(c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGINT, &action, null_mut());
+    }
+    &INTERRUPT
+}
+
+extern "C" fn on_interrupt(signal: c_int) {
+    if !INTERRUPT.swap(true, Ordering::SeqCst) {
+        UNSEEN.store(0, Ordering::SeqCst);
+    } else if UNSEEN.fetch_add(1, Ordering::SeqCst) >= 1 {
+        default_action(signal);
+    }
+}
+
+/// Ends the process by a signal, so that its parent sees the reason.
 pub fn end_by(signal: i32) -> ! {
     default_action(signal);
     std::process::exit(128 + signal)

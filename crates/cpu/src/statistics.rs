@@ -1,4 +1,4 @@
-//! What was run and what it took.
+//! Statistics of kernels and their run times.
 
 use crate::abi::Kind;
 use crate::code::Accesses;
@@ -6,36 +6,36 @@ use broadloom_device::cache::Miss;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A kernel compiled for one shape of block, and what it took so far.
+/// Kernel compiled for one block shape, with its statistics so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelStatistics {
     /// The kernel.
     pub kernel: String,
-    /// The shape of its blocks.
+    /// Shape of its blocks.
     pub block: [u32; 3],
-    /// How it runs.
+    /// Execution mode.
     pub kind: Kind,
-    /// Why it is not run as vectors, when it is not.
+    /// Reason why it is not vectorised, if it is not.
     pub not_vectorised: Option<String>,
-    /// How loads were translated.
+    /// Translation of loads.
     pub loads: Accesses,
-    /// How stores were translated.
+    /// Translation of stores.
     pub stores: Accesses,
-    /// What making it ready took: compilation, or reading it from the cache.
+    /// Time to prepare it: compilation, or reading it from the cache.
     pub compile_time: Duration,
-    /// Whether it came from the cache.
+    /// True if it came from the cache.
     pub from_cache: bool,
-    /// Why it did not, when it did not.
+    /// Reason of the cache miss, if there was one.
     pub miss: Option<Miss>,
     /// Bytes of code in memory.
     pub code_bytes: usize,
-    /// Launches that are done.
+    /// Number of finished launches.
     pub launches: u64,
-    /// What they took, each from its first block to its last.
+    /// Total time of the launches, each from its first block to its last.
     pub run_time: Duration,
 }
 
-/// Counts of one kernel, raised by workers.
+/// Counters of one kernel, updated by workers.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     launches: AtomicU64,

@@ -1,12 +1,14 @@
-//! Work in queues: streams, the workers that take from them, and those who wait.
+//! Work in queues: streams, the workers that take from them, and waiting threads.
 //!
-//! Work of a stream is done in order, one piece at a time; the first pieces of all streams are under way together. A piece consists of
-//! parts (blocks of a grid, stretches of a copy), which workers take by raising a counter, so a grid of any size costs the same. Where blocks never wait for
-//! each other, each worker has a lot of its own to begin with, and helps others afterwards: what it wrote in one launch is in its cache for the next. A
-//! failed launch leaves its error with the stream: launches behind it are not run until somebody was told.
+//! Work of a stream is done in order, one piece at a time. The first pieces of all streams run concurrently.
+//! A piece consists of parts (blocks of a grid, ranges of a copy), which workers take by incrementing a
+//! counter, so the overhead does not depend on the size of a grid. If blocks never wait for each other, each
+//! worker starts with its own lot and helps others afterwards: the data that it wrote in one launch is in its
+//! cache for the next. A failed launch leaves its error with the stream. Later launches do not run until the
+//! error was reported.
 //!
-//! **Giving work never waits for work. Every piece has a number, rising with time: what is freed waits until no piece with a lower
-//! number is left.**
+//! **Submitting work never waits for work. Every piece has a number, increasing with time: freed memory waits
+//! until no piece with a lower number is left.**
 
 use crate::grid::Grid;
 use broadloom_device::{Error, EventId, HostCall, Result, Stream};
@@ -15,17 +17,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Rounds that a waiting thread looks before it sleeps.
+/// Number of times that a waiting thread polls before it sleeps.
 const SPINS: u32 = 500;
-/// Rounds that a worker looks while more work waits for what others are about to end: to be woken takes longer than most of it does.
+/// Number of times that a worker polls while more work waits for work that others are about to finish. Waking
+/// up takes longer than most such work.
 const PATIENT_SPINS: u32 = 20_000;
 
-/// What is to be done.
+/// Piece of work.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// A grid of blocks.
     Launch(Box<Grid>),
-    /// A grid whose kernel is still compiled. The stream waits for it.
+    /// A grid whose kernel is still being compiled. The stream waits for it.
     Pending(Arc<Pending>),
     /// Copies bytes within the device. The ranges have been checked; they may overlap when there is one part.
     Copy { to: u64, from: u64, bytes: u64 },
@@ -35,18 +38,18 @@ pub(crate) enum Work {
     Write { address: u64, bytes: Vec<u8> },
     /// Calls a function of the host.
     Call(Called),
-    /// Takes the time.
+    /// Records the time.
     Mark(Arc<Mark>),
-    /// Nothing, once another stream has come to a mark.
+    /// Waits until another stream has reached a mark.
     Await(Arc<Mark>),
 }
 
-/// A launch whose kernel is still compiled: in the end a grid, or the reason why there is none.
+/// Launch whose kernel is still being compiled. It becomes a grid, or the reason why there is none.
 #[derive(Debug, Default)]
 pub(crate) struct Pending(OnceLock<Mutex<Option<Result<Box<Grid>>>>>);
 
 impl Pending {
-    /// Sets what came of it. [`Streams::arrive`] lets its stream go on.
+    /// Sets the outcome. [`Streams::arrive`] lets its stream continue.
     pub(crate) fn set(&self, grid: Result<Box<Grid>>) {
         let _ = self.0.set(Mutex::new(Some(grid)));
     }
@@ -60,7 +63,7 @@ impl Pending {
     }
 }
 
-/// A function that is called once.
+/// Function that is called once.
 pub(crate) struct Called(Mutex<Option<HostCall>>);
 
 impl Called {
@@ -68,7 +71,7 @@ impl Called {
         Called(Mutex::new(Some(function)))
     }
 
-    /// Calls it, when nobody has. What panics in it ends there: the worker and the stream go on.
+    /// Calls the function, if it was not called. A panic in it is caught: the worker and the stream continue.
     pub(crate) fn call(&self) {
         let function = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(function) = function {
@@ -83,12 +86,12 @@ impl std::fmt::Debug for Called {
     }
 }
 
-/// A point in a stream: when it was come to.
+/// Point in a stream, with the time it was reached.
 #[derive(Debug, Default)]
 pub(crate) struct Mark(OnceLock<Instant>);
 
 impl Mark {
-    /// It is come to now.
+    /// Records that the mark is reached now.
     pub(crate) fn set(&self) {
         let _ = self.0.set(Instant::now());
     }
@@ -113,7 +116,7 @@ impl Work {
         }
     }
 
-    /// Whether its parts may be begun in any order.
+    /// Returns whether its parts may be started in any order.
     fn has_lots(&self) -> bool {
         match self {
             Work::Launch(grid) => grid.runs_in_rows(),
@@ -123,19 +126,19 @@ impl Work {
     }
 }
 
-/// Why a piece of work must stop.
+/// Reasons why a piece of work must stop.
 pub(crate) mod stop {
-    /// Something of it failed.
+    /// A part of it failed.
     pub(crate) const FAILED: u32 = 1;
-    /// Its time is over.
+    /// Its time limit ran out.
     pub(crate) const LATE: u32 = 2;
 }
 
-/// Time that a piece of work may take.
+/// Time limit of a piece of work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     pub(crate) total: Duration,
-    /// Time that was gone before it was submitted.
+    /// Time used before it was submitted.
     pub(crate) spent: Duration,
 }
 
@@ -145,17 +148,17 @@ impl Limit {
     }
 }
 
-/// A piece of work.
+/// Submitted piece of work.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) number: u64,
     pub(crate) stream: u32,
     pub(crate) work: Work,
-    /// How many parts it has.
+    /// Number of its parts.
     pub(crate) parts: u64,
-    /// One for all workers, or one for each.
+    /// One lot for all workers, or one for each.
     lots: Box<[Lot]>,
-    /// One of [`stop`]'s, or 0.
+    /// Constant of [`stop`], or 0.
     pub(crate) stop: AtomicU32,
     failure: Mutex<Option<Error>>,
     pub(crate) limit: Option<Limit>,
@@ -166,13 +169,13 @@ pub(crate) struct Job {
 /// Parts that are taken in order.
 #[derive(Debug)]
 struct Lot {
-    /// The first part that nobody has taken.
+    /// First part that is not taken.
     next: AtomicU64,
     end: u64,
 }
 
 impl Lot {
-    /// So many lots of a piece, of the same length but for one part.
+    /// Splits a piece into `lots` lots whose lengths differ by at most one part.
     fn cut(parts: u64, lots: u64) -> Box<[Lot]> {
         let bound = |lot: u64| (u128::from(parts) * u128::from(lot) / u128::from(lots)) as u64;
         (0..lots).map(|lot| Lot { next: AtomicU64::new(bound(lot)), end: bound(lot + 1) }).collect()
@@ -182,7 +185,7 @@ impl Lot {
         if self.left() == 0 {
             return 0..0;
         }
-        // Few workers, each raising it by few: it stays far from wrapping.
+        // Few workers increment it by small amounts, so it stays far from wrapping.
         let first = self.next.fetch_add(most, Ordering::Relaxed).min(self.end);
         first..first.saturating_add(most).min(self.end)
     }
@@ -210,7 +213,7 @@ impl Job {
         }
     }
 
-    /// Takes some parts for a worker: the next ones of its lot, or of another when that is empty.
+    /// Takes some parts for a worker: the next ones of its lot, or of another lot if that is empty.
     pub(crate) fn take(&self, worker: usize, most: u64) -> std::ops::Range<u64> {
         if self.must_stop() {
             return 0..0;
@@ -221,7 +224,7 @@ impl Job {
         taken.find(|range| !range.is_empty()).unwrap_or(0..0)
     }
 
-    /// Parts that nobody has taken.
+    /// Returns the number of parts that are not taken.
     pub(crate) fn left(&self) -> u64 {
         self.lots.iter().map(Lot::left).sum()
     }
@@ -230,41 +233,42 @@ impl Job {
         self.left() == 0 || self.must_stop()
     }
 
-    /// Whether it failed or its time is over.
+    /// Returns whether it failed or its time limit ran out.
     pub(crate) fn must_stop(&self) -> bool {
         self.stop.load(Ordering::Relaxed) != 0
     }
 
-    /// Notes the first thing that went wrong.
+    /// Records the first error.
     pub(crate) fn fail(&self, error: Error) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        // A time limit stays what it is.
+        // A time limit is not overwritten.
         let _ = self.stop.compare_exchange(0, stop::FAILED, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Whether something went wrong that nobody has noted.
+    /// Returns whether an error is recorded that was not reported.
     pub(crate) fn has_failed(&self) -> bool {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
 
-/// What has been done, told to whoever keeps count.
+/// Receiver of notices of finished work.
 pub(crate) trait Finished: Send + Sync {
-    /// A piece of work is done; `started` is when its first part was begun, `oldest` the lowest number of what is left.
+    /// Reports a finished piece of work. `started` is the time its first part began, `oldest` the lowest
+    /// number of unfinished work.
     fn finished(&self, job: &Job, started: Option<Instant>, oldest: Option<u64>);
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Arc<Job>>,
-    /// Whether its first piece is under way.
+    /// True if its first piece is running.
     running: bool,
-    /// Whether its first piece waits for a mark of another stream, or for its kernel to be compiled.
+    /// True if its first piece waits for a mark of another stream, or for its kernel to be compiled.
     blocked: bool,
     error: Option<Error>,
-    /// How many of its pieces are not done.
+    /// Number of its unfinished pieces.
     left: usize,
-    /// Whether the piece given last is done.
+    /// Flag that is set when the last submitted piece is done.
     last: Option<Arc<AtomicBool>>,
 }
 
@@ -286,7 +290,7 @@ struct State {
     outstanding: BTreeSet<u64>,
     sleeping: usize,
     waiting: usize,
-    /// Per worker: its thread, and what it works on.
+    /// For each worker, its thread and its current piece.
     threads: Vec<Option<(libc::pthread_t, Option<Arc<Job>>)>>,
     ends: bool,
 }
@@ -294,13 +298,13 @@ struct State {
 /// All streams of a device.
 pub(crate) struct Streams {
     state: Mutex<State>,
-    /// Workers without work sleep here.
+    /// Condition on which workers without work sleep.
     work: Condvar,
-    /// Those who wait for work to be done.
+    /// Condition on which threads wait for work to be done.
     done: Condvar,
-    /// Workers that look for work without sleeping.
+    /// Number of workers that poll for work without sleeping.
     looking: AtomicUsize,
-    /// Raised whenever there may be something to do.
+    /// Counter that is incremented whenever there may be work.
     signal: AtomicU64,
 }
 
@@ -322,7 +326,7 @@ impl Streams {
         }
     }
 
-    /// The state. Nothing that can panic happens while it is held.
+    /// Locks the state. Nothing that can panic happens while it is held.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -337,7 +341,7 @@ impl Streams {
         self.state().check(stream)
     }
 
-    /// Takes a stream out of use; its work is still done.
+    /// Removes a stream; its work is still done.
     pub(crate) fn destroy(&self, stream: Stream) -> Result<()> {
         let mut state = self.state();
         state.check(stream)?;
@@ -360,12 +364,12 @@ impl Streams {
         self.state().events.remove(&event).map(drop).ok_or(Error::UnknownEvent(event.0))
     }
 
-    /// The mark that an event stands for; `None` when it was never recorded.
+    /// Returns the mark of an event; `None` if it was never recorded.
     pub(crate) fn mark_of(&self, event: EventId) -> Result<Option<Arc<Mark>>> {
         self.state().events.get(&event).cloned().ok_or(Error::UnknownEvent(event.0))
     }
 
-    /// Puts an event behind all work of a stream.
+    /// Records an event after all work of a stream.
     pub(crate) fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
         self.mark_of(event)?;
         let mark = Arc::new(Mark::default());
@@ -376,7 +380,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Makes later work of a stream wait for what an event stands for now.
+    /// Makes later work of a stream wait for the current mark of an event.
     pub(crate) fn hold_up(&self, stream: Stream, event: EventId) -> Result<()> {
         match self.mark_of(event)? {
             Some(mark) if !mark.is_set() => self.submit(stream, Work::Await(mark), None, &|| Ok(())),
@@ -384,7 +388,7 @@ impl Streams {
         }
     }
 
-    /// Waits until a mark is come to; when that was.
+    /// Waits until a mark is reached and returns its time.
     pub(crate) fn wait_for_mark(&self, mark: &Mark) -> Instant {
         let mut state = self.state();
         loop {
@@ -397,13 +401,14 @@ impl Streams {
         }
     }
 
-    /// Whether all work of a stream is done.
+    /// Returns whether all work of a stream is done.
     pub(crate) fn is_idle(&self, stream: Stream) -> bool {
         let state = self.state();
         state.queues.get(&stream.0).is_none_or(|queue| !queue.running && queue.waiting.is_empty())
     }
 
-    /// Gives work to a stream. `check` looks at what it touches, while nothing can be freed behind its back.
+    /// Submits work to a stream. `check` checks the memory it accesses, while nothing can be freed
+    /// concurrently.
     pub(crate) fn submit(&self, stream: Stream, work: Work, limit: Option<Limit>, check: &dyn Fn() -> Result<()>) -> Result<()> {
         let is_empty = work.parts() == 0;
         let mut state = self.state();
@@ -425,11 +430,11 @@ impl Streams {
         Ok(())
     }
 
-    /// Lets a stream go on whose first piece waited for its kernel.
+    /// Lets a stream continue whose first piece waited for its kernel.
     pub(crate) fn arrive(&self) {
         let mut state = self.state();
         let more = state.unblock();
-        // A launch that came to nothing may have been the last piece of its stream.
+        // A failed launch may have been the last piece of its stream.
         if state.waiting > 0 {
             self.done.notify_all();
         }
@@ -438,7 +443,7 @@ impl Streams {
         }
     }
 
-    /// Lets one worker know that there is work, when none is looking anyway.
+    /// Wakes one worker, if none is polling anyway.
     fn wake(&self, state: MutexGuard<'_, State>) {
         self.signal.fetch_add(1, Ordering::SeqCst);
         let sleeping = state.sleeping;
@@ -448,43 +453,43 @@ impl Streams {
         }
     }
 
-    /// A number for something of the host that touches memory now.
+    /// Returns a number for an operation of the host that accesses memory now.
     pub(crate) fn begin(&self) -> u64 {
         self.state().begin()
     }
 
-    /// What [`Streams::begin`] began is done; the lowest number of what is left.
+    /// Ends an operation of [`Streams::begin`]. Returns the lowest number of unfinished work.
     pub(crate) fn end(&self, number: u64) -> Option<u64> {
         let mut state = self.state();
         state.outstanding.remove(&number);
         state.outstanding.first().copied()
     }
 
-    /// The number below which all work given so far lies, when any is left.
+    /// Returns the number that is above all work submitted so far, if any is unfinished.
     pub(crate) fn horizon(&self) -> Option<u64> {
         let state = self.state();
         (!state.outstanding.is_empty()).then_some(state.next_number)
     }
 
-    /// Does something while nothing can be given, unless something is left that is not work of this stream.
+    /// Runs an action while nothing can be submitted, if all unfinished work belongs to this stream.
     pub(crate) fn if_alone<T>(&self, stream: Stream, act: impl FnOnce() -> Option<T>) -> Option<T> {
         let state = self.state();
         let own = state.queues.get(&stream.0).map_or(0, |queue| queue.left);
         if own == state.outstanding.len() { act() } else { None }
     }
 
-    /// The lowest number of what is left.
+    /// Returns the lowest number of unfinished work.
     pub(crate) fn oldest(&self) -> Option<u64> {
         self.state().outstanding.first().copied()
     }
 
-    /// Waits until all work that a stream was given is done, and takes its error.
+    /// Waits until all submitted work of a stream is done, and takes its error.
     pub(crate) fn wait(&self, stream: Stream) -> Result<()> {
         self.check(stream)?;
         self.outcome(stream.0)
     }
 
-    /// Waits for a stream, whether it is still in use or not, and takes its error.
+    /// Waits for a stream, removed or not, and takes its error.
     fn outcome(&self, stream: u32) -> Result<()> {
         let mut state = self.wait_for(stream);
         match state.queues.get_mut(&stream).and_then(|queue| queue.error.take()) {
@@ -493,7 +498,8 @@ impl Streams {
         }
     }
 
-    /// Waits until all work given so far is done, and takes the error of the first stream that has one; the others keep theirs.
+    /// Waits until all work submitted so far is done, and takes the error of the first stream that has one.
+    /// The others keep theirs.
     pub(crate) fn wait_all(&self) -> Result<()> {
         for stream in self.drain() {
             self.outcome(stream)?;
@@ -501,7 +507,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Waits until all work given so far is done; the streams that had some, in order.
+    /// Waits until all work submitted so far is done. Returns the streams that had some, in order.
     pub(crate) fn drain(&self) -> Vec<u32> {
         let mut streams: Vec<u32> = self.state().queues.keys().copied().collect();
         streams.sort_unstable();
@@ -530,9 +536,9 @@ impl Streams {
         state
     }
 
-    /// Notes the thread of a worker.
+    /// Records the thread of a worker.
     pub(crate) fn enter(&self, worker: usize) {
-        // SAFETY: a thread may always ask for itself.
+        // SAFETY: a thread may always query itself.
         let thread = unsafe { libc::pthread_self() };
         self.state().threads[worker] = Some((thread, None));
     }
@@ -549,13 +555,14 @@ impl Streams {
         self.work.notify_all();
     }
 
-    /// Waits for work and takes part in it; `None` when there will be none. `started` hears of what nobody worked on before.
+    /// Waits for work and joins it; returns `None` if there will be none. `started` is called for work that
+    /// no worker has joined before.
     pub(crate) fn join(&self, worker: usize, started: &dyn Fn(&Arc<Job>, Instant)) -> Option<Arc<Job>> {
         let mut state = self.state();
         let mut looked = false;
         loop {
             if let Some(job) = state.join(worker) {
-                // Others are woken one by one, by those who found enough for two.
+                // Others are woken one by one, by workers that found enough work for two.
                 let sleeping = state.sleeping > 0 && self.wants_company(&state, &job);
                 drop(state);
                 let first = job.started.get().is_none();
@@ -569,7 +576,7 @@ impl Streams {
                 return Some(job);
             }
             if state.ends && state.active.is_empty() {
-                // Those who fell asleep while the last piece was under way hear of its end from whoever did it.
+                // Workers that fell asleep during the last piece are woken by the worker that finishes it.
                 self.work.notify_all();
                 return None;
             }
@@ -586,7 +593,7 @@ impl Streams {
                     std::hint::spin_loop();
                 }
                 self.looking.fetch_sub(1, Ordering::SeqCst);
-                // A change is looked at, and then looked for again.
+                // After a change the state is checked, and polling starts again.
                 looked = self.signal.load(Ordering::SeqCst) == seen;
                 state = self.state();
                 continue;
@@ -598,7 +605,7 @@ impl Streams {
         }
     }
 
-    /// Whether another worker would find something to do that is worth waking it.
+    /// Returns whether there is enough work to wake another worker.
     fn wants_company(&self, state: &State, joined: &Arc<Job>) -> bool {
         state.active.iter().any(|active| {
             let left = active.job.left().saturating_sub(u64::from(Arc::ptr_eq(&active.job, joined)));
@@ -607,12 +614,12 @@ impl Streams {
                 Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } | Work::Call(_) => None,
                 Work::Pending(_) | Work::Mark(_) | Work::Await(_) => return false,
             };
-            // Waking takes microseconds; what is done sooner is done alone.
+            // Waking takes microseconds; shorter work is done alone.
             left > 0 && expected.is_none_or(|each| each.saturating_mul(left) > 10_000)
         })
     }
 
-    /// A worker has found no more parts of a piece.
+    /// Leaves a piece of which a worker has found no more parts.
     pub(crate) fn leave(&self, worker: usize, job: &Arc<Job>, finished: &dyn Finished) {
         let mut state = self.state();
         if let Some(Some((_, current))) = state.threads.get_mut(worker) {
@@ -632,7 +639,7 @@ impl Streams {
         state.outstanding.remove(&job.number);
         let oldest = state.outstanding.first().copied();
         drop(state);
-        // Whoever keeps count is told before those who wait.
+        // The receiver of notices is called before waiting threads wake.
         finished.finished(job, job.started.get().copied(), oldest);
         let mut state = self.state();
         job.done.store(true, Ordering::Release);
@@ -644,12 +651,12 @@ impl Streams {
             self.done.notify_all();
         }
         if more {
-            // This worker looks for work itself; another one is woken only when there is enough for two.
+            // This worker looks for work itself. Another one is woken only if there is enough for two.
             self.signal.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Makes all workers on a piece look at its stop flag.
+    /// Makes all workers of a piece check its stop flag.
     pub(crate) fn interrupt(&self, job: &Arc<Job>) {
         let state = self.state();
         for (thread, current) in state.threads.iter().flatten() {
@@ -667,7 +674,8 @@ impl State {
         if known { Ok(()) } else { Err(Error::UnknownStream(stream.0)) }
     }
 
-    /// Lets streams go on whose mark was come to, or whose kernel is compiled; whether any has something to do.
+    /// Lets streams continue whose mark was reached or whose kernel is compiled. Returns whether any has
+    /// work.
     fn unblock(&mut self) -> bool {
         let ready = |queue: &Queue| match queue.waiting.front().map(|job| &job.work) {
             Some(Work::Await(mark)) => queue.blocked && mark.is_set(),
@@ -689,7 +697,7 @@ impl State {
         number
     }
 
-    /// Starts the next piece of a stream; whether there is one.
+    /// Starts the next piece of a stream. Returns whether there is one.
     fn advance(&mut self, stream: u32) -> bool {
         let Some(queue) = self.queues.get_mut(&stream) else { return false };
         queue.running = false;
@@ -707,7 +715,7 @@ impl State {
             }
             let job = match &job.work {
                 Work::Await(_) => Err(job),
-                // What it would work on is not what it should be.
+                // Its input is not what it should be.
                 Work::Launch(_) | Work::Pending(_) if queue.error.is_some() => Err(job),
                 Work::Pending(pending) => match pending.take() {
                     Some(Ok(grid)) => {
@@ -738,7 +746,7 @@ impl State {
         false
     }
 
-    /// The piece that most needs another worker.
+    /// Joins the piece that needs another worker most.
     fn join(&mut self, worker: usize) -> Option<Arc<Job>> {
         let open = self.active.iter_mut().filter(|active| !active.job.is_taken());
         let active = open.min_by_key(|active| (active.workers, active.job.number))?;

@@ -1,11 +1,11 @@
-//! A program that is run as a child: signals that ask the parent to end reach it, and it does not outlive its
+//! Supervision of a child program: signals that ask the parent to end reach it, and it does not outlive its
 //! parent.
 //!
-//! A signal is passed on to every descendant, unless the terminal has sent it to all of them already. What
-//! still runs after a while is killed, but not after the first Ctrl-C at the terminal, which a program may
-//! take for a command. Descendants are found by their parents in `/proc`; orphans become children of this
-//! process meanwhile (`PR_SET_CHILD_SUBREAPER`), so none is lost. Process groups stay as they are: the
-//! terminal's job control goes on working.
+//! A signal is forwarded to every descendant, unless the terminal has already sent it to all of them.
+//! Descendants that still run after a grace period are killed. The first Ctrl-C at the terminal does not
+//! start that period, since a program may treat it as a command. Descendants are found by their parents in
+//! `/proc`. Orphans become children of this process meanwhile (`PR_SET_CHILD_SUBREAPER`), so none is lost.
+//! Process groups stay unchanged, so the terminal's job control keeps working.
 
 use crate::signals::{self, Received, STOP, Signals};
 use std::collections::HashMap;
@@ -16,20 +16,20 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at what still runs.
+/// Interval between two checks for running processes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How a program ended.
+/// End of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// The system's message.
+    /// Exit status.
     pub status: ExitStatus,
-    /// The signal that asked this process to end meanwhile.
+    /// Signal that asked this process to end meanwhile.
     pub stopped: Option<i32>,
 }
 
-/// Runs a program and waits for its end. When a signal asks this process to end, the program and all that it
-/// started are asked to end, and killed after `grace`. A program whose parent dies is killed.
+/// Runs a program and waits for its end. If a signal asks this process to end, the program and its
+/// descendants are asked to end, and killed after `grace`. A program whose parent dies is killed.
 ///
 /// Must be called by the main thread: the system kills the child when the thread that started it ends.
 pub fn supervise(command: &mut Command, grace: Duration) -> io::Result<Ended> {
@@ -59,15 +59,15 @@ pub fn supervise(command: &mut Command, grace: Duration) -> io::Result<Ended> {
     if STOP.signal().is_some() {
         end_all(grace);
     }
-    // A program that went on behind Ctrl-C and ended well was not stopped.
+    // A program that continued after Ctrl-C and ended successfully was not stopped.
     let went_on = signals::from_terminal() && status.success();
     Ok(Ended { status, stopped: STOP.signal().filter(|_| !went_on) })
 }
 
 fn pass_on(mut signals: Signals, grace: Duration) {
     let Some(Received { signal, from_terminal, .. }) = signals.wait() else { return };
-    // A program that takes Ctrl-C for a command goes on. The next one ends this process, and the program with
-    // it.
+    // A program that treats Ctrl-C as a command continues. The next one ends this process, and the program
+    // with it.
     if from_terminal && signal == libc::SIGINT {
         return;
     }
@@ -77,7 +77,7 @@ fn pass_on(mut signals: Signals, grace: Duration) {
     end_all(grace);
 }
 
-/// Waits until all descendants have ended, and kills them after a while.
+/// Waits until all descendants have ended, and kills them after a grace period.
 fn end_all(grace: Duration) {
     let deadline = Instant::now() + grace;
     loop {
@@ -100,13 +100,13 @@ fn send(processes: &[libc::pid_t], signal: i32) {
     }
 }
 
-/// The processes that this one has started, and they, that have not ended.
+/// Returns all live descendants of this process.
 fn descendants() -> Vec<libc::pid_t> {
     let mut children: HashMap<libc::pid_t, Vec<libc::pid_t>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<libc::pid_t>().ok()) else { continue };
         let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        // The name, in parentheses, may hold anything; behind it stand the state and the parent.
+        // The name, in parentheses, may contain anything. The state and the parent follow it.
         let Some((_, rest)) = text.rsplit_once(") ") else { continue };
         let mut fields = rest.split(' ');
         let (Some(state), Some(parent)) = (fields.next(), fields.next().and_then(|parent| parent.parse().ok())) else { continue };

@@ -16,19 +16,19 @@ use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Tar
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An object file of LLVM text for this machine.
+/// Compiles LLVM text to an object file for this machine.
 pub(crate) fn object(text: &str) -> Vec<u8> {
     let triple = TargetMachine::get_default_triple();
     object_for(text, triple.as_str().to_str().unwrap(), "", RelocMode::PIC)
 }
 
-/// An object file of LLVM text for some machine.
+/// Compiles LLVM text to an object file for a machine.
 pub(crate) fn object_for(text: &str, triple: &str, features: &str, relocations: RelocMode) -> Vec<u8> {
     let every = InitializationConfig { asm_printer: true, base: true, info: true, ..InitializationConfig::default() };
     Target::initialize_x86(&every);
     Target::initialize_aarch64(&every);
     let context = Context::create();
-    // LLVM wants a zero behind the text.
+    // LLVM expects a zero after the text.
     let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), "kernel");
     let module = context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}", error.to_string_lossy()));
     let triple = TargetTriple::create(triple);
@@ -39,7 +39,7 @@ pub(crate) fn object_for(text: &str, triple: &str, features: &str, relocations: 
     object.as_slice().to_vec()
 }
 
-/// A module from its text.
+/// Parses and verifies a module.
 pub(crate) fn module(text: &str) -> Arc<Verified> {
     let mut sources = Sources::new();
     let id = sources.add("test.ptx", text);
@@ -47,19 +47,19 @@ pub(crate) fn module(text: &str) -> Arc<Verified> {
     Arc::new(broadloom_ptx::verify(module).unwrap_or_else(|errors| panic!("{errors:?}")))
 }
 
-/// A device without a cache on disk, with some threads.
+/// Creates a device without a disk cache, with some threads.
 pub(crate) fn device(threads: usize) -> Cpu {
     device_with(threads, |_| {})
 }
 
-/// The same, set up further.
+/// Creates a device without a disk cache, with changed options.
 pub(crate) fn device_with(threads: usize, set: impl FnOnce(&mut Options)) -> Cpu {
     let mut options = Options { threads, cache: CacheFolder::Nowhere, memory_bytes: 1 << 30, ahead: false, ..Options::default() };
     set(&mut options);
     Cpu::new(options).unwrap()
 }
 
-/// LLVM text that every kernel may use: the state of its warp and the services by number.
+/// LLVM text for every kernel: the state of its warp and the services by number.
 const PRELUDE: &str = r#"
 define internal ptr @service(ptr %w, i64 %i) alwaysinline {
   %s = load ptr, ptr %w
@@ -101,7 +101,7 @@ define internal i32 @barrier(ptr %w, i32 %id, i32 %threads, i32 %kind, i32 %mask
 }
 "#;
 
-/// A kernel made of LLVM text: the body of `void @kernel(ptr %w)` and what it needs beside.
+/// Compiles a kernel from LLVM text: the function `void @kernel(ptr %w)` and its helpers.
 pub(crate) fn code(kind: Kind, text: &str) -> Code {
     let prelude = PRELUDE.replace("CTAID", &offset::CTAID.to_string()).replace("FIRST", &offset::FIRST.to_string());
     Code {
@@ -122,12 +122,12 @@ pub(crate) fn code(kind: Kind, text: &str) -> Code {
     }
 }
 
-/// Launches code of one's own.
+/// Launches hand-written code.
 pub(crate) fn launch(cpu: &Cpu, code: &Code, launch: &Launch, params: &[u64]) -> Result<()> {
     launch_ready(cpu, &Arc::new(Ready::new("kernel", code.clone()).unwrap()), launch, params)
 }
 
-/// Launches a kernel that is ready.
+/// Launches a loaded kernel.
 pub(crate) fn launch_ready(cpu: &Cpu, ready: &Arc<Ready>, launch: &Launch, params: &[u64]) -> Result<()> {
     let mut words: Vec<u128> =
         params.chunks(2).map(|pair| u128::from(pair[0]) | u128::from(pair.get(1).copied().unwrap_or(0)) << 64).collect();

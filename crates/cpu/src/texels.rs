@@ -1,26 +1,29 @@
-//! Texels for all lanes of a warp at once: the common ways to read a texture (CUDA programming guide: "Texture Fetching").
+//! Texture fetches for all lanes of a warp at once, for the common modes (CUDA programming guide: "Texture
+//! Fetching").
 //!
-//! One image of one to three axes, clamped or coming again, channels of 8, 16 or 32 bits. What comes out is what `broadloom_eval::texture` says, to the
-//! last bit; whatever is not done here is done there, lane by lane. A lane that is not active reads a texel as well, which nobody looks at: every
-//! place that is made of a coordinate is inside of the image.
+//! The modes are: one image of one to three axes, clamp or wrap addressing, channels of 8, 16 or 32 bits. The
+//! results are bit for bit those of `broadloom_eval::texture`, which handles all other modes lane by lane.
+//! Inactive lanes read a texel as well, and the result is ignored: every coordinate is mapped to a texel
+//! inside the image.
 
 use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Texture};
 use broadloom_eval::texture::{Fetch, Geometry, Result4};
 
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
-/// Beyond this coordinates mean the same as here.
+/// Bound of coordinates; beyond it they have the same effect.
 const FAR: f64 = 1e9;
 
-/// One number for each lane.
+/// One number per lane.
 type Row<T> = [T; LANES];
 
-/// Reads the texels that a warp wants and gives `true`, or does nothing and gives `false`.
+/// Fetches the texels of a warp and returns `true`, or does nothing and returns `false`.
 ///
 /// # Safety
 ///
-/// `inputs` has a row of [`LANES`] words for each word that the fetch takes, `outputs` room for four. The memory of the texture is there.
+/// `inputs` has a row of [`LANES`] words for each input word of the fetch, `outputs` has space for four rows.
+/// The memory of the texture is alive.
 pub(crate) unsafe fn fetch(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mut u64) -> bool {
     // SAFETY: passed on.
     unsafe {
@@ -35,6 +38,8 @@ pub(crate) unsafe fn fetch(fetch: &Fetch, texture: &Texture, inputs: *const u64,
     }
 }
 
+/// Runs [`any`], compiled for AVX2.
+///
 /// # Safety
 ///
 /// As [`fetch`], on a host with AVX2.
@@ -45,6 +50,8 @@ unsafe fn with_avx2(fetch: &Fetch, texture: &Texture, inputs: *const u64, output
     unsafe { any(fetch, texture, inputs, outputs) }
 }
 
+/// Implements [`fetch`].
+///
 /// # Safety
 ///
 /// As [`fetch`].
@@ -79,7 +86,7 @@ unsafe fn any(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mu
         return false;
     }
     let pitches = [u64::from(image.format.texel_bytes()), image.row_pitch, image.slice_pitch];
-    // SAFETY: rows are as promised. Places are inside of the image, see `places` and `numbers`.
+    // SAFETY: rows are as promised. Texel indices are inside the image, see `places` and `numbers`.
     unsafe {
         let mut wanted = Wanted { base: level.address, offsets: [[0; LANES]; 8], weights: [[1.0; LANES]; 8], outputs };
         if fetch.by_index || !(is_float && sampler.filter == Filter::Linear) {
@@ -108,7 +115,7 @@ unsafe fn any(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mu
                 false => places::<true>(&row, scale(image, axis, sampler.normalised_coordinates), last),
                 true => places_again::<true>(&row, last),
             };
-            // The taps so far are the first on this axis, and as many follow with the second.
+            // The taps so far use the first texel of this axis, and as many follow with the second.
             let taps = 1 << axis;
             for tap in 0..taps {
                 for lane in 0..LANES {
@@ -129,34 +136,37 @@ unsafe fn any(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mu
     }
 }
 
-/// What a coordinate is multiplied with to count texels.
+/// Returns the factor from a coordinate to texels.
 fn scale(image: &Image, axis: usize, is_normalised: bool) -> f64 {
     if is_normalised { f64::from([image.width, image.height, image.depth][axis]) } else { 1.0 }
 }
 
+/// Loads a row of the inputs.
+///
 /// # Safety
 ///
-/// There are so many rows.
+/// There are more rows than `number`.
 #[inline(always)]
 unsafe fn row(inputs: *const u64, number: usize) -> Row<u32> {
     // SAFETY: as promised.
     std::array::from_fn(|lane| unsafe { *inputs.add(number * LANES + lane) as u32 })
 }
 
-/// The texels with such numbers, those beyond the edge being at it.
+/// Returns the texel indices of a row, clamped to the edges.
 #[inline(always)]
 fn numbers(row: &Row<u32>, last: u32) -> Row<u32> {
     row.map(|word| (i64::from(word as i32)).clamp(0, i64::from(last)) as u32)
 }
 
-/// The number of a texel, of a float that is one.
+/// Converts an integral float to a texel index.
 #[inline(always)]
 fn number(value: f64) -> u32 {
-    // SAFETY: callers have it between zero and the number of the last texel, which is an `i32` (see `any`).
+    // SAFETY: callers pass a value between zero and the index of the last texel, which is an `i32` (see
+    // `any`).
     unsafe { value.to_int_unchecked::<i32>() as u32 }
 }
 
-/// The fraction of a number in steps of 1/256, from 0 to 1.
+/// Rounds a fraction to steps of 1/256, from 0 to 1.
 #[inline(always)]
 fn weight(fraction: f64) -> f32 {
     ((fraction * 256.0 + 0.5).floor() / 256.0) as f32
@@ -168,7 +178,8 @@ fn coordinate(word: u32) -> f64 {
     if x.is_nan() { 0.0 } else { x.clamp(-FAR, FAR) }
 }
 
-/// Texels on an axis whose edges go on: the first, the second, and the weight of the second. The nearest is both.
+/// Returns the texels on an axis with clamp addressing: the first, the second, and the weight of the second.
+/// Without interpolation both are the nearest.
 #[inline(always)]
 fn places<const MIXES: bool>(row: &Row<u32>, scale: f64, last: u32) -> (Row<u32>, Row<u32>, Row<f32>) {
     let (mut first, mut second, mut weights) = ([0; LANES], [0; LANES], [0.0; LANES]);
@@ -185,12 +196,12 @@ fn places<const MIXES: bool>(row: &Row<u32>, scale: f64, last: u32) -> (Row<u32>
     (first, second, weights)
 }
 
-/// The same on an axis on which the image comes again, by normalised coordinates.
+/// Returns the texels on an axis with wrap addressing, for normalised coordinates.
 #[inline(always)]
 fn places_again<const MIXES: bool>(row: &Row<u32>, last: u32) -> (Row<u32>, Row<u32>, Row<f32>) {
     let (mut first, mut second, mut weights) = ([0; LANES], [0; LANES], [0.0; LANES]);
     let count = f64::from(last) + 1.0;
-    // A folded coordinate is from zero to the count, so a neighbour is beyond by one at most.
+    // A wrapped coordinate lies between zero and the count, so a neighbour is outside by one at most.
     let within = |place: f64| if place < 0.0 { place + count } else { place };
     let within = |place: f64| if within(place) >= count { within(place) - count } else { within(place) };
     for lane in 0..LANES {
@@ -206,7 +217,7 @@ fn places_again<const MIXES: bool>(row: &Row<u32>, last: u32) -> (Row<u32>, Row<
     (first, second, weights)
 }
 
-/// Texels that are looked at, by taps, and where values go.
+/// Texels to read, by taps, and the destination of the values.
 struct Wanted {
     base: u64,
     offsets: [Row<u64>; 8],
@@ -214,16 +225,18 @@ struct Wanted {
     outputs: *mut u64,
 }
 
-/// How one channel of a texel is read: the bits of a float or an integer.
+/// Reader of one channel of a texel: the bits of a float or an integer.
 trait Read {
     /// Bytes of a channel.
     const BYTES: usize;
-    /// What a last channel is that there is not.
+    /// Value of a missing fourth channel.
     const ONE: u32;
 
+    /// Reads a channel.
+    ///
     /// # Safety
     ///
-    /// There is such a channel at the place.
+    /// `place` points to such a channel.
     unsafe fn read(place: *const u8) -> u32;
 }
 
@@ -238,7 +251,7 @@ macro_rules! reader {
             #[inline(always)]
             unsafe fn read(place: *const u8) -> u32 {
                 let value: fn($ty) -> u32 = $value;
-                // SAFETY: as promised; texels lie at multiples of their size.
+                // SAFETY: as promised; texels are aligned to their size.
                 value(unsafe { place.cast::<$ty>().read() })
             }
         }
@@ -255,9 +268,11 @@ reader!(Unsigned16, u16, 1, u32::from);
 reader!(Signed8, i8, 1, |value| i32::from(value) as u32);
 reader!(Signed16, i16, 1, |value| i32::from(value) as u32);
 
+/// Reads one texel per lane.
+///
 /// # Safety
 ///
-/// As [`fetch`]; all offsets are inside of the image.
+/// As [`fetch`]; all offsets are inside the image.
 #[inline(always)]
 unsafe fn plain(wanted: &Wanted, format: Format, is_normalised: bool) {
     // SAFETY: passed on.
@@ -275,6 +290,8 @@ unsafe fn plain(wanted: &Wanted, format: Format, is_normalised: bool) {
     }
 }
 
+/// Reads one texel per lane, selecting the number of channels.
+///
 /// # Safety
 ///
 /// As [`plain`].
@@ -290,6 +307,8 @@ unsafe fn plain_as<R: Read>(wanted: &Wanted, channels: u8) {
     }
 }
 
+/// Reads one texel per lane of `CHANNELS` channels.
+///
 /// # Safety
 ///
 /// As [`plain`].
@@ -306,7 +325,7 @@ unsafe fn plain_of<R: Read, const CHANNELS: usize>(wanted: &Wanted) {
     unsafe { fill::<R, CHANNELS>(wanted.outputs) }
 }
 
-/// Channels that texels have not.
+/// Fills the channels that texels do not have.
 ///
 /// # Safety
 ///
@@ -322,9 +341,11 @@ unsafe fn fill<R: Read, const CHANNELS: usize>(outputs: *mut u64) {
     }
 }
 
+/// Interpolates texels that are read as floats.
+///
 /// # Safety
 ///
-/// As [`plain`], of texels that come out as floats.
+/// As [`plain`], of texels that are read as floats.
 #[inline(always)]
 unsafe fn mixed<const TAPS: usize>(wanted: &Wanted, channels: u8, bits: u8) {
     // SAFETY: passed on.
@@ -343,6 +364,8 @@ unsafe fn mixed<const TAPS: usize>(wanted: &Wanted, channels: u8, bits: u8) {
     }
 }
 
+/// Interpolates `TAPS` texels of `CHANNELS` channels per lane.
+///
 /// # Safety
 ///
 /// As [`mixed`].
@@ -356,7 +379,7 @@ unsafe fn mixed_of<R: Read, const TAPS: usize, const CHANNELS: usize>(wanted: &W
             for (channel, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: as promised.
                 let value = f32::from_bits(unsafe { R::read(place.add(channel * R::BYTES)) });
-                // A texel whose weight is zero is not looked at, whatever it is.
+                // A texel with weight zero is ignored, even if it is NaN or infinite.
                 *sum += if weight == 0.0 { 0.0 } else { weight * value };
             }
         }
@@ -369,7 +392,7 @@ unsafe fn mixed_of<R: Read, const TAPS: usize, const CHANNELS: usize>(wanted: &W
     unsafe { fill::<R, CHANNELS>(wanted.outputs) }
 }
 
-/// Texels of a buffer that there are not read as zeros.
+/// Clears the lanes whose index is outside a buffer: they read as zeros.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! Variables of a module: placed in the device's memory and filled with their first contents. Those that functions declare have been
-//! moved to the top of the module before.
+//! Variables of a module: allocated in the device's memory and initialised. Variables that functions declare
+//! have been moved to the top of the module before.
 
 use crate::abi::function_address;
 use crate::code::Named;
@@ -14,19 +14,19 @@ use std::collections::HashMap;
 const UNRESOLVED: Code = Code("C0001");
 const NARROW: Code = Code("C0002");
 
-/// Where the variables of a module are.
+/// Addresses of the variables of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     module: HashMap<Var, u64>,
     by_name: HashMap<String, GlobalVariable>,
     /// Handles of variables that textures and surfaces are bound to.
     handles: HashMap<Var, u64>,
-    /// The same by name.
+    /// Handles by name.
     pub(crate) references: References,
 }
 
 impl Variables {
-    /// Places all variables. Whatever fails, nothing stays taken.
+    /// Allocates all variables. If it fails, nothing stays allocated.
     pub(crate) fn load(module: &Module, memory: &Memory, opaques: &Opaques) -> Result<Variables> {
         let mut variables = Variables::default();
         let outcome = variables.place(module, memory, opaques);
@@ -38,7 +38,7 @@ impl Variables {
         Ok(variables)
     }
 
-    /// Gives the memory back once all work below the horizon is done.
+    /// Releases the memory once all work below the horizon is done.
     pub(crate) fn unload(&self, memory: &Memory, opaques: &Opaques, horizon: impl Fn() -> Option<u64>) {
         self.references.remove(opaques);
         for address in self.module.values() {
@@ -48,12 +48,12 @@ impl Variables {
         }
     }
 
-    /// A variable of the module by name.
+    /// Returns a variable of the module by name.
     pub(crate) fn by_name(&self, name: &str) -> Option<GlobalVariable> {
         self.by_name.get(name).copied()
     }
 
-    /// The address of something that code names; zero for what has none.
+    /// Returns the address of an item that code names; zero if it has none.
     pub(crate) fn address(&self, named: Named) -> u64 {
         match named {
             Named::Variable(var) => self.module.get(&var).or_else(|| self.handles.get(&var)).copied().unwrap_or(0),
@@ -75,7 +75,7 @@ impl Variables {
             let owner = match variable.space {
                 Space::Const => Owner::Const(variable.name.clone()),
                 Space::Global | Space::Tex => Owner::Global(variable.name.clone()),
-                // Shared and local memory is laid out by the compiler.
+                // The compiler lays out shared and local memory.
                 Space::Shared | Space::Local | Space::Param | Space::Reg | Space::Generic => continue,
             };
             if variable.linkage == Linkage::Extern {
@@ -103,13 +103,15 @@ impl Variables {
             let variable = &module.variables[*var];
             let Some(init) = &variable.init else { continue };
             let bytes = variable.bytes().unwrap_or(0) as usize;
-            // SAFETY: `place` allocated so many bytes there, all zero, and no kernel of the module has run yet.
+            // SAFETY: `place` allocated this many bytes there, all zero, and no kernel of the module has run
+            // yet.
             let bytes = unsafe { std::slice::from_raw_parts_mut(*address as *mut u8, bytes) };
             self.fill_part(bytes, variable, &variable.dims, init);
         }
     }
 
-    /// Writes an initialiser into the bytes of a variable or of one row of it; what is not said stays zero.
+    /// Writes an initialiser into the bytes of a variable or of one row of it. Elements without a value stay
+    /// zero.
     fn fill_part(&self, bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init) {
         let scalar = variable.ty.bytes() as usize;
         let mut put = |value: u64| {
@@ -134,7 +136,7 @@ impl Variables {
                 }
             }
             Init::Imm(imm) => put(immediate(*imm, variable.ty)),
-            // What a sampler does is no memory.
+            // The settings of a sampler take no memory.
             Init::Settings(_) => {}
             Init::Address { symbol, offset, generic: _, mask } => {
                 let base = match symbol {
@@ -158,7 +160,7 @@ mod tests {
 
     fn bytes(variables: &Variables, name: &str) -> Vec<u8> {
         let found = variables.by_name(name).unwrap();
-        // SAFETY: the variable is so large, and nothing writes it.
+        // SAFETY: the variable has this many bytes, and nothing writes it.
         unsafe { std::slice::from_raw_parts(found.address as *const u8, found.bytes as usize) }.to_vec()
     }
 

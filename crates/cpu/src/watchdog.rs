@@ -1,4 +1,4 @@
-//! Time limits: a thread that sleeps until the next one ends.
+//! Time limits: a thread that sleeps until the next deadline.
 
 use crate::stream::{Job, stop};
 use crate::worker::Shared;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often workers that did not stop are interrupted again.
+/// Interval after which workers that did not stop are interrupted again.
 const AGAIN: Duration = Duration::from_millis(5);
 
 #[derive(Default)]
@@ -17,7 +17,7 @@ struct State {
     ends: bool,
 }
 
-/// Stops work whose time is over. Its thread starts with the first limit.
+/// Timer that stops work at its time limit. Its thread starts with the first limit.
 #[derive(Default)]
 pub(crate) struct Watchdog {
     state: Arc<(Mutex<State>, Condvar)>,
@@ -64,7 +64,8 @@ fn keep_time(place: &(Mutex<State>, Condvar), shared: &Weak<Shared>) {
             state.watched.iter().filter(|(until, _)| *until <= now).filter_map(|(_, job)| job.upgrade()).collect();
         state.watched.retain(|(until, job)| *until > now && job.strong_count() > 0);
         if !late.is_empty() {
-            // A worker may have been between two looks at the flag and the signal: it is told again until the work is over.
+            // A worker may have been between the check of the flag and the signal. It is interrupted again
+            // until the work is over.
             let again = late.iter().map(|job| (now + AGAIN, Arc::downgrade(job)));
             state.watched.extend(again);
             drop(state);

@@ -1,7 +1,8 @@
-//! Worker threads: one per core, each taking parts of whatever work is under way.
+//! Worker threads: one per core, each taking parts of the running work.
 //!
-//! Blocks of a lot are taken in order, a few at a time: as many as take some ten microseconds, so that taking costs nothing and a long block
-//! holds up nothing. A block that pauses stays, and the worker starts another one when all it has only pause.
+//! Blocks of a lot are taken in order, a few at a time: as many as take about ten microseconds, so that the
+//! overhead is negligible and a long block delays nothing. A block that yields stays resident, and the worker
+//! starts another one when all its resident blocks only yield.
 
 use crate::ahead::Count;
 use crate::execute::{Block, Surroundings, Turn};
@@ -19,24 +20,24 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Blocks of a launch that a worker has under way as soon as they wait for each other. There are more only
-/// where nothing but waiting happens for a while.
+/// Number of blocks of a launch that a worker has resident as soon as they wait for each other. It exceeds
+/// this only if all blocks only wait for a while.
 const MANY_RESIDENT: usize = 64;
-/// How long all of many blocks only wait before there is one more.
+/// Time that all of many blocks must only wait before one more is started.
 const LONG_WAIT: Duration = Duration::from_millis(1);
-/// Most strands of blocks that wait for each other, of all workers, unless the launch is cooperative. Each
+/// Maximum strands of blocks that wait for each other, of all workers, unless the launch is cooperative. Each
 /// has a stack.
 const MOST_STRANDS: usize = 1 << 14;
-/// Pauses in a row before a worker starts another block.
+/// Number of yields in a row before a worker starts another block.
 const PATIENCE: u32 = 4;
-/// What parts taken at once should last.
+/// Target duration of parts taken at once.
 const TAKEN_TIME: Duration = Duration::from_micros(10);
-/// Most parts taken at once.
+/// Maximum number of parts taken at once.
 const MOST_TAKEN: u64 = 4096;
-/// Most strands whose stacks a worker keeps for the next launch.
+/// Maximum number of strands whose stacks a worker keeps for the next launch.
 const KEPT_STRANDS: usize = 2048;
 
-/// What all workers share.
+/// State that all workers share.
 pub(crate) struct Shared {
     pub(crate) streams: Streams,
     pub(crate) surroundings: Surroundings,
@@ -46,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) ahead: Count,
 }
 
-/// The main function of a worker.
+/// Runs a worker: its main function.
 pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
     default_floats();
     settle(index, shared.workers);
@@ -77,11 +78,11 @@ struct Worker<'a> {
     shared: &'a Arc<Shared>,
     index: usize,
     gate: &'a Gate,
-    /// Room for blocks that is not in use.
+    /// Memory for blocks that is not in use.
     spare: Vec<Box<Block>>,
 }
 
-/// Parts that a worker has taken, and how it takes more.
+/// Parts that a worker has taken, and the state to take more.
 struct Taken<'a> {
     job: &'a Job,
     worker: usize,
@@ -101,7 +102,7 @@ impl Taken<'_> {
         Taken { job, worker, range: 0..0, chunk, since, count: 0, done: 0, time, workers: workers as u64 }
     }
 
-    /// The next part, or all that are taken, taking more when those taken are used up.
+    /// Returns the next part, or all taken parts. Takes more if they are used up.
     fn next(&mut self, all: bool) -> Option<Range<u64>> {
         if self.range.is_empty() {
             self.measure();
@@ -115,7 +116,7 @@ impl Taken<'_> {
         Some(start..self.range.start).filter(|range| !range.is_empty())
     }
 
-    /// Looks at how long the parts taken last took.
+    /// Measures how long the last taken parts took.
     fn measure(&mut self) {
         let now = Instant::now();
         let time = now - self.since;
@@ -141,7 +142,8 @@ impl Worker<'_> {
             Work::Copy { to, from, bytes } => {
                 if job.parts == 1 {
                     if !job.take(0, 1).is_empty() {
-                        // SAFETY: the ranges were checked against live allocations, which stay while the job has a number.
+                        // SAFETY: the ranges were checked against live allocations, which stay while the job
+                        // has a number.
                         unsafe { std::ptr::copy(*from as *const u8, *to as *mut u8, *bytes as usize) };
                     }
                     return;
@@ -161,7 +163,7 @@ impl Worker<'_> {
                     mark.set();
                 }
             }
-            // A stream that waits has nothing for workers.
+            // A waiting stream has nothing for workers.
             Work::Pending(_) | Work::Await(_) => {}
             Work::Fill { address, byte, bytes } => parts(job, *bytes, |at, count| {
                 // SAFETY: as above.
@@ -183,7 +185,7 @@ impl Worker<'_> {
         let most = if grid.cooperative { usize::MAX } else { share.max(MANY_RESIDENT) };
         let in_rows = grid.runs_in_rows();
         let mut pauses = 0u32;
-        // When a block was started or ended last.
+        // Time when a block was last started or ended.
         let mut since = Instant::now();
         while !job.must_stop() {
             // Blocks may wait for one that has not started.
@@ -199,7 +201,8 @@ impl Worker<'_> {
                     }
                     pauses = 0;
                     let Some(mut block) = self.room(job, grid, &mut fitted) else { break };
-                    // SAFETY: the block was fitted to this grid, which the job keeps alive; nothing of it runs.
+                    // SAFETY: the block was fitted to this grid, which the job keeps alive; nothing of it
+                    // runs.
                     if let Err(error) = unsafe { block.start(numbers) } {
                         self.lacks_memory(job, grid, &error);
                         fitted.push(block);
@@ -226,7 +229,7 @@ impl Worker<'_> {
                     pauses = pauses.saturating_add(1);
                     if pauses > 64 && (resident.len() >= most.min(MANY_RESIDENT) || job.left() == 0) && pauses.is_multiple_of(64)
                     {
-                        // Whoever is waited for may need this core.
+                        // The thread that is waited for may need this core.
                         std::thread::yield_now();
                     }
                 }
@@ -244,7 +247,7 @@ impl Worker<'_> {
         if taken.done > 0 && !job.must_stop() {
             grid.ready.note_time(taken.done, taken.time);
         }
-        // A limit that ran out between two blocks.
+        // A time limit that ran out between two blocks.
         if job.stop.load(Ordering::SeqCst) == stop::LATE && !job.has_failed() {
             self.stopped(job, grid, grid.ctaid(0));
         }
@@ -253,7 +256,7 @@ impl Worker<'_> {
         self.spare.extend(resident);
     }
 
-    /// Room for a block of a grid.
+    /// Returns memory for a block of a grid.
     fn room(&mut self, job: &Arc<Job>, grid: &Grid, fitted: &mut Vec<Box<Block>>) -> Option<Box<Block>> {
         if let Some(block) = fitted.pop() {
             return Some(block);
@@ -279,7 +282,7 @@ impl Worker<'_> {
         self.shared.streams.interrupt(job);
     }
 
-    /// Code was interrupted: by the time limit, or because another block failed.
+    /// Handles an interruption: by the time limit, or because another block failed.
     fn stopped(&self, job: &Arc<Job>, grid: &Grid, ctaid: [u32; 3]) {
         if job.stop.load(Ordering::SeqCst) == stop::LATE {
             let limit = job.limit.map_or(Duration::ZERO, |limit| limit.total);
@@ -288,7 +291,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Keeps room for the next launch, but not without bound.
+    /// Keeps memory for the next launch, up to a limit.
     fn tidy(&mut self) {
         let mut strands = 0;
         self.spare.retain(|block| {
@@ -298,7 +301,7 @@ impl Worker<'_> {
     }
 }
 
-/// Does the parts of a copy that others leave.
+/// Does the parts of a copy that others have not taken.
 fn parts(job: &Job, bytes: u64, mut each: impl FnMut(u64, usize)) {
     loop {
         let range = job.take(0, 1);

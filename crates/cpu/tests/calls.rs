@@ -1,11 +1,12 @@
-//! Which calls run in step, and why others do not.
+//! Calls that run in lockstep, and the reasons why others do not.
 
 use broadloom_cpu::compile::{Machine, Options, compile, not_vectorised};
 use broadloom_diag::Sources;
 use broadloom_ptx::Module;
 use broadloom_transform::hoist_statics;
 
-/// A function that nothing can inline, around a body that has `%x`, `%y` and `%p` for itself, and a kernel that calls it.
+/// Builds a module with a function that cannot be inlined, around a body that uses `%x`, `%y` and `%p`, and a
+/// kernel that calls it.
 fn module(function: &str, kernel: &str) -> Module {
     let text = format!(
         ".version 8.0 .target sm_80 .address_size 64
@@ -44,9 +45,9 @@ fn reason(function: &str, kernel: &str) -> Option<String> {
     not_vectorised(&module, func, [64, 1, 1], &Options::default()).unwrap()
 }
 
-/// A call by all lanes, with as many rounds for each.
+/// Call by all lanes, with the same number of iterations in each.
 const ALIKE: &str = "call (%x1), f, (7);";
-/// A call by some lanes, of others that have one before them too.
+/// Call by some lanes, while others have one ahead of them too.
 const APART: &str = "and.b32 %x2, %x0, 1; setp.eq.u32 %p0, %x2, 0; @%p0 bra $else; call (%x1), f, (7); bra $both;
     $else: call (%x1), f, (7); $both:";
 
@@ -64,7 +65,8 @@ fn calls_run_in_step() {
     assert_eq!(reason(found, APART), None);
     for meeting in ["bar.sync 0;", "vote.sync.ballot.b32 %x1, %q, 0xffffffff;", "shfl.sync.idx.b32 %x1, n, 0, 31, 0xffffffff;"] {
         let early = "setp.gt.u32 %p0, %x0, 40; @%p0 bra $both; call (%x1), f, (7); $both:";
-        // All come to the first calls together; of what the function passes on nothing is known, but the depth is.
+        // All lanes reach the first calls together. The values that the function passes on are unknown, but
+        // the depth is known.
         let once = "mov.u32 %x3, 1; setp.eq.u32 %q, %x3, 1;";
         for kernel in [ALIKE, early] {
             assert_eq!(reason(&format!("{meeting} {once}"), kernel), None, "{meeting} {kernel}");
@@ -79,7 +81,7 @@ fn what_cannot_says_why() {
     let cases = [
         ("bar.sync 0;", APART, meets.to_owned()),
         ("shfl.sync.idx.b32 %x1, n, 0, 31, 0xffffffff;", APART, meets.to_owned()),
-        // How deep it goes is a parameter, which may differ.
+        // The depth is a parameter, which may differ.
         ("bar.sync 0;", ALIKE, within),
         (
             "setp.gt.u32 %p0, n, 5; @%p0 bra $in; bra $out; $in: bar.sync 0; $out:",

@@ -1,4 +1,4 @@
-//! Stores at `n + __popc(mask & lanemask_lt)`: lanes of the mask lie side by side, and are stored so.
+//! Stores at `n + __popc(mask & lanemask_lt)`: lanes of the mask are adjacent, and are stored as a row.
 
 mod support;
 
@@ -7,19 +7,20 @@ use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
 use support::{for_avx512, parsed};
 
-/// How a kernel stores what it keeps.
+/// Form of a compacting store.
 #[derive(Clone, Copy, Debug)]
 struct Form {
-    /// The type of an element, its registers, how many there are in a store, and how many bytes lie between two.
+    /// Element type, its register, the number of elements in a store, and the bytes between two.
     ty: &'static str,
     reg: &'static str,
     count: u32,
     stride: u32,
-    /// The lanes below, into `%r5`.
+    /// Instructions that compute the lanes below, into `%r5`.
     below: &'static str,
-    /// The address of a lane from its rank, `%r7`, and what is before the row, `%r8`, into `%rd4`.
+    /// Instructions that compute the address of a lane, into `%rd4`, from its rank `%r7` and the offset of
+    /// the row `%r8`.
     place: &'static str,
-    /// Which lanes store.
+    /// Guard of the store.
     guard: &'static str,
 }
 
@@ -38,7 +39,8 @@ impl Form {
         self.ty[1..].parse::<u32>().unwrap() / 8
     }
 
-    /// Thread `i` keeps `i` where the bit of its lane is set in the word of its warp. A warp has 40 places.
+    /// Returns a kernel in which thread `i` keeps `i` if the bit of its lane is set in the word of its warp.
+    /// A warp has 40 slots.
     fn text(&self) -> String {
         let Form { ty, reg, below, guard, .. } = self;
         let value = match self.count {
@@ -86,7 +88,8 @@ fn forms() -> Vec<Form> {
     forms.push(Form { below: shifted, ..PLAIN });
     forms.push(Form { place: wide, ..PLAIN });
     forms.push(Form { place: product, ..PLAIN });
-    // What looks alike and is not: places with gaps, one more lane counted, other lanes that store.
+    // Similar forms that are not compact: gaps between elements, one more lane counted, other lanes that
+    // store.
     forms.push(Form { stride: 8, ..PLAIN });
     forms.push(Form { below: "mov.u32 %r5, %lanemask_le;", ..PLAIN });
     forms.push(Form { guard: "@%p3", ..PLAIN });
@@ -121,7 +124,7 @@ fn lanes_of_a_mask_store_side_by_side() {
     }
 }
 
-/// Whether lanes lie side by side is seen in the code, and decided when it runs.
+/// The form is found in the code, and the adjacency is checked at run time.
 #[test]
 fn rows_are_brought_together_in_registers() {
     for form in forms() {

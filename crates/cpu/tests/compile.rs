@@ -1,4 +1,5 @@
-//! Kernels of the corpus compile, for every machine. The corpus as a suite compiles and runs all of them for this one.
+//! Kernels of the corpus compile for every machine. The corpus as a suite compiles and runs all of them for
+//! this one.
 
 use broadloom_cpu::compile::{Machine, Options, Stage, compile, show};
 use broadloom_diag::Sources;
@@ -67,12 +68,13 @@ fn for_other_machines() {
     }
 }
 
-/// Code that is looked at is for one CPU, whatever this host has: one with AVX-512 and nothing newer.
+/// Returns options for one fixed CPU, independent of this host: one with AVX-512 and nothing newer.
 fn for_avx512() -> Options {
     Options { machine: Machine::named("skylake-avx512").unwrap(), ..Options::default() }
 }
 
-/// Unrolled loops have thousands of products, texels and rare instructions: what they pass to calls lies in one place for each kind.
+/// Unrolled loops have thousands of products, texels and rare instructions. Their arguments share one stack
+/// slot for each kind of call.
 #[test]
 fn calls_of_one_kind_share_their_place_on_the_stack() {
     let texts = [
@@ -96,7 +98,7 @@ fn calls_of_one_kind_share_their_place_on_the_stack() {
     }
 }
 
-/// A row of 32 lanes is two lines; one element is one; what lies far apart is not asked for.
+/// A row of 32 lanes is two lines, one element is one line, and scattered addresses are not prefetched.
 #[test]
 fn prefetches_ask_for_lines() {
     let code = |index: &str, level: &str| {
@@ -127,7 +129,7 @@ fn prefetches_ask_for_lines() {
     assert_eq!(count("mul.lo.u32 %r2, %r1, 1000;", "L1", 3), 0);
 }
 
-/// Two warps count bytes, four rows in a round, and go on by `step` bytes.
+/// Returns a kernel in which two warps count bytes, four rows per iteration, with a stride of `step` bytes.
 fn counting(step: u32) -> broadloom_ptx::Module {
     let row = |row: u32| {
         format!(
@@ -155,27 +157,27 @@ fn counting(step: u32) -> broadloom_ptx::Module {
     broadloom_ptx::parse(&sources, id).unwrap()
 }
 
-/// Warps take turns in a loop whose rows are far apart, and not where a warp reads all that it passes.
+/// Warps take turns in a loop whose rows are far apart, but not if a warp reads everything that it passes.
 #[test]
 fn warps_take_turns_where_others_read_what_lies_between() {
     let takes_turns = |step: u32| {
         let module = counting(step);
         let (kernel, _) = module.kernels().next().unwrap();
         let code = show(&module, kernel, [32, 2, 1], &for_avx512(), Stage::Llvm).unwrap();
-        // In front of both barriers and behind them; the loop by itself is one more.
+        // Before and after both barriers; the loop itself is one more.
         code.lines().filter(|line| line.starts_with("piece")).count() > 3
     };
     assert_eq!([64, 128, 256, 4096].map(takes_turns), [false, false, true, true]);
 }
 
-/// Counting is done outside of vectors: 64-byte registers would only hold the core back.
+/// Counting is scalar code: 64-byte registers would only slow the core down.
 #[test]
 fn counting_leaves_wide_registers_alone() {
     let module = counting(128);
     let (kernel, _) = module.kernels().next().unwrap();
     let code = show(&module, kernel, [32, 2, 1], &for_avx512(), Stage::Assembly).unwrap();
     assert!(code.contains("vpextrq") && !code.contains("zmm"), "{code}");
-    // A CPU that compares lanes with each other at once counts in vectors.
+    // A CPU with conflict detection counts in vectors.
     let machine = Machine::named("sapphirerapids").unwrap();
     let code = show(&module, kernel, [32, 2, 1], &Options { machine, ..Options::default() }, Stage::Assembly).unwrap();
     assert!(code.contains("vpconflictd") && code.contains("vpopcntd"), "{code}");

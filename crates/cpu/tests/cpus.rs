@@ -1,5 +1,5 @@
-//! Code for CPUs by name: kernels of the corpus assemble, and use no instruction of a feature that the CPU lacks. Nothing is run, so any host
-//! looks at the code for all of them.
+//! Code for CPUs by name: kernels of the corpus assemble, and use no instruction of a feature that the CPU
+//! lacks. Nothing is run, so any host can check the code for all of them.
 
 use broadloom_cpu::compile::{Machine, Options, Stage, show};
 use broadloom_diag::Sources;
@@ -13,7 +13,8 @@ use std::path::Path;
 
 const CPUS: [&str; 6] = ["x86-64", "haswell", "skylake-avx512", "cascadelake", "sapphirerapids", "znver4"];
 
-/// Kernels for whose instructions CPUs differ: bits, halves, conversions, shuffles, counting, packing, atomics.
+/// Kernels whose instructions differ between CPUs: bits, halves, conversions, shuffles, counting, packing,
+/// atomics.
 const KERNELS: [&str; 9] = [
     "atomics_wide",
     "bit_tricks",
@@ -26,7 +27,7 @@ const KERNELS: [&str; 9] = [
     "stream_compaction",
 ];
 
-/// Mnemonics that need a feature. A name ends in `*` where more letters may follow.
+/// Mnemonics that need a feature. A name that ends in `*` matches any continuation.
 const INSTRUCTIONS: &[(&str, &str)] = &[
     ("cx16", "cmpxchg16b"),
     ("popcnt", "popcntl popcntq popcntw"),
@@ -78,7 +79,7 @@ fn needed_by_name(mnemonic: &str) -> BTreeSet<&'static str> {
     listed.map(|(feature, _)| *feature).chain(mnemonic.starts_with('v').then_some("avx")).collect()
 }
 
-/// Returns the features that a line of assembly needs; `names` remembers those of instructions that were there before.
+/// Returns the features that a line of assembly needs. `names` caches those of earlier instructions.
 fn needs<'a>(line: &'a str, names: &mut HashMap<&'a str, BTreeSet<&'static str>>) -> BTreeSet<&'static str> {
     let line = line.split('#').next().unwrap_or_default().trim();
     let (is_vex, line) = match line.strip_prefix("{vex}") {
@@ -102,7 +103,7 @@ fn needs<'a>(line: &'a str, names: &mut HashMap<&'a str, BTreeSet<&'static str>>
         }
     }
     if is_evex {
-        // These have a form of their own in AVX-512.
+        // These have a separate form in AVX-512.
         found.retain(|feature| !["f16c", "fma"].contains(feature));
         found.insert("avx512f");
     }
@@ -116,7 +117,7 @@ fn needing(text: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<(&str, &'static 
     pairs.filter(|(_, feature)| is_wanted(feature)).collect()
 }
 
-/// Assembles text for a machine, as LLVM does with assembly inside of a module.
+/// Assembles text for a machine, as LLVM does with inline assembly of a module.
 fn assemble(text: &str, machine: &TargetMachine) -> Result<usize, String> {
     let context = Context::create();
     let module = context.create_module("assembly");
@@ -155,7 +156,7 @@ fn code_for_a_cpu_has_its_instructions_only() {
             used.extend(needing(&text, |_| true).into_iter().map(|(_, feature)| (cpu, feature)));
         }
     }
-    // The look at the code sees what there is.
+    // The check finds the instructions that exist.
     let expected = [
         ("haswell", "avx2"),
         ("haswell", "fma"),
@@ -170,7 +171,7 @@ fn code_for_a_cpu_has_its_instructions_only() {
     }
 }
 
-/// Functions that are one instruction where a feature is there.
+/// Functions that are one instruction if a feature is present.
 const TEXT: &str = "
 define i32 @popcnt(i32 %a) { %r = call i32 @llvm.ctpop.i32(i32 %a) ret i32 %r }
 define i32 @lzcnt(i32 %a) { %r = call i32 @llvm.ctlz.i32(i32 %a, i1 false) ret i32 %r }
@@ -204,7 +205,7 @@ declare <16 x i32> @llvm.fshl.v16i32(<16 x i32>, <16 x i32>, <16 x i32>)
 !0 = !{i32 1}
 ";
 
-/// The features by which a CPU is known here are those that LLVM gives it: both select the same instructions.
+/// The features of a CPU in our table are those that LLVM gives it: both select the same instructions.
 #[test]
 fn the_features_of_a_cpu_are_those_that_llvm_knows() {
     let selected = |machine: &Machine| {

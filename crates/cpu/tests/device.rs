@@ -55,7 +55,7 @@ fn vectors_are_added() {
     assert!(statistics[0].compile_time.as_nanos() > 0 && statistics[0].run_time.as_nanos() > 0);
 }
 
-/// The block and the warp that go astray are named, wherever they stand among those that one call runs.
+/// The error names the block and the warp of a stray access, for any of those that one call runs.
 #[test]
 fn a_stray_access_names_block_and_warp() {
     let text = "
@@ -82,7 +82,7 @@ DONE:
     assert!(fault.message.contains("(warp 2)"), "{}", fault.message);
 }
 
-/// With slack around them, buffers can be left by that much; without it, that is a fault.
+/// With slack around buffers, a kernel can leave them by that much. Without slack, that is a fault.
 #[test]
 fn a_kernel_may_leave_its_buffer_by_the_slack() {
     let text = "
@@ -149,7 +149,7 @@ fn rows_of_threads_that_nothing_tells_apart_run_as_one() {
     assert_eq!(run("adds", [32, 8, 1]), firsts(32, 1), "rows add to what all of them read");
     assert_eq!(run("counts", [32, 8, 1]), firsts(32, 8), "every row counts");
     assert_eq!(run("rows", [32, 8, 1]), (0..256).collect::<Vec<u32>>());
-    // Warps that are no rows of the block are left as they are: no thread is missing.
+    // Warps that are not rows of the block are left unchanged: no thread is missing.
     assert!(run("adds", [16, 8, 1])[..16].iter().all(|value| *value >= 1));
 }
 
@@ -174,7 +174,7 @@ AGAIN:
 }}"
         )
     };
-    // Two barriers, of which one counts, make each warp a fiber of its own.
+    // Two barriers, one of them with a count, make each warp a separate fiber.
     let text = kernel("block", "") + &kernel("warps", "bar.sync 1, 128;");
     let device = Device::new(Cpu::new(options()).unwrap());
     let module = device.load(&module(&text)).unwrap();
@@ -254,7 +254,8 @@ fn kernels_print_allocate_and_assert() {
     assert!(error.starts_with("kernel `assertion`: k.cu:42: k.cu: assertion `a=b` failed\n  in block ("), "{error}");
 }
 
-/// A function of the host sees what was done before it, and holds up what comes behind it; one that panics holds up nothing.
+/// A function of the host sees the results of earlier work and delays later work. One that panics delays
+/// nothing.
 #[test]
 fn functions_of_the_host_are_called_in_stream_order() {
     let cpu = Cpu::new(options()).unwrap();
@@ -278,7 +279,8 @@ fn functions_of_the_host_are_called_in_stream_order() {
     assert!(matches!(cpu.call(Stream(99), Box::new(|| {})), Err(Error::UnknownStream(99))));
 }
 
-/// What is freed while work of a stream is under way can be had again for what comes behind it in that stream, and for nothing else.
+/// Memory that is freed while a stream is busy can be reused by later work of that stream, and by nothing
+/// else.
 #[test]
 fn work_goes_on_in_the_memory_of_what_came_before_it() {
     let cpu = Cpu::new(options()).unwrap();
@@ -310,7 +312,7 @@ fn work_goes_on_in_the_memory_of_what_came_before_it() {
         cpu.fill(stream, again.address(), 5, bytes as u64).unwrap();
         drop(first);
         cpu.synchronise_stream(stream).unwrap();
-        // What waited is free now, but for what was taken over.
+        // The waiting memory is free now, except for what was taken over.
         assert_ne!(device.allocate::<u8>(bytes).unwrap().address(), address);
         assert_eq!(again.read().unwrap(), vec![5; bytes]);
     }
@@ -355,7 +357,7 @@ LOOP:
         cpu.read(*stream, cell.address(), &mut bytes).unwrap();
         assert_eq!(u32::from_le_bytes(bytes), expected);
     }
-    // One stream waits for what another one does.
+    // One stream waits for another one.
     let flag = device.zeros::<u32>(1).unwrap();
     device.synchronise().unwrap();
     let waits = Launch { stream: streams[0], ..Launch::linear(1, 1) };
@@ -366,7 +368,7 @@ LOOP:
     assert!(matches!(cpu.synchronise_stream(Stream(99)), Err(Error::UnknownStream(99))));
 }
 
-/// A device that is given up while it is at work ends its work, and then itself; workers that have nothing to do meanwhile too.
+/// A device that is dropped while it is busy finishes its work and then ends, and so do idle workers.
 #[test]
 fn devices_end_with_work_under_way() {
     let text = "
@@ -415,7 +417,7 @@ fn copies_and_fills_are_in_order_and_checked() {
     assert!(cpu.copy(stream, a, b + 1, bytes).is_err());
     assert!(cpu.write(stream, a + bytes, &[1]).is_err());
     assert!(cpu.read(stream, 4096, &mut [0]).is_err());
-    // Memory that is freed while work on it is under way stays until the work is done.
+    // Memory that is freed while work uses it stays until the work is done.
     cpu.fill(stream, a, 1, bytes).unwrap();
     cpu.free(a).unwrap();
     assert!(cpu.free(a).is_err());

@@ -1,4 +1,5 @@
-//! Rows that are read beyond their edges, where the index is held to the row: lanes near an edge lie in few elements, which are read at once.
+//! Rows that are read beyond their edges with a clamped index: lanes near an edge lie within few elements,
+//! which are read at once.
 
 mod support;
 
@@ -7,7 +8,8 @@ use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
 use support::{for_avx512, parsed};
 
-/// Each thread reads an element of its row, so many columns further and held to the row; only the first lanes of a warp do.
+/// Returns a kernel in which each thread reads an element of its row, shifted by some columns and clamped to
+/// the row. Only the first lanes of a warp do so.
 fn text(guard: &str) -> String {
     format!(
         ".version 8.0 .target sm_80 .address_size 64
@@ -45,7 +47,7 @@ const GUARD: &str = "setp.ge.u32 %p1, %r5, %r3; @%p1 bra DONE;";
 fn rows_are_read_beyond_their_edges() {
     let cpu = Cpu::new(Options { threads: 2, cache: CacheFolder::Nowhere, ..Options::default() }).unwrap();
     let device = Device::new(cpu);
-    // Whole pages: behind the last row nothing can be read.
+    // Whole pages: nothing is readable after the last row.
     let (rows, width) = (128usize, 256usize);
     let a = device.upload(&(0..rows * width).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
     let across = width.div_ceil(32) + 1;
@@ -72,7 +74,7 @@ fn rows_are_read_beyond_their_edges() {
     }
 }
 
-/// What lanes near an edge read comes from one row and is given to them; what lies anywhere is still gathered.
+/// Lanes near an edge read one row and get their elements from it; arbitrary lanes are still gathered.
 #[test]
 fn lanes_near_an_edge_read_one_row() {
     for guard in ["", GUARD] {
@@ -80,7 +82,7 @@ fn lanes_near_an_edge_read_one_row() {
         let (kernel, _) = module.kernels().next().unwrap();
         let code = show(&module, kernel, [32, 1, 1], &for_avx512(), Stage::Llvm).unwrap();
         assert!(code.contains("vpermi2var") && code.contains("llvm.masked.gather"), "{code}");
-        // The index is 32 bits: addresses of 64 bits are not compared.
+        // The index is 32 bits: 64-bit addresses are not compared.
         assert!(!code.contains("icmp eq <32 x i64>"), "{code}");
     }
 }

@@ -1,4 +1,5 @@
-//! Kernels that are large, deep or many, each in a size that is quick to compile; and time limits that end compilation.
+//! Large, deep or numerous kernels, each in a size that compiles quickly, and time limits that end
+//! compilation.
 
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Device, Error, FaultKind, Launch};
@@ -7,12 +8,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Generous: a debug build on a busy machine.
+/// Generous limit for a debug build on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 const HEAD: &str = ".version 8.0 .target sm_80 .address_size 64\n";
 
-/// A kernel around a body that changes `%r1`, which is what each of 32 threads found in `out`; `%r0` is the thread.
+/// Returns a kernel around a body that changes `%r1`, which each of 32 threads loads from `out`. `%r0` is the
+/// thread.
 fn kernel(registers: &str, body: &str) -> String {
     format!(
         ".visible .entry k(.param .u64 out) {{ .reg .u64 %o<4>; .reg .u32 %r<8>; .reg .pred %p<4>; {registers}
@@ -38,7 +40,7 @@ fn run(text: &str) -> Vec<u32> {
     launch(text, LIMIT).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Each level calls the next one twice, the second time for the thread with the number of the level alone.
+/// Each level calls the next one twice, the second time only for the thread with the number of the level.
 #[test]
 fn a_tree_of_calls_with_2_to_the_40_leaves() {
     let mut text = format!("{HEAD}.func (.reg .u32 %r) f40(.reg .u32 %x) {{ add.u32 %r, %x, 1; ret; }}\n");

@@ -1,4 +1,4 @@
-//! What a grid costs in memory: no more than the blocks that run at the same time, however many there are.
+//! Memory use of a grid: no more than that of the blocks that run at the same time, for any number of blocks.
 
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
@@ -7,7 +7,7 @@ use libtest_mimic::{Arguments, Completion, Trial};
 use std::fs;
 use std::sync::Arc;
 
-/// The thread whose number is asked for writes it; with a barrier before, or without.
+/// Kernels in which the thread with a given number writes it, with or without a barrier before.
 const TEXT: &str = ".version 8.0 .target sm_80 .address_size 64
 .visible .entry alone(.param .u64 out, .param .u32 wanted)
 {
@@ -24,14 +24,14 @@ const TEXT: &str = ".version 8.0 .target sm_80 .address_size 64
     bar.sync 0; setp.eq.u32 %p, %r5, %r1; @%p st.global.u32 [%d], %r5; ret;
 }";
 
-/// The most memory that this process has had, in bytes; `None` where the host does not say.
+/// Returns the peak memory of this process in bytes; `None` if the host does not report it.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// The only trial of its process: what else ran here would be counted.
+/// Runs the only trial of its process: other tests here would be counted.
 fn main() {
     let trial = Trial::ignorable_test("a_billion_threads_take_no_memory", || match peak() {
         Some(_) => {
@@ -58,12 +58,12 @@ fn a_billion_threads_take_no_memory() {
             kernel.launch(&Launch::linear(blocks, threads), &[Argument::from(&out), Argument::from(wanted)]).unwrap();
             assert_eq!(out.read().unwrap(), [wanted]);
         };
-        // Code, stacks and workers are there after the first blocks.
+        // Code, stacks and workers exist after the first blocks.
         find(64);
         let before = peak();
         find(blocks);
         let (before, after) = (before.unwrap(), peak().unwrap());
-        // The system counts pages a little late, so it may be less.
+        // The system counts pages with a delay, so it may be less.
         let more = after.saturating_sub(before);
         assert!(more < 4 << 20, "{name}: {more} bytes more for {blocks} blocks than for 64");
     }

@@ -1,5 +1,5 @@
-//! Accesses near address 0 fault like all others: nothing that leads to one is left out, and the address that
-//! is told is the real one.
+//! Accesses near address 0 fault like all others: no path to one is removed, and the reported address is the
+//! real one.
 
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Device, Error, FaultKind, Launch};
@@ -9,29 +9,29 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Where the lanes of a warp go.
+/// Addresses of the lanes of a warp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// All to one constant address.
+    /// One constant address in all lanes.
     Same(u64),
-    /// One lane to a constant address, the others elsewhere in the program.
+    /// A constant address in one lane; the others are elsewhere in the program.
     Lane(u64),
-    /// All to one constant address under a guard that one lane meets.
+    /// One constant address under a guard that holds in one lane.
     Guarded(u64),
-    /// Side by side from address 0 on.
+    /// Adjacent addresses from 0 on.
     Row,
-    /// Side by side from address 0 on, under a guard that all lanes from the fourth on meet.
+    /// Adjacent addresses from 0 on, under a guard that holds from the fourth lane on.
     GuardedRow,
-    /// Apart from each other.
+    /// Scattered addresses.
     Apart,
-    /// At an address that the launch gives, which is 0.
+    /// Address passed by the launch, which is 0.
     Given,
 }
 
 const WAYS: [Way; 8] =
     [Way::Same(0), Way::Same(16), Way::Lane(0), Way::Guarded(0), Way::Row, Way::GuardedRow, Way::Apart, Way::Given];
 
-/// Accesses to `[%a]` under the guard `@G`: what they read goes into `%x` or `%r`.
+/// Accesses to `[%a]` under the guard `@G`. Loaded values go into `%x` or `%r`.
 const ACCESSES: [(&str, u64); 15] = [
     ("@G ld.global.u8 %r, [%a];", 1),
     ("@G ld.global.u32 %r, [%a];", 4),
@@ -50,7 +50,7 @@ const ACCESSES: [(&str, u64); 15] = [
     ("@G red.global.add.f32 [%a], %f;", 4),
 ];
 
-/// A kernel that does one of many things, by its last parameter.
+/// Returns a kernel that does one of many accesses, selected by its last parameter.
 fn text() -> String {
     let mut text = "
 .version 7.0
@@ -76,7 +76,7 @@ fn text() -> String {
             Way::Lane(_) | Way::Same(_) | Way::Row | Way::Apart | Way::Given => "",
         };
         let condition = match way {
-            // The whole warp goes on, but for one lane.
+            // The whole warp skips it, except for one lane.
             Way::Lane(_) => {
                 format!("setp.eq.u32 %g, %which, {number}; setp.eq.and.u32 %p, %t, 3, %g; @!%p bra NOT{number};")
             }

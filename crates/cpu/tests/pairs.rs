@@ -1,4 +1,4 @@
-//! Loads at a computed place and at the next one: gathered together where they are neighbours in all lanes.
+//! Loads at a computed index and at the next one: gathered together if they are adjacent in all lanes.
 
 mod support;
 
@@ -7,7 +7,8 @@ use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
 use support::{for_avx512, parsed};
 
-/// Thread `i` reads at `i * scale + shift`, rounded down and held to the array, and `step` further, held to it too; it stores both.
+/// Returns a kernel in which thread `i` reads at `i * scale + shift`, rounded down and clamped to the array,
+/// and `step` further, also clamped. It stores both.
 fn text(second: &str, guard: &str) -> String {
     format!(
         ".version 8.0 .target sm_80 .address_size 64
@@ -33,13 +34,13 @@ DONE:
 
 const GUARD: &str = "setp.ge.u32 %p1, %r5, %r3; @%p1 bra DONE;";
 const HELD: &str = "add.s32 %r8, %r7, %r1; min.s32 %r8, %r8, %r2; max.s32 %r8, %r8, 0; mad.wide.s32 %rd6, %r8, 4, %rd1; ld.global.f32 %f6, [%rd6];";
-/// As a compiler has it that knows the step.
+/// Second load as a compiler emits it for a known step.
 const BEHIND: &str = "add.s32 %r8, %r7, 0; mad.wide.s32 %rd6, %r8, 4, %rd1; ld.global.f32 %f6, [%rd6+4];";
 
 #[test]
 fn neighbours_are_found_and_others_too() {
     let device = Device::new(Cpu::new(Options { threads: 1, cache: CacheFolder::Nowhere, ..Options::default() }).unwrap());
-    // Whole pages: behind the last element nothing can be read.
+    // Whole pages: nothing is readable after the last element.
     let count = 4096usize;
     let a = device.upload(&(0..count).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
     let (blocks, last) = (3u32, count as i32 - 1);
@@ -50,7 +51,8 @@ fn neighbours_are_found_and_others_too() {
             for (scale, shift) in [(1.7f32, 3.5f32), (-20.3, 3000.0), (0.0, 17.0), (100.0, -200.0), (61.0, 1.0)] {
                 let steps = if second == HELD { vec![1, 0, 2, -1, i32::MAX] } else { vec![1] };
                 for (step, lanes) in steps.into_iter().flat_map(|step| [(step, 32u32), (step, 7)]) {
-                    // The constant offset is not held to the array: there the place is one less at most.
+                    // The constant offset is not clamped to the array, so the index there is one less at
+                    // most.
                     let most = if second == HELD { last } else { last - 1 };
                     let c = device.upload(&vec![-1.0f32; 64 * blocks as usize]).unwrap();
                     let sizes = [step.into(), most.into(), lanes.into()];
@@ -72,7 +74,7 @@ fn neighbours_are_found_and_others_too() {
     }
 }
 
-/// Pairs are words of 64 bits.
+/// Pairs are 64-bit words.
 #[test]
 fn neighbours_are_gathered_together() {
     let further = "ld.global.f32 %f6, [%rd5+8];";

@@ -1,4 +1,4 @@
-//! Threads that wait in a loop let those run that they wait for: later blocks, other warps of the block,
+//! Threads that wait in a loop yield to those that they wait for: later blocks, other warps of the block,
 //! other lanes of the warp.
 
 use broadloom_cpu::{CacheFolder, Cpu, Options};
@@ -26,33 +26,33 @@ const LOOPS: [&str; 19] = [
     "L#: ld.acquire.gpu.SPACE.u32 %x, [FLAG]; setp.eq.u32 %p, %x, 0; @%p bra L#;",
     "L#: ld.SPACE.u32 %x, [FLAG]; setp.eq.u32 %p, %x, 0; @%p bra L#;",
     "L#: ld.u32 %x, [%generic]; setp.eq.u32 %p, %x, 0; @%p bra L#;",
-    // Around the words of an array, of which all are the flag's.
+    // Loop over the words of an array, all of which are the flag.
     "mov.u32 %i, 0; L#: add.u32 %i, %i, 1; and.b32 %i, %i, 3; mad.wide.u32 %d, %i, %zero, %generic; ld.volatile.u32 %x, [%d]; setp.eq.u32 %p, %x, 0; @%p bra L#;",
-    // The answer of an inner loop.
+    // Result of an inner loop.
     "L#: mov.u32 %i, 0; mov.u32 %y, 1;
      I#: mul.wide.u32 %d, %i, %zero; add.u64 %d, %d, %generic; ld.u32 %x, [%d]; and.b32 %y, %y, %x; add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 3; @%p bra I#;
      setp.eq.u32 %p, %y, 0; @%p bra L#;",
-    // A condition of its own and the flag's.
+    // Own condition combined with the flag.
     "mov.u32 %i, 0; L#: add.u32 %i, %i, 1; ld.SPACE.u32 %x, [FLAG]; setp.ne.u32 %p, %x, 0; setp.gt.and.u32 %p, %i, 5, %p; @!%p bra L#;",
-    // Two entries.
+    // Loop with two entries.
     "setp.eq.u32 %p, %zero, 0; @%p bra M#; L#: add.u32 %i, %i, 1; M#: atom.SPACE.or.b32 %x, [FLAG], 0; setp.eq.u32 %p, %x, 0; @%p bra L#;",
-    // Through a function.
+    // Read in a called function.
     "L#: { .param .b64 at; .param .b32 seen; st.param.b64 [at], %generic; call (seen), look, (at); ld.param.b32 %x, [seen]; }
      setp.eq.u32 %p, %x, 0; @%p bra L#;",
 ];
 
-/// Who waits for whom.
+/// Waiting threads and the threads that they wait for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Parties {
-    /// The first thread of each block for the last block.
+    /// The first thread of each block waits for the last block.
     Blocks,
-    /// The first warp of the block for the last.
+    /// The first warp of the block waits for the last.
     Warps,
-    /// The first lane for another one of its warp.
+    /// The first lane waits for another one of its warp.
     Lanes,
 }
 
-/// A kernel with some of the loops, of which a parameter chooses one. Threads that waited leave 7 behind.
+/// Returns a kernel with some of the loops, one of which a parameter selects. Threads that waited store 7.
 fn text(parties: Parties, loops: &Range<usize>) -> String {
     let (space, flag) = if parties == Parties::Warps { ("shared", "shared_flag") } else { ("global", "%flag") };
     let mut text = "
@@ -83,7 +83,7 @@ fn text(parties: Parties, loops: &Range<usize>) -> String {
         let code = LOOPS[number].replace("SPACE", space).replace("FLAG", flag).replace('#', &number.to_string());
         let _ = writeln!(text, "setp.ne.u32 %p, %which, {number}; @%p bra NOT{number};\n{code}\nbra WAITED;\nNOT{number}:");
     }
-    // A float that is no subnormal number, and odd as an integer.
+    // Float that is not subnormal, and odd as an integer.
     let write = format!("atom.{space}.exch.b32 %x, [{flag}], 0x3f800001;");
     text + &format!(
         "bra END;\nWAITED: mul.wide.u32 %d, %b, 4; add.u64 %out, %out, %d; mov.u32 %x, 7; st.global.u32 [%out], %x; bra END;
@@ -128,8 +128,8 @@ fn run(device: &Device, parties: Parties, loops: Range<usize>, blocks: u32) {
     }
 }
 
-/// Loops that run as vectors, and those that do not: lanes could wait for each other there, or there are two
-/// entries.
+/// Groups of loops: those that run as vectors, and those that do not, because lanes could wait for each other
+/// or there are two entries.
 const GROUPS: [Range<usize>; 4] = [0..9, 9..17, 17..18, 18..19];
 
 #[test]
@@ -141,7 +141,7 @@ fn blocks_wait_for_later_ones() {
     }
 }
 
-/// Kernels that do nothing else, so that nothing else makes them yield.
+/// Kernels with nothing else in them, so that nothing else makes them yield.
 #[test]
 fn a_kernel_with_one_loop_yields() {
     let device = device(1, true);
@@ -151,7 +151,7 @@ fn a_kernel_with_one_loop_yields() {
     }
 }
 
-/// More blocks than a worker usually has under way.
+/// More blocks than a worker usually has resident.
 #[test]
 fn many_blocks_wait_for_the_last() {
     run(&device(1, true), Parties::Blocks, 9..10, 150);

@@ -1,7 +1,8 @@
-//! Strips in registers against tiles in shared memory, on a GPU.
+//! Stencils on a GPU: strips in registers against tiles in shared memory.
 //!
-//! `cargo run --release -p broadloom-cuda --example stencils` writes a table: for each radius the time of a box blur of an image
-//! by [`Stencil`] in strips, by [`TiledStencil`] without a tile, and with the tile that [`Tile::of`] chooses.
+//! `cargo run --release -p broadloom-cuda --example stencils` prints a table. For each radius it shows the
+//! time of a box blur by [`Stencil`] in strips, by [`TiledStencil`] without a tile, and with the tile that
+//! [`Tile::of`] selects.
 
 use broadloom_cuda::{Cuda, Options};
 use broadloom_device::{Buffer, Device};
@@ -13,14 +14,14 @@ use std::time::Instant;
 const SIDE: i32 = 4096;
 const ROUNDS: u32 = 50;
 
-/// Sums of a strip of rows. Places are held to the image near its edges.
+/// Builds the sums of a strip of rows. Near the edges, coordinates are clamped to the image.
 fn strip(radius: i32, rows: i32, edge: bool) -> Source {
     let f = Builder::function(if edge { "edge" } else { "inner" });
     let (y, x) = (f.parameter("y", Type::I32), f.parameter("x", Type::I32));
     let image = f.accessor("image", AccessorKind::Input, Type::F32, 1);
     let held = |place: Value| if edge { f.max(f.min(place, SIDE - 1), 0) } else { place };
     let at = |dy: i32, dx: i32| f.read(image, &[f.add(f.mul(held(f.add(y, dy)), SIDE), held(f.add(x, dx))).into()]);
-    // Rows that several results look at are added once.
+    // The sum of a row that several results use is computed once.
     let sum = |values: Vec<Value>| values.into_iter().reduce(|a, b| f.add(a, b)).unwrap_or(f.literal(0.0f32));
     let across: Vec<Value> = (-radius..rows + radius).map(|dy| sum((-radius..=radius).map(|dx| at(dy, dx)).collect())).collect();
     let results: Vec<Value> = (0..rows as usize).map(|row| sum(across[row..=row + 2 * radius as usize].to_vec())).collect();
@@ -45,7 +46,7 @@ fn tiled(radius: u32, staging: Staging) -> TiledStencil {
     TiledStencil { domain, source, beside: None, function, reach, boundary, sink: Sink::STORE, staging }
 }
 
-/// Microseconds of one run.
+/// Measures the microseconds of one run.
 fn measured(device: &Device, pattern: Pattern, images: &[Buffer<u8>], output: &Buffer<u8>, scalars: &[Literal]) -> f64 {
     let loaded: Loaded = pattern.program(device.machine()).unwrap().load(device).unwrap();
     let inputs = &images[..loaded.program().inputs.len()];

@@ -1,11 +1,12 @@
-//! Products of matrices by cuBLAS, a library that is opened at run time.
+//! Matrix products by cuBLAS, loaded at run time.
 //!
-//! **Nothing of it is needed: where it is not there, or does not start, the device says that it multiplies no matrices, and kernels do.** Each stream has a handle of its own, and with it
-//! the memory that the library works in, so streams do not disturb each other, and the same call gives the same bits. The interface is that of "cuBLAS Library", the functions whose names
-//! end in `_v2`.
+//! **The library is optional: if it is missing or does not start, the device reports no matrix products, and
+//! kernels compute them.** Each stream has its own handle with its own workspace. Streams therefore do not
+//! disturb each other, and equal calls give equal bits. The interface is that of "cuBLAS Library", the
+//! functions whose names end in `_v2`.
 //!
-//! The library takes matrices column by column. A matrix whose rows lie side by side is its transpose to it, so it is asked for the transpose of the product: the right factor comes
-//! first.
+//! The library uses column-major matrices. A row-major matrix is its transpose, so the transpose of the
+//! product is requested: the right factor comes first.
 
 use crate::device::Inner;
 use crate::driver::{self, library_name};
@@ -20,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 type Handle = usize;
 /// `cublasStatus_t`.
 type Status = c_int;
-/// `cublasOperation_t`: as it lies, and transposed.
+/// `cublasOperation_t`: not transposed, and transposed.
 const PLAIN: c_int = 0;
 const TRANSPOSED: c_int = 1;
 
@@ -41,7 +42,7 @@ type Gemm<T> = unsafe extern "C" fn(
     c_int,
 ) -> Status;
 
-/// The names of the library that are tried.
+/// Returns the names of the library to try.
 pub(crate) fn library_names() -> Vec<String> {
     if let Ok(name) = std::env::var("BROADLOOM_CUBLAS") {
         return if name.is_empty() { vec![] } else { vec![name] };
@@ -65,13 +66,13 @@ impl Functions {
     /// Opens a library, which stays open until the process ends.
     fn open(name: &str) -> Option<Functions> {
         let name = CString::new(name).ok()?;
-        // SAFETY: the name is a string of C. The library's initialisers are trusted as much as the driver's.
+        // SAFETY: the name is a C string. The library's initialisers are trusted as much as the driver's.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
             return None;
         }
         let find = |symbol: &std::ffi::CStr| -> Option<*mut c_void> {
-            // SAFETY: the library is open, and stays so.
+            // SAFETY: the library is open and stays open.
             let found = unsafe { libc::dlsym(library, symbol.as_ptr()) };
             (!found.is_null()).then_some(found)
         };
@@ -90,29 +91,29 @@ impl Functions {
     }
 }
 
-/// The library, once somebody asked for it.
+/// The library, loaded on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Blas {
-    /// Nothing when it is not there.
+    /// Functions of the library; `None` if it is missing.
     functions: OnceLock<Option<Functions>>,
     handles: Mutex<Handles>,
 }
 
 #[derive(Debug, Default)]
 struct Handles {
-    /// The handle of each stream, by its number.
+    /// Handles by stream number.
     of_streams: HashMap<u32, Handle>,
-    /// Handles of streams that were given back, until their work is done.
+    /// Handles of destroyed streams, kept until their work is done.
     retired: Vec<(Handle, Arc<Queue>)>,
 }
 
 impl Handles {
-    /// Gives back what nothing uses any more. The context is current.
+    /// Destroys unused handles. The context must be current.
     fn reap(&mut self, functions: &Functions) {
         self.retired.retain(|(handle, queue)| {
             let is_done = queue.look().unwrap_or(false);
             if is_done {
-                // SAFETY: the library gave the handle, and it is given back once.
+                // SAFETY: the library created the handle, and it is destroyed once.
                 let _ = unsafe { (functions.destroy)(*handle) };
             }
             !is_done
@@ -120,7 +121,7 @@ impl Handles {
     }
 }
 
-/// What a call of the library came to.
+/// Converts the status of a library call to a result.
 fn checked(call: &'static str, status: Status) -> Result<()> {
     let text = match status {
         0 => return Ok(()),
@@ -137,7 +138,7 @@ fn checked(call: &'static str, status: Status) -> Result<()> {
 }
 
 impl Blas {
-    /// Whether it is there, and starts.
+    /// Tests if the library is present and starts.
     pub(crate) fn is_here(&self, inner: &Inner) -> bool {
         self.functions(inner).is_some()
     }
@@ -146,7 +147,7 @@ impl Blas {
         self.functions.get_or_init(|| self.start(inner)).as_ref()
     }
 
-    /// The first of the libraries that opens and gives a handle, which is the default stream's.
+    /// Opens the first library that loads and creates a handle, which belongs to the default stream.
     fn start(&self, inner: &Inner) -> Option<Functions> {
         let queue = inner.queue(Stream::default()).ok()?;
         inner.context.enter().ok()?;
@@ -162,7 +163,7 @@ impl Blas {
         self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note that a stream was given back. The context is current.
+    /// Retires the handle of a destroyed stream. The context must be current.
     pub(crate) fn retire(&self, queue: &Arc<Queue>) {
         let Some(Some(functions)) = self.functions.get() else { return };
         let mut handles = self.handles();
@@ -172,18 +173,18 @@ impl Blas {
         handles.reap(functions);
     }
 
-    /// Gives all handles back. The context is current, and all work is done.
+    /// Destroys all handles. The context must be current, and all work done.
     pub(crate) fn release(&self) {
         let Some(Some(functions)) = self.functions.get() else { return };
         let handles = std::mem::take(&mut *self.handles());
         for handle in handles.of_streams.into_values().chain(handles.retired.into_iter().map(|(handle, _)| handle)) {
-            // SAFETY: the library gave the handle, and it is given back once.
+            // SAFETY: the library created the handle, and it is destroyed once.
             let _ = unsafe { (functions.destroy)(handle) };
         }
     }
 }
 
-/// A handle for a stream. The context is current.
+/// Creates a handle for a stream. The context must be current.
 fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
     let mut handle = 0;
     // SAFETY: the call writes the handle.
@@ -191,23 +192,23 @@ fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
     // SAFETY: both are alive.
     let set = checked("cublasSetStream", unsafe { (functions.set_stream)(handle, stream) });
     if set.is_err() {
-        // SAFETY: the library gave the handle just now.
+        // SAFETY: the library just created the handle.
         let _ = unsafe { (functions.destroy)(handle) };
     }
     set.map(|()| handle)
 }
 
-/// Asks the library for a product: what was computed times the first of two numbers, and what was there times the second.
+/// Calls the library for a product: `new` times the product plus `old` times the old contents.
 ///
 /// # Safety
 ///
-/// The handle is alive, and the matrices are such as [`Inner::check_product`] takes.
+/// The handle is alive, and the matrices satisfy [`Inner::check_product`].
 unsafe fn multiply<T>(function: Gemm<T>, handle: Handle, product: &MatrixProduct, [new, old]: [T; 2]) -> Status {
     let way = |side: &Matrix| if side.transposed { TRANSPOSED } else { PLAIN };
     let [rows, columns, common] = [product.rows, product.columns, product.common].map(|size| size as c_int);
     let (left, right, result) = (&product.left, &product.right, &product.result);
     let [left_stride, right_stride, stride] = [left, right, result].map(|side| side.stride as c_int);
-    // SAFETY: as the caller says; the two numbers are read before the call returns.
+    // SAFETY: guaranteed by the caller; the two numbers are read before the call returns.
     unsafe {
         function(
             handle,
@@ -229,7 +230,7 @@ unsafe fn multiply<T>(function: Gemm<T>, handle: Handle, product: &MatrixProduct
 }
 
 impl Inner {
-    /// Whether matrices are in memory of the device, and their sizes are such as the library counts.
+    /// Checks that matrices are in device memory and that their sizes fit the library's integers.
     pub(crate) fn check_product(&self, product: &MatrixProduct) -> Result<()> {
         let sides = [&product.left, &product.right, &product.result];
         let too_large = || Error::BadLaunch { kernel: "product".to_owned(), reason: "its matrices are too large".to_owned() };
@@ -277,7 +278,8 @@ impl Inner {
                 handle
             }
         };
-        // SAFETY: the handle is alive; the matrices were checked to be inside of buffers, which live until work given so far is done with them.
+        // SAFETY: the handle is alive. The matrices were checked to be inside buffers, which live until all
+        // earlier work is done.
         let (call, status) = unsafe {
             match product.element {
                 ProductElement::F32 => ("cublasSgemm", multiply(functions.single, handle, product, [1.0, 0.0])),

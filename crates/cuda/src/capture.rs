@@ -1,8 +1,8 @@
-//! What the driver prints for kernels, turned aside.
+//! Capture of the driver's `printf` output.
 //!
-//! The driver formats `printf` itself and writes the text to standard output when the device is waited for. Whoever wants the text gets it by
-//! standing in for standard output meanwhile; **one at a time in the process, and standard output is put back whatever happens.** What other
-//! threads print in that moment is turned aside too.
+//! The driver formats `printf` itself and writes the text to standard output when the device is synchronised.
+//! The text is captured by redirecting standard output meanwhile, **by one thread of the process at a time,
+//! and standard output is always restored.** Output of other threads at that moment is captured too.
 
 use crate::device::Output;
 use std::ffi::c_int;
@@ -11,14 +11,14 @@ use std::io::{Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::{Mutex, PoisonError};
 
-/// Puts standard output back when it is dropped.
+/// Redirection of standard output, undone on drop.
 struct Aside {
     before: c_int,
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // SAFETY: flushing all streams of C; the descriptor is one that `dup` gave, closed once.
+        // SAFETY: flushes all C streams. The descriptor came from `dup` and is closed once.
         unsafe {
             libc::fflush(std::ptr::null_mut());
             libc::dup2(self.before, libc::STDOUT_FILENO);
@@ -27,18 +27,19 @@ impl Drop for Aside {
     }
 }
 
-/// Does something and hands over what was written to standard output meanwhile. Where that is not to be had, it goes where it went before.
+/// Runs `act` and passes the text written to standard output meanwhile to `output`. If redirection fails, the
+/// text goes to standard output as usual.
 pub(crate) fn during<T>(output: &Output, act: impl FnOnce() -> T) -> T {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the name is a string of C; a descriptor that is new belongs to nobody else.
+    // SAFETY: the name is a C string. A new descriptor has no other owner.
     let file = unsafe { libc::memfd_create(c"broadloom-printf".as_ptr(), libc::MFD_CLOEXEC) };
     if file < 0 {
         return act();
     }
     // SAFETY: as above.
     let mut file = unsafe { File::from_raw_fd(file) };
-    // SAFETY: flushing and duplicating descriptors of the process.
+    // SAFETY: flushes streams and duplicates a descriptor of the process.
     let before = unsafe {
         libc::fflush(std::ptr::null_mut());
         libc::dup(libc::STDOUT_FILENO)

@@ -1,9 +1,10 @@
-//! The context of a GPU: the process has one for each, shared by all who open it, and it can be lost.
+//! Context of a GPU. The process has one per GPU, shared by all users, and it can be lost.
 //!
-//! A kernel that reads where it must not takes the whole context with it: the driver then answers every call with the same error. The
-//! first call that hears of it is told what happened and which kernel it was, as well as that is known; from then on the context is
-//! *lost*, which is all that anybody is told, and **nothing of it is given to the driver any more**: its handles died with it. Whoever opens the
-//! GPU again resets it and gets a new one, or hears that the driver gives this process none: drivers of these days do not.
+//! A kernel with an invalid access destroys the whole context: the driver then answers every call with the
+//! same error. The first failing call reports the cause and, if known, the kernel. From then on the context
+//! is *lost*: every call reports only that, and **no handle of it is passed to the driver any more**, because
+//! its handles are invalid. Opening the GPU again resets it and creates a new context, or reports that the
+//! driver refuses one to this process, as current drivers do.
 
 use crate::driver::{Called, Driver, Failed};
 use crate::ffi::{Code, ContextHandle, code};
@@ -15,39 +16,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// Kernels named when several may be at fault.
+/// Maximum number of suspected kernels in a message.
 const MOST_NAMED: usize = 8;
 
-/// Why a context is lost.
+/// Reason for the loss of a context.
 #[derive(Debug)]
 struct Loss {
     reason: String,
-    /// Whether a kernel of it still runs, and cannot be stopped.
+    /// True if a kernel still runs and cannot be stopped.
     stuck: bool,
 }
 
-/// A context.
+/// Context of a GPU.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) driver: Arc<Driver>,
     pub(crate) device: c_int,
-    /// `cuda:0`.
+    /// Name of the device, such as `cuda:0`.
     pub(crate) name: String,
     pub(crate) handle: ContextHandle,
     loss: OnceLock<Loss>,
-    /// Whether it is lost, for whoever opens the GPU again when this is gone.
+    /// True once it is lost. The next opening of the GPU reads it after this context is gone.
     was_lost: Arc<AtomicBool>,
     queues: Mutex<Vec<Weak<Queue>>>,
-    /// Whether the heap of kernels and the stack of deep calls have been set up.
+    /// True once the heap of kernels, or the stack for deep calls, has been set up.
     pub(crate) heap_is_set: AtomicBool,
     pub(crate) stack_is_set: AtomicBool,
 }
 
-/// What is known of a GPU of this process.
+/// State of a GPU in this process.
 #[derive(Debug, Default)]
 struct Slot {
     context: Weak<Context>,
-    /// The kernel that cannot be stopped, when there is one.
+    /// Queue of the kernel that cannot be stopped, if any.
     stuck: Option<Weak<Queue>>,
     was_lost: Arc<AtomicBool>,
 }
@@ -60,7 +61,7 @@ fn slots() -> MutexGuard<'static, Slots> {
 }
 
 impl Context {
-    /// The context of a GPU: the one that there is, or a new one when there is none or it was lost.
+    /// Returns the context of a GPU, and creates one if there is none or it was lost.
     pub(crate) fn open(driver: &Arc<Driver>, ordinal: u32) -> Result<Arc<Context>> {
         let name = format!("cuda:{ordinal}");
         let not_here = |reason: String| Error::NotHere { device: name.clone(), reason };
@@ -84,7 +85,7 @@ impl Context {
         }
         let device = driver.device(ordinal).map_err(told)?;
         if let Some(queue) = slot.stuck.as_ref().and_then(Weak::upgrade) {
-            // A reset waits for the kernel, perhaps forever.
+            // A reset would wait for the kernel, possibly forever.
             if driver.query_stream(queue.handle) == Ok(false) {
                 return Err(not_here("a kernel that did not end in time still runs on it".to_owned()));
             }
@@ -93,7 +94,7 @@ impl Context {
             driver.reset_context(device).map_err(told)?;
         }
         let handle = driver.retain_context(device).map_err(|failed| {
-            // Some drivers give a process no other context once one was lost.
+            // Some drivers refuse a process a new context once one was lost.
             let again = if is_fatal(failed.code) {
                 "; the driver gives this process no new context, start the program again"
             } else {
@@ -116,17 +117,17 @@ impl Context {
         Ok(context)
     }
 
-    /// Whether it is lost.
+    /// Tests if the context is lost.
     pub(crate) fn is_lost(&self) -> bool {
         self.loss.get().is_some()
     }
 
-    /// Whether a kernel of it runs that cannot be stopped: memory that it may touch must stay.
+    /// Tests if a kernel runs that cannot be stopped. Memory that it may access must stay allocated.
     pub(crate) fn is_stuck(&self) -> bool {
         self.loss.get().is_some_and(|loss| loss.stuck)
     }
 
-    /// That it is lost, to whoever was not the first to hear of it.
+    /// Returns an error if the context is lost.
     pub(crate) fn alive(&self) -> Result<()> {
         match self.loss.get() {
             None => Ok(()),
@@ -138,26 +139,26 @@ impl Context {
         Error::Lost { device: self.name.clone(), reason: loss.reason.clone() }
     }
 
-    /// Makes it the one that calls of this thread are for.
+    /// Makes the context current in this thread.
     #[inline]
     pub(crate) fn enter(&self) -> Result<()> {
         self.alive()?;
         self.checked(self.driver.set_current(self.handle))
     }
 
-    /// The same for what gives something back: nobody is told, and whether there is still something to give back to. What is not given back
-    /// now never is, so that a driver that says no is asked twice.
+    /// Makes the context current in order to release resources. Returns false if the context is lost. A
+    /// resource that is not released now never will be, so a failing call is repeated once.
     pub(crate) fn enter_to_release(&self) -> bool {
         !self.is_lost() && (0..2).any(|_| self.driver.set_current(self.handle).is_ok())
     }
 
-    /// Turns what the driver said into an error of a device.
+    /// Converts a driver result to a device error.
     #[inline]
     pub(crate) fn checked<T>(&self, called: Called<T>) -> Result<T> {
         called.map_err(|failed| self.error(failed))
     }
 
-    /// What a call gave, or nothing where it failed and does not matter; an error when that cost the context.
+    /// Returns the value of a call, or `None` if it failed without losing the context.
     pub(crate) fn unless_lost<T>(&self, called: Called<T>) -> Result<Option<T>> {
         match called {
             Ok(value) => Ok(Some(value)),
@@ -168,7 +169,7 @@ impl Context {
         }
     }
 
-    /// What a failed call means. When it means that the context is lost, it is from now on.
+    /// Converts a failed call to an error, and marks the context as lost if the error is fatal.
     #[cold]
     pub(crate) fn error(&self, failed: Failed) -> Error {
         if is_fatal(failed.code) {
@@ -186,7 +187,7 @@ impl Context {
         queues.push(Arc::downgrade(queue));
     }
 
-    /// Kernels that may have been under way, the newest last, each once.
+    /// Returns the kernels that may have been running, newest last, without duplicates.
     fn suspects(&self) -> Vec<Arc<str>> {
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let mut suspects: Vec<Arc<str>> = vec![];
@@ -228,13 +229,13 @@ impl Context {
         }
     }
 
-    /// It is lost from now on; that it was lost before, if so.
+    /// Marks the context as lost. Returns an error if it was lost before.
     fn set_lost(&self, loss: Loss) -> std::result::Result<(), Error> {
         self.was_lost.store(true, Ordering::SeqCst);
         self.loss.set(loss).map_err(|loss| self.lost(self.loss.get().unwrap_or(&loss)))
     }
 
-    /// A kernel did not end in time and cannot be stopped.
+    /// Gives up on a kernel that did not end in time and cannot be stopped.
     pub(crate) fn give_up(&self, queue: &Arc<Queue>, limit: Duration) -> Error {
         let kernel = queue.suspects().last().map_or_else(|| "?".to_owned(), |kernel| kernel.to_string());
         let reason = format!("kernel `{kernel}` did not end within {limit:?}, and a GPU cannot stop it");
@@ -246,7 +247,7 @@ impl Context {
         if let Some(slot) = slot {
             slot.stuck = Some(Arc::downgrade(queue));
         }
-        // The queue must stay, to be asked whether it has ended.
+        // The queue must stay alive, to be queried for its end.
         std::mem::forget(queue.clone());
         fault(FaultKind::TimeLimit, kernel, format!("it did not end within {limit:?}; the device is lost"))
     }
@@ -254,7 +255,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // To release a context waits for its kernels.
+        // Releasing a context waits for its kernels.
         if !self.is_stuck() {
             let _ = self.driver.release_context(self.device);
         }
@@ -277,7 +278,7 @@ fn fault(kind: FaultKind, kernel: String, message: String) -> Error {
     .into()
 }
 
-/// Whether a result says that nothing of the context can be used any more.
+/// Tests if a result means that the context is unusable.
 fn is_fatal(code: Code) -> bool {
     let machine = [
         code::DEINITIALIZED,
@@ -289,7 +290,7 @@ fn is_fatal(code: Code) -> bool {
     fault_kind(code).is_some() || machine.contains(&code)
 }
 
-/// What a kernel did when the driver gives such a result.
+/// Returns the kind of fault that a driver result reports.
 fn fault_kind(code: Code) -> Option<FaultKind> {
     match code {
         code::ILLEGAL_ADDRESS => Some(FaultKind::OutOfBounds),

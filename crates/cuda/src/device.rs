@@ -1,4 +1,4 @@
-//! A GPU as a device.
+//! NVIDIA GPU as a device.
 
 use crate::blas::{self, Blas};
 use crate::capture;
@@ -28,35 +28,37 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Receives what kernels print.
+/// Receiver of the output of kernels.
 pub type Output = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// How a GPU is opened.
+/// Options for opening a GPU.
 #[derive(Clone)]
 pub struct Options {
-    /// Which GPU.
+    /// Number of the GPU.
     pub ordinal: u32,
-    /// The driver's library: `BROADLOOM_CUDA_DRIVER`, or `libcuda.so.1`.
+    /// File name of the driver's library: `BROADLOOM_CUDA_DRIVER`, or `libcuda.so.1`.
     pub driver: String,
-    /// Most memory to take, in bytes: `BROADLOOM_MEMORY_LIMIT`, or all that there is.
+    /// Memory limit in bytes: `BROADLOOM_MEMORY_LIMIT`, or all memory.
     pub memory_bytes: Option<u64>,
-    /// Where the text of `printf` goes. The driver writes it to standard output; with a receiver here, standard output of the
-    /// process is turned aside while the device is waited for.
+    /// Receiver of `printf` output. The driver writes it to standard output. With a receiver, the standard
+    /// output of the process is redirected while the device is synchronised.
     pub output: Option<Output>,
-    /// Where compiled modules are kept.
+    /// Folder of compiled modules.
     pub cache: CacheFolder,
-    /// Most bytes that are kept there, for all devices.
+    /// Maximum size of that folder in bytes, for all devices.
     pub cache_bytes: u64,
-    /// Whether launches are timed by events of the driver, for [`Cuda::statistics`].
+    /// Enables timing of launches by events of the driver, for [`Cuda::statistics`].
     pub timing: bool,
-    /// How much the driver's assembler optimises, 0 to 4: `BROADLOOM_CUDA_LEVEL`, or what it does by itself. To tell its mistakes from others.
+    /// Optimisation level of the driver's assembler, 0 to 4: `BROADLOOM_CUDA_LEVEL`, or the driver's default.
+    /// It helps to find errors of the assembler.
     pub level: Option<u8>,
-    /// The library that multiplies matrices, by the names that are tried one after the other: `BROADLOOM_CUBLAS`, or those of cuBLAS. A driver other than `libcuda.so.1` has
-    /// none unless it is named. Without one, matrices are multiplied by kernels.
+    /// Names of the matrix library to try in order: `BROADLOOM_CUBLAS`, or those of cuBLAS. A driver other
+    /// than `libcuda.so.1` has none by default. Without a library, kernels multiply matrices.
     pub blas: Vec<String>,
-    /// Whether every launch is waited for, so that a fault has exactly one kernel: `BROADLOOM_CUDA_SYNC=1`.
+    /// Makes every launch synchronous, so that a fault is attributed to exactly one kernel:
+    /// `BROADLOOM_CUDA_SYNC=1`.
     pub synchronous: bool,
-    /// A folder to which the text of every module is written as the driver gets it: `BROADLOOM_CUDA_TEXTS`. To read what was made, or to give it to other tools.
+    /// Folder that receives the PTX of every module as passed to the driver: `BROADLOOM_CUDA_TEXTS`.
     pub texts: Option<PathBuf>,
 }
 
@@ -88,13 +90,13 @@ impl fmt::Debug for Options {
     }
 }
 
-/// A GPU; cheap to clone.
+/// NVIDIA GPU; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Cuda {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// An event and whether it was ever recorded.
+/// Event, with a flag for having been recorded.
 #[derive(Debug)]
 struct Mark {
     context: Arc<Context>,
@@ -110,36 +112,36 @@ impl Drop for Mark {
     }
 }
 
-/// What the handles of a device share.
+/// State shared by the handles of a device.
 pub(crate) struct Inner {
     pub(crate) context: Arc<Context>,
     pub(crate) options: Options,
     pub(crate) machine: Machine,
     pub(crate) blas: Blas,
-    /// Whether kernels whose blocks all run at the same time can be launched.
+    /// True if cooperative launches are supported.
     pub(crate) cooperative: bool,
-    /// The default stream, and all others by number.
+    /// Default stream, and all others by number.
     first: Arc<Queue>,
     queues: RwLock<HashMap<u32, Arc<Queue>>>,
-    /// Queues that were given back while they had work.
+    /// Queues that were destroyed while they had work.
     closed: Mutex<Vec<Arc<Queue>>>,
-    /// All of them, closed or not.
+    /// Number of all queues, including destroyed ones with pending work.
     pub(crate) queue_count: AtomicUsize,
     next_stream: AtomicU32,
-    /// The number of the last piece of work.
+    /// Number of the last piece of work.
     pub(crate) number: AtomicU64,
     events: RwLock<HashMap<EventId, Arc<Mark>>>,
     next_event: AtomicU64,
     pub(crate) pool: Mutex<Pool>,
-    /// Modules that nobody has any more, and up to which number work must be done before they are unloaded.
+    /// Unused modules, with the number of the work that must be done before they are unloaded.
     pub(crate) dying_modules: Mutex<Vec<(u64, ModuleHandle)>>,
     pub(crate) staging: Mutex<Staging>,
-    /// Compiled modules, and what they are compiled for.
+    /// Compiled modules, and their target.
     pub(crate) images: Images,
     pub(crate) target: OnceLock<String>,
     pub(crate) timing: Timing,
     statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
-    /// Whether a module was loaded that prints.
+    /// True once a module was loaded that calls `printf`.
     pub(crate) prints: AtomicBool,
 }
 
@@ -149,7 +151,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// The GPUs that the driver sees, without opening them; what was tried when there are none.
+/// Returns the GPUs that the driver sees, without opening them, or an error if there are none.
 pub fn machines() -> Result<Vec<Machine>> {
     let driver = Driver::open(&driver::library_name())?;
     let told = |failed| Error::NotHere { device: "cuda".to_owned(), reason: driver.describe(failed) };
@@ -200,16 +202,17 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// Seconds of the host's time that a launch of nothing takes by the driver's call alone, over some launches; `None` when it cannot be
-    /// measured. What [`broadloom_device::Kernel::launch`] adds to it is seen by comparing.
+    /// Measures the host's seconds per empty launch with the driver's call alone, over some launches. Returns
+    /// `None` if it cannot be measured. The overhead of [`broadloom_device::Kernel::launch`] is the
+    /// difference to it.
     pub fn bare_launch_time(&self, launches: u32) -> Option<f64> {
         measure::bare_launch_time(&self.inner, launches)
     }
 }
 
 impl Cuda {
-    /// What was launched so far, in the order first launched. Times are there for launches that were waited for, when
-    /// [`Options::timing`] is set or there is a trace.
+    /// Returns statistics of all launches, in order of first launch. Times are included for launches that
+    /// were waited for, if [`Options::timing`] is set or a trace is active.
     pub fn statistics(&self) -> Vec<KernelStatistics> {
         let list = self.inner.statistics.lock().unwrap_or_else(PoisonError::into_inner);
         list.iter().map(|(facts, record)| record.fill(facts)).collect()
@@ -217,14 +220,14 @@ impl Cuda {
 }
 
 impl Inner {
-    /// Takes note of a kernel that is about to be launched.
+    /// Adds a kernel that is about to be launched to the statistics.
     pub(crate) fn note_kernel(&self, facts: KernelStatistics) -> Arc<Record> {
         let record = Arc::new(Record::default());
         self.statistics.lock().unwrap_or_else(PoisonError::into_inner).push((facts, record.clone()));
         record
     }
 
-    /// The queue of a stream.
+    /// Returns the queue of a stream.
     #[inline]
     pub(crate) fn queue(&self, stream: Stream) -> Result<Arc<Queue>> {
         if stream.0 == 0 {
@@ -234,7 +237,7 @@ impl Inner {
         queues.get(&stream.0).cloned().ok_or(Error::UnknownStream(stream.0))
     }
 
-    /// All queues that may have work.
+    /// Returns all queues that may have work.
     pub(crate) fn all_queues(&self) -> Vec<Arc<Queue>> {
         let mut all = vec![self.first.clone()];
         all.extend(self.queues.read().unwrap_or_else(PoisonError::into_inner).values().cloned());
@@ -242,12 +245,12 @@ impl Inner {
         all
     }
 
-    /// Whether any queue is like that.
+    /// Tests if any queue satisfies a predicate.
     pub(crate) fn any_queue(&self, is: impl Fn(&Queue) -> bool) -> bool {
         self.all_queues().iter().any(|queue| is(queue))
     }
 
-    /// The driver has one more piece of work of a queue; its number.
+    /// Counts a piece of work submitted to a queue. Returns its number.
     #[inline]
     pub(crate) fn given(&self, queue: &Queue) -> u64 {
         let number = self.number.fetch_add(1, Ordering::SeqCst) + 1;
@@ -255,7 +258,7 @@ impl Inner {
         number
     }
 
-    /// Waits for a queue. The context is current.
+    /// Waits for a queue. The context must be current.
     pub(crate) fn wait(&self, queue: &Arc<Queue>) -> Result<()> {
         match &self.options.output {
             Some(output) if self.prints.load(Ordering::Relaxed) => capture::during(output, || queue.wait())?,
@@ -270,7 +273,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Waits for all queues. The context is current.
+    /// Waits for all queues. The context must be current.
     pub(crate) fn wait_all(&self) -> Result<()> {
         for queue in self.all_queues() {
             self.wait(&queue)?;
@@ -279,7 +282,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives back queues that were closed and have come to their end.
+    /// Releases destroyed queues whose work is done.
     pub(crate) fn drop_closed(&self) {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         let before = closed.len();
@@ -293,7 +296,7 @@ impl Inner {
         dying.retain(|(number, module)| {
             let done = is_done(*number);
             if done && !self.context.is_lost() {
-                // Nobody is left to tell.
+                // An error cannot be reported to anyone here.
                 let _ = self.context.driver.unload_module(*module);
             }
             !done
@@ -305,13 +308,13 @@ impl Inner {
         events.get(&event).cloned().ok_or(Error::UnknownEvent(event.0))
     }
 
-    /// An event that was recorded.
+    /// Returns an event that was recorded.
     fn recorded(&self, event: EventId) -> Result<Arc<Mark>> {
         let mark = self.mark(event)?;
         if mark.recorded.load(Ordering::SeqCst) { Ok(mark) } else { Err(Error::UnknownEvent(event.0)) }
     }
 
-    /// Waits for an event. The context is current.
+    /// Waits for an event. The context must be current.
     pub(crate) fn wait_for(&self, event: EventHandle) -> Result<()> {
         let limited = self.all_queues().into_iter().filter_map(|queue| Some((queue.deadline()?, queue)));
         let driver = &self.context.driver;
@@ -325,11 +328,11 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Work may still use what is given back below. A driver that does not say when it is done is asked twice.
+        // Pending work may use the resources released below. A failing wait is repeated once.
         let _ = (0..2).any(|_| self.context.enter_to_release() && self.wait_all().is_ok());
         self.show_lost();
         if self.context.is_stuck() {
-            // Copies through it may still be to come.
+            // Pending copies may still use the staging memory.
             std::mem::forget(std::mem::take(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner)));
             return;
         }
@@ -392,7 +395,7 @@ impl Backend for Cuda {
             inner.given(&queue);
             return inner.end(&queue, begun, || Piece::bytes("copy", bytes));
         }
-        // The driver says nothing of ranges that overlap: by way of another block.
+        // The driver does not define overlapping copies, so an intermediate buffer is used.
         let between = inner.allocate(bytes)?;
         let driver = &inner.context.driver;
         let there = inner.context.checked(driver.copy(between, from, bytes, queue.handle));
@@ -429,7 +432,8 @@ impl Backend for Cuda {
         inner.context.enter()?;
         let stream = Stream(inner.next_stream.fetch_add(1, Ordering::Relaxed));
         let queue = Queue::new(&inner.context, stream.0)?;
-        // What was freed while there was one stream may be given out to this one: it starts behind.
+        // Blocks freed while there was one stream may be given to this one, so it must wait for the first
+        // stream.
         if inner.first.is_busy() {
             let driver = &inner.context.driver;
             let event = inner.context.checked(driver.create_event(crate::ffi::EVENT_NO_TIMING))?;
@@ -449,7 +453,7 @@ impl Backend for Cuda {
         let queue = queue.ok_or(Error::UnknownStream(stream.0))?;
         inner.closed.lock().unwrap_or_else(PoisonError::into_inner).push(queue.clone());
         if inner.context.enter().is_ok() {
-            // Whether it is done decides when it is given back, and nothing else.
+            // The result only decides when the stream is released.
             let _ = queue.look();
             inner.blas.retire(&queue);
         }

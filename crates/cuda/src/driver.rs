@@ -1,8 +1,9 @@
-//! The driver: a library that is opened at run time, and its functions as calls that say which of them failed.
+//! The driver library, opened at run time, and its functions as calls that report which of them failed.
 //!
-//! **Nothing of the driver is needed to build or to start. A library stays open until the process ends, since contexts and threads of
-//! its own live in it.** Every method here is one call of the driver; what a failure means is decided by [`crate::context`]. Handles that
-//! are passed in must have come from the same driver and must not have been given back: whoever keeps one keeps to that.
+//! **The driver is not needed to build or to start. An opened library stays open until the process ends,
+//! since its contexts and threads live in it.** Every method is one driver call; [`crate::context`]
+//! interprets failures. Handles passed in must come from the same driver and must not have been released. The
+//! owner of a handle guarantees this.
 
 use crate::ffi::{
     AttributeValue, Code, ContextHandle, CopyNode, DeviceAttribute, EventHandle, ExecHandle, FillNode, FunctionAttribute,
@@ -14,50 +15,51 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A call of the driver that failed.
+/// Failed call of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failed {
-    /// The function.
+    /// Name of the function.
     pub(crate) call: &'static str,
-    /// What it gave.
+    /// Result code.
     pub(crate) code: Code,
 }
 
-/// What a call of the driver gives.
+/// Result of a driver call.
 pub(crate) type Called<T> = std::result::Result<T, Failed>;
 
-/// Bytes of the driver's compile log that are kept.
+/// Maximum size in bytes of the driver's compile log.
 const LOG_BYTES: usize = 16 << 10;
 
-/// A driver that was opened and initialised.
+/// Opened and initialised driver.
 #[derive(Debug)]
 pub(crate) struct Driver {
     functions: Functions,
-    /// What it was opened as.
+    /// File name of the library.
     pub(crate) library: String,
-    /// `1000 * major + 10 * minor` of the CUDA that it is for.
+    /// CUDA version of the driver, as `1000 * major + 10 * minor`.
     pub(crate) version: u32,
 }
 
-/// What the library is called, unless `BROADLOOM_CUDA_DRIVER` says otherwise.
+/// Default file name of the library.
 pub(crate) const LIBRARY: &str = "libcuda.so.1";
 
-/// The name of the library to open.
+/// Returns the file name of the library: `BROADLOOM_CUDA_DRIVER` or the default.
 pub(crate) fn library_name() -> String {
     std::env::var("BROADLOOM_CUDA_DRIVER").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| LIBRARY.to_owned())
 }
 
 macro_rules! call {
     ($self:ident . $name:ident ( $($argument:expr),* $(,)? )) => {{
-        // SAFETY: the function has the type that the driver documents; pointers are to values of this frame or of the caller that the call
-        // may write or read, and handles are alive, as the head of this file demands.
+        // SAFETY: the function has the type that the driver documents. Pointers are to values of this frame
+        // or of the caller that the call may access, and handles are alive, as required at the head of this
+        // file.
         let code = unsafe { ($self.functions.$name)($($argument),*) };
         if code == code::SUCCESS { Ok(()) } else { Err(Failed { call: stringify!($name), code }) }
     }};
 }
 
 impl Driver {
-    /// Opens a library, once per process and name, and initialises it.
+    /// Opens and initialises a library, once per process and name.
     pub(crate) fn open(library: &str) -> Result<Arc<Driver>> {
         static OPEN: Mutex<Option<HashMap<String, Arc<Driver>>>> = Mutex::new(None);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,14 +75,14 @@ impl Driver {
 
     fn load(library: &str) -> std::result::Result<Driver, String> {
         let name = CString::new(library).map_err(|_| "the name of the driver holds a zero".to_owned())?;
-        // SAFETY: the name is a string of C. A driver's initialisers are trusted as much as the driver.
+        // SAFETY: the name is a C string. A driver's initialisers are trusted as much as the driver.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return Err(format!("the driver `{library}` could not be opened: {}", dlopen_error()));
         }
         let find = |symbol: &str| {
             let symbol = CString::new(symbol).ok()?;
-            // SAFETY: the library is open, and stays so.
+            // SAFETY: the library is open and stays open.
             let found = unsafe { libc::dlsym(handle, symbol.as_ptr()) };
             (!found.is_null()).then_some(found)
         };
@@ -93,18 +95,18 @@ impl Driver {
         Ok(driver)
     }
 
-    /// What a failed call says: the function, the driver's name for what went wrong, and its sentence.
+    /// Describes a failed call: function, name of the error, and its text.
     pub(crate) fn describe(&self, failed: Failed) -> String {
         format!("{} gave {}", failed.call, self.code_text(failed.code))
     }
 
-    /// The driver's name and sentence for a result.
+    /// Returns the driver's name and text of a result code.
     pub(crate) fn code_text(&self, code: Code) -> String {
         let text = |function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
             let mut text: *const c_char = std::ptr::null();
             // SAFETY: the call writes the pointer, or leaves it null.
             let answer = unsafe { function(code, &mut text) };
-            // SAFETY: what the driver gives is a string of C that is never freed.
+            // SAFETY: the driver returns a C string that is never freed.
             (answer == code::SUCCESS && !text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
         };
         match (text(self.functions.cuGetErrorName), text(self.functions.cuGetErrorString)) {
@@ -140,7 +142,7 @@ impl Driver {
 
     pub(crate) fn device_name(&self, device: c_int) -> Called<String> {
         let mut name = [0u8; 256];
-        // One byte less than there is: the last stays zero.
+        // One byte less than the buffer: the last stays zero.
         call!(self.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as c_int - 1, device))?;
         Ok(CStr::from_bytes_until_nul(&name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
     }
@@ -190,11 +192,11 @@ impl Driver {
         call!(self.cuMemFree(address))
     }
 
-    /// Pins memory of the host.
+    /// Pins host memory.
     ///
     /// # Safety
     ///
-    /// The memory stays where it is until it is unpinned or the context is gone.
+    /// The memory stays allocated until it is unpinned or the context is gone.
     pub(crate) unsafe fn pin(&self, pointer: *mut u8, bytes: usize) -> Called<()> {
         call!(self.cuMemHostRegister(pointer.cast(), bytes, 0))
     }
@@ -207,16 +209,16 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// The memory is pinned, and nobody writes it until the copy is done.
+    /// The memory is pinned and is not written until the copy is done.
     pub(crate) unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize, stream: StreamHandle) -> Called<()> {
         call!(self.cuMemcpyHtoDAsync(to, from.cast(), bytes, stream))
     }
 
-    /// Copies into pinned memory.
+    /// Copies to pinned memory.
     ///
     /// # Safety
     ///
-    /// The memory is pinned, and nobody reads or writes it until the copy is done.
+    /// The memory is pinned and is neither read nor written until the copy is done.
     pub(crate) unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize, stream: StreamHandle) -> Called<()> {
         call!(self.cuMemcpyDtoHAsync(to.cast(), from, bytes, stream))
     }
@@ -243,7 +245,7 @@ impl Driver {
         call!(self.cuStreamSynchronize(stream))
     }
 
-    /// Whether all work of a stream is done.
+    /// Tests if all work of a stream is done.
     pub(crate) fn query_stream(&self, stream: StreamHandle) -> Called<bool> {
         done(call!(self.cuStreamQuery(stream)))
     }
@@ -266,7 +268,7 @@ impl Driver {
         call!(self.cuEventRecord(event, stream))
     }
 
-    /// Whether an event has happened.
+    /// Tests if an event has completed.
     pub(crate) fn query_event(&self, event: EventHandle) -> Called<bool> {
         done(call!(self.cuEventQuery(event)))
     }
@@ -275,14 +277,14 @@ impl Driver {
         call!(self.cuEventSynchronize(event))
     }
 
-    /// Milliseconds between two events that have happened.
+    /// Returns the milliseconds between two completed events.
     pub(crate) fn elapsed(&self, start: EventHandle, end: EventHandle) -> Called<f32> {
         let mut milliseconds = 0f32;
         call!(self.cuEventElapsedTime(&mut milliseconds, start, end))?;
         Ok(milliseconds)
     }
 
-    /// Compiles the text of a module for the GPU whose context is current: what [`Driver::load_image`] takes.
+    /// Compiles PTX for the GPU of the current context, to an image for [`Driver::load_image`].
     pub(crate) fn compile(&self, text: &CStr) -> Called<Vec<u8>> {
         let mut link = LinkHandle::default();
         call!(self.cuLinkCreate(0, std::ptr::null_mut(), std::ptr::null_mut(), &mut link))?;
@@ -300,27 +302,29 @@ impl Driver {
         if image.is_null() || count == 0 {
             return Err(Failed { call: "cuLinkComplete", code: code::INVALID_IMAGE });
         }
-        // SAFETY: so many bytes belong to the link, which is destroyed by the caller alone.
+        // SAFETY: the link owns this many bytes, and only the caller destroys it.
         Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), count) }.to_vec())
     }
 
-    /// Loads a module from what [`Driver::compile`] made.
+    /// Loads a module from an image of [`Driver::compile`].
     ///
     /// # Safety
     ///
-    /// The image is one that the driver made, whole: it says itself how long it is.
+    /// The image was produced by the driver and is complete: it states its own length.
     pub(crate) unsafe fn load_image(&self, image: &[u8]) -> Called<ModuleHandle> {
         let mut module = ModuleHandle::default();
         call!(self.cuModuleLoadDataEx(&mut module, image.as_ptr().cast(), 0, std::ptr::null_mut(), std::ptr::null_mut()))?;
         Ok(module)
     }
 
-    /// Loads a module from its text, at a level of the assembler's optimisations or at its own; the driver's log beside the failure.
+    /// Loads a module from PTX, at a given or the default optimisation level. A failure includes the driver's
+    /// log.
     pub(crate) fn load_module(&self, text: &CStr, level: Option<u8>) -> std::result::Result<ModuleHandle, (Failed, String)> {
         let mut module = ModuleHandle::default();
         let mut log = vec![0u8; LOG_BYTES];
         let mut options = [JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, JIT_LEVEL];
-        // Numbers travel as pointers; of bytes one less than there are, so that the last stays zero.
+        // Numbers are passed as pointers. The log size is one byte less than the buffer, so that the last
+        // byte stays zero.
         let level_value = usize::from(level.unwrap_or_default()) as *mut c_void;
         let mut values = [log.as_mut_ptr().cast::<c_void>(), (LOG_BYTES - 1) as *mut c_void, level_value];
         let (image, count) = (text.as_ptr().cast(), if level.is_some() { 3 } else { 2 });
@@ -344,7 +348,7 @@ impl Driver {
         Ok(function)
     }
 
-    /// The address and size of a variable.
+    /// Returns address and size of a variable.
     pub(crate) fn variable(&self, module: ModuleHandle, name: &CStr) -> Called<(u64, u64)> {
         let (mut address, mut bytes) = (0u64, 0usize);
         call!(self.cuModuleGetGlobal(&mut address, &mut bytes, module, name.as_ptr()))?;
@@ -366,7 +370,7 @@ impl Driver {
         call!(self.cuFuncSetAttribute(function, attribute as c_int, c_int::try_from(value).unwrap_or(c_int::MAX)))
     }
 
-    /// Blocks of a kernel that a multiprocessor runs at a time.
+    /// Returns the number of resident blocks of a kernel per multiprocessor.
     pub(crate) fn occupancy(&self, function: FunctionHandle, threads: u32, shared_bytes: u32) -> Called<u32> {
         let mut blocks: c_int = 0;
         let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
@@ -378,7 +382,7 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// `extra` is null or a list of the driver's that ends, and holds as many bytes of parameters as the kernel has.
+    /// `extra` is null or a terminated list of the driver with as many parameter bytes as the kernel has.
     #[inline]
     pub(crate) unsafe fn launch(
         &self,
@@ -409,7 +413,7 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// As for [`Driver::launch`]; the attributes of `config` are as many as it says.
+    /// As for [`Driver::launch`]; `config` states the number of its attributes correctly.
     pub(crate) unsafe fn launch_with(&self, config: &LaunchConfig, function: FunctionHandle, extra: *const usize) -> Called<()> {
         call!(self.cuLaunchKernelEx(config, function, std::ptr::null(), extra))
     }
@@ -424,7 +428,7 @@ impl Driver {
         call!(self.cuGraphDestroy(graph))
     }
 
-    /// Adds a launch behind other nodes.
+    /// Adds a kernel node with its dependencies.
     ///
     /// # Safety
     ///
@@ -478,7 +482,7 @@ impl Driver {
     }
 }
 
-/// Whether a query says that work is done.
+/// Converts the result of a query: true if the work is done.
 fn done(outcome: Called<()>) -> Called<bool> {
     match outcome {
         Ok(()) => Ok(true),
@@ -488,7 +492,7 @@ fn done(outcome: Called<()>) -> Called<bool> {
 }
 
 fn dlopen_error() -> String {
-    // SAFETY: gives a string of C that stays until the next call of this thread, or null.
+    // SAFETY: returns a C string that is valid until the next call of this thread, or null.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return "no reason is given".to_owned();

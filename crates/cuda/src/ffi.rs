@@ -1,6 +1,6 @@
-//! The driver's functions, types and numbers that are used here, as its interface documents them ("CUDA Driver API").
+//! Functions, types and constants of the driver interface ("CUDA Driver API").
 //!
-//! Handles are opaque words: they come from the driver, go back to it, and are never looked into.
+//! Handles are opaque words.
 
 #![allow(non_snake_case, reason = "functions have the driver's names")]
 
@@ -41,7 +41,7 @@ handles! {
 /// `CUresult`.
 pub(crate) type Code = c_uint;
 
-/// Results that mean something here.
+/// Result codes with a meaning here.
 pub(crate) mod code {
     use super::Code;
     pub(crate) const SUCCESS: Code = 0;
@@ -118,7 +118,7 @@ pub(crate) enum Limit {
 pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
 pub(crate) const EVENT_NO_TIMING: c_uint = 2;
-/// `CU_LAUNCH_PARAM_*`: how the parameter block is handed over.
+/// `CU_LAUNCH_PARAM_*`: tags of the parameter list.
 pub(crate) const PARAM_END: usize = 0;
 pub(crate) const PARAM_POINTER: usize = 1;
 pub(crate) const PARAM_SIZE: usize = 2;
@@ -228,21 +228,23 @@ macro_rules! functions {
     (@names $name:ident) => { &[stringify!($name)] };
     (@names $name:ident $($symbol:literal),+) => { &[$($symbol),+] };
     ($($name:ident $([$($symbol:literal),+])? ($($argument:ident: $ty:ty),*);)*) => {
-        /// The functions of the driver, found by name.
+        /// Functions of the driver, found by name.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct Functions {
             $(pub(crate) $name: unsafe extern "C" fn($($argument: $ty),*) -> Code,)*
         }
 
         impl Functions {
-            /// Looks every function up; the name of the first that is not there.
+            /// Looks up every function. Returns the name of the first missing one as an error.
             pub(crate) fn find(find: impl Fn(&str) -> Option<*mut c_void>) -> Result<Functions, &'static str> {
                 Ok(Functions {
                     $($name: {
-                        // A function that has versions is known by their names alone: its plain name may be another one.
+                        // A versioned function is only looked up by its versioned names: the plain name may
+                        // be an older function.
                         let names: &[&str] = functions!(@names $name $($($symbol),+)?);
                         let symbol = names.iter().find_map(|name| find(name)).ok_or(stringify!($name))?;
-                        // SAFETY: the symbol is the driver's function of this name, whose type the interface documents so.
+                        // SAFETY: the symbol is the driver's function of this name, which has this documented
+                        // type.
                         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> Code>(symbol) }
                     },)*
                 })

@@ -1,20 +1,23 @@
-//! A module as the driver takes it: with a `.version` that it knows and a `.target` that the GPU is.
+//! Adaptation of a module to the driver: a `.version` that it knows and a `.target` that the GPU supports.
 //!
-//! - A target that the GPU can run stays as it is. The driver compiles for the GPU anyway, and the target is part of what the code means: for
-//!   targets before `sm_70` threads of a warp go in step, and instructions such as `shfl` without `.sync` exist.
-//! - A later target becomes that of the GPU, and a later version that of the driver, when nothing in the module needs more. What does is
-//!   refused with its place: the verifier is asked again with the new header.
-//! - A version before 2.3 becomes 2.3, the first that knows `.address_size`, which every printed module has.
-//! - Targets of one architecture alone (`sm_90a`) and of a family (`sm_100f`) stay when the GPU is it, and else become the GPU's plain one.
+//! - A target that the GPU can run stays unchanged. The driver compiles for the GPU anyway, and the target
+//!   affects the semantics: before `sm_70` the threads of a warp run in lockstep, and instructions such as
+//!   `shfl` without `.sync` exist.
+//! - A later target becomes that of the GPU, and a later version that of the driver, if nothing in the module
+//!   needs more. Otherwise the instruction is refused with its location: the verifier runs again with the new
+//!   header.
+//! - A version before 2.3 becomes 2.3, the first with `.address_size`, which every printed module has.
+//! - Targets of a single architecture (`sm_90a`) and of a family (`sm_100f`) stay if the GPU matches, and
+//!   otherwise become the GPU's plain target.
 
 use broadloom_device::{Error, Result};
 use broadloom_ptx::{IsaVersion, Module, Target, Verified, print, verify};
 use std::borrow::Cow;
 
-/// The first version with `.address_size`.
+/// First version with `.address_size`.
 const OLDEST: IsaVersion = IsaVersion::new(2, 3);
 
-/// The text of a module for a GPU and a driver.
+/// Returns the text of a module for a GPU and a driver.
 pub(crate) fn text(module: &Verified, sm: u16, newest: IsaVersion) -> Result<String> {
     fit(module, sm, newest).map(|module| print(&module))
 }

@@ -1,7 +1,7 @@
-//! A fixed sequence of work as a graph of the driver: one call does all of it.
+//! Fixed sequence of work as a graph of the driver, launched with one call.
 //!
-//! The nodes stand in one line, each behind the one before, since that is what a sequence means. The graph is built by naming its nodes,
-//! not by capturing a stream: a step that fails leaves no stream in a state of its own.
+//! The nodes form a chain, since a sequence is ordered. The graph is built by adding nodes, not by capturing
+//! a stream, so a failing step leaves no stream in capture state.
 
 use crate::device::Inner;
 use crate::ffi::{
@@ -15,23 +15,23 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Kernels of a sequence that are named when one of them is at fault.
+/// Maximum number of kernels of a sequence in a fault message.
 const MOST_NAMED: usize = 4;
 
-/// A sequence that the driver holds.
+/// Instantiated sequence.
 #[derive(Debug)]
 pub(crate) struct Graph {
     inner: Arc<Inner>,
-    /// Nothing when there are no steps.
+    /// Instantiated graph; `None` if there are no steps.
     exec: Option<ExecHandle>,
-    /// What messages call it.
+    /// Name in messages.
     name: Arc<str>,
     limit: Option<Duration>,
-    /// Modules must stay for as long as their kernels can be launched.
+    /// Modules, which must stay loaded as long as their kernels can be launched.
     _modules: Vec<Arc<dyn LoadedModule>>,
 }
 
-/// A graph under construction, given back when it is dropped.
+/// Graph under construction, destroyed on drop.
 struct Draft<'a> {
     inner: &'a Inner,
     graph: GraphHandle,
@@ -46,14 +46,14 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Sequences one behind the other: graphs, and what no graph holds between them.
+/// Chain of graphs and of steps that a graph cannot contain.
 #[derive(Debug)]
 struct Chain(Vec<Link>);
 
 #[derive(Debug)]
 enum Link {
     Graph(Graph),
-    /// The library chooses its kernels itself.
+    /// Matrix product: the library selects its kernels itself.
     Product(MatrixProduct),
 }
 
@@ -67,7 +67,7 @@ impl Sequence for Chain {
 }
 
 impl Graph {
-    /// A sequence as one graph, or as several with products of matrices between them.
+    /// Builds a sequence as one graph, or as several with matrix products between them.
     pub(crate) fn sequence(inner: &Arc<Inner>, steps: Vec<Step>) -> Result<Arc<dyn Sequence>> {
         let mut links = vec![];
         let mut own = vec![];
@@ -112,7 +112,7 @@ impl Graph {
     }
 }
 
-/// The module behind a step, which must be one of this device.
+/// Returns the module of a step, which must belong to this device.
 fn loaded<'a>(inner: &Arc<Inner>, module: &'a Arc<dyn LoadedModule>) -> Result<&'a Loaded> {
     let module: &dyn Any = module.as_ref();
     match module.downcast_ref::<Loaded>() {
@@ -136,7 +136,7 @@ fn build(inner: &Arc<Inner>, steps: &[Step]) -> Result<ExecHandle> {
 }
 
 impl Draft<'_> {
-    /// Adds a step behind the last; `None` when there is nothing to do for it.
+    /// Adds a step after the last one. Returns `None` for an empty step.
     fn add(&self, inner: &Arc<Inner>, step: &Step) -> Result<Option<NodeHandle>> {
         let (context, driver) = (&inner.context, &inner.context.driver);
         let after: &[NodeHandle] = self.last.as_slice();
@@ -157,8 +157,8 @@ impl Draft<'_> {
                     kernel: 0,
                     context: context.handle,
                 };
-                // SAFETY: the list ends, and names as many bytes as the kernel has parameters, which `ready` has checked; the driver copies
-                // them into the node.
+                // SAFETY: the list is terminated and has the kernel's number of parameter bytes, which
+                // `ready` has checked. The driver copies them to the node.
                 let node = inner.retried(|| unsafe { driver.add_kernel(self.graph, after, &node) })?;
                 if launch.cooperative {
                     context.checked(driver.set_node_attribute(node, ATTRIBUTE_COOPERATIVE, &IS_SO))?;
@@ -177,7 +177,7 @@ impl Draft<'_> {
                     return Ok(None);
                 }
                 if to.abs_diff(*from) < *bytes {
-                    // The driver says nothing of ranges that overlap.
+                    // The driver does not define overlapping copies.
                     return Err(Error::BadAddress { call: "copy within a sequence", address: *to, bytes: *bytes });
                 }
                 let width = *bytes as usize;
@@ -225,7 +225,7 @@ impl Sequence for Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // The driver keeps what is under way until it is done.
+        // The driver keeps a running graph until it is done.
         if let Some(exec) = self.exec
             && self.inner.context.enter_to_release()
         {

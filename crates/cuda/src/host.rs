@@ -1,7 +1,8 @@
-//! Memory of the host that is pinned, so that the GPU copies from and to it by itself.
+//! Pinned host memory, from and to which the GPU copies directly.
 //!
-//! The memory is the process's own and only registered with the driver, so that it stays when a context is lost. **Nobody touches it while
-//! a copy is under way: whoever wants to waits first. It is freed only when no copy can touch it any more; where that cannot be known, never.**
+//! The memory belongs to the process and is only registered with the driver, so it survives the loss of a
+//! context. **No one accesses it during a copy: users wait first. It is freed only when no copy can access it
+//! any more; if that cannot be determined, it is never freed.**
 
 use crate::context::Context;
 use crate::device::{Cuda, Inner};
@@ -13,7 +14,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Pages are pinned whole.
+/// Granularity of pinning in bytes.
 const PAGE: usize = 4096;
 
 /// Pinned memory.
@@ -25,23 +26,24 @@ pub(crate) struct Pinned {
     pub(crate) bytes: usize,
 }
 
-// SAFETY: the memory belongs to this value alone; it is reached through `&mut`, or after all copies are known to be done.
+// SAFETY: the memory belongs to this value alone. It is accessed through `&mut`, or after all copies are
+// known to be done.
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// Zeros. The context is current.
+    /// Allocates zeroed memory. The context must be current.
     pub(crate) fn new(inner: &Inner, bytes: usize) -> Result<Pinned> {
         let refused = Error::OutOfMemory { requested: bytes as u64, available: 0 };
         let whole = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(refused.clone())?;
         let layout = Layout::from_size_align(whole, PAGE).map_err(|_| refused.clone())?;
         // SAFETY: the layout is not empty.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
-        // SAFETY: the memory is freed in `drop` alone, which unpins it before, or here when it was not pinned.
+        // SAFETY: the memory is freed only in `drop`, which unpins it first, or here if it was not pinned.
         let pinned = inner.retried(|| unsafe { inner.context.driver.pin(start.as_ptr(), whole) });
         match pinned {
             Ok(()) => Ok(Pinned { context: inner.context.clone(), start, layout, bytes }),
             Err(error) => {
-                // SAFETY: it was allocated with this layout, and nobody knows of it.
+                // SAFETY: it was allocated with this layout and is not shared.
                 unsafe { dealloc(start.as_ptr(), layout) };
                 Err(error)
             }
@@ -49,11 +51,11 @@ impl Pinned {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the allocation has so many bytes, all initialised; whoever calls has waited for copies.
+        // SAFETY: the allocation has this many bytes, all initialised; the caller has waited for copies.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
-    /// A place in it, for the driver. The range has been checked.
+    /// Returns a pointer into the memory, for the driver. The range has been checked.
     pub(crate) fn at(&self, offset: usize) -> *mut u8 {
         self.start.as_ptr().wrapping_add(offset)
     }
@@ -67,12 +69,13 @@ impl Drop for Pinned {
         if self.context.enter_to_release() {
             let _ = self.context.driver.unpin(self.start.as_ptr());
         }
-        // SAFETY: it was allocated with this layout; whoever owned it has waited for copies, or the context is lost and with it all work.
+        // SAFETY: it was allocated with this layout. The owner has waited for copies, or the context is lost
+        // and with it all work.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }
 
-/// A copy that may be under way: the queue it was given to, and its number.
+/// Pending copy: its queue and its number.
 pub(crate) type Use = (Arc<Queue>, u64);
 
 /// Pinned memory of a user.
@@ -115,7 +118,8 @@ impl HostPages {
 
 impl Drop for HostPages {
     fn drop(&mut self) {
-        // When it fails, the context is lost, and with it all copies, or it is stuck, and the memory stays.
+        // On failure the context is lost, and with it all copies, or it is stuck, and the memory stays
+        // allocated.
         let _ = self.wait();
     }
 }
@@ -136,7 +140,7 @@ impl HostMemory for HostPages {
             return Ok(());
         }
         let begun = inner.begin(&queue, trace::is_on())?;
-        // SAFETY: the range is pinned, and the use that is noted keeps everybody away.
+        // SAFETY: the range is pinned, and the recorded use prevents other accesses.
         let copied = unsafe { inner.context.driver.copy_in(to, self.memory.at(from.start), from.len(), queue.handle) };
         inner.context.checked(copied)?;
         let number = inner.given(&queue);

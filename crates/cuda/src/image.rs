@@ -1,11 +1,14 @@
-//! Where the code of a module comes from: from the cache that all devices share, or compiled by the driver.
+//! Code of a module: from the cache that all devices share, or compiled by the driver.
 //!
-//! The driver has a cache of its own, which misses when a comment changes and says nothing of why. Here a module is found by its canonical
-//! print, and what is kept is the image that the driver's linker makes of it. **Images help and are never needed: where the driver makes none or
-//! takes one no more, the module is loaded from its text,** and what is wrong with the text is told by that.
+//! The driver's own cache misses when only a comment changes and does not report why. Here the key of a
+//! module is its canonical text, and the entry is the image that the driver's linker produces. **Images are
+//! optional: if the driver makes none or rejects one, the module is loaded from its text,** and that reports
+//! errors in the text.
 //!
-//! The linker compiles functions apart from their callers, and then its assembler keeps values of theirs in registers of the warp across branches at which lanes part: the
-//! results are wrong. So modules with functions of their own go to the driver as text, which compiles them with their callers, and into its own cache.
+//! The linker compiles functions separately from their callers. Its assembler then keeps values of theirs in
+//! uniform registers across divergent branches, and the results are wrong. Modules with functions are
+//! therefore passed to the driver as text. The driver compiles them together with their callers, and uses its
+//! own cache.
 
 use crate::device::Inner;
 use crate::ffi::{ModuleHandle, code};
@@ -21,33 +24,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const NOT_TAKEN: Code = Code("cuda-compile");
-/// Lines of the driver's log that are shown.
+/// Maximum number of lines shown of the driver's log.
 const LOG_LINES: usize = 20;
-/// Changes when what is kept does.
+/// Version of the entries' format.
 const FORMAT: u32 = 1;
-/// Most bytes of images that are kept in memory for modules that are loaded again.
+/// Maximum bytes of images kept in memory.
 const MEMORY_BYTES: usize = 64 << 20;
-/// Options that images are made with: the linker's own.
+/// Options that images are built with: the linker's defaults.
 const LINK_OPTIONS: &str = "link";
 
-/// Images of modules.
+/// Cache of images.
 pub(crate) type Images = Cache<Vec<u8>>;
 
-/// A cache of images over a folder.
+/// Creates a cache of images in a folder.
 pub(crate) fn images(folder: &CacheFolder, most_bytes: u64) -> Images {
     Cache::new("cuda", folder, most_bytes, MEMORY_BYTES)
 }
 
-/// Where the code of a module came from.
+/// Origin of a module's code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
-    /// Why it was not found in the cache, when it was not.
+    /// Reason for a cache miss, if it was one.
     pub(crate) miss: Option<Miss>,
-    /// What loading it took, compilation included.
+    /// Load time, including compilation.
     pub(crate) time: Duration,
 }
 
-/// What images are for: the GPU's architecture and the driver, as exactly as it tells.
+/// Returns the target of images: the GPU's architecture and the driver's release.
 pub(crate) fn target(inner: &Inner) -> String {
     let driver = &inner.context.driver;
     let release = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
@@ -55,7 +58,7 @@ pub(crate) fn target(inner: &Inner) -> String {
     format!("sm_{} {} {} {release}", inner.machine.sm, driver.library, driver.version)
 }
 
-/// Loads a module. The context is current.
+/// Loads a module. The context must be current.
 pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Made)> {
     let started = Instant::now();
     let mut span = trace::span("make code");
@@ -102,7 +105,7 @@ pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Ma
     Ok((handle, made(Some(miss))))
 }
 
-/// Writes the text of a module for people to look at; nothing depends on it, so a folder that cannot be written is no error.
+/// Writes the text of a module for inspection. Write errors are ignored.
 fn write_text(folder: &Path, module: &Verified, text: &CStr, code: &[u8; 32]) {
     let kernels = module.functions.values().filter(|function| function.is_kernel);
     let name = kernels.map(|kernel| kernel.name.to_string()).next().unwrap_or_default();
@@ -117,9 +120,10 @@ fn compiled(inner: &Inner, text: &CStr) -> Result<Option<Vec<u8>>> {
     inner.context.unless_lost(inner.context.driver.compile(text))
 }
 
-/// Tries an image; when there is too little memory for it, gives up what is kept for later and tries once more.
+/// Loads an image. If memory is short, cached memory is released and the call is repeated.
 fn loaded_image(inner: &Inner, image: &[u8]) -> Result<Option<ModuleHandle>> {
-    // SAFETY: it is what the driver's linker gave, here or for another process of this user, which the tag of its entry says.
+    // SAFETY: the driver's linker produced the image, here or for another process of this user, as the tag of
+    // its entry proves.
     let load = || unsafe { inner.context.driver.load_image(image) };
     let mut outcome = load();
     if matches!(&outcome, Err(failed) if failed.code == code::OUT_OF_MEMORY) {
@@ -143,7 +147,7 @@ fn loaded_text(inner: &Inner, text: &CStr) -> Result<ModuleHandle> {
             return inner.context.error(failed);
         }
         let said = inner.context.driver.describe(failed);
-        // What is fatal stays so.
+        // Fatal errors stay fatal.
         match inner.context.error(failed) {
             Error::Driver { .. } => {
                 not_taken(&format!("the driver does not take the module: {said}"), &log, &text.to_string_lossy())
@@ -153,7 +157,8 @@ fn loaded_text(inner: &Inner, text: &CStr) -> Result<ModuleHandle> {
     })
 }
 
-/// A module that the driver did not compile: its log, and the lines of the printed text that the log names.
+/// Builds the error for a module that the driver did not compile: its log, and the lines of the text that the
+/// log names.
 fn not_taken(message: &str, log: &str, text: &str) -> Error {
     let mut diagnostic = Diagnostic::error(NOT_TAKEN, message.to_owned());
     let mut shown = HashSet::new();

@@ -1,15 +1,17 @@
 //! NVIDIA GPUs as devices.
 //!
-//! The driver's library is opened at run time: nothing of CUDA is needed to build, and where there is no driver or no GPU, that is
-//! said. Modules go to the driver as printed PTX, whose version and target it accepts; everything else is the driver's own: streams,
-//! events, graphs. Memory comes from a pool in front of it, because the driver's calls wait and cost.
+//! The driver's library is opened at run time. Nothing of CUDA is needed to build, and a missing driver or
+//! GPU is reported. Modules are passed to the driver as printed PTX, with a version and target that it
+//! accepts. Streams, events and graphs are the driver's own. Memory comes from a pool, because the driver's
+//! calls are slow and may wait.
 //!
 //! Invariants:
-//! - a call that fails leaves everything as it was, but for a context that is lost: [`broadloom_device::Error::Fault`] or
-//!   [`broadloom_device::Error::Lost`] says so once with what it was lost to, every later call says that it is lost, and nothing of it is given
-//!   to the driver any more;
-//! - a handle of the driver has one owner, which gives it back once, when all work that uses it is known to be done;
-//! - nothing that the driver says causes a panic.
+//! - A failing call leaves everything unchanged, except for a lost context.
+//!   [`broadloom_device::Error::Fault`] or [`broadloom_device::Error::Lost`] reports the cause once; every
+//!   later call reports the loss, and nothing of the context is passed to the driver any more.
+//! - A handle of the driver has one owner, which releases it once, when all work that uses it is known to be
+//!   done.
+//! - No answer of the driver causes a panic.
 
 #![allow(unsafe_code, reason = "the driver is a library of C")]
 

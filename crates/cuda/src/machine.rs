@@ -1,4 +1,4 @@
-//! What a GPU is, from what the driver says of it.
+//! Description of a GPU from the driver's attributes.
 
 use crate::driver::{Called, Driver};
 use crate::ffi::DeviceAttribute;
@@ -6,7 +6,8 @@ use broadloom_device::{Machine, MachineKind};
 use broadloom_ptx::IsaVersion;
 use std::ffi::c_int;
 
-/// The newest PTX that a driver takes, by the CUDA that it is for (manual: "Release Notes"). `cuDriverGetVersion` gives `1000 * major + 10 * minor`.
+/// Returns the newest PTX version that a driver accepts, by its CUDA version (manual: "Release Notes").
+/// `cuDriverGetVersion` returns `1000 * major + 10 * minor`.
 pub(crate) fn newest_isa(version: u32) -> IsaVersion {
     let (major, minor) = (version / 1000, version % 1000 / 10);
     let minor = u8::try_from(minor).unwrap_or(9).min(9);
@@ -16,15 +17,15 @@ pub(crate) fn newest_isa(version: u32) -> IsaVersion {
         (10, minor) => IsaVersion::new(6, 3 + minor.min(2)),
         (11, minor) => IsaVersion::new(7, minor.min(8)),
         (12, minor @ 0..=5) => IsaVersion::new(8, minor),
-        // 12.6 brought nothing new.
+        // CUDA 12.6 has no new PTX version.
         (12, minor) => IsaVersion::new(8, (minor - 1).min(8)),
         (13, minor) => IsaVersion::new(9, minor),
-        // What a driver of later days takes besides is not known; what its forebears took it takes.
+        // Later drivers accept at least the versions of earlier ones.
         (14.., _) => IsaVersion::new(9, 3),
     }
 }
 
-/// A GPU, as planners see it, without what has to be measured.
+/// Describes a GPU for planners, without measured values.
 pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Called<Machine> {
     let device = driver.device(ordinal)?;
     let attribute = |attribute| driver.device_attribute(device, attribute);
@@ -63,12 +64,12 @@ fn capability(driver: &Driver, device: c_int) -> Called<u16> {
     Ok(u16::try_from(major * 10 + minor).unwrap_or(u16::MAX))
 }
 
-/// Whether kernels whose blocks all run at the same time can be launched.
+/// Tests if cooperative launches are supported.
 pub(crate) fn is_cooperative(driver: &Driver, device: c_int) -> Called<bool> {
     Ok(driver.device_attribute(device, DeviceAttribute::CooperativeLaunch)? != 0)
 }
 
-/// Threads that can be under way at the same time.
+/// Returns the maximum number of resident threads.
 pub(crate) fn resident_threads(driver: &Driver, device: c_int) -> Called<u64> {
     let each = driver.device_attribute(device, DeviceAttribute::ThreadsPerMultiprocessor)?;
     Ok(u64::from(each) * u64::from(driver.device_attribute(device, DeviceAttribute::Multiprocessors)?))

@@ -1,11 +1,11 @@
-//! What a launch costs by the driver's call alone, to compare with.
+//! Cost of a launch by the driver's call alone, for comparison.
 
 use crate::device::Inner;
 use crate::ffi::{ModuleHandle, StreamHandle};
 use std::ffi::CString;
 use std::time::Instant;
 
-/// A module that is unloaded when it is dropped.
+/// Module, unloaded on drop.
 struct Loaded<'a>(&'a Inner, ModuleHandle);
 
 impl Drop for Loaded<'_> {
@@ -16,7 +16,7 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// Seconds of the host's time that a launch of nothing takes when none is waited for, over some launches.
+/// Measures the host's seconds per empty launch, without waiting, over some launches.
 pub(crate) fn bare_launch_time(inner: &Inner, launches: u32) -> Option<f64> {
     let (context, driver) = (&inner.context, &inner.context.driver);
     context.enter().ok()?;
@@ -29,7 +29,7 @@ pub(crate) fn bare_launch_time(inner: &Inner, launches: u32) -> Option<f64> {
     let queue = inner.queue(broadloom_device::Stream::default()).ok()?;
     let stream: StreamHandle = queue.handle;
     let launch = || {
-        // SAFETY: the kernel has no parameters, so that there is no list of them.
+        // SAFETY: the kernel has no parameters, so there is no parameter list.
         let launched = unsafe { driver.launch(function, [1; 3], [1; 3], 0, stream, std::ptr::null()) };
         context.checked(launched).map(|()| inner.given(&queue))
     };

@@ -1,8 +1,9 @@
-//! Memory of the device: the pool, and when what was freed may be used again.
+//! Device memory: the pool, and the reuse of freed blocks.
 //!
-//! Freeing asks the driver for nothing and waits for nothing. While there is one stream, a freed block may be given out at once: whatever
-//! touches it next is behind everything that touched it before. With several streams it waits until all work given before is known to be done.
-//! The driver gets memory back only when the device is idle, because it waits otherwise.
+//! Freeing makes no driver call and does not wait. With a single stream, a freed block is reused at once,
+//! because all later accesses are ordered after the earlier ones. With several streams it is reused when all
+//! earlier work is known to be done. Memory is returned to the driver only when the device is idle, because
+//! that call would wait otherwise.
 
 use crate::device::Inner;
 use crate::driver::Called;
@@ -17,7 +18,7 @@ impl Inner {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory. When there is none, what is kept for later is given up and the driver asked once more.
+    /// Allocates memory. If there is none, cached memory is released and the driver is asked again.
     pub(crate) fn allocate(&self, bytes: u64) -> Result<u64> {
         self.context.alive()?;
         if let Some(address) = self.pool().take(bytes) {
@@ -39,10 +40,10 @@ impl Inner {
         }
     }
 
-    /// A block from new memory of the driver.
+    /// Allocates a block from new memory of the driver.
     fn grow(&self, bytes: u64) -> Result<u64> {
         let mut pool = self.pool();
-        // Others may have freed something meanwhile.
+        // Another thread may have freed a block meanwhile.
         if let Some(address) = pool.take(bytes) {
             return Ok(address);
         }
@@ -58,18 +59,20 @@ impl Inner {
         }
     }
 
-    /// Frees a block, now or when the work is done that may touch it.
+    /// Frees a block, now or when the work that may access it is done.
     pub(crate) fn free(&self, address: u64) -> Result<()> {
         self.pool().free(address, self.horizon())
     }
 
-    /// The number up to which work must be done before what is freed now may be used again; `None` when it may at once.
+    /// Returns the number of the work that must be done before memory freed now can be reused, or `None` if
+    /// it can be reused at once.
     pub(crate) fn horizon(&self) -> Option<u64> {
         let alone = self.queue_count.load(Ordering::SeqCst) == 1;
         (!alone && self.any_queue(|queue| queue.is_busy())).then(|| self.number.load(Ordering::SeqCst))
     }
 
-    /// Asks the driver, without waiting, which work is done, and frees what waited for it. The context is current.
+    /// Queries the driver, without waiting, for completed work, and frees the blocks that waited for it. The
+    /// context must be current.
     fn look(&self) -> Result<()> {
         for queue in self.all_queues() {
             queue.look()?;
@@ -78,7 +81,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Frees what waited for work that is known to be done.
+    /// Frees the blocks that waited for completed work.
     pub(crate) fn reap(&self) {
         let queues = self.all_queues();
         let is_done = |number: u64| queues.iter().all(|queue| queue.is_done(number));
@@ -87,25 +90,26 @@ impl Inner {
         self.drop_closed();
     }
 
-    /// Gives everything that is kept for later back to the driver. Waits for all work.
+    /// Returns all cached memory to the driver. Waits for all work.
     pub(crate) fn reclaim(&self) -> Result<()> {
         self.wait_all()?;
         self.give_back(0)
     }
 
-    /// Gives free memory back until some bytes of it are left. The device is idle and the context current.
+    /// Returns free memory to the driver until `keep` bytes of it are left. The device must be idle and the
+    /// context current.
     pub(crate) fn give_back(&self, keep: u64) -> Result<()> {
         let surplus = self.pool().surplus(keep);
         let mut outcome = Ok(());
         for address in surplus {
-            // What the driver says to one must not keep the others.
+            // A failure for one block must not prevent the others.
             let freed = self.context.checked(self.context.driver.free(address));
             outcome = outcome.and(freed);
         }
         outcome
     }
 
-    /// Tries a call of the driver; when there is too little memory for it, gives up what is kept for later and tries once more.
+    /// Makes a driver call. If memory is short, cached memory is released and the call is repeated.
     pub(crate) fn retried<T>(&self, mut call: impl FnMut() -> Called<T>) -> Result<T> {
         match call() {
             Err(failed) if failed.code == code::OUT_OF_MEMORY => {

@@ -1,4 +1,4 @@
-//! A loaded module: compiled by the driver, its kernels found when they are first launched.
+//! Loaded module, compiled by the driver. Kernels are looked up on first launch.
 
 use crate::device::Inner;
 use crate::driver::Failed;
@@ -18,26 +18,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Bytes that kernels may take with `malloc`.
+/// Size in bytes of the heap for `malloc` in kernels.
 const HEAP_BYTES: usize = 64 << 20;
-/// Dynamic shared memory that every kernel may have without asking.
+/// Dynamic shared memory in bytes that every kernel may use without opting in.
 const PLAIN_SHARED: u32 = 48 << 10;
-/// Blocks of a cluster that every GPU with clusters takes.
+/// Portable cluster size in blocks.
 const PORTABLE_CLUSTER: u64 = 8;
 
-/// A kernel that was found in its module.
+/// Kernel that was looked up in its module.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) function: FunctionHandle,
     pub(crate) name: Arc<str>,
-    /// Shared memory that is not dynamic.
+    /// Static shared memory in bytes.
     static_shared: u32,
     max_threads: u32,
-    /// Dynamic shared memory that it may have.
+    /// Dynamic shared memory granted so far.
     granted_shared: AtomicU32,
-    /// Bytes of its parameters.
+    /// Size of the parameters in bytes.
     param_bytes: usize,
-    /// Whether it waits itself for the kernels before it, so that it may be started while they run.
+    /// True if it waits for preceding kernels itself, so that it may start while they run.
     waits: bool,
     record: Arc<Record>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Loaded {
     pub(crate) inner: Arc<Inner>,
     handle: ModuleHandle,
     code: Arc<Verified>,
-    /// Where its code came from.
+    /// Origin of its code.
     made: Made,
     kernels: HashMap<Func, OnceLock<Found>>,
     variables: Mutex<HashMap<String, Option<GlobalVariable>>>,
@@ -73,7 +73,7 @@ impl Loaded {
         })
     }
 
-    /// A kernel, found once. The context is current.
+    /// Returns a kernel, looked up once. The context must be current.
     #[inline]
     pub(crate) fn found(&self, kernel: Func) -> Result<&Found> {
         let place = self.kernels.get(&kernel).ok_or_else(|| self.unknown(kernel))?;
@@ -122,7 +122,7 @@ impl Loaded {
         })
     }
 
-    /// Allows clusters that not every GPU has.
+    /// Allows cluster sizes beyond the portable one.
     fn allow_clusters(&self, function: FunctionHandle, size: Option<&[u32]>) -> Result<()> {
         let blocks: u64 = size.unwrap_or_default().iter().map(|&n| u64::from(n)).product();
         if blocks <= PORTABLE_CLUSTER {
@@ -132,7 +132,7 @@ impl Loaded {
         context.checked(context.driver.set_function_attribute(function, FunctionAttribute::NonPortableClusters, 1))
     }
 
-    /// Checks a launch and lets the kernel have the shared memory that it wants. The context is current.
+    /// Checks a launch and grants the kernel its shared memory. The context must be current.
     pub(crate) fn ready(&self, found: &Found, launch: &Launch, params: &[u8]) -> Result<()> {
         let bad = |reason: String| Err(Error::BadLaunch { kernel: found.name.to_string(), reason });
         if params.len() != found.param_bytes {
@@ -167,14 +167,14 @@ impl Loaded {
         Ok(())
     }
 
-    /// Blocks of a launch that a multiprocessor runs at a time. The context is current.
+    /// Returns the number of resident blocks of a launch per multiprocessor. The context must be current.
     fn resident(&self, found: &Found, launch: &Launch) -> Result<u32> {
         let context = &self.inner.context;
         let threads = u32::try_from(launch.threads_per_block()).unwrap_or(u32::MAX);
         context.checked(context.driver.occupancy(found.function, threads, launch.shared_bytes))
     }
 
-    /// What a launch that the driver did not take means.
+    /// Converts the failure of a launch to an error.
     fn refused(&self, found: &Found, failed: Failed) -> Error {
         match failed.code {
             code::INVALID_VALUE | code::LAUNCH_OUT_OF_RESOURCES | code::COOPERATIVE_LAUNCH_TOO_LARGE => {
@@ -186,12 +186,12 @@ impl Loaded {
     }
 }
 
-/// How the parameter block is handed to the driver: a list that names its place and its size.
+/// Builds the driver's parameter list, which names address and size of the parameter block.
 pub(crate) fn extra(params: &[u8], bytes: &usize) -> [usize; 5] {
     [PARAM_POINTER, params.as_ptr() as usize, PARAM_SIZE, std::ptr::from_ref(bytes) as usize, PARAM_END]
 }
 
-/// Whether every thread of a kernel waits for the kernels before it, before it does anything else.
+/// Tests if every thread of a kernel first waits for the preceding kernels.
 fn waits_first(function: &Function) -> bool {
     let first = function.instructions().next().map(|(_, inst)| inst);
     first.is_some_and(|inst| {
@@ -201,10 +201,11 @@ fn waits_first(function: &Function) -> bool {
     })
 }
 
-/// An attribute of launches that holds: that all blocks run at the same time, or that the kernel may be started early.
+/// Attribute value of a set flag: cooperative launch, or programmatic early start.
 pub(crate) const IS_SO: AttributeValue = AttributeValue::new([1, 0, 0]);
 
-/// Room for kernels that take memory or call deeply: the driver cannot know how much of either they need.
+/// Sets heap and stack limits for kernels that allocate or recurse, because the driver cannot know their
+/// needs.
 fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
     let context = &inner.context;
     if allocates && !context.heap_is_set.load(Ordering::Relaxed) {
@@ -212,7 +213,7 @@ fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
         context.heap_is_set.store(true, Ordering::Relaxed);
     }
     if calls_deeply(code) && !context.stack_is_set.load(Ordering::Relaxed) {
-        // Every thread that can be under way gets as much: a sixteenth of the GPU's memory for all.
+        // All resident threads together get a sixteenth of the GPU's memory as stack.
         let threads = context.checked(machine::resident_threads(&context.driver, context.device))?;
         let memory = context.checked(context.driver.device_memory(context.device))?;
         let each = (memory / 16 / threads.max(1)).clamp(1 << 10, 64 << 10) & !15;
@@ -222,7 +223,7 @@ fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether a function may call itself, through others or through an address.
+/// Tests if a function may call itself, through others or through a pointer.
 fn calls_deeply(module: &Verified) -> bool {
     let mut callees: HashMap<Func, HashSet<Func>> = HashMap::new();
     for (func, function) in module.functions.iter() {
@@ -264,7 +265,7 @@ impl LoadedModule for Loaded {
         let known = match found {
             Ok((address, bytes)) => Some(GlobalVariable { address, bytes }),
             Err(failed) if failed.code == code::NOT_FOUND => None,
-            // Not to be had now; perhaps later.
+            // Unavailable now, but perhaps not later.
             Err(failed) => {
                 let _ = self.inner.context.error(failed);
                 return None;
@@ -335,7 +336,8 @@ impl LoadedModule for Loaded {
                 attributes: attributes.as_ptr(),
                 attribute_count: count as u32,
             };
-            // SAFETY: the list ends, and names as many bytes as the kernel has parameters, which `ready` has checked.
+            // SAFETY: the list is terminated and has the kernel's number of parameter bytes, which `ready`
+            // has checked.
             unsafe { driver.launch_with(&config, found.function, extra) }
         } else {
             // SAFETY: as above.
@@ -357,7 +359,7 @@ impl Drop for Loaded {
             pool.remove_variable(variable.address);
         }
         drop(pool);
-        // Its kernels may be under way.
+        // Its kernels may still be running.
         let number = self.inner.number.load(Ordering::SeqCst);
         self.inner.dying_modules.lock().unwrap_or_else(PoisonError::into_inner).push((number, self.handle));
         if !self.inner.any_queue(|queue| queue.is_busy()) && self.inner.context.enter_to_release() {

@@ -1,24 +1,26 @@
-//! The pool: memory of the driver cut into blocks, and which of them are free.
+//! Memory pool: driver allocations split into blocks.
 //!
-//! Small blocks are cut from slabs of one size class each, large ones are allocations of their own. What is freed is kept for the next that
-//! fits. This file is bookkeeping: it asks no driver, and is told when work is done ([`crate::memory`]).
+//! Small blocks are cut from slabs of one size class each; large blocks are separate allocations. Freed
+//! blocks are kept for reuse. This file is bookkeeping only: it makes no driver calls, and [`crate::memory`]
+//! reports completed work to it.
 //!
-//! **Blocks never overlap. A block is free only once: to free what is not live is an error. What is freed while work may still touch it waits
-//! under the number of the last piece of work given before.**
+//! **Blocks never overlap. A block is freed only once: freeing a block that is not live is an error. A block
+//! that is freed while work may access it waits under the number of the last piece of work submitted
+//! before.**
 
 use broadloom_device::{Error, MemoryUse, Result};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Every block is aligned so.
+/// Alignment of every block.
 const ALIGN: u64 = 256;
-/// Largest block that is cut from a slab.
+/// Largest block cut from a slab.
 const MAX_SMALL: u64 = 256 << 10;
-/// Bytes of a slab.
+/// Size of a slab in bytes.
 const SLAB: u64 = 2 << 20;
-/// Large blocks are multiples of this.
+/// Granularity of large blocks.
 const LARGE_STEP: u64 = 64 << 10;
 
-/// The size of the blocks that hold so many bytes: four sizes between a power of two and the next.
+/// Returns the size class of an allocation: four classes per power of two.
 fn class_bytes(bytes: u64) -> u64 {
     let bytes = bytes.max(1).next_multiple_of(ALIGN);
     let step = (bytes.next_power_of_two() / 8).max(ALIGN);
@@ -29,17 +31,17 @@ fn class_bytes(bytes: u64) -> u64 {
 enum Place {
     /// In the slab that starts there.
     Slab(u64),
-    /// An allocation of its own.
+    /// Separate allocation.
     Own,
-    /// A variable of a module: not ours to free.
+    /// Variable of a module, which is not freed here.
     Variable,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// Bytes asked for.
+    /// Requested bytes.
     bytes: u64,
-    /// Bytes taken.
+    /// Allocated bytes.
     taken: u64,
     place: Place,
 }
@@ -48,32 +50,32 @@ struct Block {
 struct Slab {
     block_bytes: u64,
     bytes: u64,
-    /// Blocks that are not free.
+    /// Number of blocks in use.
     taken: u64,
 }
 
-/// Memory to be asked of the driver.
+/// Memory to request from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Bytes asked of the driver.
+    /// Bytes to request.
     pub(crate) bytes: u64,
-    /// Bytes of the blocks that it is cut into; as many when it is not cut.
+    /// Size of the blocks that it is split into; equal to `bytes` if it is not split.
     block_bytes: u64,
 }
 
-/// All memory that was had from the driver.
+/// All memory obtained from the driver.
 #[derive(Debug)]
 pub(crate) struct Pool {
     limit: u64,
     live: BTreeMap<u64, Block>,
     slabs: HashMap<u64, Slab>,
-    /// Free blocks of slabs by their size, each with its slab.
+    /// Free blocks of slabs by size, each with its slab.
     small: HashMap<u64, Vec<(u64, u64)>>,
     /// Free allocations by size.
     large: BTreeMap<u64, Vec<u64>>,
-    /// Freed, and perhaps in use: the number of the work that must be done first.
+    /// Freed blocks that may be in use, with the number of the work that must be done first.
     dying: VecDeque<(u64, u64, Block)>,
-    /// Bytes had from the driver.
+    /// Bytes obtained from the driver.
     reserved: u64,
     used: u64,
 }
@@ -92,7 +94,7 @@ impl Pool {
         }
     }
 
-    /// A free block, when there is one that fits.
+    /// Takes a free block that fits, if there is one.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
         if bytes <= MAX_SMALL {
             let taken = class_bytes(bytes);
@@ -119,13 +121,13 @@ impl Pool {
         self.live.insert(address, block);
     }
 
-    /// What must be asked of the driver to hold so many bytes; an error when the limit does not allow it.
+    /// Returns the memory to request from the driver for `bytes` bytes, or an error if the limit forbids it.
     pub(crate) fn wanted(&self, bytes: u64) -> Result<Wanted> {
         let refused = self.refusal(bytes);
         let room = self.limit.saturating_sub(self.reserved);
         if bytes <= MAX_SMALL {
             let block_bytes = class_bytes(bytes);
-            // Near the limit a slab is as small as it can be.
+            // Near the limit a slab is as small as possible.
             let bytes = if room >= SLAB { SLAB / block_bytes * block_bytes } else { block_bytes };
             return if bytes <= room { Ok(Wanted { bytes, block_bytes }) } else { Err(refused) };
         }
@@ -135,12 +137,12 @@ impl Pool {
         }
     }
 
-    /// That there is no memory for so many bytes.
+    /// Returns the out-of-memory error for a request.
     pub(crate) fn refusal(&self, requested: u64) -> Error {
         Error::OutOfMemory { requested, available: self.limit.saturating_sub(self.used) }
     }
 
-    /// Takes in what the driver gave.
+    /// Adds memory obtained from the driver.
     pub(crate) fn add(&mut self, address: u64, wanted: Wanted) {
         self.reserved += wanted.bytes;
         if wanted.block_bytes > MAX_SMALL {
@@ -148,13 +150,13 @@ impl Pool {
             return;
         }
         let blocks = wanted.bytes / wanted.block_bytes;
-        // Taken from the end: the first to be given out is the lowest.
+        // Blocks are taken from the end, so the lowest address is used first.
         let starts = (0..blocks).rev().map(|index| (address + index * wanted.block_bytes, address));
         self.small.entry(wanted.block_bytes).or_default().extend(starts);
         self.slabs.insert(address, Slab { block_bytes: wanted.block_bytes, bytes: wanted.bytes, taken: 0 });
     }
 
-    /// Frees a block. With a number it waits until work up to that number is done.
+    /// Frees a block. With a number, it waits until the work up to that number is done.
     pub(crate) fn free(&mut self, address: u64, after: Option<u64>) -> Result<()> {
         let bad = Error::BadAddress { call: "free", address, bytes: 0 };
         match self.live.get(&address) {
@@ -183,14 +185,14 @@ impl Pool {
         }
     }
 
-    /// Whether something waits for work to be done.
+    /// Tests if any blocks wait for work to be done.
     pub(crate) fn has_dying(&self) -> bool {
         !self.dying.is_empty()
     }
 
-    /// Frees what waited for work of which `is_done` says that it is done.
+    /// Frees the blocks that waited for work that `is_done` reports as done.
     pub(crate) fn reap(&mut self, is_done: impl Fn(u64) -> bool) {
-        // Numbers rise along the queue.
+        // Numbers ascend along the queue.
         while self.dying.front().is_some_and(|(number, ..)| is_done(*number)) {
             if let Some((_, address, block)) = self.dying.pop_front() {
                 self.release(address, block);
@@ -198,8 +200,8 @@ impl Pool {
         }
     }
 
-    /// Takes free memory out until at most `keep` bytes of it are left, the largest first; what is to be given back to the driver. No work
-    /// may touch any of it.
+    /// Removes free memory, largest first, until at most `keep` bytes are left. Returns the allocations for
+    /// the driver. No work may access any of it.
     pub(crate) fn surplus(&mut self, keep: u64) -> Vec<u64> {
         let mut free: Vec<(u64, u64)> =
             self.large.iter().flat_map(|(size, list)| list.iter().map(|address| (*size, *address))).collect();
@@ -231,7 +233,7 @@ impl Pool {
         surplus
     }
 
-    /// Everything that was had from the driver, live or not; the pool is empty afterwards.
+    /// Returns all driver allocations, live or not, and empties the pool.
     pub(crate) fn everything(&mut self) -> Vec<u64> {
         let own = self.live.iter().map(|(address, block)| (*address, *block)).filter(|(_, block)| block.place == Place::Own);
         let mut all: Vec<u64> = own.map(|(address, _)| address).collect();
@@ -242,19 +244,19 @@ impl Pool {
         all
     }
 
-    /// Notes a variable of a module, so that ranges in it are known.
+    /// Records a variable of a module, so that ranges in it are known.
     pub(crate) fn add_variable(&mut self, address: u64, bytes: u64) {
         self.live.entry(address).or_insert(Block { bytes, taken: 0, place: Place::Variable });
     }
 
-    /// Forgets a variable.
+    /// Removes a variable.
     pub(crate) fn remove_variable(&mut self, address: u64) {
         if self.live.get(&address).is_some_and(|block| block.place == Place::Variable) {
             self.live.remove(&address);
         }
     }
 
-    /// Checks that a range is inside of a block or a variable.
+    /// Checks that a range is inside a block or a variable.
     pub(crate) fn check(&self, call: &'static str, address: u64, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -265,12 +267,12 @@ impl Pool {
         }
     }
 
-    /// What the memory is used for.
+    /// Returns the memory usage.
     pub(crate) fn usage(&self) -> MemoryUse {
         MemoryUse { used: self.used, pooled: self.reserved.saturating_sub(self.used), limit: self.limit }
     }
 
-    /// The limit.
+    /// Returns the limit.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
@@ -280,7 +282,7 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// A pool with a driver that hands out addresses and notes what comes back.
+    /// Pool with a fake driver that hands out addresses and records releases.
     struct Bench {
         pool: Pool,
         next: u64,
@@ -327,11 +329,8 @@ mod tests {
     fn random_use_keeps_blocks_apart() {
         let mut bench = Bench::new(1 << 30);
         let mut live: Vec<(u64, u64)> = vec![];
-        let mut seed = 7u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut numbers = broadloom_random::Random::new(7);
+        let mut random = |below: u64| numbers.below(below);
         for round in 0..4000u64 {
             if random(2) == 0 && !live.is_empty() {
                 let (address, _) = live.swap_remove(random(live.len() as u64) as usize);

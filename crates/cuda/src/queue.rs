@@ -1,8 +1,9 @@
-//! A stream of the driver, and what is known of its work.
+//! Driver stream and the state of its work.
 //!
-//! Every piece of work of a device has a number, rising with time, which it gets when the driver has it. A queue knows the number of its last
-//! piece and of the last that is known to be done. **What is known to be done is done: numbers are read before the driver is asked.** It also
-//! remembers which kernels may be under way, so that a fault has a name.
+//! Every piece of work of a device has an ascending number, assigned when it is submitted to the driver. A
+//! queue stores the number of its last piece and of the last one known to be done. **Work known to be done is
+//! done: numbers are read before the driver is queried.** It also records which kernels may be running, so
+//! that a fault can name them.
 
 use crate::context::Context;
 use crate::ffi::StreamHandle;
@@ -12,19 +13,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Launches that are remembered.
+/// Maximum number of recorded launches.
 const REMEMBERED: usize = 256;
-/// Rounds that a limited wait looks before it sleeps.
+/// Number of polls of a limited wait before it sleeps.
 const SPINS: u32 = 2000;
-/// How long it sleeps at most.
+/// Maximum sleep time.
 const NAP: Duration = Duration::from_millis(1);
 
-/// A stream of the driver.
+/// Driver stream.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) context: Arc<Context>,
     pub(crate) handle: StreamHandle,
-    /// The number of the stream.
+    /// Number of the stream.
     pub(crate) stream: u32,
     last: AtomicU64,
     done: AtomicU64,
@@ -33,16 +34,16 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct Journal {
-    /// Kernels in the order launched.
+    /// Kernels in launch order.
     kernels: VecDeque<Arc<str>>,
-    /// The number of the first of them.
+    /// Number of the first kernel in the list.
     first: u64,
-    /// When the work given so far should be done, and the limit of what was given last.
+    /// Deadline of the submitted work, and the limit of the latest launch.
     deadline: Option<(Instant, Duration)>,
 }
 
 impl Queue {
-    /// The stream of a number. The context is current.
+    /// Creates the stream of a number. The context must be current.
     pub(crate) fn new(context: &Arc<Context>, stream: u32) -> Result<Arc<Queue>> {
         let handle = context.checked(context.driver.create_stream())?;
         let queue = Arc::new(Queue {
@@ -61,7 +62,7 @@ impl Queue {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a kernel that the driver has been given.
+    /// Records a kernel that was submitted to the driver.
     pub(crate) fn note(&self, kernel: &Arc<str>, limit: Option<Duration>) {
         let mut journal = self.journal();
         if journal.kernels.len() == REMEMBERED {
@@ -72,33 +73,33 @@ impl Queue {
         if let Some(limit) = limit {
             let now = Instant::now();
             let start = journal.deadline.map_or(now, |(deadline, _)| deadline.max(now));
-            // A limit beyond all time is none.
+            // A limit beyond the range of time is no limit.
             journal.deadline = start.checked_add(limit).map(|deadline| (deadline, limit)).or(journal.deadline);
         }
     }
 
-    /// Kernels that may be under way.
+    /// Returns the kernels that may be running.
     pub(crate) fn suspects(&self) -> Vec<Arc<str>> {
         self.journal().kernels.iter().cloned().collect()
     }
 
-    /// The driver has a piece of work with this number.
+    /// Records a submitted piece of work by its number.
     #[inline]
     pub(crate) fn given(&self, number: u64) {
         self.last.fetch_max(number, Ordering::SeqCst);
     }
 
-    /// Whether work is not known to be done.
+    /// Tests if some work is not known to be done.
     pub(crate) fn is_busy(&self) -> bool {
         self.last.load(Ordering::SeqCst) > self.done.load(Ordering::SeqCst)
     }
 
-    /// Whether all its work up to a number is known to be done.
+    /// Tests if all its work up to a number is known to be done.
     pub(crate) fn is_done(&self, number: u64) -> bool {
         !self.is_busy() || self.done.load(Ordering::SeqCst) >= number
     }
 
-    /// Asks the driver, without waiting, whether all work is done.
+    /// Queries the driver, without waiting, whether all work is done.
     pub(crate) fn look(&self) -> Result<bool> {
         if !self.is_busy() {
             return Ok(true);
@@ -111,7 +112,7 @@ impl Queue {
         Ok(done)
     }
 
-    /// Waits until all work given so far is done. The context is current.
+    /// Waits until all submitted work is done. The context must be current.
     pub(crate) fn wait(self: &Arc<Self>) -> Result<()> {
         let seen = self.seen();
         let deadline = self.journal().deadline;
@@ -121,7 +122,7 @@ impl Queue {
                 let driver = &self.context.driver;
                 until(deadline, || self.context.checked(driver.query_stream(self.handle)))?
                     .ok_or_else(|| self.context.give_up(self, limit))?;
-                // It is done; only a wait makes the driver show what kernels printed.
+                // The work is done, but only a wait makes the driver flush the output of kernels.
                 self.context.checked(driver.synchronise_stream(self.handle))?;
             }
         }
@@ -129,19 +130,19 @@ impl Queue {
         Ok(())
     }
 
-    /// When the work given so far should be done, and the limit that says so.
+    /// Returns the deadline of the submitted work and its limit.
     pub(crate) fn deadline(&self) -> Option<(Instant, Duration)> {
         self.journal().deadline
     }
 
-    /// What there is: the number of the last piece, and how many launches were noted.
+    /// Returns the number of the last piece of work and the number of recorded launches.
     fn seen(&self) -> (u64, u64) {
         let last = self.last.load(Ordering::SeqCst);
         let journal = self.journal();
         (last, journal.first + journal.kernels.len() as u64)
     }
 
-    /// What was seen is done.
+    /// Marks work as done.
     fn finish(&self, (last, noted): (u64, u64)) {
         self.done.fetch_max(last, Ordering::SeqCst);
         let mut journal = self.journal();
@@ -155,7 +156,7 @@ impl Queue {
     }
 }
 
-/// Asks again and again until the answer is yes; `None` when it was not at the deadline.
+/// Polls until the answer is yes. Returns `None` at the deadline.
 pub(crate) fn until(deadline: Instant, mut ask: impl FnMut() -> Result<bool>) -> Result<Option<()>> {
     let mut nap = Duration::from_micros(20);
     for round in 0u32.. {

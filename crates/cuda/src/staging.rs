@@ -1,8 +1,10 @@
-//! Copies between the GPU and ordinary memory of the host, by way of pinned memory.
+//! Copies between the GPU and pageable host memory, through pinned staging memory.
 //!
-//! A small copy is put into a chunk of pinned memory behind those before it, and the GPU fetches it from there. A large one goes through in pieces of a chunk each: threads
-//! of the host copy some pieces while the GPU copies others, so that the slower of the two sets the pace. All calls of the driver come from the thread that asked for the copy.
-//! **A chunk has one user at a time: whoever fills or empties it, or the work of a queue with a number, until that is known to be done.**
+//! Small copies are packed into a chunk of pinned memory, from which the GPU reads them. A large copy is
+//! split into pieces of one chunk each. Host threads copy some pieces while the GPU copies others, so the
+//! slower side determines the speed. All driver calls are made by the calling thread. **A chunk has one user
+//! at a time: the thread that fills or empties it, or numbered work of a queue until that is known to be
+//! done.**
 
 use crate::device::Inner;
 use crate::ffi::EVENT_NO_TIMING;
@@ -14,24 +16,24 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the first piece of staging memory, and of all others.
+/// Size in bytes of the first chunk, and of all others.
 const FIRST_CHUNK: usize = 256 << 10;
 const CHUNK: usize = 4 << 20;
-/// Most staging memory.
+/// Maximum staging memory in bytes.
 const MOST_STAGED: usize = 64 << 20;
-/// Copies of so many bytes are large.
+/// Minimum size in bytes of a large copy.
 const LARGE: usize = 2 * CHUNK;
-/// Most threads that copy at a time.
+/// Maximum number of copying threads.
 const MOST_HELPERS: usize = 12;
 
-/// A piece of staging memory.
+/// Chunk of staging memory.
 #[derive(Debug)]
 struct Chunk {
     memory: Pinned,
-    /// Bytes that copies under way use.
+    /// Bytes used by pending copies.
     used: usize,
     last: Option<Use>,
-    /// Put behind the piece of a large copy.
+    /// Event after a piece of a large copy.
     event: Option<Stamp>,
 }
 
@@ -41,7 +43,7 @@ impl Chunk {
     }
 }
 
-/// Pinned memory through which other memory of the host goes.
+/// Pinned memory for staging pageable memory.
 #[derive(Debug, Default)]
 pub(crate) struct Staging {
     chunks: Vec<Chunk>,
@@ -49,14 +51,14 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// A chunk more.
+    /// Adds a chunk.
     fn grow(&mut self, inner: &Inner, bytes: usize) -> Result<usize> {
         self.chunks.push(Chunk { memory: Pinned::new(inner, bytes)?, used: 0, last: None, event: None });
         self.bytes += bytes;
         Ok(self.chunks.len() - 1)
     }
 
-    /// A chunk with room for copies of a queue, by its place in the list. Waits when all are in use.
+    /// Returns the index of a chunk with space for copies of a queue. Waits if all are in use.
     fn room(&mut self, inner: &Inner, queue: &Arc<Queue>, wanted: usize) -> Result<usize> {
         let open = |chunk: &Chunk| {
             let same = chunk.last.as_ref().is_some_and(|(other, _)| Arc::ptr_eq(other, queue));
@@ -66,7 +68,7 @@ impl Staging {
             return Ok(index);
         }
         for round in 0..2 {
-            // The largest that is idle.
+            // The largest idle chunk.
             let idle = self.chunks.iter().enumerate().filter(|(_, chunk)| chunk.is_idle());
             if let Some((index, _)) = idle.max_by_key(|(_, chunk)| chunk.memory.bytes) {
                 self.chunks[index].used = 0;
@@ -85,7 +87,7 @@ impl Staging {
                 }
             }
         }
-        // The one that was used first is done first.
+        // The chunk used first is done first.
         let oldest = self.chunks.iter().enumerate().filter_map(|(index, chunk)| Some((chunk.last.as_ref()?.1, index))).min();
         let (_, index) = oldest.ok_or(Error::OutOfMemory { requested: wanted as u64, available: 0 })?;
         if let Some((queue, _)) = self.chunks[index].last.clone() {
@@ -96,7 +98,7 @@ impl Staging {
         Ok(index)
     }
 
-    /// A whole chunk that nobody uses; `None` when there is none and there may be no more.
+    /// Returns a whole unused chunk, or `None` if there is none and the limit is reached.
     fn idle(&mut self, inner: &Inner, held: &HashSet<usize>) -> Result<Option<usize>> {
         let whole = |(index, chunk): (usize, &Chunk)| {
             (chunk.memory.bytes == CHUNK && chunk.is_idle() && !held.contains(&index)).then_some(index)
@@ -112,10 +114,10 @@ impl Staging {
         }
     }
 
-    /// Puts the event of a chunk behind the work of a queue that uses it.
+    /// Records the event of a chunk after the work of a queue that uses it.
     fn given(&mut self, inner: &Inner, queue: &Arc<Queue>, index: usize) -> Result<()> {
         let (context, driver, chunk) = (&inner.context, &inner.context.driver, &mut self.chunks[index]);
-        // It is in use from here on, whether or not there is an event to say until when.
+        // The chunk is in use from here on, even if the event cannot be recorded.
         chunk.used = chunk.memory.bytes;
         chunk.last = Some((queue.clone(), inner.given(queue)));
         let event = match &chunk.event {
@@ -130,7 +132,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Whether the work that was given last with a chunk is done.
+    /// Tests if the last work on a chunk is done.
     fn is_done(&mut self, inner: &Inner, index: usize) -> Result<bool> {
         let event = self.chunks[index].event.as_ref().map(|event| event.handle);
         let done = event.map_or(Ok(false), |event| inner.context.checked(inner.context.driver.query_event(event)))?;
@@ -140,7 +142,7 @@ impl Staging {
         Ok(done)
     }
 
-    /// Waits for the work that was given last with a chunk.
+    /// Waits for the last work on a chunk.
     fn wait(&mut self, inner: &Inner, index: usize) -> Result<()> {
         if let Some(event) = &self.chunks[index].event {
             inner.wait_for(event.handle)?;
@@ -150,7 +152,7 @@ impl Staging {
     }
 }
 
-/// Bytes that a thread is to copy for the chunk of a number.
+/// Copy to be done by a thread, for a chunk.
 struct Copying {
     chunk: usize,
     piece: usize,
@@ -159,17 +161,18 @@ struct Copying {
     bytes: usize,
 }
 
-// SAFETY: one of the places is a chunk that is held for it, the other a piece of the caller's memory that it alone was given.
+// SAFETY: one side is a chunk held for this copy, the other a piece of the caller's memory that only this
+// copy uses.
 unsafe impl Send for Copying {}
 
-/// Threads that copy, for as long as a large copy takes.
+/// Copying threads, alive during one large copy.
 struct Helpers {
     work: Sender<Copying>,
     done: Receiver<(usize, usize)>,
 }
 
 impl Helpers {
-    /// Does something with the help of threads, which have all ended when it returns.
+    /// Runs `act` with copying threads, all of which have ended when it returns.
     fn with<T>(pieces: usize, act: impl FnOnce(&Helpers) -> Result<T>) -> Result<T> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = (cores * 3 / 4).clamp(1, MOST_HELPERS).min(pieces);
@@ -182,7 +185,8 @@ impl Helpers {
                 move || loop {
                     let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(Copying { chunk, piece, from, to, bytes }) = next else { break };
-                    // SAFETY: whoever sent it holds both places for it until it is told that it is done, or all threads have ended.
+                    // SAFETY: the sender holds both sides until it receives the completion, or all threads
+                    // have ended.
                     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
                     if finished.send((chunk, piece)).is_err() {
                         break;
@@ -194,7 +198,7 @@ impl Helpers {
             if started == 0 {
                 return Err(Error::OutOfMemory { requested: 0, available: 0 });
             }
-            // Dropping the helpers closes the way to the threads, which ends them.
+            // Dropping the helpers closes the channel, which ends the threads.
             act(&helpers)
         })
     }
@@ -208,13 +212,14 @@ impl Helpers {
     }
 }
 
-/// Threads that end before they are told to have run out of something.
+/// Returns the error for threads that ended early, which means lack of resources.
 fn gone() -> Error {
     Error::OutOfMemory { requested: 0, available: 0 }
 }
 
 impl Inner {
-    /// Copies bytes of the host to the device; they may be changed when the call returns. The context is current.
+    /// Copies host bytes to the device. The bytes may be changed when the call returns. The context must be
+    /// current.
     pub(crate) fn write(&self, queue: &Arc<Queue>, to: u64, bytes: &[u8]) -> Result<()> {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes.len() >= LARGE {
@@ -228,9 +233,10 @@ impl Inner {
             let chunk = &mut staging.chunks[index];
             let (start, count) = (chunk.used, bytes.len().min(chunk.memory.bytes - chunk.used));
             let (part, rest) = bytes.split_at(count);
-            // SAFETY: behind `used` no copy is under way, and so many bytes are left in the chunk.
+            // SAFETY: no copy uses the bytes after `used`, and the chunk has this many bytes left.
             unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), chunk.memory.at(start), count) };
-            // SAFETY: the chunk is pinned; its bytes are left alone until the work with the number below is done.
+            // SAFETY: the chunk is pinned, and its bytes stay unchanged until the work with the number below
+            // is done.
             let copied = unsafe { self.context.driver.copy_in(to, chunk.memory.at(start), count, queue.handle) };
             self.context.checked(copied)?;
             chunk.used = (start + count).next_multiple_of(64).min(chunk.memory.bytes);
@@ -243,7 +249,7 @@ impl Inner {
     fn write_large(&self, staging: &mut Staging, helpers: &Helpers, queue: &Arc<Queue>, to: u64, bytes: &[u8]) -> Result<()> {
         let pieces: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
         let (mut next, mut given) = (0, 0);
-        // Chunks that threads fill, and chunks that the GPU empties, the oldest first.
+        // Chunks that threads fill, and chunks that the GPU reads, oldest first.
         let (mut held, mut under_way) = (HashSet::new(), VecDeque::new());
         while given < pieces.len() {
             while let Some(&index) = under_way.front()
@@ -260,7 +266,7 @@ impl Inner {
                 next += 1;
             }
             if held.is_empty() {
-                // The GPU has them all, or others do.
+                // All chunks are used by the GPU or by others.
                 match under_way.pop_front() {
                     Some(index) => staging.wait(self, index)?,
                     None => self.wait_all()?,
@@ -269,7 +275,8 @@ impl Inner {
             }
             let (index, piece) = helpers.finished()?;
             let address = to + (piece * CHUNK) as u64;
-            // SAFETY: the chunk is pinned and holds the piece; it is left alone until its event has happened.
+            // SAFETY: the chunk is pinned and holds the piece. It stays unchanged until its event has
+            // completed.
             let copied = unsafe {
                 self.context.driver.copy_in(address, staging.chunks[index].memory.at(0), pieces[piece].len(), queue.handle)
             };
@@ -282,13 +289,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Copies from the device, behind all earlier work of a queue, and waits. The context is current.
+    /// Copies from the device after all earlier work of a queue, and waits. The context must be current.
     pub(crate) fn read(&self, queue: &Arc<Queue>, mut from: u64, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() {
             return self.wait(queue);
         }
         if bytes.len() >= LARGE {
-            // What came before is waited for as always: with its time limits, and what it prints.
+            // Earlier work is waited for as usual, with its time limits and output.
             self.wait(queue)?;
             let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
             return Helpers::with(bytes.len().div_ceil(CHUNK), |helpers| {
@@ -298,17 +305,18 @@ impl Inner {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rest = bytes;
         while !rest.is_empty() {
-            // As much as there is room for is under way at a time.
+            // As many copies as fit are pending at a time.
             let mut under_way: Vec<(usize, usize, &mut [u8])> = vec![];
             while !rest.is_empty() && under_way.len() * CHUNK < MOST_STAGED {
                 let index = staging.room(self, queue, rest.len())?;
                 let chunk = &mut staging.chunks[index];
                 if under_way.iter().any(|(other, ..)| *other == index) && chunk.used == 0 {
-                    // It was waited for: what it held is there, and has to be taken first.
+                    // The chunk was waited for. Its contents must be copied out first.
                     break;
                 }
                 let (start, count) = (chunk.used, rest.len().min(chunk.memory.bytes - chunk.used));
-                // SAFETY: behind `used` no copy is under way; the bytes are left alone until the queue was waited for.
+                // SAFETY: no copy uses the bytes after `used`. They are not accessed until the queue was
+                // waited for.
                 let copied = unsafe { self.context.driver.copy_out(chunk.memory.at(start), from, count, queue.handle) };
                 self.context.checked(copied)?;
                 chunk.used = (start + count).next_multiple_of(64).min(chunk.memory.bytes);
@@ -319,7 +327,7 @@ impl Inner {
             }
             self.wait(queue)?;
             for (index, start, part) in under_way {
-                // SAFETY: the copy into it is done, and nobody else uses staging memory while it is locked.
+                // SAFETY: the copy into it is done, and no one else uses staging memory while it is locked.
                 unsafe {
                     std::ptr::copy_nonoverlapping(staging.chunks[index].memory.at(start), part.as_mut_ptr(), part.len());
                 }
@@ -338,7 +346,7 @@ impl Inner {
     ) -> Result<()> {
         let places: Vec<(*mut u8, usize)> = bytes.chunks_mut(CHUNK).map(|piece| (piece.as_mut_ptr(), piece.len())).collect();
         let (mut next, mut taken) = (0, 0);
-        // Chunks that are ours, and of those the ones that the GPU fills, the oldest first.
+        // Chunks held by this copy, and those among them that the GPU fills, oldest first.
         let (mut held, mut under_way) = (HashSet::new(), VecDeque::new());
         while taken < places.len() {
             while next < places.len()
@@ -346,7 +354,7 @@ impl Inner {
             {
                 let (address, count) = (from + (next * CHUNK) as u64, places[next].1);
                 let place = staging.chunks[chunk].memory.at(0);
-                // SAFETY: nobody uses the chunk, which is left alone until its event has happened.
+                // SAFETY: the chunk is unused and is not accessed until its event has completed.
                 let copied = unsafe { self.context.driver.copy_out(place, address, count, queue.handle) };
                 self.context.checked(copied)?;
                 staging.given(self, queue, chunk)?;
@@ -361,13 +369,14 @@ impl Inner {
                     helpers.copy(Copying { chunk, piece, from: staging.chunks[chunk].memory.at(0), to, bytes: count })?;
                 }
                 None if held.is_empty() => {
-                    // Others have them all.
+                    // All chunks are used by others.
                     self.wait_all()?;
                     continue;
                 }
                 None => {}
             }
-            // What threads are done with goes back to the GPU; when there is nothing else to do, it is waited for.
+            // Chunks that threads have emptied go back to the GPU. If there is nothing else to do, this waits
+            // for a thread.
             while let Ok((chunk, _)) = helpers.done.try_recv() {
                 held.remove(&chunk);
                 taken += 1;
@@ -378,7 +387,7 @@ impl Inner {
                 taken += 1;
             }
         }
-        // It is all done; now the queue knows.
+        // All copies are done; this updates the queue's state.
         self.wait(queue)
     }
 }

@@ -1,33 +1,33 @@
-//! What was loaded and run, and what it took.
+//! Statistics of loaded and launched kernels.
 
 use broadloom_device::cache::Miss;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A kernel that was launched, and what it took so far.
+/// Statistics of one kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelStatistics {
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Registers of 32 bits that a thread uses.
+    /// Number of 32-bit registers per thread.
     pub registers: u32,
-    /// Shared memory of a block that is not dynamic, in bytes.
+    /// Static shared memory per block in bytes.
     pub shared_bytes: u32,
-    /// Local memory of a thread in bytes.
+    /// Local memory per thread in bytes.
     pub local_bytes: u32,
-    /// What loading its module took: compilation, or reading it from the cache.
+    /// Load time of its module: compilation, or reading from the cache.
     pub load_time: Duration,
-    /// Why the module did not come from the cache, when it did not.
+    /// Reason for a cache miss, if it was one.
     pub miss: Option<Miss>,
-    /// Launches that were given.
+    /// Number of launches.
     pub launches: u64,
-    /// Those of them whose time is known: all that are done, when launches are timed.
+    /// Number of launches with a known time: all completed ones, if launches are timed.
     pub timed: u64,
-    /// What those took together, by the GPU's clock.
+    /// Total time of those launches by the GPU's clock.
     pub run_time: Duration,
 }
 
-/// Counts of one kernel.
+/// Counters of one kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     launches: AtomicU64,
@@ -36,19 +36,19 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// It was launched once more.
+    /// Counts a launch.
     #[inline]
     pub(crate) fn launched(&self) {
         self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What a launch took.
+    /// Adds the time of a launch.
     pub(crate) fn add(&self, time: Duration) {
         self.timed.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// The statistics of a kernel with what was counted.
+    /// Returns the statistics of a kernel with the counters filled in.
     pub(crate) fn fill(&self, facts: &KernelStatistics) -> KernelStatistics {
         KernelStatistics {
             launches: self.launches.load(Ordering::Relaxed),

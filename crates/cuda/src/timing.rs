@@ -1,9 +1,10 @@
-//! What work took, by events of the driver around it.
+//! Timing of work by driver events around it.
 //!
-//! Work is timed while there is a trace, and launches also when statistics were asked for. Two events enclose each piece; what they say is read when
-//! the host has waited for the queue anyway, so that timing adds no waiting of its own. To place a piece on the host's clock, one more event
-//! is recorded on the idle queue and waited for: when that was, the host knows, and how long before it the piece began, the driver tells. **What cannot be
-//! timed is done all the same. What was under way when a context was lost is shown as such.**
+//! Work is timed while a trace is active, and launches also if statistics were requested. Two events enclose
+//! each piece. They are read when the host has waited for the queue anyway, so timing adds no waits. To
+//! convert to host time, one more event is recorded on the idle queue and waited for. The host knows its
+//! time, and the driver reports how long before it the piece began. **Work that cannot be timed is still
+//! done. Work that was running when a context was lost is shown as such.**
 
 use crate::context::Context;
 use crate::device::Inner;
@@ -16,12 +17,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Pieces whose times have not been read before one waits for them.
+/// Maximum number of pieces with unread times. Beyond it, the host waits.
 const MOST_PENDING: usize = 1 << 16;
-/// Events that are kept for the next pieces.
+/// Maximum number of events kept for reuse.
 const MOST_SPARE: usize = 1 << 12;
 
-/// An event of the driver's, given back when it is dropped.
+/// Driver event, destroyed on drop.
 #[derive(Debug)]
 pub(crate) struct Stamp {
     pub(crate) context: Arc<Context>,
@@ -36,24 +37,24 @@ impl Drop for Stamp {
     }
 }
 
-/// A piece of work, as a trace shows it.
+/// Piece of work, as shown in a trace.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// What it is called.
+    /// Name of the piece.
     pub(crate) name: Arc<str>,
-    /// Where its time is added up.
+    /// Statistics that receive its time.
     pub(crate) record: Option<Arc<Record>>,
-    /// What there is to say of it.
+    /// Notes in the trace.
     pub(crate) notes: Vec<Note>,
 }
 
 impl Piece {
-    /// A copy or the like.
+    /// Creates the piece of a copy or fill.
     pub(crate) fn bytes(name: &str, bytes: u64) -> Piece {
         Piece { name: name.into(), record: None, notes: vec![("bytes", bytes.into())] }
     }
 
-    /// A launch.
+    /// Creates the piece of a launch.
     pub(crate) fn launch(name: &Arc<str>, record: &Arc<Record>, launch: &Launch) -> Piece {
         let notes = vec![
             ("grid", trace::shape(launch.grid)),
@@ -64,7 +65,7 @@ impl Piece {
     }
 }
 
-/// A piece of work that was begun.
+/// Piece of work that was begun.
 #[derive(Debug)]
 pub(crate) struct Begun {
     start: Stamp,
@@ -83,7 +84,7 @@ struct Pending {
 /// Pieces whose times are still to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Timing {
-    /// Whether launches are timed without a trace.
+    /// True if launches are timed without a trace.
     launches: bool,
     pending: Mutex<Vec<Pending>>,
     count: AtomicUsize,
@@ -95,7 +96,7 @@ impl Timing {
         Timing { launches, ..Timing::default() }
     }
 
-    /// Whether launches are to be timed.
+    /// Tests if launches are timed.
     #[inline]
     pub(crate) fn times_launches(&self) -> bool {
         self.launches || trace::is_on()
@@ -103,7 +104,7 @@ impl Timing {
 }
 
 impl Inner {
-    /// Begins a piece of work, when it is to be timed. The context is current.
+    /// Begins a piece of work, if it is timed. The context must be current.
     #[inline]
     pub(crate) fn begin(&self, queue: &Queue, timed: bool) -> Result<Option<Begun>> {
         if timed { self.begin_timed(queue) } else { Ok(None) }
@@ -116,7 +117,7 @@ impl Inner {
         Ok(Some(Begun { start, given }))
     }
 
-    /// Ends a piece of work that the driver was given.
+    /// Ends a piece of work that was submitted to the driver.
     #[inline]
     pub(crate) fn end(&self, queue: &Arc<Queue>, begun: Option<Begun>, piece: impl FnOnce() -> Piece) -> Result<()> {
         match begun {
@@ -137,7 +138,7 @@ impl Inner {
         if count >= MOST_PENDING { self.wait(queue) } else { Ok(()) }
     }
 
-    /// An event behind all work of a queue; `None` when the driver gives none.
+    /// Records an event after all work of a queue. Returns `None` if the driver provides none.
     fn stamp(&self, queue: &Queue) -> Result<Option<Stamp>> {
         let (context, driver) = (&self.context, &self.context.driver);
         let spare = self.timing.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -151,7 +152,7 @@ impl Inner {
         Ok(context.unless_lost(driver.record_event(stamp.handle, queue.handle))?.map(|()| stamp))
     }
 
-    /// Reads the times of what is done. A queue was waited for, and the context is current.
+    /// Reads the times of completed pieces. A queue was waited for, and the context must be current.
     #[inline]
     pub(crate) fn collect(&self, queue: &Queue) -> Result<()> {
         if self.timing.count.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.collect_pending(queue) }
@@ -174,7 +175,7 @@ impl Inner {
             }
             if let (Some(took), Some((now, at))) = (took, &anchor) {
                 let before = context.unless_lost(driver.elapsed(begun.start.handle, now.handle))?.and_then(milliseconds);
-                // Nothing begins before the driver has it.
+                // No work begins before it was submitted.
                 let start = before.and_then(|before| at.checked_sub(before)).map_or(begun.given, |start| start.max(begun.given));
                 self.show(&queue, &piece, (start, start + took), None);
             }
@@ -186,7 +187,8 @@ impl Inner {
         Ok(())
     }
 
-    /// An event, and when it happened by the host's clock: half-way between when it was given and when the host heard of it.
+    /// Records an event and returns it with its host time: halfway between its submission and its completion
+    /// on the host.
     fn anchor(&self, queue: &Queue) -> Result<Option<(Stamp, Instant)>> {
         let before = Instant::now();
         let Some(stamp) = self.stamp(queue)? else { return Ok(None) };
@@ -202,7 +204,7 @@ impl Inner {
         trace::device_span(&self.context.name, &lane, piece.name.to_string(), times, notes);
     }
 
-    /// Shows what nobody can tell the times of any more.
+    /// Shows pieces in the trace whose times can no longer be read.
     pub(crate) fn show_lost(&self) {
         let pending = std::mem::take(&mut *self.timing.pending.lock().unwrap_or_else(PoisonError::into_inner));
         if trace::is_on() {

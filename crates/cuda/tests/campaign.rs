@@ -1,8 +1,9 @@
-//! Every single call of the driver fails once.
+//! Failure campaign: every driver call fails once.
 //!
-//! A workload that uses every function is run to count its calls, and then once for each of them and for each of three results: one that a
-//! driver recovers from, one that means too little memory, and one that takes the context with it. After each: no panic, nothing leaked, nothing
-//! given back twice, no wrong answer, and the device usable or lost and said to be.
+//! A workload that uses every function is run to count its calls. It is then repeated for each call and for
+//! each of three results: a recoverable one, out of memory, and a lost context. After each run there must be
+//! no panic, no leak, no double release and no wrong result, and the device must be usable or reported as
+//! lost.
 
 mod fake;
 
@@ -13,7 +14,7 @@ use fake::{Fake, KERNELS, PLAIN, module, options};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Functions that are called, by the names under which the fake driver counts them.
+/// Functions called, by the names that the fake driver counts.
 const FUNCTIONS: &[&str] = &[
     "cuDeviceGetCount",
     "cuDeviceGet",
@@ -67,17 +68,17 @@ const FUNCTIONS: &[&str] = &[
     "cuGraphLaunch",
 ];
 
-/// Elements of a copy that goes through in three pieces.
+/// Number of elements of a copy in three pieces.
 const LARGE: u32 = 9 << 18;
 
-/// Results: a plain failure, too little memory, and a context that is gone.
+/// Result codes: a plain failure, out of memory, and a lost context.
 const CODES: [u32; 3] = [999, 2, 700];
 
-/// Why a workload ended.
+/// Reason for the end of a workload.
 enum Ended {
-    /// The device said no.
+    /// The device refused.
     Refused(Error),
-    /// It said something wrong.
+    /// The device returned a wrong result.
     Wrong(String),
 }
 
@@ -91,13 +92,13 @@ fn expect<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -
     if found == expected { Ok(()) } else { Err(Ended::Wrong(format!("{what}: {found:?} instead of {expected:?}"))) }
 }
 
-/// A little of everything.
+/// Runs a workload that uses a little of everything.
 fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), Ended> {
     let module = device.load(code)?;
     let (scale, large, together) = (module.kernel("scale")?, module.kernel("large")?, module.kernel("together")?);
     scale.attributes()?;
     large.occupancy(&Launch::linear(1, 32))?;
-    // One that is compiled by the linker, and loaded again.
+    // A module compiled by the linker, and loaded again.
     let (plain, _again) = (device.load(plain)?, device.load(plain)?);
     plain.kernel("scale")?.attributes()?;
     let numbers: Vec<u32> = (0..500).collect();
@@ -106,7 +107,7 @@ fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), E
     let triple = |stream: Stream| scale.launch(&Launch::linear(2, 256).on(stream), &[(&data).into(), 500u32.into(), 3u32.into()]);
     triple(Stream::default())?;
     expect("a launch", &data.read()?, &times(3))?;
-    // Variables, shared memory, all blocks at once.
+    // Variables, shared memory, a cooperative launch.
     let variable = module.variable("counter");
     if let Some(variable) = variable {
         let mut bytes = [0; 4];
@@ -119,7 +120,7 @@ fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), E
     let count = device.zeros::<u32>(1)?;
     together.launch(&Launch::linear(4, 32).cooperative(), &[(&count).into()])?;
     expect("a cooperative launch", &count.read()?, &vec![4 * 32])?;
-    // Streams and events; the third stream is made while the first is at work.
+    // Streams and events. The third stream is created while the first is busy.
     let (start, end) = (device.event()?, device.event()?);
     let other = device.stream()?;
     start.record(Stream::default())?;
@@ -130,7 +131,7 @@ fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), E
     triple(other.id())?;
     let limited = Launch::linear(2, 256).on(other.id()).time_limit(Duration::from_secs(20));
     scale.launch(&limited, &[(&data).into(), 500u32.into(), 1u32.into()])?;
-    // Freed while there are several streams.
+    // Frees while there are several streams.
     drop(device.upload(&numbers)?);
     drop(device.zeros::<u32>(1 << 17)?);
     drop(device.zeros::<u32>(1 << 17)?);
@@ -143,7 +144,7 @@ fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), E
     data.read_into(other.id(), &mut found)?;
     expect("two streams", &found, &times(27))?;
     drop((other, third));
-    // Copies: within the device, overlapping, and by pinned memory.
+    // Copies: within the device, overlapping, and through pinned memory.
     let copy = device.allocate::<u32>(500)?;
     copy.copy_from(Stream::default(), &data)?;
     let (low, high) = (copy.slice(0, 400), copy.slice(100, 400));
@@ -157,12 +158,12 @@ fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), E
     expect("an upload", &copy.read()?, &numbers)?;
     host.download(Stream::default(), &data)?;
     expect("a download", &host.values()?.to_vec(), &times(27))?;
-    // So much that threads copy pieces of it beside the GPU.
+    // A copy so large that threads and GPU copy its pieces concurrently.
     static MANY: OnceLock<Vec<u32>> = OnceLock::new();
     let many = MANY.get_or_init(|| (0..LARGE).map(|value| value.wrapping_mul(0x9e37_79b9)).collect());
     let large = device.upload(many)?;
     expect("a large copy", &(large.read()? == *many), &true)?;
-    // A sequence of every kind of step.
+    // A sequence with every kind of step.
     let mut recorder = device.recorder();
     recorder.fill_bytes(&count, 0);
     recorder.launch(&scale, &Launch::linear(2, 256), &[(&data).into(), 500u32.into(), 2u32.into()])?;
@@ -178,7 +179,7 @@ fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), E
     Ok(())
 }
 
-/// Whether a device still does what it should, or says that it is lost.
+/// Tests if a device still works, or reports that it is lost.
 fn probe(device: &Device) -> Result<bool, String> {
     match device.upload(&[1u32, 2, 3]).and_then(|data| data.read()) {
         Ok(values) if values == [1, 2, 3] => Ok(true),
@@ -188,7 +189,7 @@ fn probe(device: &Device) -> Result<bool, String> {
     }
 }
 
-/// One run with one failure: what is wrong with how it went.
+/// Makes one run with one failure. Returns an error that describes a wrong reaction.
 fn run(fake: &Fake, code: &[Arc<Verified>; 2]) -> Result<(), String> {
     let opened = Cuda::new(Options { timing: true, ..options() });
     if let Ok(cuda) = opened {
@@ -204,7 +205,7 @@ fn run(fake: &Fake, code: &[Arc<Verified>; 2]) -> Result<(), String> {
     once_fired(fake, reopened)
 }
 
-/// Does something, twice when the failure that is to come came meanwhile: once it has been, everything is as it should be.
+/// Runs `act`, and repeats it if the injected failure occurred meanwhile: afterwards everything must work.
 fn once_fired(fake: &Fake, act: impl Fn() -> Result<(), String>) -> Result<(), String> {
     let due = !fake.fired();
     match act() {
@@ -213,7 +214,7 @@ fn once_fired(fake: &Fake, act: impl Fn() -> Result<(), String>) -> Result<(), S
     }
 }
 
-/// A new device does what it should.
+/// Checks that a new device works.
 fn reopened() -> Result<(), String> {
     let again = Cuda::new(options()).map_err(|error| format!("opened again: {error}"))?;
     match probe(&Device::new(again))? {
@@ -257,7 +258,8 @@ fn every_call_fails_once() {
 
 #[test]
 fn a_driver_that_does_not_start_is_told() {
-    // The first call of a library is remembered for the process, so this one is opened under a name of its own.
+    // The result of the first call of a library is kept for the process, so this one is opened under its own
+    // name.
     let folder = std::env::temp_dir().join(format!("broadloom-fake-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let copy = folder.join("libother.so");
@@ -298,7 +300,7 @@ fn a_kernel_that_does_not_end_is_given_up() {
     assert!(matches!(device.synchronise(), Err(Error::Lost { .. })));
     let still = open().unwrap_err();
     assert!(still.to_string().contains("still runs"), "{still}");
-    // SAFETY: the fake GPU's memory is the host's; the word is alive, since a device that is stuck frees nothing.
+    // SAFETY: the fake GPU's memory is host memory. The word is alive, since a stuck device frees nothing.
     unsafe {
         std::ptr::with_exposed_provenance_mut::<u32>(address as usize).write_volatile(1);
     }

@@ -1,4 +1,4 @@
-//! The device over the fake driver: what front ends rely on, with no GPU.
+//! Tests of the device over the fake driver, without a GPU.
 
 mod fake;
 
@@ -114,7 +114,8 @@ fn freed_memory_is_reused_and_returned() {
         assert!(device.memory().pooled >= 4 << 20);
         device.trim().unwrap();
         assert_eq!(device.memory().pooled, 0);
-        // The limit is 256 MiB: what is kept gives way, and what does not fit is refused and harms nothing.
+        // The limit is 256 MiB: cached memory is released first, and a request that does not fit fails
+        // without harm.
         let held = device.zeros::<u8>(100 << 20).unwrap();
         drop(device.zeros::<u8>(100 << 20).unwrap());
         let large = device.zeros::<u8>(140 << 20).unwrap();
@@ -225,7 +226,7 @@ fn what_the_driver_does_not_compile_is_told_with_its_log() {
         let text = format!("{wrong:?}");
         assert!(text.contains("the driver does not take the module: cuModuleLoadDataEx gave CUDA_ERROR_INVALID_PTX"), "{text}");
         assert!(text.contains("refused, as its name asks for") && text.contains(".visible .entry refused()"), "{text}");
-        // One refusal of an image is none of the text.
+        // A refused image does not mean a refused text.
         fake.fail("cuModuleLoadDataEx", 1, 218);
         assert!(device.load(&module(PLAIN)).is_ok());
         assert!(device.load(&module(KERNELS)).is_ok());
@@ -259,7 +260,7 @@ fn a_stray_access_loses_the_device_once_and_it_can_be_opened_again() {
             let Err(Error::Lost { reason, .. }) = outcome else { panic!("not lost: {outcome:?}") };
             assert!(reason.contains("kernel `wild`"), "{reason}");
         }
-        // While everything of the old one is still there.
+        // While all objects of the old context still exist.
         let again = open().unwrap();
         assert_eq!(again.upload(&[7u32]).unwrap().read().unwrap(), [7]);
         assert!(matches!(data.read(), Err(Error::Lost { .. })));
@@ -308,7 +309,7 @@ fn printed_text_is_turned_aside() {
         let say = device.load(&module(KERNELS)).unwrap().kernel("say").unwrap();
         say.launch(&Launch::linear(1, 1), &[42u32.into()]).unwrap();
         device.synchronise().unwrap();
-        // The harness tells of other tests on the same standard output.
+        // The test harness reports other tests on the same standard output.
         let printed = String::from_utf8_lossy(&printed.lock().unwrap()).into_owned();
         assert_eq!(printed.lines().filter(|line| !line.starts_with("test ")).collect::<Vec<_>>(), ["said 42"]);
     }
@@ -338,7 +339,7 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
     let folder = std::env::temp_dir().join(format!("broadloom-images-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let cache = CacheFolder::At(folder.clone());
-    // Loads and launches in a device that was just opened; why the module was not in the cache.
+    // Loads and launches in a newly opened device. Returns the reason for the cache miss.
     let launched = |text: &str, cache: &CacheFolder| {
         let cuda = Cuda::new(Options { cache: cache.clone(), ..options() }).unwrap();
         let device = Device::new(cuda.clone());
@@ -355,16 +356,16 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
     assert_eq!((launched(&other_looks, &cache), compilations()), (None, 1));
     assert_eq!(launched(&PLAIN.replace("counter = 5", "counter = 6"), &cache), Some(Miss::Unseen));
     assert_eq!(launched(PLAIN, &CacheFolder::Nowhere), Some(Miss::Disabled));
-    // Loaded twice by one device it is compiled once, wherever it is kept.
+    // A module loaded twice by one device is compiled once, for any cache folder.
     {
         let before = compilations();
         let device = open().unwrap();
         let (one, two) = (device.load(&module(PLAIN)).unwrap(), device.load(&module(&other_looks)).unwrap());
         assert_eq!(compilations(), before + 1);
-        // Each has variables of its own.
+        // Each has its own variables.
         assert_ne!(one.variable("counter").unwrap().address, two.variable("counter").unwrap().address);
     }
-    // What is broken is compiled again; so is what is whole and no image to the driver.
+    // Damaged entries are compiled again. So are intact entries that are no image for the driver.
     let file = |folder: &std::path::Path| {
         let shelves = std::fs::read_dir(folder.join("cuda")).unwrap().flatten().filter(|entry| entry.path().is_dir());
         shelves.flat_map(|shelf| std::fs::read_dir(shelf.path()).unwrap().flatten()).map(|entry| entry.path()).collect::<Vec<_>>()
@@ -382,7 +383,7 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
         assert_eq!(launched(PLAIN, &CacheFolder::Nowhere), Some(Miss::Disabled));
         assert!(fake.fired());
     }
-    // A module with functions of its own is left to the driver.
+    // A module with functions is passed to the driver as text.
     assert_eq!(launched(KERNELS, &cache), Some(Miss::Unkept));
     let counts = cache.contents().unwrap().devices[1].counts;
     assert_eq!((counts.missed(Miss::Unseen), counts.missed(Miss::Corrupt)), (2, 3));
@@ -398,7 +399,7 @@ fn large_copies_go_through_in_pieces() {
     {
         let device = open().unwrap();
         let scale = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
-        // Twice what is staged at a time, and a bit: chunks are used again while others are under way.
+        // More than twice the staging memory: chunks are reused while others are pending.
         let count = (144 << 18) + 3;
         let values: Vec<u32> = (0..count).map(|value: u32| value.wrapping_mul(0x9e37_79b9)).collect();
         let data = device.allocate::<u32>(values.len()).unwrap();
@@ -410,13 +411,13 @@ fn large_copies_go_through_in_pieces() {
             data.read_into(stream, &mut back).unwrap();
             assert!(back[1..] == values[1..] && back[0] == values[0].wrapping_mul(3));
         }
-        // A part of it, at an odd place, and small copies between large ones.
+        // A part at an odd offset, and small copies between large ones.
         let part = data.slice(1, 9 << 18).unwrap();
         let small = device.upload(&[7u32; 100]).unwrap();
         part.write(&values[..9 << 18]).unwrap();
         assert_eq!(small.read().unwrap(), [7; 100]);
         assert!(part.read().unwrap() == values[..9 << 18]);
-        // From two threads at a time.
+        // From two threads at the same time.
         std::thread::scope(|scope| {
             for stream in [Stream::default(), other.id()] {
                 let (device, values) = (&device, &values);
@@ -451,7 +452,7 @@ fn launches_are_timed_by_events() {
         assert_eq!(statistics.len(), 1, "{statistics:?}");
         assert_eq!((statistics[0].kernel.as_str(), statistics[0].launches, statistics[0].timed), ("scale", 3, 3));
         assert!(statistics[0].run_time > Duration::ZERO && statistics[0].run_time < Duration::from_secs(10), "{statistics:?}");
-        // Without being asked for, nothing is timed, and no event made.
+        // Without a request nothing is timed, and no event is created.
         let before = fake.calls("cuEventRecord");
         let plain = Cuda::new(options()).unwrap();
         let device = Device::new(plain.clone());
@@ -465,7 +466,7 @@ fn launches_are_timed_by_events() {
     fake.assert_clean("after timing");
 }
 
-/// What a trace holds of the device: name, start and end of each span, in order.
+/// Returns the device spans of a trace: name, start and end of each, in order.
 fn device_spans(trace: Trace) -> Vec<(Value, f64, f64)> {
     let mut text = vec![];
     trace.finish(&mut text).unwrap();

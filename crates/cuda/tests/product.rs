@@ -1,4 +1,4 @@
-//! Products of matrices by a library that is opened at run time, with one that stands for it.
+//! Matrix products by a library loaded at run time, with a fake library.
 
 mod fake;
 
@@ -13,7 +13,7 @@ fn device(blas: Vec<String>) -> Device {
     Device::new(Cuda::new(options).unwrap())
 }
 
-/// Small numbers, whose products add up exactly.
+/// Returns small numbers, whose products have exact sums.
 fn numbers(count: usize, seed: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 7 + seed * 3) % 11) as f32 - 5.0).collect()
 }
@@ -104,14 +104,15 @@ fn refusals() {
     fake.forget();
     device.backend().product(Stream::default(), &product).unwrap();
     device.synchronise().unwrap();
-    // A library that opens and does not start is as good as none.
+    // A library that opens but does not start counts as missing.
     fake.fail("cublasCreate", 1, 1);
     let silent = self::device(vec![library()]);
     assert!(!silent.backend().has_products());
     fake.forget();
 }
 
-/// A pattern of two matrices in memory goes to the library; one whose factors are computed, or without a library, to kernels.
+/// A pattern of two matrices in memory uses the library. With computed factors, or without a library, kernels
+/// are used.
 #[test]
 fn patterns() {
     let _one = alone();
@@ -121,7 +122,7 @@ fn patterns() {
         let (i, j, stride) = (f.parameter("i", Type::I32), f.parameter("j", Type::I32), f.parameter("stride", Type::I32));
         let x = f.accessor("x", AccessorKind::Input, Element::F32, 1);
         let (line, place) = if transposed { (j, i) } else { (i, j) };
-        // One row further on.
+        // One row further down.
         let index = f.add(f.mul(f.add(line, 1), stride), place);
         let value = f.read(x, &[index.into()]);
         let value = if scale == 1.0 { value } else { f.mul(value, scale) };

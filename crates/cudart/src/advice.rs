@@ -1,7 +1,9 @@
-//! What programs said of managed memory: that it is mostly read, where it had better lie, who uses it, and where it was last fetched to.
+//! Advice on managed memory: read-mostly, preferred location, accessing processors and last prefetch
+//! location.
 //!
-//! Memory that host and device share lies where both reach it, so nothing is done about any of it. **What was said of a range is told again when it holds for
-//! all of it**, as the headers have it of `cudaMemRangeGetAttribute`.
+//! Managed memory lies where both host and device reach it, so advice changes no behaviour. **An attribute of
+//! a range is reported only when it holds for the whole range**, as the headers require of
+//! `cudaMemRangeGetAttribute`.
 
 use crate::memory::Kind;
 use crate::state::Runtime;
@@ -10,22 +12,22 @@ use crate::types::MemLocation;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The host, where a device is named by a number.
+/// Device number of the host.
 const HOST: i32 = -1;
-/// No device.
+/// Device number for "no location".
 const NOWHERE: i32 = -2;
 
-/// What holds for a piece of memory.
+/// Advice recorded for one piece of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Said {
     mostly_read: bool,
     preferred: Option<MemLocation>,
-    /// Whether the device, and the host, use it.
+    /// Access flags of the device and of the host.
     used_by: [bool; 2],
     fetched: Option<MemLocation>,
 }
 
-/// A fact that is said or taken back.
+/// One piece of advice, set or withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Advice {
     MostlyRead(bool),
@@ -35,7 +37,7 @@ pub(crate) enum Advice {
 }
 
 impl Advice {
-    /// The advice of `cudaMemoryAdvise`.
+    /// Decodes a number of `cudaMemoryAdvise`.
     pub(crate) fn new(number: u32, location: MemLocation) -> Outcome<Advice> {
         Ok(match number {
             1 | 2 => Advice::MostlyRead(number == 1),
@@ -47,7 +49,7 @@ impl Advice {
     }
 }
 
-/// A location that is there: the device, the host, or one of its nodes.
+/// Checks that a location exists: the device, the host, or one of the host's NUMA nodes.
 pub(crate) fn checked(location: MemLocation) -> Outcome<MemLocation> {
     match location.kind {
         1 => crate::device::check_device(location.id)?,
@@ -58,12 +60,12 @@ pub(crate) fn checked(location: MemLocation) -> Outcome<MemLocation> {
     Ok(location)
 }
 
-/// The location that a number of a device means, of which -1 is the host.
+/// Converts a device number to a location. The number -1 is the host.
 pub(crate) fn of_device(device: i32) -> MemLocation {
     if device == HOST { MemLocation { kind: 2, id: 0 } } else { MemLocation { kind: 1, id: device } }
 }
 
-/// The number of a device that a location means.
+/// Converts a location to a device number.
 fn device_of(location: Option<MemLocation>) -> i32 {
     match location {
         Some(MemLocation { kind: 1, id }) => id,
@@ -72,7 +74,7 @@ fn device_of(location: Option<MemLocation>) -> i32 {
     }
 }
 
-/// All that was said: pieces by their starts, with their ends.
+/// Recorded advice: disjoint pieces, keyed by start address, with their ends.
 #[derive(Debug, Default)]
 pub(crate) struct AllAdvice(Mutex<BTreeMap<u64, (u64, Said)>>);
 
@@ -81,7 +83,7 @@ impl AllAdvice {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cuts the piece that an address is inside of.
+    /// Splits the piece that contains an address.
     fn cut(pieces: &mut BTreeMap<u64, (u64, Said)>, at: u64) {
         if let Some((start, (end, said))) = pieces.range_mut(..at).next_back().map(|(start, piece)| (*start, piece))
             && *end > at
@@ -93,13 +95,13 @@ impl AllAdvice {
         }
     }
 
-    /// Notes what is said of a range.
+    /// Records advice on a range.
     pub(crate) fn note(&self, start: u64, bytes: u64, advice: Advice) {
         let end = start.saturating_add(bytes);
         let mut pieces = self.pieces();
         Self::cut(&mut pieces, start);
         Self::cut(&mut pieces, end);
-        // What nothing was said of yet.
+        // Gaps: parts of the range without advice so far.
         let (mut gaps, mut at) = (vec![], start);
         for (piece, (piece_end, _)) in pieces.range(start..end) {
             if at < *piece {
@@ -121,7 +123,7 @@ impl AllAdvice {
         }
     }
 
-    /// Forgets what was said of memory that is gone.
+    /// Removes the advice on freed memory.
     pub(crate) fn forget(&self, start: u64, bytes: u64) {
         let end = start.saturating_add(bytes);
         let mut pieces = self.pieces();
@@ -130,7 +132,7 @@ impl AllAdvice {
         pieces.retain(|piece, _| !(start..end).contains(piece));
     }
 
-    /// What holds for all of a range.
+    /// Returns the advice that holds for a whole range.
     fn of(&self, start: u64, bytes: u64) -> Said {
         let end = start.saturating_add(bytes);
         let pieces = self.pieces();
@@ -153,7 +155,8 @@ impl AllAdvice {
 }
 
 impl Runtime {
-    /// Checks that a range is managed, or memory that CUDA did not give out, where the device reaches that.
+    /// Checks that a range is managed memory. Memory that CUDA did not allocate passes too if the device can
+    /// reach it.
     pub(crate) fn managed_range(&self, address: u64, bytes: u64) -> Outcome {
         let unified = self.device()?.unified;
         if address == 0 || bytes == 0 || address.checked_add(bytes).is_none() {
@@ -169,14 +172,14 @@ impl Runtime {
         if fits { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Takes advice on a range.
+    /// Records advice on a range after checking the range.
     pub(crate) fn advise(&self, address: u64, bytes: u64, advice: Advice) -> Outcome {
         self.managed_range(address, bytes)?;
         self.advice.note(address, bytes, advice);
         Ok(())
     }
 
-    /// One attribute of a range (`cudaMemRangeAttribute`), as so many `int`s.
+    /// Returns one attribute of a range (`cudaMemRangeAttribute`) as `count` values of type `int`.
     pub(crate) fn range_attribute(&self, attribute: u32, address: u64, bytes: u64, count: usize) -> Outcome<Vec<i32>> {
         self.managed_range(address, bytes)?;
         let said = self.advice.of(address, bytes);

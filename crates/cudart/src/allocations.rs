@@ -1,4 +1,4 @@
-//! The allocator of this crate's tests: it remembers the largest request of each thread.
+//! Allocator of this crate's tests. It records the largest request of each thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,11 +13,11 @@ thread_local! {
 static ALLOCATOR: Watched = Watched;
 
 fn note(bytes: usize) {
-    // A thread that ends has nobody to ask.
+    // The thread-local value is gone once the thread ends.
     let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(bytes)));
 }
 
-// SAFETY: the system's allocator does the work.
+// SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Watched {
     }
 }
 
-/// Does something; what came of it, and the bytes of the largest request meanwhile.
+/// Runs `body`. Returns its result and the size in bytes of the largest allocation it requested.
 pub(crate) fn largest<T>(body: impl FnOnce() -> T) -> (T, usize) {
     LARGEST.set(0);
     let value = body();

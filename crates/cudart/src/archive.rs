@@ -1,21 +1,21 @@
-//! Objects that a host compiler made, and archives of them: the fat binaries inside.
+//! Fat binaries in ELF objects of a host compiler, and in archives of such objects.
 //!
-//! `nvcc` puts the code for the device into sections of an ELF object, one fat binary behind the other. **Whatever the bytes are, reading them ends
-//! in fat binaries or in a sentence.**
+//! `nvcc` puts device code into sections of an ELF object, one fat binary after the other. **Reading
+//! arbitrary bytes yields fat binaries or an error text; it never panics.**
 
 use crate::fatbin::container_bytes;
 
 const ARCHIVE: &[u8] = b"!<arch>\n";
-/// Bytes of the header of a member.
+/// Size of a member's header in bytes.
 const MEMBER: usize = 60;
-/// Where the header of a member has its size, in decimal digits.
+/// Position of the size, in decimal digits, in a member's header.
 const SIZE: std::ops::Range<usize> = 48..58;
-/// Sections that hold fat binaries: of whole programs, and of parts that are linked (`-rdc=true`).
+/// Sections that hold fat binaries: of whole programs, and of relocatable code (`-rdc=true`).
 const SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b"__nv_relfatbin"];
-/// Fat binaries start at multiples of this in their section.
+/// Alignment of fat binaries in their section.
 const ALIGNMENT: usize = 8;
 
-/// The members of an archive that are files, without its tables of symbols and names.
+/// Returns the files in an archive, without its symbol and name tables.
 pub(crate) fn members(bytes: &[u8]) -> Result<Vec<&[u8]>, String> {
     let mut rest = bytes.strip_prefix(ARCHIVE).ok_or("it is no archive")?;
     let mut members = vec![];
@@ -28,13 +28,13 @@ pub(crate) fn members(bytes: &[u8]) -> Result<Vec<&[u8]>, String> {
         if !matches!(name, b"/" | b"//" | b"/SYM64/") {
             members.push(contents);
         }
-        // Members start at even places.
+        // Members start at even offsets.
         rest = rest.get(MEMBER + size + size % 2..).unwrap_or_default();
     }
     Ok(members)
 }
 
-/// The fat binaries of an object.
+/// Returns the fat binaries in an object.
 pub(crate) fn fat_binaries(object: &[u8]) -> Result<Vec<&[u8]>, String> {
     let mut found = vec![];
     for section in sections(object).ok_or("it is no object of 64 bits, or it is cut off")? {
@@ -52,14 +52,14 @@ pub(crate) fn fat_binaries(object: &[u8]) -> Result<Vec<&[u8]>, String> {
     Ok(found)
 }
 
-/// The contents of the sections that hold fat binaries (ELF-64, "Sections").
+/// Returns the contents of the sections that hold fat binaries (ELF-64, "Sections").
 fn sections(object: &[u8]) -> Option<Vec<&[u8]>> {
     let u16_at = |at: usize| object.get(at..)?.first_chunk().copied().map(u16::from_le_bytes).map(usize::from);
     let u32_at = |at: usize| object.get(at..)?.first_chunk().copied().map(u32::from_le_bytes).map(|value| value as usize);
     let u64_at = |at: usize| {
         object.get(at..)?.first_chunk().copied().map(u64::from_le_bytes).and_then(|value| usize::try_from(value).ok())
     };
-    // Little-endian with 64 bits.
+    // Magic number of little-endian ELF-64.
     if !object.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
@@ -86,7 +86,7 @@ fn sections(object: &[u8]) -> Option<Vec<&[u8]>> {
 mod tests {
     use super::*;
 
-    /// An object with one section of fat binaries, its names, and the section before all others.
+    /// Builds an object with the null section, one section of fat binaries and the section of names.
     fn object(section: &[u8]) -> Vec<u8> {
         let names = b"\0__nv_relfatbin\0.shstrtab\0";
         let mut object = b"\x7fELF\x02\x01\x01".to_vec();
@@ -144,11 +144,11 @@ mod tests {
     fn damage_is_told() {
         let object = object(&container(b"abc"));
         let archive = archive(&[("a.o/", &object)]);
-        // An odd object has a byte of padding behind it.
+        // An object of odd size is followed by one byte of padding.
         for end in 0..archive.len() / 2 * 2 - object.len() % 2 {
             assert!(end == ARCHIVE.len() || members(&archive[..end]).is_err(), "{end}");
         }
-        // The table of sections ends with fields that nobody reads.
+        // The last fields of the section table are not read.
         let table = usize::try_from(u64::from_le_bytes(object[40..48].try_into().unwrap())).unwrap();
         for end in 0..=table {
             assert!(fat_binaries(&object[..end]).is_err(), "{end}");

@@ -1,7 +1,8 @@
-//! Where C ends and Rust begins.
+//! Boundary between C and Rust.
 //!
-//! Every exported function goes through [`runtime`] or [`driver`]: **nothing unwinds into C**, what fails becomes a status, and the runtime
-//! remembers the last one of each thread. [`exported!`] writes the functions.
+//! Every exported function goes through [`runtime`] or [`driver`]. **No panic unwinds into C**: failures
+//! become statuses. The runtime keeps the last error of each thread. [`exported!`] defines the exported
+//! functions.
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
@@ -10,21 +11,21 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What stream 0 means to the caller.
+/// Meaning of stream 0 for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefaultStream {
-    /// The one stream that waits for all others.
+    /// The legacy default stream, which synchronises with all other streams.
     Legacy,
-    /// A stream of the calling thread.
+    /// The default stream of the calling thread.
     PerThread,
 }
 
-/// One call of the program.
+/// One API call of the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
-    /// What stream 0 means.
+    /// Meaning of stream 0.
     pub(crate) default: DefaultStream,
-    /// Everything that there is.
+    /// Global state.
     pub(crate) runtime: &'static Runtime,
 }
 
@@ -32,17 +33,17 @@ thread_local! {
     static LAST: Cell<Status> = const { Cell::new(Status::SUCCESS) };
 }
 
-/// The last error of this thread.
+/// Returns the last error of this thread.
 pub(crate) fn last_error() -> Status {
     LAST.try_with(Cell::get).unwrap_or(Status::SUCCESS)
 }
 
-/// Notes an error of this thread.
+/// Sets the last error of this thread.
 pub(crate) fn set_last_error(status: Status) {
     let _ = LAST.try_with(|last| last.set(status));
 }
 
-/// Does what a call asks for; a panic is a fault of ours, told and turned into a status.
+/// Runs the body of a call. A panic is an internal error: it is reported and becomes a status.
 fn guarded(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> Status {
     let _span = crate::tracing::call(name);
     crate::check::begin(name);
@@ -64,8 +65,8 @@ fn guarded(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) 
     }
 }
 
-/// Whether a function of the runtime does its work without a context: it asks what there is, or is about errors. All others give the calling
-/// thread the primary context when it has none, as NVIDIA's runtime does.
+/// Tests if a runtime function works without a context: queries and error functions do. All other runtime
+/// functions bind the primary context to a calling thread that has none, as NVIDIA's runtime does.
 fn without_context(name: &str) -> bool {
     let name = name.strip_suffix("_ptsz").unwrap_or(name);
     matches!(
@@ -98,24 +99,24 @@ fn without_context(name: &str) -> bool {
 }
 
 thread_local! {
-    /// Whether this thread has called a function of the runtime that needs a context.
+    /// Set once this thread has called a runtime function that needs a context.
     static RUNTIME_USED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether any thread has.
+/// Set once any thread has called a runtime function that needs a context.
 static RUNTIME_USED_ANYWHERE: AtomicBool = AtomicBool::new(false);
 
-/// Whether this thread has a context because it called the runtime.
+/// Tests if this thread has a context because it called the runtime.
 pub(crate) fn has_runtime_context() -> bool {
     RUNTIME_USED.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Whether some thread has.
+/// Tests if any thread has a context because it called the runtime.
 pub(crate) fn is_runtime_used() -> bool {
     RUNTIME_USED_ANYWHERE.load(Ordering::Relaxed)
 }
 
-/// A function of the runtime: its error is remembered.
+/// Runs a runtime function and records its error as the thread's last error.
 pub(crate) fn runtime(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> u32 {
     if !has_runtime_context() && !without_context(name) {
         let _ = RUNTIME_USED.try_with(|used| used.set(true));
@@ -128,12 +129,13 @@ pub(crate) fn runtime(name: &'static str, default: DefaultStream, body: impl FnO
     status.0
 }
 
-/// A function of the driver.
+/// Runs a driver function.
 pub(crate) fn driver(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> u32 {
     guarded(name, default, body).0
 }
 
-/// A function that is not done: says so once, and returns the error that the list has for it.
+/// Reports once that a function is not implemented, and returns the error that the list of functions gives
+/// for it.
 pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) -> u32 {
     static TOLD: std::sync::Mutex<Vec<&'static str>> = std::sync::Mutex::new(vec![]);
     if let Ok(mut told) = TOLD.lock()
@@ -148,10 +150,10 @@ pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) 
     status.0
 }
 
-/// Exported functions: `through` is [`runtime`] or [`driver`].
+/// Defines exported functions. `through` is [`runtime`] or [`driver`].
 ///
-/// What is one function under several names is written once: behind `/` stands its name for programs with a default stream per thread, behind
-/// `=` another name of it, and behind `|` the driver's names for what the runtime has as well.
+/// Aliases are part of the definition. After `/` comes the name for programs with a per-thread default
+/// stream, after `=` another name, and after `|` the driver's names for the function.
 macro_rules! exported {
     ($through:ident $(
         $(#[$meta:meta])*

@@ -1,11 +1,12 @@
-//! Checking mode, `BROADLOOM_CHECK`: kernels run on the interpreter, which watches them, and what is found is told as soon as a launch is over.
+//! Checking mode, `BROADLOOM_CHECK`: kernels run on the checking interpreter, and findings are reported after
+//! each launch.
 //!
-//! A call that the program got wrong (a launch that is too large, a pointer that was freed) is a finding as
-//! well: programs often do not look at what a call returns. The finding names the call and what is known of
-//! its pointers. A signal that asks the program to end stops the running launch, and what was found until
-//! then is told before the program ends. Leaks of the device's heap are told at the end, when nobody can free
-//! it any more. `BROADLOOM_CHECK_REPORT` names a file to which each finding is appended as a line of JSON:
-//! `broadloom check` reads it.
+//! Calls with wrong arguments (a launch that is too large, a freed pointer) are findings too, because
+//! programs often ignore return values. Such a finding names the call and describes its pointers. A
+//! termination signal stops the running launch, and its findings are reported before the program ends. Leaks
+//! of the device heap are reported at exit, when no one can free the memory any more.
+//! `BROADLOOM_CHECK_REPORT` names a file to which each finding is appended as a line of JSON. `broadloom
+//! check` reads this file.
 
 use crate::image::Image;
 use crate::kernels::Kernel;
@@ -24,26 +25,26 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Whether an environment asks for it.
+/// Tests if the environment enables checking mode.
 pub(crate) fn is_wanted() -> bool {
     broadloom_device::settings::check()
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many of the interpreter's findings were told.
+    /// Number of the interpreter's findings reported so far.
     seen: usize,
-    /// How many were told in all.
+    /// Number of all findings reported so far.
     told: u64,
     launches: u64,
-    /// Where kernels that were launched come from.
+    /// Modules of the launched kernels, by kernel name.
     images: HashMap<String, Arc<Image>>,
-    /// Calls that went wrong, and how.
+    /// Failed calls that were reported: function, status and description.
     calls: HashSet<(&'static str, u32, String)>,
     ended: bool,
 }
 
-/// What is known of a program that is checked.
+/// State of checking mode.
 #[derive(Debug)]
 pub(crate) struct Checking {
     interp: Interp,
@@ -52,17 +53,17 @@ pub(crate) struct Checking {
 }
 
 thread_local! {
-    /// The running call of the program, or the last one.
+    /// Name of the current or last call of the program.
     static CALL: Cell<&'static str> = const { Cell::new("the program") };
-    /// What the running call was about.
+    /// Description of the current call's arguments.
     static ABOUT: RefCell<String> = const { RefCell::new(String::new()) };
-    /// Why the running call is refused.
+    /// Reason for refusing the current call.
     static REASON: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The program ends.
+/// Reports the remaining findings at exit.
 pub(crate) extern "C" fn at_exit() {
-    // A panic must not meet C; nobody is left to tell of one.
+    // A panic must not unwind into C. At exit it cannot be reported either.
     let _ = std::panic::catch_unwind(|| {
         if let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened() {
             checking.end();
@@ -70,15 +71,15 @@ pub(crate) extern "C" fn at_exit() {
     });
 }
 
-/// Waits for a signal that asks the program to end, tells what was found until then, and lets the signal end
-/// it. A program with a handler of its own decides itself when it ends.
+/// Waits for a termination signal, reports the findings so far, and lets the signal end the program. A
+/// program with its own signal handler decides itself when it ends.
 fn end_by_signal(mut signals: Signals) {
     let Some(received) = signals.wait() else { return };
     let _ = std::panic::catch_unwind(|| {
         if received.ends
             && let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened()
         {
-            // The running launch sees the flag, ends, and tells what it has found.
+            // The running launch sees the flag, stops, and reports its findings.
             checking.end();
         }
     });
@@ -91,10 +92,11 @@ fn end_by_signal(mut signals: Signals) {
 impl Checking {
     pub(crate) fn new(interp: Interp) -> Checking {
         if let Some(signals) = signals::catch() {
-            // Without the thread a signal ends the running launch, and the program does not end.
+            // Without this thread a signal stops only the running launch, not the program.
             let _ = std::thread::Builder::new().name("signals".into()).spawn(move || end_by_signal(signals));
         }
-        // SAFETY: a function that is there until the end. When there is no room for it, leaks are not told.
+        // SAFETY: the function exists until the process ends. If the handler table is full, leaks are not
+        // reported.
         unsafe { libc::atexit(at_exit) };
         let report = std::env::var_os("BROADLOOM_CHECK_REPORT").map(PathBuf::from);
         Checking { interp, report, state: Mutex::default() }
@@ -104,7 +106,8 @@ impl Checking {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends a line to the report. A report that cannot be written is told by who waits for it.
+    /// Appends a line to the report. Write errors are ignored here; the reader of the report notices a
+    /// missing file.
     fn note(&self, line: &Value) {
         let Some(path) = &self.report else { return };
         if let Ok(mut file) = std::fs::File::options().append(true).create(true).open(path) {
@@ -112,7 +115,7 @@ impl Checking {
         }
     }
 
-    /// Lets a launch happen, alone, and tells what was found.
+    /// Runs one launch exclusively and reports its findings.
     pub(crate) fn launch(
         &self,
         runtime: &Runtime,
@@ -148,11 +151,11 @@ impl Checking {
         self.note(&finding.to_json(sources));
     }
 
-    /// A call that the program got wrong.
+    /// Reports a call with wrong arguments.
     fn call_failed(&self, name: &'static str, status: Status) {
         let about = ABOUT.try_with(RefCell::take).unwrap_or_default();
         let reason = REASON.try_with(RefCell::take).unwrap_or_default();
-        // What a program asks for may be answered with no.
+        // A failing query is a normal answer, not a mistake.
         let asks = ["Get", "Query", "Can", "IsCapturing"].iter().any(|word| name.contains(word));
         if asks || !is_mistake(status) {
             return;
@@ -171,7 +174,7 @@ impl Checking {
         self.note(&fields.map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
     }
 
-    /// Tells what is left to tell, once.
+    /// Reports the remaining findings, once.
     fn end(&self) {
         let mut state = self.state();
         if std::mem::replace(&mut state.ended, true) {
@@ -196,7 +199,7 @@ impl Checking {
     }
 }
 
-/// A call of the program begins.
+/// Starts a new call: sets its name and clears its description and reason.
 pub(crate) fn begin(name: &'static str) {
     let _ = CALL.try_with(|call| call.set(name));
     let _ = ABOUT.try_with(|about| about.borrow_mut().clear());
@@ -208,28 +211,28 @@ pub(crate) fn running_call() -> &'static str {
     CALL.try_with(Cell::get).unwrap_or("the program")
 }
 
-/// Says why the running call is refused, for the message about it.
+/// Records the reason for refusing the current call, for the error message.
 pub(crate) fn because(words: impl FnOnce() -> String) {
     if Runtime::get().opened().is_some_and(|opened| opened.checking.is_some()) {
         let _ = REASON.try_with(|reason| reason.replace(words()));
     }
 }
 
-/// Says what the running call is about, for the message when it fails.
+/// Records a description of the current call's arguments, for the error message.
 pub(crate) fn about(opened: &Opened, words: impl FnOnce() -> String) {
     if opened.checking.is_some() {
         let _ = ABOUT.try_with(|about| about.replace(words()));
     }
 }
 
-/// A call returned an error.
+/// Handles a call that returned an error.
 pub(crate) fn call_failed(name: &'static str, status: Status) {
     if let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened() {
         checking.call_failed(name, status);
     }
 }
 
-/// Whether an error says that the program did something wrong, not that something is not to be had.
+/// Tests if an error means a mistake of the program, not a missing resource.
 fn is_mistake(status: Status) -> bool {
     matches!(
         status,

@@ -1,8 +1,9 @@
-//! Conditional nodes of graphs: a value in the device's memory, which kernels set, chooses what is done.
+//! Conditional nodes of graphs. A value in device memory, set by kernels, selects the body to run.
 //!
-//! A handle is the address of its value, so that `cudaGraphSetConditional` of a kernel is a store ([`crate::device_runtime`]). When a launch comes to a
-//! conditional node it waits for what came before, looks at the value and goes on, so **the launch of a graph with conditions returns when its last
-//! condition is decided**.
+//! A handle is the address of its value, so `cudaGraphSetConditional` in a kernel is a store
+//! ([`crate::device_runtime`]). At a conditional node a launch waits for the preceding work and reads the
+//! value. Therefore **the launch of a graph with conditions returns only when its last condition is
+//! decided**.
 
 use crate::graphs::Graph;
 use crate::handles::Handle;
@@ -12,31 +13,31 @@ use crate::streams::Stream;
 use crate::work::{FillBox, Side, Work};
 use std::sync::Arc;
 
-/// How a value chooses, by the headers' numbers.
+/// Kind of a conditional node. The values are the headers' numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The first when it is not 0, and else the second, where there is one.
+    /// Runs the first body if the value is not 0, otherwise the second one if it exists.
     If = 0,
-    /// The first, as long as it is not 0.
+    /// Repeats the first body while the value is not 0.
     While = 1,
-    /// The one of its number.
+    /// Runs the body whose index is the value.
     Switch = 2,
 }
 
 /// A conditional node.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditional {
-    /// Where the value is.
+    /// Address of the value.
     pub(crate) address: u64,
-    /// How it chooses.
+    /// Kind of the node.
     pub(crate) choice: Choice,
-    /// What is chosen from.
+    /// Graphs to select from.
     pub(crate) bodies: Vec<Arc<Graph>>,
-    /// What the program calls them.
+    /// Handles of the bodies.
     pub(crate) handles: Arc<[Handle]>,
 }
 
-/// A conditional node of a graph that is ready.
+/// Conditional node of an instantiated graph.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
     address: u64,
@@ -44,17 +45,17 @@ pub(crate) struct Decision {
     bodies: Vec<Vec<Work>>,
 }
 
-/// A value that conditional nodes look at.
+/// Value that conditional nodes read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
-    /// Where it is.
+    /// Address of the value.
     pub(crate) address: u64,
-    /// What it is at the start of every launch, if anything.
+    /// Value assigned at the start of every launch, if any.
     pub(crate) default: Option<u32>,
 }
 
 impl Condition {
-    /// Sets the value that it starts with.
+    /// Returns the work that assigns the default value.
     pub(crate) fn assign(&self) -> Option<Work> {
         let to = Side::linear(self.address);
         self.default.map(|value| Work::Fill(FillBox { to, value, size: 4, width: 1, height: 1, depth: 1 }))
@@ -62,7 +63,7 @@ impl Condition {
 }
 
 impl Conditional {
-    /// A node with graphs that are still empty.
+    /// Creates a node with empty bodies.
     pub(crate) fn new(runtime: &Runtime, address: u64, choice: u32, count: u32) -> Outcome<Conditional> {
         let (choice, fits) = match choice {
             0 => (Choice::If, (1..=2).contains(&count)),
@@ -83,7 +84,7 @@ impl Conditional {
         Ok(Conditional { address, choice, bodies, handles })
     }
 
-    /// The same with the work that its graphs have now.
+    /// Freezes the node with the current work of its bodies.
     pub(crate) fn frozen(&self) -> Outcome<Decision> {
         let bodies = self.bodies.iter().map(|body| body.work()).collect::<Outcome<_>>()?;
         Ok(Decision { address: self.address, choice: self.choice, bodies })
@@ -91,7 +92,7 @@ impl Conditional {
 }
 
 impl Decision {
-    /// Decides, and does what was chosen.
+    /// Reads the value and runs the selected body.
     pub(crate) fn perform(&self, runtime: &Runtime, stream: &Stream) -> Outcome {
         let backend = runtime.device()?.backend();
         loop {

@@ -1,13 +1,13 @@
-//! The device as CUDA describes one: properties and attributes.
+//! Properties and attributes of the device in CUDA's terms.
 //!
-//! The numbers are those of the machine that runs kernels, in a shape that CUDA programs accept: a core is a multiprocessor, warps have 32
-//! threads, the capability is the one chosen. What a CPU does not have is 0. One list of fields serves `cudaDeviceProp` in all its versions and
-//! the attributes.
+//! The numbers describe the host machine in a form that CUDA programs accept. Each core is a multiprocessor,
+//! warps have 32 threads, and the compute capability is configurable. Features that a CPU lacks are 0. One
+//! list of fields serves the attributes and `cudaDeviceProp` in all its versions.
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 
-/// Limits that occupancy is computed from.
+/// Limits from which occupancy is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) threads_per_multiprocessor: u32,
@@ -27,33 +27,33 @@ impl Limits {
     }
 }
 
-/// How a field lies in `cudaDeviceProp`.
+/// Layout of a field in `cudaDeviceProp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// So many bytes.
+    /// Byte array.
     Bytes(usize),
-    /// So many `int`s.
+    /// Array of `int`.
     Ints(usize),
     /// One `size_t`.
     Size,
 }
 
-/// Versions of the structure that have a field: 11 and 12 begin alike.
+/// Versions of the structure that contain a field. Versions 11 and 12 start with the same fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
     All,
-    /// Up to 12.
+    /// Versions up to 12.
     Old,
-    /// From 12 on.
+    /// Versions from 12 on.
     Twelve,
-    /// From 13 on.
+    /// Versions from 13 on.
     Thirteen,
 }
 
 use Shape::{Bytes, Ints, Size};
 use Since::{All, Old, Thirteen, Twelve};
 
-/// The fields in order, each with the number of its first attribute.
+/// Fields in order, each with the number of its first attribute.
 const FIELDS: &[(&str, Shape, Since, u32)] = &[
     ("name", Bytes(256), All, 0),
     ("uuid", Bytes(16), All, 0),
@@ -157,7 +157,7 @@ const FIELDS: &[(&str, Shape, Since, u32)] = &[
     ("hostNumaMultinodeIpcSupported", Ints(1), Thirteen, 143),
 ];
 
-/// Attributes that are no field: what they are worth.
+/// Values of the attributes that are not fields of the structure.
 const OTHER_ATTRIBUTES: &[(u32, i64)] = &[
     (98, 0),
     (104, 0),
@@ -177,21 +177,21 @@ const OTHER_ATTRIBUTES: &[(u32, i64)] = &[
     (142, 0),
 ];
 
-/// The device that there is.
+/// Number of the only device.
 pub(crate) const DEVICE: i32 = 0;
 
-/// Checks the number of a device.
+/// Checks a device number.
 pub(crate) fn check_device(device: i32) -> Outcome {
     if device == DEVICE { Ok(()) } else { Err(Status::INVALID_DEVICE) }
 }
 
 impl Runtime {
-    /// What the device is called.
+    /// Returns the name of the device.
     pub(crate) fn device_name(&self) -> Outcome<String> {
         Ok(format!("Broadloom on {}", self.device()?.machine().name.trim()))
     }
 
-    /// The number of a field, or of one element of it.
+    /// Returns the value of a field, or of one element of an array field.
     fn field(&self, name: &str, index: usize) -> Outcome<i64> {
         let opened = self.device()?;
         let machine = opened.machine();
@@ -241,7 +241,7 @@ impl Runtime {
             | "globalL1CacheSupported"
             | "localL1CacheSupported"
             | "computePreemptionSupported" => 1,
-            // Memory and events of other processes; pools are shared by descriptors.
+            // IPC for memory and events; pools are shared through file descriptors.
             "ipcEventSupported" | "memoryPoolSupportedHandleTypes" => host,
             "singleToDoublePrecisionPerfRatio" => 2,
             "maxTexture1D" | "maxTexture1DMipmap" | "maxSurface1D" => 131_072,
@@ -258,7 +258,7 @@ impl Runtime {
         })
     }
 
-    /// An attribute by its number.
+    /// Returns an attribute by its number.
     pub(crate) fn attribute(&self, number: u32) -> Outcome<i32> {
         let count = |shape: &Shape| if let Ints(count) = shape { *count } else { 1 };
         let of = |first: u32, shape: &Shape| {
@@ -269,11 +269,11 @@ impl Runtime {
                 return Ok(self.field(name, index)?.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
             }
         }
-        // Streams that wait for memory keep a core each.
+        // Stream memory operations: each waiting stream occupies a core.
         if matches!(number, 92..=94 | 122 | 123) {
             return Ok(i32::from(self.device()?.unified && self.device()?.machine().multiprocessors > 1));
         }
-        // Virtual memory management, and memory whose handle is a descriptor of a file.
+        // Virtual memory management, and memory handles that are file descriptors.
         if matches!(number, 102 | 103) {
             return Ok(i32::from(self.device()?.unified));
         }
@@ -281,7 +281,7 @@ impl Runtime {
         other.map(|(_, value)| *value as i32).ok_or(Status::INVALID_VALUE)
     }
 
-    /// `cudaDeviceProp` of a version, byte by byte.
+    /// Returns the bytes of `cudaDeviceProp` for a version.
     pub(crate) fn properties(&self, version: u32) -> Outcome<Vec<u8>> {
         let mut bytes: Vec<u8> = vec![];
         for (name, shape, since, _) in FIELDS {
@@ -321,7 +321,7 @@ impl Runtime {
     }
 }
 
-/// Bytes of `cudaDeviceProp` of a version.
+/// Returns the size of `cudaDeviceProp` for a version.
 fn property_bytes(version: u32) -> usize {
     match version {
         ..=11 => 728,
@@ -330,12 +330,12 @@ fn property_bytes(version: u32) -> usize {
     }
 }
 
-/// A name for the device that is the same in every process.
+/// Returns the UUID of the device, the same in every process.
 pub(crate) fn uuid() -> [u8; 16] {
     *b"broadloom-cpu-00"
 }
 
-/// The clock of the host in kHz; 0 when nobody says.
+/// Returns the host's clock rate in kHz, or 0 if it is unknown.
 fn clock_khz() -> i64 {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("cpu MHz"));
@@ -347,7 +347,7 @@ fn clock_khz() -> i64 {
 mod tests {
     use super::*;
 
-    /// Offsets as the C compiler has them for the headers of each version.
+    /// Compares offsets with those that a C compiler gives for the headers of each version.
     #[test]
     fn properties_lie_where_the_headers_have_them() {
         let runtime = Runtime::get();

@@ -1,10 +1,12 @@
-//! Functions of CUDA's device runtime that kernels call: setting the condition of a graph, and cooperative groups of the whole grid.
+//! CUDA device runtime functions that kernels call: graph conditions and grid-wide cooperative groups.
 //!
-//! NVIDIA's `libcudadevrt` leads them to calls of its driver. Here each has a body in PTX, which takes the place of its declaration in a module
-//! ([`define`]). The handle of the grid is the address of its barrier, which `%envreg1` and `%envreg2` hold in a cooperative launch, and 0 in any
-//! other one. The word at 4 counts arrivals: blocks add 1 and the first block adds what is missing to 2³¹, so the top bit flips with the last one.
+//! NVIDIA's `libcudadevrt` implements them with driver calls. Here each function has a body in PTX, which
+//! replaces its declaration in a module ([`define`]). The handle of a grid is the address of its barrier.
+//! `%envreg1` and `%envreg2` hold this address in a cooperative launch, and 0 in any other launch. The word
+//! at offset 4 counts arrivals: each block adds 1, and the first block adds the rest up to 2³¹, so the top
+//! bit flips with the last arrival.
 
-/// A function, and its body.
+/// Functions and their bodies.
 const FUNCTIONS: [(&str, &str); 6] = [
     (
         "cudaGraphSetConditional",
@@ -109,7 +111,7 @@ const FUNCTIONS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Waits for all threads of the grid.
+/// Grid barrier: waits for all threads of the grid.
 const SYNCHRONISE: &str = "(.param .b64 handle, .param .b32 flags)
 {
 \t.reg .pred %p<4>;
@@ -156,11 +158,11 @@ done:
 \tret;
 }";
 
-/// Gives the functions of the device runtime that a module declares their bodies.
+/// Inserts bodies for the device runtime functions that a module declares.
 pub(crate) fn define(text: String) -> String {
     FUNCTIONS.iter().fold(text, |text, (name, body)| match declaration(&text, name) {
         Some((range, result)) => {
-            // The body names its result in its own way.
+            // The body uses its own name for the result.
             let result = result.map(|ty| format!("(.param {ty} result) ")).unwrap_or_default();
             format!("{}.visible .func {result}{name}{body}\n{}", &text[..range.start], &text[range.end..])
         }
@@ -168,7 +170,7 @@ pub(crate) fn define(text: String) -> String {
     })
 }
 
-/// Where a function is declared `.extern`, and the type of its result.
+/// Finds the `.extern` declaration of a function. Returns its range and its result type.
 fn declaration<'a>(text: &'a str, name: &str) -> Option<(std::ops::Range<usize>, Option<&'a str>)> {
     text.match_indices(".extern").find_map(|(at, word)| {
         let rest = text[at + word.len()..].trim_start().strip_prefix(".func")?.trim_start();

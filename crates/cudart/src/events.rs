@@ -1,4 +1,4 @@
-//! Events: points in streams that programs wait for and take times between.
+//! Events: points in streams for waiting and for measuring time.
 
 use crate::graphs::Captured;
 use crate::sharing::SharedEvent;
@@ -8,37 +8,36 @@ use broadloom_device::EventId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An event was made without times.
+/// Flag: the event records no time.
 pub(crate) const DISABLE_TIMING: u32 = 2;
-/// An event was made for other processes as well.
+/// Flag: the event can be shared with other processes.
 const INTERPROCESS: u32 = 4;
-/// All flags that there are.
+/// Mask of all valid flags.
 const FLAGS: u32 = 7;
 
-/// An event.
 #[derive(Debug)]
 pub(crate) struct Event {
     id: EventId,
     flags: u32,
     recorded: AtomicBool,
-    /// What other processes see of it.
+    /// State shared with other processes.
     pub(crate) shared: Option<SharedEvent>,
-    /// Where it stands in a capture, when it was last recorded in one.
+    /// Position in a capture, if the last record was captured.
     pub(crate) captured: Mutex<Option<Captured>>,
 }
 
 impl Event {
-    /// The executor's event.
+    /// Returns the executor's event.
     pub(crate) fn id(&self) -> EventId {
         self.id
     }
 
-    /// Whether it was recorded at all.
+    /// Tests if the event was ever recorded.
     pub(crate) fn is_recorded(&self) -> bool {
         self.recorded.load(Ordering::Relaxed)
     }
 
-    /// It is recorded now, in no capture.
+    /// Marks the event as recorded outside of any capture.
     pub(crate) fn note_recorded(&self) {
         self.recorded.store(true, Ordering::Relaxed);
         *self.captured.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -50,12 +49,12 @@ impl Event {
 }
 
 impl Runtime {
-    /// A new event.
+    /// Creates an event.
     pub(crate) fn create_event(&self, flags: u32) -> Outcome<usize> {
         if flags & !FLAGS != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        // Times of other processes are not known.
+        // Events shared between processes have no time.
         if flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0 {
             return Err(Status::INVALID_VALUE);
         }
@@ -64,7 +63,7 @@ impl Runtime {
         self.add_event(flags, shared)
     }
 
-    /// An event of another process.
+    /// Opens an event of another process.
     pub(crate) fn import_event(&self, shared: SharedEvent) -> Outcome<usize> {
         self.add_event(INTERPROCESS | DISABLE_TIMING, Some(shared))
     }
@@ -75,14 +74,14 @@ impl Runtime {
         Ok(self.events.insert(event))
     }
 
-    /// Gives an event back.
+    /// Destroys an event.
     pub(crate) fn destroy_event(&self, handle: usize) -> Outcome {
         let opened = self.device()?;
         let event = self.events.remove(handle)?;
         self.judge(opened.backend().destroy_event(event.id))
     }
 
-    /// Whether an event has happened.
+    /// Tests if an event has completed.
     pub(crate) fn query_event(&self, handle: usize) -> Outcome {
         let opened = self.device()?;
         let event = self.events.get(handle)?;
@@ -110,7 +109,7 @@ impl Runtime {
         self.judge(opened.backend().synchronise_event(event.id))
     }
 
-    /// Milliseconds between two events.
+    /// Returns the milliseconds between two events.
     pub(crate) fn elapsed(&self, start: usize, end: usize) -> Outcome<f32> {
         let opened = self.device()?;
         let (start, end) = (self.events.get(start)?, self.events.get(end)?);

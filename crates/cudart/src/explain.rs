@@ -1,11 +1,11 @@
-//! Reasons for refused calls, in words: what is known of a pointer.
+//! Descriptions of pointers in messages about refused calls.
 
 use crate::memory::{Allocation, Allocations, Kind};
 
-/// Largest distance behind an allocation at which a pointer is said to be behind it.
+/// Largest distance past the end of an allocation at which the message relates a pointer to it.
 const NEAR: u64 = 4096;
 
-/// An allocation in words.
+/// Describes an allocation.
 fn what(found: &Allocation) -> String {
     let Allocation { start, bytes, kind, by, .. } = found;
     match kind {
@@ -18,7 +18,7 @@ fn what(found: &Allocation) -> String {
 }
 
 impl Allocations {
-    /// Says what an address is.
+    /// Describes an address.
     pub(crate) fn describe(&self, address: u64) -> String {
         if address == 0 {
             return "a null pointer".to_owned();
@@ -40,7 +40,7 @@ impl Allocations {
         format!("{address:#x} is in no memory that CUDA has allocated or registered")
     }
 
-    /// Says why a range is not inside of one allocation.
+    /// Explains why a range is not inside one allocation.
     pub(crate) fn describe_range(&self, address: u64, bytes: u64) -> String {
         match self.find(address) {
             Some(found) => {
@@ -52,7 +52,7 @@ impl Allocations {
         }
     }
 
-    /// Says why a pointer cannot be freed.
+    /// Explains why a pointer cannot be freed.
     pub(crate) fn describe_free(&self, address: u64) -> String {
         if let (None, Some((found, by))) = (self.find(address), self.freed(address))
             && found.start == address

@@ -1,4 +1,4 @@
-//! Fat binaries: what `nvcc` puts into an executable for its kernels.
+//! Fat binaries: the container in which `nvcc` embeds device code in an executable.
 //!
 //! ```text
 //! container   u32 0xBA55ED50, u16 version, u16 bytes of this header, u64 bytes behind it
@@ -7,8 +7,8 @@
 //!             at 40: u64 flags, at 56: u64 bytes when not compressed
 //! ```
 //!
-//! PTX is text with a zero behind it, plain, or compressed as an LZ4 block (flag 0x2000) or a zstd frame (flag 0x8000). **Whatever the bytes
-//! are, reading them ends in entries or in a sentence.**
+//! PTX is zero-terminated text, either plain, compressed as an LZ4 block (flag 0x2000), or compressed as a
+//! zstd frame (flag 0x8000). **Reading arbitrary bytes yields entries or an error text; it never panics.**
 
 use std::io::Read;
 
@@ -17,25 +17,25 @@ const PTX: u16 = 1;
 const MACHINE_CODE: u16 = 2;
 const LZ4: u64 = 0x2000;
 const ZSTD: u64 = 0x8000;
-/// Bytes of the header of a container, up to its size.
+/// Size in bytes of a container's header, up to its size field.
 pub(crate) const CONTAINER_HEADER: usize = 16;
-/// Bytes of the header of an entry, up to its last field that is read.
+/// Size in bytes of an entry's header, up to the last field that is read.
 const ENTRY_HEADER: usize = 64;
-/// Most bytes of one module of PTX.
+/// Maximum size in bytes of one PTX module.
 const MOST: u64 = 256 << 20;
-/// An LZ4 block has no more bytes than this for each packed one.
+/// Maximum expansion ratio of an LZ4 block.
 const LZ4_RATIO: u64 = 255;
-/// Most bytes that a zstd frame looks back.
+/// Maximum window size in bytes of a zstd frame.
 const MOST_WINDOW: u64 = 128 << 20;
 
-/// What an entry holds.
+/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// PTX.
+    /// PTX text.
     Ptx,
     /// Machine code of one architecture.
     MachineCode,
-    /// Something else, by its number.
+    /// Unknown kind, by its number.
     Other(u16),
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) kind: Kind,
-    /// The architecture: 75 is `compute_75` or `sm_75`.
+    /// Architecture: 75 is `compute_75` or `sm_75`.
     pub(crate) architecture: u32,
     flags: u64,
     payload: &'a [u8],
@@ -66,7 +66,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     word(bytes, at).map(u64::from_le_bytes)
 }
 
-/// How many bytes a container has in all, by its header; `None` when it is none.
+/// Returns the total size of a container from its header, or `None` if the bytes are no container.
 pub(crate) fn container_bytes(header: &[u8]) -> Option<usize> {
     if u32_at(header, 0)? != MAGIC {
         return None;
@@ -78,7 +78,7 @@ pub(crate) fn container_bytes(header: &[u8]) -> Option<usize> {
     own.checked_add(usize::try_from(u64_at(header, 8)?).ok()?)
 }
 
-/// The entries of a container.
+/// Returns the entries of a container.
 pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     let whole = container_bytes(bytes).ok_or("it is no fat binary")?;
     let bytes = bytes.get(..whole).ok_or("the fat binary is cut off")?;
@@ -93,7 +93,7 @@ pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     Ok(found)
 }
 
-/// The first entry, and how many bytes it takes.
+/// Parses the first entry. Returns the entry and its size in bytes.
 fn entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
     let header = usize::try_from(u32_at(bytes, 4)?).ok().filter(|header| *header >= ENTRY_HEADER)?;
     let padded = usize::try_from(u64_at(bytes, 8)?).ok()?;
@@ -113,11 +113,11 @@ fn entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
 }
 
 impl Entry<'_> {
-    /// The text of an entry of PTX.
+    /// Returns the text of a PTX entry, decompressed.
     pub(crate) fn text(&self) -> Result<String, String> {
         let packed = self.flags & (LZ4 | ZSTD) != 0;
         let said = if packed { self.uncompressed } else { self.payload.len() as u64 };
-        // The stated length of packed data is checked before memory is taken for it.
+        // The claimed size of compressed data is checked before memory is allocated for it.
         let most = if self.flags & LZ4 != 0 { MOST.min(LZ4_RATIO * self.payload.len() as u64) } else { MOST };
         if said > most {
             return Err(format!("its PTX is said to have {said} bytes, and it can have no more than {most}"));
@@ -127,7 +127,7 @@ impl Entry<'_> {
             lz4_flex::block::decompress(self.payload, size).map_err(|error| format!("its PTX cannot be unpacked: {error}"))?
         } else if self.flags & ZSTD != 0 {
             let failed = |error: &dyn std::fmt::Display| format!("its PTX cannot be unpacked: {error}");
-            // All that a frame may look back to is kept in memory, whatever is asked for.
+            // The decoder keeps the whole window in memory, even for small reads.
             if zstd_window(self.payload).is_none_or(|window| window > MOST_WINDOW.max(said)) {
                 return Err(failed(&"its frame looks back further than is allowed"));
             }
@@ -144,7 +144,7 @@ impl Entry<'_> {
     }
 }
 
-/// How far a zstd frame looks back, by its header (RFC 8878, 3.1.1.1).
+/// Returns the window size of a zstd frame from its header (RFC 8878, 3.1.1.1).
 fn zstd_window(frame: &[u8]) -> Option<u64> {
     const SINGLE_SEGMENT: u8 = 0x20;
     let descriptor = *frame.get(4)?;
@@ -153,7 +153,7 @@ fn zstd_window(frame: &[u8]) -> Option<u64> {
         let base = 1u64 << (10 + (window >> 3));
         return Some(base + base / 8 * (window & 7));
     }
-    // All of it is in one piece, whose size stands behind the number of the dictionary.
+    // A single segment: the window is the content size, which follows the dictionary ID.
     let at = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
     match descriptor >> 6 {
         0 => frame.get(at).map(|size| u64::from(*size)),
@@ -163,8 +163,8 @@ fn zstd_window(frame: &[u8]) -> Option<u64> {
     }
 }
 
-/// The PTX of a container for a machine of a capability (75 is 7.5): that for the highest architecture that the machine has, and where there
-/// is none, for the lowest that there is.
+/// Selects the PTX for a machine of a given capability (75 is 7.5): the highest architecture that the machine
+/// supports, or else the lowest one in the container.
 pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<&'e Entry<'b>, String> {
     let ptx = || entries.iter().filter(|entry| entry.kind == Kind::Ptx);
     let fits = ptx().filter(|entry| entry.architecture <= capability).max_by_key(|entry| entry.architecture);
@@ -187,8 +187,9 @@ pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<
     })
 }
 
-/// The highest architecture, up to a limit, that a program shows by its PTX to be made for. PTX beyond the limit counts for it, unless there is
-/// also code for machines below: then it is there for machines to come.
+/// Returns the highest architecture, up to a limit, for which the program contains PTX. PTX above the limit
+/// counts as the limit, unless the program also contains code for lower architectures. In that case the PTX
+/// only serves future machines.
 pub(crate) fn highest_ptx(entries: &[Entry<'_>], limit: u32) -> Option<u32> {
     let ptx = || entries.iter().filter(|entry| entry.kind == Kind::Ptx).map(|entry| entry.architecture);
     let below = ptx().filter(|architecture| *architecture <= limit).max();
@@ -257,7 +258,7 @@ mod tests {
         let chosen = |capability| best(&all, capability).map(|entry| entry.architecture);
         assert_eq!((chosen(75), chosen(90), chosen(120), chosen(50)), (Ok(70), Ok(90), Ok(90), Ok(60)));
         assert_eq!((highest_ptx(&all, 90), highest_ptx(&all, 80), highest_ptx(&all, 50)), (Some(90), Some(70), Some(50)));
-        // For machines to come, beside code for those that there are.
+        // PTX for future machines, beside code for current ones.
         let later = container(&[entry_of(MACHINE_CODE, 75, 0, &[1; 8], 0), ptx(120)]);
         assert_eq!(highest_ptx(&entries(&later).unwrap(), 90), None);
         let code = container(&[entry_of(MACHINE_CODE, 86, 0, &[1; 8], 0), entry_of(MACHINE_CODE, 75, 0, &[1; 8], 0)]);
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(best(&entries(&container(&[])).unwrap(), 75).unwrap_err(), "it holds no kernels");
     }
 
-    /// Every cut and every changed byte ends in entries or in a sentence.
+    /// Truncates and modifies every byte: reading yields entries or an error text.
     #[test]
     fn broken_bytes_are_refused() {
         let packed = lz4_flex::block::compress(&zero_ended());
@@ -293,7 +294,7 @@ mod tests {
         assert_eq!(entries(b"\x7fELF, and more of it").unwrap_err(), "it is no fat binary");
     }
 
-    /// Sizes that would be too much to take for granted are refused before memory is taken for them.
+    /// Implausible sizes are refused before memory is allocated for them.
     #[test]
     fn sizes_are_not_believed() {
         let packed = lz4_flex::block::compress(&zero_ended());
@@ -310,7 +311,7 @@ mod tests {
         for size in [(MOST + 1) as usize, usize::MAX] {
             assert!(text(ZSTD, &frame, size).unwrap_err().contains("can have no more than"), "{size}");
         }
-        // A frame that says less than it holds is cut, and one that looks back to terabytes is refused.
+        // A frame with an understated size is truncated. A frame with a window of terabytes is refused.
         assert_eq!(text(ZSTD, &frame, 8).unwrap(), TEXT[..8]);
         let far = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0xff][..], &[0; 16]].concat();
         assert!(text(ZSTD, &far, 100).unwrap_err().contains("looks back"));
@@ -319,7 +320,7 @@ mod tests {
         assert_eq!((zstd_window(&frame).is_some(), zstd_window(&[0; 4])), (true, None));
     }
 
-    /// Containers of compiled programs.
+    /// Returns the containers of compiled programs.
     fn real() -> Vec<Vec<u8>> {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cuda/bin");
         let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -335,7 +336,7 @@ mod tests {
         found
     }
 
-    /// Real fat binaries with some bytes changed: every one ends in text or in a sentence, and none takes much memory.
+    /// Real fat binaries with modified bytes yield text or an error, without large allocations.
     #[test]
     fn mutants_of_real_binaries_are_refused_or_read() {
         let real = real();

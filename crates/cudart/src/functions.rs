@@ -1,56 +1,57 @@
-//! The list of all functions: done, or the error that each returns.
+//! List of all functions of the runtime and the driver, each implemented or with the error that it returns.
 //!
-//! The list itself is `functions/runtime.txt` and `functions/driver.txt`; `functions/README.md` says how to add to it. Functions that are not
-//! done are here; the symbols that programs link with lead to these, to those of the areas, or to NVIDIA's (`pass`).
+//! The list itself is `functions/runtime.txt` and `functions/driver.txt`; `functions/README.md` explains how
+//! to extend it. Functions that are not implemented are defined here. The exported symbols lead to these, to
+//! the implementations, or to NVIDIA's functions (`pass`).
 
 use crate::status::Status;
 use std::collections::BTreeMap;
 
-/// What a function does.
+/// State of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// What NVIDIA's manual says.
+    /// Implemented as in NVIDIA's manual.
     Done,
-    /// It returns an error.
+    /// Not implemented: the function returns an error.
     Refused {
-        /// The error's name.
+        /// Name of the error.
         status: &'static str,
-        /// Why.
+        /// Reason for the refusal.
         reason: &'static str,
     },
 }
 
-/// A function of the runtime or of the driver.
+/// Function of the runtime or of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name, as the library exports it.
+    /// Exported name.
     pub name: &'static str,
-    /// `runtime` or `driver`.
+    /// Library: `runtime` or `driver`.
     pub library: &'static str,
-    /// The area that it belongs to: the file that has it.
+    /// Area of the function: the name of the file that implements it.
     pub area: &'static str,
-    /// What it does.
+    /// State of the function.
     pub state: State,
 }
 
-/// A name of the driver's in a version of CUDA.
+/// Versioned name of a driver function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
-    /// The name, without the version that exported functions have at their end.
+    /// Name without the version suffix of the exported function.
     pub(crate) name: &'static str,
-    /// The version of CUDA from which on the name means this function: 12030 is 12.3.
+    /// First CUDA version in which the name means this function: 12030 is 12.3.
     pub(crate) since: i32,
-    /// Whether stream 0 is the calling thread's own.
+    /// True if stream 0 is the default stream of the calling thread.
     pub(crate) per_thread: bool,
-    /// The function's place in the list.
+    /// Index of the function in the list.
     pub(crate) index: usize,
 }
 
-/// The address of a function.
+/// Address of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own(pub(crate) *const ());
 
-// SAFETY: code is there for all threads, and nobody writes to it.
+// SAFETY: code is valid in all threads and is never written.
 unsafe impl Sync for Own {}
 
 macro_rules! refused {
@@ -64,24 +65,25 @@ macro_rules! refused {
 
 include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 
-/// Where the function of a name is, as the library exports it.
+/// Returns the address of an exported function by its name.
 pub(crate) fn address_of(name: &str) -> Option<*const ()> {
     index_of(name).map(exported_at)
 }
 
-/// The versions of a function of the driver, from the oldest to the newest.
+/// Returns the versions of a driver function, oldest first.
 pub(crate) fn versions_of(name: &str) -> &'static [Version] {
     let start = VERSIONS.partition_point(|version| version.name < name);
     let count = VERSIONS[start..].partition_point(|version| version.name == name);
     &VERSIONS[start..start + count]
 }
 
-/// Where a function of the list is, as the library exports it.
+/// Returns the address of an exported function by its index in the list.
 pub(crate) fn exported_at(index: usize) -> *const () {
     EXPORTED[index].0
 }
 
-/// The list as a page of Markdown: counts, then by area what is done and what is not, with the reasons.
+/// Renders the list as a Markdown page: counts, then the implemented and the missing functions of each area,
+/// with reasons.
 pub fn supported() -> String {
     let mut text = String::new();
     for (library, title) in [("runtime", "The runtime, `libcudart`"), ("driver", "The driver, `libcuda`")] {
@@ -116,7 +118,7 @@ pub fn supported() -> String {
     text
 }
 
-/// Whether it is a function for programs with a default stream per thread, whose like for all others is in the list as well.
+/// Tests if a name is the per-thread-default-stream variant of another function in the list.
 fn is_twin(name: &str) -> bool {
     name.ends_with("_ptsz") || name.ends_with("_ptds")
 }

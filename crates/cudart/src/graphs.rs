@@ -1,8 +1,8 @@
-//! Graphs of work, and streams captured into them.
+//! Graphs of work, and capture of streams into graphs.
 //!
-//! A node is a piece of [`Work`] and the nodes that it comes behind. Launching does the work in one order that fits, as one piece of a stream.
-//! **A capture notes exactly what would have been given to the streams that take part: the stream where it began, and every stream that waits
-//! for an event of one of them.**
+//! A node is a piece of [`Work`] with its dependencies. A launch runs the nodes in topological order as one
+//! piece of work of a stream. **A capture records exactly the work submitted to the participating streams:
+//! the stream where the capture began, and every stream that waits for an event of a participating stream.**
 
 use crate::conditions::Condition;
 use crate::handles::Handle;
@@ -15,51 +15,50 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A node of a graph.
+/// Node of a graph.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// What the program calls it.
+    /// Handle of the node.
     pub(crate) handle: Handle,
-    /// What it does; `None` once it is destroyed.
+    /// Work of the node; `None` once the node is destroyed.
     pub(crate) work: Option<Work>,
-    /// The nodes that it comes behind.
+    /// Indices of the nodes that it depends on.
     pub(crate) after: Vec<usize>,
-    /// The node of which it is a copy, when its graph is one.
+    /// Node that this one was copied from, if the graph is a clone.
     original: Option<Handle>,
-    /// Where a graph that is a node of its own shows its nodes.
+    /// Child graph that exposes its nodes.
     pub(crate) child: Option<Arc<Graph>>,
-    /// Attributes of a launch that the program set, by their numbers.
+    /// Launch attributes set by the program, by number.
     pub(crate) attributes: BTreeMap<u32, [u32; 16]>,
 }
 
-/// A graph.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     nodes: Mutex<Vec<Node>>,
-    /// Values that its conditional nodes look at.
+    /// Values that the conditional nodes read.
     pub(crate) conditions: Mutex<Vec<Condition>>,
-    /// What the program wants to live as long.
+    /// User objects retained by the graph.
     pub(crate) objects: Mutex<Vec<Retained>>,
 }
 
-/// What is behind the handle of a node.
+/// Target of a node handle.
 #[derive(Debug)]
 pub(crate) struct NodeRef {
-    /// Its graph.
+    /// Graph of the node.
     pub(crate) graph: Arc<Graph>,
-    /// Its place in there.
+    /// Index of the node in the graph.
     pub(crate) index: usize,
 }
 
-/// A graph that can be launched.
+/// Instantiated graph, ready to launch.
 #[derive(Debug)]
 pub(crate) struct Exec {
     steps: Mutex<Vec<Step>>,
-    /// What is done before all steps of a launch.
+    /// Work that runs before all steps of a launch.
     assigned: Vec<Work>,
-    /// What the program wants to live as long.
+    /// User objects retained by the graph.
     _objects: Vec<Retained>,
-    /// As the program gave them.
+    /// Flags given by the program.
     pub(crate) flags: u64,
 }
 
@@ -71,12 +70,12 @@ struct Step {
 }
 
 impl Graph {
-    /// Its nodes.
+    /// Locks and returns the nodes.
     pub(crate) fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its nodes in an order that fits; an error when there is none.
+    /// Returns the nodes in topological order, or an error if there is a cycle.
     pub(crate) fn ordered(&self) -> Outcome<Vec<Node>> {
         let nodes = self.nodes();
         let mut done = vec![false; nodes.len()];
@@ -98,12 +97,12 @@ impl Graph {
         Ok(order)
     }
 
-    /// The work in an order that fits, as it is now.
+    /// Returns the current work in topological order.
     pub(crate) fn work(&self) -> Outcome<Vec<Work>> {
         self.ordered()?.into_iter().filter_map(|node| node.work).map(frozen).collect()
     }
 
-    /// The graphs that its conditional nodes choose from.
+    /// Returns the bodies of the conditional nodes.
     fn bodies(&self) -> Vec<Arc<Graph>> {
         let nodes = self.nodes();
         let bodies = nodes.iter().filter_map(|node| match &node.work {
@@ -113,12 +112,13 @@ impl Graph {
         bodies.flatten().collect()
     }
 
-    /// Whether it has conditional nodes: such a graph is neither copied nor part of another one.
+    /// Tests if the graph has conditional nodes. Such a graph can neither be cloned nor be a child of another
+    /// graph.
     pub(crate) fn has_conditions(&self) -> bool {
         !self.bodies().is_empty()
     }
 
-    /// The values that its conditional nodes look at, and those of the graphs inside of them.
+    /// Returns the values read by conditional nodes, including those in nested bodies.
     fn all_conditions(&self) -> Vec<Condition> {
         let mut all = self.conditions.lock().unwrap_or_else(PoisonError::into_inner).clone();
         all.extend(self.bodies().iter().flat_map(|body| body.all_conditions()));
@@ -126,7 +126,7 @@ impl Graph {
     }
 }
 
-/// Work as a graph that is ready has it.
+/// Converts work to the form that instantiated graphs use.
 fn frozen(work: Work) -> Outcome<Work> {
     match work {
         Work::Conditional(conditional) => conditional.frozen().map(Work::Decision),
@@ -135,7 +135,7 @@ fn frozen(work: Work) -> Outcome<Work> {
 }
 
 impl Runtime {
-    /// Adds a node; its place and its handle.
+    /// Adds a node. Returns its index and its handle.
     pub(crate) fn add_node(&self, graph: &Arc<Graph>, work: Work, after: Vec<usize>) -> (usize, Handle) {
         let handle = self.nodes.reserve();
         let mut nodes = graph.nodes();
@@ -146,7 +146,7 @@ impl Runtime {
         (index, handle)
     }
 
-    /// The places of nodes of a graph.
+    /// Returns the indices of nodes of a graph.
     pub(crate) fn places(&self, graph: &Arc<Graph>, handles: &[Handle]) -> Outcome<Vec<usize>> {
         let place = |handle: &Handle| {
             let node = self.nodes.find(*handle).filter(|node| Arc::ptr_eq(&node.graph, graph));
@@ -155,7 +155,7 @@ impl Runtime {
         handles.iter().map(place).collect()
     }
 
-    /// A copy of a graph, each node of which remembers where it came from.
+    /// Clones a graph. Each node of the clone keeps the handle of its original.
     pub(crate) fn clone_graph(&self, graph: &Graph) -> Outcome<Arc<Graph>> {
         if graph.has_conditions() {
             return Err(Status::NOT_SUPPORTED);
@@ -173,14 +173,14 @@ impl Runtime {
         Ok(copy)
     }
 
-    /// The node of a copy that came from a node.
+    /// Finds the node of a clone by its original.
     pub(crate) fn node_in_clone(&self, original: Handle, clone: &Graph) -> Outcome<Handle> {
         let nodes = clone.nodes();
         let found = nodes.iter().find(|node| node.original == Some(original) && node.work.is_some());
         found.map(|node| node.handle).ok_or(Status::INVALID_VALUE)
     }
 
-    /// A handle of a graph: the one that it has, or another one.
+    /// Returns the handle of a graph and creates one if needed.
     pub(crate) fn handle_of_graph(&self, graph: &Arc<Graph>) -> Handle {
         self.graphs.handle_of(graph).unwrap_or_else(|| {
             let handle = self.graphs.reserve();
@@ -189,7 +189,7 @@ impl Runtime {
         })
     }
 
-    /// Gives a graph back, with its nodes.
+    /// Destroys a graph and its nodes.
     pub(crate) fn destroy_graph(&self, handle: Handle) -> Outcome {
         let graph = self.graphs.remove(handle)?;
         for node in graph.nodes().iter() {
@@ -202,7 +202,7 @@ impl Runtime {
         conditions.iter().try_for_each(|condition| self.free_condition(condition.address))
     }
 
-    /// A graph made ready.
+    /// Instantiates a graph.
     pub(crate) fn instantiate(&self, graph: &Graph, flags: u64) -> Outcome<Handle> {
         let steps = steps(graph)?;
         let assigned = graph.all_conditions().iter().filter_map(Condition::assign).collect();
@@ -211,7 +211,7 @@ impl Runtime {
         Ok(self.execs.insert(Exec { steps: Mutex::new(steps), assigned, _objects: objects, flags }))
     }
 
-    /// Does the work of a graph.
+    /// Launches an instantiated graph on a stream.
     pub(crate) fn launch_graph(&self, exec: &Exec, stream: &Stream) -> Outcome {
         let steps = exec.steps().clone();
         let work = steps.into_iter().filter(|step| step.enabled).map(|step| step.work);
@@ -230,7 +230,7 @@ impl Exec {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what one node does; the kind of work stays.
+    /// Replaces the work of one node. The kind of work must stay the same.
     pub(crate) fn set_work(&self, node: Handle, original: Option<Handle>, work: Work) -> Outcome {
         let mut steps = self.steps();
         let found = steps.iter_mut().find(|step| step.node == node || Some(step.node) == original);
@@ -242,22 +242,23 @@ impl Exec {
         Ok(())
     }
 
-    /// What a node does.
+    /// Returns the work of a node.
     pub(crate) fn work_of(&self, node: Handle) -> Outcome<Work> {
         self.steps().iter().find(|step| step.node == node).map(|step| step.work.clone()).ok_or(Status::INVALID_VALUE)
     }
 
-    /// Whether a node's work is done.
+    /// Tests if a node is enabled.
     pub(crate) fn enabled(&self, node: Handle) -> Outcome<bool> {
         self.steps().iter().find(|step| step.node == node).map(|step| step.enabled).ok_or(Status::INVALID_VALUE)
     }
 
-    /// Says whether a node's work is done.
+    /// Enables or disables a node.
     pub(crate) fn set_enabled(&self, node: Handle, enabled: bool) -> Outcome {
         self.steps().iter_mut().find(|step| step.node == node).map(|step| step.enabled = enabled).ok_or(Status::INVALID_VALUE)
     }
 
-    /// Takes what the nodes of a graph of the same structure do; the first node that does not fit, or 0 when their number differs.
+    /// Updates the work of all nodes from a graph of the same structure. Returns the first node that does not
+    /// match, or 0 if the number of nodes differs.
     pub(crate) fn update(&self, graph: &Graph) -> Outcome<Result<(), Handle>> {
         let new = steps(graph)?;
         let mut old = self.steps();
@@ -276,39 +277,37 @@ impl Exec {
     }
 }
 
-/// A capture that is under way.
+/// Capture in progress.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    /// What it becomes.
+    /// Graph that receives the captured work.
     pub(crate) graph: Arc<Graph>,
-    /// A number that no other has.
+    /// Unique number of the capture.
     pub(crate) id: u64,
-    /// The stream where it began.
+    /// Stream where the capture began.
     pub(crate) origin: Handle,
-    /// Whether something was done that cannot be captured.
+    /// Set once an operation was requested that cannot be captured.
     pub(crate) invalid: AtomicBool,
 }
 
-/// Where a stream stands in a capture.
+/// Position of a stream in a capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Capturing {
-    /// The capture.
     pub(crate) capture: Arc<Capture>,
-    /// The nodes that its next work comes behind.
+    /// Nodes on which the stream's next work depends.
     pub(crate) after: Vec<usize>,
 }
 
-/// Where an event stands in a capture.
+/// Position of an event in a capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Captured {
-    /// The capture.
     capture: Arc<Capture>,
-    /// The nodes that it stands for.
+    /// Nodes that the event stands for.
     after: Vec<usize>,
 }
 
 impl Runtime {
-    /// Begins to capture a stream, into a graph that is there or a new one.
+    /// Begins to capture a stream into a given graph or a new one.
     pub(crate) fn begin_capture(&self, stream: &Stream, graph: Option<Arc<Graph>>, after: Vec<usize>) -> Outcome {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         self.device()?;
@@ -326,7 +325,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Ends a capture where it began.
+    /// Ends a capture on the stream where it began.
     pub(crate) fn end_capture(&self, stream: &Stream) -> Outcome<Arc<Graph>> {
         let capturing = stream.capturing().clone().ok_or(Status::ILLEGAL_STATE)?;
         let capture = &capturing.capture;
@@ -334,7 +333,7 @@ impl Runtime {
             return Err(Status::STREAM_CAPTURE_UNMATCHED);
         }
         *stream.capturing() = None;
-        // What other streams did must have come back to this one.
+        // All work of other streams must have been joined to this one.
         let mut unjoined = false;
         for other in self.streams.others() {
             let mut place = other.capturing();
@@ -352,7 +351,7 @@ impl Runtime {
         Ok(capture.graph.clone())
     }
 
-    /// Notes work in the capture that a stream takes part in; whether there is one.
+    /// Records work in the capture of a stream. Returns false if the stream is not being captured.
     pub(crate) fn note_in_capture(&self, stream: &Stream, work: &Work) -> Outcome<bool> {
         let mut place = stream.capturing();
         if let Work::Wait(event) = work {
@@ -391,7 +390,7 @@ impl Runtime {
     }
 }
 
-/// Whether a node comes before, or is, one of some others.
+/// Tests if a node is one of `from` or a predecessor of one of them.
 fn reaches(graph: &Graph, from: &[usize], node: usize) -> bool {
     let nodes = graph.nodes();
     let mut open = from.to_vec();

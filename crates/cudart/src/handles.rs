@@ -1,20 +1,20 @@
-//! Handles: what a program holds in place of streams, events, graphs and the like.
+//! Handles of streams, events, graphs and other objects.
 //!
-//! A handle is a number that no pointer can be (its upper bits are no address of this machine), so one that a program made up or kept too
-//! long is found out by looking it up. **A number is never given twice.**
+//! A handle is a number whose upper bits form no valid address, so a lookup detects handles that a program
+//! invented or kept too long. **A number is never reused.**
 
 use crate::status::{Outcome, Status};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A handle as a program holds it.
+/// Handle as a program holds it.
 pub(crate) type Handle = usize;
 
-/// Marks handles: not the upper bits of an address.
+/// Upper bits of every handle. They are never those of an address.
 const MARK: usize = 0x0b10 << 48;
 
-/// What is behind handles of one kind.
+/// Objects behind the handles of one kind.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     kind: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Handles<T> {
 }
 
 impl<T> Handles<T> {
-    /// No handles yet. Kinds are told apart by a number.
+    /// Creates an empty table. The number distinguishes kinds of handles.
     pub(crate) fn new(kind: u8) -> Handles<T> {
         Handles { kind: usize::from(kind) << 40, next: AtomicUsize::new(1), live: Mutex::default() }
     }
@@ -32,41 +32,41 @@ impl<T> Handles<T> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that was not given before.
+    /// Reserves an unused handle.
     pub(crate) fn reserve(&self) -> Handle {
         MARK | self.kind | (self.next.fetch_add(1, Ordering::Relaxed) << 4)
     }
 
-    /// Puts something behind a reserved number.
+    /// Stores an object under a reserved handle.
     pub(crate) fn put(&self, handle: Handle, value: Arc<T>) {
         self.live().insert(handle, value);
     }
 
-    /// A handle to something new.
+    /// Stores a new object and returns its handle.
     pub(crate) fn insert(&self, value: T) -> Handle {
         let handle = self.reserve();
         self.put(handle, Arc::new(value));
         handle
     }
 
-    /// What is behind a handle.
+    /// Returns the object behind a handle.
     pub(crate) fn get(&self, handle: Handle) -> Outcome<Arc<T>> {
         self.find(handle).ok_or(Status::INVALID_HANDLE)
     }
 
-    /// What is behind a number, if it is a handle of this kind.
+    /// Returns the object behind a number if it is a handle of this kind.
     pub(crate) fn find(&self, handle: Handle) -> Option<Arc<T>> {
         self.live().get(&handle).cloned()
     }
 
-    /// Takes a handle out of use.
+    /// Removes a handle.
     pub(crate) fn remove(&self, handle: Handle) -> Outcome<Arc<T>> {
         self.live().remove(&handle).ok_or(Status::INVALID_HANDLE)
     }
 
-    /// Takes handles out of use by what is behind them.
+    /// Removes the handles whose objects `keep` rejects.
     pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
-        // What is dropped may look at handles itself.
+        // The destructor of an object may access handles itself, so the lock is released first.
         let gone: Vec<Arc<T>> = {
             let mut live = self.live();
             let handles: Vec<Handle> = live.iter().filter(|(_, value)| !keep(value)).map(|(handle, _)| *handle).collect();
@@ -75,17 +75,17 @@ impl<T> Handles<T> {
         drop(gone);
     }
 
-    /// The handle of something that is behind one.
+    /// Returns the handle of an object.
     pub(crate) fn handle_of(&self, value: &Arc<T>) -> Option<Handle> {
         self.live().iter().find(|(_, held)| Arc::ptr_eq(held, value)).map(|(handle, _)| *handle)
     }
 
-    /// All handles.
+    /// Returns all handles.
     pub(crate) fn handles(&self) -> Vec<Handle> {
         self.live().keys().copied().collect()
     }
 
-    /// All that is behind handles.
+    /// Returns all objects.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         self.live().values().cloned().collect()
     }

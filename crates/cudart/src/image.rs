@@ -1,4 +1,4 @@
-//! Modules: the PTX of a fat binary, of a file or of a text, made ready when something of it is first used.
+//! Modules: PTX from a fat binary, a file or a text, loaded on first use.
 
 use crate::device_runtime;
 use crate::fatbin;
@@ -13,46 +13,46 @@ use broadloom_diag::{Code, Diagnostic, Diagnostics, Sources};
 use broadloom_ptx::{Mnemonic, Space, Verified};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The highest compute capability that the device claims: 90 is 9.0.
+/// Highest compute capability that the device reports: 90 is 9.0.
 pub(crate) const HIGHEST_CAPABILITY: u32 = 90;
 
 const UNKNOWN: Code = Code("R0001");
 
-/// Where a module comes from.
+/// Source of a module.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// Fat binaries in the program, by their addresses, linked when there are several.
+    /// Addresses of fat binaries in the program. Several are linked into one module.
     FatBinaries(Vec<usize>),
-    /// A fat binary in memory of ours.
+    /// Copy of a fat binary.
     Bytes(Vec<u8>),
-    /// PTX.
+    /// PTX text.
     Text(String),
 }
 
-/// A module.
 #[derive(Debug)]
 pub(crate) struct Image {
     origin: Origin,
-    /// Whether it is the program's own, which nobody asks for by a call that could fail.
+    /// True for the program's own kernels, which are registered before `main`: no call of the program can
+    /// report their errors.
     registered: bool,
-    /// The limit of registers that the program asked for.
+    /// Register limit set by the program.
     most_registers: Option<u32>,
     loaded: OnceLock<Outcome<Loaded>>,
     highest: OnceLock<Option<u32>>,
-    /// Managed variables: names, and where the host keeps their addresses.
+    /// Managed variables: names, and the host addresses that receive their addresses.
     managed: Mutex<Vec<(String, usize)>>,
 }
 
-/// A module that is ready.
+/// Loaded module.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    /// The module of the device.
+    /// The device's module.
     pub(crate) module: Module,
-    /// Where its variables are.
+    /// Addresses of the variables.
     variables: Vec<u64>,
-    /// Its text, for messages.
+    /// PTX source, for messages.
     pub(crate) sources: Sources,
-    /// The version and the architecture of its PTX: 75 is 7.5.
+    /// Target architecture of the PTX: 75 is 7.5.
     pub(crate) version: u32,
 }
 
@@ -65,7 +65,7 @@ impl Drop for Loaded {
 }
 
 impl Image {
-    /// A module that the program loads when it sees fit.
+    /// Creates a module that the program loads explicitly.
     pub(crate) fn new(origin: Origin) -> Image {
         Image {
             origin,
@@ -77,17 +77,17 @@ impl Image {
         }
     }
 
-    /// Loads the image with a limit of the registers of a thread.
+    /// Sets the limit of registers per thread.
     pub(crate) fn with_most_registers(self, most_registers: Option<u32>) -> Image {
         Image { most_registers, ..self }
     }
 
-    /// The program's own kernels.
+    /// Creates a module of the program's own, registered kernels.
     pub(crate) fn registered(origin: Origin) -> Image {
         Image { registered: true, ..Image::new(origin) }
     }
 
-    /// The module, made ready by whoever needs it first.
+    /// Returns the loaded module and loads it on first use.
     pub(crate) fn loaded(&self, runtime: &Runtime) -> Outcome<&Loaded> {
         runtime.device()?;
         let loaded = self.loaded.get_or_init(|| self.load(runtime)).as_ref().map_err(|status| *status)?;
@@ -95,12 +95,12 @@ impl Image {
         Ok(loaded)
     }
 
-    /// A managed variable: its address is written to a place of the host's when the module is ready.
+    /// Adds a managed variable. Its address is written to `place` when the module is loaded.
     pub(crate) fn add_managed(&self, name: String, place: usize) {
         self.managed.lock().unwrap_or_else(PoisonError::into_inner).push((name, place));
     }
 
-    /// Whether it has managed variables whose addresses the host does not know.
+    /// Tests if there are managed variables whose addresses the host does not know yet.
     pub(crate) fn has_managed(&self) -> bool {
         !self.managed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -115,7 +115,7 @@ impl Image {
         }
     }
 
-    /// The highest architecture that it has PTX for.
+    /// Returns the highest architecture for which the module contains PTX.
     pub(crate) fn highest_ptx(&self) -> Option<u32> {
         let Origin::FatBinaries(addresses) = &self.origin else { return None };
         *self.highest.get_or_init(|| {
@@ -147,7 +147,8 @@ impl Image {
         }
     }
 
-    /// Makes it ready. A program whose own kernels are refused does not end well, whatever it makes of the errors.
+    /// Loads the module. If the program's own kernels are refused, the process exits with an error status
+    /// even if the program ignores the errors.
     fn load(&self, runtime: &Runtime) -> Outcome<Loaded> {
         let loaded = self.read(runtime);
         if loaded.is_err() && self.registered {
@@ -186,19 +187,20 @@ impl Image {
         Ok(Loaded { module, variables, sources, version })
     }
 
-    /// A global variable.
+    /// Returns a global variable.
     pub(crate) fn variable(&self, runtime: &Runtime, name: &str) -> Outcome<GlobalVariable> {
         self.loaded(runtime)?.module.variable(name).ok_or(Status::NOT_FOUND)
     }
 }
 
-/// Whether a fat binary is NVIDIA's library for kernels that launch kernels, which `-rdc=true` adds to every program.
+/// Tests if a fat binary is NVIDIA's device runtime library, which `-rdc=true` adds to every program.
 pub(crate) fn brings_device_runtime(container: &[u8]) -> bool {
     let entries = fatbin::entries(container).unwrap_or_default();
     entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| link::is_device_runtime(&text)))
 }
 
-/// The code of a text, all of it: what is wrong in a kernel that nobody launches is wrong as well, as it is for NVIDIA's assembler.
+/// Parses and verifies a whole PTX text. Errors in kernels that are never launched are reported too, as
+/// NVIDIA's assembler does.
 pub(crate) fn assemble(text: String) -> Outcome<(Sources, Verified)> {
     let mut sources = Sources::new();
     let id = sources.add(format!("{}.ptx", program()), device_runtime::define(text));
@@ -215,7 +217,8 @@ pub(crate) fn assemble(text: String) -> Outcome<(Sources, Verified)> {
     }
 }
 
-/// Instructions that PTX does not have. Those that it has, and a device does not run, are found when a kernel that reaches one is launched.
+/// Returns errors for instructions that PTX does not have. PTX instructions that a device does not support
+/// are reported later, at the launch of a kernel that contains one.
 fn unknown_instructions(code: &Verified) -> Diagnostics {
     let mut unknown = Diagnostics::new();
     for data in code.functions.values().flat_map(|function| function.instructions().map(|(_, data)| data)) {
@@ -227,12 +230,12 @@ fn unknown_instructions(code: &Verified) -> Diagnostics {
     unknown
 }
 
-/// The architecture that the code was made for.
+/// Returns the target architecture of the code.
 fn version_of(code: &Verified) -> u32 {
     u32::from(code.target.sm)
 }
 
-/// Says what a device will not run.
+/// Reports why a device refuses a module.
 pub(crate) fn tell_refusal(sources: &Sources, error: &Error) {
     match error {
         Error::Unsupported(diagnostics) => refuse(sources, diagnostics),
@@ -240,7 +243,7 @@ pub(crate) fn tell_refusal(sources: &Sources, error: &Error) {
     }
 }
 
-/// Most problems of one module that are told.
+/// Maximum number of reported problems per module.
 const MOST_TOLD: usize = 3;
 
 fn refuse(sources: &Sources, diagnostics: &Diagnostics) {
@@ -253,7 +256,7 @@ fn refuse(sources: &Sources, diagnostics: &Diagnostics) {
     }
 }
 
-/// What the program is called.
+/// Returns the name of the program.
 fn program() -> String {
     let path = std::env::current_exe().ok();
     path.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())).unwrap_or_else(|| "the program".into())

@@ -1,5 +1,6 @@
-//! Options for the driver's compiler, of which two matter here: logs, which programs print whatever the call returned, and the most registers of a
-//! thread, which limits what is told of kernels.
+//! Options of the driver's compiler. Two kinds have an effect: log buffers, which programs print whatever the
+//! call returned, and the maximum number of registers per thread, which limits the reported register count of
+//! kernels.
 
 use crate::pointer::{In, Out};
 use crate::status::Outcome;
@@ -7,12 +8,12 @@ use crate::tell::heard;
 
 /// `CU_JIT_MAX_REGISTERS`.
 const MAX_REGISTERS: u32 = 0;
-/// `CU_JIT_INFO_LOG_BUFFER`; the option behind it is the room that there is.
+/// `CU_JIT_INFO_LOG_BUFFER`. The next option number is the buffer's size.
 const INFO: u32 = 3;
-/// `CU_JIT_ERROR_LOG_BUFFER`, and its room behind it.
+/// `CU_JIT_ERROR_LOG_BUFFER`. The next option number is the buffer's size.
 const ERROR: u32 = 5;
 
-/// Where a program reads what its compiler said.
+/// Log buffers of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
     info: Option<Log>,
@@ -23,26 +24,26 @@ pub(crate) struct Logs {
 struct Log {
     text: usize,
     room: usize,
-    /// Where the bytes that were written are told: the value that had the room.
+    /// Address that receives the number of bytes written: the option value that held the buffer's size.
     filled: usize,
 }
 
 impl Logs {
-    /// The logs among options.
+    /// Finds the log buffers in the options.
     pub(crate) fn among(count: u32, options: usize, values: usize) -> Outcome<Logs> {
         let options = In::<u32>::at(options).get_all(count as usize)?;
         let wanted = In::<usize>::at(values).get_all(options.len())?;
         let log = |option: u32| {
             let place = |option: u32| options.iter().position(|given| *given == option);
             let (text, room) = (place(option)?, place(option + 1)?);
-            // A room is an `unsigned int`, whatever stands in the rest of its word.
+            // The size is an `unsigned int`; the rest of its word is undefined.
             let bytes = wanted[room] as u32 as usize;
             Some(Log { text: wanted[text], room: bytes, filled: values + room * size_of::<usize>() })
         };
         Ok(Logs { info: log(INFO), error: log(ERROR) })
     }
 
-    /// Does something, and writes what was told meanwhile: to the log of errors when it failed.
+    /// Runs `body` and writes its messages to the info log, or to the error log if it failed.
     pub(crate) fn write<T>(&self, body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let (outcome, told) = heard(body);
         let (info, error) = if outcome.is_ok() { (told.as_str(), "") } else { ("", told.as_str()) };
@@ -55,7 +56,7 @@ impl Logs {
     }
 }
 
-/// The most registers of a thread among options; 0 is no limit.
+/// Finds the maximum number of registers per thread in the options. The value 0 means no limit.
 pub(crate) fn most_registers(count: u32, options: usize, values: usize) -> Outcome<Option<u32>> {
     let options = In::<u32>::at(options).get_all(count as usize)?;
     let values = In::<usize>::at(values).get_all(options.len())?;
@@ -64,7 +65,7 @@ pub(crate) fn most_registers(count: u32, options: usize, values: usize) -> Outco
 }
 
 impl Log {
-    /// Writes as much of a text as there is room for, and a zero.
+    /// Writes a zero-terminated text, truncated to the size of the buffer.
     fn write(&self, text: &str) {
         let Some(most) = self.room.checked_sub(1).filter(|_| self.text != 0) else { return };
         let bytes = &text.as_bytes()[..text.len().min(most)];

@@ -1,4 +1,4 @@
-//! Kernels as programs hold them: by the host's function that stands for one, or by a handle.
+//! Kernels as programs refer to them: by host function or by handle.
 
 use crate::driver::parameters::Prepared;
 use crate::handles::{Handle, Handles};
@@ -14,69 +14,68 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Dynamic shared memory that a launch may ask for before the program says more.
+/// Default limit in bytes of dynamic shared memory per launch.
 pub(crate) const DEFAULT_SHARED: u32 = 48 << 10;
 
-/// A kernel.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     handle: Handle,
     image: Arc<Image>,
     name: String,
     resolved: OnceLock<Outcome<Resolved>>,
-    /// Dynamic shared memory that the program raised the limit to; negative when it has not.
+    /// Limit of dynamic shared memory set by the program; negative if unset.
     max_dynamic: AtomicI32,
-    /// The part of the cache that it prefers as shared memory.
+    /// Preferred share of the cache for shared memory.
     pub(crate) carveout: AtomicI32,
-    /// Blocks of a cluster that launches must have, as the program set them; 0 where it has not.
+    /// Required cluster size in blocks, set by the program; 0 if unset.
     pub(crate) required_cluster: [AtomicU32; 3],
-    /// Whether clusters may be larger than every device has them.
+    /// True if clusters larger than the portable size are allowed.
     pub(crate) large_clusters: AtomicBool,
-    /// How the blocks of a cluster are to be spread, which makes no difference here.
+    /// Cluster scheduling policy. It has no effect here.
     pub(crate) spread: AtomicU32,
-    /// What was set for launches of the old kind.
+    /// Launch settings of the deprecated driver functions.
     prepared: Mutex<Prepared>,
 }
 
-/// A kernel of a module that is ready.
+/// Kernel of a loaded module.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     /// The device's kernel.
     pub(crate) kernel: broadloom_device::Kernel,
-    /// Shared memory that is not dynamic, in bytes.
+    /// Static shared memory in bytes.
     pub(crate) static_shared: u32,
-    /// Local memory of a thread.
+    /// Local memory per thread in bytes.
     pub(crate) local: u32,
-    /// Constant memory of the module.
+    /// Constant memory of the module in bytes.
     pub(crate) constant: u32,
-    /// Most threads of a block.
+    /// Maximum number of threads per block.
     pub(crate) max_threads: u32,
-    /// The PTX that it was compiled from: 75 is 7.5.
+    /// Architecture of the PTX that it was compiled from: 75 is 7.5.
     pub(crate) version: u32,
 }
 
 impl Kernel {
-    /// The module that it is in.
+    /// Returns the module of the kernel.
     pub(crate) fn image(&self) -> &Arc<Image> {
         &self.image
     }
 
-    /// What was set for launches of the old kind.
+    /// Locks and returns the launch settings of the deprecated driver functions.
     pub(crate) fn prepared(&self) -> MutexGuard<'_, Prepared> {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its name.
+    /// Returns the name of the kernel.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the program calls it.
+    /// Returns the handle of the kernel.
     pub(crate) fn handle(&self) -> Handle {
         self.handle
     }
 
-    /// The kernel, made ready by whoever needs it first.
+    /// Returns the resolved kernel and loads its module on first use.
     pub(crate) fn resolved(&self, runtime: &Runtime) -> Outcome<&Resolved> {
         self.resolved.get_or_init(|| self.resolve(runtime)).as_ref().map_err(|status| *status)
     }
@@ -101,7 +100,7 @@ impl Kernel {
         Ok(Resolved { kernel, static_shared, local, constant, max_threads, version: loaded.version })
     }
 
-    /// Most dynamic shared memory that a launch may ask for.
+    /// Returns the maximum dynamic shared memory of a launch in bytes.
     pub(crate) fn max_dynamic(&self, resolved: &Resolved) -> u32 {
         match u32::try_from(self.max_dynamic.load(Ordering::Relaxed)) {
             Ok(raised) => raised,
@@ -109,7 +108,7 @@ impl Kernel {
         }
     }
 
-    /// Raises, or lowers, that limit.
+    /// Sets the maximum dynamic shared memory of a launch.
     pub(crate) fn set_max_dynamic(&self, runtime: &Runtime, bytes: i32) -> Outcome {
         let resolved = self.resolved(runtime)?;
         let most = runtime.device()?.machine().max_shared_bytes;
@@ -122,28 +121,29 @@ impl Kernel {
     }
 }
 
-/// Blocks of a cluster that every device with clusters runs, and that this one does.
+/// Maximum number of blocks per cluster: the portable one, and the one of this device.
 const CLUSTER_BLOCKS: [u64; 2] = [8, 16];
 
 impl Kernel {
-    /// The clusters that a kernel must be launched in: those that it was compiled for, or that the program set.
+    /// Returns the required cluster size: the one that the kernel was compiled for, or the one that the
+    /// program set.
     pub(crate) fn required(&self, resolved: &Resolved) -> Option<[u32; 3]> {
         let compiled = Launch::linear(1, 1).cluster_of(resolved.kernel.function());
         let set = self.required_cluster.each_ref().map(|blocks| blocks.load(Ordering::Relaxed));
         compiled.or_else(|| (set != [0; 3]).then(|| set.map(|blocks| blocks.max(1))))
     }
 
-    /// Most blocks of a cluster.
+    /// Returns the maximum number of blocks per cluster.
     pub(crate) fn most_cluster_blocks(&self) -> u64 {
         CLUSTER_BLOCKS[usize::from(self.large_clusters.load(Ordering::Relaxed))]
     }
 
-    /// The clusters of a launch that asks for some, or for none.
+    /// Returns the cluster size of a launch, given the requested size if any.
     pub(crate) fn cluster(&self, resolved: &Resolved, wanted: Option<[u32; 3]>) -> Outcome<Option<[u32; 3]>> {
         let required = self.required(resolved);
         let Some(size) = wanted.or(required) else { return Ok(None) };
         let blocks: u64 = size.iter().map(|blocks| u64::from(*blocks)).product();
-        // What it was compiled for it may have.
+        // A compiled-in cluster size may exceed the portable limit.
         let most = if required.is_some() { CLUSTER_BLOCKS[1] } else { self.most_cluster_blocks() };
         if required.is_some_and(|required| required != size) || blocks == 0 || blocks > most {
             return Err(Status::INVALID_CLUSTER_SIZE);
@@ -152,7 +152,7 @@ impl Kernel {
     }
 }
 
-/// All kernels that programs hold.
+/// Table of all kernels.
 #[derive(Debug)]
 pub(crate) struct Kernels {
     handles: Handles<Kernel>,
@@ -166,7 +166,7 @@ impl Kernels {
 }
 
 impl Runtime {
-    /// A handle to a kernel of a module.
+    /// Adds a kernel of a module.
     pub(crate) fn add_kernel(&self, image: &Arc<Image>, name: String) -> Arc<Kernel> {
         let handle = self.kernels.handles.reserve();
         let kernel = Arc::new(Kernel {
@@ -185,7 +185,7 @@ impl Runtime {
         kernel
     }
 
-    /// The kernel that a function of the host, or a handle, stands for.
+    /// Returns the kernel of a host function or handle.
     pub(crate) fn kernel(&self, function: usize) -> Outcome<Arc<Kernel>> {
         let mut by_host = self.kernels.by_host.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = by_host.get(&function) {
@@ -199,13 +199,13 @@ impl Runtime {
         self.kernels.handles.find(function).ok_or(Status::INVALID_DEVICE_FUNCTION)
     }
 
-    /// What a program knows a kernel by: the function of the host, or the handle.
+    /// Returns the host function or the handle by which the program refers to a kernel.
     pub(crate) fn function_of(&self, kernel: &Arc<Kernel>) -> usize {
         let by_host = self.kernels.by_host.lock().unwrap_or_else(PoisonError::into_inner);
         by_host.iter().find(|(_, known)| Arc::ptr_eq(known, kernel)).map_or(kernel.handle(), |(host, _)| *host)
     }
 
-    /// Forgets kernels, and which functions of the host stood for them: their module is gone.
+    /// Removes the kernels of an unloaded module and their host functions.
     pub(crate) fn forget_kernels(&self, image: &Arc<Image>) {
         self.kernels
             .by_host
@@ -216,32 +216,32 @@ impl Runtime {
     }
 }
 
-/// Where the arguments of a launch are.
+/// Location of a launch's arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arguments {
-    /// A list of places, one for each.
+    /// Array of pointers, one per argument.
     Places(In<usize>),
-    /// All of them in one block, as the kernel's parameters are laid out.
+    /// Address and size of one block, laid out like the kernel's parameters.
     Block(usize, usize),
 }
 
-/// A launch as a program asks for it.
+/// Launch as requested by a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    /// Blocks.
+    /// Size of the grid in blocks.
     pub(crate) grid: [u32; 3],
-    /// Threads of a block.
+    /// Size of a block in threads.
     pub(crate) block: [u32; 3],
-    /// Dynamic shared memory.
+    /// Dynamic shared memory in bytes.
     pub(crate) shared: usize,
-    /// All blocks at the same time.
+    /// True for a cooperative launch: all blocks are resident at the same time.
     pub(crate) cooperative: bool,
-    /// Blocks of a cluster.
+    /// Size of a cluster in blocks.
     pub(crate) cluster: Option<[u32; 3]>,
 }
 
 impl Runtime {
-    /// Checks a launch and takes its arguments.
+    /// Checks a launch and copies its arguments.
     pub(crate) fn prepare(&self, kernel: &Arc<Kernel>, request: &Request, arguments: Arguments) -> Outcome<Work> {
         let machine = self.device()?.machine();
         let resolved = kernel.resolved(self)?;
@@ -299,7 +299,7 @@ impl Runtime {
     pub(crate) fn launch(&self, kernel: &Arc<Kernel>, request: &Request, arguments: Arguments, stream: &Stream) -> Outcome {
         let work = self.prepare(kernel, request, arguments)?;
         let outcome = self.submit(stream, work);
-        // Shapes and memory are right; what is left are too many blocks.
+        // Shape and memory were checked before, so the only remaining cause is the number of blocks.
         let too_large = |status| request.cooperative && status == Status::LAUNCH_OUT_OF_RESOURCES;
         outcome.map_err(|status| if too_large(status) { Status::COOPERATIVE_LAUNCH_TOO_LARGE } else { status })
     }

@@ -1,4 +1,5 @@
-//! Structures that programs pass lie as NVIDIA's headers have them: `functions/layouts.txt`, which `scripts/cuda-layouts.sh` writes from the headers.
+//! Test that structures have the layout of NVIDIA's headers. `scripts/cuda-layouts.sh` extracts
+//! `functions/layouts.txt` from the headers.
 
 use crate::driver::textures::DriverTextureDesc;
 use crate::runtime::peers::PeerParms;
@@ -15,7 +16,7 @@ use std::mem::offset_of;
 
 const LAYOUTS: &str = include_str!("../functions/layouts.txt");
 
-/// What ours are: the header's name, what of it, and the number.
+/// Returns our layouts: C type, `size` or field name, and the size or offset.
 fn ours() -> Vec<(&'static str, &'static str, usize)> {
     vec![
         ("cudaMemcpy3DParms", "size", size_of::<Memcpy3DParms>()),

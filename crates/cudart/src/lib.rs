@@ -1,13 +1,18 @@
-//! A stand-in for NVIDIA's `libcudart` and `libcuda`, so that compiled CUDA programs run on Broadloom's devices.
+//! A replacement for NVIDIA's `libcudart` and `libcuda`, so that compiled CUDA programs run on Broadloom's
+//! devices.
 //!
-//! One shared library holds the functions of both; small libraries with NVIDIA's names that depend on it (`broadloom exec` writes them) bring
-//! programs here. `docs/CUDA_PROGRAMS.md` is the page for those who have a program.
+//! One shared library holds the functions of both. Small libraries with NVIDIA's names depend on it and
+//! redirect programs here; `broadloom exec` writes them. `docs/CUDA_PROGRAMS.md` is the user's guide.
 //!
-//! - [`functions`] is the list of all functions: done, or the error that each returns;
-//! - `runtime/` and `driver/` have the functions, one file for each area, `both/` those that they have alike; thin: they follow pointers and call what does the work;
-//! - what does the work is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `pools`, `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`;
-//! - `pass` leads the exported symbols there, or on a GPU to NVIDIA's libraries, and records what passes;
-//! - `boundary` is the one place where C calls Rust, `pointer` the one place where pointers of the program are followed.
+//! - [`functions`] lists all functions, each implemented or with the error that it returns.
+//! - `runtime/` and `driver/` define the functions, one file per area; `both/` defines those that both
+//!   libraries have. They are thin: they dereference pointers and call the implementation.
+//! - The implementation is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `pools`,
+//!   `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`.
+//! - `pass` binds the exported symbols to these functions, or on a GPU to NVIDIA's libraries, and records the
+//!   calls.
+//! - `boundary` is the only place where C calls Rust. `pointer` is the only place that dereferences the
+//!   program's pointers.
 
 #![allow(unsafe_code, reason = "it is a library of C")]
 #![allow(non_snake_case, reason = "the functions' names are NVIDIA's")]
@@ -62,5 +67,5 @@ mod work;
 
 pub use status::Status;
 
-/// The file that this is built as.
+/// File name of the shared library.
 pub const LIBRARY: &str = "libbroadloom_cudart.so";

@@ -1,29 +1,30 @@
-//! Several modules of PTX linked into one, as programs compiled with `-rdc=true` have them.
+//! Linker for PTX modules, as needed by programs compiled with `-rdc=true`.
 //!
-//! What one module declares `.extern` another defines, before it or behind it, and PTX wants names declared before their use. So under one head
-//! stand the declarations of all functions, then all variables, then the bodies. Of what several modules define weakly one stays; a name that is
-//! a module's own, and another one's too, gets the number of its module.
+//! A function that one module declares `.extern` may be defined in an earlier or a later module, but PTX
+//! requires declarations before uses. The output therefore has one head, then the declarations of all
+//! functions, then all variables, then the bodies. One of several weak definitions is kept. A local name that
+//! occurs in several modules gets the number of its module as a suffix.
 //!
-//! Comments, which may stand anywhere, are blanked first; all that follows sees code and strings only.
+//! Comments may stand anywhere, so they are blanked first. All later steps see only code and strings.
 
 use crate::prototype::Prototype;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the names of functions have in them by which a kernel launches another one.
+/// Substrings of the names of functions by which a kernel launches another kernel.
 pub(crate) const LAUNCHING: [&str; 2] = ["cudaCDP", "cudaLaunchDevice"];
 
-/// Whether a module is the library that defines those functions, and many kernels of its own.
+/// Tests if a module is the library that defines those functions.
 pub(crate) fn is_device_runtime(text: &str) -> bool {
     let text = without_comments(text);
     let mut heads = text.match_indices(".func").map(|(at, _)| &text[at..]);
     heads.any(|head| {
-        // What is declared ends with a semicolon before any brace.
+        // A declaration ends with a semicolon before any brace.
         let end = head.find(['{', ';']).unwrap_or(head.len());
         head[end..].starts_with('{') && LAUNCHING.iter().any(|name| head[..end].contains(name))
     })
 }
 
-/// One module from several.
+/// Links several modules into one.
 pub(crate) fn link(texts: &[String]) -> String {
     const HEAD: [&str; 3] = [".version", ".target", ".address_size"];
     let mut head: BTreeMap<&str, String> = BTreeMap::new();
@@ -59,7 +60,7 @@ pub(crate) fn link(texts: &[String]) -> String {
         let own = |piece: &&Piece<'_>| piece.local && !piece.declares && piece.name.is_some_and(|name| seen.contains(name));
         let mut renamed: BTreeMap<&str, String> =
             pieces.iter().filter(own).filter_map(|piece| Some((piece.name?, format!("{}$m{number}", piece.name?)))).collect();
-        // Functions that this module declares with another prototype than their definitions have.
+        // Functions that this module declares with a prototype different from the definition's.
         for piece in pieces.iter().filter(|piece| piece.kind == Kind::Function && piece.declares) {
             let Some((name, defined)) = piece.name.and_then(|name| Some((name, Prototype::of(functions.get(name)?)?))) else {
                 continue;
@@ -98,7 +99,7 @@ pub(crate) fn link(texts: &[String]) -> String {
     linked.join("\n") + "\n"
 }
 
-/// Texts with those members of libraries that define something which a text declares and none defines.
+/// Adds the library members that define symbols which are declared but not yet defined.
 pub(crate) fn with_members(mut texts: Vec<String>, members: Vec<String>) -> Vec<String> {
     let (mut defined, mut wanted) = (BTreeSet::new(), BTreeSet::new());
     for text in &texts {
@@ -119,7 +120,7 @@ pub(crate) fn with_members(mut texts: Vec<String>, members: Vec<String>) -> Vec<
     texts
 }
 
-/// The names of a module that others can mean.
+/// Global names of a module.
 struct Names {
     defined: BTreeSet<String>,
     declared: BTreeSet<String>,
@@ -134,7 +135,7 @@ impl Names {
     }
 }
 
-/// A text whose kernels say that a thread has no more registers than this, unless they have a limit of their own.
+/// Adds `.maxnreg` to all kernels without a register limit of their own.
 pub(crate) fn limit_registers(text: &str, most: u32) -> String {
     let code = without_comments(text);
     let limited = |piece: Piece<'_>| match piece.text.split_once('{') {
@@ -144,7 +145,7 @@ pub(crate) fn limit_registers(text: &str, most: u32) -> String {
     pieces_of(&code).into_iter().map(limited).collect()
 }
 
-/// A text with other names.
+/// Renames identifiers in a text.
 fn rename(text: &str, names: &BTreeMap<&str, String>) -> String {
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || c == '%' || c == '.';
     let mut renamed = String::with_capacity(text.len());
@@ -159,44 +160,44 @@ fn rename(text: &str, names: &BTreeMap<&str, String>) -> String {
     renamed + rest
 }
 
-/// The first number of a directive of the head, in hundredths.
+/// Returns the first number of a head directive, times 100.
 fn number(text: &str) -> u32 {
     let digits: String =
         text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     (digits.parse::<f64>().unwrap_or(0.0) * 100.0) as u32
 }
 
-/// What a directive is about.
+/// Kind of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A function that others call.
+    /// Callable function.
     Function,
     Variable,
-    /// A kernel, or something without a name.
+    /// Kernel, or a directive without a name.
     Other,
 }
 
-/// A directive of a module.
+/// Directive of a module.
 struct Piece<'a> {
     text: &'a str,
     name: Option<&'a str>,
     kind: Kind,
-    /// It says that something is elsewhere.
+    /// True for a declaration of something defined elsewhere.
     declares: bool,
     weak: bool,
-    /// No other module can mean it.
+    /// True if no other module can refer to it.
     local: bool,
 }
 
-/// The word that a directive begins with.
+/// Returns the first word of a directive.
 fn directive(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let end = text[1.min(text.len())..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(text.len(), |end| end + 1);
     text.starts_with('.').then_some(&text[..end])
 }
 
-/// Where a directive of the head ends that begins at `start`, which is not where a line ends: a version, an address size, or targets with commas
-/// between them.
+/// Returns the end of the head directive at `start`: a version, an address size, or a comma-separated list of
+/// targets. Such a directive need not end with its line.
 fn end_of_head(text: &str, start: usize) -> Option<usize> {
     let lead = text[start..].len() - text[start..].trim_start().len();
     let name = directive(&text[start..]).filter(|word| [".version", ".target", ".address_size"].contains(word))?;
@@ -212,7 +213,8 @@ fn end_of_head(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// The directives of a text without comments: each ends with its value, a line, a semicolon or a body, outside of strings.
+/// Splits a text without comments into directives. A directive ends with its value, a line, a semicolon or a
+/// body, outside of strings.
 fn pieces_of(text: &str) -> Vec<Piece<'_>> {
     let bytes = text.as_bytes();
     let (mut pieces, mut start, mut at, mut depth) = (vec![], 0, 0, 0usize);
@@ -234,7 +236,7 @@ fn pieces_of(text: &str) -> Vec<Piece<'_>> {
                     _ => {}
                 }
                 let in_line = || matches!(directive(&text[start..at]), Some(".file" | ".loc"));
-                // The body of a function, and the bytes of a section, end with a brace; the values of a variable do not.
+                // A closing brace ends a function body or a section, but not the initialiser of a variable.
                 let body = byte == b'}' && !text[start..at - 1].split('{').next().unwrap_or_default().contains('=');
                 if depth == 0 && (byte == b';' || body || byte == b'\n' && in_line()) {
                     pieces.push(piece(&text[start..at]));
@@ -255,7 +257,8 @@ fn piece(code: &str) -> Piece<'_> {
     let function = words.iter().any(|word| *word == ".func" || *word == ".entry");
     let variable = !function && (has(".global") || has(".const") || has(".shared"));
     let declares = has(".extern") || function && !code.contains('{');
-    // The name of a function stands before its parameters and behind its result; that of a variable before its extent or its value.
+    // A function's name comes after its result and before its parameters, a variable's name before its extent
+    // or value.
     let name = if function {
         let after = code.split(".func").nth(1).or_else(|| code.split(".entry").nth(1)).unwrap_or_default().trim_start();
         let after = if after.starts_with('(') { after.split_once(')').map_or("", |(_, rest)| rest) } else { after };
@@ -275,7 +278,7 @@ fn piece(code: &str) -> Piece<'_> {
     Piece { text: code, name, kind, declares, weak, local: !weak && !has(".visible") && !has(".extern") }
 }
 
-/// A text with blanks in place of its comments; lines stay where they are.
+/// Replaces comments by blanks. Line numbers stay the same.
 fn without_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -384,7 +387,7 @@ mod tests {
             let verified = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify);
             assert!(verified.is_ok(), "{linked}\n{:?}", verified.err());
         }
-        // Other parameters are no affair of the linker's.
+        // The linker does not adapt differing parameters.
         let other = caller(".extern .func (.param .b32 r) consume(.param .b32 x)\n;", "");
         assert!(!link(&[other, void]).contains("consume$m"));
     }

@@ -1,6 +1,7 @@
-//! What went wrong, kept for programs that ask for it: calls that failed, and what was told on standard error.
+//! Error log that programs can query: failed calls, and messages written to standard error.
 //!
-//! The latest entries are kept, as many as [`ROOM`] bytes hold. Functions that the program registered are called by the thread that failed, **with nothing locked**.
+//! The latest entries that fit into [`ROOM`] bytes are kept. Callbacks of the program run on the failing
+//! thread, **with no lock held**.
 
 use crate::handles::{Handle, Handles};
 use crate::status::{Outcome, Status};
@@ -8,16 +9,16 @@ use std::collections::VecDeque;
 use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Bytes that are kept, as NVIDIA's driver does.
+/// Capacity of the log in bytes, the same as in NVIDIA's driver.
 const ROOM: usize = 25_600;
-/// What stands before entries when some were lost.
+/// Line shown before the entries when older ones were dropped.
 const LOST: &str = "[older entries are gone]\n";
 
 #[derive(Debug, Default)]
 struct Kept {
     entries: VecDeque<String>,
     bytes: usize,
-    /// How many entries there were before those that are kept.
+    /// Number of dropped entries.
     gone: u32,
 }
 
@@ -26,7 +27,7 @@ fn kept() -> MutexGuard<'static, Kept> {
     KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A function of the program (`CUlogsCallback`), and what it is given.
+/// Callback of the program (`CUlogsCallback`) and its argument.
 #[derive(Clone, Copy, Debug)]
 struct Listener {
     function: usize,
@@ -38,7 +39,7 @@ fn listeners() -> &'static Handles<Listener> {
     LISTENERS.get_or_init(|| Handles::new(16))
 }
 
-/// Calls a function of the program with each entry from now on.
+/// Registers a callback for all later entries.
 pub(crate) fn listen(function: usize, data: usize) -> Outcome<Handle> {
     if function == 0 {
         return Err(Status::INVALID_VALUE);
@@ -46,12 +47,12 @@ pub(crate) fn listen(function: usize, data: usize) -> Outcome<Handle> {
     Ok(listeners().insert(Listener { function, data }))
 }
 
-/// Calls it no more.
+/// Unregisters a callback.
 pub(crate) fn ignore(handle: Handle) -> Outcome {
     listeners().remove(handle).map(drop).map_err(|_| Status::INVALID_VALUE)
 }
 
-/// A call failed.
+/// Logs a failed call.
 pub(crate) fn failed(name: &str, status: Status) {
     note(&format!(
         "{name}: {} ({})",
@@ -60,7 +61,7 @@ pub(crate) fn failed(name: &str, status: Status) {
     ));
 }
 
-/// Adds an entry: an error.
+/// Appends an entry of level error.
 pub(crate) fn note(text: &str) {
     const ERROR: u32 = 0;
     let text = text.trim_end().replace('\0', " ");
@@ -84,13 +85,14 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// The number of the next entry.
+/// Returns the number of the next entry.
 pub(crate) fn end() -> u32 {
     let kept = kept();
     kept.gone.wrapping_add(kept.entries.len() as u32)
 }
 
-/// The entries from one on, each with a line break: as many of the latest as fit into so many bytes, and the number of the next.
+/// Returns the entries starting with `first`, one per line, and the number of the next entry. Only the latest
+/// entries that fit into `most` bytes are returned.
 pub(crate) fn entries(first: Option<u32>, most: usize) -> (String, u32) {
     let kept = kept();
     let end = kept.gone.wrapping_add(kept.entries.len() as u32);

@@ -1,27 +1,28 @@
-//! How much memory there is behind an address that a program gave.
+//! Size of the readable memory at an address given by a program.
 //!
-//! A fat binary says how long it is, and so may a broken one: its size is compared with what is there before anything is read. Fat binaries of
-//! programs lie in segments that the loader lists; others are looked up in `/proc/self/maps`.
+//! A fat binary states its own size, and a broken one may state any size. The size is compared with the
+//! mapped memory before anything is read. Fat binaries of programs lie in segments that the loader lists;
+//! other addresses are looked up in `/proc/self/maps`.
 
 use std::ffi::c_void;
 use std::io::{BufRead, BufReader};
 
-/// Returns how many bytes can be read from an address on; 0 when there are none, or nobody can tell.
+/// Returns the number of readable bytes at an address, or 0 if there are none or the number is unknown.
 pub(crate) fn readable(address: usize) -> usize {
     in_segments(address).or_else(|| in_mappings(address)).unwrap_or(0)
 }
 
-/// An address, and how many bytes of its segment are behind it.
+/// Address, and the number of bytes up to the end of its segment.
 struct Search {
     address: u64,
     found: Option<u64>,
 }
 
-/// Looks an address up in the segments of the program and its libraries.
+/// Looks up an address in the segments of the program and its libraries.
 fn in_segments(address: usize) -> Option<usize> {
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> i32 {
-        // SAFETY: the loader gives a description that holds during this call, with as many headers as it says; the search is the one
-        // below, which nothing else touches meanwhile.
+        // SAFETY: the loader passes a description that is valid during this call, with the stated number of
+        // headers. The search is the one below, and nothing else accesses it meanwhile.
         let (base, headers, search) = unsafe {
             let info = &*info;
             let headers: &[libc::Elf64_Phdr] = if info.dlpi_phdr.is_null() {
@@ -41,18 +42,19 @@ fn in_segments(address: usize) -> Option<usize> {
         0
     }
     let mut search = Search { address: address as u64, found: None };
-    // SAFETY: the function is called during this call alone, with the search that outlives it.
+    // SAFETY: the function is called only during this call, with a search that outlives it.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found.and_then(|bytes| usize::try_from(bytes).ok())
 }
 
-/// Looks an address up in all memory of the process.
+/// Looks up an address in all mappings of the process.
 fn in_mappings(address: usize) -> Option<usize> {
     let maps = BufReader::new(std::fs::File::open("/proc/self/maps").ok()?);
     extent(address, maps.lines().map_while(Result::ok))
 }
 
-/// The readable bytes from an address on, by lines such as `7f00-8f00 r--p …` in the order of addresses.
+/// Returns the number of readable bytes at an address, from lines such as `7f00-8f00 r--p …` in address
+/// order.
 fn extent(address: usize, lines: impl Iterator<Item = String>) -> Option<usize> {
     let mut end = None;
     for line in lines {

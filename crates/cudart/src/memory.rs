@@ -1,8 +1,8 @@
-//! Memory that programs know of: what is where, and of which kind.
+//! Table of the allocations that programs know, with their kinds.
 //!
-//! Where the device shares this process's addresses, host memory that CUDA hands out is memory of the device as well, so that kernels and
-//! copies in stream order reach it. **A range that a program calls the device's is looked up here; what is not inside of one allocation is an
-//! invalid value.**
+//! If the device shares the address space of this process, host memory allocated by CUDA is also device
+//! memory, so that kernels and stream-ordered copies reach it. **Every device range that a program passes is
+//! looked up here. A range that is not inside one allocation is an invalid value.**
 
 use crate::check;
 use crate::pools::Place;
@@ -11,52 +11,50 @@ use crate::status::{Outcome, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Rows of pitched memory start at multiples of this.
+/// Alignment of the rows of pitched memory.
 pub(crate) const PITCH: usize = 512;
 
-/// Freed allocations that are remembered, for messages.
+/// Maximum number of freed allocations kept for messages.
 const MOST_FREED: usize = 1024;
 
-/// What an allocation is.
+/// Kind of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// `cudaMalloc` and its like.
+    /// Device memory: `cudaMalloc` and related functions.
     Device,
-    /// Memory of a graph, the same at every launch: giving it back leaves it to the next one.
+    /// Memory of a graph. It is the same at every launch: freeing it keeps it for the next launch.
     Graph,
-    /// `cudaMallocHost`, `cudaHostAlloc`, with its flags.
+    /// Pinned host memory, with its flags: `cudaMallocHost`, `cudaHostAlloc`.
     Host(u32),
-    /// `cudaMallocManaged`.
+    /// Managed memory: `cudaMallocManaged`.
     Managed,
-    /// Memory of the program that it registered, with its flags.
+    /// Host memory registered by the program, with its flags.
     Registered(u32),
-    /// A variable of a module.
+    /// Variable of a module.
     Variable,
-    /// A managed one, which the host reaches.
+    /// Managed variable, which the host can access.
     ManagedVariable,
-    /// The memory of an array.
+    /// Memory of an array.
     Array,
-    /// Memory behind addresses that the program reserved.
+    /// Memory mapped to addresses that the program reserved.
     Mapped,
 }
 
-/// An allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
-    /// Where it starts.
+    /// Start address.
     pub(crate) start: u64,
-    /// How large it is.
+    /// Size in bytes.
     pub(crate) bytes: u64,
-    /// What it is.
     pub(crate) kind: Kind,
-    /// A number that no other allocation has.
+    /// Unique number of the allocation.
     pub(crate) serial: u64,
-    /// The call of the program that made it.
+    /// API function that created it.
     pub(crate) by: &'static str,
 }
 
 impl Allocation {
-    /// Whether the device's side of a copy may be here.
+    /// Tests if it can be the device side of a copy.
     pub(crate) fn on_device(&self) -> bool {
         match self.kind {
             Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped => {
@@ -66,7 +64,7 @@ impl Allocation {
         }
     }
 
-    /// Whether a program may read and write it on the host.
+    /// Tests if the program may read and write it on the host.
     pub(crate) fn reached_by_host(&self) -> bool {
         match self.kind {
             Kind::Host(_) | Kind::Registered(_) | Kind::Managed | Kind::ManagedVariable => true,
@@ -74,11 +72,11 @@ impl Allocation {
         }
     }
 
-    /// Whether the executor gave it out, so that its copies and fills may touch it.
+    /// Tests if the executor allocated it, so that the executor's copies and fills may access it.
     pub(crate) fn of_executor(&self, opened: &Opened) -> bool {
         match self.kind {
             Kind::Device | Kind::Graph | Kind::Variable | Kind::Array => true,
-            // What both sides share is the host's between launches.
+            // Shared memory belongs to the host between launches.
             Kind::Host(_) | Kind::Managed | Kind::ManagedVariable => opened.unified,
             Kind::Registered(_) | Kind::Mapped => false,
         }
@@ -88,12 +86,12 @@ impl Allocation {
 #[derive(Debug, Default)]
 struct State {
     live: BTreeMap<u64, Allocation>,
-    /// The latest that were freed, each with the call that did it.
+    /// Latest freed allocations, each with the function that freed it.
     freed: VecDeque<(Allocation, &'static str)>,
     serial: u64,
 }
 
-/// All memory that programs know of.
+/// Table of all allocations that programs know.
 #[derive(Debug, Default)]
 pub(crate) struct Allocations(Mutex<State>);
 
@@ -109,19 +107,19 @@ impl Allocations {
         state.live.insert(start, Allocation { start, bytes, kind, serial, by: check::running_call() });
     }
 
-    /// Memory becomes that of a graph.
+    /// Makes an allocation the memory of a graph.
     pub(crate) fn give_to_graph(&self, start: u64) {
         if let Some(found) = self.state().live.get_mut(&start) {
             found.kind = Kind::Graph;
         }
     }
 
-    /// A variable of a module.
+    /// Adds a variable of a module.
     pub(crate) fn add_variable(&self, start: u64, bytes: u64) {
         self.add(start, bytes, Kind::Variable);
     }
 
-    /// Memory was put behind addresses. What lies next to other such memory is one with it.
+    /// Adds mapped memory. Adjacent mapped ranges are merged.
     pub(crate) fn add_mapped(&self, start: u64, bytes: u64) {
         let mut state = self.state();
         let before = state.live.range(..start).next_back().map(|(_, found)| *found);
@@ -132,7 +130,7 @@ impl Allocations {
         state.live.insert(start, Allocation { start, bytes, kind: Kind::Mapped, serial, by: check::running_call() });
     }
 
-    /// Memory was taken away from addresses.
+    /// Removes mapped memory.
     pub(crate) fn remove_mapped(&self, start: u64, bytes: u64) -> Outcome {
         let found = self.range(start, bytes).filter(|found| found.kind == Kind::Mapped).ok_or(Status::INVALID_VALUE)?;
         let mut state = self.state();
@@ -148,31 +146,31 @@ impl Allocations {
         Ok(())
     }
 
-    /// Whether a range, up to its last byte, has any byte in common with memory that is known.
+    /// Tests if a range, given with its last byte, overlaps an allocation.
     fn touches(&self, first: u64, last: u64) -> bool {
         let state = self.state();
         let below = state.live.range(..=last).next_back();
         below.is_some_and(|(_, found)| found.start >= first || first - found.start < found.bytes)
     }
 
-    /// All that is known.
+    /// Returns all allocations.
     pub(crate) fn all(&self) -> Vec<Allocation> {
         self.state().live.values().copied().collect()
     }
 
-    /// What an address is in.
+    /// Finds the allocation that contains an address.
     pub(crate) fn find(&self, address: u64) -> Option<Allocation> {
         let state = self.state();
         let (_, found) = state.live.range(..=address).next_back()?;
         (address - found.start < found.bytes.max(1)).then_some(*found)
     }
 
-    /// The allocation that a range is inside of.
+    /// Finds the allocation that contains a range.
     pub(crate) fn range(&self, address: u64, bytes: u64) -> Option<Allocation> {
         self.find(address).filter(|found| bytes <= found.bytes - (address - found.start))
     }
 
-    /// Checks that a range is inside of memory that the device may be told to touch; nothing is, when there are no bytes.
+    /// Checks that a range lies inside device-accessible memory. An empty range is always valid.
     pub(crate) fn device_range(&self, address: u64, bytes: u64) -> Outcome {
         if bytes == 0 || self.range(address, bytes).is_some() {
             return Ok(());
@@ -181,12 +179,12 @@ impl Allocations {
         Err(Status::INVALID_VALUE)
     }
 
-    /// The allocation that begins below an address, the nearest one.
+    /// Returns the nearest allocation that starts at or below an address.
     pub(crate) fn below(&self, address: u64) -> Option<Allocation> {
         self.state().live.range(..=address).next_back().map(|(_, found)| *found)
     }
 
-    /// The latest freed allocation that an address was in, and the call that freed it.
+    /// Returns the latest freed allocation that contained an address, and the function that freed it.
     pub(crate) fn freed(&self, address: u64) -> Option<(Allocation, &'static str)> {
         let holds = |found: &Allocation| address.checked_sub(found.start).is_some_and(|offset| offset < found.bytes.max(1));
         self.state().freed.iter().rev().find(|(found, _)| holds(found)).copied()
@@ -209,7 +207,7 @@ impl Allocations {
 }
 
 impl Runtime {
-    /// Memory of the device; address 0 for no bytes.
+    /// Allocates device memory. Returns address 0 for 0 bytes.
     pub(crate) fn allocate(&self, bytes: usize, kind: Kind) -> Outcome<u64> {
         let opened = self.device()?;
         if bytes == 0 {
@@ -218,14 +216,14 @@ impl Runtime {
         let bytes = bytes as u64;
         let address = match &opened.mirror {
             Some(mirror) if kind == Kind::Managed => mirror.allocate(bytes)?,
-            // A kernel that failed is not this call's to tell.
+            // An earlier kernel failure is not reported by this call.
             Some(_) | None => opened.backend().allocate(bytes).map_err(|error| crate::state::status_of(&error))?,
         };
         self.memory.add(address, bytes, kind);
         Ok(address)
     }
 
-    /// Gives memory of the device back; nothing, for address 0.
+    /// Frees device memory. Address 0 is ignored.
     pub(crate) fn free(&self, address: u64) -> Outcome {
         let opened = self.device()?;
         if address == 0 {
@@ -252,13 +250,13 @@ impl Runtime {
         }
     }
 
-    /// Gives the value of a condition back, which is memory of a graph.
+    /// Frees the value of a condition, which is memory of a graph.
     pub(crate) fn free_condition(&self, address: u64) -> Outcome {
         self.memory.take(address, |kind| kind == Kind::Graph)?;
         self.judge(self.device()?.backend().free(address))
     }
 
-    /// Host memory that the device copies from and to in stream order.
+    /// Allocates pinned host memory for stream-ordered copies.
     pub(crate) fn allocate_host(&self, bytes: usize, flags: u32) -> Outcome<usize> {
         let opened = self.device()?;
         if bytes == 0 {
@@ -272,7 +270,7 @@ impl Runtime {
         Ok(address as usize)
     }
 
-    /// Gives host memory back.
+    /// Frees pinned host memory.
     pub(crate) fn free_host(&self, address: u64) -> Outcome {
         let opened = self.device()?;
         if address == 0 {
@@ -285,7 +283,7 @@ impl Runtime {
         }
     }
 
-    /// Makes memory of the program known.
+    /// Registers host memory of the program.
     pub(crate) fn register_host(&self, address: u64, bytes: usize, flags: u32) -> Outcome {
         let opened = self.device()?;
         if address == 0 || bytes == 0 {
@@ -302,7 +300,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Forgets memory of the program.
+    /// Unregisters host memory of the program.
     pub(crate) fn unregister_host(&self, address: u64) -> Outcome {
         let opened = self.device()?;
         let taken = self.memory.take(address, |kind| matches!(kind, Kind::Registered(_)));
@@ -313,7 +311,7 @@ impl Runtime {
         }
     }
 
-    /// Lets the host see a managed variable where kernels have it.
+    /// Makes a managed variable accessible to the host at its device address.
     pub(crate) fn show_variable(&self, address: u64, bytes: u64) {
         let mirror = self.opened().and_then(|opened| opened.mirror.as_ref());
         if mirror.is_none_or(|mirror| mirror.show(address, bytes).is_ok()) {
@@ -321,7 +319,7 @@ impl Runtime {
         }
     }
 
-    /// A variable is gone with its module.
+    /// Removes a variable whose module was unloaded.
     pub(crate) fn forget_variable(&self, address: u64) {
         let _ = self.memory.take(address, |kind| matches!(kind, Kind::Variable | Kind::ManagedVariable));
         if let Some(mirror) = self.opened().and_then(|opened| opened.mirror.as_ref()) {
@@ -329,37 +327,37 @@ impl Runtime {
         }
     }
 
-    /// Free and total bytes of the device.
+    /// Returns the free and total bytes of device memory.
     pub(crate) fn memory_left(&self) -> Outcome<(usize, usize)> {
         let memory = self.device()?.backend().memory();
         Ok((memory.limit.saturating_sub(memory.used) as usize, memory.limit as usize))
     }
 }
 
-/// Elements that textures and surfaces look at: rows of one pitch, slices of rows, in linear memory.
+/// Array for textures and surfaces: pitched rows and slices in linear memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Array {
-    /// Bits of the channels and their kind, as the program gave them.
+    /// Bits of each channel and the kind of the channels, as given by the program.
     pub(crate) channels: [i32; 5],
-    /// Width, height and depth in elements; 0 where there is no such axis.
+    /// Width, height and depth in elements; 0 for a missing axis.
     pub(crate) extent: [usize; 3],
-    /// As the program gave them.
+    /// Flags given by the program.
     pub(crate) flags: u32,
-    /// Its memory.
+    /// Start address.
     pub(crate) address: u64,
-    /// Bytes of a row.
+    /// Row pitch in bytes.
     pub(crate) pitch: usize,
 }
 
 impl Array {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub(crate) fn element_bytes(&self) -> usize {
         self.channels[..4].iter().map(|bits| (*bits).max(0) as usize).sum::<usize>() / 8
     }
 }
 
 impl Runtime {
-    /// Memory for an array.
+    /// Allocates an array.
     pub(crate) fn create_array(&self, channels: [i32; 5], extent: [usize; 3], flags: u32) -> Outcome<usize> {
         let mut array = Array { channels, extent, flags, address: 0, pitch: 0 };
         if array.element_bytes() == 0 || extent[0] == 0 {
@@ -373,7 +371,7 @@ impl Runtime {
         Ok(self.arrays.insert(array))
     }
 
-    /// Gives an array back; nothing, for handle 0.
+    /// Frees an array. Handle 0 is ignored.
     pub(crate) fn destroy_array(&self, handle: usize) -> Outcome {
         if handle == 0 {
             return self.device().map(drop);

@@ -1,9 +1,11 @@
-//! Memory that host and kernels share, on a device whose memory is not the host's.
+//! Memory shared by host and kernels on a device with a separate address space (the interpreter).
 //!
-//! Managed memory, host memory that CUDA hands out and what a program registers have one address for both sides. The interpreter keeps its
-//! own bytes behind that address; the host has pages there. What the host changed is carried over before a launch, what kernels changed behind
-//! it: a launch of the interpreter is over when the call returns. **A byte that a launch did not change is not written to the host's side**,
-//! so that other threads of the program may go on beside it. All of it counts as written: who wrote the host's side cannot be seen.
+//! Managed memory, pinned host memory and registered memory have one address on both sides. The interpreter
+//! keeps its own copy of the bytes, and the host has pages at the same address. The host's changes are copied
+//! to the interpreter before a launch, the kernels' changes back after it. A launch on the interpreter is
+//! over when the call returns. **A byte that a launch did not change is not written to the host's side**, so
+//! other threads of the program may write there meanwhile. For the initialisation check all of it counts as
+//! written, since writes of the host cannot be observed.
 
 use crate::pointer::{bytes_at, move_bytes};
 use crate::state::status_of;
@@ -13,22 +15,22 @@ use broadloom_interp::Interp;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where the interpreter's memory begins: no process has anything there on its own.
+/// First address of the interpreter's memory. No process maps anything there by itself.
 pub(crate) const FIRST_ADDRESS: u64 = 0x1000_0000_0000;
 
-/// Bytes that are compared at once.
+/// Number of bytes compared at once.
 const CHUNK: usize = 4096;
 
 #[derive(Debug)]
 struct Range {
     bytes: usize,
-    /// The host's pages, when they are ours: where they begin and how many bytes they are.
+    /// Start and size of the host's pages, if this module mapped them.
     pages: Option<(usize, usize)>,
-    /// What both sides had when they were last the same; nothing before that.
+    /// Bytes at the last synchronisation of both sides; empty before the first one.
     last: Vec<u8>,
 }
 
-/// The ranges that both sides share.
+/// Shared ranges.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     interp: Interp,
@@ -44,19 +46,20 @@ impl Mirror {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// New memory for both sides.
+    /// Allocates memory on both sides.
     pub(crate) fn allocate(&self, bytes: u64) -> Outcome<u64> {
         let address = self.interp.allocate(bytes).map_err(|error| status_of(&error))?;
         self.show(address, bytes).inspect_err(|_| {
-            // It was given out above and nobody has it.
+            // The address is fresh and not yet known to anyone, so freeing it cannot fail.
             let _ = self.interp.free(address);
         })?;
         Ok(address)
     }
 
-    /// Gives the host pages at memory of the interpreter, with what is in it. Two allocations are a page apart.
+    /// Maps host pages at the address of the interpreter's memory and copies its contents. Allocations are at
+    /// least one page apart.
     pub(crate) fn show(&self, address: u64, bytes: u64) -> Outcome {
-        // SAFETY: asks the system for a number.
+        // SAFETY: `sysconf` only returns a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(CHUNK);
         let bytes = usize::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
         let start = address as usize / page * page;
@@ -65,11 +68,11 @@ impl Mirror {
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE,
         );
-        // SAFETY: new pages at addresses where there is nothing, which the system checks.
+        // SAFETY: maps new pages. The system checks that the addresses are free.
         let place = unsafe { libc::mmap(start as *mut libc::c_void, length, access, flags, -1, 0) };
         if place as usize != start {
             if place != libc::MAP_FAILED {
-                // SAFETY: pages that were made above, elsewhere than asked for.
+                // SAFETY: these pages were mapped above, at a different address than requested.
                 unsafe { libc::munmap(place, length) };
             }
             return Err(Status::OUT_OF_MEMORY);
@@ -81,7 +84,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Memory of the program, which kernels are to reach.
+    /// Registers host memory of the program, so that kernels reach it.
     pub(crate) fn adopt(&self, address: u64, bytes: u64) -> Outcome {
         let count = usize::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
         self.interp.adopt(address, bytes).map_err(|error| status_of(&error))?;
@@ -89,21 +92,21 @@ impl Mirror {
         Ok(())
     }
 
-    /// Gives memory of both sides back.
+    /// Frees memory on both sides.
     pub(crate) fn free(&self, address: u64) -> Outcome {
         self.forget(address);
         self.interp.free(address).map_err(|error| status_of(&error))
     }
 
-    /// Takes the host's pages away; the interpreter's memory is somebody else's to free.
+    /// Unmaps the host's pages. The caller frees the interpreter's memory.
     pub(crate) fn forget(&self, address: u64) {
         if let Some(Range { pages: Some((start, length)), .. }) = self.ranges().remove(&address) {
-            // SAFETY: the pages were made by `show`, and the program gave them back.
+            // SAFETY: `show` mapped these pages, and the program freed them.
             unsafe { libc::munmap(start as *mut libc::c_void, length) };
         }
     }
 
-    /// Lets something run that sees and changes the interpreter's side.
+    /// Synchronises both sides around a function that uses the interpreter's side.
     pub(crate) fn around<T>(&self, run: impl FnOnce() -> T) -> Outcome<T> {
         let mut ranges = self.ranges();
         for (address, range) in ranges.iter_mut() {
@@ -116,7 +119,7 @@ impl Mirror {
         Ok(outcome)
     }
 
-    /// What the host changed goes to the interpreter.
+    /// Copies the host's changes to the interpreter.
     fn carry_over(&self, address: u64, range: &mut Range) -> Outcome {
         let write = |at: usize, bytes: &[u8]| {
             self.interp.write(Stream::default(), address + at as u64, bytes).map_err(|error| status_of(&error))
@@ -136,7 +139,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// What kernels changed goes to the host.
+    /// Copies the kernels' changes to the host.
     fn carry_back(&self, address: u64, range: &mut Range) -> Outcome {
         let mut now = vec![0; range.bytes];
         self.interp.read(Stream::default(), address, &mut now).map_err(|error| status_of(&error))?;
@@ -172,7 +175,7 @@ mod tests {
                 interp.read(Stream::default(), address + 9000, &mut seen).unwrap();
                 assert_eq!(seen, [7]);
                 interp.write(Stream::default(), address + 5, &[3]).unwrap();
-                // Another thread of the program.
+                // Simulates a write of another thread of the program.
                 move_bytes(address as usize + 6, [9u8].as_ptr() as usize, 1);
             })
             .unwrap();

@@ -1,15 +1,15 @@
-//! How many blocks a multiprocessor runs at a time, by the limits that the device claims.
+//! Occupancy: resident blocks per multiprocessor, computed from the limits that the device reports.
 
 use crate::device::Limits;
 use crate::kernels::Kernel;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 
-/// Registers of a thread that are claimed where nobody counts them: a common number.
+/// Reported number of registers per thread if it is unknown.
 pub(crate) const REGISTERS: u32 = 32;
 
 impl Runtime {
-    /// Blocks of a kernel that a multiprocessor runs at a time.
+    /// Returns the number of resident blocks of a kernel per multiprocessor.
     pub(crate) fn blocks_per_multiprocessor(&self, kernel: &Kernel, threads: i32, dynamic: usize) -> Outcome<i32> {
         let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0).ok_or(Status::INVALID_VALUE)?;
         let resolved = kernel.resolved(self)?;
@@ -23,7 +23,7 @@ impl Runtime {
         Ok(by_threads.min(limits.blocks_per_multiprocessor).min(u32::try_from(by_shared).unwrap_or(u32::MAX)) as i32)
     }
 
-    /// Dynamic shared memory that a block may have when so many run on a multiprocessor.
+    /// Returns the dynamic shared memory available to each block when `blocks` blocks are resident.
     pub(crate) fn dynamic_shared_per_block(&self, kernel: &Kernel, blocks: i32, threads: i32) -> Outcome<usize> {
         let resolved = kernel.resolved(self)?;
         let limits = Limits::of(self)?;
@@ -35,8 +35,8 @@ impl Runtime {
         Ok(share.min(kernel.max_dynamic(resolved)) as usize)
     }
 
-    /// Most blocks of a cluster of a launch: those that the kernel must have, or all that a cluster may. The blocks of a cluster run on one
-    /// multiprocessor, by turns, so what fits there once fits as often as there are blocks.
+    /// Returns the maximum cluster size of a launch: the kernel's required size, or the general maximum. The
+    /// blocks of a cluster run in turn on one multiprocessor, so a cluster fits whenever one block fits.
     pub(crate) fn most_cluster_blocks(&self, kernel: &Kernel, block: [u32; 3], dynamic: usize) -> Outcome<i32> {
         let resolved = kernel.resolved(self)?;
         self.fits(kernel, block, dynamic)?;
@@ -46,7 +46,8 @@ impl Runtime {
         })
     }
 
-    /// Clusters of a launch that are on the device at a time: one for each multiprocessor, since one thread runs all blocks of one.
+    /// Returns the number of clusters that run at the same time: one per multiprocessor, since one thread
+    /// runs all blocks of a cluster.
     pub(crate) fn active_clusters(
         &self,
         kernel: &Kernel,
@@ -60,7 +61,7 @@ impl Runtime {
         Ok(self.device()?.machine().multiprocessors as i32)
     }
 
-    /// Checks that a block of a launch can be at all.
+    /// Checks that a single block of a launch fits.
     fn fits(&self, kernel: &Kernel, block: [u32; 3], dynamic: usize) -> Outcome {
         let threads =
             block.iter().try_fold(1u32, |product, threads| product.checked_mul(*threads)).ok_or(Status::INVALID_VALUE)?;

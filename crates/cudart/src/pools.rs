@@ -1,7 +1,7 @@
-//! Pools of memory: what each has given out, where its memory lies, and which of them a device or the host uses.
+//! Memory pools: their allocations, the location of their memory, and the current pools of device and host.
 //!
-//! Memory that is freed goes back to the executor, which uses it again when all work given before is done: pools differ in what they count and in the
-//! kind of memory that they give, not in where they keep it.
+//! Freed memory returns to the executor, which reuses it once all earlier work is done. Pools differ in their
+//! counters and in their kind of memory, not in where free memory is kept.
 
 use crate::device::check_device;
 use crate::handles::{Handle, Handles};
@@ -13,19 +13,19 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The memory of a pool.
+/// Kind of a pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// The device's own.
+    /// Device memory.
     Device,
-    /// The host's, which the device reaches.
+    /// Host memory that the device can access.
     Host,
     /// Managed memory.
     Managed,
 }
 
 impl Place {
-    /// The place that a location and a type of allocation (`cudaMemAllocationType`) mean.
+    /// Returns the kind for a location and a type of allocation (`cudaMemAllocationType`).
     pub(crate) fn new(location: MemLocation, kind: u32) -> Outcome<Place> {
         const PINNED: u32 = 1;
         const MANAGED: u32 = 2;
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// The properties of the pool that is there from the start.
+    /// Returns the properties of the default pool.
     fn properties(self) -> PoolProperties {
         match self {
             Place::Device => PoolProperties::new(1, MemLocation { kind: 1, id: 0 }),
@@ -50,21 +50,20 @@ impl Place {
     }
 }
 
-/// A pool.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// As the program gave them.
+    /// Properties given by the program.
     pub(crate) properties: PoolProperties,
     place: Place,
-    /// Whether it is of another process: nothing can be had from it but what that process shares.
+    /// True for a pool of another process. Only memory exported by that process can be obtained from it.
     imported: bool,
-    /// May memory be used again: by events, opportunistically, by dependencies.
+    /// Permissions to reuse memory: by events, opportunistically, by internal dependencies.
     reuse: [AtomicU32; 3],
-    /// How much memory the program wants to be kept.
+    /// Release threshold in bytes.
     threshold: AtomicU64,
     used: AtomicU64,
     most_used: AtomicU64,
-    /// Who may use its memory besides those that always may.
+    /// Access flags granted in addition to the default ones.
     pub(crate) access: AtomicU32,
 }
 
@@ -75,7 +74,7 @@ impl Pool {
         Pool { properties, place, imported, reuse, threshold, used, most_used, access: AtomicU32::new(3) }
     }
 
-    /// Where its memory is.
+    /// Returns the kind of the pool's memory.
     pub(crate) fn place(&self) -> Place {
         self.place
     }
@@ -93,24 +92,24 @@ impl Pool {
     }
 }
 
-/// What a pool says of itself.
+/// Value of a pool attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
-    /// An `int`.
+    /// Value of type `int`.
     Int(i32),
-    /// 64 bits.
+    /// 64-bit value.
     Wide(u64),
 }
 
-/// All pools.
+/// Table of all pools.
 #[derive(Debug)]
 pub(crate) struct Pools {
     handles: Handles<Pool>,
-    /// The pools that are there from the start.
+    /// Default pools.
     defaults: Mutex<HashMap<Place, Handle>>,
-    /// Those that are used in their place.
+    /// Current pools that replace the default ones.
     chosen: Mutex<HashMap<Place, Handle>>,
-    /// Memory that pools gave out.
+    /// Allocations from pools.
     taken: Mutex<HashMap<u64, (Arc<Pool>, u64)>>,
 }
 
@@ -131,18 +130,18 @@ impl Pools {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pool that a place has from the start.
+    /// Returns the default pool of a kind of memory.
     pub(crate) fn default_of(&self, place: Place) -> Handle {
         *self.defaults().entry(place).or_insert_with(|| self.handles.insert(Pool::new(place.properties(), place, false)))
     }
 
-    /// The pool that a place uses.
+    /// Returns the current pool of a kind of memory.
     pub(crate) fn current(&self, place: Place) -> Handle {
         let chosen = self.chosen().get(&place).copied();
         chosen.filter(|pool| self.handles.find(*pool).is_some()).unwrap_or_else(|| self.default_of(place))
     }
 
-    /// Memory goes back to the pool that it is of, if it is of one; the kind of memory that it is.
+    /// Returns memory to its pool, if it came from one. Returns the kind of that memory.
     pub(crate) fn forget(&self, address: u64) -> Option<Place> {
         let (pool, bytes) = self.taken().remove(&address)?;
         pool.give_back(bytes);
@@ -151,27 +150,27 @@ impl Pools {
 }
 
 impl Runtime {
-    /// A pool by its handle.
+    /// Returns a pool by its handle.
     pub(crate) fn pool(&self, handle: Handle) -> Outcome<Arc<Pool>> {
         self.pools.handles.find(handle).ok_or(Status::INVALID_VALUE)
     }
 
-    /// A new pool.
+    /// Creates a pool.
     pub(crate) fn create_pool(&self, properties: PoolProperties) -> Outcome<Handle> {
         let place = Place::new(properties.location, properties.kind)?;
-        // The one way to share a pool is by a descriptor of a file.
+        // Pools can only be shared through file descriptors.
         if properties.handles & !1 != 0 || properties.handles != 0 && (place != Place::Device || !self.device()?.unified) {
             return Err(Status::NOT_SUPPORTED);
         }
         Ok(self.pools.handles.insert(Pool::new(properties, place, false)))
     }
 
-    /// A pool of another process.
+    /// Creates the local pool for a pool of another process.
     pub(crate) fn import_pool(&self) -> Handle {
         self.pools.handles.insert(Pool::new(Place::Device.properties(), Place::Device, true))
     }
 
-    /// Gives a pool back, which may not be one that is there from the start. What it gave out stays.
+    /// Destroys a pool, which may not be a default pool. Its allocations stay valid.
     pub(crate) fn destroy_pool(&self, handle: Handle) -> Outcome {
         if self.pools.defaults().values().any(|pool| *pool == handle) {
             return Err(Status::INVALID_VALUE);
@@ -179,7 +178,7 @@ impl Runtime {
         self.pools.handles.remove(handle).map(drop).map_err(|_| Status::INVALID_VALUE)
     }
 
-    /// Chooses the pool that a place uses, which must be of that place.
+    /// Sets the current pool of a kind of memory. The pool must be of that kind.
     pub(crate) fn choose_pool(&self, place: Place, handle: Handle) -> Outcome {
         let pool = self.pool(handle)?;
         if pool.place != place || pool.imported {
@@ -189,7 +188,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Memory from a pool.
+    /// Allocates memory from a pool.
     pub(crate) fn allocate_from(&self, pool: &Arc<Pool>, bytes: usize) -> Outcome<u64> {
         if pool.imported {
             return Err(Status::INVALID_VALUE);
@@ -210,7 +209,7 @@ impl Runtime {
         allocated
     }
 
-    /// One of the numbers of a pool.
+    /// Returns an attribute of a pool.
     pub(crate) fn pool_fact(&self, pool: &Pool, number: u32) -> Outcome<Fact> {
         let kept = self.device()?.backend().memory().pooled;
         let used = pool.used.load(Ordering::SeqCst);
@@ -235,7 +234,7 @@ impl Runtime {
 }
 
 impl Pool {
-    /// Sets a number: what may be used again, what is to be kept, and marks of most use back to what is used.
+    /// Sets an attribute: a reuse permission, the release threshold, or a reset of a high-water mark.
     pub(crate) fn set_fact(&self, number: u32, value: Fact) -> Outcome {
         match (number, value) {
             (1..=3, Fact::Int(value)) => self.reuse[number as usize - 1].store(u32::from(value != 0), Ordering::Relaxed),

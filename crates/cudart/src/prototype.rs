@@ -1,17 +1,18 @@
-//! Functions that one module declares with a result and another defines without one, or the other way round.
+//! Adapters between declarations and definitions of a function of which only one has a result.
 //!
-//! NVIDIA's linker joins machine code by names and knows no results: a result that nobody sets is undefined, and one that nobody takes is lost.
-//! Numba declares functions of C without a result in this way. One module of PTX has one prototype for each function, so calls of the other one
-//! go through a function that has it, which calls the definition.
+//! NVIDIA's linker joins machine code by name and ignores results: an unset result is undefined, and an
+//! unused one is lost. Numba declares C functions without a result in this way. A PTX module has one
+//! prototype per function. Calls with the other prototype therefore go through an adapter function, which
+//! calls the definition.
 
-/// The result and the parameters of a function, as its head has them: each is a declaration in space `.param`.
+/// Result and parameters of a function. Each is a declaration in the `.param` space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prototype<'a> {
     result: Option<Param<'a>>,
     params: Vec<Param<'a>>,
 }
 
-/// A parameter: type and alignment before its name, and its extent behind it.
+/// Parameter: type and alignment before its name, extent after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Param<'a> {
     words: Vec<&'a str>,
@@ -33,7 +34,7 @@ impl<'a> Param<'a> {
         self.words.last().copied()
     }
 
-    /// Bytes of one element.
+    /// Returns the size of one element in bytes.
     fn bytes(&self) -> Option<u64> {
         let digits = self.ty()?.trim_start_matches(|c: char| !c.is_ascii_digit());
         digits.parse::<u64>().ok().map(|bits| bits / 8).filter(|bytes| matches!(bytes, 1 | 2 | 4 | 8))
@@ -44,7 +45,7 @@ impl<'a> Param<'a> {
         format!("{} {name}{extent}", self.words.join(" "))
     }
 
-    /// Copies all elements from one parameter like this one to another, or sets them to zero.
+    /// Emits code that copies all elements between two parameters of this type, or sets them to zero.
     fn copy(&self, from: Option<&str>, to: &str) -> Option<String> {
         let bytes = self.bytes()?;
         let (bits, register) = (8 * bytes, if bytes == 8 { "%wide" } else { "%narrow" });
@@ -62,7 +63,7 @@ impl<'a> Param<'a> {
 }
 
 impl<'a> Prototype<'a> {
-    /// Reads the text of a function, declared or defined.
+    /// Parses the head of a declared or defined function.
     pub(crate) fn of(text: &'a str) -> Option<Prototype<'a>> {
         let head = &text[..text.find(['{', ';']).unwrap_or(text.len())];
         let rest = head.split_once(".func")?.1.trim_start();
@@ -79,8 +80,8 @@ impl<'a> Prototype<'a> {
         Some(Prototype { result, params: read(params)? })
     }
 
-    /// Returns the head and the body of a function with this prototype that calls one with another prototype; `None` where that is not needed,
-    /// or where more than the result differs.
+    /// Returns head and body of an adapter with this prototype that calls a function with another prototype.
+    /// Returns `None` if no adapter is needed, or if more than the result differs.
     pub(crate) fn calling(&self, name: &str, target: &str, defined: &Prototype<'_>) -> Option<(String, String)> {
         let shapes = |prototype: &Prototype<'_>| -> Vec<_> {
             prototype.params.iter().map(|param| (param.bytes(), param.extent.unwrap_or(1))).collect()

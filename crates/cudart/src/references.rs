@@ -1,6 +1,6 @@
-//! Texture and surface references of modules: variables that a program binds to memory, with the driver's functions.
+//! Texture and surface references of modules: variables that a program binds to memory with driver functions.
 //!
-//! Whatever a program sets goes to the module as soon as there is memory to look at, so that the next launch sees it.
+//! All settings are passed to the module as soon as memory is bound, so that the next launch sees them.
 
 use crate::image::Image;
 use crate::state::Runtime;
@@ -8,67 +8,68 @@ use crate::status::{Outcome, Status};
 use crate::textures::{ResourceWords, TextureDesc};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Values are read as integers.
+/// Flag: values are read as integers.
 pub(crate) const READ_AS_INTEGER: u32 = 1;
-/// Coordinates go from 0 to 1.
+/// Flag: coordinates range from 0 to 1.
 pub(crate) const NORMALISED: u32 = 2;
-/// Values are those of sRGB.
+/// Flag: values are sRGB.
 pub(crate) const SRGB: u32 = 16;
 
-/// What was set.
+/// Settings of a reference.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// What is looked at; nothing, when the kind is none of the headers'.
+    /// Bound memory; unbound if the kind is [`UNBOUND`].
     pub(crate) resource: ResourceWords,
-    /// How.
+    /// Sampling parameters.
     pub(crate) desc: TextureDesc,
-    /// `CUarray_format`, and how many channels.
+    /// `CUarray_format` and number of channels.
     pub(crate) format: (u32, u32),
-    /// As the program gave them.
+    /// Flags given by the program.
     pub(crate) flags: u32,
 }
 
-/// The kind of memory of a reference that has none.
+/// Resource kind of a reference without bound memory.
 pub(crate) const UNBOUND: u64 = 0xff;
 
 impl Default for Settings {
     fn default() -> Settings {
         let resource = [UNBOUND, 0, 0, 0, 0, 0, 0, 0];
-        // A clamped mode is 1.
+        // Address mode 1 is clamp.
         let desc = TextureDesc { address: [1; 3], anisotropy: 1, ..TextureDesc::default() };
         Settings { resource, desc, format: (0x20, 1), flags: 0 }
     }
 }
 
-/// A reference.
+/// Texture or surface reference.
 #[derive(Debug)]
 pub(crate) struct Reference {
-    /// The module and the name; nothing for one that a program made itself.
+    /// Module and name; `None` for a reference created by the program itself.
     variable: Option<(Arc<Image>, String)>,
     is_surface: bool,
     settings: Mutex<Settings>,
 }
 
 impl Reference {
-    /// The variable of a module, or one of the program's own.
+    /// Creates a reference to a variable of a module, or a standalone one.
     pub(crate) fn new(variable: Option<(Arc<Image>, String)>, is_surface: bool) -> Reference {
         Reference { variable, is_surface, settings: Mutex::default() }
     }
 
-    /// What was set.
+    /// Locks and returns the settings.
     pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Bits and kind of channels of a `CUarray_format`.
+/// Returns bits and kind of the channels of a `CUarray_format`.
 pub(crate) fn channels(format: u32, count: u32) -> Outcome<[i32; 5]> {
     let (bits, kind, count) = match format {
         1..=3 => (4 << format, 1, count),
         8..=10 => (8 << (format - 8), 0, count),
         0x10 => (16, 2, count),
         0x20 => (32, 2, count),
-        // Normalised ones say their number themselves: 1, 2 and 4 of 8 bits, then of 16, unsigned and then signed.
+        // Normalised formats include their number of channels: 1, 2 and 4 of 8 bits, then of 16 bits,
+        // unsigned and then signed.
         0xc0..=0xcb => {
             let place = (format - 0xc0) as i32;
             (if place % 6 < 3 { 8 } else { 16 }, 5 + place, [1, 2, 4][place as usize % 3])
@@ -82,7 +83,7 @@ pub(crate) fn channels(format: u32, count: u32) -> Outcome<[i32; 5]> {
     Ok([bits_of(0), bits_of(1), bits_of(2), bits_of(3), kind])
 }
 
-/// The `CUarray_format` of channels, and how many there are.
+/// Returns the `CUarray_format` and the number of channels.
 pub(crate) fn format_of(channels: &[i32; 5]) -> (u32, u32) {
     let count = channels[..4].iter().filter(|bits| **bits > 0).count() as u32;
     let format = match (channels[4], channels[0]) {
@@ -99,19 +100,20 @@ pub(crate) fn format_of(channels: &[i32; 5]) -> (u32, u32) {
     (format, count)
 }
 
-/// A description of memory in the words of the runtime, with channels from the third word on.
+/// Builds a runtime resource description, with the channels from the third word on.
 pub(crate) fn with_channels(kind: u64, address: u64, channels: [i32; 5], rest: [u64; 3]) -> ResourceWords {
     let [x, y, z, w, k] = channels.map(|number| u64::from(number as u32));
     [kind, address, x | y << 32, z | w << 32, k, rest[0], rest[1], rest[2]]
 }
 
-/// How values are read, by flags and the format: small integers become fractions unless they are to stay.
+/// Returns the read mode for flags and a format. Small integers become fractions unless the flags keep them
+/// as integers.
 pub(crate) fn read_mode(flags: u32, format: u32) -> u32 {
     u32::from(flags & READ_AS_INTEGER == 0 && matches!(format, 1 | 2 | 8 | 9))
 }
 
 impl Runtime {
-    /// A reference of a module.
+    /// Returns a texture or surface reference of a module.
     pub(crate) fn module_reference(&self, module: usize, name: &str, is_surface: bool) -> Outcome<usize> {
         let image = self.modules.get(module)?;
         let loaded = image.loaded(self)?;
@@ -120,7 +122,7 @@ impl Runtime {
         Ok(self.references.insert(Reference::new(Some((image, name.to_owned())), is_surface)))
     }
 
-    /// Changes a reference.
+    /// Changes the settings of a reference.
     pub(crate) fn set_reference(&self, handle: usize, change: impl FnOnce(&mut Settings) -> Outcome) -> Outcome {
         self.device()?;
         let reference = self.references.get(handle)?;

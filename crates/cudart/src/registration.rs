@@ -1,6 +1,6 @@
-//! What `nvcc` registers before `main`: fat binaries, and the host's side of kernels and variables.
+//! Registrations that `nvcc` emits before `main`: fat binaries, and the host side of kernels and variables.
 //!
-//! Registering reads nothing but the head of a fat binary: kernels are read when one of them is first used.
+//! Registration reads only the header of a fat binary. Kernels are read on first use.
 
 use crate::fatbin;
 use crate::handles::Handle;
@@ -10,27 +10,27 @@ use crate::status::{Outcome, Status};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The control structure of a fat binary in an executable.
+/// Control structure of a fat binary in an executable.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wrapper {
     magic: u32,
     version: u32,
     data: usize,
-    /// Version 2: a list, ended by zero, of binaries that are to be linked.
+    /// Version 2: a zero-terminated list of binaries to link.
     linked: usize,
 }
 
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
-/// Most binaries that are linked into one.
+/// Maximum number of binaries linked into one.
 const MOST_LINKED: usize = 1 << 16;
 
-/// The host's side of a variable.
+/// Host side of a variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Symbol {
-    /// Where it is defined.
+    /// Module that defines the variable.
     pub(crate) image: Arc<Image>,
-    /// Its name in PTX.
+    /// Name of the variable in PTX.
     pub(crate) name: String,
 }
 
@@ -42,7 +42,7 @@ struct State {
     variables: HashMap<usize, Symbol>,
 }
 
-/// All that was registered.
+/// Table of all registrations.
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<State>);
 
@@ -56,13 +56,13 @@ impl Registry {
         let image = Arc::new(Image::registered(origin(wrapper)?));
         let mut state = self.state();
         state.next += 16;
-        // The compiled program passes it back and never looks behind it.
+        // The compiled program passes the handle back and never dereferences it.
         let handle = 0x0b10_0100_0000_0000 + state.next;
         state.images.insert(handle, image);
         Ok(handle)
     }
 
-    /// Forgets a fat binary and all that belongs to it.
+    /// Unregisters a fat binary with its functions and variables.
     pub(crate) fn remove(&self, handle: Handle) {
         let mut state = self.state();
         if let Some(image) = state.images.remove(&handle) {
@@ -71,43 +71,43 @@ impl Registry {
         }
     }
 
-    /// A fat binary by its handle.
+    /// Returns a fat binary by its handle.
     pub(crate) fn image(&self, handle: Handle) -> Outcome<Arc<Image>> {
         self.state().images.get(&handle).cloned().ok_or(Status::INVALID_HANDLE)
     }
 
-    /// Says which kernel stands behind a function of the host.
+    /// Registers the kernel of a host function.
     pub(crate) fn add_function(&self, handle: Handle, host: usize, name: String) -> Outcome {
         let image = self.image(handle)?;
         self.state().functions.insert(host, (image, name));
         Ok(())
     }
 
-    /// Says which variable stands behind one of the host.
+    /// Registers the device variable of a host variable.
     pub(crate) fn add_variable(&self, handle: Handle, host: usize, name: String) -> Outcome {
         let image = self.image(handle)?;
         self.state().variables.insert(host, Symbol { image, name });
         Ok(())
     }
 
-    /// The kernel behind a function of the host.
+    /// Returns the kernel of a host function.
     pub(crate) fn function(&self, host: usize) -> Option<(Arc<Image>, String)> {
         self.state().functions.get(&host).cloned()
     }
 
-    /// The variable behind one of the host.
+    /// Returns the device variable of a host variable.
     pub(crate) fn symbol(&self, host: usize) -> Outcome<Symbol> {
         self.state().variables.get(&host).cloned().ok_or(Status::INVALID_SYMBOL)
     }
 
-    /// The highest architecture that any fat binary has PTX for.
+    /// Returns the highest architecture for which any fat binary contains PTX.
     pub(crate) fn highest_ptx(&self) -> Option<u32> {
         let images: Vec<Arc<Image>> = self.state().images.values().cloned().collect();
         images.iter().filter_map(|image| image.highest_ptx()).max()
     }
 }
 
-/// What a control structure points to.
+/// Returns the fat binaries that a control structure refers to.
 pub(crate) fn origin(wrapper: In<Wrapper>) -> Outcome<Origin> {
     let wrapper = wrapper.get_if_there()?;
     if wrapper.magic != WRAPPER_MAGIC {
@@ -115,7 +115,7 @@ pub(crate) fn origin(wrapper: In<Wrapper>) -> Outcome<Origin> {
     }
     let mut containers = vec![];
     if wrapper.version >= 2 && wrapper.linked != 0 {
-        // The list ends with zero; a broken one ends where the memory does.
+        // The list ends with zero; a broken list ends with the mapped memory.
         let most = crate::mapped::readable(wrapper.linked) / size_of::<usize>();
         for index in 0.. {
             if index >= most.min(MOST_LINKED) {
@@ -125,7 +125,7 @@ pub(crate) fn origin(wrapper: In<Wrapper>) -> Outcome<Origin> {
             if address == 0 {
                 break;
             }
-            // An element is a container, or again a control structure.
+            // An element is a container or another control structure.
             containers.push(match In::<u32>::at(address).get_if_there()? {
                 WRAPPER_MAGIC => In::<Wrapper>::at(address).get_if_there()?.data,
                 _ => address,
@@ -138,7 +138,7 @@ pub(crate) fn origin(wrapper: In<Wrapper>) -> Outcome<Origin> {
     Ok(Origin::FatBinaries(containers))
 }
 
-/// The bytes of the container at an address, by its header. What the header says is compared with the memory that is there.
+/// Copies the container at an address. The size in its header is checked against the mapped memory.
 pub(crate) fn container_at(address: usize) -> Result<Vec<u8>, String> {
     let header = crate::pointer::bytes_there(address, fatbin::CONTAINER_HEADER).map_err(|_| "there is no fat binary")?;
     let whole = fatbin::container_bytes(&header).ok_or("it is no fat binary")?;
@@ -153,7 +153,7 @@ pub(crate) fn container_at(address: usize) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    /// Memory of two pages, of which the second cannot be read.
+    /// Two pages, of which the second is not readable.
     struct Pages(usize);
 
     const PAGE: usize = 4096;
@@ -161,15 +161,15 @@ mod tests {
     impl Pages {
         fn new() -> Pages {
             let (readable, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-            // SAFETY: new memory, which nothing else knows of.
+            // SAFETY: maps new memory, which nothing else refers to.
             let start = unsafe { libc::mmap(std::ptr::null_mut(), 2 * PAGE, readable, flags, -1, 0) };
             assert_ne!(start, libc::MAP_FAILED);
-            // SAFETY: the second half of what was mapped.
+            // SAFETY: this is the second half of the new mapping.
             assert_eq!(unsafe { libc::mprotect(start.byte_add(PAGE), PAGE, libc::PROT_NONE) }, 0);
             Pages(start as usize)
         }
 
-        /// Puts bytes at the end of what can be read.
+        /// Copies bytes to the end of the readable page.
         fn put(&self, bytes: &[u8]) -> usize {
             let address = self.0 + PAGE - bytes.len();
             crate::pointer::move_bytes(address, bytes.as_ptr() as usize, bytes.len());
@@ -179,7 +179,7 @@ mod tests {
 
     impl Drop for Pages {
         fn drop(&mut self) {
-            // SAFETY: what was mapped above.
+            // SAFETY: unmaps the memory mapped above.
             unsafe { libc::munmap(self.0 as *mut libc::c_void, 2 * PAGE) };
         }
     }

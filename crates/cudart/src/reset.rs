@@ -1,17 +1,17 @@
-//! `cudaDeviceReset`: everything that a program was given is gone.
+//! `cudaDeviceReset`: destroys all objects of a program.
 
 use crate::memory::Kind;
 use crate::state::Runtime;
 use crate::status::Outcome;
 
 impl Runtime {
-    /// Waits for everything and takes back streams, events, graphs, textures, arrays and memory. Modules of the program stay, since the program would not
-    /// register them again; memory that it registered is its own again.
+    /// Waits for all work and destroys streams, events, graphs, textures, arrays and memory. Modules of the
+    /// program stay, since the program would not register them again. Registered host memory is unregistered.
     pub(crate) fn reset(&self) -> Outcome {
         self.wait_for_all()?;
         self.execs.retain(|_| false);
         for graph in self.graphs.handles() {
-            // A graph may have gone with another one.
+            // A graph may have been destroyed together with its parent.
             let _ = self.destroy_graph(graph);
         }
         self.nodes.retain(|_| false);

@@ -1,8 +1,9 @@
-//! Memory and events that processes of one machine share.
+//! Memory and events shared between processes of one machine.
 //!
-//! What is shared is a file without a name, which another process opens through the number of this process and of the descriptor: that is what a
-//! handle says. Memory that is shared is moved into such a file where it lies, so its address stays. **Nothing may write to it meanwhile**:
-//! the device has come to an end before, and a program gets handles before it works. All of it needs a device that shares this process's addresses.
+//! The shared object is an anonymous file. A handle holds process ID and file descriptor, through which
+//! another process opens the file. Shared memory is moved into such a file in place, so its address stays the
+//! same. **Nothing may write to it during the move**: the device is synchronised before, and programs obtain
+//! handles before they start work. Sharing requires a device with the address space of this process.
 
 use crate::handles::Handle;
 use crate::memory::Allocation;
@@ -14,7 +15,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// `cudaIpcMemHandle_t`, `cudaIpcEventHandle_t` and `cudaMemPoolPtrExportData`: a mark, process and descriptor, where in the file, how many bytes, a number.
+/// `cudaIpcMemHandle_t`, `cudaIpcEventHandle_t` and `cudaMemPoolPtrExportData`: magic number, process and
+/// descriptor, offset in the file, size in bytes, serial number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShareHandle(pub(crate) [u64; 8]);
@@ -23,29 +25,30 @@ const MEMORY: u64 = u64::from_le_bytes(*b"bl-ipc-m");
 const EVENT: u64 = u64::from_le_bytes(*b"bl-ipc-e");
 
 fn page() -> usize {
-    // SAFETY: asks the system for a number.
+    // SAFETY: `sysconf` only returns a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// A file without a name of some bytes.
+/// Creates an anonymous file of a given size.
 pub(crate) fn nameless(bytes: usize) -> Outcome<OwnedFd> {
-    // SAFETY: the name ends with a zero.
+    // SAFETY: the name is zero-terminated.
     let file = unsafe { libc::memfd_create(c"broadloom".as_ptr(), libc::MFD_CLOEXEC) };
     if file < 0 {
         return Err(Status::OUT_OF_MEMORY);
     }
-    // SAFETY: the file was opened just now and belongs to nobody else.
+    // SAFETY: the descriptor was just opened and has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     let size = libc::off_t::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
     // SAFETY: the file is open.
     if unsafe { libc::ftruncate(file.as_raw_fd(), size) } == 0 { Ok(file) } else { Err(Status::OUT_OF_MEMORY) }
 }
 
-/// Puts a file at addresses, or anywhere.
+/// Maps a file at a given address, or anywhere.
 fn map(file: &impl AsRawFd, place: Option<usize>, bytes: usize) -> Outcome<usize> {
     let fixed = if place.is_some() { libc::MAP_FIXED } else { 0 };
     let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | fixed);
-    // SAFETY: without a place these are new pages; with one they are pages of memory that the program holds, whose bytes the file has.
+    // SAFETY: without an address these are new pages. With one they are pages of memory that the program
+    // holds, and the file has the same contents.
     let start = unsafe { libc::mmap(place.unwrap_or(0) as *mut libc::c_void, bytes, access, flags, file.as_raw_fd(), 0) };
     if start == libc::MAP_FAILED { Err(Status::OUT_OF_MEMORY) } else { Ok(start as usize) }
 }
@@ -56,7 +59,7 @@ fn handle(mark: u64, file: &OwnedFd, offset: usize, bytes: u64, serial: u64) -> 
 }
 
 impl ShareHandle {
-    /// The file of a handle, which is another process's.
+    /// Opens the file of another process's handle.
     fn open(&self, mark: u64) -> Outcome<File> {
         let [found, place, ..] = self.0;
         if found != mark {
@@ -71,28 +74,28 @@ impl ShareHandle {
     }
 }
 
-/// Pages that lie in a file.
+/// Pages backed by a file.
 #[derive(Debug)]
 struct Region {
     file: OwnedFd,
     bytes: usize,
 }
 
-/// Memory of another process.
+/// Imported memory of another process.
 #[derive(Debug)]
 struct Import {
     handle: ShareHandle,
     start: usize,
     bytes: usize,
     count: u32,
-    /// Whether it is of a pool, whose memory is given back as memory of this process is.
+    /// True for memory of a pool, which is freed like memory of this process.
     of_pool: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     regions: BTreeMap<usize, Region>,
-    /// By the address that the program has.
+    /// Imports by the program's address.
     imports: BTreeMap<u64, Import>,
 }
 
@@ -106,7 +109,7 @@ impl Runtime {
         if self.device()?.unified { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
     }
 
-    /// A handle for an allocation.
+    /// Creates a handle for an allocation.
     pub(crate) fn share_memory(&self, found: &Allocation) -> Outcome<ShareHandle> {
         self.shares_addresses()?;
         self.wait_for_all()?;
@@ -121,10 +124,10 @@ impl Runtime {
                 let file = nameless(end - first)?;
                 let copy = map(&file, None, end - first)?;
                 crate::pointer::move_bytes(copy, first, end - first);
-                // SAFETY: pages that were made above, for the copy only.
+                // SAFETY: these pages were mapped above, only for the copy.
                 unsafe { libc::munmap(copy as *mut libc::c_void, end - first) };
                 map(&file, Some(first), end - first)?;
-                // What was there belonged to memory that was given back.
+                // Older regions in this range belonged to freed memory.
                 state.regions.retain(|start, _| !(first..end).contains(start));
                 (first, &state.regions.entry(first).or_insert(Region { file, bytes: end - first }).file)
             }
@@ -132,7 +135,7 @@ impl Runtime {
         Ok(handle(MEMORY, file, found.start as usize - start, found.bytes, found.serial))
     }
 
-    /// Memory that was shared goes back to the device: its pages are its own again, where they held nothing else.
+    /// Ends the sharing of freed memory. Its pages become private again if they held nothing else.
     pub(crate) fn end_sharing(&self, found: &Allocation) {
         let page = page() as u64;
         if !found.start.is_multiple_of(page) || found.bytes < page {
@@ -142,12 +145,14 @@ impl Runtime {
         if let Some(region) = state.regions.remove(&(found.start as usize)) {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: the pages were the allocation's alone, and the program has given it back. If it fails they stay in the file, which does no harm.
+            // SAFETY: the pages belonged to this allocation alone, and the program freed it. On failure they
+            // stay in the file, which is harmless.
             unsafe { libc::mmap(found.start as *mut libc::c_void, region.bytes, access, flags, -1, 0) };
         }
     }
 
-    /// Memory of another process, by its handle. Who opens it twice has it twice at one address.
+    /// Opens memory of another process by its handle. Opening it again returns the same address and
+    /// increments a count.
     pub(crate) fn open_memory(&self, handle: ShareHandle, of_pool: bool) -> Outcome<u64> {
         self.shares_addresses()?;
         let mut state = state();
@@ -169,12 +174,12 @@ impl Runtime {
         Ok(address)
     }
 
-    /// Whether an address is memory of another process's pool.
+    /// Tests if an address is memory of another process's pool.
     pub(crate) fn is_of_foreign_pool(&self, address: u64) -> bool {
         state().imports.get(&address).is_some_and(|import| import.of_pool)
     }
 
-    /// Gives memory of another process back.
+    /// Closes memory of another process.
     pub(crate) fn close_memory(&self, address: u64) -> Outcome {
         self.wait_for_all()?;
         let mut state = state();
@@ -185,12 +190,12 @@ impl Runtime {
         }
         let Some(import) = state.imports.remove(&address) else { return Ok(()) };
         self.memory.remove_mapped(address, import.handle.0[3])?;
-        // SAFETY: the pages were made by `open_memory`, and the program has given them back.
+        // SAFETY: `open_memory` mapped the pages, and the program closed them.
         unsafe { libc::munmap(import.start as *mut libc::c_void, import.bytes) };
         Ok(())
     }
 
-    /// A handle for an event.
+    /// Creates a handle for an event.
     pub(crate) fn share_event(&self, event: Handle) -> Outcome<ShareHandle> {
         self.shares_addresses()?;
         let event = self.events.get(event)?;
@@ -198,7 +203,7 @@ impl Runtime {
         Ok(handle(EVENT, &shared.file, 0, 16, 0))
     }
 
-    /// An event of another process.
+    /// Opens an event of another process.
     pub(crate) fn open_event(&self, handle: ShareHandle) -> Outcome<Handle> {
         self.shares_addresses()?;
         let file = OwnedFd::from(handle.open(EVENT)?);
@@ -206,7 +211,7 @@ impl Runtime {
     }
 }
 
-/// An event that several processes see: how often it was recorded, and which of these records is over.
+/// Event visible to several processes: the number of records, and the number of the last completed one.
 #[derive(Debug)]
 pub(crate) struct SharedEvent {
     file: OwnedFd,
@@ -214,7 +219,7 @@ pub(crate) struct SharedEvent {
 }
 
 impl SharedEvent {
-    /// A new one.
+    /// Creates a shared event.
     pub(crate) fn create() -> Outcome<SharedEvent> {
         SharedEvent::new(nameless(page())?)
     }
@@ -225,11 +230,11 @@ impl SharedEvent {
     }
 
     fn word(&self, index: usize) -> &'static AtomicU64 {
-        // SAFETY: the page is never taken away, since work of streams may look at it at any time.
+        // SAFETY: the page is never unmapped, since work of streams may access it at any time.
         unsafe { AtomicU64::from_ptr((self.place as *mut u64).add(index)) }
     }
 
-    /// It is recorded; what the stream has to do when it comes there.
+    /// Counts a record. Returns the function that the stream calls when it reaches the event.
     pub(crate) fn record(&self) -> impl FnOnce() + Send + 'static {
         let (recorded, over) = (self.word(0), self.word(1));
         let number = recorded.fetch_add(1, Ordering::SeqCst) + 1;
@@ -238,7 +243,7 @@ impl SharedEvent {
         }
     }
 
-    /// Whether what is recorded until now is over, each time that it is asked.
+    /// Returns a predicate that tests if all records made so far have completed.
     pub(crate) fn is_over(&self) -> impl Fn() -> bool + Send + 'static {
         let (recorded, over) = (self.word(0), self.word(1));
         let wanted = recorded.load(Ordering::SeqCst);

@@ -1,8 +1,8 @@
-//! Everything that the library knows: one [`Runtime`] for the process, made when the first call comes.
+//! Global state: one [`Runtime`] per process, created by the first call.
 //!
-//! The device is opened when something needs it, so that a program that only registers its kernels starts at once, and one that forks before
-//! that may use CUDA in its child. **A device that a kernel has failed on gives that error to every later call. A child of a process that had
-//! opened the device is told that it cannot be used, as NVIDIA's driver does.**
+//! The device is opened on first use. A program that only registers its kernels starts at once, and a program
+//! that forks before that may use CUDA in the child. **After a kernel has failed, every later call returns
+//! that error. In a child of a process with an open device, every call fails, as with NVIDIA's driver.**
 
 use crate::advice::AllAdvice;
 use crate::check::{self, Checking};
@@ -28,77 +28,72 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Everything that there is in this process.
+/// Global state of this process.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     opened: OnceLock<Outcome<Opened>>,
     sticky: AtomicU32,
-    /// Fat binaries, and what the host's side of kernels and variables is.
+    /// Fat binaries, and the host side of kernels and variables.
     pub(crate) registry: Registry,
     /// Kernels by handle.
     pub(crate) kernels: Kernels,
-    /// Memory that programs know of.
+    /// Allocations that programs know.
     pub(crate) memory: Allocations,
     /// Arrays for textures and surfaces.
     pub(crate) arrays: Handles<Array>,
-    /// Modules that are being linked.
+    /// Link operations in progress.
     pub(crate) linkings: Handles<Linking>,
-    /// Memory without addresses.
+    /// Physical memory without addresses.
     pub(crate) physicals: Handles<Physical>,
-    /// Mipmapped arrays.
     pub(crate) mipmaps: Handles<Mipmap>,
     /// Texture and surface objects, by the device's handles.
     pub(crate) objects: Handles<TextureObject>,
-    /// Streams.
     pub(crate) streams: Streams,
-    /// Events.
     pub(crate) events: Handles<Event>,
-    /// Modules and libraries of the driver.
+    /// Modules and libraries of the driver API.
     pub(crate) modules: Handles<Image>,
-    /// Graphs.
     pub(crate) graphs: Handles<Graph>,
     /// Nodes of graphs.
     pub(crate) nodes: Handles<NodeRef>,
-    /// Graphs that can be launched.
+    /// Instantiated graphs.
     pub(crate) execs: Handles<Exec>,
-    /// What programs want to live as long as graphs.
+    /// User objects of graphs.
     pub(crate) user_objects: Handles<UserObject>,
-    /// What was said of managed memory.
+    /// Advice on managed memory.
     pub(crate) advice: AllAdvice,
-    /// Pools of memory.
+    /// Memory pools.
     pub(crate) pools: Pools,
     /// Texture and surface references of modules.
     pub(crate) references: Handles<Reference>,
 }
 
-/// The device, once it is open.
+/// Opened device.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// The device.
     pub(crate) device: Device,
-    /// Whether addresses of the device are addresses of this process.
+    /// True if the device shares the address space of this process.
     pub(crate) unified: bool,
-    /// What host and kernels share, where addresses are not.
+    /// Memory shared by host and kernels, if the address spaces differ.
     pub(crate) mirror: Option<Mirror>,
-    /// What is known of a program that is checked.
+    /// State of checking mode.
     pub(crate) checking: Option<Checking>,
     process: u32,
 }
 
 impl Opened {
-    /// The executor.
+    /// Returns the executor.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         self.device.backend()
     }
 
-    /// What it can do.
+    /// Returns the description of the machine.
     pub(crate) fn machine(&self) -> &Machine {
         self.device.machine()
     }
 }
 
 impl Runtime {
-    /// The one of this process.
+    /// Returns the global state of this process.
     pub(crate) fn get() -> &'static Runtime {
         static RUNTIME: OnceLock<Runtime> = OnceLock::new();
         RUNTIME.get_or_init(|| Runtime {
@@ -125,7 +120,7 @@ impl Runtime {
         })
     }
 
-    /// The device, opened by whoever needs it first; the error of a kernel that failed, from then on.
+    /// Returns the device and opens it on first use. After a kernel has failed, returns that error.
     pub(crate) fn device(&self) -> Outcome<&Opened> {
         match self.sticky.load(Ordering::Relaxed) {
             0 => {}
@@ -135,26 +130,26 @@ impl Runtime {
         if opened.process == std::process::id() { Ok(opened) } else { Err(Status::NOT_INITIALIZED) }
     }
 
-    /// The device, when it is open in this process.
+    /// Returns the device if it is open in this process.
     pub(crate) fn opened(&self) -> Option<&Opened> {
         let opened = self.opened.get()?.as_ref().ok()?;
         (opened.process == std::process::id()).then_some(opened)
     }
 
-    /// The capability that the device claims: 75 is 7.5. `BROADLOOM_CUDA_CAPABILITY`, or the highest that the program's kernels were compiled
-    /// for, from 7.5 up to what the device takes.
+    /// Returns the reported compute capability: 75 is 7.5. It is `BROADLOOM_CUDA_CAPABILITY` or the highest
+    /// architecture of the program's PTX, clamped to the range from 7.5 to the device's maximum.
     pub(crate) fn capability(&self) -> u32 {
         static CHOSEN: OnceLock<Option<u32>> = OnceLock::new();
         let chosen = CHOSEN.get_or_init(broadloom_device::settings::cuda_capability);
         chosen.unwrap_or_else(|| self.registry.highest_ptx().unwrap_or(75).clamp(75, HIGHEST_CAPABILITY))
     }
 
-    /// Turns what a device said into a status. The error of a kernel stays with the device, and is told to the person.
+    /// Converts a device error to a status. A kernel's error is sticky and is reported on standard error.
     pub(crate) fn judge<T>(&self, outcome: broadloom_device::Result<T>) -> Outcome<T> {
         outcome.map_err(|error| {
             let status = status_of(&error);
             if status.is_sticky() && self.sticky.swap(status.0, Ordering::Relaxed) == 0 {
-                // A finding says more.
+                // The checker's finding is more detailed.
                 let found = matches!(error, Error::Fault(_)) && self.opened().is_some_and(|opened| opened.checking.is_some());
                 if !found {
                     tell(&error.to_string());
@@ -165,17 +160,18 @@ impl Runtime {
     }
 }
 
-/// Bytes of a page of a GPU. Its allocations lie side by side in pages of this size, so a kernel that leaves its buffer by less seldom
-/// faults there, and programs are in use that do.
+/// Size in bytes of a GPU page. Allocations of a GPU are adjacent within such pages, so small out-of-bounds
+/// accesses seldom fault there, and existing programs contain some.
 const GPU_PAGE: usize = 2 << 20;
 
-/// Time that a launch may take, compilation included.
+/// Returns the time limit of a launch, including compilation.
 pub(crate) fn time_limit() -> Option<Duration> {
     static LIMIT: OnceLock<Option<Duration>> = OnceLock::new();
     *LIMIT.get_or_init(broadloom_device::settings::time_limit)
 }
 
-/// Opens the device that `BROADLOOM_DEVICE` names: `cpu`, which it is when nothing is said, or `interp`. What is checked runs on the latter.
+/// Opens the device that `BROADLOOM_DEVICE` names: `cpu` (the default) or `interp`. Checking mode uses
+/// `interp`.
 fn open() -> Outcome<Opened> {
     let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_default();
     let process = std::process::id();
@@ -218,7 +214,7 @@ fn open() -> Outcome<Opened> {
     }
 }
 
-/// What NVIDIA's runtime calls an error of a device.
+/// Converts a device error to a status of NVIDIA's runtime.
 pub(crate) fn status_of(error: &Error) -> Status {
     match error {
         Error::OutOfMemory { .. } => Status::OUT_OF_MEMORY,

@@ -1,8 +1,8 @@
-//! What calls return: one number for the runtime and the driver, which agree on it, with its names and its text.
+//! Status codes of calls, with their names and texts. The runtime and the driver use the same numbers.
 //!
-//! Numbers and names are those of the headers of CUDA 13; programs compare and print them.
+//! Numbers and names are those of the CUDA 13 headers; programs compare and print them.
 
-/// What a call returned.
+/// Status returned by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(pub u32);
 
@@ -12,10 +12,10 @@ impl std::fmt::Debug for Status {
     }
 }
 
-/// A result whose error is a status other than success.
+/// Result whose error is a status other than success.
 pub(crate) type Outcome<T = ()> = Result<T, Status>;
 
-/// A status as the headers list it.
+/// Status as the headers list it.
 struct Row {
     status: Status,
     runtime: Option<&'static str>,
@@ -180,7 +180,8 @@ statuses! {
 }
 
 impl Status {
-    /// What the driver, and the runtime since CUDA 13, says instead: it has one word for shapes that do not fit, and another one for functions that are none.
+    /// Converts to the status that the driver returns, and the runtime since CUDA 13. They have a different
+    /// code for invalid launch configurations and for invalid device functions.
     pub(crate) fn of_driver(self) -> Status {
         match self {
             Status::INVALID_CONFIGURATION => Status::INVALID_VALUE,
@@ -193,32 +194,33 @@ impl Status {
         ROWS.iter().find(|row| row.status == self)
     }
 
-    /// The runtime's name for it, or the driver's where the runtime has none.
+    /// Returns the runtime's name of the status, or the driver's if the runtime has none.
     pub fn name(self) -> Option<&'static str> {
         self.row().and_then(|row| row.runtime.or(row.driver))
     }
 
-    /// The driver's name for it.
+    /// Returns the driver's name of the status.
     pub fn driver_name(self) -> Option<&'static str> {
         self.row().and_then(|row| row.driver)
     }
 
-    /// The name that a function of the runtime or of the driver, by its own name, calls it by.
+    /// Returns the name of the status in the library of the given function.
     pub(crate) fn name_for(self, function: &str) -> Option<&'static str> {
         if function.starts_with("cuda") || function.starts_with('_') { self.name() } else { self.driver_name().or(self.name()) }
     }
 
-    /// What it says.
+    /// Returns the description of the status.
     pub fn text(self) -> Option<&'static str> {
         self.row().map(|row| row.text)
     }
 
-    /// The status of a name of the runtime or of the driver.
+    /// Finds a status by its runtime or driver name.
     pub fn of_name(name: &str) -> Option<Status> {
         ROWS.iter().find(|row| row.runtime == Some(name) || row.driver == Some(name)).map(|row| row.status)
     }
 
-    /// Whether a device that gave it gives it to every later call: a kernel went wrong, and what is in memory is anybody's guess.
+    /// Tests if the error is sticky: a kernel failed, the memory contents are undefined, and every later call
+    /// returns this error.
     pub fn is_sticky(self) -> bool {
         matches!(self.0, 700 | 702 | 710 | 714..=719)
     }

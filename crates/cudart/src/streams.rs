@@ -1,8 +1,9 @@
-//! Streams, and how the default stream and the others wait for each other.
+//! Streams, and the ordering between the default stream and other streams.
 //!
-//! Work of the *legacy* default stream begins when all earlier work of blocking streams is done, and their later work waits for it (the
-//! programming guide, "Default Stream"); streams made with `cudaStreamNonBlocking` go their own way. Handles 0, 1 and 2 are the default
-//! stream as the caller means it, the legacy one, and that of the calling thread.
+//! Work of the *legacy* default stream starts after all earlier work of blocking streams, and their later
+//! work waits for it (programming guide, "Default Stream"). Streams created with `cudaStreamNonBlocking` are
+//! independent of it. Handles 0, 1 and 2 are the caller's default stream, the legacy default stream, and the
+//! per-thread default stream.
 
 use crate::boundary::{Call, DefaultStream};
 use crate::graphs::Capturing;
@@ -15,28 +16,27 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The legacy default stream, by name.
+/// Handle of the legacy default stream.
 const LEGACY: Handle = 1;
-/// The default stream of the calling thread, by name.
+/// Handle of the per-thread default stream.
 const PER_THREAD: Handle = 2;
-/// A stream does not wait for the default stream.
+/// Flag: the stream does not synchronise with the legacy default stream.
 pub(crate) const NON_BLOCKING: u32 = 1;
-/// Priorities, from the least to the greatest.
+/// Lowest and highest priority.
 pub(crate) const PRIORITIES: [i32; 2] = [0, -5];
 
-/// A stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// What the program calls it.
+    /// Handle of the stream.
     pub(crate) handle: Handle,
     id: DeviceStream,
-    /// As the program gave them.
+    /// Flags given by the program.
     pub(crate) flags: u32,
-    /// From [`PRIORITIES`].
+    /// Priority within [`PRIORITIES`].
     pub(crate) priority: i32,
-    /// Whether it has had work that the legacy stream has not waited for.
+    /// True if the stream has work that the legacy stream has not waited for.
     dirty: AtomicBool,
-    /// How much of the legacy stream's work it has waited for.
+    /// Generation of the legacy stream's work that the stream has waited for.
     seen: AtomicU64,
     fence: EventId,
     capturing: Mutex<Option<Capturing>>,
@@ -49,17 +49,17 @@ impl Stream {
         Ok(Stream { handle, id, flags, priority, dirty, seen, fence, capturing: Mutex::new(None) })
     }
 
-    /// The executor's stream.
+    /// Returns the executor's stream.
     pub(crate) fn id(&self) -> DeviceStream {
         self.id
     }
 
-    /// Where it stands in a capture.
+    /// Locks and returns the position in a capture.
     pub(crate) fn capturing(&self) -> MutexGuard<'_, Option<Capturing>> {
         self.capturing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody asks for what no capture can hold: one that is under way becomes invalid.
+    /// Refuses an operation that cannot be captured. A capture in progress becomes invalid.
     pub(crate) fn refuse_capture(&self) -> Outcome {
         match self.capturing().as_ref() {
             None => Ok(()),
@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Whether it is the one that waits for all others.
+    /// Tests if this is the legacy default stream.
     pub(crate) fn is_legacy(&self) -> bool {
         self.id == DeviceStream::default()
     }
@@ -80,16 +80,16 @@ impl Stream {
     }
 }
 
-/// All streams.
+/// Table of all streams.
 #[derive(Debug)]
 pub(crate) struct Streams {
     handles: Handles<Stream>,
     legacy: OnceLock<Arc<Stream>>,
-    /// Where events of a whole context are recorded.
+    /// Internal stream that records events of a whole context.
     gathering: OnceLock<Arc<Stream>>,
-    /// Waits for what a whole context waits for: streams that are made later begin behind it.
+    /// Internal stream that waits for events of a whole context. Streams created later start after it.
     awaited: OnceLock<Arc<Stream>>,
-    /// How much work the legacy stream was given.
+    /// Number of pieces of work submitted to the legacy stream.
     generation: AtomicU64,
 }
 
@@ -108,19 +108,19 @@ impl Streams {
         }
     }
 
-    /// Handles of all streams but the legacy one.
+    /// Returns the handles of all streams but the legacy one.
     pub(crate) fn handles(&self) -> Vec<Handle> {
         self.handles.handles()
     }
 
-    /// All streams but the legacy one.
+    /// Returns all streams but the legacy one.
     pub(crate) fn others(&self) -> Vec<Arc<Stream>> {
         self.handles.all()
     }
 }
 
 impl Call {
-    /// The stream that a handle means.
+    /// Returns the stream of a handle.
     pub(crate) fn stream(&self, handle: Handle) -> Outcome<Arc<Stream>> {
         let runtime = self.runtime;
         match (handle, self.default) {
@@ -153,7 +153,7 @@ impl Runtime {
         Ok(self.streams.legacy.get_or_init(|| stream).clone())
     }
 
-    /// A new stream.
+    /// Creates a stream.
     pub(crate) fn create_stream(&self, flags: u32, priority: i32) -> Outcome<Handle> {
         if flags & !NON_BLOCKING != 0 {
             return Err(Status::INVALID_VALUE);
@@ -169,14 +169,14 @@ impl Runtime {
         Ok(handle)
     }
 
-    /// Gives a stream back; its work is still done.
+    /// Destroys a stream. Its pending work is still done.
     pub(crate) fn destroy_stream(&self, handle: Handle) -> Outcome {
         let opened = self.device()?;
         if handle <= PER_THREAD {
             return Err(Status::INVALID_HANDLE);
         }
         let stream = self.streams.handles.remove(handle)?;
-        // Work that the legacy stream has to wait for does not end with the handle.
+        // The legacy stream must still wait for the destroyed stream's pending work.
         if stream.is_blocking() && stream.dirty.load(Ordering::Relaxed) {
             self.judge(opened.backend().record_event(stream.fence, stream.id))?;
             self.judge(opened.backend().wait_event(DeviceStream::default(), stream.fence))?;
@@ -185,7 +185,7 @@ impl Runtime {
         self.judge(opened.backend().destroy_stream(stream.id))
     }
 
-    /// Lets a stream wait for what its next work has to wait for.
+    /// Inserts the waits that the next work of a stream requires.
     pub(crate) fn order(&self, stream: &Stream) -> Outcome {
         let backend = self.device()?.backend();
         if stream.is_legacy() {
@@ -212,14 +212,14 @@ impl Runtime {
         Ok(())
     }
 
-    /// Lets a stream wait for what another one was given.
+    /// Makes a stream wait for all work submitted to another one.
     fn follow(&self, stream: &Stream, other: &Stream) -> Outcome {
         let backend = self.device()?.backend();
         self.judge(backend.record_event(other.fence, other.id))?;
         self.judge(backend.wait_event(stream.id, other.fence))
     }
 
-    /// All streams that programs give work to. No capture may be under way: those that are become invalid.
+    /// Returns all streams of the program. Captures in progress become invalid, and the call fails.
     fn all_streams(&self) -> Outcome<Vec<Arc<Stream>>> {
         self.refuse_captures()?;
         let mut all = self.streams.others();
@@ -227,13 +227,13 @@ impl Runtime {
         Ok(all)
     }
 
-    /// Somebody asks for what no capture can hold: all that are under way become invalid.
+    /// Refuses an operation that cannot be captured. All captures in progress become invalid.
     fn refuse_captures(&self) -> Outcome {
         let refused = self.streams.others().iter().filter(|stream| stream.refuse_capture().is_err()).count();
         if refused > 0 { Err(Status::STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
-    /// A stream that no program gives work to, made when it is first needed.
+    /// Returns an internal stream and creates it on first use.
     fn own_stream<'a>(&self, place: &'a OnceLock<Arc<Stream>>) -> Outcome<&'a Arc<Stream>> {
         if let Some(stream) = place.get() {
             return Ok(stream);
@@ -243,7 +243,7 @@ impl Runtime {
         Ok(place.get_or_init(|| stream))
     }
 
-    /// Puts an event behind the work of all streams.
+    /// Records an event after the work of all streams.
     pub(crate) fn record_for_all(&self, event: Handle) -> Outcome {
         let event = self.events.get(event)?;
         let all = self.all_streams()?;
@@ -252,7 +252,7 @@ impl Runtime {
         Work::Record(event).perform(self, gathering, false)
     }
 
-    /// Lets the later work of all streams wait for an event, also of those that are made later.
+    /// Makes later work of all streams wait for an event, including streams created later.
     pub(crate) fn wait_in_all(&self, event: Handle) -> Outcome {
         let event = self.events.get(event)?;
         let all = self.all_streams()?;
@@ -260,7 +260,7 @@ impl Runtime {
         all.iter().chain([awaited]).try_for_each(|stream| Work::Wait(event.clone()).perform(self, stream, false))
     }
 
-    /// Waits for all work of a stream, and for the legacy stream also of those that it waits for.
+    /// Waits for all work of a stream. For the legacy stream this includes all blocking streams.
     pub(crate) fn wait(&self, stream: &Stream) -> Outcome {
         stream.refuse_capture()?;
         if stream.is_legacy() {
@@ -269,21 +269,21 @@ impl Runtime {
         self.judge(self.device()?.backend().synchronise_stream(stream.id))
     }
 
-    /// Whether all work of a stream is done.
+    /// Tests if all work of a stream is done.
     pub(crate) fn query_stream(&self, stream: &Stream) -> Outcome {
         stream.refuse_capture()?;
         let backend = self.device()?.backend();
         if stream.is_legacy() {
             self.order(stream)?;
         }
-        // What has failed is told here as well: nothing is left to wait for.
+        // Once nothing is pending, synchronising only reports an earlier failure.
         match self.judge(backend.query_stream(stream.id))? {
             true => self.judge(backend.synchronise_stream(stream.id)),
             false => Err(Status::NOT_READY),
         }
     }
 
-    /// Waits for everything.
+    /// Waits for all work on the device.
     pub(crate) fn wait_for_all(&self) -> Outcome {
         let opened = self.device()?;
         self.refuse_captures()?;

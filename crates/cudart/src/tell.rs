@@ -1,7 +1,8 @@
-//! Words to the person at the terminal.
+//! Messages on standard error.
 //!
-//! The library stands inside of somebody else's program, and errors of CUDA are numbers: why a module is refused or a kernel failed can be
-//! told nowhere but on standard error. `BROADLOOM_QUIET=1` keeps it quiet.
+//! The library runs inside the user's program, and CUDA errors are only numbers. The reason for a refused
+//! module or a failed kernel can therefore only be reported on standard error. `BROADLOOM_QUIET=1` suppresses
+//! it.
 
 use broadloom_cpu::Compiling;
 use std::cell::RefCell;
@@ -9,7 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Says something, one line or several; names of kernels are those of the source. A closed standard error is no error.
+/// Prints a message of one or more lines, with kernel names demangled. A closed standard error is ignored.
 pub(crate) fn tell(message: &str) {
     let message = broadloom_device::demangle::in_text(message.trim_end());
     crate::log::note(&message);
@@ -28,10 +29,10 @@ fn is_quiet() -> bool {
     *QUIET.get_or_init(broadloom_device::settings::is_quiet)
 }
 
-/// Most characters of a kernel's name in a line of progress.
+/// Maximum length of a kernel's name in a progress line.
 const NAME_LENGTH: usize = 72;
 
-/// Says what keeps the program waiting, to a person who looks: nobody is told where standard error is a file or a pipe.
+/// Prints a progress line during compilation, only if standard error is a terminal.
 pub(crate) fn progress(compiling: Compiling<'_>) {
     if is_quiet() || !std::io::stderr().is_terminal() {
         return;
@@ -49,35 +50,37 @@ thread_local! {
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Does something, and what this thread told meanwhile.
+/// Runs `body` and returns its result with the messages of this thread meanwhile.
 pub(crate) fn heard<T>(body: impl FnOnce() -> T) -> (T, String) {
     HEARD.set(Some(String::new()));
     let value = body();
     (value, HEARD.take().unwrap_or_default())
 }
 
-/// Whether the process ends with 1 where it would end with 0.
+/// True if the process is to exit with status 1 in place of 0.
 static BADLY: AtomicBool = AtomicBool::new(false);
 
-/// Writes what is written at the end, in a process that leaves without the functions that `exit` calls; the status to leave with.
+/// Writes the final reports of a process that exits without its `exit` handlers. Returns the exit status to
+/// use.
 pub(crate) fn before_leaving(status: i32) -> i32 {
     crate::check::at_exit();
     crate::tracing::at_exit();
     if status == 0 && BADLY.load(Ordering::Relaxed) { 1 } else { status }
 }
 
-/// From now on the process ends with 1 where it would end with 0. Many programs look at no error of CUDA: without this, one whose kernels were
-/// refused would seem to have done its work.
+/// Makes the process exit with status 1 in place of 0. Many programs ignore CUDA errors, so a program whose
+/// kernels were refused would otherwise seem to succeed.
 pub(crate) fn end_badly() {
     unsafe extern "C" {
         fn on_exit(function: extern "C" fn(i32, *mut libc::c_void), argument: *mut libc::c_void) -> i32;
     }
     extern "C" fn at_the_end(status: i32, _: *mut libc::c_void) {
         if status == 0 {
-            // What they registered comes behind this.
+            // Their own handlers would run after this one.
             crate::check::at_exit();
             crate::tracing::at_exit();
-            // SAFETY: every stream of the C library may be flushed, and the process is at its end: what was registered before this is left out.
+            // SAFETY: all streams of the C library may be flushed. The process ends here, so handlers
+            // registered earlier are skipped.
             unsafe {
                 libc::fflush(std::ptr::null_mut());
                 libc::_exit(1);
@@ -86,17 +89,20 @@ pub(crate) fn end_badly() {
     }
     BADLY.store(true, Ordering::Relaxed);
     static ONCE: std::sync::Once = std::sync::Once::new();
-    // SAFETY: the function stays where it is for as long as the library does, which is never unloaded once it has started threads.
+    // SAFETY: the function stays loaded as long as the library, which is never unloaded once it has started
+    // threads.
     ONCE.call_once(|| unsafe {
         on_exit(at_the_end, std::ptr::null_mut());
     });
 }
 
-/// Text of a kernel's `printf`: to the stream that the program's own `printf` writes to, so that lines keep their order.
+/// Writes the output of a kernel's `printf` to C's standard output, so that it keeps its order with the
+/// program's output.
 pub(crate) fn print(text: &[u8]) {
     unsafe extern "C" {
         static stdout: *mut libc::FILE;
     }
-    // SAFETY: the C library's standard output is there from before `main` to the end, and locks itself; the bytes are a slice.
+    // SAFETY: the C library's standard output exists from before `main` to the end and locks itself. The
+    // bytes are a slice.
     unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stdout) };
 }

@@ -1,4 +1,4 @@
-//! Texture and surface objects: from CUDA's descriptions to the device's.
+//! Texture and surface objects: conversion from CUDA's descriptions to the device's.
 
 use crate::handles::Handle;
 use crate::memory::Array;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const LAYERED: u32 = 1;
 const CUBE: u32 = 4;
 
-/// `cudaResourceDesc`: a kind, and what is there.
+/// `cudaResourceDesc`: a kind and its data.
 pub(crate) type ResourceWords = [u64; 8];
 
 /// `cudaTextureDesc`.
@@ -32,23 +32,23 @@ pub(crate) struct TextureDesc {
     pub(crate) seamless: i32,
 }
 
-/// An object that a program made, with the descriptions that it was made from.
+/// Texture or surface object with the descriptions that it was created from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextureObject {
-    /// What is looked at.
+    /// Resource description.
     pub(crate) resource: ResourceWords,
-    /// How; `None` for a surface.
+    /// Texture description; `None` for a surface.
     pub(crate) texture: Option<TextureDesc>,
 }
 
-/// Arrays of one mipmap, the largest first.
+/// Mipmapped array: one array per level, the largest first.
 #[derive(Debug)]
 pub(crate) struct Mipmap {
     /// Handles of the levels.
     pub(crate) levels: Vec<Handle>,
 }
 
-/// What a texel is, by bits of channels and their kind.
+/// Returns the texel format for the bits and kind of the channels.
 fn format(channels: [i32; 5]) -> Outcome<(Format, bool)> {
     let used: Vec<i32> = channels[..4].iter().copied().take_while(|bits| *bits > 0).collect();
     let bits = *used.first().ok_or(Status::INVALID_CHANNEL_DESCRIPTOR)?;
@@ -72,7 +72,7 @@ fn count(number: usize) -> Outcome<u32> {
 }
 
 impl Array {
-    /// Its texels as the device describes them.
+    /// Returns the device's description of the texels.
     fn level(&self) -> Outcome<Level> {
         let (format, _) = format(self.channels)?;
         let (width, height, depth) = (count(self.extent[0])?, count(self.extent[1].max(1))?, count(self.extent[2].max(1))?);
@@ -128,13 +128,14 @@ fn sampler(desc: &TextureDesc, format_normalised: bool, mipmap: bool) -> Outcome
     })
 }
 
-/// The format in a description of memory: bits of four channels and their kind, from the third word on.
+/// Returns the channels of a resource description: bits of four channels and their kind, from the third word
+/// on.
 fn channels_of(words: &ResourceWords) -> [i32; 5] {
     [words[2] as i32, (words[2] >> 32) as i32, words[3] as i32, (words[3] >> 32) as i32, words[4] as i32]
 }
 
 impl Runtime {
-    /// What a description of memory and one of a texture come to.
+    /// Builds the device's texture from a resource description and a texture description.
     pub(crate) fn texture(&self, words: &ResourceWords, desc: &TextureDesc) -> Outcome<Texture> {
         Ok(match words[0] as u32 {
             0 => {
@@ -175,7 +176,7 @@ impl Runtime {
         })
     }
 
-    /// A texture object.
+    /// Creates a texture object.
     pub(crate) fn create_texture(&self, words: ResourceWords, desc: TextureDesc) -> Outcome<u64> {
         let opened = self.device()?;
         let texture = self.texture(&words, &desc)?;
@@ -184,13 +185,13 @@ impl Runtime {
         Ok(handle)
     }
 
-    /// A surface over an array.
+    /// Returns the device's surface for an array.
     pub(crate) fn surface(&self, array: Handle) -> Outcome<Surface> {
         let array = self.arrays.get(array).map_err(|_| Status::INVALID_VALUE)?;
         Ok(Surface { level: array.level()?, layers: array.layers() })
     }
 
-    /// A surface object.
+    /// Creates a surface object.
     pub(crate) fn create_surface(&self, words: ResourceWords) -> Outcome<u64> {
         let opened = self.device()?;
         if words[0] as u32 != 0 {
@@ -202,7 +203,7 @@ impl Runtime {
         Ok(handle)
     }
 
-    /// Gives a texture or surface object back; nothing, for 0.
+    /// Destroys a texture or surface object. Handle 0 is ignored.
     pub(crate) fn destroy_object(&self, handle: u64) -> Outcome {
         let opened = self.device()?;
         if handle == 0 {
@@ -212,7 +213,7 @@ impl Runtime {
         self.judge(opened.backend().destroy_opaque(handle))
     }
 
-    /// Arrays that halve in size from one to the next.
+    /// Creates a mipmapped array. Each level has half the size of the previous one.
     pub(crate) fn create_mipmap(&self, channels: [i32; 5], extent: [usize; 3], levels: u32, flags: u32) -> Outcome<Handle> {
         let longest = extent.iter().copied().max().unwrap_or(0);
         let most = usize::BITS - longest.leading_zeros();
@@ -222,7 +223,7 @@ impl Runtime {
         let mut made = vec![];
         for level in 0..levels.min(most) {
             let halved = |size: usize| if size == 0 { 0 } else { (size >> level).max(1) };
-            // Layers are as many in every level.
+            // The number of layers is the same in every level.
             let depth = if flags & (LAYERED | CUBE) != 0 { extent[2] } else { halved(extent[2]) };
             match self.create_array(channels, [halved(extent[0]), halved(extent[1]), depth], flags) {
                 Ok(array) => made.push(array),

@@ -1,7 +1,8 @@
-//! `BROADLOOM_TRACE`: what happened when, written to a file when the program ends.
+//! `BROADLOOM_TRACE`: a trace of calls and device work, written to a file when the program ends.
 //!
-//! Every call of the program is a span of its thread; the device adds spans of its streams. A file whose name has `%p` in it gets the number of the
-//! process there, for programs that start others. **Only the process that began a trace writes it**, not what it forks.
+//! Every call of the program is a span of its thread; the device adds spans of its streams. In the file name,
+//! `%p` is replaced by the process ID, for programs that start other processes. **Only the process that
+//! started a trace writes it**, not its forked children.
 
 use crate::state::Runtime;
 use crate::tell::tell;
@@ -10,16 +11,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// A trace that is being taken, where it goes, and who takes it.
+/// Current trace with its path and process ID.
 static TAKEN: Mutex<Option<(Trace, String, u32)>> = Mutex::new(None);
 
-/// The program ends.
+/// Writes the trace at exit.
 pub(crate) extern "C" fn at_exit() {
-    // A panic must not meet C; nobody is left to tell of one.
+    // A panic must not unwind into C. At exit it cannot be reported either.
     let _ = std::panic::catch_unwind(finish);
 }
 
-/// Starts a trace when the environment asks for one.
+/// Starts a trace if the environment requests one.
 fn start() {
     let Some(path) = std::env::var("BROADLOOM_TRACE").ok().filter(|path| !path.is_empty()) else { return };
     let process = std::process::id();
@@ -30,13 +31,13 @@ fn start() {
     }
 }
 
-/// Has the trace written when the program ends, before what was registered so far is called.
+/// Registers the exit handler that writes the trace. It runs before the handlers registered so far.
 pub(crate) fn write_at_exit() {
-    // SAFETY: a function that is there until the end. When there is no room for it, no file is written.
+    // SAFETY: the function exists until the process ends. If the handler table is full, no file is written.
     unsafe { libc::atexit(at_exit) };
 }
 
-/// Whether there is a trace.
+/// Tests if a trace is requested.
 pub(crate) fn is_wanted() -> bool {
     start_once();
     is_on()
@@ -47,17 +48,17 @@ fn start_once() {
     STARTED.call_once(start);
 }
 
-/// Writes the trace once all work is done.
+/// Writes the trace after all work is done.
 fn finish() {
     let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some((trace, path, process)) = taken else { return };
     if process != std::process::id() {
-        // What was forked has nothing to write, and what it would drop is its parent's.
+        // A forked child writes nothing, and the trace's resources belong to the parent.
         std::mem::forget(trace);
         return;
     }
     if let Some(opened) = Runtime::get().opened() {
-        // An error was told to the program, or is nobody's any more.
+        // The program has already received any error, or can no longer use it.
         let _ = opened.backend().synchronise();
     }
     crate::pass::finish();
@@ -67,7 +68,7 @@ fn finish() {
     }
 }
 
-/// A call of the program, from now until it is dropped.
+/// Starts the span of a call, which ends when the value is dropped.
 pub(crate) fn call(name: &'static str) -> Span {
     start_once();
     span(name)

@@ -1,4 +1,4 @@
-//! Structures that programs pass, as the headers lay them out.
+//! Structures that programs pass, with the layout of the headers.
 
 use crate::status::{Outcome, Status};
 
@@ -12,13 +12,13 @@ pub(crate) struct Dim3 {
 }
 
 impl Dim3 {
-    /// As a list.
+    /// Converts to an array.
     pub(crate) fn list(self) -> [u32; 3] {
         [self.x, self.y, self.z]
     }
 }
 
-/// `cudaExtent`, and `cudaPos`.
+/// `cudaExtent` and `cudaPos`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
@@ -105,7 +105,7 @@ pub(crate) struct FuncAttributes {
     pub(crate) reserved: i32,
 }
 
-/// `cudaPointerAttributes`, up to what all versions have.
+/// `cudaPointerAttributes`, with the fields that all versions have.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PointerAttributes {
@@ -133,7 +133,8 @@ pub(crate) struct CopyAttributes {
     pub(crate) flags: u32,
 }
 
-/// `cudaMemcpy3DOperand`: an address, the elements of a row, the rows of a slice and a hint; or an array and a place in it.
+/// `cudaMemcpy3DOperand`: either address, row length in elements, rows per slice and a hint, or array and
+/// offset.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CopyOperand {
@@ -166,7 +167,7 @@ pub(crate) struct PoolProperties {
 }
 
 impl PoolProperties {
-    /// Those of a pool that cannot be shared and may grow.
+    /// Creates the properties of a pool that cannot be shared and has no size limit.
     pub(crate) fn new(kind: u32, location: MemLocation) -> PoolProperties {
         PoolProperties { kind, handles: 0, location, security: 0, most: 0, usage: 0, reserved: [0; 54] }
     }
@@ -184,12 +185,13 @@ pub(crate) struct AllocationProperties {
 }
 
 impl AllocationProperties {
-    /// Those of memory at a place, with kinds of handles that it can be shared by.
+    /// Creates the properties of pinned memory at a location, with the kinds of handles for sharing it.
     pub(crate) fn new(location: MemLocation, handles: u32) -> AllocationProperties {
         AllocationProperties { kind: 1, handles, location, security: 0, flags: [0; 8] }
     }
 
-    /// Checks that there can be such memory: it stays where it is, and its handle is a descriptor or nothing.
+    /// Checks that such memory can exist: it must be pinned, with a file descriptor as its handle or no
+    /// handle.
     pub(crate) fn check(&self) -> Outcome {
         const STAYS: u32 = 1;
         crate::advice::checked(self.location)?;
@@ -200,7 +202,7 @@ impl AllocationProperties {
     }
 }
 
-/// `cudaDevResource`: a kind, and what that kind has.
+/// `cudaDevResource`: a kind and its data.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceResource {
@@ -211,7 +213,7 @@ pub(crate) struct DeviceResource {
 }
 
 impl DeviceResource {
-    /// Multiprocessors: how many, how many a part must have, how many go together.
+    /// Creates a resource of multiprocessors: count, minimum partition size, alignment of partitions.
     pub(crate) fn multiprocessors(count: u32, least: u32, together: u32) -> DeviceResource {
         let mut words = [0; 10];
         words[..3].copy_from_slice(&[count, least, together]);
@@ -277,13 +279,13 @@ pub(crate) struct DriverSide {
     pub(crate) host: usize,
     pub(crate) device: u64,
     pub(crate) array: usize,
-    /// Of `CUDA_MEMCPY3D_PEER`; nothing otherwise.
+    /// Context of `CUDA_MEMCPY3D_PEER`; 0 otherwise.
     pub(crate) context: usize,
     pub(crate) pitch: usize,
     pub(crate) height: usize,
 }
 
-/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`.
+/// `CUDA_MEMCPY3D` and `CUDA_MEMCPY3D_PEER`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DriverMemcpy3D {
@@ -294,7 +296,7 @@ pub(crate) struct DriverMemcpy3D {
     pub(crate) depth: usize,
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS`: those of the runtime, then a kernel of a library and a context.
+/// `CUDA_KERNEL_NODE_PARAMS`: the runtime's parameters, followed by a library kernel and a context.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DriverKernelNodeParams {
@@ -303,7 +305,7 @@ pub(crate) struct DriverKernelNodeParams {
     pub(crate) context: usize,
 }
 
-/// `cudaGraphNodeParams`: the kind of a node, and what that kind needs.
+/// `cudaGraphNodeParams`: the kind of a node and its parameters.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GraphNodeParams {
@@ -314,7 +316,7 @@ pub(crate) struct GraphNodeParams {
 }
 
 impl GraphNodeParams {
-    /// A kind without anything else.
+    /// Creates parameters of a kind, with all other words 0.
     pub(crate) fn new(kind: u32) -> GraphNodeParams {
         GraphNodeParams { kind, reserved: [0; 3], words: [0; 29], end: 0 }
     }
@@ -352,7 +354,7 @@ pub(crate) struct MemsetParams {
     pub(crate) height: usize,
 }
 
-/// `cudaMemAllocNodeParams`, up to what is answered.
+/// `cudaMemAllocNodeParams`, up to the output fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemAllocNodeParams {
@@ -367,7 +369,7 @@ pub(crate) struct MemAllocNodeParams {
 mod tests {
     use super::*;
 
-    /// Sizes as the C compiler has them for the headers of CUDA 13.
+    /// Compares sizes with those of a C compiler for the CUDA 13 headers.
     #[test]
     fn structures_have_the_sizes_of_the_headers() {
         assert_eq!(size_of::<Memcpy3DParms>(), 160);

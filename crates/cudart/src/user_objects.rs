@@ -1,10 +1,10 @@
-//! User objects: what a program wants to live as long as graphs that use it.
+//! User objects: resources of a program that live as long as the graphs that use them.
 
 use crate::status::{Outcome, Status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Something of the program's, and how to be rid of it.
+/// User object: data and its destructor.
 #[derive(Debug)]
 pub(crate) struct UserObject {
     data: usize,
@@ -20,7 +20,7 @@ impl UserObject {
         Ok(UserObject { data, destroy, references: AtomicU64::new(u64::from(references)) })
     }
 
-    /// More references to it.
+    /// Adds references.
     pub(crate) fn retain(&self, count: u32) -> Outcome {
         if count == 0 || count > i32::MAX as u32 {
             return Err(Status::INVALID_VALUE);
@@ -29,7 +29,7 @@ impl UserObject {
         Ok(())
     }
 
-    /// Fewer references to it; whether it is gone now.
+    /// Removes references. Returns true if the object was destroyed.
     pub(crate) fn release(&self, count: u32) -> Outcome<bool> {
         let lower = |references: u64| references.checked_sub(u64::from(count)).filter(|_| count > 0);
         let before =
@@ -37,14 +37,15 @@ impl UserObject {
         if before != u64::from(count) {
             return Ok(false);
         }
-        // SAFETY: the program gave a function of this type (`cudaHostFn_t`), which is not 0 and is called once.
+        // SAFETY: the program passed a function of this type (`cudaHostFn_t`). It is not 0 and is called
+        // once.
         let destroy: extern "C" fn(usize) = unsafe { std::mem::transmute(self.destroy) };
         destroy(self.data);
         Ok(true)
     }
 }
 
-/// References that a graph has.
+/// References held by a graph.
 #[derive(Debug)]
 pub(crate) struct Retained {
     pub(crate) object: Arc<UserObject>,
@@ -52,7 +53,7 @@ pub(crate) struct Retained {
 }
 
 impl Retained {
-    /// One reference more, for what was made from the graph.
+    /// Adds one reference, for an object derived from the graph.
     pub(crate) fn again(&self) -> Option<Retained> {
         self.object.retain(1).ok()?;
         Some(Retained { object: self.object.clone(), count: 1 })
@@ -61,7 +62,7 @@ impl Retained {
 
 impl Drop for Retained {
     fn drop(&mut self) {
-        // Nobody else may give back what the graph holds.
+        // The graph's own references cannot have been released by anyone else.
         let _ = self.object.release(self.count);
     }
 }

@@ -1,7 +1,9 @@
-//! Operations of streams on words of memory: writing one, and waiting for one to have a value (`cuStreamWriteValue32` and its like).
+//! Stream memory operations: write a word, or wait until a word satisfies a condition (`cuStreamWriteValue32`
+//! and related functions).
 //!
-//! What waits keeps one of the device's cores: **at least one core is left**, or the wait is refused. On a device that does not share this
-//! process's addresses a stream would wait for what cannot come, and all of it is refused.
+//! A waiting stream occupies one of the device's cores. **At least one core stays free**, otherwise the wait
+//! is refused. On a device with its own address space the host could never change the word, so all these
+//! operations are refused.
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
@@ -12,20 +14,20 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// When a wait is over, by the headers' numbers.
+/// Condition of a wait. The values are the headers' numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// The word is the value or behind it, going round.
+    /// Cyclic `word >= value`.
     Reached,
-    /// The word is the value.
+    /// `word == value`.
     Equal,
-    /// They have a bit in common.
+    /// `word & value != 0`.
     And,
-    /// There is a bit that neither has.
+    /// `!(word | value) != 0`.
     Nor,
 }
 
-/// What a reduction does, by the headers' numbers.
+/// Reduction operator. The values are the headers' numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduction {
     Or,
@@ -33,7 +35,7 @@ pub(crate) enum Reduction {
     Add,
 }
 
-/// An operation on a word of 4 or 8 bytes.
+/// Operation on a word of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WordOperation {
     Write {
@@ -53,12 +55,12 @@ pub(crate) enum WordOperation {
         wide: bool,
         reduction: Reduction,
     },
-    /// What was written before is seen before what is written behind it, as it always is.
+    /// Memory barrier. Operations are always ordered, so it does nothing.
     Barrier,
 }
 
 impl Until {
-    /// The condition of the lower bits of flags.
+    /// Returns the condition in the lower bits of flags.
     pub(crate) fn new(flags: u32) -> Outcome<Until> {
         Ok(match flags {
             0 => Until::Reached,
@@ -82,10 +84,10 @@ impl Until {
     }
 }
 
-/// The word at an address, for operations that other threads see.
+/// Returns the word at an address as an atomic, for operations visible to other threads.
 fn narrow(address: u64) -> &'static AtomicU32 {
-    // SAFETY: the word was found inside of memory that the program holds, at a multiple of its size, and the program keeps it while work on it is
-    // under way, as it has to for NVIDIA's driver.
+    // SAFETY: the word lies inside memory that the program holds and is aligned. The program keeps the memory
+    // while work on it is pending, as NVIDIA's driver requires.
     unsafe { AtomicU32::from_ptr(address as *mut u32) }
 }
 
@@ -99,7 +101,7 @@ fn load(address: u64, wide: bool) -> u64 {
 }
 
 impl WordOperation {
-    /// Checks that the word is there.
+    /// Checks that the word is in accessible memory.
     pub(crate) fn check(&self, runtime: &Runtime) -> Outcome {
         let (address, wide) = match *self {
             WordOperation::Write { address, wide, .. }
@@ -143,7 +145,7 @@ impl WordOperation {
     }
 }
 
-/// Waits for something that another stream, another process or the host does.
+/// Polls until another stream, another process or the host makes a condition true.
 pub(crate) fn poll(over: impl Fn() -> bool) {
     let mut rounds = 0u32;
     while !over() {
@@ -156,7 +158,8 @@ pub(crate) fn poll(over: impl Fn() -> bool) {
     }
 }
 
-/// Streams that wait, with how often each does: one after the other, so that each keeps one core.
+/// Waiting streams, with their numbers of pending waits. The waits of a stream run in turn, so each stream
+/// occupies one core.
 static WAITING: Mutex<BTreeMap<u32, u32>> = Mutex::new(BTreeMap::new());
 
 fn waiting() -> MutexGuard<'static, BTreeMap<u32, u32>> {
@@ -164,7 +167,7 @@ fn waiting() -> MutexGuard<'static, BTreeMap<u32, u32>> {
 }
 
 impl Runtime {
-    /// Lets a stream wait for something that the device does not know of. The core that waits does nothing else.
+    /// Makes a stream wait for a condition unknown to the device. The waiting core does nothing else.
     pub(crate) fn wait_in_stream(&self, stream: &Stream, over: impl Fn() -> bool + Send + 'static) -> Outcome {
         let (opened, id) = (self.device()?, stream.id());
         if over() && self.judge(opened.backend().query_stream(id))? {
@@ -193,7 +196,7 @@ impl Runtime {
     }
 }
 
-/// Does operations in stream order.
+/// Performs operations in stream order.
 pub(crate) fn perform(runtime: &Runtime, stream: &Stream, operations: &[WordOperation]) -> Outcome {
     for operation in operations.iter().copied() {
         match operation {

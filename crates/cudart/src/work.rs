@@ -1,9 +1,9 @@
-//! What a stream is given: launches, copies, fills, functions of the host, events.
+//! Work of a stream: launches, copies, fills, host functions, events.
 //!
-//! Each is a value, so that one way leads from every function of the API to the executor ([`Runtime::submit`]), a capture notes it instead
-//! of doing it, and a graph does it again and again.
+//! Each piece of work is a value. All API functions submit it to the executor in one way
+//! ([`Runtime::submit`]), a capture records it instead, and a graph performs it repeatedly.
 //!
-//! Copies and fills keep to "API synchronization behavior" of NVIDIA's manual of the runtime:
+//! Copies and fills follow "API synchronization behavior" of NVIDIA's runtime manual:
 //!
 //! | call | returns |
 //! | --- | --- |
@@ -29,57 +29,54 @@ use crate::words::WordOperation;
 use broadloom_device::{Argument, Error, Launch};
 use std::sync::Arc;
 
-/// A piece of work.
+/// Piece of work.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
-    /// Nothing: joins what comes before.
+    /// No operation: joins its predecessors.
     Empty,
-    /// A launch; its stream is the one that it is given to.
+    /// Kernel launch on the stream that it is submitted to.
     Launch {
-        /// The kernel.
         kernel: Arc<Kernel>,
-        /// Its shape.
+        /// Shape of the launch.
         launch: Launch,
-        /// Its arguments.
         arguments: Vec<Argument>,
     },
-    /// A copy.
     Copy(CopyBox),
-    /// Sets bytes or larger values.
+    /// Fill with bytes or larger values.
     Fill(FillBox),
-    /// Calls a function of the host.
+    /// Call of a host function.
     Host(HostFunction),
-    /// Puts an event behind what came before.
+    /// Record of an event.
     Record(Arc<Event>),
-    /// Waits for an event.
+    /// Wait for an event.
     Wait(Arc<Event>),
-    /// Memory that a graph allocated when the node was made.
+    /// Memory that a graph allocated when the node was created.
     Allocated(u64),
     /// Memory that a graph frees.
     Freed(u64),
-    /// All work of another graph, in an order that fits.
+    /// All work of a child graph, in topological order.
     Child(Vec<Work>),
-    /// Graphs of which a value in memory chooses.
+    /// Conditional node: a value in memory selects one of its graphs.
     Conditional(Conditional),
-    /// The same in a graph that is ready: the work of each.
+    /// Conditional node of an instantiated graph, with the work of each body.
     Decision(Decision),
-    /// Operations on words of memory, one after the other.
+    /// Stream memory operations, in order.
     Words(Vec<WordOperation>),
 }
 
-/// One side of a copy: rows of one pitch, slices of rows.
+/// One side of a copy: pitched rows and slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Side {
-    /// The first byte.
+    /// Address of the first byte.
     pub(crate) address: u64,
-    /// From one row to the next, in bytes.
+    /// Row pitch in bytes.
     pub(crate) pitch: usize,
-    /// From one slice to the next, in rows.
+    /// Slice pitch in rows.
     pub(crate) rows: usize,
 }
 
 impl Side {
-    /// Bytes one behind the other.
+    /// Creates a side of contiguous bytes.
     pub(crate) fn linear(address: u64) -> Side {
         Side { address, pitch: 0, rows: 0 }
     }
@@ -88,26 +85,26 @@ impl Side {
         self.address.wrapping_add((z.wrapping_mul(self.rows).wrapping_add(y)).wrapping_mul(self.pitch) as u64)
     }
 
-    /// Bytes from the first to behind the last of a box.
+    /// Returns the number of bytes from the first to the last byte of a box.
     fn span(&self, width: usize, height: usize, depth: usize) -> Option<u64> {
         let rows = (depth - 1).checked_mul(self.rows)?.checked_add(height - 1)?;
         rows.checked_mul(self.pitch)?.checked_add(width).map(|bytes| bytes as u64)
     }
 }
 
-/// What a program says of the sides of a copy.
+/// Direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     HostToHost,
     HostToDevice,
     DeviceToHost,
     DeviceToDevice,
-    /// The addresses say.
+    /// Direction inferred from the addresses.
     Default,
 }
 
 impl Direction {
-    /// The direction of `cudaMemcpyKind`.
+    /// Converts a `cudaMemcpyKind`.
     pub(crate) fn new(kind: u32) -> Outcome<Direction> {
         Ok(match kind {
             0 => Direction::HostToHost,
@@ -128,23 +125,23 @@ impl Direction {
     }
 }
 
-/// A copy of rows of rows of bytes.
+/// Copy of a box of bytes: width, height and depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CopyBox {
-    /// Where bytes go.
+    /// Destination.
     pub(crate) to: Side,
-    /// Where they come from.
+    /// Source.
     pub(crate) from: Side,
-    /// Bytes of a row.
+    /// Row length in bytes.
     pub(crate) width: usize,
-    /// Rows.
+    /// Number of rows.
     pub(crate) height: usize,
-    /// Slices.
+    /// Number of slices.
     pub(crate) depth: usize,
 }
 
 impl CopyBox {
-    /// Bytes one behind the other.
+    /// Creates a copy of contiguous bytes.
     pub(crate) fn linear(to: u64, from: u64, bytes: usize) -> CopyBox {
         CopyBox { to: Side::linear(to), from: Side::linear(from), width: bytes, height: 1, depth: 1 }
     }
@@ -153,7 +150,7 @@ impl CopyBox {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
-    /// The same copy with as few rows as can be.
+    /// Merges contiguous rows and slices.
     fn simplified(mut self) -> CopyBox {
         if self.depth > 1 && self.to.rows == self.height && self.from.rows == self.height {
             self.height *= self.depth;
@@ -170,7 +167,7 @@ impl CopyBox {
         (0..self.depth).flat_map(move |z| (0..self.height).map(move |y| (self.to.row(y, z), self.from.row(y, z))))
     }
 
-    /// Checks what the program says against what is known of its memory.
+    /// Checks the copy against the known allocations.
     pub(crate) fn check(&self, runtime: &Runtime, direction: Direction) -> Outcome {
         if self.is_empty() {
             return Ok(());
@@ -197,7 +194,7 @@ impl CopyBox {
                 None if on_device => {
                     return refused(&|| format!("{}, and the direction is {direction:?}", memory.describe(side.address)));
                 }
-                // The host has nothing at addresses of a device of its own.
+                // On a device with its own address space, a device address is not mapped on the host.
                 None if memory.freed(side.address).is_some_and(|(freed, _)| freed.kind == Kind::Device)
                     && !runtime.device()?.unified =>
                 {
@@ -213,7 +210,7 @@ impl CopyBox {
         Ok(())
     }
 
-    /// Copies at once; everything that it has to wait for is done.
+    /// Copies immediately. All preceding work is done.
     fn copy_now(self, runtime: &Runtime, stream: &Stream) -> Outcome {
         let opened = runtime.device()?;
         if opened.unified {
@@ -239,7 +236,8 @@ impl CopyBox {
         Ok(())
     }
 
-    /// Copies in stream order. Memory that CUDA does not know may be reused when the call returns, so such a copy waits.
+    /// Copies in stream order. A copy with unregistered host memory is synchronous, because the program may
+    /// reuse that memory once the call returns.
     fn copy_in_order(self, runtime: &Runtime, stream: &Stream) -> Outcome {
         let opened = runtime.device()?;
         let (to, from) = (runtime.memory.find(self.to.address), runtime.memory.find(self.from.address));
@@ -255,7 +253,7 @@ impl CopyBox {
         self.copy_later(runtime, stream)
     }
 
-    /// Copies in stream order whatever the memory is: who replays a graph keeps its memory.
+    /// Copies in stream order for any memory: a program that replays a graph keeps its memory valid.
     fn copy_later(self, runtime: &Runtime, stream: &Stream) -> Outcome {
         let opened = runtime.device()?;
         if !opened.unified {
@@ -270,25 +268,25 @@ impl CopyBox {
     }
 }
 
-/// Values set in rows.
+/// Fill of a box of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FillBox {
-    /// Where.
+    /// Destination.
     pub(crate) to: Side,
-    /// What each becomes.
+    /// Value to store.
     pub(crate) value: u32,
-    /// Bytes of a value: 1, 2 or 4.
+    /// Size of a value: 1, 2 or 4 bytes.
     pub(crate) size: usize,
-    /// Values of a row.
+    /// Row length in values.
     pub(crate) width: usize,
-    /// Rows.
+    /// Number of rows.
     pub(crate) height: usize,
-    /// Slices.
+    /// Number of slices.
     pub(crate) depth: usize,
 }
 
 impl FillBox {
-    /// Checks that all of it is memory that the device may touch.
+    /// Checks that the whole box is memory that the device can access.
     pub(crate) fn check(&self, runtime: &Runtime) -> Outcome {
         if self.width == 0 || self.height == 0 || self.depth == 0 {
             return Ok(());
@@ -336,14 +334,14 @@ impl FillBox {
     }
 }
 
-/// A function of the host.
+/// Function of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostFunction {
-    /// Its address.
+    /// Address of the function.
     pub(crate) function: usize,
-    /// What it is given.
+    /// Argument of the function.
     pub(crate) data: usize,
-    /// Whether it is given the stream and a status before that.
+    /// Stream to pass first, followed by a status; `None` for a function that takes only the data.
     pub(crate) stream: Option<usize>,
 }
 
@@ -351,12 +349,12 @@ impl HostFunction {
     fn call(self) {
         match self.stream {
             None => {
-                // SAFETY: the program gave a function of this type (`cudaHostFn_t`); it is not 0.
+                // SAFETY: the program passed a function of this type (`cudaHostFn_t`). It is not 0.
                 let function: extern "C" fn(usize) = unsafe { std::mem::transmute(self.function) };
                 function(self.data);
             }
             Some(stream) => {
-                // SAFETY: the program gave a function of this type (`cudaStreamCallback_t`); it is not 0.
+                // SAFETY: the program passed a function of this type (`cudaStreamCallback_t`). It is not 0.
                 let function: extern "C" fn(usize, u32, usize) = unsafe { std::mem::transmute(self.function) };
                 function(stream, 0, self.data);
             }
@@ -365,7 +363,7 @@ impl HostFunction {
 }
 
 impl Work {
-    /// A launch in place of another one of a graph: what is an attribute, and not a parameter of it, stays.
+    /// Keeps the launch attributes of the work that this work replaces in a graph.
     pub(crate) fn with_attributes_of(mut self, other: &Work) -> Work {
         if let (Work::Launch { launch, .. }, Work::Launch { launch: old, .. }) = (&mut self, other) {
             launch.cooperative = old.cooperative;
@@ -374,7 +372,8 @@ impl Work {
         self
     }
 
-    /// Gives it to the executor behind the earlier work of a stream. `again` when it is part of a graph.
+    /// Submits the work to the executor after the earlier work of a stream. `again` is true for work of a
+    /// graph.
     pub(crate) fn perform(&self, runtime: &Runtime, stream: &Stream, again: bool) -> Outcome {
         let opened = runtime.device()?;
         let backend = opened.backend();
@@ -425,13 +424,13 @@ impl Work {
     }
 }
 
-/// Whether both sides of a copy are in memory that CUDA knows.
+/// Tests if both sides of a copy are in known allocations.
 fn backend_knows(runtime: &Runtime, copy: &CopyBox) -> Outcome<bool> {
     Ok(runtime.memory.find(copy.to.address).is_some() && runtime.memory.find(copy.from.address).is_some())
 }
 
 impl Runtime {
-    /// Gives work to a stream, or notes it in the graph that the stream is captured into.
+    /// Submits work to a stream, or records it in the stream's capture.
     pub(crate) fn submit(&self, stream: &Stream, work: Work) -> Outcome {
         if self.note_in_capture(stream, &work)? {
             return Ok(());
@@ -440,12 +439,12 @@ impl Runtime {
         work.perform(self, stream, false)
     }
 
-    /// Whether the host may look at memory: its own, pinned, registered or managed.
+    /// Tests if the host can access memory: unregistered host, pinned, registered or managed memory.
     fn is_hosts(&self, address: u64) -> bool {
         self.memory.find(address).is_none_or(|found| found.reached_by_host())
     }
 
-    /// Copies, and waits until it is done, unless the host can look at neither side.
+    /// Copies synchronously, or asynchronously if the host can access neither side.
     pub(crate) fn copy(&self, stream: &Stream, copy: CopyBox, direction: Direction) -> Outcome {
         self.device()?;
         copy.check(self, direction)?;
@@ -461,7 +460,7 @@ impl Runtime {
         copy.simplified().copy_now(self, stream)
     }
 
-    /// Copies in stream order. A copy from the host's memory to the host's memory is done when the call returns.
+    /// Copies in stream order. A copy from host to host is synchronous.
     pub(crate) fn copy_async(&self, stream: &Stream, copy: CopyBox, direction: Direction) -> Outcome {
         self.device()?;
         copy.check(self, direction)?;
@@ -471,13 +470,13 @@ impl Runtime {
         if between_hosts && stream.capturing().is_none() { self.wait(stream) } else { Ok(()) }
     }
 
-    /// Sets values, and waits until it is done where the host can look at them.
+    /// Fills memory, and waits for completion if the host can access it.
     pub(crate) fn fill(&self, stream: &Stream, fill: FillBox) -> Outcome {
         self.fill_async(stream, fill)?;
         if self.is_hosts(fill.to.address) && stream.capturing().is_none() { self.wait(stream) } else { Ok(()) }
     }
 
-    /// Sets values in stream order.
+    /// Fills memory in stream order.
     pub(crate) fn fill_async(&self, stream: &Stream, fill: FillBox) -> Outcome {
         self.device()?;
         fill.check(self)?;

@@ -1,10 +1,10 @@
-//! Calls that pass through to NVIDIA's libraries, in whose place stands a library that says what it was given.
+//! Calls passed through to NVIDIA's libraries. A fake library that prints its arguments takes their place.
 
 use broadloom_device::trace::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The folder of the library: cargo puts it beside the tests, or one folder up.
+/// Returns the library's path: cargo puts it beside the tests or one folder up.
 fn library() -> PathBuf {
     let exe = std::env::current_exe().unwrap();
     let mut files = exe.ancestors().skip(1).take(2).map(|folder| folder.join(broadloom_cudart::LIBRARY));
@@ -16,7 +16,8 @@ fn cc(arguments: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Builds NVIDIA's libraries and a program that is linked with some; the folder of the libraries.
+/// Builds the fake NVIDIA libraries and a program linked with some of them. Returns the program and the
+/// libraries' folder.
 fn build(test: &str, program: &str, libraries: &[&str]) -> (PathBuf, PathBuf) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cudart-{test}"));
@@ -42,7 +43,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Names of the events of a trace on lanes of a process, `host` or `cuda`.
+/// Returns the names of a trace's events on the lanes of a process, `host` or `cuda`.
 fn spans(trace: &Value, process: &str) -> Vec<(String, f64)> {
     let events = trace["traceEvents"].as_array().unwrap();
     let named = events.iter().find(|event| event["name"] == "process_name" && event["args"]["name"] == process);
@@ -92,7 +93,7 @@ fn what_passes_arrives_as_it_was_given() {
             "cuCtxSynchronize",
         ]
     );
-    // What was refused and what was captured did not run; every event is a microsecond behind the one before.
+    // Refused and captured launches did not run. The fake event times are one microsecond apart.
     let mut kernels = spans(&trace, "cuda");
     kernels.sort_by(|(a, _), (b, _)| a.cmp(b));
     let names: Vec<&str> = kernels.iter().map(|(name, _)| name.as_str()).collect();
@@ -100,7 +101,7 @@ fn what_passes_arrives_as_it_was_given() {
     assert!(kernels.iter().all(|(_, length)| (length - 1.0).abs() < 0.01), "{kernels:?}");
 }
 
-/// A program that was started with this library in the place of NVIDIA's, which lies somewhere else.
+/// Tests a program started with this library in place of NVIDIA's, which is in another folder.
 #[test]
 fn nvidias_library_is_found_behind_this_one() {
     let own = library();

@@ -1,16 +1,16 @@
-//! Programs in C that register their kernels as compiled CUDA programs do, linked with the library and run.
+//! C programs that register their kernels like compiled CUDA programs, linked with the library and run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The folder of the library: cargo puts it beside the tests, or one folder up.
+/// Returns the library's folder: cargo puts it beside the tests or one folder up.
 fn folder() -> PathBuf {
     let exe = std::env::current_exe().unwrap();
     let mut folders = exe.ancestors().skip(1).take(2);
     folders.find(|folder| folder.join(broadloom_cudart::LIBRARY).exists()).expect("the library was not built").to_owned()
 }
 
-/// Compiles a program, for one test: several run at once.
+/// Compiles a program for one test, because several tests run at the same time.
 fn build(name: &str, test: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cudart-{test}"));
@@ -33,7 +33,7 @@ fn run(program: &Path, device: &str) -> Output {
     command.env("BROADLOOM_DEVICE", device).env("BROADLOOM_CACHE", "off").env("BROADLOOM_THREADS", "2").output().unwrap()
 }
 
-/// Runs a program that checks itself; what it wrote to standard error.
+/// Runs a self-checking program. Returns its standard error.
 fn passes(name: &str) -> String {
     let output = run(&build(name, name), "cpu");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

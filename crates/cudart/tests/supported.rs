@@ -1,4 +1,4 @@
-//! The list of functions in `docs/CUDA_PROGRAMS.md` is the list as it is now. `BLESS=1` rewrites it.
+//! Test that the list of functions in `docs/CUDA_PROGRAMS.md` is current. `BLESS=1` rewrites it.
 
 use broadloom_cudart::functions::{FUNCTIONS, State, supported};
 
@@ -17,7 +17,7 @@ fn the_page_lists_what_is_done() {
     assert!(page == expected, "docs/CUDA_PROGRAMS.md is not what the list says; BLESS=1 rewrites it");
 }
 
-/// Programs of NVIDIA's samples, Rodinia, PolyBench and Parboil cannot do without these.
+/// Functions required by the programs of NVIDIA's samples, Rodinia, PolyBench and Parboil.
 #[test]
 fn what_every_program_uses_is_done() {
     for name in ["cudaMalloc", "cudaMemcpy", "cudaLaunchKernel", "__cudaRegisterFatBinary", "cudaStreamCreate", "cuLaunchKernel"]

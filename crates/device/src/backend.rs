@@ -1,4 +1,4 @@
-//! The traits that an executor implements.
+//! Traits that an executor implements.
 
 use crate::host::PageableMemory;
 use crate::sequence::OneByOne;
@@ -10,70 +10,72 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A queue of work. Work of one stream runs in order; streams run beside each other where the device can.
+/// Stream: a queue of work. Work of one stream runs in order; different streams run concurrently where the
+/// device can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stream(pub u32);
 
-/// A point in a stream that others can wait for, by its number.
+/// Number of an event, a point in a stream that others can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId(pub u64);
 
-/// A function of the host that is called in stream order.
+/// Host function that is called in stream order.
 pub type HostCall = Box<dyn FnOnce() + Send>;
 
-/// The use of a device's memory.
+/// Memory usage of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes that buffers and variables hold.
+    /// Bytes in buffers and variables.
     pub used: u64,
-    /// Bytes that are kept for the next buffers.
+    /// Bytes kept for later buffers.
     pub pooled: u64,
-    /// Bytes that there may be in all.
+    /// Memory limit in bytes.
     pub limit: u64,
 }
 
-/// Facts about the compilation of a kernel. Facts that an executor does not know are absent.
+/// Facts about a compiled kernel. Facts that an executor does not know are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelAttributes {
-    /// Registers of 32 bits that a thread uses, or would use on a GPU.
+    /// Number of 32-bit registers per thread, or the estimated number on a GPU.
     pub registers: Option<u32>,
-    /// Shared memory of a block that is not dynamic, in bytes.
+    /// Static shared memory per block in bytes.
     pub shared_bytes: Option<u32>,
-    /// Local memory of a thread in bytes.
+    /// Local memory per thread in bytes.
     pub local_bytes: Option<u32>,
-    /// Most threads that a block of it can have.
+    /// Maximum number of threads per block.
     pub max_threads_per_block: Option<u32>,
-    /// Most dynamic shared memory of a block in bytes.
+    /// Maximum dynamic shared memory per block in bytes.
     pub max_dynamic_shared_bytes: Option<u32>,
 }
 
-/// A global variable of a loaded module.
+/// Global variable of a loaded module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobalVariable {
-    /// Where it is.
+    /// Address.
     pub address: u64,
-    /// How large it is.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// An executor of PTX. Addresses are the device's own, as kernels see them.
+/// Executor of PTX. Addresses are device addresses, as kernels see them.
 ///
-/// Calls may come from several threads. Work is in stream order, and none but `read`, `elapsed`, `trim` and the `synchronise` family
-/// needs to wait. When there is too little memory, what is kept for later is given up and the call tried once more; when it fails then,
-/// everything is as it was before the call.
+/// Calls may come from several threads. Work runs in stream order. Only `read`, `elapsed`, `trim` and the
+/// `synchronise` family may wait. If memory is short, cached memory is released and the call is repeated. If
+/// it fails then, the state is unchanged.
 pub trait Backend: Debug + Send + Sync {
     /// Returns the description of the device.
     fn machine(&self) -> &Machine;
 
-    /// Memory, aligned to 256 bytes. Zero bytes give an address that may be freed and nothing else.
+    /// Allocates memory, aligned to 256 bytes. An allocation of zero bytes may only be freed.
     fn allocate(&self, bytes: u64) -> Result<u64>;
 
-    /// The same for what work of a stream is the first to write, and nobody else touches before: that may be memory which earlier work of the stream is still busy with.
+    /// Allocates memory that work of a stream writes first, before any other access. It may be memory that
+    /// earlier work of the stream still uses.
     fn allocate_behind(&self, _stream: Stream, bytes: u64) -> Result<u64> {
         self.allocate(bytes)
     }
 
-    /// Gives memory back once all work given so far is done with it.
+    /// Frees memory once all earlier work is done with it.
     fn free(&self, address: u64) -> Result<()>;
 
     /// Copies from the host. The slice may be reused when the call returns.
@@ -88,80 +90,80 @@ pub trait Backend: Debug + Send + Sync {
     /// Sets every byte.
     fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()>;
 
-    /// Makes a module ready to run. Instructions that the executor does not have are refused here or at launch, with their
-    /// place.
+    /// Prepares a module to run. Unsupported instructions are refused here or at launch, with their location.
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>>;
 
-    /// A stream of its own.
+    /// Creates a stream.
     fn create_stream(&self) -> Result<Stream>;
 
-    /// Gives a stream back; work that it was given is still done. The default stream stays.
+    /// Destroys a stream; its pending work is still done. The default stream cannot be destroyed.
     fn destroy_stream(&self, stream: Stream) -> Result<()>;
 
     /// Waits for one stream.
     fn synchronise_stream(&self, stream: Stream) -> Result<()>;
 
-    /// Whether a stream has nothing left to do, without waiting. An executor that cannot tell waits for the stream.
+    /// Tests without waiting if all work of a stream is done. An executor that cannot tell waits for the
+    /// stream.
     fn query_stream(&self, stream: Stream) -> Result<bool> {
         self.synchronise_stream(stream).map(|()| true)
     }
 
-    /// Waits for everything.
+    /// Waits for all work.
     fn synchronise(&self) -> Result<()>;
 
-    /// An event that has not been recorded: nobody waits for it.
+    /// Creates an event. Until it is recorded, waiting for it returns at once.
     fn create_event(&self) -> Result<EventId>;
 
-    /// Gives an event back. Streams that wait for it go on waiting.
+    /// Destroys an event. Streams that wait for it keep waiting.
     fn destroy_event(&self, event: EventId) -> Result<()>;
 
-    /// Puts an event behind all work that a stream was given so far. What it stood for before is forgotten.
+    /// Records an event after all work submitted to a stream so far. An earlier record is replaced.
     fn record_event(&self, event: EventId, stream: Stream) -> Result<()>;
 
-    /// Makes later work of a stream wait for what an event stands for now. The host does not wait.
+    /// Makes later work of a stream wait for the current record of an event. The host does not wait.
     fn wait_event(&self, stream: Stream, event: EventId) -> Result<()>;
 
-    /// Whether an event has happened, without waiting; one that was not recorded has.
+    /// Tests without waiting if an event has completed. An event that was not recorded has.
     fn query_event(&self, event: EventId) -> Result<bool>;
 
-    /// Waits until an event has happened.
+    /// Waits until an event has completed.
     fn synchronise_event(&self, event: EventId) -> Result<()>;
 
-    /// The time from one event to another as the device measured it. Waits until both have happened.
+    /// Returns the time between two events as measured by the device. Waits for both.
     fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration>;
 
-    /// Returns the use of the memory.
+    /// Returns the memory usage.
     fn memory(&self) -> MemoryUse;
 
-    /// Gives memory that is kept for later back to the system. Waits for work that holds some.
+    /// Returns cached memory to the system. Waits for work that uses some of it.
     fn trim(&self) -> Result<()>;
 
-    /// Memory of the host from which the device copies fastest.
+    /// Allocates host memory for fast copies.
     fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
         Ok(Box::new(PageableMemory::new(bytes)?))
     }
 
-    /// A handle for a texture over memory that is there.
+    /// Creates a texture over existing memory. Returns its handle.
     fn create_texture(&self, _texture: &Texture) -> Result<u64> {
         Err(none_here())
     }
 
-    /// A handle for a surface over memory that is there.
+    /// Creates a surface over existing memory. Returns its handle.
     fn create_surface(&self, _surface: &Surface) -> Result<u64> {
         Err(none_here())
     }
 
-    /// Gives the handle of a texture or surface back. Launches given before go on with it.
+    /// Destroys a texture or surface. Launches submitted before can still use it.
     fn destroy_opaque(&self, _handle: u64) -> Result<()> {
         Err(none_here())
     }
 
-    /// Whether there is a library that multiplies matrices. It is the same for as long as the device lives.
+    /// Tests if there is a matrix library. The answer does not change during the life of the device.
     fn has_products(&self) -> bool {
         false
     }
 
-    /// Multiplies matrices by the library.
+    /// Multiplies matrices with the library.
     fn product(&self, _stream: Stream, _product: &MatrixProduct) -> Result<()> {
         Err(Error::BadLaunch {
             kernel: "product".to_owned(),
@@ -169,15 +171,16 @@ pub trait Backend: Debug + Send + Sync {
         })
     }
 
-    /// Calls a function of the host behind the earlier work of a stream; later work of the stream begins when it has returned. An
-    /// executor that cannot call from within a stream waits for the stream and calls at once. The function gives the device no work.
+    /// Calls a host function after the earlier work of a stream; later work starts when it has returned. An
+    /// executor that cannot call from within a stream waits for the stream and calls at once. The function
+    /// must not submit work to the device.
     fn call(&self, stream: Stream, function: HostCall) -> Result<()> {
         let outcome = self.synchronise_stream(stream);
         function();
         outcome
     }
 
-    /// Makes a fixed sequence of work ready to be done again and again.
+    /// Prepares a fixed sequence of work for repeated execution.
     fn record(&self, steps: Vec<Step>) -> Result<Arc<dyn Sequence>> {
         Ok(Arc::new(OneByOne(steps)))
     }
@@ -187,37 +190,38 @@ fn none_here() -> Error {
     Error::BadTexture { reason: "this device takes none from here".into() }
 }
 
-/// A module that an executor made ready.
+/// Module prepared by an executor.
 pub trait LoadedModule: Any + Debug + Send + Sync {
-    /// The address of a global or constant variable.
+    /// Returns the address of a global or constant variable.
     fn variable(&self, name: &str) -> Option<GlobalVariable>;
 
-    /// Binds a texture to a `.texref` variable, or nothing any more. Later launches see it.
+    /// Binds a texture to a `.texref` variable, or unbinds it. Later launches see the change.
     fn bind_texture(&self, _name: &str, _texture: Option<&Texture>) -> Result<()> {
         Err(none_here())
     }
 
-    /// Binds a surface to a `.surfref` variable, or nothing any more. Later launches see it.
+    /// Binds a surface to a `.surfref` variable, or unbinds it. Later launches see the change.
     fn bind_surface(&self, _name: &str, _surface: Option<&Surface>) -> Result<()> {
         Err(none_here())
     }
 
-    /// Makes a kernel ready for launches of this shape, so that the first of them finds it compiled. An executor that has nothing
-    /// left to do after loading does nothing.
+    /// Compiles a kernel for launches of this shape ahead of the first one. An executor that compiles at load
+    /// does nothing.
     fn prepare(&self, _kernel: Func, _launch: &Launch) -> Result<()> {
         Ok(())
     }
 
-    /// Returns facts about the compilation of a kernel.
+    /// Returns facts about a compiled kernel.
     fn attributes(&self, _kernel: Func) -> Result<KernelAttributes> {
         Ok(KernelAttributes::default())
     }
 
-    /// How many blocks of such a launch a multiprocessor runs at a time; `None` where that is no question.
+    /// Returns the number of resident blocks of such a launch per multiprocessor, or `None` if it does not
+    /// apply.
     fn occupancy(&self, _kernel: Func, _launch: &Launch) -> Result<Option<u32>> {
         Ok(None)
     }
 
-    /// Runs a kernel. `params` is the parameter block, laid out by [`crate::param_layout`].
+    /// Launches a kernel. `params` is the parameter block, laid out by [`crate::param_layout`].
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Memory of a device.
+//! Device memory.
 
 use crate::trace::{Span, span};
 use crate::{Backend, Device, Error, Result, Stream};
@@ -7,17 +7,17 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// A type that buffers hold. Values are copied as the bytes that they are in the host's memory, which is little-endian.
+/// Element type of buffers. Values are copied as their bytes in host memory, which is little-endian.
 pub trait Element: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {
-    /// The PTX type.
+    /// PTX type.
     const TYPE: Type;
-    /// Bytes of one value.
+    /// Size of one value in bytes.
     const BYTES: usize = size_of::<Self>();
     /// Writes the value's bytes.
     fn to_bytes(self, bytes: &mut [u8]) {
         bytes.copy_from_slice(self.as_bytes());
     }
-    /// Reads a value from its bytes; zero when there are too few or too many.
+    /// Reads a value from its bytes. Returns zero if the number of bytes is wrong.
     fn from_bytes(bytes: &[u8]) -> Self {
         Self::read_from_bytes(bytes).unwrap_or_else(|_| Self::new_zeroed())
     }
@@ -36,7 +36,7 @@ elements! {
     half::f16 => F16, half::bf16 => Bf16,
 }
 
-/// Memory of a device, given back when the last handle to it is dropped.
+/// Device memory, freed when the last handle is dropped.
 #[derive(Debug)]
 pub struct RawBuffer {
     backend: Arc<dyn Backend>,
@@ -45,12 +45,12 @@ pub struct RawBuffer {
 }
 
 impl RawBuffer {
-    /// Where it is, as kernels see it.
+    /// Returns the address, as kernels see it.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// How large it is.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -58,12 +58,12 @@ impl RawBuffer {
 
 impl Drop for RawBuffer {
     fn drop(&mut self) {
-        // Nobody is left to tell; the device reports a failed free at its next call.
+        // A destructor cannot report an error; the device reports a failed free at its next call.
         let _ = self.backend.free(self.address);
     }
 }
 
-/// A run of values in the memory of a device; cheap to clone and to cut.
+/// Slice of values in device memory; cheap to clone and to slice.
 #[derive(Clone, Debug)]
 pub struct Buffer<T> {
     raw: Arc<RawBuffer>,
@@ -85,27 +85,27 @@ impl<T: Element> Buffer<T> {
         Ok(Buffer { raw: Arc::new(RawBuffer { backend, address, bytes }), offset: 0, count, element: PhantomData })
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Tests if there are no values.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Where the first value is, as kernels see it.
+    /// Returns the address of the first value, as kernels see it.
     pub fn address(&self) -> u64 {
         self.raw.address + self.offset
     }
 
-    /// The memory behind it.
+    /// Returns the underlying memory.
     pub fn raw(&self) -> &Arc<RawBuffer> {
         &self.raw
     }
 
-    /// A part of it, sharing the memory; `None` when the range leaves the buffer.
+    /// Returns a sub-slice that shares the memory, or `None` if the range is out of bounds.
     pub fn slice(&self, start: usize, count: usize) -> Option<Buffer<T>> {
         let end = start.checked_add(count)?;
         (end <= self.count).then(|| Buffer {
@@ -116,19 +116,19 @@ impl<T: Element> Buffer<T> {
         })
     }
 
-    /// Returns the memory as values of another type; `None` when it does not hold a whole number of them, or not at their alignment.
+    /// Reinterprets the memory as values of another type. Returns `None` if size or alignment do not fit.
     pub fn view<U: Element>(&self) -> Option<Buffer<U>> {
         let bytes = self.count * T::BYTES;
         let fits = bytes.is_multiple_of(U::BYTES) && self.address().is_multiple_of(U::BYTES as u64);
         fits.then(|| Buffer { raw: self.raw.clone(), offset: self.offset, count: bytes / U::BYTES, element: PhantomData })
     }
 
-    /// Copies values from the host; as many as the buffer holds.
+    /// Copies values from the host. Their number must equal the buffer's.
     pub fn write(&self, values: &[T]) -> Result<()> {
         self.write_in(Stream::default(), values)
     }
 
-    /// Copies values from the host behind the earlier work of a stream. The values may be changed when the call returns.
+    /// Copies values from the host in stream order. The values may be changed when the call returns.
     pub fn write_in(&self, stream: Stream, values: &[T]) -> Result<()> {
         self.same_length("write to a buffer", values.len())?;
         let _span = self.span("write");
@@ -143,14 +143,15 @@ impl<T: Element> Buffer<T> {
         Ok(values)
     }
 
-    /// Waits for all earlier work of a stream and copies the values to the host; as many as the buffer holds.
+    /// Waits for all earlier work of a stream and copies the values to the host. Their number must equal the
+    /// buffer's.
     pub fn read_into(&self, stream: Stream, values: &mut [T]) -> Result<()> {
         self.same_length("read of a buffer", values.len())?;
         let _span = self.span("read");
         self.raw.backend.read(stream, self.address(), values.as_mut_bytes())
     }
 
-    /// Copies the values of a buffer of the same length and the same device, behind the earlier work of a stream.
+    /// Copies a buffer of the same length and device in stream order.
     pub fn copy_from(&self, stream: Stream, from: &Buffer<T>) -> Result<()> {
         self.same_length("copy to a buffer", from.count)?;
         let _span = self.span("copy");
@@ -162,13 +163,13 @@ impl<T: Element> Buffer<T> {
         self.fill_bytes_in(Stream::default(), byte)
     }
 
-    /// Sets every byte behind the earlier work of a stream.
+    /// Sets every byte in stream order.
     pub fn fill_bytes_in(&self, stream: Stream, byte: u8) -> Result<()> {
         let _span = self.span("fill");
         self.raw.backend.fill(stream, self.address(), byte, (self.count * T::BYTES) as u64)
     }
 
-    /// A span of the host for something that is done to all of it.
+    /// Starts a host span for an operation on the whole buffer.
     fn span(&self, name: &'static str) -> Span {
         let mut span = span(name);
         span.note("bytes", self.count * T::BYTES);

@@ -1,19 +1,20 @@
-//! Names of kernels as the program's source has them.
+//! Demangling of kernel names.
 //!
-//! `nvcc` names kernels by the Itanium C++ ABI, section 5.1 ("External Names (a.k.a. Mangling)"), which `cpp_demangle` reads. **A name that is not
-//! understood as a whole stays as it is**; length is bounded here and depth there, so that no name can exhaust anything.
+//! `nvcc` mangles names by the Itanium C++ ABI, section 5.1 ("External Names (a.k.a. Mangling)"), which
+//! `cpp_demangle` reads. **A name that cannot be demangled completely stays unchanged.** The length is
+//! bounded here and the depth there, so no name can exhaust resources.
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, DemangleWrite};
 
-/// Longest name that is read, and longest text that is made of one.
+/// Maximum length of a mangled name and of its demangled text.
 const MOST_LENGTH: usize = 16 << 10;
 
-/// A name as a person reads it.
+/// Returns the demangled name, or the name itself.
 pub fn shown(name: &str) -> String {
     demangled(name).unwrap_or_else(|| name.to_owned())
 }
 
-/// A text in which names between backquotes are those of the source.
+/// Demangles the names between backquotes in a text.
 pub fn in_text(text: &str) -> String {
     let mut parts = text.split('`');
     let mut shown_text = parts.next().unwrap_or_default().to_owned();
@@ -25,7 +26,7 @@ pub fn in_text(text: &str) -> String {
     shown_text
 }
 
-/// The name of a function without its parameters, or of a variable without the function that it stands in.
+/// Returns the name of a function without its parameters, or of a variable without its enclosing function.
 pub fn short(name: &str) -> String {
     let read = || {
         let (symbol, _) = BorrowedSymbol::with_tail(mangled(name)?).ok()?;
@@ -35,18 +36,18 @@ pub fn short(name: &str) -> String {
     read().unwrap_or_else(|| name.to_owned())
 }
 
-/// The source's name for a mangled one.
+/// Demangles a name.
 pub fn demangled(name: &str) -> Option<String> {
     let symbol = BorrowedSymbol::new(mangled(name)?).ok()?;
     text(&symbol, DemangleOptions::new())
 }
 
-/// The bytes of a name that may be mangled.
+/// Returns the bytes of a name that may be mangled.
 fn mangled(name: &str) -> Option<&[u8]> {
     (name.starts_with("_Z") && name.len() <= MOST_LENGTH).then_some(name.as_bytes())
 }
 
-/// A text of at most [`MOST_LENGTH`] bytes.
+/// Text of at most [`MOST_LENGTH`] bytes.
 struct Bounded(String);
 
 impl DemangleWrite for Bounded {
@@ -65,7 +66,7 @@ fn text(symbol: &BorrowedSymbol<'_>, options: DemangleOptions) -> Option<String>
     Some(without_files(&text.0)).filter(|text| !text.is_empty())
 }
 
-/// A text without the namespaces that `nvcc` makes of files: `_INTERNAL_c375764b_6_shf_cu_8e4b6576::`.
+/// Removes the namespaces that `nvcc` makes of files: `_INTERNAL_c375764b_6_shf_cu_8e4b6576::`.
 fn without_files(text: &str) -> String {
     const START: &str = "_INTERNAL_";
     let mut parts = text.split(START);
@@ -79,7 +80,7 @@ fn without_files(text: &str) -> String {
     shown
 }
 
-/// The last part of a name, behind the function that it stands in.
+/// Returns the last part of a name, after its enclosing function.
 fn last(text: &str) -> &str {
     let mut depth = 0;
     let mut start = 0;
@@ -124,7 +125,7 @@ mod tests {
         }
     }
 
-    /// A number of base 36, as substitutions write it.
+    /// Returns a base-36 digit, as in substitutions.
     fn letter(index: u32) -> char {
         char::from_digit(index, 36).unwrap_or('0').to_ascii_uppercase()
     }
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(shown(&deep), deep);
         let wide = format!("_Z1k{}", "S_".repeat(1000));
         assert_eq!(shown(&wide), wide);
-        // Each type is a pair of the one before: the text would double every time.
+        // Each type is a pair of the previous one: the text would double every time.
         let pairs: String = (0..30u32).map(|index| format!("S_IS{0}_S{0}_E", letter(index))).collect();
         let doubling = format!("_Z1kSt4pairIiiE{pairs}");
         assert_eq!(shown(&doubling), doubling);

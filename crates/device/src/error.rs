@@ -1,42 +1,42 @@
-//! Errors of devices.
+//! Device errors.
 
 use crate::place::SourcePlace;
 use broadloom_diag::{Diagnostics, Span};
 use std::fmt;
 
-/// The result of a call to a device.
+/// Result of a device call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call to a device failed.
+/// Error of a device call.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// Not enough memory.
+    /// Out of memory.
     #[error("out of memory: {requested} bytes asked for, {available} available")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Requested bytes.
         requested: u64,
-        /// Bytes that could have been had.
+        /// Available bytes.
         available: u64,
     },
-    /// An address that is not in any buffer, or a range that leaves one.
+    /// Address outside of all buffers, or range that exceeds one.
     #[error("{call}: the range of {bytes} bytes at {address:#x} is not inside of a buffer")]
     BadAddress {
-        /// The call that was given it.
+        /// Name of the call.
         call: &'static str,
         /// The address.
         address: u64,
-        /// The length of the range.
+        /// Length of the range.
         bytes: u64,
     },
-    /// A kernel that the module does not have.
+    /// Kernel that the module does not have.
     #[error("no kernel `{name}` in this module; it has {}", list(.available))]
     UnknownKernel {
-        /// The name asked for.
+        /// Requested name.
         name: String,
-        /// The kernels there are.
+        /// Kernels of the module.
         available: Vec<String>,
     },
-    /// Arguments that do not fit the kernel.
+    /// Arguments that do not match the kernel.
     #[error("kernel `{kernel}`: {reason}")]
     BadArgument {
         /// The kernel.
@@ -44,7 +44,7 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// A launch that the machine or the kernel does not allow.
+    /// Launch that the machine or the kernel does not allow.
     #[error("kernel `{kernel}`: {reason}")]
     BadLaunch {
         /// The kernel.
@@ -52,48 +52,48 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// Code that this device does not run, each with its place.
+    /// Code that this device does not support, each with its location.
     #[error("this device cannot run the module: {} problem(s)", .0.error_count())]
     Unsupported(Diagnostics),
-    /// A texture or surface that there cannot be, or that the device does not have.
+    /// Invalid texture or surface, or device without textures.
     #[error("no such texture: {reason}")]
     BadTexture {
         /// The reason.
         reason: String,
     },
-    /// A kernel did something wrong.
+    /// Fault of a kernel.
     #[error("{0}")]
     Fault(Box<Fault>),
-    /// A stream that does not exist.
+    /// Unknown stream.
     #[error("no stream {0}")]
     UnknownStream(u32),
-    /// An event that does not exist, or that has not been recorded.
+    /// Unknown event, or event that was not recorded.
     #[error("no event {0}, or it has not been recorded")]
     UnknownEvent(u64),
-    /// A device that is not here, or not to be had.
+    /// Missing or unavailable device.
     #[error("the device `{device}` is not here: {reason}")]
     NotHere {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// The call that failed.
+        /// Failed call.
         reason: String,
     },
-    /// A device that can no longer be used. What was in its memory is gone.
+    /// Lost device. The contents of its memory are gone.
     #[error("the device `{device}` is lost: {reason}; it must be opened again")]
     Lost {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// The cause of the loss.
+        /// Cause of the loss.
         reason: String,
     },
-    /// A driver refused a call.
+    /// Driver call that failed.
     #[error("{call}: {message}")]
     Driver {
-        /// The function of the driver.
+        /// Function of the driver.
         call: &'static str,
-        /// The driver's number for what went wrong.
+        /// Error code.
         code: u32,
-        /// Its message.
+        /// Error message.
         message: String,
     },
 }
@@ -105,61 +105,61 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// Kinds of faults of kernels.
+/// Kind of a kernel's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// An access outside of all memory.
+    /// Access out of bounds.
     OutOfBounds,
-    /// An access whose address is not a multiple of its size.
+    /// Misaligned access.
     Misaligned,
-    /// An access through an address of another state space.
+    /// Access through an address of another state space.
     WrongSpace,
-    /// An access to memory that was freed.
+    /// Access to freed memory.
     UseAfterFree,
-    /// A free of something that is not there to be freed.
+    /// Invalid `free`.
     BadFree,
     /// `trap`.
     Trap,
-    /// A failed `assert`.
+    /// Failed `assert`.
     Assert,
     /// Threads that wait for each other forever.
     Deadlock,
-    /// A call of something that is not a function.
+    /// Call of an address that is not a function.
     BadCall,
     /// Too many nested calls, or too much local memory.
     StackOverflow,
-    /// A barrier or shuffle used against its rules.
+    /// Invalid use of a barrier or shuffle.
     BadBarrier,
-    /// An instruction that the device does not have.
+    /// Unsupported instruction.
     Unsupported,
-    /// The time limit ran out.
+    /// Time limit exceeded.
     TimeLimit,
-    /// Somebody asked to stop: a signal.
+    /// Stop requested by a signal.
     Interrupted,
 }
 
-/// A fault of a kernel, and its place.
+/// Fault of a kernel with its location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// Its kind.
+    /// Kind of the fault.
     pub kind: FaultKind,
-    /// The finding in one sentence.
+    /// Description in one sentence.
     pub message: String,
-    /// The kernel.
+    /// Kernel.
     pub kernel: String,
-    /// The function that was running, when it is not the kernel itself.
+    /// Running function, if it is not the kernel itself.
     pub function: Option<String>,
-    /// The block.
+    /// Block index.
     pub block: Option<[u32; 3]>,
-    /// The thread within its block.
+    /// Thread index in its block.
     pub thread: Option<[u32; 3]>,
-    /// The instruction as text.
+    /// Instruction as text.
     pub instruction: Option<String>,
-    /// The place in the PTX text.
+    /// Location in the PTX text.
     pub span: Option<Span>,
-    /// The place in the high-level source.
+    /// Location in the high-level source.
     pub source: Option<SourcePlace>,
-    /// The address at fault.
+    /// Faulting address.
     pub address: Option<u64>,
 }
 

@@ -1,9 +1,9 @@
-//! Streams and events that are given back when they are dropped.
+//! Owned streams and events, destroyed on drop.
 
 use crate::{Device, EventId, Result, Stream, trace};
 use std::time::Duration;
 
-/// A stream of one's own, given back when it is dropped; its work is done all the same.
+/// Owned stream, destroyed on drop. Its pending work is still done.
 #[derive(Debug)]
 pub struct OwnedStream {
     device: Device,
@@ -15,12 +15,12 @@ impl OwnedStream {
         Ok(OwnedStream { stream: device.backend().create_stream()?, device: device.clone() })
     }
 
-    /// The stream, for launches and copies.
+    /// Returns the stream, for launches and copies.
     pub fn id(&self) -> Stream {
         self.stream
     }
 
-    /// Waits for its work; an error of any of it comes back here at the latest.
+    /// Waits for its work. Any error of the work is returned here at the latest.
     pub fn synchronise(&self) -> Result<()> {
         let _span = trace::span("wait for a stream");
         self.device.backend().synchronise_stream(self.stream)
@@ -29,12 +29,12 @@ impl OwnedStream {
 
 impl Drop for OwnedStream {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // A destructor cannot report an error.
         let _ = self.device.backend().destroy_stream(self.stream);
     }
 }
 
-/// A point in a stream, given back when it is dropped.
+/// Owned event, destroyed on drop.
 #[derive(Debug)]
 pub struct Event {
     device: Device,
@@ -46,7 +46,7 @@ impl Event {
         Ok(Event { event: device.backend().create_event()?, device: device.clone() })
     }
 
-    /// Puts it behind all work that a stream was given so far.
+    /// Records it after all work submitted to a stream so far.
     pub fn record(&self, stream: Stream) -> Result<()> {
         self.device.backend().record_event(self.event, stream)
     }
@@ -56,18 +56,18 @@ impl Event {
         self.device.backend().wait_event(stream, self.event)
     }
 
-    /// Whether it has happened, without waiting.
+    /// Tests without waiting if it has completed.
     pub fn has_happened(&self) -> Result<bool> {
         self.device.backend().query_event(self.event)
     }
 
-    /// Waits until it has happened.
+    /// Waits until it has completed.
     pub fn synchronise(&self) -> Result<()> {
         let _span = trace::span("wait for an event");
         self.device.backend().synchronise_event(self.event)
     }
 
-    /// The time since another event as the device measured it. Waits for both.
+    /// Returns the time since another event as measured by the device. Waits for both.
     pub fn since(&self, start: &Event) -> Result<Duration> {
         let _span = trace::span("wait for an event");
         self.device.backend().elapsed(start.event, self.event)
@@ -76,7 +76,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // A destructor cannot report an error.
         let _ = self.device.backend().destroy_event(self.event);
     }
 }

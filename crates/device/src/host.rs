@@ -1,7 +1,7 @@
-//! Memory of the host that a device copies from and to.
+//! Host memory for copies to and from a device.
 //!
-//! A device may be able to copy faster, and without the host's help, where memory is pinned. Copies are in stream order; **whoever looks at
-//! the values waits for the copies first**, so that the host never sees or changes what is under way.
+//! A device may copy faster, and asynchronously, from pinned memory. Copies run in stream order. **Access to
+//! the values first waits for the copies**, so the host never reads or changes data of a pending copy.
 
 use crate::{Backend, Buffer, Device, Element, Error, Result, Stream, trace};
 use std::fmt::Debug;
@@ -9,19 +9,19 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Memory of the host, as an executor gives it. It starts at a multiple of 16.
+/// Host memory of an executor. It is aligned to 16 bytes.
 pub trait HostMemory: Debug + Send {
-    /// The bytes, once no copy touches them any more.
+    /// Returns the bytes after waiting for all copies.
     fn bytes(&mut self) -> Result<&mut [u8]>;
 
-    /// Copies a range of it to the device in stream order.
+    /// Copies a range to the device in stream order.
     fn upload(&mut self, backend: &dyn Backend, stream: Stream, from: Range<usize>, to: u64) -> Result<()>;
 
-    /// Copies from the device into a range of it in stream order.
+    /// Copies from the device to a range in stream order.
     fn download(&mut self, backend: &dyn Backend, stream: Stream, from: u64, to: Range<usize>) -> Result<()>;
 }
 
-/// Plain memory, for devices that are the host.
+/// Pageable memory, for devices that are the host.
 #[derive(Debug)]
 pub(crate) struct PageableMemory {
     words: Vec<u128>,
@@ -58,7 +58,7 @@ impl HostMemory for PageableMemory {
     }
 }
 
-/// Values in memory of the host from which a device copies fastest.
+/// Values in host memory for fast copies.
 #[derive(Debug)]
 pub struct HostBuffer<T> {
     device: Device,
@@ -74,17 +74,17 @@ impl<T: Element> HostBuffer<T> {
         Ok(HostBuffer { device: device.clone(), memory, count, element: PhantomData })
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Tests if there are no values.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The values, once no copy touches them any more.
+    /// Returns the values after waiting for all copies.
     pub fn values(&mut self) -> Result<&mut [T]> {
         let _span = trace::span("wait for host memory");
         let bytes = self.memory.bytes()?;
@@ -92,7 +92,7 @@ impl<T: Element> HostBuffer<T> {
         <[T]>::mut_from_bytes(bytes).map_err(|_| Error::BadAddress { call: "values", address, bytes: count })
     }
 
-    /// Copies all values into a buffer of the same length, behind the earlier work of a stream.
+    /// Copies all values to a buffer of the same length in stream order.
     pub fn upload(&mut self, stream: Stream, to: &Buffer<T>) -> Result<()> {
         self.same_length("upload", to)?;
         let mut span = trace::span("upload");
@@ -100,7 +100,7 @@ impl<T: Element> HostBuffer<T> {
         self.memory.upload(self.device.backend().as_ref(), stream, 0..self.count * T::BYTES, to.address())
     }
 
-    /// Copies all values of a buffer of the same length, behind the earlier work of a stream.
+    /// Copies all values from a buffer of the same length in stream order.
     pub fn download(&mut self, stream: Stream, from: &Buffer<T>) -> Result<()> {
         self.same_length("download", from)?;
         let mut span = trace::span("download");

@@ -6,94 +6,94 @@ use broadloom_ptx::{Func, Function, Param, Type, Verified};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a kernel is launched.
+/// Launch configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Blocks in each direction.
+    /// Size of the grid in blocks.
     pub grid: [u32; 3],
-    /// Threads of a block in each direction.
+    /// Size of a block in threads.
     pub block: [u32; 3],
     /// Dynamic shared memory in bytes.
     pub shared_bytes: u32,
-    /// Whether all blocks must run at the same time, for grid-wide barriers.
+    /// True if all blocks must be resident at the same time, for grid-wide barriers.
     pub cooperative: bool,
-    /// Blocks of a cluster in each direction, for kernels that do not say so themselves.
+    /// Size of a cluster in blocks, for kernels that do not declare one themselves.
     pub cluster: Option<[u32; 3]>,
-    /// The queue it goes to.
+    /// Stream of the launch.
     pub stream: Stream,
-    /// When to give up.
+    /// Time limit.
     pub time_limit: Option<Duration>,
 }
 
 impl Launch {
-    /// A launch in one dimension.
+    /// Creates a one-dimensional launch.
     pub fn linear(blocks: u32, threads: u32) -> Self {
         Launch::new([blocks, 1, 1], [threads, 1, 1])
     }
 
-    /// A launch in three dimensions.
+    /// Creates a three-dimensional launch.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Launch { grid, block, shared_bytes: 0, cooperative: false, cluster: None, stream: Stream::default(), time_limit: None }
     }
 
-    /// With dynamic shared memory.
+    /// Sets the dynamic shared memory.
     #[must_use]
     pub fn shared(mut self, bytes: u32) -> Self {
         self.shared_bytes = bytes;
         self
     }
 
-    /// With all blocks at the same time.
+    /// Makes the launch cooperative.
     #[must_use]
     pub fn cooperative(mut self) -> Self {
         self.cooperative = true;
         self
     }
 
-    /// In clusters of blocks.
+    /// Sets the cluster size.
     #[must_use]
     pub fn cluster(mut self, size: [u32; 3]) -> Self {
         self.cluster = Some(size);
         self
     }
 
-    /// On a stream.
+    /// Sets the stream.
     #[must_use]
     pub fn on(mut self, stream: Stream) -> Self {
         self.stream = stream;
         self
     }
 
-    /// Given up after a while.
+    /// Sets a time limit.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads per block.
     pub fn threads_per_block(&self) -> u64 {
         self.block.iter().map(|&n| u64::from(n)).product()
     }
 
-    /// Blocks of a cluster in each direction: what the kernel says, and else what the launch does.
+    /// Returns the cluster size: the one declared by the kernel, or else the one of the launch.
     pub fn cluster_of(&self, kernel: &Function) -> Option<[u32; 3]> {
         let own = kernel.directive("reqnctapercluster");
         own.map(|numbers| std::array::from_fn(|axis| numbers.get(axis).copied().unwrap_or(1))).or(self.cluster)
     }
 
-    /// Blocks of the grid; up to 96 bits in theory, so it saturates.
+    /// Returns the number of blocks, saturating at 64 bits.
     pub fn blocks(&self) -> u64 {
         self.grid.iter().fold(1u64, |product, &n| product.saturating_mul(u64::from(n)))
     }
 }
 
-/// An argument of a kernel.
+/// Argument of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
-    /// The bytes of a scalar or struct.
+    /// Bytes of a scalar or struct.
     Bytes(Vec<u8>),
-    /// An address of the device.
+    /// Device address.
     Address(u64),
 }
 
@@ -111,22 +111,22 @@ impl<T: Element> From<T> for Argument {
     }
 }
 
-/// A parameter of a kernel and its place in the parameter block.
+/// Parameter of a kernel with its position in the parameter block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamInfo {
-    /// Its name in the PTX text.
+    /// Name in the PTX text.
     pub name: String,
-    /// The type of an element.
+    /// Element type.
     pub ty: Type,
-    /// Its first byte.
+    /// Offset in bytes.
     pub offset: u64,
-    /// Its length.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Its alignment.
+    /// Alignment in bytes.
     pub align: u64,
 }
 
-/// The parameters of a kernel laid out one behind the other, each at its alignment.
+/// Lays out the parameters of a kernel in order, each with its alignment.
 pub fn param_layout(function: &Function) -> Vec<ParamInfo> {
     let mut end = 0u64;
     let mut layout = vec![];
@@ -141,7 +141,7 @@ pub fn param_layout(function: &Function) -> Vec<ParamInfo> {
     layout
 }
 
-/// A module that a device has made ready.
+/// Module loaded on a device.
 #[derive(Clone, Debug)]
 pub struct Module {
     device: Device,
@@ -155,12 +155,12 @@ impl Module {
         Ok(Module { device: device.clone(), code: code.clone(), loaded })
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> &Verified {
         &self.code
     }
 
-    /// A kernel by name.
+    /// Returns a kernel by name.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let found = self.code.kernels().find(|(_, function)| function.name == name);
         match found {
@@ -172,28 +172,30 @@ impl Module {
         }
     }
 
-    /// A global or constant variable by name.
+    /// Returns a global or constant variable by name.
     pub fn variable(&self, name: &str) -> Option<GlobalVariable> {
         self.loaded.variable(name)
     }
 
-    /// Binds a texture to a `.texref` variable, or nothing any more. Later launches see it; its memory must stay meanwhile.
+    /// Binds a texture to a `.texref` variable, or unbinds it. Later launches see the change. Its memory must
+    /// stay valid meanwhile.
     pub fn bind_texture(&self, name: &str, texture: Option<&Texture>) -> Result<()> {
         self.loaded.bind_texture(name, texture)
     }
 
-    /// Binds a surface to a `.surfref` variable, or nothing any more. Later launches see it; its memory must stay meanwhile.
+    /// Binds a surface to a `.surfref` variable, or unbinds it. Later launches see the change. Its memory
+    /// must stay valid meanwhile.
     pub fn bind_surface(&self, name: &str, surface: Option<&Surface>) -> Result<()> {
         self.loaded.bind_surface(name, surface)
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 }
 
-/// A kernel of a loaded module.
+/// Kernel of a loaded module.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     module: Module,
@@ -202,34 +204,34 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.function().name
     }
 
-    /// The module that it belongs to.
+    /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Its code.
+    /// Returns the code.
     pub fn function(&self) -> &Function {
         &self.module.code.functions[self.func]
     }
 
-    /// Its parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &[ParamInfo] {
         &self.params
     }
 
-    /// Makes it ready for launches of this shape ahead of the first: what has to be compiled is compiled now.
+    /// Compiles the kernel for launches of this shape ahead of the first one.
     pub fn prepare(&self, launch: &Launch) -> Result<()> {
         self.check_launch(launch)?;
         let _span = trace::span_with(|| format!("prepare {}", self.name()));
         self.module.loaded.prepare(self.func, launch)
     }
 
-    /// Launches it. Arguments are checked for number and size.
+    /// Launches the kernel. Number and size of the arguments are checked.
     pub fn launch(&self, launch: &Launch, arguments: &[Argument]) -> Result<()> {
         let mut span = trace::span_with(|| format!("launch {}", self.name()));
         span.note_with("grid", || trace::shape(launch.grid));
@@ -239,7 +241,7 @@ impl Kernel {
         self.module.loaded.launch(self.func, launch, &block)
     }
 
-    /// A launch that is checked now, and done with a parameter block each time.
+    /// Checks a launch configuration once, for repeated launches with a parameter block each.
     pub fn checked(&self, launch: &Launch) -> Result<CheckedLaunch> {
         self.check_launch(launch)?;
         let bytes = self.params.last().map_or(0, |last| last.offset + last.bytes);
@@ -247,18 +249,19 @@ impl Kernel {
         Ok(CheckedLaunch { kernel: self.clone(), launch: launch.clone(), bytes })
     }
 
-    /// Returns facts about its compilation.
+    /// Returns facts about the compiled kernel.
     pub fn attributes(&self) -> Result<KernelAttributes> {
         self.module.loaded.attributes(self.func)
     }
 
-    /// How many blocks of such a launch a multiprocessor runs at a time; `None` where that is no question.
+    /// Returns the number of resident blocks of such a launch per multiprocessor, or `None` if it does not
+    /// apply.
     pub fn occupancy(&self, launch: &Launch) -> Result<Option<u32>> {
         self.check_launch(launch)?;
         self.module.loaded.occupancy(self.func, launch)
     }
 
-    /// A launch as a step of a sequence.
+    /// Returns a launch as a step of a sequence.
     pub(crate) fn step(&self, launch: &Launch, arguments: &[Argument]) -> Result<Step> {
         self.check_launch(launch)?;
         let params = self.param_block(arguments)?;
@@ -337,7 +340,7 @@ impl Kernel {
     }
 }
 
-/// A launch whose shape was checked, for arguments that are laid out already.
+/// Launch with a checked configuration, for parameter blocks that are already laid out.
 #[derive(Clone, Debug)]
 pub struct CheckedLaunch {
     kernel: Kernel,
@@ -346,22 +349,22 @@ pub struct CheckedLaunch {
 }
 
 impl CheckedLaunch {
-    /// The kernel.
+    /// Returns the kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// How many bytes the parameters have: see [`Kernel::params`] for where each is.
+    /// Returns the size of the parameter block in bytes. [`Kernel::params`] gives the offsets.
     pub fn param_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of an address among the parameters.
+    /// Returns the size of an address in the parameter block in bytes.
     pub fn address_bytes(&self) -> usize {
         usize::from(self.kernel.module.code.address_size / 8)
     }
 
-    /// Does it behind the earlier work of a stream.
+    /// Launches in stream order.
     pub fn run(&self, stream: Stream, params: &[u8]) -> Result<()> {
         let mut span = trace::span_with(|| format!("launch {}", self.kernel.name()));
         span.note_with("grid", || trace::shape(self.launch.grid));

@@ -1,16 +1,17 @@
-//! Devices as front ends see them.
+//! Devices as seen by front ends.
 //!
-//! A [`Device`] is a handle to whatever executes PTX: the interpreter, the CPU, a GPU. It hands out [`Buffer`]s, loads
-//! verified modules, and launches [`Kernel`]s in stream order. Executors implement [`Backend`]; nothing else in the workspace
-//! knows which one runs.
+//! A [`Device`] is a handle to an executor of PTX: the interpreter, the CPU, or a GPU. It allocates
+//! [`Buffer`]s, loads verified modules, and launches [`Kernel`]s in stream order. Executors implement
+//! [`Backend`]; nothing else in the workspace knows which one runs.
 //!
 //! Invariants:
-//! - a launch and a copy *may* return before the work is done; [`Buffer::read`] and [`Device::synchronise`] are what waits,
-//!   and a failed launch is reported there at the latest;
-//! - work of one [`Stream`] runs in the order in which it was given;
-//! - freeing a buffer never waits and never fails visibly;
-//! - a call that fails leaves every object as usable as before, but for a device that is lost: it says so from then on;
-//! - the arguments of a launch are checked against the kernel's signature before anything runs.
+//! - Launches and copies *may* return before the work is done. [`Buffer::read`] and [`Device::synchronise`]
+//!   wait, and report a failed launch at the latest.
+//! - Work of one [`Stream`] runs in submission order.
+//! - Freeing a buffer never waits and never fails visibly.
+//! - A failing call leaves every object usable, except for a lost device, which reports its loss from then
+//!   on.
+//! - The arguments of a launch are checked against the kernel's signature before anything runs.
 
 mod backend;
 mod buffer;
@@ -49,7 +50,7 @@ pub use stop::{Stop, signal_name};
 use broadloom_ptx::Verified;
 use std::sync::Arc;
 
-/// A handle to a device; cheap to clone.
+/// Handle of a device; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Device(Arc<dyn Backend>);
 
@@ -59,12 +60,12 @@ impl Device {
         Device(Arc::new(backend))
     }
 
-    /// Wraps an executor that someone else keeps a hold on.
+    /// Wraps a shared executor.
     pub fn from_arc(backend: Arc<dyn Backend>) -> Self {
         Device(backend)
     }
 
-    /// The executor behind it.
+    /// Returns the executor.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.0
     }
@@ -74,73 +75,74 @@ impl Device {
         self.0.machine()
     }
 
-    /// Memory for `count` elements, contents unspecified.
+    /// Allocates memory for `count` elements, uninitialised.
     pub fn allocate<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
         let mut span = trace::span("allocate");
         span.note("bytes", count.saturating_mul(T::BYTES));
         Buffer::allocate(self, count, None)
     }
 
-    /// A buffer that work of this stream is the first to write, before anybody else touches it. It may lie where something was freed that earlier work of the stream is still busy with, so
-    /// that a loop goes round in the same memory, however far ahead of the device the host is.
+    /// Allocates a buffer that work of this stream writes first, before any other access. It may reuse freed
+    /// memory that earlier work of the stream still uses. A loop thus runs in the same memory, however far
+    /// the host is ahead of the device.
     pub fn allocate_behind<T: Element>(&self, stream: Stream, count: usize) -> Result<Buffer<T>> {
         let mut span = trace::span("allocate");
         span.note("bytes", count.saturating_mul(T::BYTES));
         Buffer::allocate(self, count, Some(stream))
     }
 
-    /// A buffer with the contents of a slice.
+    /// Allocates a buffer with the contents of a slice.
     pub fn upload<T: Element>(&self, values: &[T]) -> Result<Buffer<T>> {
         let buffer = self.allocate(values.len())?;
         buffer.write(values)?;
         Ok(buffer)
     }
 
-    /// A buffer of zeros.
+    /// Allocates a buffer of zeros.
     pub fn zeros<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
         let buffer = self.allocate(count)?;
         buffer.fill_bytes(0)?;
         Ok(buffer)
     }
 
-    /// Values in memory of the host from which the device copies fastest, all zero.
+    /// Allocates zeroed host memory for fast copies.
     pub fn host_buffer<T: Element>(&self, count: usize) -> Result<HostBuffer<T>> {
         HostBuffer::allocate(self, count)
     }
 
-    /// A stream of one's own.
+    /// Creates a stream.
     pub fn stream(&self) -> Result<OwnedStream> {
         OwnedStream::new(self)
     }
 
-    /// An event that has not been recorded.
+    /// Creates an event.
     pub fn event(&self) -> Result<Event> {
         Event::new(self)
     }
 
-    /// Collects a fixed sequence of work, to be replayed.
+    /// Starts recording a fixed sequence of work for replay.
     pub fn recorder(&self) -> Recorder {
         Recorder::new(self)
     }
 
-    /// Returns the use of the memory.
+    /// Returns the memory usage.
     pub fn memory(&self) -> MemoryUse {
         self.0.memory()
     }
 
-    /// Gives memory that is kept for later back to the system.
+    /// Returns cached memory to the system.
     pub fn trim(&self) -> Result<()> {
         let _span = trace::span("trim");
         self.0.trim()
     }
 
-    /// Makes a module ready to run.
+    /// Loads a module.
     pub fn load(&self, module: &Arc<Verified>) -> Result<Module> {
         let _span = trace::span("load module");
         Module::load(self, module)
     }
 
-    /// Waits for all work given so far; an error of any of it comes back here at the latest.
+    /// Waits for all work submitted so far. Any error of the work is returned here at the latest.
     pub fn synchronise(&self) -> Result<()> {
         let _span = trace::span("wait");
         self.0.synchronise()

@@ -1,7 +1,8 @@
-//! Measurements of a machine: the bandwidth of its memory, and the cost of a launch.
+//! Measurement of memory bandwidth and launch cost.
 //!
-//! It is measured when somebody first asks, once per process and machine, through nothing but what every device offers; opening a device measures
-//! nothing. **All of it takes less than a second. What cannot be measured stays unknown.**
+//! The measurement runs on first request, once per process and machine, with operations that every device
+//! has. Opening a device measures nothing. **The measurement takes less than a second. A value that cannot be
+//! measured stays unknown.**
 
 use crate::{Device, Launch, Machine};
 use broadloom_diag::Sources;
@@ -9,24 +10,24 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes copied at a time: at least and at most. More than caches hold where that can be.
+/// Minimum and maximum bytes per copy. They should exceed the caches.
 const COPIED: (u64, u64) = (64 << 20, 256 << 20);
-/// Copies are repeated so long, and the fastest counts.
+/// Duration of repeated copies, of which the fastest counts.
 const COPY_TIME: Duration = Duration::from_millis(150);
-/// Launches that are given before they are waited for, and rounds of them.
+/// Number of launches before a wait, and number of rounds.
 const LAUNCHES: u32 = 200;
 const ROUNDS: u32 = 5;
 
-/// Measured figures: bytes per second, and seconds.
+/// Measured values: bytes per second, and seconds.
 type Measured = (Option<f64>, Option<f64>);
 
 impl Device {
-    /// The machine with what has to be measured of it: bandwidth and launch cost.
+    /// Returns the machine description with measured bandwidth and launch cost.
     pub fn measured_machine(&self) -> Machine {
         static KNOWN: Mutex<Option<HashMap<String, Measured>>> = Mutex::new(None);
         let machine = self.machine().clone();
         let key = format!("{} {} {} {}", machine.id, machine.name, machine.multiprocessors, machine.memory_bytes);
-        // Two who measure at the same time would measure each other.
+        // Concurrent measurements would disturb each other.
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let measured = || (useful(bandwidth(self, &machine)), useful(launch_cost(self, &machine)));
         let (bandwidth, launch_cost) = *known.get_or_insert_default().entry(key).or_insert_with(measured);
@@ -38,9 +39,9 @@ fn useful(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// Bytes per second that copies within the device read and write.
+/// Measures the bytes per second that copies within the device read and write.
 fn bandwidth(device: &Device, machine: &Machine) -> Option<f64> {
-    // No more than a fraction of a small memory.
+    // At most a fraction of a small memory.
     let wanted = machine.cache_bytes.map_or(COPIED.1, |cache| 2 * cache).clamp(COPIED.0, COPIED.1);
     let bytes = wanted.min(machine.memory_bytes / 16) & !255;
     let stream = crate::Stream::default();
@@ -52,7 +53,7 @@ fn bandwidth(device: &Device, machine: &Machine) -> Option<f64> {
             to.copy_from(stream, &from).and_then(|()| device.synchronise()).ok()?;
             Some(start.elapsed().as_secs_f64())
         };
-        // The first touches memory for the first time.
+        // The first copy touches the memory for the first time.
         copy()?;
         let start = Instant::now();
         let mut best = copy()?;
@@ -61,12 +62,12 @@ fn bandwidth(device: &Device, machine: &Machine) -> Option<f64> {
         }
         2.0 * bytes as f64 / best
     };
-    // Whoever opens a device wants its memory empty.
+    // The user expects the device's memory to be empty.
     let _ = device.trim();
     Some(measured)
 }
 
-/// Seconds of the caller's time that a launch of nothing takes when none is waited for.
+/// Measures the host's seconds per empty launch, without waiting.
 fn launch_cost(device: &Device, machine: &Machine) -> Option<f64> {
     let header = format!(".version {}\n.target sm_{}\n.address_size 64\n", machine.isa, machine.sm);
     let mut sources = Sources::new();

@@ -1,25 +1,25 @@
-//! How messages name threads of a kernel, and places in the high-level source of one.
+//! Names of threads and source locations in messages.
 
 use crate::demangle;
 use broadloom_ptx::{Function, Lines, Loc};
 use std::fmt;
 
-/// `block 1, thread 5`, with all three dimensions where one is not enough.
+/// Formats `block 1, thread 5`, with all three dimensions if needed.
 pub fn party(block: [u32; 3], thread: [u32; 3]) -> String {
     format!("block {}, thread {}", index(block), index(thread))
 }
 
-/// The index of a block or thread: `7`, or `(7, 1, 0)`.
+/// Formats the index of a block or thread: `7`, or `(7, 1, 0)`.
 pub fn index([x, y, z]: [u32; 3]) -> String {
     if y == 0 && z == 0 { x.to_string() } else { format!("({x}, {y}, {z})") }
 }
 
-/// A line of a file.
+/// Line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileLine {
-    /// The file, as the compiler named it.
+    /// File name as given by the compiler.
     pub file: String,
-    /// The line, from 1 on.
+    /// Line number, starting at 1.
     pub line: u32,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for FileLine {
 }
 
 impl FileLine {
-    /// `file:line`, with the line itself where the file is at hand.
+    /// Formats `file:line`, with the text of the line if the file can be read.
     fn with_text(&self) -> String {
         let line = || {
             let text = std::fs::read_to_string(&self.file).ok()?;
@@ -40,35 +40,35 @@ impl FileLine {
         line().unwrap_or_else(|| self.to_string())
     }
 
-    /// `name:line` without the folders.
+    /// Formats `name:line` without the folders.
     fn short(&self) -> String {
         format!("{}:{}", self.file.rsplit('/').next().unwrap_or_default(), self.line)
     }
 }
 
-/// A function that the compiler inlined.
+/// Inlined function call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InlinedCall {
-    /// The name of the function, without its parameters.
+    /// Name of the function, without its parameters.
     pub function: String,
-    /// The line inside the function.
+    /// Line inside the function.
     pub at: FileLine,
-    /// The line that calls it.
+    /// Line of the call.
     pub from: FileLine,
 }
 
-/// A place in the high-level source: the user's line, and the inlined calls around and below it.
+/// Location in the high-level source: the user's line, and the inlined calls around and below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourcePlace {
-    /// The innermost line of the chain that does not stand in a header of the toolkit or of the system. The
-    /// innermost line of all when there is no such line.
+    /// Innermost line of the chain that is not in a header of the toolkit or of the system. The innermost
+    /// line of all if there is no such line.
     pub line: FileLine,
-    /// Inlined calls, the innermost first.
+    /// Inlined calls, innermost first.
     pub calls: Vec<InlinedCall>,
 }
 
 impl SourcePlace {
-    /// Returns the place that an instruction of a function comes from.
+    /// Returns the source location of an instruction.
     pub fn of(lines: &Lines<'_>, function: &Function, loc: Loc) -> Option<SourcePlace> {
         let chain = lines.chain(function, loc);
         let place = |index: usize| {
@@ -84,8 +84,8 @@ impl SourcePlace {
         (!chain.is_empty()).then(|| SourcePlace { line: place(own.unwrap_or(0)), calls })
     }
 
-    /// Returns the sentences that a message about this place has: the line, with its text where the file is
-    /// at hand, then each inlined call.
+    /// Returns the notes for a message: the line, with its text if the file can be read, then each inlined
+    /// call.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("from {}", self.line.with_text())];
         for InlinedCall { function, at, from } in &self.calls {
@@ -103,14 +103,14 @@ impl fmt::Display for SourcePlace {
     }
 }
 
-/// Folders of headers that come with the toolkit, wherever it is installed.
+/// Folders of the toolkit's headers, wherever it is installed.
 const LIBRARY_FOLDERS: [&str; 9] =
     ["crt", "cooperative_groups", "cub", "thrust", "cccl", "libcudacxx", "cuda/std", "cuda/__cccl", "nv"];
 
-/// Folders that hold nothing but what was installed.
+/// Folders that contain only installed files.
 const INSTALLED: [&str; 5] = ["/usr/include/", "/usr/lib/", "/usr/local/cuda", "/opt/cuda", "/opt/nvidia/"];
 
-/// Names of the toolkit's headers, without what stands behind the first dot.
+/// Names of the toolkit's headers, up to the first dot.
 const LIBRARY_HEADERS: [&str; 32] = [
     "common_functions",
     "cooperative_groups",
@@ -146,7 +146,7 @@ const LIBRARY_HEADERS: [&str; 32] = [
     "vector_functions",
 ];
 
-/// Whether a file is a header of the toolkit or of the system, by its path. Sources (`.cu`, `.cpp`, …) never
+/// Tests by its path if a file is a header of the toolkit or of the system. Sources (`.cu`, `.cpp`, …) never
 /// are.
 fn is_library(file: &str) -> bool {
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
@@ -164,7 +164,7 @@ fn is_library(file: &str) -> bool {
     let inside = |name: &&str| folder.starts_with(&format!("{name}/")) || folder.contains(&format!("/{name}/"));
     INSTALLED.iter().any(|start| folder.starts_with(start))
         || LIBRARY_FOLDERS.iter().any(inside)
-        // The layouts of the toolkit's own archives and of its packages for Python.
+        // Layouts of the toolkit's archives and of its Python packages.
         || folder.contains("/targets/") && folder.contains("-linux/include/")
         || folder.contains("/nvidia/") && folder.contains("/include/")
         || LIBRARY_HEADERS.contains(&stem)

@@ -1,24 +1,24 @@
-//! The text of `printf`: C's formats over the buffer of arguments that the compiler packs.
+//! `printf` formatting: C formats with the argument buffer that the compiler packs.
 //!
-//! The buffer holds each argument at its natural alignment: 4 bytes for `int`, 8 for `long`, `double` and pointers. All executors on
-//! the host print with this, so that they print the same.
+//! The buffer holds each argument at its natural alignment: 4 bytes for `int`, 8 for `long`, `double` and
+//! pointers. All host executors use this code, so their output is identical.
 
-/// Memory of a kernel, as functions of the device read it.
+/// Memory of a kernel, as device functions read it.
 pub trait KernelMemory {
-    /// Why something could not be read.
+    /// Error of a read.
     type Error;
 
-    /// Bytes at a generic address.
+    /// Reads bytes at a generic address.
     fn bytes<const N: usize>(&mut self, address: u64) -> Result<[u8; N], Self::Error>;
 
-    /// A string of C at a generic address, without its zero.
+    /// Reads a C string at a generic address, without its zero.
     fn string(&mut self, address: u64) -> Result<Vec<u8>, Self::Error>;
 }
 
-/// Widest field that is padded, so that a hostile format costs no more than its text.
+/// Maximum padding width, so that a malicious format costs no more than its text.
 const MAX_WIDTH: usize = 4096;
 
-/// One conversion of a format: `%-08.3lf`.
+/// Conversion of a format: `%-08.3lf`.
 #[derive(Clone, Debug, Default)]
 struct Spec {
     left: bool,
@@ -28,12 +28,13 @@ struct Spec {
     zero: bool,
     width: usize,
     precision: Option<usize>,
-    /// Bytes of an integer argument: 8, 4, or of what it is cut to 2 and 1.
+    /// Size of an integer argument in bytes: 8, 4, or 2 and 1 for truncated ones.
     bytes: u32,
     conversion: u8,
 }
 
-/// The text of a format with its arguments in a buffer at an address, and how many arguments it took.
+/// Formats a text with its arguments in a buffer at an address. Returns the text and the number of arguments
+/// used.
 pub fn format_printf<M: KernelMemory>(memory: &mut M, format: &[u8], arguments: u64) -> Result<(Vec<u8>, u64), M::Error> {
     let mut text = vec![];
     let (mut at, mut next, mut count) = (0, arguments, 0u64);
@@ -93,7 +94,7 @@ pub fn format_printf<M: KernelMemory>(memory: &mut M, format: &[u8], arguments: 
                 let value = f64::from_le_bytes(argument::<M, 8>(memory, &mut next)?);
                 float(&spec, value)
             }
-            // Anything else is not a conversion; it is shown as it stands.
+            // Anything else is not a conversion and is printed unchanged.
             _ => {
                 count -= 1;
                 format[start..end].to_vec()
@@ -148,7 +149,7 @@ fn read_spec(format: &[u8], start: usize, stars: &mut Vec<bool>) -> Option<(Spec
         }
     }
     while let Some(length @ (b'h' | b'l' | b'j' | b'z' | b't' | b'L' | b'q')) = format.get(at) {
-        // `h` and `hh` are promoted to `int` and cut when they are shown; `long` has 8 bytes.
+        // `h` and `hh` are promoted to `int` and truncated when printed; `long` has 8 bytes.
         spec.bytes = match (length, spec.bytes) {
             (b'h', 2) => 1,
             (b'h', _) => 2,
@@ -266,7 +267,7 @@ fn general(value: f64, precision: usize, keep: bool) -> String {
     trim(&fixed(value, decimals, keep))
 }
 
-/// `%a`: the bits of the mantissa in hexadecimal.
+/// Formats `%a`: the mantissa in hexadecimal.
 fn hexadecimal(value: f64, precision: Option<usize>) -> String {
     let bits = value.to_bits();
     let mut mantissa = bits & ((1 << 52) - 1);

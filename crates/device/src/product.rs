@@ -1,6 +1,6 @@
-//! Products of matrices, done by a library of the device's maker where there is one.
+//! Matrix products by a vendor library of the device.
 
-/// The type of the numbers of a matrix.
+/// Element type of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProductElement {
     /// `f32`.
@@ -10,7 +10,7 @@ pub enum ProductElement {
 }
 
 impl ProductElement {
-    /// How many bytes a number has.
+    /// Returns the size of a number in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
             ProductElement::F32 => 4,
@@ -19,21 +19,22 @@ impl ProductElement {
     }
 }
 
-/// A matrix in memory.
+/// Matrix in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Matrix {
-    /// Its first number.
+    /// Address of the first number.
     pub address: u64,
-    /// How many numbers lie between the starts of two rows, or of two columns where it is transposed; at least as many as a row, or a column, has.
+    /// Row stride in numbers, or column stride if transposed. At least the length of a row, or of a column.
     pub stride: u64,
-    /// Whether columns, rather than rows, lie side by side.
+    /// True for a column-major matrix.
     pub transposed: bool,
 }
 
-/// The product of two matrices of floats: `result = left · right`. Numbers are not rounded to fewer bits before they are multiplied.
+/// Product of two matrices of floats: `result = left · right`. Numbers are not rounded to fewer bits before
+/// multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatrixProduct {
-    /// The type of all numbers.
+    /// Type of all numbers.
     pub element: ProductElement,
     /// Rows of the left factor and of the result.
     pub rows: u64,
@@ -41,16 +42,17 @@ pub struct MatrixProduct {
     pub columns: u64,
     /// Columns of the left factor and rows of the right one; not 0.
     pub common: u64,
-    /// The left factor.
+    /// Left factor.
     pub left: Matrix,
-    /// The right factor.
+    /// Right factor.
     pub right: Matrix,
-    /// The result, which is not transposed.
+    /// Result, which is not transposed.
     pub result: Matrix,
 }
 
 impl MatrixProduct {
-    /// How many bytes the left factor, the right one and the result reach over; `None` when they are beyond 64 bits.
+    /// Returns the extent in bytes of the left factor, the right factor and the result; `None` if it exceeds
+    /// 64 bits.
     pub fn bytes(&self) -> Option<[u64; 3]> {
         let reach = |matrix: &Matrix, rows: u64, columns: u64| {
             let (lines, length) = if matrix.transposed { (columns, rows) } else { (rows, columns) };

@@ -1,7 +1,8 @@
-//! A fixed sequence of work, given once and done many times.
+//! Fixed sequences of work, recorded once and replayed many times.
 //!
-//! A device that can (a CUDA graph) takes the whole sequence with one call; any other does one step after the other. Either way a replay is
-//! one piece of a stream: its steps are done in the order in which they were recorded.
+//! A device with support for it (a CUDA graph) replays the whole sequence with one call; others perform one
+//! step after the other. Either way a replay is one piece of work of a stream, with the steps in recording
+//! order.
 
 use crate::{
     Argument, Backend, Buffer, Device, Element, Error, Kernel, Launch, LoadedModule, MatrixProduct, RawBuffer, Result, Stream,
@@ -11,49 +12,49 @@ use broadloom_ptx::Func;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A step of a sequence.
+/// Step of a sequence.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A launch. Its stream is the one that the sequence is replayed on.
+    /// Launch on the stream of the replay.
     Launch {
-        /// The module of the kernel.
+        /// Module of the kernel.
         module: Arc<dyn LoadedModule>,
-        /// The kernel.
+        /// Kernel.
         kernel: Func,
-        /// Its shape.
+        /// Launch configuration.
         launch: Launch,
-        /// Its parameter block.
+        /// Parameter block.
         params: Vec<u8>,
     },
-    /// A copy within the device.
+    /// Copy within the device.
     Copy {
-        /// The first byte written.
+        /// Destination address.
         to: u64,
-        /// The first byte read.
+        /// Source address.
         from: u64,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Sets bytes.
+    /// Fill with a byte.
     Fill {
-        /// The first byte.
+        /// Address.
         address: u64,
-        /// The value of each byte.
+        /// Value of each byte.
         byte: u8,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// A product of matrices by the device's library.
+    /// Matrix product by the device's library.
     Product(MatrixProduct),
 }
 
-/// A sequence that an executor made ready.
+/// Sequence prepared by an executor.
 pub trait Sequence: Debug + Send + Sync {
-    /// Does all steps behind the earlier work of a stream.
+    /// Performs all steps in stream order.
     fn replay(&self, backend: &dyn Backend, stream: Stream) -> Result<()>;
 }
 
-/// Steps that are done by one call each.
+/// Steps performed with one call each.
 #[derive(Debug)]
 pub(crate) struct OneByOne(pub(crate) Vec<Step>);
 
@@ -73,7 +74,7 @@ impl Sequence for OneByOne {
     }
 }
 
-/// Collects the steps of a sequence.
+/// Recorder of a sequence.
 #[derive(Debug)]
 pub struct Recorder {
     device: Device,
@@ -86,7 +87,8 @@ impl Recorder {
         Recorder { device: device.clone(), steps: vec![], kept: vec![] }
     }
 
-    /// Adds a launch. Arguments are checked as for [`Kernel::launch`]; buffers behind addresses are the caller's to [`Recorder::keep`].
+    /// Adds a launch. Arguments are checked as for [`Kernel::launch`]. The caller must [`Recorder::keep`] the
+    /// buffers of its addresses.
     pub fn launch(&mut self, kernel: &Kernel, launch: &Launch, arguments: &[Argument]) -> Result<&mut Self> {
         self.steps.push(kernel.step(launch, arguments)?);
         Ok(self)
@@ -103,25 +105,26 @@ impl Recorder {
         Ok(self.keep(from))
     }
 
-    /// Adds the setting of every byte of a buffer, and keeps the buffer.
+    /// Adds a fill of a buffer, and keeps the buffer.
     pub fn fill_bytes<T: Element>(&mut self, buffer: &Buffer<T>, byte: u8) -> &mut Self {
         self.steps.push(Step::Fill { address: buffer.address(), byte, bytes: (buffer.len() * T::BYTES) as u64 });
         self.keep(buffer)
     }
 
-    /// Adds a product of matrices, for a device that has a library for them; buffers behind addresses are the caller's to [`Recorder::keep`].
+    /// Adds a matrix product, for a device with a matrix library. The caller must [`Recorder::keep`] the
+    /// buffers of its addresses.
     pub fn product(&mut self, product: MatrixProduct) -> &mut Self {
         self.steps.push(Step::Product(product));
         self
     }
 
-    /// Keeps the memory of a buffer for as long as the sequence lives.
+    /// Keeps the memory of a buffer as long as the sequence lives.
     pub fn keep<T: Element>(&mut self, buffer: &Buffer<T>) -> &mut Self {
         self.kept.push(buffer.raw().clone());
         self
     }
 
-    /// The sequence, ready to be replayed.
+    /// Returns the sequence, ready for replay.
     pub fn finish(self) -> Result<Recording> {
         let mut span = trace::span("record a sequence");
         span.note("steps", self.steps.len());
@@ -130,7 +133,7 @@ impl Recorder {
     }
 }
 
-/// A sequence of work that can be done again and again; cheap to clone.
+/// Recorded sequence of work; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Recording {
     device: Device,
@@ -139,7 +142,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Does all steps behind the earlier work of a stream.
+    /// Replays all steps in stream order.
     pub fn replay(&self, stream: Stream) -> Result<()> {
         let _span = trace::span("replay a sequence");
         self.sequence.replay(self.device.backend().as_ref(), stream)

@@ -1,7 +1,8 @@
-//! Environment variables that have a format, all in one place.
+//! Environment variables with a format.
 //!
-//! The command checks all of them when it starts, and a wrong one is an error ([`problems`]). A library cannot stop the program it is part of: there
-//! the first use of a wrong value is told on standard error, once, and the value counts as not set. An empty value is the same as none.
+//! The command checks all of them at start, and an invalid value is an error ([`problems`]). A library cannot
+//! stop its program: there the first use of an invalid value is reported once on standard error, and the
+//! value counts as unset. An empty value counts as unset.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,16 +10,16 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Most threads that run blocks.
+/// Maximum number of threads that run blocks.
 const MOST_THREADS: usize = 4096;
 
-/// A variable that has a format.
+/// Environment variable with a format.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     name: &'static str,
-    /// The values that it takes.
+    /// Description of valid values.
     takes: &'static str,
-    /// The behaviour of a library when the value is wrong.
+    /// Behaviour of a library for an invalid value.
     otherwise: &'static str,
     is_right: fn(&str) -> bool,
 }
@@ -59,23 +60,23 @@ const SYNC: Setting = flag("BROADLOOM_CUDA_SYNC", "launches return at once");
 const CHECK: Setting = flag("BROADLOOM_CHECK", "kernels are not checked");
 const QUIET: Setting = flag("BROADLOOM_QUIET", "failures are told");
 
-/// All variables that have a format.
+/// All variables with a format.
 const ALL: [Setting; 8] = [THREADS, MEMORY_LIMIT, TIME_LIMIT, CAPABILITY, LEVEL, SYNC, CHECK, QUIET];
 
 const fn flag(name: &'static str, otherwise: &'static str) -> Setting {
     Setting { name, takes: FLAG, otherwise, is_right: |text| parse_flag(text).is_some() }
 }
 
-/// A variable whose value cannot be used.
+/// Variable with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The variable.
+    /// Name of the variable.
     pub name: &'static str,
-    /// Its value; bytes that are no text are replaced.
+    /// Value; bytes that are not text are replaced.
     pub value: String,
-    /// The values that it takes.
+    /// Description of valid values.
     pub takes: &'static str,
-    /// The behaviour of a library instead.
+    /// Behaviour of a library.
     pub otherwise: &'static str,
 }
 
@@ -85,7 +86,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Returns the variables of this process whose values cannot be used.
+/// Returns the variables of this process with invalid values.
 pub fn problems() -> Vec<Problem> {
     ALL.into_iter().filter_map(|setting| setting.problem(std::env::var_os(setting.name)?)).collect()
 }
@@ -100,7 +101,7 @@ impl Setting {
         Some(Problem { name, value: value.into_owned(), takes, otherwise })
     }
 
-    /// Returns the value, when it is set and can be used. One that cannot is told.
+    /// Returns the value if it is set and valid. An invalid value is reported.
     fn value<T>(self, parse: fn(&str) -> Option<T>) -> Option<T> {
         let value = std::env::var_os(self.name)?;
         if let Some(problem) = self.problem(value.clone()) {
@@ -111,7 +112,7 @@ impl Setting {
     }
 }
 
-/// Tells a problem on standard error, once for each variable.
+/// Reports a problem on standard error, once per variable.
 fn tell(problem: &Problem) {
     static TOLD: Mutex<Vec<&str>> = Mutex::new(vec![]);
     {
@@ -123,17 +124,17 @@ fn tell(problem: &Problem) {
     }
     if problem.name == QUIET.name || !is_quiet() {
         let line = format!("broadloom: {problem}; {}\n", problem.otherwise);
-        // A closed standard error is no error.
+        // A closed standard error is ignored.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 }
 
-/// Returns the threads that run blocks on the CPU: `BROADLOOM_THREADS`.
+/// Returns the number of threads that run blocks on the CPU: `BROADLOOM_THREADS`.
 pub fn threads() -> Option<usize> {
     THREADS.value(parse_threads)
 }
 
-/// Returns the most memory that a device may take: `BROADLOOM_MEMORY_LIMIT`, a number with `K`, `M`, `G` or `T` behind it.
+/// Returns the memory limit of a device: `BROADLOOM_MEMORY_LIMIT`, a number with suffix `K`, `M`, `G` or `T`.
 pub fn memory_limit() -> Option<u64> {
     MEMORY_LIMIT.value(parse_limit)
 }
@@ -143,22 +144,23 @@ pub fn cuda_capability() -> Option<u32> {
     CAPABILITY.value(parse_capability)
 }
 
-/// Returns how much the driver's assembler optimises: `BROADLOOM_CUDA_LEVEL`.
+/// Returns the optimisation level of the driver's assembler: `BROADLOOM_CUDA_LEVEL`.
 pub fn cuda_level() -> Option<u8> {
     LEVEL.value(parse_level)
 }
 
-/// Returns true if every launch on a GPU is waited for: `BROADLOOM_CUDA_SYNC`.
+/// Tests if every launch on a GPU is synchronous: `BROADLOOM_CUDA_SYNC`.
 pub fn cuda_sync() -> bool {
     SYNC.value(parse_flag).unwrap_or(false)
 }
 
-/// Returns true if the kernels of CUDA programs are checked: `BROADLOOM_CHECK`.
+/// Tests if kernels of CUDA programs are checked: `BROADLOOM_CHECK`.
 pub fn check() -> bool {
     CHECK.value(parse_flag).unwrap_or(false)
 }
 
-/// Returns the time that a launch of a CUDA program may take, compilation included: `BROADLOOM_TIME_LIMIT`, in seconds.
+/// Returns the time limit of a CUDA program's launch, including compilation: `BROADLOOM_TIME_LIMIT`, in
+/// seconds.
 pub fn time_limit() -> Option<Duration> {
     TIME_LIMIT.value(parse_seconds)
 }
@@ -167,7 +169,7 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
-/// Returns true if libraries tell nothing on standard error: `BROADLOOM_QUIET`.
+/// Tests if libraries print nothing on standard error: `BROADLOOM_QUIET`.
 pub fn is_quiet() -> bool {
     QUIET.value(parse_flag).unwrap_or(false)
 }
@@ -201,7 +203,7 @@ fn parse_flag(text: &str) -> Option<bool> {
     }
 }
 
-/// A number of bytes with an optional unit: `4096`, `512M`, `2GiB`.
+/// Parses a number of bytes with an optional unit: `4096`, `512M`, `2GiB`.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let text = text.strip_suffix(['B', 'b']).unwrap_or(text);
@@ -211,7 +213,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
         (at, 'm' | 'M') => (&text[..at], 20),
         (at, 'g' | 'G') => (&text[..at], 30),
         (at, 't' | 'T') => (&text[..at], 40),
-        // `i` stands behind a unit.
+        // `i` must follow a unit.
         _ if is_binary => return None,
         _ => (text, 0),
     };

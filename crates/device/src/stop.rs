@@ -1,24 +1,24 @@
-//! A request from outside to stop what runs.
+//! Stop request from outside.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// A flag that a signal handler sets and executors look at.
+/// Flag that a signal handler sets and executors poll.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicI32);
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// Creates a flag without a request.
     pub const fn new() -> Stop {
         Stop(AtomicI32::new(0))
     }
 
-    /// Asks to stop, because of a signal. Returns whether this was the first request. Safe to call from a
-    /// signal handler.
+    /// Requests a stop because of a signal. Returns true for the first request. Safe to call from a signal
+    /// handler.
     pub fn request(&self, signal: i32) -> bool {
         self.0.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Returns the signal that asked, if one has.
+    /// Returns the signal of the request, if any.
     pub fn signal(&self) -> Option<i32> {
         Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }

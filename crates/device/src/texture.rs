@@ -1,11 +1,11 @@
-//! Textures and surfaces: descriptions of memory that kernels read and write through handles.
+//! Textures and surfaces: descriptions of memory that kernels access through handles.
 //!
-//! A texture is memory of the device, which somebody else allocates and frees, together with how it is read. Its handle is a number that kernels get as an
-//! argument (`cudaTextureObject_t`); a variable of a module (`.texref`, `.surfref`) is a handle too, whose texture the host
-//! binds. Executors on the host keep both in [`Opaques`].
+//! A texture consists of device memory, owned by someone else, and sampling parameters. Its handle is a
+//! number that kernels get as an argument (`cudaTextureObject_t`). A variable of a module (`.texref`,
+//! `.surfref`) is a handle too, whose texture the host binds. Host executors keep both in [`Opaques`].
 //!
-//! Invariants: the memory behind a handle that was given out lay inside of one allocation then. A handle is never used for
-//! anything else later.
+//! Invariants: the memory of a texture lay inside one allocation when its handle was created. A live handle
+//! is never reused.
 
 use crate::{Device, Error, Result};
 pub use broadloom_eval::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Sampler};
@@ -13,30 +13,30 @@ use broadloom_ptx::{Space, Type, Variable};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Texels in memory of a device.
+/// Texels in device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Level {
-    /// Where the first texel is.
+    /// Address of the first texel.
     pub address: u64,
-    /// How the others lie from there.
+    /// Layout of the texels.
     pub image: Image,
 }
 
-/// The description of a texture.
+/// Description of a texture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
-    /// Its levels, the largest first; one when it is no mipmap.
+    /// Mipmap levels, largest first; one level without mipmaps.
     pub levels: Vec<Level>,
-    /// The relation of its images.
+    /// Relation of its images.
     pub layers: Layers,
-    /// Whether it is a plain buffer of texels, read by their number: those that there are not read as zeros.
+    /// True for a linear buffer of texels, read by index. Texels out of range are zero.
     pub is_buffer: bool,
-    /// How it is read.
+    /// Sampling parameters.
     pub sampler: Sampler,
 }
 
 impl Texture {
-    /// One image, of one to three axes.
+    /// Creates a texture of one image with one to three axes.
     pub fn new(address: u64, image: Image, sampler: Sampler) -> Texture {
         Texture { levels: vec![Level { address, image }], layers: Layers::None, is_buffer: false, sampler }
     }
@@ -56,35 +56,35 @@ impl Texture {
     }
 }
 
-/// The description of a surface.
+/// Description of a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surface {
-    /// Its texels.
+    /// Texels.
     pub level: Level,
-    /// The relation of its images.
+    /// Relation of its images.
     pub layers: Layers,
 }
 
-/// The object behind a handle.
+/// Object behind a handle.
 #[derive(Clone, Debug)]
 pub enum Opaque {
     /// A texture.
     Texture(Arc<Texture>),
     /// A surface.
     Surface(Surface),
-    /// A variable of a module that nothing is bound to.
+    /// Unbound variable of a module.
     Unbound,
-    /// Something whose memory was freed.
+    /// Object whose memory was freed.
     Freed,
 }
 
-/// The first handle; the others follow. No address of any device is one.
+/// First handle, and the distance of handles. They are never addresses of a device.
 const FIRST: u64 = 0x4000_0000_0000_0000;
 const STRIDE: u64 = 16;
-/// Handles that are there before one is given again.
+/// Minimum number of handles before one is reused.
 const FRESH: usize = 4096;
 
-/// The objects behind all handles at some time.
+/// Snapshot of the objects behind all handles.
 #[derive(Clone, Debug, Default)]
 pub struct OpaqueTable(Arc<Vec<Option<Opaque>>>);
 
@@ -94,7 +94,7 @@ impl OpaqueTable {
         self.0.get(usize::try_from(index).ok()?)?.as_ref()
     }
 
-    /// The texture of a handle, or why there is none.
+    /// Returns the texture of a handle, or the reason why there is none.
     pub fn texture(&self, handle: u64) -> std::result::Result<&Texture, String> {
         match self.get(handle) {
             Some(Opaque::Texture(texture)) => Ok(texture),
@@ -105,7 +105,7 @@ impl OpaqueTable {
         }
     }
 
-    /// The surface of a handle, or why there is none.
+    /// Returns the surface of a handle, or the reason why there is none.
     pub fn surface(&self, handle: u64) -> std::result::Result<&Surface, String> {
         match self.get(handle) {
             Some(Opaque::Surface(surface)) => Ok(surface),
@@ -117,12 +117,12 @@ impl OpaqueTable {
     }
 }
 
-/// Handles of a device and what is behind them.
+/// Handles of a device and their objects.
 #[derive(Debug, Default)]
 pub struct Opaques(RwLock<OpaqueTable>);
 
 impl Opaques {
-    /// Returns the objects behind all handles now. A launch takes them along.
+    /// Returns a snapshot of all objects, for a launch.
     pub fn table(&self) -> OpaqueTable {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -132,10 +132,11 @@ impl Opaques {
         change(Arc::make_mut(&mut table.0))
     }
 
-    /// A handle of its own for something.
+    /// Creates a handle for an object.
     pub fn add(&self, opaque: Opaque) -> u64 {
         self.change(|entries| {
-            // A handle is given again once there are many, so that one that is kept too long is found out as long as that can be.
+            // Handles are reused only once there are many, so that stale handles are detected as long as
+            // possible.
             let again = if entries.len() < FRESH { None } else { entries.iter().position(Option::is_none) };
             let index = again.unwrap_or(entries.len());
             match entries.get_mut(index) {
@@ -146,7 +147,7 @@ impl Opaques {
         })
     }
 
-    /// Puts something else behind a handle, or nothing; `false` when there was no such handle.
+    /// Replaces or removes the object of a handle; `false` if the handle does not exist.
     pub fn replace(&self, handle: u64, opaque: Option<Opaque>) -> bool {
         self.change(|entries| {
             let index = handle.wrapping_sub(FIRST) / STRIDE;
@@ -160,7 +161,7 @@ impl Opaques {
         })
     }
 
-    /// Memory was freed: what is behind handles that lead there is gone.
+    /// Marks the objects in freed memory as gone.
     pub fn freed(&self, address: u64, bytes: u64) {
         let leads_there = |opaque: &Option<Opaque>| {
             let within = |level: &Level| level.address >= address && level.address - address < bytes;
@@ -177,40 +178,40 @@ impl Opaques {
         }
     }
 
-    /// Gives the handle of a texture or surface back.
+    /// Removes the handle of a texture or surface.
     pub fn remove(&self, handle: u64) -> Result<()> {
         if self.replace(handle, None) { Ok(()) } else { Err(Error::BadTexture { reason: format!("{handle:#x} is no handle") }) }
     }
 
-    /// A handle for a texture. `inside` says whether a range of memory is inside of one allocation.
+    /// Creates a handle for a texture. `inside` checks that a range is inside one allocation.
     pub fn add_texture(&self, texture: &Texture, inside: impl Fn(u64, u64) -> Result<()>) -> Result<u64> {
         Ok(self.add(checked_texture(texture, inside)?))
     }
 
-    /// A handle for a surface. `inside` is as above.
+    /// Creates a handle for a surface. `inside` is as above.
     pub fn add_surface(&self, surface: &Surface, inside: impl Fn(u64, u64) -> Result<()>) -> Result<u64> {
         Ok(self.add(checked_surface(surface, inside)?))
     }
 }
 
-/// Handles of the variables of a module that textures and surfaces are bound to.
+/// Handles of the texture and surface variables of a module.
 #[derive(Debug, Default)]
 pub struct References(HashMap<String, (u64, bool)>);
 
 impl References {
-    /// A handle for a variable, a `.texref` or `.surfref`.
+    /// Creates a handle for a `.texref` or `.surfref` variable.
     pub fn add(&mut self, opaques: &Opaques, variable: &Variable) -> u64 {
         let handle = opaques.add(Opaque::Unbound);
         self.0.insert(variable.name.clone(), (handle, variable.ty == Type::Surfref));
         handle
     }
 
-    /// Whether a variable is one of these, not memory.
+    /// Tests if a variable is a texture, surface or sampler reference, not memory.
     pub fn is_reference(variable: &Variable) -> bool {
         variable.space == Space::Tex || matches!(variable.ty, Type::Texref | Type::Surfref | Type::Samplerref)
     }
 
-    /// Binds something to a variable, or nothing any more.
+    /// Binds an object to a variable, or unbinds it.
     pub fn bind(&self, opaques: &Opaques, name: &str, opaque: Option<Opaque>) -> Result<()> {
         let wrong = |what: &str| Err(Error::BadTexture { reason: format!("`{name}` is {what}") });
         match (self.0.get(name), &opaque) {
@@ -224,7 +225,7 @@ impl References {
         }
     }
 
-    /// Gives all handles back.
+    /// Removes all handles.
     pub fn remove(&self, opaques: &Opaques) {
         for (handle, _) in self.0.values() {
             opaques.replace(*handle, None);
@@ -232,7 +233,7 @@ impl References {
     }
 }
 
-/// A texture whose memory is there.
+/// Checks a texture and its memory.
 pub fn checked_texture(texture: &Texture, inside: impl Fn(u64, u64) -> Result<()>) -> Result<Opaque> {
     texture.check()?;
     for level in &texture.levels {
@@ -242,7 +243,7 @@ pub fn checked_texture(texture: &Texture, inside: impl Fn(u64, u64) -> Result<()
     Ok(Opaque::Texture(Arc::new(texture.clone())))
 }
 
-/// A surface whose memory is there.
+/// Checks a surface and its memory.
 pub fn checked_surface(surface: &Surface, inside: impl Fn(u64, u64) -> Result<()>) -> Result<Opaque> {
     surface.level.image.check(surface.layers).map_err(|reason| Error::BadTexture { reason })?;
     aligned(&surface.level)?;
@@ -250,7 +251,7 @@ pub fn checked_surface(surface: &Surface, inside: impl Fn(u64, u64) -> Result<()
     Ok(Opaque::Surface(*surface))
 }
 
-/// Texels lie at multiples of their size.
+/// Checks that texels are aligned to their size.
 fn aligned(level: &Level) -> Result<()> {
     let texel = u64::from(level.image.format.texel_bytes());
     let Image { row_pitch, slice_pitch, height, depth, .. } = level.image;
@@ -266,17 +267,19 @@ fn size(image: &Image) -> Result<u64> {
 }
 
 impl Device {
-    /// A handle for a texture, as kernels take it. Its memory must stay until the handle is given back.
+    /// Creates a texture and returns its handle for kernels. Its memory must stay valid until the handle is
+    /// destroyed.
     pub fn create_texture(&self, texture: &Texture) -> Result<u64> {
         self.backend().create_texture(texture)
     }
 
-    /// A handle for a surface, as kernels take it. Its memory must stay until the handle is given back.
+    /// Creates a surface and returns its handle for kernels. Its memory must stay valid until the handle is
+    /// destroyed.
     pub fn create_surface(&self, surface: &Surface) -> Result<u64> {
         self.backend().create_surface(surface)
     }
 
-    /// Gives the handle of a texture or surface back. Launches given before go on with it.
+    /// Destroys a texture or surface. Launches submitted before can still use it.
     pub fn destroy_opaque(&self, handle: u64) -> Result<()> {
         self.backend().destroy_opaque(handle)
     }
@@ -303,7 +306,7 @@ mod tests {
                 handle
             })
             .collect();
-        // None comes again before there are many, and the table ends there.
+        // No handle is reused before there are many, and the table does not grow further.
         assert_eq!(handles[..FRESH - 1].iter().collect::<std::collections::BTreeSet<_>>().len(), FRESH - 1);
         assert_eq!(opaques.table().0.len(), FRESH);
         assert!(!handles.contains(&kept) && opaques.remove(kept).is_ok());

@@ -1,9 +1,10 @@
-//! Traces: a file of spans that Perfetto and Chrome show (`chrome://tracing`; format: "Trace Event Format", events `X` and `M`).
+//! Traces: files of spans for Perfetto and Chrome (`chrome://tracing`; format: "Trace Event Format", events
+//! `X` and `M`).
 //!
-//! A trace has *lanes*: one for every thread of the host that did something, and for every device one for each of its streams, besides
-//! others as the executor sees fit. Spans of a thread are guards, so they lie inside of each other as calls do; spans of a device come with their
-//! times, taken by the device and brought to the host's clock, and lie behind each other. There is one trace in a process at a time. **While
-//! there is none, a span costs the look at one flag.**
+//! A trace has *lanes*: one per active host thread, and for every device one per stream, besides others that
+//! the executor adds. Spans of a thread are guards, so they are nested like calls. Spans of a device come
+//! with times measured by the device and converted to the host's clock, and do not overlap. A process has at
+//! most one trace at a time. **Without a trace, a span costs the test of one flag.**
 //!
 //! ```
 //! use broadloom_device::trace::{Trace, span};
@@ -30,19 +31,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most spans of a trace; those behind are counted.
+/// Maximum number of spans of a trace; further ones are only counted.
 const MOST_SPANS: usize = 4 << 20;
-/// The number of the host among the processes of a trace; devices follow.
+/// Number of the host among the processes of a trace; devices follow.
 const HOST: u64 = 1;
 
-/// A remark on a span: its name and its value.
+/// Note of a span: name and value.
 pub type Note = (&'static str, Value);
 
 static ON: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 struct Done {
-    /// The process and thread of the trace's format.
+    /// Process and thread in terms of the trace format.
     lane: (u64, u64),
     name: Cow<'static, str>,
     start: Instant,
@@ -50,7 +51,7 @@ struct Done {
     notes: Vec<Note>,
 }
 
-/// A span with its start and end in nanoseconds of the trace.
+/// Span with its start and end in nanoseconds since the start of the trace.
 type Timed = (u64, u64, Done);
 
 #[derive(Debug)]
@@ -61,7 +62,7 @@ struct State {
     left_out: u64,
     /// Names of the host's threads.
     threads: Vec<String>,
-    /// Devices in the order in which they came, each with its lanes.
+    /// Devices in order of appearance, each with its lanes.
     devices: Vec<(String, Vec<String>)>,
 }
 
@@ -71,24 +72,24 @@ fn state() -> MutexGuard<'static, Option<State>> {
 }
 
 thread_local! {
-    /// The trace for which this thread has a lane, and the lane.
+    /// Trace for which this thread has a lane, and the lane.
     static LANE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// Whether there is a trace.
+/// Tests if a trace is active.
 #[inline]
 pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// A trace that is being taken; when it is dropped unfinished, it is forgotten.
+/// Active trace. If it is dropped unfinished, it is discarded.
 #[derive(Debug)]
 pub struct Trace {
     number: u64,
 }
 
 impl Trace {
-    /// Starts one; `None` when there is one already.
+    /// Starts a trace; `None` if one is already active.
     pub fn start() -> Option<Trace> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut state = state();
@@ -102,7 +103,7 @@ impl Trace {
         Some(Trace { number })
     }
 
-    /// How long devices have been at work so far, all their spans together.
+    /// Returns the total time of all device spans so far.
     pub fn device_time(&self) -> Duration {
         let state = state();
         let own = state.as_ref().filter(|state| state.number == self.number);
@@ -110,7 +111,7 @@ impl Trace {
         spans.map(|span| span.end.saturating_duration_since(span.start)).sum()
     }
 
-    /// Ends it and writes it.
+    /// Ends the trace and writes it.
     pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
         match self.take() {
             Some(state) => state.write(out),
@@ -135,7 +136,7 @@ impl Drop for Trace {
     }
 }
 
-/// A span of the thread that made it, from then until it is dropped.
+/// Span of the creating thread, which ends on drop.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
 pub struct Span(Option<Open>);
@@ -153,14 +154,14 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
     if is_on() { Span(Some(Open { name: name.into(), start: Instant::now(), notes: vec![] })) } else { Span(None) }
 }
 
-/// Starts a span of this thread whose name has to be made.
+/// Starts a span of this thread with a computed name.
 #[inline]
 pub fn span_with(name: impl FnOnce() -> String) -> Span {
     if is_on() { span(name()) } else { Span(None) }
 }
 
 impl Span {
-    /// Says something of it.
+    /// Adds a note.
     #[inline]
     pub fn note(&mut self, what: &'static str, value: impl Into<Value>) {
         if let Some(open) = &mut self.0 {
@@ -168,7 +169,7 @@ impl Span {
         }
     }
 
-    /// The same, of what has to be made.
+    /// Adds a note with a computed value.
     #[inline]
     pub fn note_with<V: Into<Value>>(&mut self, what: &'static str, value: impl FnOnce() -> V) {
         if self.0.is_some() {
@@ -194,18 +195,18 @@ fn finish_span(name: Cow<'static, str>, start: Instant, notes: Vec<Note>) {
     state.push(Done { lane: (HOST, lane), name, start, end, notes });
 }
 
-/// The lane of a thread, for another one that works for it while it waits.
+/// Lane of a thread, for another thread that works for it while it waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane((u64, u64));
 
 impl Lane {
-    /// The lane of this thread.
+    /// Returns the lane of this thread.
     pub fn current() -> Lane {
         let lane = if is_on() { state().as_mut().map(State::lane) } else { None };
         Lane(lane.map_or((0, 0), |_| LANE.get()))
     }
 
-    /// Makes it the lane of this thread, if it is one.
+    /// Makes it the lane of this thread, if it exists.
     pub fn enter(self) {
         if self.0.0 != 0 {
             LANE.set(self.0);
@@ -213,7 +214,7 @@ impl Lane {
     }
 }
 
-/// Work of a device: its lane, its name and its times by the host's clock. Spans of one lane lie behind each other.
+/// Adds a span of a device: its lane, name and times by the host's clock. Spans of one lane do not overlap.
 pub fn device_span(
     device: &str,
     lane: &str,
@@ -235,13 +236,13 @@ pub fn device_span(
     state.push(Done { lane: (HOST + 1 + position as u64, number as u64), name: name.into(), start, end, notes });
 }
 
-/// A shape as notes show it.
+/// Formats a shape for notes.
 pub fn shape([x, y, z]: [u32; 3]) -> Value {
     json!([x, y, z])
 }
 
 impl State {
-    /// The lane of this thread, which gets one if it has none.
+    /// Returns the lane of this thread and creates it if needed.
     fn lane(&mut self) -> u64 {
         let (number, lane) = LANE.get();
         if number == self.number {
@@ -262,7 +263,7 @@ impl State {
         }
     }
 
-    /// Nanoseconds since the trace started.
+    /// Returns the nanoseconds since the trace started.
     fn since_start(&self, time: Instant) -> u64 {
         u64::try_from(time.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX)
     }
@@ -278,7 +279,7 @@ impl State {
         for event in self.names() {
             put(&event)?;
         }
-        // Lanes one after the other, each in the order of time, what is outside before what is inside.
+        // Lanes in order, each sorted by time with outer spans before inner ones.
         let mut lanes: BTreeMap<(u64, u64), Vec<Timed>> = BTreeMap::new();
         for span in spans {
             let (start, end) = (self.since_start(span.start), self.since_start(span.end));
@@ -289,7 +290,8 @@ impl State {
             let mut last = 0;
             for (mut start, mut end, span) in spans {
                 if lane.0 != HOST {
-                    // Clocks agree to a fraction of a microsecond; what comes behind comes behind.
+                    // Clocks agree to a fraction of a microsecond. Spans of a lane are shifted so that they
+                    // do not overlap.
                     start = start.max(last);
                     end = end.max(start);
                     last = end;
@@ -311,7 +313,7 @@ impl State {
         out.flush()
     }
 
-    /// The events that name processes and lanes, in the order in which they are shown.
+    /// Returns the events that name processes and lanes, in display order.
     fn names(&self) -> Vec<Value> {
         let named = |kind: &str, pid: u64, tid: u64, args: Value| json!({ "ph": "M", "name": kind, "pid": pid, "tid": tid, "args": args });
         let host = ("host".to_owned(), self.threads.clone());
@@ -332,7 +334,7 @@ impl State {
 mod tests {
     use super::*;
 
-    /// There is one trace in a process: one test at a time takes it.
+    /// Locks the trace, of which a process has one.
     fn alone() -> MutexGuard<'static, ()> {
         static ONE: Mutex<()> = Mutex::new(());
         ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -345,7 +347,8 @@ mod tests {
         json["traceEvents"].as_array().unwrap().clone()
     }
 
-    /// Start and end in nanoseconds, which the file's microseconds hold exactly; their floating sums would not.
+    /// Returns start and end in nanoseconds, which the file's microseconds represent exactly. Their
+    /// floating-point sums would not.
     fn times(event: &Value) -> (i64, i64) {
         let nanoseconds = |what: &str| (event[what].as_f64().unwrap() * 1e3).round() as i64;
         let start = nanoseconds("ts");
@@ -406,7 +409,7 @@ mod tests {
         assert_ne!(find("elsewhere")["pid"], first["pid"]);
         assert_eq!(second["args"]["grid"], json!([4, 1, 1]));
         assert!(times(find("elsewhere")).0 >= 0);
-        // Spans that nobody finishes are forgotten.
+        // Spans of an unfinished trace are discarded.
         let trace = Trace::start().unwrap();
         drop(span("left"));
         drop(trace);

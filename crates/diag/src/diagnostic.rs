@@ -1,9 +1,9 @@
-//! Diagnostics: the error, its place, and the advice.
+//! Diagnostics: an error with its location and advice.
 
 use crate::Span;
 use std::fmt;
 
-/// A stable name for one kind of diagnostic: a letter for the part of the system and four digits.
+/// Stable code of a kind of diagnostic: a letter for the part of the system and four digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Code(pub &'static str);
 
@@ -13,36 +13,36 @@ impl fmt::Display for Code {
     }
 }
 
-/// How bad it is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing; the work goes on.
+    /// Warning; the work continues.
     Warning,
-    /// The input cannot be used.
+    /// Error; the input cannot be used.
     Error,
 }
 
-/// A remark at a place.
+/// Text at a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// Location.
     pub span: Span,
-    /// The text beside it; may be empty.
+    /// Text beside it; may be empty.
     pub text: String,
 }
 
-/// One finding about a person's input.
+/// Finding about a user's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// Its kind.
+    /// Code.
     pub code: Code,
-    /// The finding in one sentence.
+    /// Description in one sentence.
     pub message: String,
-    /// The place at fault.
+    /// Location of the fault.
     pub primary: Option<Label>,
-    /// Other places that explain it.
+    /// Other locations that explain it.
     pub labels: Vec<Label>,
     /// Facts that explain it.
     pub notes: Vec<String>,
@@ -55,24 +55,24 @@ impl Diagnostic {
         Diagnostic { severity, code, message, primary: None, labels: vec![], notes: vec![], helps: vec![] }
     }
 
-    /// An error, still without a place.
+    /// Creates an error without a location.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message.into())
     }
 
-    /// A warning, still without a place.
+    /// Creates a warning without a location.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message.into())
     }
 
-    /// Says where, and what is the matter there.
+    /// Sets the location and the text there.
     #[must_use]
     pub fn at(mut self, span: Span, text: impl Into<String>) -> Self {
         self.primary = Some(Label { span, text: text.into() });
         self
     }
 
-    /// Points to another place.
+    /// Adds another location.
     #[must_use]
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
@@ -86,20 +86,21 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what to do.
+    /// Adds advice.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.helps.push(text.into());
         self
     }
 
-    /// Whether it stops the work.
+    /// Tests if it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Diagnostics in the order found, at most [`Diagnostics::LIMIT`] of them, so that hostile input cannot fill memory.
+/// Diagnostics in the order found. At most [`Diagnostics::LIMIT`] are kept, so that malicious input cannot
+/// exhaust memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -108,15 +109,15 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// How many are kept; the rest is only counted.
+    /// Maximum number of diagnostics kept; further ones are only counted.
     pub const LIMIT: usize = 100;
 
-    /// None yet.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.errors += usize::from(diagnostic.is_error());
         if self.list.len() < Self::LIMIT {
@@ -126,39 +127,39 @@ impl Diagnostics {
         }
     }
 
-    /// Adds all of another list.
+    /// Appends another list.
     pub fn extend(&mut self, other: Diagnostics) {
         self.left_out += other.left_out;
         self.errors += other.errors - other.list.iter().filter(|d| d.is_error()).count();
         other.list.into_iter().for_each(|d| self.push(d));
     }
 
-    /// Whether any is an error.
+    /// Tests if there is an error.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// How many errors there were, those left out included.
+    /// Returns the number of errors, including those not kept.
     pub fn error_count(&self) -> usize {
         self.errors
     }
 
-    /// How many were not kept.
+    /// Returns the number of diagnostics not kept.
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Whether nothing was found.
+    /// Tests if there are no diagnostics.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether no more are kept, so that looking further is pointless.
+    /// Tests if no more diagnostics are kept, so that continuing is pointless.
     pub fn is_full(&self) -> bool {
         self.list.len() >= Self::LIMIT
     }
 
-    /// Those that were kept.
+    /// Iterates over the kept diagnostics.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }

@@ -1,12 +1,12 @@
 //! Sources, spans and diagnostics.
 //!
-//! Everything a person can get wrong ends as a [`Diagnostic`]: a stable code, a message, the place in the person's own
-//! file, and what to do about it. Parsers collect several of them; only the command prints them.
+//! Every user error becomes a [`Diagnostic`]: a stable code, a message, the location in the user's file, and
+//! advice. Parsers collect several of them; only the command prints them.
 //!
 //! Invariants:
-//! - a [`Span`] is meaningful only together with the [`Sources`] that handed out its [`SourceId`];
-//! - rendering never fails and never panics, whatever a span says: it is clipped to the text;
-//! - this crate knows no language.
+//! - A [`Span`] is meaningful only together with the [`Sources`] that created its [`SourceId`].
+//! - Rendering never fails and never panics, whatever the span: it is clipped to the text.
+//! - This crate knows no language.
 //!
 //! ```
 //! use broadloom_diag::{Code, Diagnostic, Sources};

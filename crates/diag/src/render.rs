@@ -1,7 +1,8 @@
-//! Diagnostics as text: the source line, a caret, notes and help.
+//! Rendering of diagnostics: source line, caret, notes and help.
 //!
-//! Only the lines around a label reach the renderer, and of very long lines only the part around it, so that an error in
-//! a huge or hostile file costs no more than one in a small file. Labels near each other are shown in one piece of the source.
+//! Only the lines around a label are passed to the renderer, and only a part of very long lines. An error in
+//! a huge or malicious file therefore costs no more than one in a small file. Labels near each other are
+//! shown in one excerpt.
 
 use crate::{Diagnostic, Diagnostics, Label, Position, Severity, Sources};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
@@ -11,31 +12,31 @@ use std::ops::Range;
 /// Bytes of a line shown on each side of a label before the line is cut.
 const MARGIN: usize = 200;
 
-/// Lines between labels that are shown in one piece.
+/// Maximum number of lines between labels in one excerpt.
 const NEAR: usize = 30;
 
-/// A cut-out of a source that holds one label, or several near each other.
+/// Excerpt of a source with one label, or several near each other.
 struct Window<'a> {
     name: &'a str,
     text: &'a str,
     first_line: usize,
-    /// Line and column of the first mark, when the line is cut and the renderer cannot know them.
+    /// Line and column of the first mark, if the line is cut and the renderer cannot compute them.
     cut: Option<Position>,
     marks: Vec<(AnnotationKind, Range<usize>, &'a str)>,
 }
 
 impl Sources {
-    /// One diagnostic as plain text, ending in a newline.
+    /// Renders a diagnostic as plain text, ending in a newline.
     pub fn render(&self, diagnostic: &Diagnostic) -> String {
         self.render_with(diagnostic, &Renderer::plain())
     }
 
-    /// One diagnostic with colours for a terminal, ending in a newline.
+    /// Renders a diagnostic with terminal colours, ending in a newline.
     pub fn render_styled(&self, diagnostic: &Diagnostic) -> String {
         self.render_with(diagnostic, &Renderer::styled())
     }
 
-    /// All diagnostics as plain text, and how many were left out.
+    /// Renders all diagnostics as plain text, with the number of those left out.
     pub fn render_all(&self, diagnostics: &Diagnostics) -> String {
         let mut text: String = diagnostics.iter().map(|d| self.render(d)).collect();
         if diagnostics.left_out() > 0 {
@@ -79,7 +80,7 @@ impl Sources {
         text
     }
 
-    /// All labels in one window where they are near each other, else each in its own.
+    /// Puts all labels into one excerpt if they are near each other, otherwise each into its own.
     fn windows<'a>(&'a self, labels: Vec<(AnnotationKind, &'a Label)>) -> Vec<Window<'a>> {
         let together = self.shared_window(&labels);
         together.map_or_else(|| labels.into_iter().filter_map(|(kind, label)| self.window(kind, label)).collect(), |w| vec![w])
@@ -112,7 +113,7 @@ impl Sources {
         let text = source.text();
         let start = source.clip(label.span.start as usize);
         let line = source.line_of(start);
-        // A label that runs over several lines is shown on its first: that is where a person starts to read.
+        // A label that spans several lines is shown on its first line.
         let (line_start, last) = (source.line_start(line), source.line_end(line));
         let start = start.min(last);
         let end = source.clip(label.span.end as usize).clamp(start, last.min(start + MARGIN).max(start));

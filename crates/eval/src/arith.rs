@@ -1,14 +1,14 @@
 //! Integer arithmetic (manual: "Integer Arithmetic Instructions").
 //!
-//! Sums, differences and low halves of products have the same bits with and without a sign, so they are taken on 64 bits and cut
-//! by the engine. Everything else widens its operands by the type of the instruction first. A packed type is several lanes
-//! of one narrow type.
+//! Sums, differences and low halves of products have the same bits signed and unsigned, so they are computed
+//! in 64 bits and truncated by the engine. Everything else first extends its operands by the type of the
+//! instruction. A packed type is several lanes of one narrow type.
 
 use super::{number, sign_extend, truncate};
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// How wide a lane of a packed integer type is; `None` for types that are not packed.
+/// Returns the width of a lane of a packed integer type; `None` for types that are not packed.
 fn lane_bits(ty: Type) -> Option<u32> {
     if matches!(ty, Type::U16x2 | Type::S16x2) {
         Some(16)
@@ -19,12 +19,12 @@ fn lane_bits(ty: Type) -> Option<u32> {
     }
 }
 
-/// The value of an operand of the instruction's type.
+/// Returns the value of an operand of the instruction's type.
 fn operand(op: &Operation, value: u64) -> i128 {
     number(op.ty.is_signed(), op.ty.bits(), value)
 }
 
-/// The nearest number that an integer of this width holds.
+/// Clamps to the range of an integer of this width.
 pub(super) fn saturate(signed: bool, bits: u32, value: i128) -> i128 {
     let (low, high) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
     value.clamp(low, high)
@@ -48,7 +48,7 @@ fn each_lane(op: &Operation, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128
     result
 }
 
-/// Whether lanes wrap around on their own as 64 bits do: one lane, nothing done to its result.
+/// Returns whether lanes wrap around like 64 bits do: one lane, without `.sat` or `.relu`.
 fn is_plain(op: &Operation) -> bool {
     lane_bits(op.ty).is_none() && !op.has(Modifier::Sat) && !op.has(Modifier::Relu)
 }
@@ -65,7 +65,7 @@ pub(crate) fn neg(op: &Operation, inputs: &Inputs) -> u64 {
     if is_plain(op) { inputs[0].wrapping_neg() } else { each_lane(op, inputs, |a, _| -a) }
 }
 
-/// The most negative number has no counterpart and stays as it is.
+/// Computes `abs`. The most negative number has no counterpart and stays unchanged.
 pub(crate) fn abs(op: &Operation, inputs: &Inputs) -> u64 {
     sign_extend(inputs[0], op.ty.bits()).unsigned_abs()
 }
@@ -91,7 +91,7 @@ fn pick(inputs: &Inputs, first: bool) -> u64 {
     if first { inputs[0] } else { inputs[1] }
 }
 
-/// All bits of a product; above twice the width of the type they continue its sign.
+/// Returns all bits of a product; above twice the width of the type they continue its sign.
 pub(super) fn product(signed: bool, bits: u32, a: u64, b: u64) -> u128 {
     if signed {
         (i128::from(sign_extend(a, bits)) * i128::from(sign_extend(b, bits))) as u128
@@ -100,7 +100,7 @@ pub(super) fn product(signed: bool, bits: u32, a: u64, b: u64) -> u128 {
     }
 }
 
-/// The part of the product that `.lo`, `.hi` or `.wide` asks for.
+/// Returns the part of the product that `.lo`, `.hi` or `.wide` selects.
 fn part_of_product(op: &Operation, inputs: &Inputs) -> u64 {
     if op.has(Modifier::Lo) {
         return inputs[0].wrapping_mul(inputs[1]);
@@ -114,7 +114,7 @@ pub(crate) fn mul(op: &Operation, inputs: &Inputs) -> u64 {
     part_of_product(op, inputs)
 }
 
-/// With `.sat`, which only `mad.hi.sat.s32` has, the sum is what saturates.
+/// Computes `mad`. With `.sat`, which only `mad.hi.sat.s32` has, the sum saturates.
 pub(crate) fn mad(op: &Operation, inputs: &Inputs) -> u64 {
     add_third(op, part_of_product(op, inputs), inputs[2])
 }
@@ -127,7 +127,8 @@ fn add_third(op: &Operation, part: u64, third: u64) -> u64 {
     part.wrapping_add(third)
 }
 
-/// Bits 31..0 or 47..16 of the product of the low 24 bits; what stands above them is ignored.
+/// Computes `mul24`: bits 31..0 or 47..16 of the product of the low 24 bits. Higher bits of the operands are
+/// ignored.
 pub(crate) fn mul24(op: &Operation, inputs: &Inputs) -> u64 {
     let all = product(op.ty.is_signed(), 24, inputs[0], inputs[1]);
     truncate(if op.has(Modifier::Hi) { (all >> 16) as u64 } else { all as u64 }, 32)
@@ -142,8 +143,9 @@ pub(crate) fn sad(op: &Operation, inputs: &Inputs) -> u64 {
     (difference as u64).wrapping_add(inputs[2])
 }
 
-/// Rounds toward zero. The manual leaves division by zero to the machine, and says nothing of the most negative number divided by
-/// -1; machines give all ones for the one and the dividend for the other.
+/// Computes `div`, rounded toward zero. The manual leaves division by zero to the machine, and does not
+/// define the most negative number divided by -1. Machines give all ones for the former and the dividend for
+/// the latter.
 pub(crate) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     if op.ty.is_signed() {
@@ -153,7 +155,8 @@ pub(crate) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     truncate(inputs[0], bits).checked_div(truncate(inputs[1], bits)).unwrap_or(u64::MAX)
 }
 
-/// Has the sign of the dividend. For a divisor of zero, which the manual leaves to the machine, all ones.
+/// Computes `rem`, with the sign of the dividend. For a divisor of zero, which the manual leaves to the
+/// machine, the result is all ones.
 pub(crate) fn rem(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     if op.ty.is_signed() {
@@ -170,7 +173,7 @@ mod tests {
 
     type Reference = fn(i128, i128) -> i128;
 
-    /// The number that the low bits of a value are in a type.
+    /// Returns the number that the low bits of a value stand for in a type.
     fn int(ty: &str, value: u64) -> i128 {
         let bits: u32 = ty[1..].parse().unwrap();
         let low = i128::from(value) & ((1 << bits) - 1);

@@ -24,7 +24,7 @@ pub(crate) fn cnot(op: &Operation, inputs: &Inputs) -> u64 {
     u64::from(truncate(inputs[0], op.ty.bits()) == 0)
 }
 
-/// The table has a bit for each of the eight values of three bits, `a` the highest.
+/// Evaluates a table with a bit for each of the eight values of three bits, `a` the highest.
 fn look_up(inputs: &Inputs) -> u64 {
     let [a, b, c, table, _, _] = *inputs;
     let mut result = 0;
@@ -39,20 +39,20 @@ pub(crate) fn lop3(_op: &Operation, inputs: &Inputs) -> u64 {
     look_up(inputs)
 }
 
-/// With a BoolOp: the result, and whether it is not zero, combined with a predicate.
+/// Computes `lop3` with a BoolOp: the result, and whether it is not zero, combined with a predicate.
 pub(crate) fn lop3_bool(op: &Operation, inputs: &Inputs) -> [u64; 2] {
     let result = look_up(inputs);
     let some = u64::from(result != 0);
     [result, if op.has(Modifier::And) { some & inputs[4] } else { some | inputs[4] }]
 }
 
-/// Shifts by the width or more give zero: the amount is clamped, not wrapped.
+/// Computes `shl`. Amounts of the width or more give zero: the amount is clamped, not wrapped.
 pub(crate) fn shl(op: &Operation, inputs: &Inputs) -> u64 {
     let amount = inputs[1] & 0xffff_ffff;
     if amount >= u64::from(op.ty.bits()) { 0 } else { inputs[0] << amount }
 }
 
-/// Shifts by the width or more give zero, or the sign in all bits.
+/// Computes `shr`. Amounts of the width or more give zero, or the sign in all bits.
 pub(crate) fn shr(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     let amount = (inputs[1] & 0xffff_ffff).min(u64::from(bits));
@@ -62,7 +62,7 @@ pub(crate) fn shr(op: &Operation, inputs: &Inputs) -> u64 {
     if amount >= u64::from(bits) { 0 } else { truncate(inputs[0], bits) >> amount }
 }
 
-/// The pair is `b` above `a`; a left shift gives its high word, a right shift its low word.
+/// Computes `shf`. The pair is `b` above `a`; a left shift returns its high word, a right shift its low word.
 pub(crate) fn shf(op: &Operation, inputs: &Inputs) -> u64 {
     let pair = truncate(inputs[1], 32) << 32 | truncate(inputs[0], 32);
     let amount = truncate(inputs[2], 32);
@@ -79,7 +79,7 @@ pub(crate) fn clz(op: &Operation, inputs: &Inputs) -> u64 {
     u64::from(truncate(inputs[0], bits).leading_zeros() - (64 - bits))
 }
 
-/// All ones when every bit equals the sign.
+/// Computes `bfind`: all ones if every bit equals the sign.
 pub(crate) fn bfind(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     let extended = sign_extend(inputs[0], bits);
@@ -91,7 +91,7 @@ pub(crate) fn bfind(op: &Operation, inputs: &Inputs) -> u64 {
     }
 }
 
-/// The manual leaves a base beyond 31 undefined: no bit is found there.
+/// Computes `fns`. The manual leaves a base beyond 31 undefined: no bit is found there.
 pub(crate) fn fns(_op: &Operation, inputs: &Inputs) -> u64 {
     let (mask, base) = (truncate(inputs[0], 32), truncate(inputs[1], 32) as i64);
     let offset = sign_extend(inputs[2], 32);
@@ -109,8 +109,8 @@ pub(crate) fn brev(op: &Operation, inputs: &Inputs) -> u64 {
     inputs[0].reverse_bits() >> (64 - op.ty.bits())
 }
 
-/// Position and length count modulo 256. Above the field stands its sign: its top bit, or that of the operand where the field
-/// reaches beyond it.
+/// Computes `bfe`. Position and length are taken modulo 256. The field is extended by its sign: its top bit,
+/// or that of the operand if the field extends beyond it.
 pub(crate) fn bfe(op: &Operation, inputs: &Inputs) -> u64 {
     let (signed, position, length) = (op.ty.is_signed(), inputs[1] as u8, inputs[2] as u8);
     if length == 0 {
@@ -120,7 +120,7 @@ pub(crate) fn bfe(op: &Operation, inputs: &Inputs) -> u64 {
     number(signed, u32::from(length).min(64), field as u64) as u64
 }
 
-/// Position and length count modulo 256; bits beyond the width are dropped.
+/// Computes `bfi`. Position and length are taken modulo 256; bits beyond the width are dropped.
 pub(crate) fn bfi(op: &Operation, inputs: &Inputs) -> u64 {
     let [a, b, position, length, _, _] = *inputs;
     let (position, length) = (u32::from(position as u8), u32::from(length as u8));
@@ -143,8 +143,8 @@ pub(crate) fn szext(op: &Operation, inputs: &Inputs) -> u64 {
     }
 }
 
-/// Ones that reach beyond bit 31 are dropped. With `.clamp`, a position beyond 31 gives no ones and a length beyond 31 all above the
-/// position.
+/// Computes `bmsk`. Ones beyond bit 31 are dropped. With `.clamp`, a position beyond 31 gives no ones and a
+/// length beyond 31 all ones above the position.
 pub(crate) fn bmsk(op: &Operation, inputs: &Inputs) -> u64 {
     let (position, length) = (truncate(inputs[0], 32), truncate(inputs[1], 32));
     let clamp = op.has(Modifier::Clamp);
@@ -155,7 +155,7 @@ pub(crate) fn bmsk(op: &Operation, inputs: &Inputs) -> u64 {
     truncate(u64::MAX, length as u32) << (position & 31)
 }
 
-/// Byte `index` of the pair, `b` above `a`.
+/// Returns byte `index` of the pair, `b` above `a`.
 fn byte(inputs: &Inputs, index: u32) -> u64 {
     let pair = truncate(inputs[1], 32) << 32 | truncate(inputs[0], 32);
     pair >> (index * 8) & 0xff
@@ -181,7 +181,8 @@ pub(crate) fn prmt(op: &Operation, inputs: &Inputs) -> u64 {
     (0..4).fold(0, |word, lane| word | byte(inputs, source(lane)) << (lane * 8))
 }
 
-/// Without a mode each nibble selects a byte; its top bit asks for the sign of that byte in all eight bits.
+/// Permutes bytes without a mode: each nibble selects a byte. Its top bit replicates the sign of that byte to
+/// all eight bits.
 fn permute(inputs: &Inputs) -> u64 {
     let mut word = 0;
     for lane in 0..4 {

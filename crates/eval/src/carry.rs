@@ -1,28 +1,30 @@
-//! Sums, differences and products of a carry chain (manual: "Extended-Precision Integer Arithmetic Instructions").
+//! Sums, differences and products of a carry chain (manual: "Extended-Precision Integer Arithmetic
+//! Instructions").
 //!
-//! The flag is a carry throughout: a difference is the sum of the one number, the complement of the other and the flag, which `sub.cc`
-//! takes as set. So a set flag after `sub.cc` means that nothing was borrowed. The manual speaks of a borrow instead, which comes to the
-//! same in chains that only subtract; in chains that mix, as in the 128-bit divisions of NVIDIA's compiler, machines do what
-//! is done here. Whether the flag is written is the engine's business; these functions always say what it would be.
+//! The flag is always a carry: a difference is the sum of one number, the complement of the other and the
+//! flag, which `sub.cc` takes as set. A set flag after `sub.cc` therefore means that there was no borrow. The
+//! manual speaks of a borrow instead, which is equivalent in chains that only subtract. In mixed chains, such
+//! as the 128-bit divisions of NVIDIA's compiler, machines behave as implemented here. The engine decides
+//! whether the flag is written; these functions always return its value.
 
 use super::arith::product;
 use super::truncate;
 use crate::{Inputs, Operation};
 use broadloom_ptx::Modifier;
 
-/// The sum in the width of the type, and whether it did not fit.
+/// Returns the sum in the width of the type, and whether it overflowed.
 fn sum(op: &Operation, a: u64, b: u64, carry: bool) -> (u64, bool) {
     let bits = op.ty.bits();
     let all = u128::from(truncate(a, bits)) + u128::from(truncate(b, bits)) + u128::from(carry);
     (all as u64, all >> bits != 0)
 }
 
-/// The difference, one less where the flag is not set, and whether nothing had to be borrowed.
+/// Returns the difference, one less if the flag is not set, and whether there was no borrow.
 fn difference(op: &Operation, a: u64, b: u64, carry: bool) -> (u64, bool) {
     sum(op, a, !b, carry)
 }
 
-/// `add.cc` starts a chain: no carry comes in.
+/// Computes `add.cc`, which starts a chain: there is no carry in.
 pub(crate) fn add_cc(op: &Operation, inputs: &Inputs, _carry: bool) -> (u64, bool) {
     sum(op, inputs[0], inputs[1], false)
 }
@@ -31,7 +33,7 @@ pub(crate) fn addc(op: &Operation, inputs: &Inputs, carry: bool) -> (u64, bool) 
     sum(op, inputs[0], inputs[1], carry)
 }
 
-/// `sub.cc` starts a chain: no borrow comes in.
+/// Computes `sub.cc`, which starts a chain: there is no borrow in.
 pub(crate) fn sub_cc(op: &Operation, inputs: &Inputs, _carry: bool) -> (u64, bool) {
     difference(op, inputs[0], inputs[1], true)
 }
@@ -40,14 +42,14 @@ pub(crate) fn subc(op: &Operation, inputs: &Inputs, carry: bool) -> (u64, bool) 
     difference(op, inputs[0], inputs[1], carry)
 }
 
-/// The half of the product that `.lo` or `.hi` asks for.
+/// Returns the half of the product that `.lo` or `.hi` selects.
 fn half(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     let all = product(op.ty.is_signed(), bits, inputs[0], inputs[1]);
     if op.has(Modifier::Hi) { (all >> bits) as u64 } else { all as u64 }
 }
 
-/// `mad.cc` starts a chain: no carry comes in. The carry out is that of the addition.
+/// Computes `mad.cc`, which starts a chain: there is no carry in. The carry out is that of the addition.
 pub(crate) fn mad_cc(op: &Operation, inputs: &Inputs, _carry: bool) -> (u64, bool) {
     sum(op, half(op, inputs), inputs[2], false)
 }
@@ -61,7 +63,7 @@ mod tests {
     use super::super::testing::{op, pairs, values};
     use super::*;
 
-    /// A number of several words, low word first.
+    /// Splits a number into words, low word first.
     fn words(number: u128, bits: u32) -> Vec<u64> {
         (0..128 / bits).map(|index| truncate((number >> (index * bits)) as u64, bits)).collect()
     }
@@ -80,7 +82,7 @@ mod tests {
                     [("add.cc", "addc.cc", x.overflowing_add(y)), ("sub.cc", "subc.cc", x.overflowing_sub(y))]
                 {
                     let (first, next) = (op(&format!("{first}.{ty}")), op(&format!("{next}.{ty}")));
-                    // What the flag held before must not matter.
+                    // The previous flag must not matter.
                     let mut flag = c & 1 == 1;
                     let mut result = 0_u128;
                     for (index, (a, b)) in words(x, bits).into_iter().zip(words(y, bits)).enumerate() {
@@ -95,7 +97,7 @@ mod tests {
                         result |= u128::from(truncate(word, bits)) << (index as u32 * bits);
                         flag = out;
                     }
-                    // After a difference the flag says that nothing was borrowed.
+                    // After a difference the flag means that there was no borrow.
                     let overflow = flag == (first.opcode.name() == "add.cc");
                     assert_eq!((result, overflow), expected, "{ty} {x:#x} {y:#x}");
                 }

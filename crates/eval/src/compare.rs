@@ -1,7 +1,9 @@
-//! Comparison and selection (manual: "Comparison and Selection Instructions", "Half Precision Comparison Instructions").
+//! Comparison and selection (manual: "Comparison and Selection Instructions", "Half Precision Comparison
+//! Instructions").
 //!
-//! Two values are related in one of four ways: less, equal, greater, or unordered (one of them is NaN). A comparison operator is
-//! the set of relations under which it holds: `le` holds for less and equal, `leu` for unordered too, `num` for all but unordered.
+//! Two values have one of four relations: less, equal, greater, or unordered (one of them is NaN). A
+//! comparison operator is the set of relations under which it holds: `le` holds for less and equal, `leu`
+//! also for unordered, `num` for all except unordered.
 
 use super::{sign_extend, truncate};
 use crate::{Inputs, ModifierSet, Operation, Pair};
@@ -36,12 +38,12 @@ const OPERATORS: [(Modifier, u8); 18] = [
     (Modifier::Nan, UNORDERED),
 ];
 
-/// The relations under which the operator among the modifiers holds.
+/// Returns the relations under which the operator among the modifiers holds.
 pub(super) fn operator(modifiers: &ModifierSet) -> u8 {
     OPERATORS.iter().find(|(modifier, _)| modifiers.has(*modifier)).map_or(0, |(_, relations)| *relations)
 }
 
-/// How two ordered values are related.
+/// Returns the relation of two ordered values.
 pub(super) fn relation<T: Ord>(a: T, b: T) -> u8 {
     match a.cmp(&b) {
         Ordering::Less => LESS,
@@ -50,7 +52,7 @@ pub(super) fn relation<T: Ord>(a: T, b: T) -> u8 {
     }
 }
 
-/// How two floating-point values are related.
+/// Returns the relation of two floating-point values.
 fn float_relation(a: f64, b: f64) -> u8 {
     match a.partial_cmp(&b) {
         Some(Ordering::Less) => LESS,
@@ -60,7 +62,7 @@ fn float_relation(a: f64, b: f64) -> u8 {
     }
 }
 
-/// A floating-point value of any width, with subnormals as zero for `.ftz`. Widening is exact.
+/// Converts a floating-point value of any width, with subnormals flushed for `.ftz`. Widening is exact.
 fn float(ty: Type, ftz: bool, bits: u64) -> f64 {
     let (value, smallest_normal) = if matches!(ty, Type::F16 | Type::F16x2) {
         (f16::from_bits(bits as u16).to_f64(), f16::MIN_POSITIVE.to_f64())
@@ -74,7 +76,7 @@ fn float(ty: Type, ftz: bool, bits: u64) -> f64 {
     if ftz && value.abs() < smallest_normal { 0.0 } else { value }
 }
 
-/// How the two operands, or the lanes of them that start at bit `shift`, are related.
+/// Returns the relation of the two operands, or of their lanes at bit `shift`.
 fn relate(op: &Operation, inputs: &Inputs, shift: u32) -> u8 {
     let ty = op.source_ty;
     let (a, b) = (inputs[0] >> shift, inputs[1] >> shift);
@@ -104,7 +106,7 @@ fn lane_bits(ty: Type) -> u32 {
     if matches!(ty, Type::U8x4 | Type::S8x4) { 8 } else { 16 }
 }
 
-/// A comparison combined with the third operand by the BoolOp, if there is one.
+/// Combines a comparison with the third operand by the BoolOp, if there is one.
 fn combine(op: &Operation, result: bool, third: u64) -> bool {
     let third = third & 1 == 1;
     if op.has(Modifier::And) {
@@ -118,7 +120,7 @@ fn combine(op: &Operation, result: bool, third: u64) -> bool {
     }
 }
 
-/// `setp`, made for the operator among the modifiers.
+/// Returns the implementation of `setp`, specialised for the operator among the modifiers.
 pub(crate) fn setp(modifiers: &ModifierSet) -> Pair {
     const FOR: [Pair; 16] = [
         setp_if::<0>,
@@ -141,15 +143,15 @@ pub(crate) fn setp(modifiers: &ModifierSet) -> Pair {
     FOR[usize::from(operator(modifiers))]
 }
 
-/// Whether the operands stand in one of the relations, and whether they do not, each combined with the third operand; for pairs of
-/// floats, whether those of each lane do.
+/// Returns whether the operands have one of the relations, and whether they do not, each combined with the
+/// third operand. For pairs of floats, returns the result of each lane.
 fn setp_if<const RELATIONS: u8>(op: &Operation, inputs: &Inputs) -> [u64; 2] {
     let first = relate(op, inputs, 0) & RELATIONS != 0;
     let second = if is_float_pair(op.source_ty) { relate(op, inputs, 16) & RELATIONS != 0 } else { !first };
     [first, second].map(|result| u64::from(combine(op, result, inputs[2])))
 }
 
-/// What stands for true in a type: 1.0, or all ones.
+/// Returns the value for true in a type: 1.0, or all ones.
 fn truth(ty: Type) -> u64 {
     if matches!(ty, Type::F32) {
         u64::from(1_f32.to_bits())
@@ -177,7 +179,8 @@ pub(crate) fn selp(_op: &Operation, inputs: &Inputs) -> u64 {
     if inputs[2] & 1 == 1 { inputs[0] } else { inputs[1] }
 }
 
-/// Minus zero, and with `.ftz` every negative subnormal, counts as zero; NaN is not at least zero.
+/// Computes `slct`. Minus zero, and with `.ftz` every negative subnormal, counts as zero; NaN is not at least
+/// zero.
 pub(crate) fn slct(op: &Operation, inputs: &Inputs) -> u64 {
     let first = if op.source_ty.is_float() {
         float(op.source_ty, op.has(Modifier::Ftz), inputs[2]) >= 0.0

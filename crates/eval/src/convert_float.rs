@@ -1,11 +1,12 @@
-//! `cvt` where one side is a floating-point type (manual: "cvt").
+//! `cvt` with a floating-point type on one side (manual: "cvt").
 //!
-//! A source register may be wider than its type: only the bits of the type count. A result of a signed type is extended with its
-//! sign, so that a wider destination is right. `.ftz` is about `f32` alone, as operand or as result.
+//! A source register may be wider than its type: only the bits of the type count. A result of a signed type
+//! is sign-extended, so that a wider destination is correct. `.ftz` applies to `f32` only, as operand or as
+//! result.
 //!
-//! NaN: to an integer it is zero, but 1 << (width - 1) from `f64` or to 64 bits. To and from `f64` it keeps its sign and the top of
-//! its payload and becomes quiet; `bf16` to `f32`, and `cvt` without any effect, leave the bits alone; all others give the
-//! canonical NaN.
+//! NaN becomes zero as an integer, except from `f64` or to 64 bits, where it becomes 1 << (width - 1). To and
+//! from `f64` it keeps its sign and the top of its payload and becomes quiet. `bf16` to `f32`, and `cvt`
+//! without any effect, keep the bits. All others give the canonical NaN.
 
 use super::float::{Lanes, Mode, half};
 use super::narrow::cvt_packed;
@@ -14,13 +15,13 @@ use super::{sign_extend, truncate};
 use crate::{Inputs, One, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// A scalar floating-point type's format.
+/// Returns the format of a scalar floating-point type.
 fn scalar(ty: Type) -> Option<Format> {
     Lanes::of(ty).filter(|lanes| lanes.count == 1).map(|lanes| lanes.format)
 }
 
-/// The function that converts between the types of an instruction. The conversions of most kernels have one of their own, made for
-/// their formats.
+/// Returns the function that converts between the types of an instruction. The conversions of most kernels
+/// have a version specialised for their formats.
 pub(crate) fn cvt(op: &Operation) -> One {
     use Format::{BF16, F16, F32, F64};
     let pair = (op.ty, op.source_ty);
@@ -55,14 +56,14 @@ fn cvt_any(op: &Operation, inputs: &Inputs) -> u64 {
     match (scalar(op.ty), scalar(op.source_ty)) {
         (Some(to), None) if op.source_ty.is_integer() => from_integer(op, to, inputs[0]),
         (None, Some(from)) if op.ty.is_integer() => integer(op, from, inputs[0]),
-        // The bits that count stand on top of 13 others.
+        // The significant bits stand above 13 others.
         (Some(to), Some(from)) if op.ty == Type::Tf32 => float(op, from, to, inputs[0]) << 13,
         (Some(to), Some(from)) => float(op, from, to, inputs[0]),
         (Some(_) | None, Some(_) | None) => cvt_packed(op, inputs),
     }
 }
 
-/// The rounding to an integer that an instruction asks for.
+/// Returns the integer rounding mode of an instruction.
 fn integer_rounding(op: &Operation) -> Option<Rounding> {
     if op.has(Modifier::Rni) {
         Some(Rounding::Nearest)
@@ -77,7 +78,7 @@ fn integer_rounding(op: &Operation) -> Option<Rounding> {
     }
 }
 
-/// The operand as the instruction sees it. Flushing loses a NaN's payload.
+/// Returns the operand with `.ftz` applied. Flushing loses a NaN's payload.
 fn operand(op: &Operation, from: Format, register: u64) -> u64 {
     let bits = truncate(register, from.bits());
     match from == Format::F32 && op.has(Modifier::Ftz) {
@@ -87,7 +88,7 @@ fn operand(op: &Operation, from: Format, register: u64) -> u64 {
     }
 }
 
-/// How the result is made.
+/// Returns the mode of the result.
 fn result_mode(op: &Operation, to: Format) -> Mode {
     let mode = Mode::of(op);
     Mode { ftz: mode.ftz && to == Format::F32, ..mode }
@@ -113,7 +114,7 @@ fn from_integer(op: &Operation, to: Format, register: u64) -> u64 {
     mode.result(to, Number::Finite(Exact::integer(value)))
 }
 
-/// The number rounded to an integer by the host, which does so exactly.
+/// Rounds a number to an integer with the host's operations, which are exact.
 #[inline(always)]
 fn host_integral(value: f64, rounding: Rounding) -> f64 {
     match rounding {
@@ -124,7 +125,7 @@ fn host_integral(value: f64, rounding: Rounding) -> f64 {
     }
 }
 
-/// An `f32` or `f64` in a host's double.
+/// Converts an `f32` or `f64` to the host's double.
 #[inline(always)]
 fn host_value(from: Format, bits: u64) -> f64 {
     if from == Format::F64 { f64::from_bits(bits) } else { f64::from(f32::from_bits(bits as u32)) }
@@ -136,7 +137,7 @@ fn integer(op: &Operation, from: Format, register: u64) -> u64 {
     let width = op.ty.bits();
     if matches!(from, Format::F32 | Format::F64) && !from.is_nan(bits) {
         let value = host_integral(host_value(from, bits), integer_rounding(op).unwrap_or(Rounding::Zero));
-        // A cast brings what is too large or too small into range.
+        // A cast clamps values that are out of range.
         return match (op.ty.is_signed(), width) {
             (true, 64) => value as i64 as u64,
             (true, _) => (value as i64).clamp(-1 << (width - 1), (1 << (width - 1)) - 1) as u64,
@@ -154,7 +155,7 @@ fn integer(op: &Operation, from: Format, register: u64) -> u64 {
         Number::Infinite { negative: false } => largest,
         Number::Finite(value) => to_integer(value, rounding, least, largest),
     };
-    // A signed value is extended; an unsigned one is cut to its width.
+    // A signed value is extended; an unsigned one is truncated to its width.
     if op.ty.is_signed() { value as u64 } else { truncate(value as u64, width) }
 }
 
@@ -181,7 +182,8 @@ fn float(op: &Operation, from: Format, to: Format, register: u64) -> u64 {
     if op.has(Modifier::Pzo) && to.is_zero(result) { 0 } else { result }
 }
 
-/// The conversions of most kernels, as the host does them: they are exact, or round to nearest. `None` for the others.
+/// Converts with the host's operations: the conversions of most kernels are exact, or round to nearest.
+/// Returns `None` for the others.
 #[inline(always)]
 fn float_by_host(op: &Operation, from: Format, to: Format, bits: u64, mode: Mode) -> Option<u64> {
     if mode.rounding != Rounding::Nearest || mode.ftz || mode.satfinite || op.has(Modifier::Pzo) {
@@ -205,7 +207,7 @@ fn float_by_host(op: &Operation, from: Format, to: Format, bits: u64, mode: Mode
     Some(mode.clamp(to, result))
 }
 
-/// What NaN becomes in another format.
+/// Converts NaN to another format.
 fn nan(from: Format, to: Format, bits: u64, mode: Mode) -> u64 {
     if from == Format::BF16 && to == Format::F32 && !mode.ftz {
         return bits << 16;

@@ -1,7 +1,7 @@
 //! Conversions between integers (manual: "Data Movement and Conversion Instructions: cvt", "cvt.pack").
 //!
-//! A source register wider than its type is cut first; a result narrower than its register is extended by the sign of its type
-//! (manual: "Operand Size Exceeding Instruction-Type Size").
+//! A source register wider than its type is truncated first. A result narrower than its register is extended
+//! by the sign of its type (manual: "Operand Size Exceeding Instruction-Type Size").
 
 use super::arith::saturate;
 use super::{number, sign_extend, truncate};
@@ -17,7 +17,7 @@ pub(crate) fn cvt(op: &Operation, inputs: &Inputs) -> u64 {
     number(signed, bits, value as u64) as u64
 }
 
-/// The types `cvt.pack` converts to, with their sign and width.
+/// Types that `cvt.pack` converts to, with their sign and width.
 const PACKED: [(Modifier, bool, u32); 8] = [
     (Modifier::U16, false, 16),
     (Modifier::S16, true, 16),
@@ -29,7 +29,8 @@ const PACKED: [(Modifier, bool, u32); 8] = [
     (Modifier::S2, true, 2),
 ];
 
-/// `a` above `b`, and above both the low bits of `c`, which has room only where the type is narrower than 16 bits.
+/// Computes `cvt.pack`: `a` above `b`, and above both the low bits of `c`, which fit only if the type is
+/// narrower than 16 bits.
 pub(crate) fn cvt_pack(op: &Operation, inputs: &Inputs) -> u64 {
     let found = PACKED.iter().find(|(modifier, _, _)| op.has(*modifier));
     let (signed, bits) = found.map_or((true, 16), |(_, signed, bits)| (*signed, *bits));

@@ -2,19 +2,19 @@
 
 use broadloom_ptx::{Imm, InstData, Opcode, Operand};
 
-/// A copy from global to shared memory, as an instruction describes it.
+/// Copy from global to shared memory, as an instruction describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copy {
-    /// Bytes that are written: 4, 8 or 16; both addresses are multiples of it.
+    /// Number of bytes written: 4, 8 or 16. Both addresses are multiples of it.
     pub bytes: u32,
-    /// The operand with the bytes that are read; what is left is filled with zeros.
+    /// Operand with the number of bytes read; the rest is filled with zeros.
     pub size: Option<usize>,
-    /// The operand that says whether nothing is read.
+    /// Operand that tells whether nothing is read.
     pub ignore: Option<usize>,
 }
 
 impl Copy {
-    /// The copy of an instruction; `None` when it is another one.
+    /// Returns the copy of an instruction; `None` for other instructions.
     pub fn of(inst: &InstData) -> Option<Copy> {
         if inst.opcode()? != Opcode::CpAsync {
             return None;

@@ -4,7 +4,7 @@ use super::sign_extend;
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// Lane `index` of a word, extended by the sign of its type.
+/// Returns lane `index` of a word, extended by the sign of its type.
 fn lane(ty: Type, bits: u32, word: u64, index: u32) -> i64 {
     let lane = word >> (index * bits) & ((1 << bits) - 1);
     if ty.is_signed() { sign_extend(lane, bits) } else { lane as i64 }
@@ -15,14 +15,15 @@ pub(crate) fn dp4a(op: &Operation, inputs: &Inputs) -> u64 {
     (products.sum::<i64>() as u64).wrapping_add(inputs[2])
 }
 
-/// Two halfwords with the low or the high two bytes.
+/// Computes `dp2a`: two halfwords with the low or the high two bytes.
 pub(crate) fn dp2a(op: &Operation, inputs: &Inputs) -> u64 {
     let first = if op.has(Modifier::Hi) { 2 } else { 0 };
     let products = (0..2).map(|i| lane(op.ty, 16, inputs[0], i) * lane(op.source_ty, 8, inputs[1], first + i));
     (products.sum::<i64>() as u64).wrapping_add(inputs[2])
 }
 
-/// The product of two polynomials over bits: partial products are combined by exclusive or, so nothing is carried.
+/// Computes `clmad`: the product of two polynomials over bits. Partial products are combined by exclusive or,
+/// so there is no carry.
 pub(crate) fn clmad(op: &Operation, inputs: &Inputs) -> u64 {
     let mut product = 0_u128;
     for bit in (0..64).filter(|bit| inputs[1] >> bit & 1 == 1) {

@@ -1,41 +1,41 @@
-//! Which instruction is which function: one line each.
+//! Table from instructions to functions: one line each.
 
 use crate::float::{self, approx, order, sign};
 use crate::mbarrier::Mbarrier;
 use crate::{Inputs, Operation, arith, bits, carry, compare, convert_float, convert_int, dot, truncate, video, video_simd};
 use broadloom_ptx::{Modifier, Opcode, opcodes};
 
-/// A pure instruction with one result.
+/// Pure instruction with one result.
 pub type One = fn(&Operation, &Inputs) -> u64;
-/// A pure instruction with two results (`d|p`); where the second is not asked for, it is thrown away.
+/// Pure instruction with two results (`d|p`); an unused second result is discarded.
 pub type Pair = fn(&Operation, &Inputs) -> [u64; 2];
-/// An instruction of a carry chain: the carry flag goes in, and comes out.
+/// Instruction of a carry chain: the carry flag goes in, and comes out.
 pub type Carry = fn(&Operation, &Inputs, bool) -> (u64, bool);
 
-/// What an instruction computes. The [`Operation`] goes along, for types and modifiers that the function looks at.
+/// Function of an instruction. The [`Operation`] is passed to it, for types and modifiers.
 #[derive(Clone, Copy, Debug)]
 pub enum Function {
     /// One result.
     One(One),
     /// Two results.
     Pair(Pair),
-    /// One result and the carry flag, which is kept when [`Operation::writes_carry`] says so.
+    /// One result and the carry flag, which is kept if [`Operation::writes_carry`] is true.
     Carry(Carry),
 }
 
-/// What an instruction has computed.
+/// Results of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// One result.
     One(u64),
     /// Two results.
     Pair([u64; 2]),
-    /// One result and the carry flag behind the instruction.
+    /// One result and the carry flag after the instruction.
     Carry(u64, bool),
 }
 
 impl Outcome {
-    /// The low bits of the first result.
+    /// Returns the low bits of the first result.
     pub fn low(self, bits: u32) -> u64 {
         match self {
             Outcome::One(value) | Outcome::Pair([value, _]) | Outcome::Carry(value, _) => truncate(value, bits),
@@ -44,13 +44,14 @@ impl Outcome {
 }
 
 impl Operation {
-    /// The function that it is of its inputs; `None` when it is more than that: when it needs memory, other threads, the machine, or
-    /// goes elsewhere.
+    /// Returns the function of its inputs. Returns `None` if the instruction is more than that: if it needs
+    /// memory, other threads or the machine, or is a branch.
     pub fn function(&self) -> Option<Function> {
         function(self)
     }
 
-    /// What it gives for some inputs and the carry flag, or `None` as [`Operation::function`].
+    /// Evaluates the instruction for some inputs and the carry flag; returns `None` like
+    /// [`Operation::function`].
     pub fn evaluate(&self, inputs: &Inputs, carry: bool) -> Option<Outcome> {
         Some(match self.function()? {
             Function::One(run) => Outcome::One(run(self, inputs)),
@@ -162,7 +163,7 @@ fn function(op: &Operation) -> Option<Function> {
     })
 }
 
-/// An instruction that integers share with floating-point numbers.
+/// Returns the function of an instruction that integers and floats share.
 fn of_numbers(op: &Operation, integers: One, floats: One) -> Function {
     Function::One(if float::is_float(op.ty) { floats } else { integers })
 }

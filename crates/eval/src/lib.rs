@@ -1,7 +1,8 @@
-//! What every pure instruction computes, for one lane: integers, floats, logic, conversions, video, carry chains.
+//! Semantics of every pure instruction, for one lane: integers, floats, logic, conversions, video, carry
+//! chains.
 //!
-//! One definition, written after the manual and nothing else, for whoever needs a value: the interpreter runs it, a pass folds
-//! constants with it, an executor of vectors takes it for instructions too rare to have vector code.
+//! The one definition follows the manual only. The interpreter runs it, a pass folds constants with it, and a
+//! vector executor uses it for instructions too rare to have vector code.
 //!
 //! ```
 //! use broadloom_eval::{Operation, Outcome};
@@ -13,19 +14,23 @@
 //! assert!(barrier.function().is_none(), "not a function of its inputs");
 //! ```
 //!
-//! **Inputs** are the operands that an instruction reads, in their order, those of a vector one by one ([`inputs`] lists them with
-//! their types): the bits as a register of the operand holds them, zero above its width. An immediate is given as [`immediate`]
-//! makes it, a predicate as 0 or 1, one behind `!` already inverted, an operand that was left out as 0. A part of a register that a
-//! video instruction selects, and a minus before it, belong to the [`Operation`]: the input is the whole register.
+//! **Inputs** are the operands that an instruction reads, in their order, with vectors expanded ([`inputs`]
+//! lists them with their types). Each is the bits that a register of the operand holds, zero above its width.
+//! An immediate is converted by [`immediate`], a predicate is 0 or 1, one after `!` is already inverted, and
+//! an omitted operand is 0. A part of a register that a video instruction selects, and a minus before it,
+//! belong to the [`Operation`]: the input is the whole register.
 //!
-//! **Results** may have any bits above the width of their register: whoever writes them cuts them off. A video instruction that
-//! writes a part of a register gives the whole register.
+//! **Results** may have any bits above the width of their register: the writer truncates them. A video
+//! instruction that writes a part of a register returns the whole register.
 //!
-//! [`mbarrier`] is the one object of memory whose contents are the executor's to choose: its layout and what instructions make of it.
+//! [`mbarrier`] defines the layout of mbarriers and the effects of instructions on them. It is the one memory
+//! object whose contents the executor may choose.
 //!
-//! [`matrix`] says what the lanes of a warp hold of matrices and what products of them are, [`texture`] what textures are and how they are sampled.
+//! [`matrix`] defines the matrix fragments of a warp's lanes and their products, [`texture`] textures and
+//! their sampling.
 //!
-//! `mov` and `cvta` are no such functions: the one is about operands only, the other about where an executor keeps its memory.
+//! `mov` and `cvta` are not such functions: the former concerns operands only, the latter the memory layout
+//! of an executor.
 
 mod arith;
 mod bits;
@@ -53,18 +58,18 @@ pub use function::{Carry, Function, One, Outcome, Pair};
 pub use operation::{Inputs, ModifierSet, Operation, immediate, inputs};
 pub use scope::is_run;
 
-/// The low `bits` bits as a signed number.
+/// Returns the low `bits` bits as a signed number.
 pub fn sign_extend(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.min(64);
     ((value << shift) as i64) >> shift
 }
 
-/// The low `bits` bits.
+/// Returns the low `bits` bits.
 pub fn truncate(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// The low `bits` bits as a number with or without a sign.
+/// Returns the low `bits` bits as a signed or unsigned number.
 fn number(signed: bool, bits: u32, value: u64) -> i128 {
     if signed { i128::from(sign_extend(value, bits)) } else { i128::from(truncate(value, bits)) }
 }

@@ -1,8 +1,8 @@
-//! The mbarrier object, and what instructions make of it (manual: "mbarrier").
+//! The mbarrier object, and the effects of instructions on it (manual: "mbarrier").
 //!
-//! An mbarrier lives in 64 bits of shared memory that no instruction but its own may touch, so their layout is the executor's. It counts
-//! phases: a phase is complete when no arrival is pending and no byte is outstanding, and then the next one begins at once, with as many
-//! pending arrivals as are expected.
+//! An mbarrier is 64 bits of shared memory that only its own instructions may access, so the executor chooses
+//! their layout. It counts phases. A phase is complete when no arrival is pending and no byte is outstanding.
+//! Then the next one begins at once, with the expected number of pending arrivals.
 //!
 //! | bits | what |
 //! | --- | --- |
@@ -12,12 +12,12 @@
 //! | 61, 62 | the number of the current phase, modulo four |
 //! | 63 | set as long as the object is alive, so that memory of zeros is none |
 //!
-//! The state that an arrival gives is the object as it was before. Each function takes the object and gives the one behind it, so that an
-//! executor can exchange the two in one step.
+//! The state that an arrival returns is the object before the arrival. Each function takes the object and
+//! returns its successor, so that an executor can exchange the two atomically.
 
 use std::fmt;
 
-/// Most arrivals, and most bytes, that a phase can wait for.
+/// Maximum number of arrivals, and of bytes, that a phase can wait for.
 pub const MOST: u32 = (1 << 20) - 1;
 
 const EXPECTED: u32 = 20;
@@ -34,41 +34,41 @@ pub struct Mbarrier {
     phase: u8,
 }
 
-/// An mbarrier behind an instruction.
+/// Result of an instruction on an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The object.
     pub object: Mbarrier,
-    /// Whether the instruction completed the phase.
+    /// True if the instruction completed the phase.
     pub completed: bool,
 }
 
-/// A use of an mbarrier that its rules forbid.
+/// Invalid use of an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// The memory holds no mbarrier: it was never made, or its life was ended.
+    /// The memory holds no mbarrier: it was never initialised, or it was invalidated.
     NotAlive,
-    /// A number of arrivals outside of 1 to [`MOST`].
+    /// Number of arrivals outside 1 to [`MOST`].
     Count(u32),
     /// More arrivals than the phase waits for.
     TooMany {
-        /// How many came.
+        /// Number of arrivals.
         count: u32,
-        /// How many were pending.
+        /// Number of pending arrivals.
         pending: u32,
     },
-    /// More arrivals dropped than are expected.
+    /// More dropped arrivals than expected.
     DroppedTooMany {
-        /// How many were dropped.
+        /// Number of dropped arrivals.
         count: u32,
-        /// How many were expected.
+        /// Number of expected arrivals.
         expected: u32,
     },
-    /// The last arrival of a phase was made with `.noComplete`.
+    /// The last arrival of a phase had `.noComplete`.
     Completes,
-    /// A number of bytes, or the sum of those outstanding, beyond [`MOST`].
+    /// Number of bytes, or the sum of those outstanding, beyond [`MOST`].
     Bytes(i64),
-    /// A state from before the last phase but one.
+    /// State from before the previous phase.
     Stale,
 }
 
@@ -97,13 +97,13 @@ fn counted(count: u32) -> Result<u32, Misuse> {
 }
 
 impl Mbarrier {
-    /// A new one, whose phases wait for so many arrivals.
+    /// Creates an mbarrier whose phases wait for `count` arrivals.
     pub fn new(count: u32) -> Result<Mbarrier, Misuse> {
         let expected = counted(count)?;
         Ok(Mbarrier { pending: expected, expected, bytes: 0, phase: 0 })
     }
 
-    /// The one that memory holds.
+    /// Decodes the mbarrier in memory.
     pub fn from_bits(bits: u64) -> Result<Mbarrier, Misuse> {
         if bits & ALIVE == 0 {
             return Err(Misuse::NotAlive);
@@ -116,13 +116,13 @@ impl Mbarrier {
         })
     }
 
-    /// What memory holds of it; an arrival gives this as its state.
+    /// Encodes the mbarrier for memory; an arrival returns this as its state.
     pub fn bits(self) -> u64 {
         let bytes = crate::truncate(self.bytes as u64, 21);
         u64::from(self.pending) | u64::from(self.expected) << EXPECTED | bytes << BYTES | u64::from(self.phase) << PHASE | ALIVE
     }
 
-    /// `mbarrier.pending_count` of a state.
+    /// Returns `mbarrier.pending_count` of a state.
     pub fn pending_count(state: u64) -> u32 {
         state as u32 & MOST
     }
@@ -145,17 +145,18 @@ impl Mbarrier {
         Ok(self)
     }
 
-    /// `mbarrier.expect_tx`: the phase waits for so many bytes more.
+    /// Does `mbarrier.expect_tx`: the phase waits for `bytes` more bytes.
     pub fn expect(self, bytes: u32) -> Result<Step, Misuse> {
         Ok(self.with_bytes(i64::from(bytes))?.settled())
     }
 
-    /// `mbarrier.complete_tx`: so many bytes have come.
+    /// Does `mbarrier.complete_tx`: `bytes` bytes have arrived.
     pub fn complete(self, bytes: u32) -> Result<Step, Misuse> {
         Ok(self.with_bytes(-i64::from(bytes))?.settled())
     }
 
-    /// An arrival that counts for several, once the phase waits for `bytes` more; with `drop`, later phases wait for so many fewer.
+    /// Does an arrival that counts for several, after the phase waits for `bytes` more. With `drop`, later
+    /// phases expect fewer arrivals by `count`.
     pub fn arrive(self, count: u32, bytes: u32, drop: bool) -> Result<Step, Misuse> {
         let count = counted(count)?;
         let mut object = self.with_bytes(i64::from(bytes))?;
@@ -168,13 +169,13 @@ impl Mbarrier {
         Ok(object.settled())
     }
 
-    /// An arrival with `.noComplete`, which must not be the last of its phase.
+    /// Does an arrival with `.noComplete`, which must not be the last of its phase.
     pub fn arrive_without_completing(self, count: u32, drop: bool) -> Result<Step, Misuse> {
         let step = self.arrive(count, 0, drop)?;
         if step.completed { Err(Misuse::Completes) } else { Ok(step) }
     }
 
-    /// Whether the phase that a state is from is complete. It must be the current one or the one before.
+    /// Returns whether the phase of a state is complete. It must be the current one or the one before.
     pub fn is_complete(self, state: u64) -> Result<bool, Misuse> {
         match self.phase.wrapping_sub(Mbarrier::from_bits(state)?.phase) & 3 {
             0 => Ok(false),
@@ -183,7 +184,8 @@ impl Mbarrier {
         }
     }
 
-    /// The same for the phase of this parity, the first one being even: the current one, or else the one before.
+    /// Returns whether the phase of this parity is complete: the current one, or else the one before. The
+    /// first phase is even.
     pub fn is_complete_parity(self, parity: u32) -> bool {
         u32::from(self.phase) & 1 != parity & 1
     }
@@ -215,7 +217,7 @@ mod tests {
     #[test]
     fn bytes_count_either_way() {
         let barrier = Mbarrier::new(1).unwrap();
-        // They may come before they are expected.
+        // Bytes may arrive before they are expected.
         let early = barrier.complete(64).unwrap();
         assert_eq!(Mbarrier::from_bits(early.object.bits()), Ok(early.object));
         let arrived = early.object.arrive(1, 0, false).unwrap();

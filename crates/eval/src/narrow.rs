@@ -1,15 +1,16 @@
-//! `cvt` to and from packed types: two halves, and the formats of eight, six and four bits (manual: "cvt", "Alternate
-//! Floating-Point Data Formats").
+//! `cvt` to and from packed types: two halves, and the formats of eight, six and four bits (manual: "cvt",
+//! "Alternate Floating-Point Data Formats").
 //!
-//! Lane 0 is the lowest. Of several `f32` operands the first goes to the highest lane. A scale factor is a power of two in the
-//! format `ue8m0`: a value is divided by it on its way to a narrow type, and multiplied by it on its way back.
+//! Lane 0 is the lowest. Of several `f32` operands the first goes to the highest lane. A scale factor is a
+//! power of two in the format `ue8m0`: a value is divided by it on conversion to a narrow type, and
+//! multiplied by it on conversion back.
 
 use super::float::{Lanes, Mode};
 use super::soft::{Exact, Format, Number, Rounding, to_integer};
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// The value of a `ue8m0`: a power of two.
+/// Returns the value of a `ue8m0`: a power of two.
 pub(crate) fn power_of_two(bits: u8) -> Number {
     match bits {
         0xff => Number::Nan,
@@ -17,7 +18,7 @@ pub(crate) fn power_of_two(bits: u8) -> Number {
     }
 }
 
-/// How one element of a packed type is written.
+/// Encoding of one element of a packed type.
 #[derive(Clone, Copy)]
 enum Element {
     Float(Format),
@@ -27,7 +28,7 @@ enum Element {
     Fixed,
 }
 
-/// The elements of a packed type: how they are written, how many there are, and how far apart.
+/// Returns the elements of a packed type: encoding, number and stride.
 fn elements(ty: Type) -> (Element, u32, u32) {
     match Lanes::of(ty) {
         Some(Lanes { format, count, stride }) => (Element::Float(format), count, stride),
@@ -48,7 +49,7 @@ impl Element {
 
     fn bits(self, number: Number, mode: Mode) -> u64 {
         match self {
-            // A format without a sign takes magnitudes.
+            // An unsigned format takes magnitudes.
             Element::Float(format) if !format.is_signed() => mode.result(format, magnitude(number)),
             Element::Float(format) => mode.result(format, number),
             Element::Power => power_bits(magnitude(number), mode),
@@ -65,7 +66,8 @@ fn magnitude(number: Number) -> Number {
     }
 }
 
-/// The exponent of a magnitude in `ue8m0`, the next power of two below or above it. What is below the least power becomes it.
+/// Returns the exponent of a magnitude in `ue8m0`: the next power of two below or above it. Values below the
+/// smallest power become that power.
 fn power_bits(number: Number, mode: Mode) -> u64 {
     const NAN: u64 = 0xff;
     let overflown = if mode.satfinite { NAN - 1 } else { NAN };
@@ -81,7 +83,7 @@ fn power_bits(number: Number, mode: Mode) -> u64 {
     }
 }
 
-/// A signed byte in units of 2^-6.
+/// Returns a signed byte in units of 2^-6.
 fn fixed_bits(number: Number, mode: Mode) -> u64 {
     let units = match number {
         Number::Nan => 127,
@@ -98,7 +100,7 @@ fn fixed_bits(number: Number, mode: Mode) -> u64 {
     units as u64 & 0xff
 }
 
-/// The random bits of a lane for `.rs`.
+/// Returns the random bits of a lane for `.rs`.
 fn random_rounding(ty: Type, random: u64, lane: u32) -> Rounding {
     let half = |index: u32| (random >> (16 * index)) as u32 & 0xffff;
     if ty == Type::F16x2 {
@@ -110,7 +112,7 @@ fn random_rounding(ty: Type, random: u64, lane: u32) -> Rounding {
         // The upper two lanes share the upper half, the lower two the lower one.
         half(lane / 2)
     } else if lane >= 2 {
-        // The upper two lanes have the upper bytes of both halves, the lower two the lower ones.
+        // The upper two lanes use the upper bytes of both halves, the lower two the lower ones.
         half(1) & 0xff00 | half(0) >> 8
     } else {
         (half(1) & 0xff) << 8 | half(0) & 0xff
@@ -125,7 +127,7 @@ pub(crate) fn cvt_packed(op: &Operation, inputs: &Inputs) -> u64 {
     let (to, count, stride) = elements(op.ty);
     // One `f32` per lane, or one register with as many elements.
     let values = if sources == 1 { count } else { 1 };
-    // Behind them stands the scale factor, or the random bits.
+    // The scale factor or the random bits follow them.
     let extra = inputs[values as usize];
     let widens = matches!(op.ty, Type::F16x2 | Type::Bf16x2);
     (0..count).fold(0, |register, lane| {
@@ -143,7 +145,8 @@ pub(crate) fn cvt_packed(op: &Operation, inputs: &Inputs) -> u64 {
     })
 }
 
-/// The exponent of a lane's scale factor, `None` if it is NaN; `None` where the instruction has no scale factors.
+/// Returns the exponent of a lane's scale factor, `None` if it is NaN. The outer `None` means that the
+/// instruction has no scale factors.
 fn scale_factor(op: &Operation, factors: u64, lane: u32) -> Option<Option<i32>> {
     let factor = if op.has(Modifier::ScaledN2Ue8m0) {
         factors >> (lane * 8) & 0xff
@@ -155,7 +158,7 @@ fn scale_factor(op: &Operation, factors: u64, lane: u32) -> Option<Option<i32>> 
     Some((factor != 0xff).then_some(factor as i32 - 127))
 }
 
-/// `.pzo`: a zero has no sign.
+/// Applies `.pzo`: a zero has no sign.
 fn positive_zero(op: &Operation, to: Element, bits: u64) -> u64 {
     match to {
         Element::Float(format) if op.has(Modifier::Pzo) && format.is_zero(bits) => 0,

@@ -1,12 +1,12 @@
-//! An instruction without its operands: name, types, modifiers, and what stands at operands beside a value.
+//! Instruction without its operands: name, types, modifiers, and selectors and signs of operands.
 
 use crate::truncate;
 use broadloom_ptx::{Imm, InstData, Mnemonic, Modifier, Opcode, Operand, Row, Selector, Type};
 
-/// Values an instruction reads, in the order of its operands. No pure instruction reads more than six.
+/// Values that an instruction reads, in the order of its operands. No pure instruction reads more than six.
 pub type Inputs = [u64; 6];
 
-/// A set of modifiers.
+/// Set of modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ModifierSet([u64; 12]);
 
@@ -17,7 +17,7 @@ impl ModifierSet {
         self.0[index / 64] |= 1 << (index % 64);
     }
 
-    /// Whether a modifier is in it.
+    /// Returns whether the set contains a modifier.
     #[inline(always)]
     pub fn has(&self, modifier: Modifier) -> bool {
         let index = modifier as usize;
@@ -28,40 +28,42 @@ impl ModifierSet {
 // Every modifier must have a bit.
 const _: () = assert!(Modifier::ALL.len() <= 12 * 64);
 
-/// What stands at a register of a video instruction.
+/// Selector and sign of a register operand of a video instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Part {
-    /// Which part of the register is meant; all of it when there is none.
+    /// Selected part of the register; `None` for all of it.
     pub(crate) selector: Option<Selector>,
-    /// Whether a minus stands before it.
+    /// True if a minus precedes it.
     pub(crate) negated: bool,
 }
 
-/// An instruction without its operands.
+/// Instruction without its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Which instruction it is.
+    /// Opcode of the instruction.
     pub opcode: Opcode,
-    /// The first type among the modifiers: for most the type of the instruction, for `cvt` and `set` that of the result.
+    /// First type among the modifiers: for most the type of the instruction, for `cvt` and `set` that of the
+    /// result.
     pub ty: Type,
-    /// The second type among the modifiers, or the first.
+    /// Second type among the modifiers, or the first.
     pub source_ty: Type,
-    /// The third type among the modifiers, or the first.
+    /// Third type among the modifiers, or the first.
     pub third_ty: Type,
     /// All modifiers.
     pub modifiers: ModifierSet,
-    /// How many inputs there are, those in between that were left out with them.
+    /// Number of inputs, including omitted ones in between.
     pub(crate) inputs: u8,
-    /// How many results there are.
+    /// Number of results.
     pub(crate) results: u8,
-    /// The part of a register that is written.
+    /// Part of a register that is written.
     pub(crate) into: Part,
-    /// The parts of registers that are read.
+    /// Parts of registers that are read.
     pub(crate) from: [Part; 3],
 }
 
 impl Operation {
-    /// The operation of an instruction of the table, pure or not ([`Operation::function`] tells); `None` for an opaque one.
+    /// Returns the operation of an instruction of the table, pure or not (see [`Operation::function`]);
+    /// `None` for an opaque one.
     pub fn of(inst: &InstData) -> Option<Operation> {
         let form = inst.form()?;
         let mut operation = Operation::from_words(form.opcode, inst.modifiers());
@@ -85,8 +87,9 @@ impl Operation {
         Some(operation)
     }
 
-    /// The operation that a text such as `add.sat.s32` names, with one result and as many inputs as it must have at least; `None` when
-    /// the table knows no such name or no such modifier. For comparisons and tests that need no module.
+    /// Returns the operation that a text such as `add.sat.s32` names, with one result and the minimum number
+    /// of inputs. Returns `None` if the table has no such name or modifier. For comparisons and tests that
+    /// need no module.
     pub fn from_text(text: &str) -> Option<Operation> {
         let row = Row::all()
             .iter()
@@ -97,7 +100,7 @@ impl Operation {
         Some(Operation::from_words(row.opcode, modifiers))
     }
 
-    /// The operation of a name alone, without a modifier.
+    /// Returns the operation of a name without modifiers.
     pub fn from_opcode(opcode: Opcode) -> Operation {
         Operation::from_words(opcode, [])
     }
@@ -124,26 +127,27 @@ impl Operation {
         }
     }
 
-    /// Whether a modifier is there.
+    /// Returns whether a modifier is present.
     #[inline(always)]
     pub fn has(&self, modifier: Modifier) -> bool {
         self.modifiers.has(modifier)
     }
 
-    /// Whether subnormal `f32` operands and results are zeros: `.ftz`, and `mad.f32` without a rounding, which targets before sm_20
-    /// have and newer GPUs run as `fma.rn.ftz.f32` (manual: "mad", floating point).
+    /// Returns whether subnormal `f32` operands and results are flushed to zero. That is so with `.ftz`, and
+    /// for `mad.f32` without a rounding, which targets before sm_20 have and newer GPUs run as
+    /// `fma.rn.ftz.f32` (manual: "mad", floating point).
     #[inline(always)]
     pub fn flushes(&self) -> bool {
         let rounds = || [Modifier::Rn, Modifier::Rz, Modifier::Rm, Modifier::Rp].iter().any(|mode| self.has(*mode));
         self.has(Modifier::Ftz) || self.opcode == Opcode::Mad && self.ty == Type::F32 && !rounds()
     }
 
-    /// Whether the carry flag is an input of it.
+    /// Returns whether the carry flag is an input.
     pub fn reads_carry(&self) -> bool {
         matches!(self.opcode, Opcode::Addc | Opcode::Subc | Opcode::Madc)
     }
 
-    /// Whether the carry flag is a result of it; else the flag stays as it is.
+    /// Returns whether the carry flag is a result; else the flag is unchanged.
     #[inline(always)]
     pub fn writes_carry(&self) -> bool {
         self.has(Modifier::Cc) || matches!(self.opcode, Opcode::AddCc | Opcode::SubCc)
@@ -157,8 +161,9 @@ fn part(operand: &Operand) -> Part {
     }
 }
 
-/// The operands that an instruction reads, in order, those of a vector one by one, each with the type that an immediate in its place
-/// has. Operands left out in between are [`Operand::Absent`]. An opaque instruction has none.
+/// Returns the operands that an instruction reads, in order, with vectors expanded, each with the type of an
+/// immediate in its place. Omitted operands in between are [`Operand::Absent`]. An opaque instruction has
+/// none.
 pub fn inputs(inst: &InstData) -> impl Iterator<Item = (&Operand, Type)> {
     let (specs, modifiers) = match &inst.mnemonic {
         Mnemonic::Known { form, modifiers } => (form.get().operands, modifiers.as_slice()),
@@ -171,8 +176,8 @@ pub fn inputs(inst: &InstData) -> impl Iterator<Item = (&Operand, Type)> {
     })
 }
 
-/// The bits that a register of the type holds for an immediate: a number in the format of a floating-point type, the low bits
-/// of an integer, zero above the width.
+/// Returns the bits that a register of the type holds for an immediate: a number in the format of a
+/// floating-point type, the low bits of an integer, zero above the width.
 pub fn immediate(imm: Imm, ty: Type) -> u64 {
     let double = match imm {
         Imm::F64(bits) => Some(f64::from_bits(bits)),

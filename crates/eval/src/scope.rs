@@ -1,11 +1,11 @@
-//! Which instructions executors on the host run: one list for all of them.
+//! Instructions that executors on the host run: one list for all of them.
 
 use crate::copy::Copy;
 use crate::matrix::{Product, Rows, Transfer};
 use crate::texture::{Fetch, Query, SurfaceAccess};
 use broadloom_ptx::{Class, InstData, Modifier, Opcode};
 
-/// Whether executors on the host run an instruction. The others they refuse, with their place.
+/// Returns whether executors on the host run an instruction. They reject the others, with their span.
 pub fn is_run(inst: &InstData) -> bool {
     let (Some(opcode), Some(class)) = (inst.opcode(), inst.class()) else { return false };
     match class {
@@ -25,8 +25,9 @@ pub fn is_run(inst: &InstData) -> bool {
     }
 }
 
-/// Of mbarriers what there is since ISA 9.3 (a second layout, phases of two types, arrivals at several at once) is not run; whether
-/// an mbarrier has the second layout can be asked.
+/// Returns whether an mbarrier instruction is beyond what is run: features since ISA 9.3 (a second layout,
+/// phases of two types, multicast arrivals). `mbarrier.check_layout`, which tests for the second layout, is
+/// run.
 fn is_beyond(opcode: Opcode, inst: &InstData) -> bool {
     let beyond = [Modifier::LayoutV1, Modifier::PhaseTypePrimary, Modifier::PhaseTypeConditional, Modifier::MulticastCluster32b];
     opcode != Opcode::MbarrierCheckLayout && beyond.iter().any(|modifier| inst.has(*modifier))

@@ -1,14 +1,15 @@
-//! What tests of pure instructions share: an [`Operation`] from its text, corner values, pseudo-random ones.
+//! Shared parts of the tests of pure instructions: an [`Operation`] from its text, corner values,
+//! pseudo-random ones.
 
 use crate::{Function, Inputs, Operation};
 use broadloom_random::Random;
 
-/// The instruction that a text such as `add.sat.s32` names.
+/// Returns the instruction that a text such as `add.sat.s32` names.
 pub(crate) fn op(text: &str) -> Operation {
     Operation::from_text(text).unwrap_or_else(|| panic!("no such instruction: {text}"))
 }
 
-/// The result of a pure instruction on some operands.
+/// Returns the result of a pure instruction on some operands.
 pub(crate) fn run(op: &Operation, operands: &[u64]) -> u64 {
     let mut inputs: Inputs = [0; 6];
     inputs[..operands.len()].copy_from_slice(operands);
@@ -18,7 +19,7 @@ pub(crate) fn run(op: &Operation, operands: &[u64]) -> u64 {
     }
 }
 
-/// Values at the edges of all widths.
+/// Values at the limits of all widths.
 pub(crate) const CORNERS: [u64; 22] = [
     0,
     1,
@@ -44,13 +45,13 @@ pub(crate) const CORNERS: [u64; 22] = [
     0xffff_ffff_ffff_ffff,
 ];
 
-/// The corners, then pseudo-random values with few and with many bits.
+/// Returns the corners, then pseudo-random values with few and with many bits.
 pub(crate) fn values() -> Vec<u64> {
     let mut random = Random::new(3);
     CORNERS.into_iter().chain((0..24).map(|index| random.bits() >> (index * 5 % 61))).collect()
 }
 
-/// All pairs of [`values`].
+/// Returns all pairs of [`values`].
 pub(crate) fn pairs() -> impl Iterator<Item = (u64, u64)> {
     let all = values();
     let again = all.clone();

@@ -1,7 +1,7 @@
 //! SIMD video instructions (manual: "SIMD Video Instructions").
 //!
-//! Each lane, a halfword or a byte, takes its two sources from any lane of the pair of words `b` above `a`. The lanes under the mask of the
-//! destination are written over those of the third operand, or added up onto it.
+//! Each lane, a halfword or a byte, takes its two sources from any lane of the pair of words `b` above `a`.
+//! The lanes under the mask of the destination replace those of the third operand, or are summed onto it.
 
 use super::arith::saturate;
 use super::compare::{operator, relation};
@@ -9,7 +9,8 @@ use super::{number, truncate};
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Selector, Type};
 
-/// Which lane of the pair of words each lane of a source comes from; `first` is where the source's own word starts.
+/// Returns the lane of the pair of words that a lane of a source comes from; `first` is the first lane of the
+/// source's own word.
 fn picks(selector: Option<Selector>, first: u32, lane: u32) -> u32 {
     match selector {
         Some(Selector::Lanes(digits)) => u32::from(digits & 0x7fff) >> (4 * lane) & 0xf,
@@ -18,7 +19,7 @@ fn picks(selector: Option<Selector>, first: u32, lane: u32) -> u32 {
     }
 }
 
-/// Whether a lane is among those that are written.
+/// Returns whether a lane is written.
 fn is_written(selector: Option<Selector>, lane: u32) -> bool {
     match selector {
         Some(Selector::B0 | Selector::H0) => lane == 0,
@@ -30,7 +31,8 @@ fn is_written(selector: Option<Selector>, lane: u32) -> bool {
     }
 }
 
-/// Runs an instruction of `LANES` lanes whose sources have the types `a` and `b` and whose lanes have the sign of `result`.
+/// Runs an instruction of `LANES` lanes whose sources have the types `a` and `b` and whose lanes have the
+/// sign of `result`.
 fn each_lane<const LANES: u32>(
     op: &Operation,
     inputs: &Inputs,
@@ -58,7 +60,7 @@ fn each_lane<const LANES: u32>(
     if op.has(Modifier::Add) { sum } else { merged }
 }
 
-/// `vop.dtype.atype.btype`
+/// Computes `vop.dtype.atype.btype`.
 fn arithmetic<const LANES: u32>(op: &Operation, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u64 {
     each_lane::<LANES>(op, inputs, [op.source_ty, op.third_ty], op.ty.is_signed(), apply)
 }
@@ -71,7 +73,7 @@ pub(crate) fn vsub<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, |a, b| a - b)
 }
 
-/// Halves are rounded away from zero.
+/// Computes `vavrg`. Halves are rounded away from zero.
 pub(crate) fn vavrg<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, |a, b| (a + b + i128::from(a + b >= 0)) >> 1)
 }
@@ -88,7 +90,7 @@ pub(crate) fn vmax<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, Ord::max)
 }
 
-/// `vset.atype.btype.cmp`: a lane is 1 where the comparison holds.
+/// Computes `vset.atype.btype.cmp`: a lane is 1 if the comparison holds.
 pub(crate) fn vset<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     let relations = operator(&op.modifiers);
     each_lane::<LANES>(op, inputs, [op.ty, op.source_ty], false, |a, b| i128::from(relation(a, b) & relations != 0))

@@ -1,6 +1,7 @@
-//! A few functions of cuBLAS, so that one library stands for both: products of matrices on the host, in the order of the common axis.
+//! Some cuBLAS functions, so that one library replaces both. Matrix products run on the host, in the order of
+//! the common axis.
 //!
-//! It computes at once, behind all earlier work of the stream.
+//! They are computed synchronously, after all earlier work of the stream.
 
 use crate::device::answer;
 use crate::state::{
@@ -11,7 +12,7 @@ use std::ffi::c_int;
 pub(crate) unsafe fn create(place: *mut usize) -> Code {
     call("cublasCreate", || {
         let gpu = current()?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Blas { stream: 0 })) }
     })
 }
@@ -32,14 +33,14 @@ pub(crate) fn set_stream(handle: usize, at: usize) -> Code {
     })
 }
 
-/// A matrix as the library sees it: columns side by side.
+/// Column-major matrix, as the library sees it.
 pub(crate) struct Side {
     pub(crate) transposed: c_int,
     pub(crate) address: u64,
     pub(crate) stride: c_int,
 }
 
-/// A number of a matrix.
+/// Element of a matrix.
 pub(crate) trait Number: Copy {
     const BYTES: usize;
     fn of(bytes: &[u8]) -> Self;
@@ -70,7 +71,8 @@ macro_rules! numbers {
 
 numbers! { f32 f64 }
 
-/// `c = a · b`, where `c` has `m` rows and `n` columns, `k` is common, and both factors are 1 and 0.
+/// Computes `c = a · b`, where `c` has `m` rows and `n` columns, `k` is the common extent, and the scale
+/// factors are 1 and 0.
 pub(crate) fn product<T: Number>(
     call_name: &'static str,
     handle: usize,

@@ -1,15 +1,15 @@
-//! What the next calls do: counting, failing, and what is alive.
+//! Control of the fake driver: call counts, injected failures, and live objects.
 
 use crate::state::{Code, code, state};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A call that is to fail.
+/// Planned failure of a call.
 #[derive(Clone, Debug)]
 struct Plan {
     function: String,
-    /// How many calls of it come before.
+    /// Number of calls of the function before it.
     skip: u64,
     code: Code,
 }
@@ -18,7 +18,7 @@ struct Plan {
 struct Control {
     plan: Option<Plan>,
     calls: HashMap<&'static str, u64>,
-    /// Whether the planned failure has happened.
+    /// True once the planned failure has occurred.
     fired: bool,
     violations: Vec<String>,
     leaked: u64,
@@ -30,7 +30,7 @@ fn control() -> MutexGuard<'static, Control> {
     CONTROL.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts a call; what it is to give instead of being done.
+/// Counts a call. Returns the result code to give instead of performing it, if any.
 pub(crate) fn enter(function: &'static str) -> Option<Code> {
     let mut control = control();
     if !control.from_environment {
@@ -52,7 +52,7 @@ pub(crate) fn enter(function: &'static str) -> Option<Code> {
     Some(code)
 }
 
-/// `NAME:N:CODE`.
+/// Parses `NAME:N:CODE`.
 fn parse(text: &str) -> Option<Plan> {
     let mut parts = text.split(':');
     let function = parts.next()?.to_owned();
@@ -61,12 +61,12 @@ fn parse(text: &str) -> Option<Plan> {
     Some(Plan { function, skip: number.checked_sub(1)?, code })
 }
 
-/// Notes something that a driver would forgive, or not survive.
+/// Records a use that a real driver would tolerate or not survive.
 pub(crate) fn violation(what: String) {
     control().violations.push(what);
 }
 
-/// Notes things that were alive when a healthy context ended.
+/// Counts objects that were alive when a healthy context ended.
 pub(crate) fn leaked(count: u64) {
     control().leaked += count;
 }
@@ -75,11 +75,11 @@ fn text<'a>(name: *const c_char) -> &'a str {
     if name.is_null() {
         return "";
     }
-    // SAFETY: a test passes a string of C.
+    // SAFETY: a test passes a C string.
     unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default()
 }
 
-/// Makes the n-th call of a function from now on, counted from one, give a result.
+/// Makes the n-th later call of a function, counted from one, return a code.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fakecuda_fail(function: *const c_char, number: u64, code: u32) {
     let mut control = control();
@@ -87,33 +87,34 @@ pub unsafe extern "C" fn fakecuda_fail(function: *const c_char, number: u64, cod
     control.plan = Some(Plan { function: text(function).to_owned(), skip: number.saturating_sub(1), code });
 }
 
-/// Forgets plans, counts, violations and leaks.
+/// Clears plans, counts, violations and leaks.
 #[unsafe(no_mangle)]
 pub extern "C" fn fakecuda_forget() {
     *control() = Control { from_environment: true, ..Control::default() };
 }
 
-/// Whether the planned failure has happened.
+/// Tests if the planned failure has occurred.
 #[unsafe(no_mangle)]
 pub extern "C" fn fakecuda_fired() -> bool {
     control().fired
 }
 
-/// How often a function was called.
+/// Returns the number of calls of a function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fakecuda_calls(function: *const c_char) -> u64 {
     control().calls.get(text(function)).copied().unwrap_or(0)
 }
 
-/// What is alive: contexts, and in them memory, pinned memory, streams, events, modules and graphs, and what was alive when a healthy
-/// context ended.
+/// Returns the number of live objects: contexts, and in them memory, pinned memory, streams, events, modules
+/// and graphs, plus those that were alive when a healthy context ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn fakecuda_alive() -> u64 {
     let leaked = control().leaked;
     state().alive() + leaked
 }
 
-/// Copies a report of what is alive and of all violations into a buffer of some bytes, with a zero behind it; how many violations there were.
+/// Copies a zero-terminated report of live objects and violations to a buffer. Returns the number of
+/// violations.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fakecuda_report(buffer: *mut u8, bytes: usize) -> u64 {
     let alive = state().describe();
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn fakecuda_report(buffer: *mut u8, bytes: usize) -> u64 {
     let report = format!("{alive}, {} leaked; {}", control.leaked, control.violations.join("; "));
     let count = report.len().min(bytes.saturating_sub(1));
     if bytes > 0 && !buffer.is_null() {
-        // SAFETY: the test passes a buffer of so many bytes.
+        // SAFETY: the test passes a buffer of this size.
         unsafe {
             std::ptr::copy_nonoverlapping(report.as_ptr(), buffer, count);
             *buffer.add(count) = 0;
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn fakecuda_report(buffer: *mut u8, bytes: usize) -> u64 {
     control.violations.len() as u64
 }
 
-/// Whether a result is one that a GPU does not recover from.
+/// Tests if a GPU does not recover from a result code.
 pub(crate) fn is_fatal(code: Code) -> bool {
     matches!(code, code::ECC_UNCORRECTABLE | code::ILLEGAL_ADDRESS | code::LAUNCH_TIMEOUT | 709..=719)
 }

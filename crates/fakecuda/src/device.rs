@@ -1,9 +1,9 @@
-//! The driver, GPUs and contexts.
+//! Driver, GPUs and contexts.
 
 use crate::state::{Code, GPUS, call, code, current, device, giving_back, set_current, state};
 use std::ffi::{c_char, c_int, c_uint};
 
-/// Results with a name and a sentence.
+/// Result codes with name and text.
 const TEXTS: &[(Code, &[u8], &[u8])] = &[
     (1, b"CUDA_ERROR_INVALID_VALUE\0", b"invalid argument\0"),
     (2, b"CUDA_ERROR_OUT_OF_MEMORY\0", b"out of memory\0"),
@@ -20,11 +20,11 @@ const TEXTS: &[(Code, &[u8], &[u8])] = &[
     (999, b"CUDA_ERROR_UNKNOWN\0", b"unknown error\0"),
 ];
 
-/// Writes an answer where the caller wants it.
+/// Writes an output value.
 ///
 /// # Safety
 ///
-/// `place` is null, or one that the caller may write.
+/// `place` is null or writable by the caller.
 pub(crate) unsafe fn answer<T>(place: *mut T, value: T) -> Result<(), Code> {
     if place.is_null() {
         return Err(code::INVALID_VALUE);
@@ -51,7 +51,7 @@ pub(crate) fn init() -> Code {
 }
 
 pub(crate) unsafe fn driver_version(version: *mut c_int) -> Code {
-    // SAFETY: the caller's place.
+    // SAFETY: the caller's output pointer.
     call("cuDriverGetVersion", || unsafe { answer(version, 13_000) })
 }
 
@@ -59,14 +59,14 @@ pub(crate) unsafe fn error_text(asked: Code, place: *mut *const c_char, name: bo
     let found = TEXTS.iter().find(|(code, ..)| *code == asked);
     let Some((_, title, sentence)) = found else { return code::INVALID_VALUE };
     let text = if name { title } else { sentence };
-    // SAFETY: the caller's place; the texts are there for good and end with a zero.
+    // SAFETY: the caller's output pointer; the texts are static and zero-terminated.
     unsafe { answer(place, text.as_ptr().cast()) }.err().unwrap_or(0)
 }
 
 pub(crate) unsafe fn device_count(count: *mut c_int) -> Code {
     call("cuDeviceGetCount", || {
         ready()?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(count, GPUS as c_int) }
     })
 }
@@ -74,7 +74,7 @@ pub(crate) unsafe fn device_count(count: *mut c_int) -> Code {
 pub(crate) unsafe fn get_device(place: *mut c_int, ordinal: c_int) -> Code {
     call("cuDeviceGet", || {
         gpu(ordinal)?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, ordinal) }
     })
 }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn device_name(place: *mut c_char, bytes: c_int, device: c_int
         if place.is_null() || usize::try_from(bytes).unwrap_or(0) < name.len() {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: the caller's place has so many bytes.
+        // SAFETY: the caller's buffer has this many bytes.
         unsafe { std::ptr::copy_nonoverlapping(name.as_ptr(), place.cast(), name.len()) };
         Ok(())
     })
@@ -110,7 +110,7 @@ pub(crate) unsafe fn device_attribute(place: *mut c_int, attribute: c_int, devic
             97 => 227 << 10,
             _ => return Err(code::INVALID_VALUE),
         };
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, value) }
     })
 }
@@ -118,12 +118,12 @@ pub(crate) unsafe fn device_attribute(place: *mut c_int, attribute: c_int, devic
 pub(crate) unsafe fn device_memory(place: *mut usize, device: c_int) -> Code {
     call("cuDeviceTotalMem", || {
         gpu(device)?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, 1 << 30) }
     })
 }
 
-/// The handle of a GPU's context.
+/// Returns the handle of a GPU's context.
 fn context(index: usize) -> usize {
     0xc0_0000 + 16 * index
 }
@@ -132,7 +132,7 @@ pub(crate) unsafe fn retain(place: *mut usize, device_number: c_int) -> Code {
     call("cuDevicePrimaryCtxRetain", || {
         let index = gpu(device_number)?;
         device(index)?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, context(index)) }?;
         state().gpus[index].retains += 1;
         Ok(())

@@ -1,4 +1,4 @@
-//! The functions by the driver's names. Each is one line: what it does stands in the module of its kind.
+//! Functions under the driver's names, one line each. The implementation is in the module of their kind.
 
 #![allow(non_snake_case, reason = "functions have the driver's names")]
 
@@ -15,7 +15,7 @@ macro_rules! exports {
             #[unsafe(no_mangle)]
             #[allow(unused_unsafe, reason = "some take nothing that could be wrong")]
             pub(crate) unsafe extern "C" fn $name($($argument: $ty),*) -> Code {
-                // SAFETY: arguments are what the driver's interface asks of the caller.
+                // SAFETY: the caller passes the arguments that the driver's interface requires.
                 unsafe { $body }
             }
         )*
@@ -126,7 +126,7 @@ exports! {
         let mut shape = Launch::new(config.grid, config.block).shared(config.shared_bytes);
         for index in 0..config.attribute_count as usize {
             let attribute = &*config.attributes.add(index);
-            // All blocks at the same time. The other attribute that is used, to start early, is an allowance only.
+            // Cooperative launch. The other attribute in use, early start, is only a permission.
             shape.cooperative |= attribute.id == 2 && attribute.value[0] != 0;
             if attribute.id == 4 {
                 shape.cluster = Some([0, 1, 2].map(|axis: usize| attribute.value[axis] as u32));

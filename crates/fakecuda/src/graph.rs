@@ -1,4 +1,4 @@
-//! Graphs: steps in one line.
+//! Graphs: chains of steps.
 
 use crate::control::violation;
 use crate::device::answer;
@@ -56,7 +56,7 @@ pub(crate) struct CopyNode {
 pub(crate) unsafe fn create(place: *mut usize, _flags: c_uint) -> Code {
     call("cuGraphCreate", || {
         let gpu = current()?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Graph { steps: vec![], nodes: vec![] })) }
     })
 }
@@ -65,17 +65,17 @@ pub(crate) fn destroy(handle: usize) -> Code {
     giving_back("cuGraphDestroy", || remove(handle, "graph"))
 }
 
-/// Adds a step, which must be behind the one before.
+/// Adds a step, which must depend on the previous one.
 ///
 /// # Safety
 ///
-/// The list of nodes has so many.
+/// The list has `count` nodes.
 unsafe fn add(place: *mut usize, graph: usize, after: *const usize, count: usize, step: Step) -> Outcome {
     let (gpu, _) = object(graph, "graph")?;
     let mut state = state();
     let node = state.handle();
     let Some(Object::Graph { steps, nodes }) = state.gpus[gpu].objects.get_mut(&graph) else { return Err(code::INVALID_HANDLE) };
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let after: Vec<usize> = (0..count).map(|index| unsafe { *after.add(index) }).collect();
     if after != nodes.last().copied().into_iter().collect::<Vec<_>>() {
         drop(state);
@@ -84,7 +84,7 @@ unsafe fn add(place: *mut usize, graph: usize, after: *const usize, count: usize
     }
     steps.push(step);
     nodes.push(node);
-    // SAFETY: the caller's place.
+    // SAFETY: the caller's output pointer.
     unsafe { answer(place, node) }
 }
 
@@ -141,7 +141,7 @@ pub(crate) unsafe fn set_attribute(node: usize, attribute: c_int, value: *const 
         if value.is_null() {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: the caller's value, of as many words as every value has.
+        // SAFETY: the caller's value, of the size that every value has.
         let value = unsafe { *value.cast::<[c_int; 3]>() };
         let mut state = state();
         for object in state.gpus[gpu].objects.values_mut() {
@@ -164,7 +164,7 @@ pub(crate) unsafe fn instantiate(place: *mut usize, graph: usize) -> Code {
         let (gpu, object) = object(graph, "graph")?;
         let Object::Graph { steps, .. } = object else { return Err(code::INVALID_HANDLE) };
         let sequence = judged(gpu, device(gpu)?.backend().record(steps))?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Exec(sequence))) }
     })
 }

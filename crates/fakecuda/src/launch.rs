@@ -13,10 +13,10 @@ use broadloom_ptx::Verified;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
-/// Dynamic shared memory that a kernel has without asking.
+/// Dynamic shared memory that a kernel has by default.
 const PLAIN_SHARED: u32 = 48 << 10;
 
-/// Parses, verifies and loads the text of a module; what is wrong goes into the log.
+/// Parses, verifies and loads the text of a module. Errors go to the log.
 pub(crate) unsafe fn load(
     place: *mut usize,
     image: *const c_void,
@@ -29,7 +29,7 @@ pub(crate) unsafe fn load(
         if image.is_null() {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: text of a module ends with a zero, and so does an image of ours.
+        // SAFETY: the text of a module is zero-terminated, and so is an image of this driver.
         let bytes = unsafe { CStr::from_ptr(image.cast()) }.to_bytes();
         let text = match bytes.strip_prefix(link::ELF) {
             Some(rest) => rest.strip_prefix(link::OURS).ok_or(code::INVALID_IMAGE)?,
@@ -47,15 +47,15 @@ pub(crate) unsafe fn load(
             poison(gpu, code_of(&error));
             code_of(&error)
         })?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Module(loaded, verified))) }
     })
 }
 
-/// A kernel of this name is not compiled.
+/// Name of a kernel that is not compiled.
 const REFUSED: &str = "refused";
 
-/// The module of a text, or what is wrong with it.
+/// Parses and verifies a module. Returns an error text on failure.
 pub(crate) fn verified(text: &[u8]) -> Result<Verified, String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let mut sources = Sources::new();
@@ -69,15 +69,15 @@ pub(crate) fn verified(text: &[u8]) -> Result<Verified, String> {
     Ok(module)
 }
 
-/// Writes into the buffer for errors, when there is one.
+/// Writes to the error log buffer, if there is one.
 ///
 /// # Safety
 ///
-/// Options and values are as many as the count says, those of logs a buffer and its size.
+/// There are `count` options and values; log options are a buffer and its size.
 unsafe fn log(text: &str, count: c_uint, options: *const c_int, values: *const *mut c_void) {
     let (mut buffer, mut bytes) = (std::ptr::null_mut::<u8>(), 0usize);
     for index in 0..count as usize {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (option, value) = unsafe { (*options.add(index), *values.add(index)) };
         match option {
             5 => buffer = value.cast(),
@@ -86,7 +86,7 @@ unsafe fn log(text: &str, count: c_uint, options: *const c_int, values: *const *
         }
     }
     if !buffer.is_null() && bytes > text.len() {
-        // SAFETY: the buffer has so many bytes.
+        // SAFETY: the buffer has this many bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), buffer, text.len());
             *buffer.add(text.len()) = 0;
@@ -97,9 +97,9 @@ unsafe fn log(text: &str, count: c_uint, options: *const c_int, values: *const *
 pub(crate) fn unload(handle: usize) -> Code {
     giving_back("cuModuleUnload", || {
         let (gpu, _) = object(handle, "module")?;
-        // Its kernels go with it.
+        // Its kernels are removed with it.
         state().gpus[gpu].objects.retain(|_, object| !matches!(object, Object::Function { module, .. } if *module == handle));
-        // Work of its kernels is waited for.
+        // The driver waits for work of its kernels.
         let device = device(gpu)?;
         judged(gpu, device.backend().synchronise())?;
         remove(handle, "module")
@@ -110,10 +110,10 @@ pub(crate) unsafe fn function(place: *mut usize, module: usize, name: *const c_c
     call("cuModuleGetFunction", || {
         let (gpu, object) = object(module, "module")?;
         let Object::Module(loaded, code) = object else { return Err(code::INVALID_HANDLE) };
-        // SAFETY: the caller's string of C.
+        // SAFETY: the caller's C string.
         let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| code::NOT_FOUND)?;
         let (kernel, _) = code.kernels().find(|(_, function)| function.name == name).ok_or(code::NOT_FOUND)?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Function { module, loaded, kernel, granted: PLAIN_SHARED })) }
     })
 }
@@ -122,10 +122,10 @@ pub(crate) unsafe fn variable(address: *mut u64, bytes: *mut usize, module: usiz
     call("cuModuleGetGlobal", || {
         let (_, object) = object(module, "module")?;
         let Object::Module(loaded, _) = object else { return Err(code::INVALID_HANDLE) };
-        // SAFETY: the caller's string of C.
+        // SAFETY: the caller's C string.
         let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| code::NOT_FOUND)?;
         let variable = loaded.variable(name).ok_or(code::NOT_FOUND)?;
-        // SAFETY: the caller's places.
+        // SAFETY: the caller's output pointers.
         unsafe {
             answer(address, variable.address)?;
             answer(bytes, variable.bytes as usize)
@@ -144,7 +144,7 @@ pub(crate) unsafe fn attribute(place: *mut c_int, attribute: c_int, handle: usiz
             8 => granted.cast_signed(),
             _ => return Err(code::INVALID_VALUE),
         };
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, value) }
     })
 }
@@ -168,38 +168,38 @@ pub(crate) fn set_attribute(handle: usize, attribute: c_int, value: c_int) -> Co
 pub(crate) unsafe fn occupancy(place: *mut c_int, handle: usize, threads: c_int) -> Code {
     call("cuOccupancyMaxActiveBlocksPerMultiprocessor", || {
         object(handle, "function")?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, 2048 / threads.max(1)) }
     })
 }
 
-/// The parameter block of a launch.
+/// Returns the parameter block of a launch.
 ///
 /// # Safety
 ///
-/// The list is null, or one of the driver's that ends.
+/// The list is null, or a terminated list of the driver.
 pub(crate) unsafe fn params(extra: *const usize) -> Outcome<Vec<u8>> {
     if extra.is_null() {
         return Ok(vec![]);
     }
     let (mut pointer, mut bytes, mut at) = (0usize, 0usize, 0);
     loop {
-        // SAFETY: as the caller promises: pairs up to a zero.
+        // SAFETY: guaranteed by the caller: pairs up to a zero.
         match unsafe { *extra.add(at) } {
             0 => break,
             // SAFETY: as above.
             1 => pointer = unsafe { *extra.add(at + 1) },
-            // SAFETY: as above; the value is the place of a size.
+            // SAFETY: as above; the value is the address of a size.
             2 => bytes = unsafe { *(*extra.add(at + 1) as *const usize) },
             _ => return Err(code::INVALID_VALUE),
         }
         at += 2;
     }
-    // SAFETY: the list says that so many bytes are there.
+    // SAFETY: the list states that this many bytes are there.
     Ok(unsafe { std::slice::from_raw_parts(pointer as *const u8, bytes) }.to_vec())
 }
 
-/// What a launch needs, checked as a driver checks it.
+/// Checks a launch as a driver does.
 pub(crate) fn prepared(handle: usize, launch: &Launch, params: &[u8]) -> Outcome<Object> {
     let (_, object) = object(handle, "function")?;
     let Object::Function { granted, loaded: _, module, kernel } = &object else { return Err(code::INVALID_HANDLE) };

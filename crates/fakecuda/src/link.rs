@@ -1,4 +1,4 @@
-//! The linker: what it makes of a text is the text behind a mark, which loading a module takes as it takes the text.
+//! The linker. Its image is the text after a magic number, and loading a module accepts either.
 
 use crate::control::violation;
 use crate::device::answer;
@@ -7,15 +7,15 @@ use crate::state::{Code, Object, call, code, current, enter, giving_back, object
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// How an image of any driver starts.
+/// Magic number of an image of any driver.
 pub(crate) const ELF: &[u8] = b"\x7fELF";
-/// How one of this driver goes on.
+/// Magic number of an image of this driver, after the first.
 pub(crate) const OURS: &[u8] = b"fakecuda";
 
 pub(crate) unsafe fn create(place: *mut usize) -> Code {
     call("cuLinkCreate", || {
         let gpu = current()?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Link(None))) }
     })
 }
@@ -27,7 +27,7 @@ pub(crate) unsafe fn add(handle: usize, kind: c_int, data: *const c_void, bytes:
         if kind != 1 || data.is_null() {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: the caller says that so many bytes are there.
+        // SAFETY: the caller states that this many bytes are there.
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
         let Some(text) = bytes.strip_suffix(b"\0") else {
             violation("a text without a zero behind it".to_owned());
@@ -44,7 +44,7 @@ pub(crate) unsafe fn complete(handle: usize, place: *mut *mut c_void, bytes: *mu
     call("cuLinkComplete", || {
         let (_, object) = object(handle, "linker")?;
         let Object::Link(Some(image)) = object else { return Err(code::INVALID_IMAGE) };
-        // SAFETY: the caller's places.
+        // SAFETY: the caller's output pointers.
         unsafe {
             answer(place, image.as_ptr().cast_mut().cast())?;
             answer(bytes, image.len())

@@ -13,7 +13,7 @@ pub(crate) unsafe fn allocate(place: *mut u64, bytes: usize) -> Code {
         }
         let device = device(gpu)?;
         let address = judged(gpu, device.backend().allocate(bytes as u64))?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, address) }?;
         state().gpus[gpu].memory.insert(address, bytes);
         Ok(())
@@ -57,7 +57,7 @@ pub(crate) fn unpin(pointer: *mut c_void) -> Code {
     })
 }
 
-/// Host memory of a copy is pinned: what is not would make a driver wait.
+/// Checks that the host memory of a copy is pinned. Unpinned memory would make a driver wait.
 fn is_pinned(gpu: usize, pointer: usize, bytes: usize) -> Outcome {
     let inside = |(start, size): (&usize, &usize)| pointer >= *start && pointer + bytes <= start + size;
     if state().gpus[gpu].pinned.iter().any(inside) {
@@ -67,7 +67,7 @@ fn is_pinned(gpu: usize, pointer: usize, bytes: usize) -> Outcome {
     Err(code::INVALID_VALUE)
 }
 
-/// Ranges of the device are inside of an allocation or a variable.
+/// Records a violation if a device range is outside of all allocations and variables.
 fn checked(outcome: Outcome, what: &str) -> Outcome {
     if outcome == Err(code::INVALID_VALUE) {
         violation(format!("{what} leaves its memory"));
@@ -79,7 +79,7 @@ pub(crate) unsafe fn copy_in(to: u64, from: *const c_void, bytes: usize, handle:
     call("cuMemcpyHtoDAsync", || {
         let (gpu, stream) = stream(handle)?;
         is_pinned(gpu, from as usize, bytes)?;
-        // SAFETY: the memory is pinned, which its owner keeps until the copy is done.
+        // SAFETY: the memory is pinned, and its owner keeps it until the copy is done.
         let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), bytes) };
         checked(judged(gpu, device(gpu)?.backend().write(stream, to, bytes)), "cuMemcpyHtoDAsync")
     })

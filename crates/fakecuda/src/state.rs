@@ -1,7 +1,7 @@
-//! Everything that the driver has given out: GPUs, contexts, and the objects in them by handle.
+//! State of the fake driver: GPUs, contexts, and their objects by handle.
 //!
-//! A handle is a number that is never used twice. **Nothing waits while the state is locked:** whoever waits for work takes what it needs out
-//! of it first.
+//! A handle is never reused. **Nothing waits while the state is locked:** code that waits for work first
+//! copies what it needs.
 
 use crate::control;
 use broadloom_cpu::{CacheFolder, Cpu, Options};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// `CUresult`.
 pub(crate) type Code = u32;
 
-/// Results that are given here.
+/// Result codes returned here.
 pub(crate) mod code {
     use super::Code;
     pub(crate) const INVALID_VALUE: Code = 1;
@@ -37,41 +37,41 @@ pub(crate) mod code {
     pub(crate) const UNKNOWN: Code = 999;
 }
 
-/// What a call comes to.
+/// Result of a call.
 pub(crate) type Outcome<T = ()> = Result<T, Code>;
 
-/// GPUs that this driver sees.
+/// Number of GPUs of this driver.
 pub(crate) const GPUS: usize = 2;
 
-/// An object in a context.
+/// Object in a context.
 #[derive(Clone, Debug)]
 pub(crate) enum Object {
     /// A module.
     Module(Arc<dyn LoadedModule>, Arc<broadloom_ptx::Verified>),
-    /// A kernel of a module: the module's handle, and the dynamic shared memory that it may have.
+    /// Kernel of a module: the module's handle, and the dynamic shared memory that it may use.
     Function { module: usize, loaded: Arc<dyn LoadedModule>, kernel: Func, granted: u32 },
-    /// A stream: its work so far, and the event that was put behind so much of it.
+    /// Stream: number of pieces of work so far, and the event recorded after some of them.
     Stream { stream: Stream, given: u64, probe: Option<(EventId, u64)> },
-    /// An event, and whether it was recorded.
+    /// Event, with a flag for having been recorded.
     Event { event: EventId, recorded: bool },
     /// A graph under construction.
     Graph { steps: Vec<Step>, nodes: Vec<usize> },
-    /// A graph that can be launched.
+    /// Instantiated graph.
     Exec(Arc<dyn Sequence>),
-    /// A linker: its image, as far as there is one. The image stays where it is for as long as the linker lives.
+    /// Linker with its image, if complete. The image stays in place as long as the linker lives.
     Link(Option<Arc<[u8]>>),
-    /// A handle of cuBLAS, and the stream of the driver that it works on.
+    /// cuBLAS handle, with its driver stream.
     Blas { stream: usize },
 }
 
 /// A GPU.
 #[derive(Debug, Default)]
 pub(crate) struct Gpu {
-    /// Made when it is first needed, and kept: what it has compiled serves every context.
+    /// CPU device, created on first use and kept: its compiled code serves every context.
     pub(crate) device: Option<Device>,
-    /// How often the primary context was retained.
+    /// Number of references to the primary context.
     pub(crate) retains: u64,
-    /// What every call gives until the context is reset.
+    /// Code that every call returns until the context is reset.
     pub(crate) poison: Option<Code>,
     pub(crate) objects: HashMap<usize, Object>,
     /// Allocations: address and size.
@@ -85,11 +85,11 @@ impl Gpu {
         (objects + self.memory.len() + self.pinned.len()) as u64
     }
 
-    /// Ends the context: everything in it goes.
+    /// Ends the context and releases everything in it.
     pub(crate) fn end(&mut self) {
         let Some(device) = &self.device else { return };
         let backend = device.backend();
-        // Work that is left fails into nothing.
+        // Errors of remaining work are ignored.
         let _ = backend.synchronise();
         for object in std::mem::take(&mut self.objects).into_values() {
             release(backend.as_ref(), object);
@@ -101,7 +101,7 @@ impl Gpu {
         self.poison = None;
     }
 
-    /// Ends it because nobody has it any more; what a healthy one still holds has leaked.
+    /// Ends the context after its last release. Objects that a healthy context still holds are leaks.
     pub(crate) fn end_released(&mut self) {
         if self.poison.is_none() {
             control::leaked(self.alive());
@@ -110,7 +110,7 @@ impl Gpu {
     }
 }
 
-/// Gives back what an object holds of the CPU device.
+/// Releases an object's resources of the CPU device.
 pub(crate) fn release(backend: &dyn Backend, object: Object) {
     match object {
         Object::Stream { stream, probe, .. } => {
@@ -131,7 +131,7 @@ pub(crate) fn release(backend: &dyn Backend, object: Object) {
     }
 }
 
-/// Everything.
+/// Global state.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) initialised: bool,
@@ -139,14 +139,14 @@ pub(crate) struct State {
     next: usize,
 }
 
-/// The state.
+/// Locks and returns the state.
 pub(crate) fn state() -> MutexGuard<'static, State> {
     static STATE: OnceLock<Mutex<State>> = OnceLock::new();
     STATE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
-    /// A new handle.
+    /// Returns a new handle.
     pub(crate) fn handle(&mut self) -> usize {
         self.next += 1;
         0xfa_0000 + 16 * self.next
@@ -175,7 +175,7 @@ impl State {
 }
 
 thread_local! {
-    /// The GPU whose context is current.
+    /// GPU of the current context.
     static CURRENT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn set_current(gpu: Option<usize>) {
     CURRENT.set(gpu);
 }
 
-/// The GPU whose context is current; poisoned ones give their poison.
+/// Returns the GPU of the current context, or the poison code of a poisoned one.
 pub(crate) fn current() -> Outcome<usize> {
     let index = CURRENT.get().ok_or(code::INVALID_CONTEXT)?;
     let state = state();
@@ -192,7 +192,7 @@ pub(crate) fn current() -> Outcome<usize> {
     gpu.poison.map_or(Ok(index), Err)
 }
 
-/// The CPU device behind a GPU.
+/// Returns the CPU device of a GPU.
 pub(crate) fn device(index: usize) -> Outcome<Device> {
     let mut state = state();
     let gpu = state.gpus.get_mut(index).ok_or(code::INVALID_DEVICE)?;
@@ -211,20 +211,20 @@ pub(crate) fn device(index: usize) -> Outcome<Device> {
     Ok(device)
 }
 
-/// What kernels have printed and nobody has seen yet.
+/// Returns the pending output of kernels.
 fn printed() -> MutexGuard<'static, Vec<u8>> {
     static PRINTED: Mutex<Vec<u8>> = Mutex::new(vec![]);
     PRINTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes what kernels have printed to standard output, as the driver does when it is waited for.
+/// Writes the output of kernels to standard output, as the driver does when it is synchronised.
 pub(crate) fn show_printed() {
     let text = std::mem::take(&mut *printed());
     // SAFETY: writes the bytes of a slice.
     unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
-/// What an error of the CPU device is called by the driver.
+/// Converts an error of the CPU device to a driver code.
 pub(crate) fn code_of(error: &Error) -> Code {
     match error {
         Error::OutOfMemory { .. } => code::OUT_OF_MEMORY,
@@ -247,7 +247,7 @@ pub(crate) fn code_of(error: &Error) -> Code {
     }
 }
 
-/// What a result of work means: a fault poisons the context.
+/// Converts the result of work. A fault poisons the context.
 pub(crate) fn judged<T>(gpu: usize, outcome: Result<T, Error>) -> Outcome<T> {
     outcome.map_err(|error| {
         let code = code_of(&error);
@@ -256,7 +256,7 @@ pub(crate) fn judged<T>(gpu: usize, outcome: Result<T, Error>) -> Outcome<T> {
     })
 }
 
-/// Poisons a context when a result is one that a GPU does not recover from.
+/// Poisons a context if a GPU does not recover from the code.
 pub(crate) fn poison(gpu: usize, code: Code) {
     if control::is_fatal(code)
         && let Some(gpu) = state().gpus.get_mut(gpu)
@@ -266,7 +266,7 @@ pub(crate) fn poison(gpu: usize, code: Code) {
     }
 }
 
-/// One call: counted, made to fail on request, and whatever happens inside ends as a result.
+/// Runs one call: counts it, makes it fail on request, and converts panics to a code.
 pub(crate) fn call(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
     if let Some(code) = control::enter(name) {
         if let Some(gpu) = CURRENT.get() {
@@ -277,7 +277,7 @@ pub(crate) fn call(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
     run(act)
 }
 
-/// A call that gives something back: it does so even when it is to fail.
+/// Runs a call that releases something, which it does even if it is to fail.
 pub(crate) fn giving_back(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
     let fails = control::enter(name);
     let outcome = run(act);
@@ -298,7 +298,7 @@ fn run(act: impl FnOnce() -> Outcome) -> Code {
     }
 }
 
-/// An object of the current context; one that is not there is a violation.
+/// Returns an object of the current context. A missing object is a violation.
 pub(crate) fn object(handle: usize, what: &str) -> Outcome<(usize, Object)> {
     let gpu = current()?;
     match state().gpus[gpu].objects.get(&handle) {
@@ -310,7 +310,7 @@ pub(crate) fn object(handle: usize, what: &str) -> Outcome<(usize, Object)> {
     }
 }
 
-/// Enters an object; its handle.
+/// Adds an object and returns its handle.
 pub(crate) fn enter(gpu: usize, object: Object) -> usize {
     let mut state = state();
     let handle = state.handle();
@@ -318,7 +318,7 @@ pub(crate) fn enter(gpu: usize, object: Object) -> usize {
     handle
 }
 
-/// Takes an object out; one that is not there is a violation.
+/// Removes an object. A missing object is a violation.
 pub(crate) fn remove(handle: usize, what: &str) -> Outcome {
     let (gpu, object) = object(handle, what)?;
     state().gpus[gpu].objects.remove(&handle);
@@ -326,7 +326,7 @@ pub(crate) fn remove(handle: usize, what: &str) -> Outcome {
     Ok(())
 }
 
-/// The stream of a handle, with one more piece of work counted.
+/// Returns the stream of a handle and counts one more piece of work.
 pub(crate) fn stream(handle: usize) -> Outcome<(usize, Stream)> {
     let (gpu, object) = object(handle, "stream")?;
     let Object::Stream { stream, .. } = object else { return Err(code::INVALID_HANDLE) };

@@ -11,7 +11,7 @@ pub(crate) unsafe fn create(place: *mut usize, flags: u32) -> Code {
         let gpu = current()?;
         has_flags(flags, 1)?;
         let stream = judged(gpu, device(gpu)?.backend().create_stream())?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Stream { stream, given: 0, probe: None })) }
     })
 }
@@ -81,7 +81,7 @@ pub(crate) unsafe fn create_event(place: *mut usize, flags: u32) -> Code {
         let gpu = current()?;
         has_flags(flags, 3)?;
         let event = judged(gpu, device(gpu)?.backend().create_event())?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Event { event, recorded: false })) }
     })
 }
@@ -125,7 +125,7 @@ pub(crate) unsafe fn elapsed(place: *mut f32, start: usize, end: usize) -> Code 
             return Err(code::NOT_READY);
         }
         let time = judged(gpu, backend.elapsed(start, end))?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller's output pointer.
         unsafe { answer(place, time.as_secs_f32() * 1e3) }
     })
 }

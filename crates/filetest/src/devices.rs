@@ -1,4 +1,4 @@
-//! The devices that launches run on: the one place that lists them.
+//! Devices that launches run on: the one place that lists them.
 
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
@@ -7,16 +7,16 @@ use broadloom_interp::{Interp, Options};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A device by its name, and how to get at it.
+/// Device with its name and constructor.
 #[derive(Clone, Copy)]
 pub struct DeviceEntry {
-    /// How it is called on the command line and in the names of trials.
+    /// Name on the command line and in the names of trials.
     pub name: &'static str,
-    /// A fresh device that prints into the text; or why there is none here.
+    /// Creates a device that prints into the text, or returns the reason why there is none here.
     make: fn(&Printed) -> Result<Device, String>,
-    /// Whether it is a machine of its own: what a kernel does to it, all feel.
+    /// True if it is one shared machine: the effects of a kernel on it are visible to all.
     pub is_shared: bool,
-    /// Whether it runs all cases of a file, or the first alone.
+    /// True if it runs all cases of a file; otherwise only the first.
     every_case: bool,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Debug for DeviceEntry {
     }
 }
 
-/// All devices, the one whose results are written down as expectations first.
+/// All devices. The results of the first one are recorded as expectations.
 pub const DEVICES: &[DeviceEntry] = &[
     DeviceEntry { name: "interp", make: make_interp, is_shared: false, every_case: true },
     DeviceEntry { name: "cpu-avx512", make: |printed| make_cpu("avx512", true, printed), is_shared: false, every_case: true },
@@ -38,17 +38,18 @@ pub const DEVICES: &[DeviceEntry] = &[
 ];
 
 impl DeviceEntry {
-    /// A fresh device that prints into the text; or why there is none here.
+    /// Creates a device that prints into the text, or returns the reason why there is none here.
     pub fn open(&self, printed: &Printed) -> Result<Device, String> {
         (self.make)(printed)
     }
 
-    /// Whether it runs the case of a file with this number. `BROADLOOM_EVERY_CASE` makes every device run every case.
+    /// Returns whether it runs the case of a file with this index. `BROADLOOM_EVERY_CASE` makes every device
+    /// run every case.
     pub fn takes(&self, case: usize) -> bool {
         self.every_case || case == 0 || std::env::var_os("BROADLOOM_EVERY_CASE").is_some()
     }
 
-    /// Whether it is here.
+    /// Returns whether it is available.
     pub fn is_here(&self) -> bool {
         self.open(&Printed::default()).is_ok()
     }
@@ -64,13 +65,13 @@ impl Printed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
     }
 
-    /// Everything so far.
+    /// Returns everything so far.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
 
-/// The first GPU. One device of it is kept, so that its context is made once; one that was lost is given up.
+/// Opens the first GPU. Its device is kept, so that its context is created once; a lost one is dropped.
 fn make_cuda(printed: &Printed) -> Result<Device, String> {
     static KEPT: Mutex<Option<Device>> = Mutex::new(None);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +93,8 @@ fn make_interp(printed: &Printed) -> Result<Device, String> {
     Ok(Device::new(Interp::new(Options { output, ..Options::default() })))
 }
 
-/// The CPU with vectors of a kind, or one thread at a time. One worker is enough for tests, which run beside each other.
+/// Opens the CPU with a vector instruction set, or one thread at a time. One worker is enough for tests,
+/// which run in parallel.
 fn make_cpu(vectors: &str, vectorise: bool, printed: &Printed) -> Result<Device, String> {
     let printed = printed.clone();
     let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));

@@ -1,16 +1,17 @@
-//! Where test files are.
+//! Search for test files.
 
 use crate::language::Language;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// `tests/filetests` at the root of the workspace.
+/// Returns `tests/filetests` at the root of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests")
 }
 
-/// All files below a folder whose language is known, with their paths relative to it, `/` between the parts, sorted.
+/// Returns all files below a folder whose language is known, with their paths relative to it, `/` between the
+/// parts, sorted.
 pub fn find_files(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = vec![];
     walk(folder, "", &mut found)?;

@@ -1,27 +1,27 @@
-//! `// let: name = "text" * count`: texts too long or too odd to stand in a file.
+//! `// let: name = "text" * count`: texts too long or too unusual to stand in a file.
 //!
-//! `<<name>>` in the text of a case becomes the string, repeated. Strings know the escapes `\n`, `\r`, `\t`, `\0`, `\\`, `\"`,
-//! `\xNN` (ASCII) and `\u{…}`; `{#}` in a string is the number of the repetition, from 0. `<<eof>>` ends the text there, without a
-//! newline.
+//! `<<name>>` in the text of a case is replaced by the string, repeated. Strings know the escapes `\n`, `\r`,
+//! `\t`, `\0`, `\\`, `\"`, `\xNN` (ASCII) and `\u{…}`; `{#}` in a string is the number of the repetition,
+//! from 0. `<<eof>>` ends the text there, without a newline.
 
 use std::borrow::Cow;
 
-/// The largest text that replacements may make.
+/// Maximum bytes of a text after replacements.
 pub const MAX_TEXT: usize = 64 << 20;
 
-/// A `// let:` line.
+/// Replacement of a `// let:` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// The text between `<<` and `>>`.
+    /// Text between `<<` and `>>`.
     pub name: String,
     /// Its replacement.
     pub text: String,
-    /// How often.
+    /// Number of repetitions.
     pub count: usize,
 }
 
 impl Replacement {
-    /// Reads what stands behind `let:`.
+    /// Parses the text after `let:`.
     pub fn parse(line: &str) -> Result<Replacement, String> {
         let wrong = || "a replacement is written `let: name = \"text\" * count`".to_owned();
         let (name, rest) = line.split_once('=').ok_or_else(wrong)?;
@@ -76,7 +76,7 @@ fn unescape(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// A text with its replacements made.
+/// Applies replacements to a text.
 pub fn expand(text: &str, replacements: &[Replacement]) -> Result<String, String> {
     let mut text = match text.find("<<eof>>") {
         Some(end) => text[..end].to_owned(),

@@ -1,8 +1,8 @@
-//! A test file taken apart: settings, the text, the expectations; and put together again with new expectations.
+//! Parsing of a test file into settings, text and expectations, and rendering with new expectations.
 //!
-//! A file is one case, or several: after a first line `// ----- name` each such line starts a case of its own, named so, with
-//! its own text and expectations. What stands before the first one holds for all: its settings, and its text if it has
-//! a line `// ...`, which is where each case's text goes.
+//! A file is one case or several. After a first line `// ----- name` each such line starts a new case with
+//! this name and its own text and expectations. The part before the first one applies to all cases: its
+//! settings, and its text if it has a line `// ...`, which is the place of each case's text.
 
 use crate::expand::{Replacement, expand};
 use crate::language::{Command, Language};
@@ -10,53 +10,54 @@ use crate::tolerance::Tolerance;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Requests of the leading comment.
+/// Settings of the leading comment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// `// test:` lines, in order.
     pub commands: Vec<&'static Command>,
     /// `// run:` lines: launches.
     pub runs: Vec<String>,
-    /// `// let:` lines: texts too long or too odd to stand in a file.
+    /// `// let:` lines: texts too long or too unusual to stand in a file.
     pub replacements: Vec<Replacement>,
-    /// The text behind the words of commands, such as the passes of `// test: transform`.
+    /// Text after the words of commands, such as the passes of `// test: transform`.
     pub arguments: BTreeMap<&'static str, String>,
-    /// The `// tolerance:` line: how far floats may be from those expected.
+    /// `// tolerance:` line: the permitted difference of floats.
     pub tolerance: Option<Tolerance>,
 }
 
-/// One text with what to do and what must come out.
+/// Text with its commands and expectations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Its name, when the file has several.
+    /// Name, if the file has several cases.
     pub name: Option<String>,
-    /// The line of the file, from 1, on which it starts.
+    /// First line in the file, from 1.
     pub line: usize,
-    /// Commands, those of the whole file included.
+    /// Commands, including those of the whole file.
     pub settings: Settings,
     /// The text.
     pub text: String,
-    /// The expected output, by the name of the command; lines without the comment marks, each ending in a newline.
+    /// Expected output, by the name of the command: lines without the comment marks, each ending in a
+    /// newline.
     pub expectations: BTreeMap<&'static str, String>,
     /// All lines of the file before the expectations.
     raw: String,
 }
 
-/// A file of one or several cases.
+/// File of one or several cases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestFile {
-    /// The cases, in order.
+    /// Cases in order.
     pub cases: Vec<Case>,
     language: &'static Language,
     preamble: String,
 }
 
-/// Why a file is no test.
+/// Error in a test file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// The reason.
+    /// Reason.
     pub message: String,
 }
 
@@ -68,18 +69,18 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// The marks of a case, of an expectation, and of the place of cases in a frame, each as a line of comment.
+/// Marks of a case, of an expectation, and of the place of cases in a frame, each as a comment line.
 const SEPARATOR: &str = "-----";
 const EXPECT: &str = "expect ";
 const PLACE: &str = "...";
 
-/// Returns what follows a mark in a line of comment.
+/// Returns the text after a mark in a comment line.
 fn behind<'l>(language: &Language, line: &'l str, mark: &str) -> Option<&'l str> {
     language.comment_in(line)?.strip_prefix(mark)
 }
 
 impl TestFile {
-    /// Takes a file apart.
+    /// Parses a file.
     pub fn parse(content: &str, language: &'static Language) -> Result<TestFile, FileError> {
         let lines: Vec<&str> = content.split_inclusive('\n').collect();
         let starts_case = |index: &usize| behind(language, lines[*index], SEPARATOR).is_some();
@@ -107,12 +108,12 @@ impl TestFile {
         Ok(TestFile { cases, language, preamble: lines[..first].concat() })
     }
 
-    /// The file as text, with its expectations as they are now.
+    /// Returns the file as text, with its current expectations.
     pub fn render(&self) -> String {
         let mut out = self.preamble.clone();
         for (index, case) in self.cases.iter().enumerate() {
             if let Some(name) = &case.name {
-                // Cases of a file are set apart by an empty line.
+                // Cases of a file are separated by an empty line.
                 if index > 0 {
                     out.push('\n');
                 }
@@ -133,7 +134,7 @@ impl TestFile {
     }
 }
 
-/// The text around the cases of a file.
+/// Text around the cases of a file.
 struct Template {
     before: String,
     after: String,
@@ -158,19 +159,20 @@ impl Template {
     }
 }
 
-/// The lines behind the leading comment.
+/// Returns the lines after the leading comment.
 fn body_lines<'l, 'a>(lines: &'l [&'a str], language: &Language) -> &'l [&'a str] {
     &lines[header_length(lines, language)..]
 }
 
-/// How many lines of comment, or empty, a text starts with.
+/// Returns the number of comment lines and empty lines that a text starts with.
 fn header_length(lines: &[&str], language: &Language) -> usize {
     let header = |line: &&&str| line.trim().is_empty() || language.comment_in(line).is_some_and(|text| text != PLACE);
     lines.iter().take_while(header).count()
 }
 
 impl Settings {
-    /// Reads the leading comment of some lines. Commands replace those of the file; launches and replacements add to them.
+    /// Parses the leading comment of some lines. Commands replace those of the file; launches and
+    /// replacements add to them.
     fn parse(lines: &[&str], language: &Language, first_line: usize, shared: Settings) -> Result<Settings, FileError> {
         let mut settings = Settings { commands: vec![], ..shared };
         let header = &lines[..header_length(lines, language)];
@@ -181,7 +183,7 @@ impl Settings {
             let error = |message: String| FileError { line, message };
             let mut text = comment(index).to_owned();
             index += 1;
-            // A `\` at the end of a launch joins the next line of comment.
+            // A `\` at the end of a launch joins the next comment line.
             while text.starts_with("run:") && text.ends_with('\\') && index < header.len() {
                 text.pop();
                 text.push_str(comment(index));
@@ -243,7 +245,8 @@ impl Case {
         if !needs_launch && !settings.runs.is_empty() {
             return Err(error(first_line, "a `// run:` line without `// test: run`".to_owned()));
         }
-        // The lines of a whole file keep their numbers; those of a case count from its first line that is no comment.
+        // The lines of a whole file keep their numbers; those of a case count from its first line that is not
+        // a comment.
         let text = match (name, template) {
             (None, _) => lines_of_text.concat(),
             (Some(_), None) => body_lines(lines_of_text, language).concat(),
@@ -302,7 +305,7 @@ mod tests {
         TestFile::parse(text, &crate::ptx::LANGUAGE)
     }
 
-    /// Comments of NESL end where they start again; the text of an answer stands between both.
+    /// Comments of NESL end with the mark they start with; the text stands between both.
     #[test]
     fn comments_may_have_an_end() {
         let text = "% test: run %\n1 + 1;\n% expect run: %\n% it = 2 : int %\n";

@@ -11,15 +11,16 @@ use broadloom_launch::{Element, HostArray as Shown};
 use broadloom_scalar::{Element as ScalarElement, Literal};
 use std::fmt::Write as _;
 
-/// The textual form of graphs.
+/// Textual form of graphs.
 pub(crate) const LANGUAGE: Language = Language { extension: "graph", comment: ("//", ""), commands: COMMANDS };
 
 const COMMANDS: &[Command] = &[
-    // Parse and print; the print must be a fixed point.
+    // Parses and prints; the print must be a fixed point.
     Command { name: "print", launches: false, devices: Devices::One, argument: None, perform: perform_print },
-    // Parse; the diagnostics, or `ok`.
+    // Parses; outputs the diagnostics, or `ok`.
     Command { name: "verify", launches: false, devices: Devices::One, argument: None, perform: perform_verify },
-    // Plan for described machines; kernels, cuts with their reasons, bytes, launches. Nothing is run.
+    // Plans for described machines; outputs kernels, cuts with their reasons, bytes, launches. Nothing is
+    // run.
     Command {
         name: "plan",
         launches: false,
@@ -27,24 +28,24 @@ const COMMANDS: &[Command] = &[
         argument: Some(|list| machines(list).map(|_| ())),
         perform: perform_plan,
     },
-    // Evaluate; the elements of the results, which the naive evaluator must give too.
+    // Evaluates; outputs the elements of the results, which the naive evaluator must give too.
     Command { name: "run", launches: false, devices: Devices::Some(&RUN_ON), argument: None, perform: perform_run },
 ];
 
-/// Where results are computed: kernels of all widths are tested with PTX.
+/// Devices for results. Kernels of all vector widths are tested with PTX.
 const RUN_ON: [&str; 3] = ["interp", "cpu-avx2", "cuda"];
 
-/// Turns the description of the interpreter into that of another machine.
+/// Function from the description of the interpreter to that of another machine.
 type Describe = fn(Machine) -> Machine;
 
-/// The machines for which plans are tested, by their names. The interpreter has these descriptions, so that
-/// no plan depends on the host.
+/// Machines for which plans are tested, by name. The interpreter gets these descriptions, so that no plan
+/// depends on the host.
 const MACHINES: [(&str, Describe); 2] = [
     ("cpu", |machine| Machine { kind: MachineKind::Cpu, multiprocessors: 8, cache_bytes: Some(32 << 20), ..machine }),
     ("gpu", |machine| Machine { kind: MachineKind::Cuda, multiprocessors: 132, cache_bytes: Some(50 << 20), ..machine }),
 ];
 
-/// The machines that a list such as `cpu, gpu` names.
+/// Returns the machines that a list such as `cpu, gpu` names.
 fn machines(list: &str) -> Result<Vec<(&'static str, Machine)>, String> {
     let words: Vec<&str> = list.split([',', ' ']).filter(|word| !word.is_empty()).collect();
     let names = MACHINES.map(|(name, _)| name).join(", ");
@@ -61,7 +62,7 @@ fn machines(list: &str) -> Result<Vec<(&'static str, Machine)>, String> {
     words.into_iter().map(machine).collect()
 }
 
-/// Reads the text of a request for a device.
+/// Parses the text of a request for a device.
 fn read(request: &Request<'_>, device: &Device) -> Result<Graph, String> {
     let mut sources = Sources::new();
     let id = sources.add(request.name, request.case.text.as_str());
@@ -132,9 +133,8 @@ fn perform_run(request: &Request<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns whether two arrays agree as far as they must. The naive evaluator rounds after every operation
-/// and adds in another order,
-/// so floats agree in half of their digits; the expectation of the file has them all.
+/// Returns whether two arrays agree well enough. The naive evaluator rounds after every operation and sums in
+/// another order, so floats must agree in half of their digits. The expectation of the file has all digits.
 fn is_near(found: &HostArray, expected: &HostArray) -> bool {
     let bits = match found.ty.element() {
         ScalarElement::F16 => 6,
@@ -151,7 +151,7 @@ fn is_near(found: &HostArray, expected: &HostArray) -> bool {
         && found.lanes.iter().zip(&expected.lanes).all(same)
 }
 
-/// An array as text; truth values are bytes, and lanes of vectors a last axis.
+/// Returns an array as text. Truth values are bytes, and lanes of vectors are a last axis.
 fn shown(array: &HostArray) -> String {
     let element = Element::from_name(array.ty.element().name()).unwrap_or(Element::U8);
     let mut shape: Vec<u64> = array.shape.extents().iter().map(|extent| *extent as u64).collect();

@@ -1,59 +1,58 @@
-//! The languages of file tests: one registration each.
+//! Languages of file tests: one registration each.
 //!
-//! A language is known by the extension of its files. It says how comments are written, which hold what to
-//! do and what must come
-//! out, and which commands there are. Adding one is a file with a [`Language`] and a line in [`LANGUAGES`].
+//! A language is identified by the extension of its files. It defines the comment syntax, for settings and
+//! expectations, and the commands. Adding one takes a file with a [`Language`] and a line in [`LANGUAGES`].
 
 use crate::devices::{DEVICES, DeviceEntry};
 use crate::{Case, graph, nesl, ptx, stream};
 use std::fmt;
 use std::path::Path;
 
-/// A language of file tests.
+/// Language of file tests.
 #[derive(Debug)]
 pub struct Language {
-    /// The extension of its files, without the point.
+    /// Extension of its files, without the dot.
     pub extension: &'static str,
-    /// How a comment starts, and how it ends before the end of its line if that is needed.
+    /// Start of a comment, and its end before the end of the line, if needed.
     pub comment: (&'static str, &'static str),
-    /// The commands for its files.
+    /// Commands for its files.
     pub commands: &'static [Command],
 }
 
 /// All languages.
 pub const LANGUAGES: &[&Language] = &[&ptx::LANGUAGE, &graph::LANGUAGE, &nesl::LANGUAGE, &stream::LANGUAGE];
 
-/// Checks a text; the error says what is wrong.
+/// Check of a text; the error describes what is wrong.
 pub type Check = fn(&str) -> Result<(), String>;
 
-/// A command of a `// test:` line.
+/// Command of a `// test:` line.
 #[derive(Clone, Copy)]
 pub struct Command {
-    /// Its word.
+    /// Name of the command.
     pub name: &'static str,
-    /// Whether it needs `// run:` lines.
+    /// True if it needs `// run:` lines.
     pub launches: bool,
-    /// Where it is done.
+    /// Devices that it runs on.
     pub devices: Devices,
-    /// Checks what stands behind its word; a command without takes nothing.
+    /// Check of its argument; `None` if it takes none.
     pub argument: Option<Check>,
-    /// Does it; what comes out, or why nothing can.
+    /// Runs the command; returns its output, or the reason why there is none.
     pub perform: fn(&Request<'_>) -> Result<String, String>,
 }
 
-/// The devices on which a command is done.
+/// Devices on which a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Devices {
-    /// None is asked, or the first alone.
+    /// No device, or only the first.
     One,
     /// All of them.
     All,
-    /// Those with these names.
+    /// Devices with these names.
     Some(&'static [&'static str]),
 }
 
 impl Devices {
-    /// Returns whether a command is done on a device. The first does what needs none.
+    /// Returns whether a command runs on a device. The first runs commands that need none.
     pub fn take(self, device: &DeviceEntry) -> bool {
         match self {
             Devices::One => device.name == DEVICES[0].name,
@@ -63,23 +62,23 @@ impl Devices {
     }
 }
 
-/// The input of a command.
+/// Input of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The command.
     pub command: &'static Command,
-    /// The text, and what was said about it.
+    /// Text and settings.
     pub case: &'a Case,
-    /// The name of the text in diagnostics.
+    /// Name of the text in diagnostics.
     pub name: &'a str,
-    /// Where files that a launch reads are looked for.
+    /// Folder of the files that a launch reads.
     pub folder: &'a Path,
-    /// Where it runs.
+    /// Device.
     pub device: &'a DeviceEntry,
 }
 
 impl Request<'_> {
-    /// Returns what stands behind the word of the command.
+    /// Returns the argument of the command.
     pub fn argument(&self) -> &str {
         self.case.settings.arguments.get(self.command.name).map_or("", String::as_str)
     }
@@ -92,13 +91,12 @@ impl Language {
         LANGUAGES.iter().copied().find(|language| language.extension == extension)
     }
 
-    /// Returns a command by its word.
+    /// Returns a command by name.
     pub fn command(&self, name: &str) -> Option<&'static Command> {
         self.commands.iter().find(|command| command.name == name)
     }
 
-    /// Returns what a line holds that is a comment and nothing else: without its marks and the blank behind
-    /// the first.
+    /// Returns the text of a line that is only a comment, without its marks and the blank after the first.
     pub fn comment_in<'l>(&self, line: &'l str) -> Option<&'l str> {
         let (open, close) = self.comment;
         let inner = line.trim_end().strip_prefix(open)?;
@@ -106,7 +104,7 @@ impl Language {
         Some(inner.strip_prefix(' ').unwrap_or(inner).trim_end())
     }
 
-    /// Returns a line of comment.
+    /// Returns a comment line.
     pub fn comment_of(&self, text: &str) -> String {
         let (open, close) = self.comment;
         format!("{open} {text} {close}").trim_end().to_owned()

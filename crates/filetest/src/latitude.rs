@@ -1,15 +1,17 @@
-//! Differences that devices other than the judge may show.
+//! Permitted differences of devices other than the reference.
 //!
-//! The manual leaves open which NaN of `f64` comes out when several go in, and nobody but the interpreter knows the thread and the
-//! instruction of every fault. So NaNs of 64 bits count as equal, and of a launch that fails it is only expected that it fails. A
-//! refused instruction is the same one, refused in the device's own name.
+//! The manual leaves open which `f64` NaN results from several NaN operands, and only the interpreter knows
+//! the thread and the instruction of every fault. NaNs of 64 bits therefore count as equal, and a launch that
+//! fails is only expected to fail. A rejected instruction must be the same, reported in the device's own
+//! name.
 
 use crate::Case;
 
-/// Why a case of a test is not run on GPUs, when it is not; `name` is the file and the case.
+/// Returns the reason why a case of a test is not run on GPUs, if it is not; `name` is the file and the case.
 ///
-/// A launch that must fail is one of those: a GPU does not find most mistakes, and does not end some of those that it makes a kernel wait for.
-/// The others are places where GPUs, or the assembler in front of them, leave the manual, which the interpreter follows.
+/// A launch that must fail is not run: a GPU does not find most errors, and never ends some kernels that wait
+/// because of one. The others are places where GPUs, or their assembler, deviate from the manual, which the
+/// interpreter follows.
 pub fn left_out_on_gpus(name: &str, case: &Case) -> Option<&'static str> {
     let expected = case.expectations.get("run").map_or("", String::as_str);
     if expected.lines().any(|line| line.starts_with("error")) {
@@ -20,7 +22,7 @@ pub fn left_out_on_gpus(name: &str, case: &Case) -> Option<&'static str> {
 
 const IMAGES: &str = "textures of GPUs are not made by this device";
 
-/// Files and cases that GPUs do otherwise than the manual says, by how their names start.
+/// Files and cases in which GPUs deviate from the manual, by the start of their names.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("run/arith/clmad.ptx", LATER),
     ("run/texture/", IMAGES),
@@ -47,7 +49,7 @@ const APART: &str = "barriers that lanes of one warp come to apart end in an ill
 
 const LATER: &str = "later than PTX 9.0 or sm_90";
 
-/// Whether two texts of launches say the same, as far as devices must agree.
+/// Returns whether two outputs of launches agree, as far as devices must agree.
 pub(crate) fn same(expected: &str, found: &str) -> bool {
     let (mut expected, mut found) = (expected.lines().peekable(), found.lines().peekable());
     loop {
@@ -68,7 +70,7 @@ pub(crate) fn same(expected: &str, found: &str) -> bool {
     }
 }
 
-/// Whether two devices refuse the same instruction.
+/// Returns whether two devices reject the same instruction.
 fn same_refusal(expected: &str, found: &str) -> bool {
     let instruction = |line: &str| -> Option<String> {
         let (_, rest) = line.strip_prefix("error[")?.split_once("]: the ")?;
@@ -88,7 +90,7 @@ fn same_line(expected: &str, found: &str) -> bool {
     }
 }
 
-/// Whether a word is a NaN of `f64`: as bits, or as such a value is shown.
+/// Returns whether a word is an `f64` NaN: as bits, or as such a value is shown.
 fn is_nan(word: &str) -> bool {
     let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("nan(0x").and_then(|rest| rest.strip_suffix(')')));
     match digits {

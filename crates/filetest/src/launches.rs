@@ -1,4 +1,4 @@
-//! `run`: the launches of a case on a device, and what came of them as text.
+//! `run`: launches of a case on a device, with their results as text.
 
 use crate::Case;
 use crate::devices::{DeviceEntry, Printed};
@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When a launch that says nothing itself is given up.
+/// Default time limit of a launch.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// The text of all launches of a case: outputs, what was printed, how it failed. An error is a broken test.
+/// Returns the text of all launches of a case: outputs, printed text, failures. An error means a broken test.
 pub(crate) fn perform_run(
     sources: &mut Sources,
     id: SourceId,
@@ -29,7 +29,7 @@ pub(crate) fn perform_run(
         if case.settings.runs.len() > 1 {
             let _ = writeln!(text, "# {launch}");
         }
-        // Each launch has a device of its own: what one does to globals or memory, no other sees.
+        // Each launch has its own device: no other launch sees its changes to globals or memory.
         let printed = Printed::default();
         let device = entry.open(&printed)?;
         let failure = match launch_on(&device, sources, &code, launch, folder)? {
@@ -49,7 +49,7 @@ pub(crate) fn perform_run(
     Ok(text)
 }
 
-/// The findings of all launches of a case, `nothing found` where there are none. An error is a broken test.
+/// Returns the findings of all launches of a case, or `nothing found`. An error means a broken test.
 pub(crate) fn perform_check(sources: &mut Sources, id: SourceId, case: &Case, folder: &Path) -> Result<String, String> {
     let code = understood(sources, id, "check")?;
     let mut text = String::new();
@@ -72,7 +72,7 @@ pub(crate) fn perform_check(sources: &mut Sources, id: SourceId, case: &Case, fo
     Ok(text)
 }
 
-/// The module of a test that runs: text with mistakes belongs under `verify`.
+/// Returns the module of a test that runs. Invalid text belongs under `verify`.
 fn understood(sources: &Sources, id: SourceId, command: &str) -> Result<Arc<Verified>, String> {
     let verified = parse(sources, id).and_then(verify);
     verified
@@ -80,7 +80,7 @@ fn understood(sources: &Sources, id: SourceId, command: &str) -> Result<Arc<Veri
         .map_err(|wrong| format!("`{command}` needs a module without mistakes:\n{}", sources.render_all(&wrong)))
 }
 
-/// Launches. The outer error is a test that makes no sense, the inner one a device that said no.
+/// Launches. The outer error means an invalid test, the inner one an error of the device.
 fn launch_on(
     device: &Device,
     sources: &mut Sources,

@@ -1,6 +1,5 @@
-//! File tests: a source file whose leading comment says what to do with it and whose trailing comment holds what must
-//! come out. Its extension says the language: `.ptx`, `.graph`, `.nesl`, `.str`
-//! ([`LANGUAGES`]).
+//! File tests: source files whose leading comment holds commands and whose trailing comment holds the
+//! expected output. The extension determines the language: `.ptx`, `.graph`, `.nesl`, `.str` ([`LANGUAGES`]).
 //!
 //! ```text
 //! // Sums of two registers print as they were written.     prose, free
@@ -14,14 +13,14 @@
 //! // …
 //! ```
 //!
-//! `BLESS=1 cargo test -p broadloom-filetest` rewrites every expectation with what comes out now; review the difference as
-//! you would review code. Files are found under `tests/filetests` at the root of the workspace. The whole format is described
-//! in `docs/TESTING.md`.
+//! `BLESS=1 cargo test -p broadloom-filetest` rewrites every expectation with the current output; review the
+//! difference like code. Files are found under `tests/filetests` at the root of the workspace. The whole
+//! format is described in `docs/TESTING.md`.
 //!
 //! Invariants:
 //! - a file that cannot be understood is a failing test, never a skipped one;
 //! - rewriting changes nothing but the expectations;
-//! - a device that is not there makes its tests ignored, never passed.
+//! - tests of a missing device are ignored, never passed.
 
 mod devices;
 mod discover;

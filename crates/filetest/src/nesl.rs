@@ -4,11 +4,11 @@ use crate::language::{Command, Devices, Language, Request};
 use broadloom_nesl::eval::Sealed;
 use broadloom_nesl::session::{Session, Settings};
 
-/// NESL.
+/// Registration of NESL.
 pub(crate) const LANGUAGE: Language = Language { extension: "nesl", comment: ("%", "%"), commands: COMMANDS };
 
 const COMMANDS: &[Command] = &[
-    // Evaluate as at the top level of the language; answers, output and errors with their places.
+    // Evaluates as at the top level of the language; outputs answers, output and errors with their positions.
     Command { name: "run", launches: false, devices: Devices::One, argument: None, perform: run },
 ];
 

@@ -7,15 +7,16 @@ use broadloom_ptx::{Module, Printer, parse, print, verify};
 use broadloom_transform::Facts;
 use broadloom_transform::pipeline::{Failure, PASSES, Pass, Verification, pass, run_pass};
 
-/// PTX.
+/// Registration of PTX.
 pub const LANGUAGE: Language = Language { extension: "ptx", comment: ("//", ""), commands: COMMANDS };
 
 const COMMANDS: &[Command] = &[
-    // Parse and print; the print must be a fixed point and mean the same module.
+    // Parses and prints; the print must be a fixed point and mean the same module.
     Command { name: "print", launches: false, devices: Devices::One, argument: None, perform: |r| with(r, perform_print) },
-    // Parse and verify; the diagnostics, or `ok`.
+    // Parses and verifies; outputs the diagnostics, or `ok`.
     Command { name: "verify", launches: false, devices: Devices::One, argument: None, perform: |r| with(r, perform_verify) },
-    // Launch; the contents of the output buffers, what was printed, and how it failed if it did.
+    // Launches; outputs the contents of the output buffers, the printed text, and the failure, if there is
+    // one.
     Command {
         name: "run",
         launches: true,
@@ -23,7 +24,7 @@ const COMMANDS: &[Command] = &[
         argument: None,
         perform: |r| with(r, |sources, id| perform_run(sources, id, r.case, r.folder, r.device)),
     },
-    // Launch, watched; the faults that were found. Only the interpreter watches.
+    // Launches in checking mode; outputs the faults found. Only the interpreter has this mode.
     Command {
         name: "check",
         launches: true,
@@ -31,7 +32,7 @@ const COMMANDS: &[Command] = &[
         argument: None,
         perform: |r| with(r, |sources, id| perform_check(sources, id, r.case, r.folder)),
     },
-    // Run passes; what they leave of each function.
+    // Runs passes; outputs each resulting function.
     Command {
         name: "transform",
         launches: false,
@@ -41,7 +42,7 @@ const COMMANDS: &[Command] = &[
     },
 ];
 
-/// Does something with the text of a request as a source.
+/// Runs an action on the text of a request as a source.
 fn with<T>(request: &Request<'_>, act: impl FnOnce(&mut Sources, SourceId) -> T) -> T {
     let mut sources = Sources::new();
     let id = sources.add(request.name, request.case.text.as_str());
@@ -49,7 +50,7 @@ fn with<T>(request: &Request<'_>, act: impl FnOnce(&mut Sources, SourceId) -> T)
 }
 
 fn perform_print(sources: &mut Sources, id: SourceId) -> Result<String, String> {
-    // Text with mistakes belongs under `verify`: here it is a broken test.
+    // Invalid text belongs under `verify`: here it is a broken test.
     let module = parse(sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
     let printed = print(&module);
     let again = sources.add("the print", printed.as_str());
@@ -69,7 +70,7 @@ fn without_spans(mut module: Module) -> Module {
     module
 }
 
-/// The passes that a list such as `to_ssa, fold` names.
+/// Returns the passes that a list such as `to_ssa, fold` names.
 fn passes(list: &str) -> Result<Vec<Pass>, String> {
     let names = || PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", ");
     let words: Vec<&str> = list.split([',', ' ']).filter(|word| !word.is_empty()).collect();
@@ -105,7 +106,7 @@ fn perform_transform(sources: &Sources, id: SourceId, list: &str) -> Result<Stri
     Ok(text.trim_start().to_owned())
 }
 
-/// Of many diagnostics only the first are written down: the rest says nothing new.
+/// Maximum number of diagnostics that are recorded; more would add nothing new.
 const SHOWN: usize = 6;
 
 fn perform_verify(sources: &mut Sources, id: SourceId) -> Result<String, String> {

@@ -6,11 +6,11 @@ use broadloom_stream::Program;
 use broadloom_stream::compiled::Compiled;
 use broadloom_stream::eval::{Limits, Memory, Settings};
 
-/// StreamIt.
+/// Registration of StreamIt.
 pub(crate) const LANGUAGE: Language = Language { extension: "str", comment: ("//", ""), commands: COMMANDS };
 
 const COMMANDS: &[Command] = &[
-    // Run so many steady states compiled; what is printed, which the evaluator must print too.
+    // Runs a number of steady states, compiled; outputs the printed text, which the evaluator must print too.
     Command {
         name: "run",
         launches: false,
@@ -18,11 +18,11 @@ const COMMANDS: &[Command] = &[
         argument: Some(|count| iterations(count).map(|_| ())),
         perform: run,
     },
-    // The places of nodes and the shapes of kernels, for the interpreter.
+    // Outputs the placement of nodes and the shapes of kernels, for the interpreter.
     Command { name: "explain", launches: false, devices: Devices::One, argument: None, perform: explain },
 ];
 
-/// Where programs run.
+/// Devices that programs run on.
 const RUN_ON: [&str; 3] = ["interp", "cpu-avx2", "cuda"];
 
 fn iterations(count: &str) -> Result<u64, String> {
@@ -34,7 +34,7 @@ fn compile(request: &Request<'_>, limits: &Limits) -> Result<Program, String> {
     Program::compile(request.name, &request.case.text, &mut host, limits).map_err(|failure| failure.to_string())
 }
 
-/// Bounds under which no test hangs.
+/// Returns limits under which no test hangs.
 fn limits() -> Limits {
     Limits { steps: 50_000_000, ..Limits::default() }
 }

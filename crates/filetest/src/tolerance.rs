@@ -1,12 +1,13 @@
-//! `// tolerance:` lines: how far the floats that an approximate instruction gives may be from those expected.
+//! `// tolerance:` lines: permitted differences of the floats of an approximate instruction.
 //!
-//! The manual bounds the error against the true value. An expectation is the true value rounded, so half a unit in the last place is
-//! added to a bound that is relative or absolute. Where zero, an infinity or NaN is expected, nothing else will do.
+//! The manual bounds the error against the true value. An expectation is the true value rounded, so half a
+//! unit in the last place is added to a relative or absolute bound. An expected zero, infinity or NaN must
+//! match exactly.
 
 use broadloom_launch::Element;
 use half::{bf16, f16};
 
-/// How far a float may be from the expected one.
+/// Permitted difference of a float from the expected one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     amount: f64,
@@ -17,13 +18,13 @@ pub struct Tolerance {
 enum Unit {
     /// Units in the last place.
     Ulp,
-    /// A share of the expected value.
+    /// Fraction of the expected value.
     Relative,
     Absolute,
 }
 
 impl Tolerance {
-    /// Reads `2 ulp`, `2^-22.9 relative`, `0.001 absolute`.
+    /// Parses `2 ulp`, `2^-22.9 relative`, `0.001 absolute`.
     pub fn parse(text: &str) -> Result<Tolerance, String> {
         let wrong = || format!("`{text}` is not a tolerance such as `2 ulp`, `2^-22.9 relative`, `2^-20.5 absolute`");
         let (amount, unit) = text.trim().split_once(' ').ok_or_else(wrong)?;
@@ -43,7 +44,7 @@ impl Tolerance {
         }
     }
 
-    /// Whether two texts of launches say the same, but for floats that may differ.
+    /// Returns whether two outputs of launches agree, except for floats within the tolerance.
     pub(crate) fn same(self, expected: &str, found: &str) -> bool {
         let mut element = None;
         let (expected, found): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
@@ -80,13 +81,14 @@ impl Tolerance {
     }
 }
 
-/// The type of the buffer that a line such as `out: f32[8]` starts.
+/// Returns the type of the buffer that a line such as `out: f32[8]` starts.
 fn shown_element(line: &str) -> Option<Element> {
     let (_, rest) = line.split_once(": ")?;
     Element::from_name(rest.split_once('[')?.0)
 }
 
-/// The value that a text has in a type of floats: that of its bits, of which the text shows only as many digits as it must.
+/// Returns the value of a text in a float type: that of its bits. The text shows only as many digits as
+/// needed.
 fn value(element: Element, text: &str) -> Option<f64> {
     let bytes = element.parse(text).ok()?;
     let [a, b, c, d, ..] = bytes;
@@ -101,7 +103,7 @@ fn value(element: Element, text: &str) -> Option<f64> {
     })
 }
 
-/// A type of floats.
+/// Float type.
 #[derive(Clone, Copy)]
 struct Float {
     least_exponent: i32,
@@ -122,7 +124,7 @@ impl Float {
         Some(Float { least_exponent, fraction_bits })
     }
 
-    /// The size of a unit in the last place of a value.
+    /// Returns the size of a unit in the last place of a value.
     fn last_place(self, value: f64) -> f64 {
         let exponent = (value.abs().log2().floor() as i32).max(self.least_exponent);
         f64::from(exponent - self.fraction_bits).exp2()
@@ -145,7 +147,7 @@ mod tests {
         assert!(!same("1 ulp", expected, "out: f32[4]\n  0: 1.0000002 0.0 inf -2.5\n"));
         assert!(same("0.1 relative", expected, "out: f32[4]\n  0: 1.1 0.0 inf -2.75\n"));
         assert!(!same("0.1 relative", expected, "out: f32[4]\n  0: 1.11 0.0 inf -2.75\n"));
-        // One unit apart, though more so in the digits shown.
+        // One unit apart, though more in the digits shown.
         assert!(same("1 ulp", "out: f32[1]\n  0: 1.1304742\n", "out: f32[1]\n  0: 1.1304743\n"));
         assert!(same("2^-2 absolute", expected, "out: f32[4]\n  0: 0.75 0.0 inf -2.5\n"));
         assert!(!same("2^-2 absolute", expected, "out: f32[4]\n  0: 0.7 0.0 inf -2.5\n"));

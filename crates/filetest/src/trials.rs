@@ -1,4 +1,4 @@
-//! From files to trials, and the rewriting of expectations.
+//! Trials of files, and rewriting of expectations.
 
 use crate::language::{Command, Devices, Language, Request};
 use crate::latitude::left_out_on_gpus;
@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The trials of a file: one per case, command and, for launches, device. A device that is not here makes its trials
-/// ignored.
+/// Returns the trials of a file: one per case, command and, for launches, device. Trials of a missing device
+/// are ignored.
 pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
     let file = match read(path) {
         Ok(file) => file,
@@ -40,7 +40,7 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
     trials
 }
 
-/// The name of the text in diagnostics: the file, or the case of a file with several.
+/// Returns the name of the text in diagnostics: the file, or the case of a file with several.
 pub fn source_name(name: &str, case: &Case) -> String {
     match &case.name {
         Some(part) => {
@@ -60,15 +60,15 @@ fn language(path: &Path) -> Result<&'static Language, String> {
     Language::of(path).ok_or_else(|| format!("{}: no language has files with this extension", path.display()))
 }
 
-/// The folder that a file stands in.
+/// Returns the folder of a file.
 fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
-/// Does what a command says and compares what comes out with what is expected; what differs.
+/// Runs a command and compares its output with the expectation. Returns the difference as an error.
 pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
     static ONE: Mutex<()> = Mutex::new(());
-    // The next launch must not see what this one does to a shared machine.
+    // The next launch must not see the effects of this one on a shared machine.
     let _one = device.is_shared.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner));
     let request = Request { command, case, name: source_name, folder: folder(path), device };
     let outcome = normal(&(command.perform)(&request)?);
@@ -83,7 +83,7 @@ pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &P
     }
 }
 
-/// Lines without white space at their ends, no empty lines at the end.
+/// Removes white space at the ends of lines, and empty lines at the end.
 fn normal(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     while lines.last().is_some_and(|line| line.is_empty()) {
@@ -92,7 +92,7 @@ fn normal(text: &str) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Both texts, the lines that differ marked: common lines at both ends stand once.
+/// Returns both texts with the differing lines marked; common lines at both ends appear once.
 fn difference(expected: &str, outcome: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), outcome.lines().collect());
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -107,8 +107,8 @@ fn difference(expected: &str, outcome: &str) -> String {
     .concat()
 }
 
-/// Rewrites the expectations of a file with what comes out now. What cannot be performed keeps its old expectation and is
-/// told.
+/// Rewrites the expectations of a file with the current output. A command that fails keeps its old
+/// expectation and is reported.
 pub fn bless(name: &str, path: &Path) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let before = fs::read_to_string(path).map_err(|error| told(&error))?;

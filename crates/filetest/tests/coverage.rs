@@ -6,7 +6,7 @@ use broadloom_ptx::{Opcode, Row, parse};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// The cases of all files below a folder of `tests/filetests`, each with the name of its file.
+/// Returns the cases of all files below a folder of `tests/filetests`, each with the name of its file.
 fn cases(folder: &str) -> Vec<(String, Case)> {
     let mut found = vec![];
     for (name, path) in find_files(&root().join(folder)).unwrap() {

@@ -1,4 +1,5 @@
-//! Runs every file under `tests/filetests`. `BLESS=1` first rewrites the expectations; arguments filter as in any Rust test.
+//! Runs every file under `tests/filetests`. `BLESS=1` first rewrites the expectations; arguments filter as in
+//! any Rust test.
 
 use broadloom_filetest::{bless, find_files, root, trials};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -15,7 +16,7 @@ fn main() {
     let mut all = vec![];
     if std::env::var_os("BLESS").is_some_and(|value| value != "0") {
         for (name, path) in &files {
-            // A filter names files here, or trials of a file.
+            // A filter names files, or trials of a file.
             let chosen = |filter: &String| name.contains(filter.as_str()) || filter.starts_with(name.as_str());
             if !arguments.filter.as_ref().is_none_or(chosen) {
                 continue;

@@ -1,5 +1,5 @@
-//! Hostile texts need memory in proportion to their length, and time too. Each is read in a process of its own, so that the
-//! peak is its own.
+//! Hostile texts need memory and time in proportion to their length. Each is read in a separate process, so
+//! that the peak belongs to it.
 
 use broadloom_diag::Sources;
 use broadloom_ptx::{parse, print, verify};
@@ -8,15 +8,16 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Names the text that a child reads.
+/// Environment variable that names the text that a child reads.
 const CHILD: &str = "BROADLOOM_MEMORY_CASE";
 
-/// Bytes of memory per byte of text. Real code needs about 40: tokens, instructions, names, the print.
+/// Maximum bytes of memory per byte of text. Real code needs about 40: tokens, instructions, names, the
+/// print.
 const MOST: u64 = 160;
-/// Far more than any of them needs.
+/// Time limit, far more than any of them needs.
 const TIME: Duration = Duration::from_secs(30);
 
-/// The most memory that this process has used, in bytes; where the system says.
+/// Returns the peak memory of this process in bytes, if the system reports it.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -26,7 +27,7 @@ fn peak() -> Option<u64> {
 const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 const LENGTH: usize = 300_000;
 
-/// A piece over and over; `#` in it is how often it was there before.
+/// Repeats a piece; `#` in it is the number of the repetition.
 fn pieces(piece: &str) -> String {
     (0..LENGTH / piece.len()).map(|number| piece.replace('#', &number.to_string())).collect()
 }
@@ -42,7 +43,7 @@ fn in_a_kernel(text: &str) -> String {
 /// Scopes that declare the same name with changing types.
 const SCOPES: &str = "{ .reg .f32 a; mov.f32 a, 0f00000000; }\n{ .reg .f64 a; mov.f64 a, 0d0000000000000000; }\n";
 
-/// A text by what it is full of.
+/// Text, by the construct it is full of.
 type Text = (&'static str, fn() -> String);
 
 const TEXTS: &[Text] = &[

@@ -1,4 +1,4 @@
-//! Textures as the host makes and binds them: variables of modules, mipmaps, memory that is gone.
+//! Textures made and bound by the host: variables of modules, mipmaps, freed memory.
 
 use broadloom_device::texture::{Channel, Filter, Format, Image, Layers, Level, Sampler, Surface, Texture};
 use broadloom_device::{Argument, Buffer, Device, Error, FaultKind, Launch, Module};
@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 const FLOAT: Format = Format { channel: Channel::Float, bits: 32, channels: 1 };
 
-/// Each thread reads level `%tid.x / 4` of the variable `t`, or of the texture that it is given, writes it, and adds it to the surface `s`.
+/// Kernel in which each thread reads level `%tid.x / 4` of the variable `t`, or of the given texture, writes
+/// it, and adds it to the surface `s`.
 const TEXT: &str = ".version 8.0 .target sm_80 .address_size 64
     .global .texref t;
     .global .surfref s;
@@ -43,7 +44,7 @@ struct Setup {
     module: Module,
 }
 
-/// A test on one device.
+/// Test on one device.
 type Test = fn(&Setup);
 
 const TESTS: &[(&str, Test)] = &[
@@ -52,7 +53,7 @@ const TESTS: &[(&str, Test)] = &[
     ("memory_that_is_gone_is_an_error_of_the_launch", memory_that_is_gone_is_an_error_of_the_launch),
 ];
 
-/// Every test on every device of the host; a device that is not here makes its trials ignored.
+/// Runs every test on every device of the host; trials of a missing device are ignored.
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = vec![];
@@ -84,7 +85,7 @@ impl Setup {
         out.read()
     }
 
-    /// A mipmap of three levels, in each of which all texels are the same.
+    /// Creates a mipmap of three levels, in each of which all texels are equal.
     fn mipmap(&self) -> (Texture, Buffer<f32>) {
         let memory = self.device.upload(&[1.0f32, 1.0, 1.0, 1.0, 2.0, 2.0, 4.0]).unwrap();
         let level =

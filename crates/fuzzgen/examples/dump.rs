@@ -1,4 +1,4 @@
-//! Writes generated kernels to files, for other tools to judge: `dump FIRST COUNT FOLDER`.
+//! Writes generated kernels to files, for other tools to check: `dump FIRST COUNT FOLDER`.
 
 use broadloom_fuzzgen::{Config, generate};
 use std::path::PathBuf;

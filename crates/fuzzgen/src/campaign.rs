@@ -1,4 +1,4 @@
-//! Kernels by the thousand: run on a device, compared, counted.
+//! Campaigns of many kernels: run on a device, compared, counted.
 
 use crate::{Config, Kernel, generate};
 use broadloom_device::{Argument, Device, Error, Launch};
@@ -8,27 +8,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The outcome of one kernel.
+/// Outcome of one kernel.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The bytes of the output.
     pub output: Vec<u8>,
-    /// Whether it says anything: threads came to different results, and many kinds of instructions were run.
+    /// True if it is significant: threads computed different results, and many kinds of instructions were
+    /// run.
     pub useful: bool,
 }
 
-/// The outcomes of many kernels.
+/// Outcomes of many kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Kernels made.
+    /// Number of generated kernels.
     pub kernels: usize,
-    /// Kernels that say something.
+    /// Number of significant kernels.
     pub useful: usize,
-    /// How often each instruction was drawn.
+    /// Number of uses of each instruction.
     pub opcodes: BTreeMap<&'static str, usize>,
 }
 
-/// Parses and verifies a generated kernel; the diagnostics as text if it is not valid, which is a bug of the generator.
+/// Parses and verifies a generated kernel. Returns the diagnostics as text if it is invalid, which is a bug
+/// of the generator.
 pub fn module(kernel: &Kernel) -> Result<Arc<Verified>, String> {
     let mut sources = Sources::new();
     let id = sources.add(format!("fuzz-{}.ptx", kernel.seed), kernel.text.as_str());
@@ -41,7 +43,7 @@ pub fn run(device: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<O
     run_within(Duration::from_secs(60), device, kernel, module)
 }
 
-/// Runs a kernel that may not end on a device, for a while.
+/// Runs a kernel that may not terminate on a device, with a time limit.
 pub fn run_within(limit: Duration, device: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<Outcome, Error> {
     let loaded = device.load(module)?;
     let input = device.upload(&kernel.input)?;
@@ -64,7 +66,7 @@ fn is_useful(kernel: &Kernel, module: &Verified, output: &[u8]) -> bool {
     kinds.len() >= 15 && (threads == 1 || rows.len() > 1)
 }
 
-/// Makes many kernels and says what they are made of.
+/// Generates many kernels and reports their contents.
 pub fn survey(
     seeds: std::ops::Range<u64>,
     config: &Config,

@@ -6,18 +6,18 @@ use broadloom_ptx::table::{Length, OperandKind, OperandSpec, Presence, TypeRule}
 use broadloom_ptx::{Class, Exactness, Form, FormId, IsaVersion, Modifier, Opcode, Row, Type, TypeKind};
 use broadloom_random::Random;
 
-/// Whether instructions of a class are functions of their operands and stand alone. The carry flag is set by one instruction and read by
-/// another: chains have a template of their own.
+/// Returns whether instructions of a class are functions of their operands and independent of others. The
+/// carry flag is set by one instruction and read by another: chains have a separate template.
 fn is_pure(class: Class) -> bool {
     class.is_function() && class != Class::Carry || class == Class::Move
 }
 
-/// Whether a target has a form.
+/// Returns whether a target has a form.
 pub(crate) fn is_there(form: &Form, config: &Config) -> bool {
     form.only.is_none() && form.sm <= config.sm && form.isa <= IsaVersion::new(config.isa.0, config.isa.1)
 }
 
-/// Whether machines do with a form what the manual says, all of which the manual says.
+/// Returns whether machines implement a form as the manual says, and the manual defines it completely.
 fn is_portable(form: &Form) -> bool {
     let takes = |modifier: Modifier| form.slots.iter().any(|slot| slot.choices.contains(&modifier));
     match form.opcode {
@@ -31,23 +31,26 @@ fn is_portable(form: &Form) -> bool {
     }
 }
 
-/// Whether machines agree on a form with the types that were chosen, in the order of the form.
+/// Returns whether machines agree on a form with the chosen types, in the order of the form.
 fn are_portable(opcode: Opcode, mut types: impl Iterator<Item = Type>) -> bool {
     match opcode {
-        // Left to a constant, the assembler folds a shift by more than the width otherwise than the machine does it.
+        // For a constant operand, the assembler folds a shift by more than the width differently from the
+        // machine.
         Opcode::Shl | Opcode::Shr => types.all(|ty| ty.bytes() != 2),
-        // Machines do not cut positions to 8 bits.
+        // Machines do not truncate positions to 8 bits.
         Opcode::Bfe | Opcode::Bfi => types.all(|ty| ty.bytes() != 8),
-        // The assembler keeps the absolute value of the smallest number in 32 bits, where it is another number.
+        // The assembler keeps the absolute value of the smallest number in 32 bits, where it is another
+        // number.
         Opcode::Abs => types.all(|ty| ty != Type::S16),
-        // What it gives as a half the assembler takes for a truth value: a sign or a conversion behind it is folded as that of the number 0 or 1, so that
-        // -0 becomes 0, and the bits of one kind of half are not those of the other.
+        // The assembler treats a half result as a truth value. A sign or a conversion after it is folded as
+        // that of the number 0 or 1, so that -0 becomes 0, and the bits of one half format are not those of
+        // the other.
         Opcode::Set => types.next().is_none_or(|ty| !matches!(ty, Type::F16 | Type::Bf16)),
         _ => true,
     }
 }
 
-/// Whether the assembler makes one instruction of it, so that a guard holds for all of it.
+/// Returns whether the assembler emits one instruction for it, so that a guard applies to all of it.
 pub(crate) fn may_be_guarded(form: &Form) -> bool {
     let takes = |modifier: Modifier| form.slots.iter().any(|slot| slot.choices.contains(&modifier));
     // Two comparisons with two results: the second sees the guard that the first may have written.
@@ -57,7 +60,7 @@ pub(crate) fn may_be_guarded(form: &Form) -> bool {
     !several && form.opcode.row().class != Class::Video
 }
 
-/// The forms that can be drawn.
+/// Returns the forms that can be drawn.
 pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
     let rows = Row::all().iter().filter(|row| is_pure(row.class) && row.effects.is_pure());
     rows.flat_map(Row::forms)
@@ -75,10 +78,11 @@ pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
         .collect()
 }
 
-/// The name of a written operand: a register of a pool, none twice in one instruction.
+/// Function that names a written operand: a register of a pool, none twice in one instruction.
 pub(crate) type Written<'a> = &'a mut dyn FnMut(&'static Pool, &mut Random) -> String;
 
-/// An instruction of a form as text, without its `;`; `None` when the choice of modifiers has no registers here, or is not wanted.
+/// Returns an instruction of a form as text, without its `;`. Returns `None` if the selected modifiers have
+/// no registers here, or are not wanted.
 pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, written: Written<'_>) -> Option<String> {
     let mut text = form.opcode.name().to_owned();
     let mut chosen: Vec<Option<Modifier>> = vec![];
@@ -114,7 +118,7 @@ pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, wri
         text.push_str(if spec.paired { "|" } else { separator });
         separator = ", ";
         let mut name = operand(form.opcode, spec, config, &chosen, random, written)?;
-        // An assembler simplifies instructions with equal sources, and then NaNs come out as they went in.
+        // An assembler simplifies instructions with equal sources, and NaNs then pass unchanged.
         for _ in 0..4 {
             if spec.written || !sources.contains(&name) {
                 break;
@@ -168,8 +172,8 @@ fn operand(
         return Some(match ty {
             Type::F32 => format!("0f{:08X}", random.finite32()),
             Type::F64 => format!("0d{:08X}{:08X}", random.finite32(), random.corner32()),
-            // Positions and lengths of bit fields are bytes.
-            // With a position outside of the word the assembler takes every number for negative.
+            // Positions and lengths of bit fields are bytes. With a position outside the word the assembler
+            // treats every number as negative.
             Type::U32
                 if config.portable && opcode == Opcode::Bfe && spec.name == "b" && chosen.contains(&Some(Modifier::S32)) =>
             {
@@ -185,7 +189,7 @@ fn operand(
     Some(pool.pick(random))
 }
 
-/// An immediate that every instruction with an immediate-only operand takes.
+/// Returns an immediate that every instruction with an immediate-only operand accepts.
 fn immediate(opcode: Opcode, random: &mut Random) -> String {
     match opcode {
         Opcode::Lop3 => random.below(256).to_string(),
@@ -193,7 +197,7 @@ fn immediate(opcode: Opcode, random: &mut Random) -> String {
     }
 }
 
-/// `{a, b}` that together are as wide as the type.
+/// Returns `{a, b}` that together have the width of the type.
 fn parts(spec: &OperandSpec, ty: Type, random: &mut Random, written: Written<'_>) -> Option<String> {
     let (part, count) = match ty.bits() {
         32 => (Type::B16, 2),

@@ -1,8 +1,9 @@
-//! Functions that call themselves, each other, and whatever a table says.
+//! Functions that call themselves, each other, and functions from a table.
 //!
-//! They have the registers of a kernel, set from what the kernel reads, local memory of their own, and the thread's own part of
-//! global memory; what they give back is made of all that they computed. The first parameter says how deep calls may still be nested, and
-//! calls stand outside of loops, so every call comes back. No lane looks at memory that others change.
+//! They have the registers of a kernel, initialised from the kernel's input, their own local memory, and the
+//! thread's own part of global memory. Their result is computed from everything that they computed. The first
+//! parameter is the remaining call depth, and calls stand outside loops, so every call returns. No lane reads
+//! memory that others change.
 
 use crate::pools::POOLS;
 use crate::statements::{INPUT_WORDS, Together, Writer, used_registers};
@@ -10,27 +11,27 @@ use broadloom_ptx::Type;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Most calls in one function: two that go three deep are seven.
+/// Maximum calls in one function: two that go three deep are seven.
 const MOST_CALLS: usize = 2;
-/// How deep calls from the kernel may be nested.
+/// Maximum depth of calls from the kernel.
 const DEEPEST: u32 = 3;
 
 /// Parameters and results of a function.
 const SIGNATURE: &str =
     "(.param .b32 depth, .param .b32 left, .param .b64 right, .param .b64 in, .param .b64 own, .param .b64 sums)";
 
-/// The functions of a module.
+/// Functions of a module.
 #[derive(Default)]
 pub(crate) struct Functions {
-    /// Their number; none when there are none.
+    /// Number of functions.
     pub(crate) count: usize,
     text: String,
-    /// Calls that the function being written may still have; `None` in a kernel.
+    /// Calls that the function being written may still contain; `None` in a kernel.
     pub(crate) left: Option<usize>,
 }
 
 impl Functions {
-    /// Declarations, the table of all of them, and the functions.
+    /// Returns declarations, the table of all functions, and the functions.
     pub(crate) fn text(&self) -> String {
         if self.count == 0 {
             return String::new();
@@ -50,7 +51,7 @@ impl Writer<'_> {
     pub(crate) fn write_functions(&mut self, count: usize) {
         self.functions.count = count;
         for number in 0..count {
-            // Kernels with functions that call themselves differ on GPUs, or do not end; `docs/CUDA.md` says what is known of it.
+            // Kernels with recursive functions differ on GPUs, or do not terminate; see `docs/CUDA.md`.
             self.functions.left = Some(if self.config.portable { 0 } else { MOST_CALLS });
             for _ in 0..1 + self.random.below(4) {
                 self.statement(self.config.depth.min(2), Together::No);
@@ -104,7 +105,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Everything computed goes into the result.
+    /// Combines everything computed into the result.
     fn finish_function(&mut self, used: &BTreeSet<String>) {
         self.line("mov.b32 %x1, %depth");
         for pool in POOLS {
@@ -128,7 +129,7 @@ impl Writer<'_> {
         self.line("st.param.b32 [result], %x1");
     }
 
-    /// Calls one of the functions, or one that a value chooses; `false` where none may be called.
+    /// Calls one of the functions, or one that a value selects. Returns `false` if no call is allowed.
     pub(crate) fn walk(&mut self) -> bool {
         if self.functions.count == 0 || self.functions.left == Some(0) || (self.functions.left.is_some() && self.loops > 0) {
             return false;

@@ -1,16 +1,18 @@
 //! Random kernels from the instruction table.
 //!
-//! Every kernel is valid PTX, terminates, has no race and no undefined value, and writes everything it computed to memory, so
-//! that two executors can be compared byte by byte. Pure instructions are drawn from the table, all forms that the target
-//! has; loops, divergence, barriers, shuffles, atomics, calls, shared and local memory come from templates that keep the
-//! promises above:
+//! Every kernel is valid PTX, terminates, has no race and no undefined value, and writes everything it
+//! computed to memory, so that two executors can be compared byte by byte. Pure instructions are drawn from
+//! the table, in all forms of the target. Loops, divergence, barriers, shuffles, atomics, calls, shared and
+//! local memory come from templates that ensure these properties:
 //!
-//! - functions that call themselves count how deep they are;
-//! - loops count down from a small number, and some end earlier; branches are forward, or back edges of such loops;
-//! - barriers stand only where all threads of the block come by together, shuffles and votes where those of their mask do;
+//! - recursive functions count their depth;
+//! - loops count down from a small number, and some end earlier; branches are forward, or back edges of such
+//!   loops;
+//! - barriers stand only where all threads of the block arrive together, shuffles and votes where those of
+//!   their mask do;
 //! - a thread writes its own part of shared or global memory, and reads another's only between two barriers;
-//! - accumulators that several threads share take commutative integer operations whose result nobody reads;
-//! - every register is set before the first statement.
+//! - accumulators that several threads share use commutative integer operations whose result is not read;
+//! - every register is initialised before the first statement.
 //!
 //! ```
 //! use broadloom_fuzzgen::{Config, generate};
@@ -33,33 +35,45 @@ pub use sweep::{Sweep, sweep};
 
 use statements::Writer;
 
-/// The kinds of kernels to make.
+/// Configuration of the generated kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Statements at the top level of a kernel.
+    /// Number of statements at the top level of a kernel.
     pub statements: usize,
-    /// How deep loops and branches nest.
+    /// Maximum nesting of loops and branches.
     pub depth: usize,
-    /// Most threads per block.
+    /// Maximum threads per block.
     pub threads: u32,
-    /// Most blocks.
+    /// Maximum blocks.
     pub blocks: u32,
-    /// The target: forms of later ones are not drawn.
+    /// Target: forms of later ones are not drawn.
     pub sm: u16,
-    /// The version of PTX: forms of later ones are not drawn.
+    /// Version of PTX: forms of later ones are not drawn.
     pub isa: (u8, u8),
-    /// Whether instructions whose result may be off are drawn. Only round trips want that.
+    /// True to draw approximate instructions too. Only round trips use that.
     pub approximate: bool,
-    /// Whether to stay with what the manual fixes and NVIDIA's machines follow, so that kernels can be compared with a GPU.
-    /// Left out are then: payloads of NaNs in `f32` and `f64` (a result that is NaN is made canonical), sums of doubles
-    /// in memory, conversions to `tf32`, to halves with `.ftz` and to doubles with `.sat`, shifts of 16 bits, bit fields of 64 bits (machines do not cut positions to 8 bits), absolute values of 16 bits, comparisons that give
-    /// halves, `fns`, scalar video instructions (the assembler's sequences for them leave the manual), guards on instructions that the assembler turns into several,
-    /// masks of warps that are made on one side of a branch alone, known positions of signed bit fields from 32 on, masks of all lanes that the assembler knows to be that,
-    /// branches on predicates that are computed with, generic addresses of local memory where lanes have parted, and functions that call others or
-    /// themselves. Which of 2,000 kernels showed what stands in `docs/CUDA.md`: of the last five, one, two, three, two and ten.
+    /// True to restrict kernels to what the manual defines and NVIDIA's machines follow, so that they can be
+    /// compared with a GPU. The following are then omitted:
+    ///
+    /// - payloads of NaNs in `f32` and `f64` (a NaN result is made canonical);
+    /// - sums of doubles in memory;
+    /// - conversions to `tf32`, to halves with `.ftz` and to doubles with `.sat`;
+    /// - shifts of 16 bits, bit fields of 64 bits (machines do not truncate positions to 8 bits), absolute
+    ///   values of 16 bits, comparisons with half results, `fns`;
+    /// - scalar video instructions (the assembler's sequences for them deviate from the manual);
+    /// - guards on instructions that the assembler turns into several;
+    /// - warp masks that are computed on only one side of a branch;
+    /// - known positions of signed bit fields from 32 on;
+    /// - masks of all lanes that the assembler knows to be that;
+    /// - branches on predicates that are computed with;
+    /// - generic addresses of local memory where lanes have diverged;
+    /// - functions that call others or themselves.
+    ///
+    /// `docs/CUDA.md` tells which of 2,000 kernels showed what: of the last five, one, two, three, two and
+    /// ten.
     pub portable: bool,
-    /// Whether it can be seen which NaN an instruction on `f64` gave, of which the manual says nothing. Where it cannot, such a
-    /// result is made canonical, and no doubles are summed in memory.
+    /// True to make visible which NaN an instruction on `f64` gave, which the manual does not define.
+    /// Otherwise such a result is made canonical, and no doubles are summed in memory.
     pub nan_payloads: bool,
 }
 
@@ -79,12 +93,13 @@ impl Default for Config {
     }
 }
 
-/// A kernel with its launch. It takes two addresses: what it reads (`input`) and what it writes (`output`).
+/// Kernel with its launch. It takes two addresses: the data it reads (`input`) and the memory it writes
+/// (`output`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The module as text; the kernel is called `fuzz`.
     pub text: String,
-    /// The seed that it was made from.
+    /// Seed that it was generated from.
     pub seed: u64,
     /// Blocks.
     pub grid: [u32; 3],
@@ -97,7 +112,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Threads of the launch.
+    /// Returns the number of threads of the launch.
     pub fn threads(&self) -> usize {
         self.grid.iter().chain(&self.block).map(|n| *n as usize).product()
     }
@@ -108,7 +123,7 @@ impl Kernel {
     }
 }
 
-/// The kernel of a seed.
+/// Generates the kernel of a seed.
 pub fn generate(seed: u64, config: &Config) -> Kernel {
     Writer::new(seed, config).kernel()
 }

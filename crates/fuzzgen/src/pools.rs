@@ -3,14 +3,14 @@
 use broadloom_ptx::{Type, TypeKind};
 use broadloom_random::Random;
 
-/// A kind of registers.
+/// Kind of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {
     /// Their prefix.
     pub(crate) prefix: &'static str,
     /// Their type.
     pub(crate) ty: Type,
-    /// How many.
+    /// Number of registers.
     pub(crate) count: usize,
 }
 
@@ -24,7 +24,7 @@ pub(crate) const POOLS: &[Pool] = &[
     Pool { prefix: "%g", ty: Type::F64, count: 6 },
 ];
 
-/// The kind of registers that hold values of a type; `None` for types that no register here can hold.
+/// Returns the kind of registers that hold values of a type; `None` for types that no register here can hold.
 pub(crate) fn pool_of(ty: Type, wider: bool) -> Option<&'static Pool> {
     let by = |wanted: Type| POOLS.iter().find(|pool| pool.ty == wanted);
     match (ty, ty.kind(), ty.bits()) {
@@ -41,7 +41,7 @@ pub(crate) fn pool_of(ty: Type, wider: bool) -> Option<&'static Pool> {
 }
 
 impl Pool {
-    /// One of its registers.
+    /// Returns one of its registers at random.
     pub(crate) fn pick(&self, random: &mut Random) -> String {
         format!("{}{}", self.prefix, random.below(self.count))
     }

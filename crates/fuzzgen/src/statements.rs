@@ -1,4 +1,4 @@
-//! The structure of a kernel: what comes around the pure instructions.
+//! Structure of a kernel: everything around the pure instructions.
 
 use crate::forms::{drawable, instantiate, is_there, may_be_guarded};
 use crate::functions::Functions;
@@ -10,16 +10,16 @@ use broadloom_random::Random;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Bytes of global memory that each thread has for itself.
+/// Bytes of each thread's own global memory.
 const OWN_BYTES: usize = 64;
 /// Bytes of the accumulators that all threads share.
 const SHARED_SUMS: usize = 64;
-/// Words of shared memory that all threads of a block count in.
+/// Number of words of shared memory that all threads of a block count in.
 pub(crate) const BINS: usize = 8;
-/// Words of input per thread.
+/// Number of input words per thread.
 pub(crate) const INPUT_WORDS: usize = 16;
 
-/// Who comes by a place, if anyone does.
+/// Threads that reach a place together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Together {
     /// Some threads.
@@ -30,7 +30,7 @@ pub(crate) enum Together {
     Block,
 }
 
-/// Writes one kernel.
+/// Writer of one kernel.
 pub(crate) struct Writer<'c> {
     pub(crate) config: &'c Config,
     pub(crate) random: Random,
@@ -43,11 +43,11 @@ pub(crate) struct Writer<'c> {
     blocks: u32,
     block: [u32; 3],
     grid: [u32; 3],
-    /// Whether functions are called through pointers.
+    /// True if functions are called through pointers.
     pointers: bool,
-    /// Whether parts of a warp do things together.
+    /// True if parts of a warp do collective operations.
     parts: bool,
-    /// Loop counters of the loops around the current place.
+    /// Number of loops around the current place, each with a counter.
     pub(crate) loops: usize,
     pub(crate) most_loops: usize,
     /// Functions that are not inlined.
@@ -70,7 +70,7 @@ impl<'c> Writer<'c> {
             let doubles = form.slots.iter().any(|slot| slot.choices.contains(&Modifier::F64));
             is_there(form, config) && scalar && private && plain && !(doubles && (config.portable || !config.nan_payloads))
         });
-        // Whole warps, or one that is not.
+        // Whole warps, or one that is not whole.
         let threads = if random.one_in(3) {
             1 + random.below(config.threads as usize) as u32
         } else {
@@ -118,7 +118,7 @@ impl<'c> Writer<'c> {
         pool_of(ty, false).map_or_else(String::new, |pool| pool.pick(&mut self.random))
     }
 
-    /// A line without a semicolon.
+    /// Writes a line without a semicolon.
     pub(crate) fn block(&mut self, text: &str) {
         let _ = writeln!(self.body, "\t{text}");
     }
@@ -132,7 +132,7 @@ impl<'c> Writer<'c> {
         if self.random.one_in(4) {
             let count = 1 + self.random.below(3);
             self.write_functions(count);
-            // So that they are called.
+            // Ensures that they are called.
             self.walk();
         }
         for _ in 0..self.config.statements {
@@ -155,7 +155,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Bytes that a thread's registers take in the output.
+    /// Returns the bytes of a thread's registers in the output.
     fn dump_bytes() -> usize {
         POOLS.iter().map(|pool| pool.count * 8).sum()
     }
@@ -213,7 +213,7 @@ impl<'c> Writer<'c> {
             "shl.b32 %slot, %x0, 4".to_owned(),
             "mov.u32 %x3, exchange".to_owned(),
             "add.u32 %slot, %slot, %x3".to_owned(),
-            // The slot of a neighbour: the next thread, the last one's is the first.
+            // The slot of a neighbour: the next thread; the last one's neighbour is the first.
             "add.u32 %other, %x0, 1".to_owned(),
             format!("setp.eq.u32 %c, %other, {threads}"),
             "selp.b32 %other, 0, %other, %c".to_owned(),
@@ -255,7 +255,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// A number in the order of the grid or the block, first dimension first.
+    /// Computes a linear index in the grid or the block, first dimension first.
     fn linear(&mut self, to: &str, special: &str, shape: [u32; 3]) {
         self.line(&format!("mov.u32 {to}, %{special}.x"));
         if shape[1..] != [1, 1] {
@@ -268,20 +268,21 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// The lanes of the thread's warp that exist.
+    /// Computes the lanes of the thread's warp that exist.
     fn warp_mask(&mut self) {
         let (whole, rest) = (self.threads / 32 * 32, self.threads % 32);
         let partial: u32 = if rest == 0 { u32::MAX } else { (1 << rest) - 1 };
         self.line(&format!("setp.ge.u32 %c, %me, {whole}"));
         self.line(&format!("selp.b32 %mask, {}, -1, %c", partial as i32));
         if self.config.portable {
-            // A mask of all lanes that the assembler knows it leaves out where it takes the lanes to be together, and then carries a vote past a branch at which they part.
+            // The assembler omits a known mask of all lanes where it assumes that the lanes are together, and
+            // then moves a vote past a branch at which they diverge.
             self.line("st.volatile.shared.u32 [%slot], %mask");
             self.line("ld.volatile.shared.u32 %mask, [%slot]");
         }
     }
 
-    /// Everything computed goes to memory.
+    /// Writes everything computed to memory.
     fn epilogue(&mut self, used: &BTreeSet<String>) {
         let mut offset = 0;
         for pool in POOLS {
@@ -300,7 +301,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// One statement, where threads come by together or not.
+    /// Writes one statement, at a place that threads reach together or not.
     pub(crate) fn statement(&mut self, depth: usize, together: Together) {
         let kinds = match together {
             Together::No => 22,
@@ -333,7 +334,7 @@ impl<'c> Writer<'c> {
     }
 
     fn pure(&mut self) {
-        // Some choices of modifiers have no registers here; others do.
+        // Some combinations of modifiers have no registers here; others do.
         for _ in 0..20 {
             let form = self.random.pick(&self.forms).get();
             let mut taken: Vec<String> = vec![];
@@ -358,7 +359,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Makes a NaN in a float register the one NaN, where another must not be seen.
+    /// Makes a NaN in a float register canonical, if another must not be visible.
     fn canonical_nan(&mut self, name: &str) {
         let (ty, nan) = match &name[..2] {
             "%f" if self.config.portable => ("f32", "0f7FFFFFFF"),
@@ -369,7 +370,7 @@ impl<'c> Writer<'c> {
         self.line(&format!("@%q mov.{ty} {name}, {nan}"));
     }
 
-    /// Takes one of two ways, sometimes all threads of the block or of the warp the same.
+    /// Writes a two-sided branch, sometimes uniform in the block or the warp.
     fn branch(&mut self, depth: usize, together: Together) {
         let (otherwise, end) = (self.label(), self.label());
         let (condition, inside) = match (together, self.random.below(4)) {
@@ -402,19 +403,20 @@ impl<'c> Writer<'c> {
         let _ = writeln!(self.body, "{end}:");
     }
 
-    /// A predicate on which a thread branches for itself.
+    /// Returns a predicate on which each thread branches individually.
     fn condition(&mut self, predicate: String) -> String {
         if !self.config.portable {
             return predicate;
         }
-        // Behind a branch the assembler takes the predicate for known, also in a loop that changes it: what is branched on must say nothing of what is computed.
+        // After a branch the assembler assumes that the predicate is known, also in a loop that changes it.
+        // The branch predicate must therefore be independent of the computed values.
         let number: usize = predicate.trim_start_matches("%p").parse().unwrap_or(0);
         self.line(&format!("selp.b32 %x3, %r{number}, %r{}, {predicate}", number + 6));
         self.line("setp.lt.s32 %c, %x3, 1");
         "%c".to_owned()
     }
 
-    /// A loop that counts down. Threads that count the same stay together, unless one leaves early.
+    /// Writes a loop that counts down. Threads with the same count stay together, unless one leaves early.
     fn count_down(&mut self, depth: usize, together: Together) {
         let (start, next, end) = (self.label(), self.label(), self.label());
         let counter = format!("%n{}", self.loops);
@@ -446,7 +448,7 @@ impl<'c> Writer<'c> {
         }
         for _ in 0..1 + self.random.below(3) {
             self.statement(depth - 1, inside);
-            // Each thread for itself goes on to the next round, or out.
+            // Each thread individually continues with the next iteration, or leaves.
             if inside == Together::No && self.random.one_in(3) {
                 let (value, target) = (self.reg(Type::Pred), if self.random.one_in(2) { &next } else { &end });
                 let value = self.condition(value);
@@ -465,7 +467,7 @@ impl<'c> Writer<'c> {
         self.loops -= 1;
     }
 
-    /// Jumps forward over each other: flow that no `if` and `else` make.
+    /// Writes overlapping forward jumps: control flow that is not made of `if` and `else`.
     fn leap(&mut self, depth: usize) {
         let (first, second) = (self.label(), self.label());
         let (one, two) = (self.reg(Type::Pred), self.reg(Type::Pred));
@@ -480,7 +482,7 @@ impl<'c> Writer<'c> {
         let _ = writeln!(self.body, "{second}:");
     }
 
-    /// A jump through a table.
+    /// Writes a jump through a table.
     fn switch(&mut self, depth: usize) {
         let labels: Vec<String> = (0..4).map(|_| self.label()).collect();
         let (table, end) = (self.label(), self.label());
@@ -496,7 +498,7 @@ impl<'c> Writer<'c> {
         let _ = writeln!(self.body, "{end}:");
     }
 
-    /// Loads and stores of the thread's own global memory, in all widths and vectors.
+    /// Writes loads and stores of the thread's own global memory, in all widths and vectors.
     fn own_memory(&mut self) {
         let (ty, count) = *self.random.pick(&[
             (Type::B16, 1),
@@ -540,7 +542,8 @@ impl<'c> Writer<'c> {
         self.line(&format!("ld{space}{narrow} {register}, [{address}+{inside}]"));
     }
 
-    /// Atomics on memory that only this thread touches: every operation, old value and all. Or on a sum that all share.
+    /// Writes atomics on memory that only this thread accesses, in every operation and with the old value, or
+    /// on a shared sum.
     fn atomic(&mut self) {
         if self.functions.left.is_some() || self.random.one_in(4) {
             let (operation, ty) = *self.random.pick(&[
@@ -610,7 +613,7 @@ impl<'c> Writer<'c> {
         Some(text)
     }
 
-    /// An array of the thread's own, indexed by a value.
+    /// Writes accesses to an array of the thread, indexed by a value.
     fn local_memory(&mut self, together: Together) {
         let (index, value, result) = (self.reg(Type::B32), self.reg(Type::B32), self.reg(Type::B32));
         self.line(&format!("and.b32 %x0, {index}, 15"));
@@ -619,7 +622,8 @@ impl<'c> Writer<'c> {
         let other = self.reg(Type::B32);
         self.line(&format!("and.b32 %x0, {other}, 15"));
         self.line("mad.wide.u32 %address, %x0, 4, %local");
-        // Where the local window begins the assembler keeps in a register of the whole warp, also where lanes have parted: one side overwrites it for the other.
+        // The assembler keeps the start of the local window in a register of the whole warp, also where lanes
+        // have diverged: one side overwrites it for the other.
         if self.config.portable && together == Together::No {
             return self.line(&format!("ld.local.u32 {result}, [%address]"));
         }
@@ -643,7 +647,7 @@ impl<'c> Writer<'c> {
         self.body.push_str("\t}\n");
     }
 
-    /// 128-bit sums and differences over the carry flag.
+    /// Writes 128-bit sums and differences with the carry flag.
     fn carry_chain(&mut self) {
         let (a, b, low, high) = (self.reg(Type::B64), self.reg(Type::B64), self.reg(Type::B64), self.reg(Type::B64));
         let (first, second) =
@@ -655,13 +659,13 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// The registers that stand in a text.
+/// Returns the registers in a text.
 pub(crate) fn used_registers(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c == '%' || c.is_ascii_alphanumeric()));
     words.filter(|word| word.starts_with('%')).map(str::to_owned).collect()
 }
 
-/// Dimensions of so many: most often one.
+/// Returns a shape with `count` elements: mostly one-dimensional.
 fn shape(count: u32, random: &mut Random) -> [u32; 3] {
     if !random.one_in(3) {
         return [count, 1, 1];

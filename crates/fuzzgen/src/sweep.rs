@@ -1,7 +1,7 @@
 //! Every form once: kernels that go through the pure instructions of the table one by one.
 //!
-//! Where a random kernel says *that* two executors differ, a sweep says *where*: each instruction works on the same inputs and
-//! its results have a place of their own.
+//! A random kernel shows *that* two executors differ, a sweep shows *where*: each instruction works on the
+//! same inputs and its results have their own place.
 
 use crate::forms::{drawable, instantiate};
 use crate::pools::{POOLS, Pool};
@@ -10,26 +10,26 @@ use broadloom_ptx::Type;
 use broadloom_random::Random;
 use std::fmt::Write as _;
 
-/// Threads of a sweep, each with inputs of its own.
+/// Number of threads of a sweep, each with its own inputs.
 const THREADS: usize = 64;
-/// Instructions per kernel.
+/// Number of instructions per kernel.
 const PER_KERNEL: usize = 48;
-/// Bytes that an instruction's results take per thread: up to four of 8 bytes.
+/// Bytes of an instruction's results per thread: up to four of 8 bytes.
 const RESULT_BYTES: usize = 32;
-/// Words of input per thread: one pair per register.
+/// Number of input words per thread: one pair per register.
 const INPUT_WORDS: usize = 128;
 
-/// A kernel of a sweep.
+/// Kernel of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// The kernel.
     pub kernel: Kernel,
-    /// Its instructions. Thread `t` leaves the results of instruction `i` at byte `(t * instructions.len() + i) * 32`, up to
-    /// four of 8 bytes.
+    /// Instructions. Thread `t` stores the results of instruction `i` at byte
+    /// `(t * instructions.len() + i) * 32`, up to four of 8 bytes.
     pub instructions: Vec<String>,
 }
 
-/// All forms, each with `choices` random choices of modifiers and operands.
+/// Returns kernels with all forms, each with `choices` random choices of modifiers and operands.
 pub fn sweep(seed: u64, config: &Config, choices: usize) -> Vec<Sweep> {
     let mut random = Random::new(seed);
     let mut all: Vec<(String, Vec<&'static Pool>)> = vec![];

@@ -4,7 +4,7 @@ use crate::statements::{BINS, Together, Writer};
 use broadloom_ptx::Type;
 
 impl Writer<'_> {
-    /// Each thread leaves a value, all wait, each takes its neighbour's.
+    /// Writes an exchange: each thread stores a value, all wait, each loads its neighbour's.
     pub(crate) fn exchange(&mut self) {
         let ty = *self.random.pick(&[Type::B32, Type::B64, Type::F32]);
         let (value, result) = (self.reg(ty), self.reg(ty));
@@ -21,12 +21,13 @@ impl Writer<'_> {
         self.line(&barrier);
     }
 
-    /// Lanes of a mask take each other's registers; if they are all lanes of the warp, any do.
+    /// Writes a shuffle between the lanes of a mask; between any lanes if the mask is the whole warp.
     pub(crate) fn shuffle(&mut self, mask: &str, whole: bool) {
         let mode = *self.random.pick(&["up", "down", "bfly", "idx"]);
         let (result, value) = (self.reg(Type::B32), self.reg(Type::B32));
         let with_predicate = if self.random.one_in(2) { format!("|{}", self.reg(Type::Pred)) } else { String::new() };
-        // Only whole warps: a lane that does not come by has no value. In others all take that of the first, or of themselves.
+        // Only whole warps: a lane that does not arrive has no value. In others all take that of the first,
+        // or their own.
         let (mode, amount, clamp) = if whole && self.threads.is_multiple_of(32) {
             let amount = if mode == "idx" && self.random.one_in(2) {
                 if self.random.one_in(2) { "%lane".to_owned() } else { self.reg(Type::B32) }
@@ -45,7 +46,7 @@ impl Writer<'_> {
         self.line(&format!("shfl.sync.{mode}.b32 {result}{with_predicate}, {value}, {amount}, {clamp}, {mask}"));
     }
 
-    /// The lanes of a mask are asked.
+    /// Writes a vote of the lanes of a mask.
     pub(crate) fn vote(&mut self, mask: &str) {
         let (value, word) = (self.reg(Type::Pred), self.reg(Type::B32));
         match self.random.below(4) {
@@ -67,15 +68,16 @@ impl Writer<'_> {
         self.line(&format!("bar.warp.sync {mask}"));
     }
 
-    /// Some lanes of a warp go another way than the others, and know who comes with them.
+    /// Writes code in which some lanes of a warp diverge from the others and know the mask of their side.
     pub(crate) fn part_of_warp(&mut self, depth: usize) {
         let (otherwise, end) = (self.label(), self.label());
         let value = self.reg(Type::Pred);
         let others = ["not.b32 %some, %some", "and.b32 %some, %some, %mask"];
         self.line(&format!("vote.sync.ballot.b32 %some, {value}, %mask"));
         if self.config.portable {
-            // The assembler keeps a ballot in a register of the warp, and when one side makes its mask of it behind the branch, it does so in that register: the
-            // side that runs later then waits for lanes that are not its own.
+            // The assembler keeps a ballot in a register of the warp. If one side computes its mask from it
+            // after the branch, it does so in that register: the side that runs later then waits for lanes
+            // that are not its own.
             others.into_iter().for_each(|line| self.line(&format!("@!{value} {line}")));
         }
         self.line(&format!("@!{value} bra {otherwise}"));
@@ -113,7 +115,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Threads of a block count in shared memory what they have, all wait, and each looks at one.
+    /// Writes a histogram: threads of a block count in shared memory, all wait, and each reads one counter.
     pub(crate) fn count_in_bins(&mut self) {
         let (value, result) = (self.reg(Type::B32), self.reg(Type::B32));
         let operation = *self.random.pick(&["add.u32", "xor.b32", "max.s32", "min.u32", "or.b32"]);
@@ -131,7 +133,7 @@ impl Writer<'_> {
         self.line("bar.sync 0");
     }
 
-    /// Each thread leaves a value, all wait, each takes that of whom it wants.
+    /// Writes a gather: each thread stores a value, all wait, each loads that of a selected thread.
     pub(crate) fn gather(&mut self) {
         let (value, wanted, result) = (self.reg(Type::B32), self.reg(Type::B32), self.reg(Type::B32));
         self.line("bar.sync 0");
@@ -150,7 +152,7 @@ impl Writer<'_> {
         self.line("bar.sync 0");
     }
 
-    /// Lanes of a mask put their registers together.
+    /// Writes a reduction over the lanes of a mask.
     pub(crate) fn redux(&mut self, mask: &str) {
         if self.config.sm < 80 {
             return self.vote(mask);

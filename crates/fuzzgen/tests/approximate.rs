@@ -1,13 +1,13 @@
-//! Approximate instructions keep to their bounds over the whole range of their operands, on the interpreter
-//! and on the CPU.
+//! Approximate instructions keep their bounds over the whole range of their operands, on the interpreter and
+//! on the CPU.
 //!
-//! Operands are every n-th pattern of 32 bits, so that all exponents come with many mantissas and both signs,
+//! Operands are every n-th 32-bit pattern, so that all exponents occur with many mantissas and both signs,
 //! and special values. `BROADLOOM_APPROXIMATE_EVERY=1` takes all 4,294,967,296 on the widest vectors of the
 //! host; the others, and pairs of operands, take fewer.
 //!
-//! Results are compared with functions of `f64`. A bound that is relative or absolute is one on the way to
-//! the rounded result, to which half a unit in the last place is added. The bounds are the manual's; that of
-//! `sin` and `cos`, which it gives for small angles only, is held for all.
+//! Results are compared with functions of `f64`. A relative or absolute bound applies before the final
+//! rounding, so half a unit in the last place is added. The bounds are the manual's; that of `sin` and `cos`,
+//! which it gives for small angles only, is checked for all.
 
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::{Device, Launch};
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// How far a result may be from the true value.
+/// Permitted difference of a result from the true value.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
     Ulp(f64),
@@ -64,8 +64,8 @@ impl Format {
         }
     }
 
-    /// Bits of the fraction, and the exponents of the least normal number and of the first one that is too
-    /// large.
+    /// Returns the fraction bits, and the exponents of the smallest normal number and of the first one that
+    /// is too large.
     fn limits(self) -> (i32, i32, i32) {
         match self {
             Format::F16 => (10, -14, 16),
@@ -79,25 +79,25 @@ impl Format {
         2f64.powi(self.limits().1)
     }
 
-    /// The distance of numbers around a value.
+    /// Returns the distance between numbers near a value.
     fn ulp(self, value: f64) -> f64 {
         let (fraction, least, _) = self.limits();
         let exponent = (value.abs().to_bits() >> 52) as i32 - 1023;
         2f64.powi(exponent.max(least)) * 2f64.powi(-fraction)
     }
 
-    /// The greatest number.
+    /// Returns the largest number.
     fn most(self) -> f64 {
         let (fraction, _, beyond) = self.limits();
         2f64.powi(beyond - 1) * (2.0 - 2f64.powi(-fraction))
     }
 }
 
-/// An instruction with what it computes.
+/// Instruction with its function.
 struct Instruction {
     mnemonic: &'static str,
     format: Format,
-    /// Numbers in a register.
+    /// Numbers per register.
     lanes: u32,
     flushes: bool,
     bound: Bound,
@@ -120,7 +120,7 @@ fn rsqrt(x: f64, _: f64) -> f64 {
     x.sqrt().recip()
 }
 
-/// `div.approx`: divisors above 2^126 count as infinite.
+/// Computes `div.approx`: divisors above 2^126 count as infinite.
 fn div_approx(a: f64, b: f64) -> f64 {
     if b.is_finite() && b.abs() > 2f64.powi(126) { a * 0f64.copysign(b) } else { a / b }
 }
@@ -179,7 +179,7 @@ impl Instruction {
         self.mnemonic.starts_with("div")
     }
 
-    /// Whether a result is near enough to the true value.
+    /// Returns whether a result is close enough to the true value.
     fn is_right(&self, a: f64, b: f64, found: f64) -> bool {
         let least = self.format.least_normal();
         let seen = |x: f64| if self.flushes && x.abs() < least { 0f64.copysign(x) } else { x };
@@ -208,7 +208,7 @@ impl Instruction {
         !(self.flushes && found != 0.0 && found.abs() < least) && (found - right).abs() <= allowed
     }
 
-    /// Its operand out of two patterns of 32 bits, as it lies in a register.
+    /// Returns its operand from a 32-bit pattern, as it lies in a register.
     fn operand(&self, bits: u32) -> u64 {
         match (self.format, self.lanes) {
             (F32, _) => bits.into(),
@@ -251,7 +251,7 @@ fn text(only: &[&Instruction]) -> String {
     text + "    ret;\n}"
 }
 
-/// A device with the kernel for some instructions.
+/// Device with the kernel for some instructions.
 struct Executor {
     name: String,
     device: Device,
@@ -259,7 +259,7 @@ struct Executor {
     instructions: Vec<&'static Instruction>,
 }
 
-/// Threads of a block.
+/// Number of threads of a block.
 const BLOCK: usize = 128;
 
 impl Executor {
@@ -273,7 +273,7 @@ impl Executor {
         Executor { name: name.to_owned(), device, kernel, instructions }
     }
 
-    /// Wrong results for some operands, the first of each instruction.
+    /// Returns wrong results for some operands, the first of each instruction.
     fn wrong(&self, patterns: &[u32]) -> Vec<String> {
         let padded = patterns.len().next_multiple_of(BLOCK);
         let filled = |list: Vec<u32>| self.device.upload(&list).unwrap();
@@ -309,8 +309,7 @@ impl Executor {
     }
 }
 
-/// The second operand that goes with the pattern of an index: now a pattern of the same list, now a special
-/// value.
+/// Returns the second operand for the pattern of an index: a pattern of the same list or a special value.
 fn other(index: u32, patterns: &[u32]) -> u32 {
     match index % 8 {
         0 => SPECIAL[index as usize / 8 % SPECIAL.len()],
@@ -319,7 +318,7 @@ fn other(index: u32, patterns: &[u32]) -> u32 {
 }
 
 /// Zeros, subnormal numbers, ones, infinities, NaNs, numbers around powers of two and multiples of π/2, the
-/// greatest.
+/// largest.
 const SPECIAL: [u32; 40] = [
     0,
     0x8000_0000,
@@ -410,7 +409,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The list above has every approximate form of the table.
+/// The list above contains every approximate form of the table.
 fn all_approximate_forms_are_compared() {
     let forms: BTreeSet<(&str, &'static str)> = Row::all()
         .iter()
@@ -419,7 +418,7 @@ fn all_approximate_forms_are_compared() {
         .filter(|form| matches!(form.exactness, Exactness::Error(_)))
         .map(|form| (form.opcode.name(), form.notation))
         .collect();
-    // `.approx[.ftz].T{f32}` stands for what begins with `.approx` and goes on in one of several ways.
+    // `.approx[.ftz].T{f32}` stands for names that begin with `.approx` and continue in one of several ways.
     let start = |notation: &'static str| notation.split(['[', '{', '$', ' ']).next().unwrap_or_default().trim_end_matches(".T");
     let is_compared = |(name, notation): &(&str, &'static str)| {
         INSTRUCTIONS.iter().any(|instruction| instruction.mnemonic.starts_with(&format!("{name}{}", start(notation))))

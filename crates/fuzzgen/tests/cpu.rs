@@ -1,8 +1,9 @@
-//! The CPU gives the interpreter's answers to generated kernels, byte for byte: as vectors of every width that the host has and one
-//! thread at a time, optimised and not.
+//! The CPU gives the interpreter's results for generated kernels, byte for byte: with vectors of every width
+//! of the host and one thread at a time, optimised and not.
 //!
-//! `BROADLOOM_FUZZ_KERNELS=n` makes n of them, from the number `BROADLOOM_FUZZ_SEED` on, on `BROADLOOM_FUZZ_JOBS` threads, if not on
-//! all; `BROADLOOM_SWEEP=n` goes through every pure instruction n times.
+//! `BROADLOOM_FUZZ_KERNELS=n` generates n of them, starting at the number `BROADLOOM_FUZZ_SEED`, on
+//! `BROADLOOM_FUZZ_JOBS` threads, by default on all; `BROADLOOM_SWEEP=n` goes through every pure instruction
+//! n times.
 
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
@@ -17,7 +18,7 @@ fn setting(name: &str, default: u64) -> u64 {
         .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
 }
 
-/// A way to run kernels on the CPU.
+/// Configuration of the CPU for kernels.
 struct Way {
     name: String,
     cpu: Cpu,
@@ -26,7 +27,7 @@ struct Way {
 
 impl Way {
     fn new(vectors: &str, vectorise: bool, optimise: bool) -> Option<Way> {
-        // Blocks are taken in turns by two workers: their order must not matter.
+        // Two workers take turns with the blocks: their order must not matter.
         let options = broadloom_cpu::Options {
             threads: 2,
             memory_bytes: 1 << 30,
@@ -46,7 +47,7 @@ impl Way {
     }
 }
 
-/// All ways.
+/// All configurations.
 struct Ways {
     /// Vectors of each width.
     vectors: Vec<Way>,
@@ -63,16 +64,17 @@ impl Ways {
         let threads = [true, false].into_iter().filter_map(|optimise| Way::new("host", false, optimise)).collect();
         let mut ways = Ways { vectors: widths(true), plain: widths(false), threads };
         if ways.vectors.is_empty() {
-            // A CPU older than all widths, or of another kind.
+            // CPU older than all widths, or of another architecture.
             ways.vectors.extend(Way::new("host", true, true));
             ways.plain.extend(Way::new("host", true, false));
         }
         ways
     }
 
-    /// For each kernel one width, optimised, another or the same, not optimised, and for every fourth one thread at a time. The widest
-    /// comes most often: the others take the compiler up to ten times as long. Small kernels have another every second time, large
-    /// ones every sixteenth.
+    /// Returns the configurations for a kernel: one width, optimised; another or the same, not optimised; and
+    /// for every fourth kernel one thread at a time. The widest comes most often: the others take the
+    /// compiler up to ten times as long. Small kernels use another width every second time, large ones every
+    /// sixteenth.
     fn of(&self, number: u64) -> impl Iterator<Item = &Way> {
         let (turn, widths) = (number as usize / 2, self.vectors.len());
         let pause = if is_large(number) { 16 } else { 2 };
@@ -84,23 +86,23 @@ impl Ways {
         [&self.vectors[width(turn)], &self.plain[width(turn + pause / 2)]].into_iter().chain(thread)
     }
 
-    /// Each width, and for one of them the other ways.
+    /// Returns each width, and for one of them the other configurations.
     fn all(&self) -> impl Iterator<Item = &Way> {
         self.vectors.iter().chain(self.plain.first()).chain(&self.threads)
     }
 }
 
-/// The bytes that a kernel writes in a way.
+/// Returns the bytes that a kernel writes in a configuration.
 fn output(way: &Way, kernel: &Kernel, module: &Arc<Verified>) -> Result<Vec<u8>, String> {
     run(&way.device, kernel, module).map(|outcome| outcome.output).map_err(|error| format!("{}: {error}", way.name))
 }
 
-/// The bytes that it must write.
+/// Returns the bytes that it must write.
 fn expected(judge: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<Vec<u8>, String> {
     run(judge, kernel, module).map(|outcome| outcome.output).map_err(|error| format!("the interpreter: {error}"))
 }
 
-/// Runs a job for each number below a limit on all cores; what went wrong, in the order of the numbers.
+/// Runs a job for each number of a range on all cores. Returns the failures, in the order of the numbers.
 fn in_parallel(numbers: std::ops::Range<u64>, job: impl Fn(&Device, &Ways, u64) -> Result<(), String> + Sync) -> Vec<String> {
     let next = AtomicU64::new(numbers.start);
     let failures = Mutex::new(vec![]);
@@ -132,13 +134,14 @@ fn assert_none(failures: &[String], of: &str) {
     assert!(failures.is_empty(), "{} of {of} differ:\n{}", failures.len(), shown.join("\n"));
 }
 
-/// Whether the kernel of a number is a large one.
+/// Returns whether the kernel of a number is a large one.
 fn is_large(number: u64) -> bool {
     number % 2 == 1
 }
 
-/// The kernel of a number. Every seed has two: everything that the interpreter executes and the manual fixes, in kernels that take
-/// milliseconds to compile, now and then more; and what runs the same on a GPU, in kernels of hundreds of instructions.
+/// Returns the kernel of a number. Every seed has two. One uses everything that the interpreter executes and
+/// the manual defines, in kernels that take milliseconds to compile, sometimes more. The other uses what runs
+/// the same on a GPU, in kernels of hundreds of instructions.
 fn kernel(number: u64) -> Kernel {
     let seed = number / 2;
     if is_large(number) {
@@ -150,7 +153,7 @@ fn kernel(number: u64) -> Kernel {
     generate(seed, &Config { statements, depth, threads, portable: false, ..Config::default() })
 }
 
-/// The first difference.
+/// Returns the first difference.
 fn difference(kernel: &Kernel, expected: &[u8], found: &[u8]) -> Option<String> {
     let at = (0..expected.len()).find(|at| expected[*at] != found[*at])?;
     let bytes = at / 4 * 4..at / 4 * 4 + 4;
@@ -182,7 +185,7 @@ fn random_kernels() {
     });
     assert_none(&failures, &format!("{count} kernels"));
     let vectorised = vectorised.into_inner();
-    // Four of five do; of 160 kernels, two standard deviations are ten.
+    // Four of five do; for 160 kernels, two standard deviations are ten.
     let least = if count < 500 { 7 } else { 8 };
     assert!(count < 100 || vectorised as u64 * 10 >= count * least, "only {vectorised} of {count} kernels ran as vectors");
 }
@@ -196,13 +199,13 @@ fn every_pure_instruction() {
         let module = module(&sweep.kernel)?;
         let mut wrong = vec![];
         for way in ways.all() {
-            // Threads that are left out leave zeros.
+            // Omitted threads leave zeros.
             for threads in if way.name == "avx512" { vec![64, 33, 7, 1] } else { vec![64] } {
                 let kernel = Kernel { block: [threads, 1, 1], ..sweep.kernel.clone() };
                 let (expected, found) = (expected(judge, &kernel, &module)?, output(way, &kernel, &module)?);
                 for (slot, (expected, found)) in expected.chunks(8).zip(found.chunks(8)).enumerate() {
                     let instruction = &sweep.instructions[slot / 4 % sweep.instructions.len()];
-                    // Of the payloads of these the manual says nothing.
+                    // The manual does not define the payloads of these.
                     let is_double = instruction.contains(" %go");
                     let is_nan = |bytes: &[u8]| bytes.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan());
                     if expected != found && !(is_double && is_nan(expected) && is_nan(found)) {

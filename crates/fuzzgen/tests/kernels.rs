@@ -1,6 +1,6 @@
-//! Generated kernels keep their promises.
+//! Generated kernels have the promised properties.
 //!
-//! `BROADLOOM_FUZZ_KERNELS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
+//! `BROADLOOM_FUZZ_KERNELS=n` generates n of them, starting at the seed `BROADLOOM_FUZZ_SEED`.
 
 use broadloom_device::Device;
 use broadloom_diag::Sources;
@@ -74,7 +74,8 @@ fn sweeps_go_through_every_pure_instruction() {
         .filter(|row| row.effects.is_pure() && row.class.is_general() && !drawn.contains(&row.opcode))
         .map(|row| row.name)
         .collect();
-    // Approximate ones are not drawn, carry chains are not single instructions, and these need addresses, mbarriers or later targets.
+    // Approximate ones are not drawn, carry chains are not single instructions, and these need addresses,
+    // mbarriers or later targets.
     let known = [
         "sin",
         "cos",

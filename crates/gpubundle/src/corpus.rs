@@ -1,4 +1,4 @@
-//! The corpus on the GPU: every kernel in every variant, against its reference.
+//! Corpus on the GPU: every kernel in every variant, compared with its reference.
 
 use crate::files::CORPUS;
 use crate::{Options, Summary, isolate, say};
@@ -7,10 +7,10 @@ use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Kernels whose cases make them fail on purpose.
+/// Kernels whose cases fail on purpose.
 const FAULTY: [&str; 2] = ["device_assert", "device_trap"];
 
-/// A device that prints into a text.
+/// Opens a device that prints to a string.
 fn subject() -> Result<Subject> {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
@@ -21,10 +21,10 @@ fn subject() -> Result<Subject> {
     Ok(Subject { device: Device::new(Cuda::new(options)?), printed })
 }
 
-/// Runs it all.
+/// Runs all cases.
 pub(crate) fn run(options: &Options) -> Summary {
     let mut summary = Summary::default();
-    // Kept, so that the context is made once; what a fault took is made anew.
+    // The device is kept, so that the context is created once. After a fault it is opened anew.
     let mut kept = subject();
     for case in SUITE {
         for variant in VARIANTS {

@@ -1,4 +1,4 @@
-//! What a GPU does, in figures: launches, memory, copies, sequences. Times that compare are taken by turns.
+//! Measurements of a GPU: launches, memory, copies, sequences. Times to be compared are taken alternately.
 
 use crate::{Options, Summary};
 use broadloom_cuda::Cuda;
@@ -27,7 +27,7 @@ const KERNELS: &str = "
 }
 ";
 
-/// Takes all of them.
+/// Takes all measurements.
 pub(crate) fn run(_options: &Options) -> Summary {
     let mut summary = Summary::default();
     if let Err(error) = take(&mut summary) {
@@ -36,7 +36,7 @@ pub(crate) fn run(_options: &Options) -> Summary {
     summary
 }
 
-/// The median.
+/// Returns the median.
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
@@ -67,7 +67,7 @@ fn take(summary: &mut Summary) -> Result<(), Error> {
         found * 1e3
     ));
 
-    // Launches of nothing, in batches that fit the driver's queue; the host's time alone.
+    // Empty launches, in batches that fit the driver's queue; host time only.
     let (empty, shape) = (module.kernel("empty")?, Launch::linear(1, 32));
     let (mut ours, mut bare) = (vec![], vec![]);
     for round in 0..60 {
@@ -95,7 +95,7 @@ fn take(summary: &mut Summary) -> Result<(), Error> {
     }
     line(format!("empty launch and wait: {:.2} µs", median(waits)));
 
-    // The pool.
+    // Pool allocations.
     for bytes in [1 << 10, 1 << 20, 64 << 20] {
         drop(device.allocate::<u8>(bytes)?);
         let mut times = vec![];
@@ -135,7 +135,7 @@ fn take(summary: &mut Summary) -> Result<(), Error> {
     let copied = timed(&mut || to.copy_from(Stream::default(), &from))?;
     line(format!("device copy: {:.0} GB/s read and written", rate(2 * large, copied)));
     drop((from, to));
-    // What one thread of the host copies, to compare with.
+    // Copy by one host thread, for comparison.
     let values = vec![1u8; 256 << 20];
     let mut other = vec![0u8; values.len()];
     let mut plain = vec![];

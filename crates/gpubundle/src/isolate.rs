@@ -1,19 +1,20 @@
-//! Parts of the work in a process of their own: a kernel that takes its context with it takes the process's only one.
+//! Parts of the work in a separate process: a kernel that destroys its context destroys the only one of the
+//! process.
 
 use crate::Summary;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When the process of a file is given up.
+/// Time limit of a test file's process.
 pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 
-/// Runs this program again with other words, and takes what its report says. It is given up after a while.
+/// Runs this program again with other arguments and reads its report, with a time limit.
 pub(crate) fn run(words: &[&str], limit: Duration) -> Result<Summary, String> {
     run_at(words, limit, None)
 }
 
-/// The same at a level of the assembler's optimisations.
+/// Runs this program again at an optimisation level of the assembler.
 pub(crate) fn run_at(words: &[&str], limit: Duration, level: Option<u8>) -> Result<Summary, String> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -56,7 +57,7 @@ pub(crate) fn run_at(words: &[&str], limit: Duration, level: Option<u8>) -> Resu
 }
 
 impl Summary {
-    /// Takes in what came of a part; what could not be run counts as failed.
+    /// Adds the result of a part. A part that could not be run counts as failed.
     pub(crate) fn add(&mut self, name: &str, other: Result<Summary, String>) {
         match other {
             Ok(other) => {

@@ -1,4 +1,5 @@
-//! Random kernels on the interpreter, the CPU and the GPU, byte for byte; and every pure instruction by itself.
+//! Random kernels on the interpreter, the CPU and the GPU, compared byte by byte, and every pure instruction
+//! separately.
 
 use crate::{Options, Summary, isolate, saved, say};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -32,7 +33,7 @@ impl Three {
         })
     }
 
-    /// What differs.
+    /// Compares the results. Returns a description of the differences as an error.
     fn compare(&self, kernel: &Kernel) -> std::result::Result<(), String> {
         let code = module(kernel)?;
         let expected = run_kernel(&self.interp, kernel, &code).map_err(|error| format!("interp: {error}"))?.output;
@@ -55,7 +56,7 @@ impl Three {
     }
 }
 
-/// Compares them all, some in a process at a time.
+/// Compares all kernels, a batch per process.
 pub(crate) fn run(options: &Options) -> Summary {
     if options.kernel.is_some() {
         return saved_kernel(options);
@@ -81,12 +82,13 @@ pub(crate) fn run(options: &Options) -> Summary {
     summary
 }
 
-/// Kernels with seeds from a first one on, in a process of their own.
+/// Runs kernels with consecutive seeds in a separate process.
 fn processed(seed: u64, count: u64, limit: Duration, level: Option<u8>) -> std::result::Result<Summary, String> {
     isolate::run_at(&["kernels", "--kernels", &count.to_string(), "--seed", &seed.to_string()], limit, level)
 }
 
-/// The same; what a kernel that faults or does not end took along is run again by itself, and so is all of a batch that gave no report.
+/// Runs kernels with consecutive seeds. Kernels affected by another one's fault or hang are run again
+/// separately, and so is a whole batch without a report.
 fn isolated(seed: u64, count: u64) -> Summary {
     let (mut summary, again) = match processed(seed, count, BATCH_LIMIT, None) {
         Err(_) => (Summary::default(), (seed..seed + count).collect()),
@@ -104,7 +106,7 @@ fn isolated(seed: u64, count: u64) -> Summary {
     summary
 }
 
-/// Kernels in a process each, some beside each other.
+/// Runs kernels in one process each, some of them concurrently.
 fn singly(seeds: Vec<u64>, level: Option<u8>) -> Vec<(u64, std::result::Result<Summary, String>)> {
     let work = Mutex::new((seeds, vec![]));
     let lock = || work.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +129,8 @@ fn seed_of(name: &str) -> Option<u64> {
     name.strip_prefix("seed ")?.parse().ok()
 }
 
-/// Runs what the GPU does otherwise again without the assembler's optimisations: what agrees then is a mistake of theirs. How many there are.
+/// Repeats kernels with wrong GPU results without the assembler's optimisations. If the results then agree,
+/// the error is the optimiser's. Returns the number of such kernels.
 fn without_optimisations(summary: &mut Summary) -> usize {
     let differs = |why: &str| why.contains("cuda: ") || why.contains("did not end");
     let seeds = summary.failed.iter().filter(|(_, why)| differs(why)).filter_map(|(name, _)| seed_of(name)).collect();
@@ -144,7 +147,7 @@ fn without_optimisations(summary: &mut Summary) -> usize {
     plain.len()
 }
 
-/// Compares a kernel that was saved.
+/// Compares a saved kernel.
 fn saved_kernel(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let compared = saved::wanted(options).and_then(|kernel| {
@@ -160,10 +163,10 @@ fn saved_kernel(options: &Options) -> Summary {
 
 /// Kernels per process.
 const BATCH: usize = 50;
-/// When the process of a batch, and that of a single kernel, is given up: a kernel that does not end holds it.
+/// Time limits of a batch's process and of a single kernel's process.
 const BATCH_LIMIT: Duration = Duration::from_secs(40);
 const KERNEL_LIMIT: Duration = Duration::from_secs(15);
-/// Processes with single kernels that run beside each other.
+/// Maximum number of concurrent processes with single kernels.
 const BESIDE: usize = 6;
 
 fn batch(options: &Options) -> Summary {
@@ -208,7 +211,7 @@ fn batch(options: &Options) -> Summary {
     summary.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Every pure instruction by itself, several times.
+/// Tests every pure instruction separately, several times.
 pub(crate) fn run_sweeps(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let sweeps = sweep(options.seed, &Config::default(), options.sweeps);
@@ -236,7 +239,7 @@ pub(crate) fn run_sweeps(options: &Options) -> Summary {
             }
         };
         for (index, instruction) in sweep.instructions.iter().enumerate() {
-            // Of NaNs of doubles the manual does not say which it is.
+            // The manual does not specify the bits of a double NaN.
             let is_double = instruction.contains(" %go");
             let is_nan = |bytes: &[u8]| bytes.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan());
             let mut wrong = vec![];

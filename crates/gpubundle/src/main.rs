@@ -1,4 +1,4 @@
-//! Tests and measures a GPU: one program that holds all it needs but the driver.
+//! Tests and measures a GPU. The program contains everything it needs except the driver.
 //!
 //! ```text
 //! broadloom-gpubundle [figures] [tests] [corpus] [kernels] [instructions] [--kernels N] [--sweeps N] [--seed S] [--filter TEXT]
@@ -8,11 +8,12 @@
 //! broadloom-gpubundle trace                            writes trace.json
 //! ```
 //!
-//! Without a part named it does all: the file tests and the corpus on the GPU, random kernels and every pure instruction by itself on the interpreter, the CPU and
-//! the GPU, and the figures. `reduce` makes the random kernel of a seed smaller for as long as the GPU differs from the interpreter, faults or does not end, and
-//! saves what is left as `reduced-S.ptx`; `judge` is the process that it asks. `save` writes the
-//! kernel of a seed to a file, so that it can be looked at and run again when seeds make other kernels.
-//! The report comes at the end; the exit code is 1 when something differs.
+//! Without a part it does all: the file tests and the corpus on the GPU; random kernels, and every pure
+//! instruction separately, on the interpreter, the CPU and the GPU; and the measurements. `reduce` shrinks
+//! the random kernel of a seed while the GPU differs from the interpreter, faults or hangs, and saves the
+//! result as `reduced-S.ptx`; `judge` is its helper process. `save` writes the kernel of a seed to a file, so
+//! that it can be inspected and rerun when seeds generate other kernels. The report comes at the end; the
+//! exit code is 1 if something differs.
 
 mod corpus;
 mod figures;
@@ -26,43 +27,43 @@ mod traced;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The test files and the corpus.
+/// Test files and corpus.
 mod files {
     include!(concat!(env!("OUT_DIR"), "/files.rs"));
 }
 
-/// What was asked for.
+/// Command line options.
 #[derive(Debug)]
 pub(crate) struct Options {
     parts: Vec<String>,
-    /// How many random kernels.
+    /// Number of random kernels.
     pub(crate) kernels: u64,
-    /// How often every pure instruction is drawn.
+    /// Number of draws of every pure instruction.
     pub(crate) sweeps: usize,
-    /// The first of their seeds.
+    /// First seed.
     pub(crate) seed: u64,
-    /// Whether this is a process that another one of this program started.
+    /// True for a process started by another one of this program.
     pub(crate) alone: bool,
-    /// What names of tests must hold.
+    /// Text that names of tests must contain.
     pub(crate) filter: String,
-    /// The file of a kernel that was saved, or is to be.
+    /// File of a saved kernel, or of one to save.
     pub(crate) kernel: Option<String>,
 }
 
-/// What came of a part.
+/// Result of a part.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
-    /// What was right.
+    /// Number of passed tests.
     pub(crate) passed: usize,
-    /// What was not run, by reason.
+    /// Skipped tests with the reasons.
     pub(crate) skipped: Vec<(String, String)>,
-    /// What was wrong, and how.
+    /// Failed tests with the reasons.
     pub(crate) failed: Vec<(String, String)>,
     /// Lines for the report.
     pub(crate) lines: Vec<String>,
 }
 
-/// Writes a line at once: a GPU that hangs takes the rest with it.
+/// Prints a line at once, because a hanging GPU loses buffered output.
 pub(crate) fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}");
@@ -89,7 +90,7 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// A part: what it does with the options.
+/// Function that runs a part.
 type Part = fn(&Options) -> Summary;
 
 /// All parts.
@@ -105,7 +106,7 @@ const PARTS: [(&str, Part); 9] = [
     ("trace", traced::run),
 ];
 
-/// Parts that are done only when they are asked for.
+/// Parts that run only on request.
 const ASKED_FOR: [&str; 4] = ["reduce", "judge", "save", "trace"];
 
 fn main() -> ExitCode {
@@ -118,7 +119,7 @@ fn main() -> ExitCode {
     };
     match broadloom_cuda::machines() {
         Ok(machines) => machines.iter().for_each(|machine| say(&format!("{machine:?}"))),
-        // A kernel can be saved where there is no GPU.
+        // A kernel can be saved without a GPU.
         Err(_) if options.parts == ["save"] => {}
         Err(error) => {
             say(&error.to_string());

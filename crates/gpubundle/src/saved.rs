@@ -1,4 +1,4 @@
-//! A random kernel as a file: its text behind comments that say how it is launched and what it reads.
+//! Random kernels as files: comments with the launch and the inputs, followed by the text.
 
 use crate::{Options, Summary};
 use broadloom_fuzzgen::{Config, Kernel, generate};
@@ -16,7 +16,7 @@ pub(crate) fn run(options: &Options) -> Summary {
     summary
 }
 
-/// The kernel that was asked for: that of the file, or that of the seed.
+/// Returns the requested kernel: that of the file, or that of the seed.
 pub(crate) fn wanted(options: &Options) -> Result<Kernel, String> {
     let Some(path) = &options.kernel else { return Ok(generate(options.seed, &Config::default())) };
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;

@@ -1,11 +1,11 @@
-//! The file tests with launches, on the GPU.
+//! File tests with launches, on the GPU.
 
 use crate::files::FILE_TESTS;
 use crate::{Options, Summary, isolate, say};
 use broadloom_filetest::{DEVICES, PTX, Printed, TestFile, judge, left_out_on_gpus, source_name};
 use std::path::Path;
 
-/// Runs them all.
+/// Runs all tests.
 pub(crate) fn run(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let Some(device) = DEVICES.iter().find(|device| device.name == "cuda") else { return summary };
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Summary {
                 Err(why) => {
                     say(&format!("FAILED {case_name}"));
                     summary.failed.push((case_name, why));
-                    // What a fault took is gone for this process: the rest goes on in others.
+                    // A fault destroys the context of this process: the rest runs in other processes.
                     lost = device.open(&Printed::default()).is_err();
                 }
             }

@@ -1,5 +1,5 @@
-//! A trace of some work on the GPU, and whether its times can be: every piece lies between the call that gave it and the end of the wait for it, and takes
-//! what events say.
+//! Trace of work on the GPU, with a plausibility check of its times: every piece lies between its submission
+//! and the end of the wait for it, and has the duration that events report.
 
 use crate::{Options, Summary};
 use broadloom_cuda::Cuda;
@@ -9,7 +9,7 @@ use broadloom_diag::Sources;
 use std::sync::Arc;
 
 const FILE: &str = "trace.json";
-/// How much earlier or later than the host's own spans one of the GPU may lie, in microseconds: half of a round trip.
+/// Tolerance in microseconds between GPU spans and host spans: half of a round trip.
 const SLACK: f64 = 20.0;
 
 const KERNEL: &str = "
@@ -32,7 +32,7 @@ again:
 }
 ";
 
-/// Takes the trace, looks at it, and writes it.
+/// Takes, checks and writes the trace.
 pub(crate) fn run(_options: &Options) -> Summary {
     let mut summary = Summary::default();
     let Some(trace) = Trace::start() else { return summary };

@@ -33,6 +33,8 @@ enum Term {
     Input(u32, u8),
     Sum(TermId, TermId),
     Product(TermId, TermId),
+    /// A term divided by a positive number, rounded up.
+    Quotient(TermId, i64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,12 +128,18 @@ impl Conditions {
                 Term::Input(number, axis) => inputs(number as usize).numbers()[usize::from(axis)] as i64,
                 Term::Sum(a, b) => values[a as usize].saturating_add(values[b as usize]),
                 Term::Product(a, b) => values[a as usize].saturating_mul(values[b as usize]),
+                Term::Quotient(a, by) => quotient(values[a as usize], by),
             };
             values.push(value);
         }
         let holds = |c: &Condition| c.relation.of(values[c.left as usize], values[c.right as usize]) == c.holds;
         self.conditions.iter().all(holds).then_some(values)
     }
+}
+
+/// A number that is not negative, divided by a positive one and rounded up.
+fn quotient(value: i64, by: i64) -> i64 {
+    value.max(0).unsigned_abs().div_ceil(by.max(1).unsigned_abs()) as i64
 }
 
 /// A number that may follow from the extents of a function's inputs.
@@ -254,6 +262,21 @@ impl Amount {
             (Amount { value: 1, term: None }, _) => other.clone(),
             (_, Amount { value: 1, term: None }) => self.clone(),
             _ => self.combined(other, self.value.saturating_mul(other.value), Term::Product),
+        }
+    }
+
+    /// The quotient by a positive number, rounded up. A negative amount counts as 0.
+    #[must_use]
+    pub fn divided_up(&self, by: usize) -> Amount {
+        let by = i64::try_from(by).unwrap_or(i64::MAX).max(1);
+        let value = quotient(self.value, by);
+        let Some(tracing) = self.tracing().filter(|tracing| tracing.terms().is_some()) else { return Amount::from(value) };
+        let own = self.term_in(tracing);
+        match tracing.terms().as_mut() {
+            Some(terms) if !terms.is_known(own) => {
+                Amount { value, term: Some((tracing.clone(), terms.term(Term::Quotient(own, by), value))) }
+            }
+            Some(_) | None => Amount::from(value),
         }
     }
 

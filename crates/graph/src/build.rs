@@ -7,8 +7,9 @@ use crate::amount::Amount;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::length::{Length, common};
+use crate::limits::{MAX_ARGUMENTS, MAX_PARTS, MOST_OPERATIONS};
 use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Axes, Elementwise, MOST_OPERATIONS, Op, Scalar, check_size};
+use crate::op::{Axes, Elementwise, Op, Scalar, check_size};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary, Rule, View};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
@@ -64,7 +65,7 @@ fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, S
     }
 }
 
-/// The same for what needs no builder: the common operations on equal types.
+/// Returns the result type of common operations on equal types, which need no builder.
 fn quick_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
     use broadloom_scalar::BinaryOp::{Add, And, Div, Max, Min, Mul, Or, Sub, Xor};
     use broadloom_scalar::UnaryOp::{Abs, Ceil, Floor, Neg, Not, RoundEven, Sqrt, Trunc};
@@ -90,12 +91,6 @@ fn quick_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
         _ => None,
     }
 }
-
-/// Parts that one concatenation has at most.
-const MAX_PARTS: usize = 64;
-
-/// Arrays that a function of elements takes at most: so many can be read in one kernel, with a rule for what is outside of each.
-pub const MAX_ARGUMENTS: usize = 300;
 
 impl Node {
     /// An array whose elements are these bytes.
@@ -130,7 +125,7 @@ impl Node {
         }
     }
 
-    /// The same value everywhere in another shape.
+    /// Returns the same value everywhere in another shape.
     pub(crate) fn filled(&self, shape: Shape, fill: &Op) -> Node {
         Node::pending(self.context(), self.ty(), shape, fill.clone(), smallvec![])
     }
@@ -214,7 +209,7 @@ impl Node {
     }
 
     /// Other places of this array, as many along the first axis as a length says.
-    fn view_in(&self, view: View, length: Option<&Length>) -> Result<Node> {
+    pub(crate) fn view_in(&self, view: View, length: Option<&Length>) -> Result<Node> {
         if view.axes.len() != self.bound().rank() {
             let reason = format!("a view of {} axes", view.axes.len());
             return Err(Error::Range { operation: "view".into(), shape: self.bound().clone(), reason });

@@ -8,6 +8,7 @@ use crate::fit::{FittedPlan, Scalars};
 use crate::hash::QuickMap;
 use crate::lane::{Apart, Lane};
 use crate::length::WASTE;
+use crate::limits::MAX_PLANS;
 use crate::naive::HostArray;
 use crate::node::{Node, State};
 use crate::plan::{Plan, Summary};
@@ -41,7 +42,7 @@ struct Inner {
     apart: Apart,
 }
 
-/// Where expressions are written down and their plans are looked for, one after the other.
+/// The recorder of expressions and the table of their plans, used by one thread at a time.
 #[derive(Debug)]
 struct Desk {
     recorder: Recorder,
@@ -91,10 +92,7 @@ impl Plans {
     }
 }
 
-/// Plans that are kept.
-const MAX_PLANS: usize = 512;
-
-/// What a context has done so far.
+/// Counters of the work of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
     /// Evaluations that had something to compute.
@@ -122,10 +120,19 @@ impl Context {
     /// A context in which elementary functions, divisions and square roots of `f32` are as exact as this says. [`Precision::Fast`] takes what the hardware has: a few units
     /// in the last place more, other last bits on other devices, and subnormal numbers may count as zero.
     pub fn with_precision(device: &Device, precision: Precision) -> Context {
+        Context::planned(device, precision, false)
+    }
+
+    /// A context for programs of many short kernels. Kernels over one domain become one although they share neither memory nor work, which saves launches.
+    pub fn with_few_launches(device: &Device) -> Context {
+        Context::planned(device, Precision::Accurate, true)
+    }
+
+    fn planned(device: &Device, precision: Precision, joins: bool) -> Context {
         Context(Arc::new(Inner {
             device: device.clone(),
             library: Library::new(device),
-            desk: Mutex::new(Desk { recorder: Recorder::new(precision), plans: Plans::default() }),
+            desk: Mutex::new(Desk { recorder: Recorder::new(precision, joins), plans: Plans::default() }),
             planned: AtomicU64::new(0),
             evaluations: AtomicU64::new(0),
             launched: AtomicU64::new(0),
@@ -141,12 +148,12 @@ impl Context {
         &self.0.device
     }
 
-    /// Whether arrays of both can be used together.
+    /// Returns whether arrays of both can be used together.
     pub fn is_same(&self, other: &Context) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What it has done so far.
+    /// Returns the counters of its work so far.
     pub fn statistics(&self) -> Statistics {
         Statistics {
             evaluations: self.0.evaluations.load(Ordering::Relaxed),

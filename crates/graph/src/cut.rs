@@ -15,9 +15,9 @@
 //! downwards (what a node costs is not known before its inputs are cut).
 
 use crate::emit::{Fused, Roots};
+use crate::limits::{MAX_BUFFERS, MAX_COMBINED, MAX_FUSED, MAX_ITEMS, MAX_JOINED, MAX_RESULTS, MAX_SLIDE, ROOM, ROUNDS};
 use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
-use crate::trace::MAX_ITEMS;
 use crate::view::Rule;
 use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::cost;
@@ -38,20 +38,20 @@ pub enum Reason {
     Operand,
     /// It is used at several places, or seen through a view that enlarges: computing it each time costs more than keeping it.
     Reused {
-        /// How many times an element would be computed.
+        /// Number of times that an element would be computed.
         times: u64,
-        /// What that costs, in simple operations per element.
+        /// Cost of computing it each time, in simple operations per element.
         recomputed: u64,
-        /// What keeping it costs.
+        /// Cost of keeping it.
         kept: u64,
     },
     /// Several kernels use it, and it costs more to compute it in each.
     Shared {
-        /// How many kernels.
+        /// Number of kernels.
         kernels: u64,
-        /// What computing it in each costs.
+        /// Cost of computing it in each.
         recomputed: u64,
-        /// What keeping it costs.
+        /// Cost of keeping it.
         kept: u64,
     },
     /// The kernel would be too large with it.
@@ -78,7 +78,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a kernel is.
+/// Kinds of kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
     /// A function of every position.
@@ -93,17 +93,17 @@ pub(crate) enum GroupKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) kind: GroupKind,
-    /// What is written.
+    /// The nodes that are written.
     pub(crate) roots: Vec<Id>,
-    /// What the pattern gives, whether it is written or not; of a map, nothing.
+    /// The nodes that the pattern gives, written or not; none for a map.
     pub(crate) combined: Vec<Id>,
     /// The functions that feed it, each with the nodes that it computes at a position: the roots, or what they combine.
     pub(crate) feeds: Vec<Feed>,
     /// The shape of the domain.
     pub(crate) domain: ShapeId,
-    /// Whether the domain is taken as one line.
+    /// True if the domain is taken as one line.
     pub(crate) line: bool,
-    /// What it reads from memory.
+    /// The nodes that it reads from memory.
     pub(crate) reads: Vec<Id>,
 }
 
@@ -111,9 +111,9 @@ pub(crate) struct Group {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feed {
     pub(crate) nodes: SmallVec<[Id; 2]>,
-    /// Whether the domain may be taken as one line.
+    /// True if the domain may be taken as one line.
     pub(crate) line: bool,
-    /// Whether all that share a pass have it in common.
+    /// True if all that share a pass have it in common.
     pub(crate) common: bool,
     /// The values that a pattern is given beyond a length that only the device knows.
     pub(crate) absent: Option<Vec<Lanes>>,
@@ -124,11 +124,11 @@ pub(crate) struct Part<'k> {
     pub(crate) fused: Fused<'k>,
     /// The shape of its domain.
     pub(crate) shape: ShapeId,
-    /// Whether the domain is taken as one line.
+    /// True if the domain is taken as one line.
     pub(crate) line: bool,
 }
 
-/// What all parts read from memory.
+/// Returns the nodes that all parts read from memory.
 fn reads_of(parts: &[Part<'_>]) -> Vec<Id> {
     let mut reads: Vec<Id> = parts.iter().flat_map(|part| part.fused.reads()).collect();
     reads.sort_unstable();
@@ -136,7 +136,7 @@ fn reads_of(parts: &[Part<'_>]) -> Vec<Id> {
     reads
 }
 
-/// As how many operations all parts are written out.
+/// Returns the estimated number of emitted operations of all parts.
 fn size_of(parts: &[Part<'_>]) -> u64 {
     parts.iter().map(|part| part.fused.size()).sum()
 }
@@ -145,29 +145,13 @@ fn size_of(parts: &[Part<'_>]) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     pub(crate) kept: Vec<bool>,
-    /// What neighbouring lanes take from each other rather than compute it again.
+    /// Nodes that neighbouring lanes take from each other instead of computing them again.
     pub(crate) sliding: Vec<bool>,
-    /// What neighbouring lanes could take from each other, where that costs less.
+    /// Nodes that neighbouring lanes could take from each other, where that costs less.
     pub(crate) near: Vec<bool>,
     pub(crate) reasons: HashMap<Id, Reason>,
     pub(crate) groups: Vec<Group>,
 }
-
-/// Buffers that a kernel should read at most.
-const MAX_BUFFERS: usize = 24;
-/// Results that a kernel has at most.
-const MAX_RESULTS: usize = 8;
-/// How often it is looked for work that several kernels do.
-const ROUNDS: usize = 64;
-/// Items that a kernel has left for views and boundaries on top.
-const ROOM: usize = 100;
-/// Operations that are written out for what is fused, at most, if it is not one function: compilers take long for more, and computing that much takes longer than
-/// memory does.
-const MAX_SIZE: u64 = 8192;
-/// The same for what a pattern combines: it writes that out for each of the elements that a thread has at once. And for all that is in its kernel.
-const MAX_COMBINED: u64 = 1024;
-/// How many lanes away values are taken from, at most.
-const MAX_SLIDE: i64 = 8;
 
 struct Cutter<'t> {
     tape: &'t Tape,
@@ -177,13 +161,13 @@ struct Cutter<'t> {
     sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
     users: Vec<Vec<Id>>,
-    /// What nodes cost that are computed from what is kept; nothing below them has been kept since.
+    /// Costs of nodes that are computed from kept ones; nothing below them has been kept since.
     costs: HashMap<Id, Option<u64>>,
-    /// The same for kernels, by what they write: what they do.
+    /// The work of kernels, by the nodes that they write.
     outlines: HashMap<Vec<Id>, Option<Rc<Outline>>>,
 }
 
-/// What a kernel does, without its traces.
+/// The work of a kernel, without its traces.
 struct Outline {
     domain: ShapeId,
     line: bool,
@@ -254,7 +238,7 @@ impl Cutter<'_> {
         self.outlines.retain(|roots, _| !roots.iter().any(|root| seen.contains(root)));
     }
 
-    /// What a kernel does; `None` if it is too much for one.
+    /// Returns the work of a kernel; `None` if it is too much for one.
     fn outline(&mut self, group: &Group) -> Option<Rc<Outline>> {
         if let Some(known) = self.outlines.get(&group.roots) {
             return known.clone();
@@ -273,7 +257,7 @@ impl Cutter<'_> {
         outline
     }
 
-    /// What a node costs that is computed from what is kept; `None` if that is too much for one kernel.
+    /// Returns the cost of a node that is computed from kept nodes; `None` if that is too much for one kernel.
     fn cost(&mut self, id: Id) -> Option<u64> {
         if let Some(known) = self.costs.get(&id) {
             return *known;
@@ -283,7 +267,7 @@ impl Cutter<'_> {
         cost
     }
 
-    /// What is kept whatever it costs.
+    /// Keeps the nodes that have to be in memory, whatever that costs.
     fn required(&mut self) {
         for output in self.tape.outputs.clone() {
             self.keep(self.tape.behind(output), Reason::Result);
@@ -299,7 +283,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Whether it is worth thinking of keeping: it computes something.
+    /// Returns whether it is worth thinking of keeping: it computes something.
     fn computes(&self, id: Id) -> bool {
         match &self.tape.entry(id).kind {
             Kind::Elementwise(_) | Kind::Gather(..) | Kind::Concatenate(_) => true,
@@ -312,11 +296,11 @@ impl Cutter<'_> {
     }
 
     fn fits(&self, id: Id) -> bool {
-        let small = |fused: Fused<'_>| fused.items() <= MAX_ITEMS - ROOM && fused.size() <= MAX_SIZE;
+        let small = |fused: Fused<'_>| fused.items() <= MAX_ITEMS - ROOM && fused.size() <= MAX_FUSED;
         self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS && small(fused))
     }
 
-    /// How often an element of each node is looked at by its direct users; operations at the same position count as one.
+    /// Returns how often direct users read an element of each node; operations at the same position count as one.
     fn uses(&self) -> Vec<u64> {
         let mut uses = vec![0u64; self.tape.entries.len()];
         for id in (0..self.tape.entries.len()).rev() {
@@ -344,7 +328,7 @@ impl Cutter<'_> {
         uses
     }
 
-    /// What it costs to write an element and to read it once.
+    /// Returns the cost of writing an element and reading it once.
     fn traffic(&self, id: Id) -> u64 {
         2 * u64::from(self.tape.entry(id).ty.bytes()) * self.balance
     }
@@ -382,13 +366,13 @@ impl Cutter<'_> {
         }
     }
 
-    /// Whether a node is looked at along the last axis only, by nothing but reductions over the first axis: then it would be kept for a pattern
+    /// Returns whether a node is looked at along the last axis only, by nothing but reductions over the first axis: then it would be kept for a pattern
     /// that throws most of it away, and lanes can give it to each other.
     fn slides(&self, id: Id) -> bool {
         self.tape.rank(id) >= 3 && self.is_looked_at_near(id) && self.is_folded(id)
     }
 
-    /// Whether a node is computed and looked at from neighbouring columns.
+    /// Returns whether a node is computed and looked at from neighbouring columns.
     fn is_near(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
         let from_aside = |user: &Id| matches!(self.tape.entry(*user).kind, Kind::View(..));
@@ -400,7 +384,7 @@ impl Cutter<'_> {
             && self.is_looked_at_near(id)
     }
 
-    /// Whether a node is looked at along the last axis only, from a few columns away.
+    /// Returns whether a node is looked at along the last axis only, from a few columns away.
     fn is_looked_at_near(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
         let class = self.tape.shapes[own.shape as usize];
@@ -422,7 +406,7 @@ impl Cutter<'_> {
         self.users[id as usize].iter().all(looks_near)
     }
 
-    /// Whether all that becomes of a node is reduced over the first axis.
+    /// Returns whether all that becomes of a node is reduced over the first axis.
     fn is_folded(&self, id: Id) -> bool {
         let shape = self.tape.entry(id).shape;
         let (mut stack, mut seen) = (vec![id], HashSet::from([id]));
@@ -446,7 +430,7 @@ impl Cutter<'_> {
         true
     }
 
-    /// What a node and the views of it show.
+    /// Returns the node that a chain of views shows.
     fn below(&self, id: Id) -> Id {
         let mut below = id;
         while matches!(self.tape.entry(below).kind, Kind::View(..) | Kind::Reshape(_)) && !self.kept[below as usize] {
@@ -530,7 +514,9 @@ impl Cutter<'_> {
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
                 // The results of one application come from one kernel, whatever it reads.
                 let one = alone.joining(self.tape) == Joining::Results;
-                fits && !indirect && (one || shares || other.roots.iter().any(|root| computed[0].contains_key(root)))
+                // A context may ask for few launches rather than for kernels that have something in common.
+                let joins = self.tape.joins && other.reads.len() + reads.len() <= MAX_JOINED;
+                fits && !indirect && (one || shares || joins || other.roots.iter().any(|root| computed[0].contains_key(root)))
             });
             if let Some(group) = partner {
                 let mut both = groups[group].clone();
@@ -688,27 +674,10 @@ impl Cutter<'_> {
     }
 }
 
-impl crate::tape::Entry {
-    /// Whether it is more than a function of a position.
-    pub(crate) fn is_pattern(&self) -> bool {
-        match self.kind {
-            Kind::Pattern(_) => true,
-            Kind::Leaf(_)
-            | Kind::Fill(_)
-            | Kind::Elementwise(_)
-            | Kind::View(..)
-            | Kind::Reshape(_)
-            | Kind::Position(_)
-            | Kind::Gather(..)
-            | Kind::Concatenate(_) => false,
-        }
-    }
-}
-
 impl Group {
-    /// As how many operations all that it computes may be written out.
+    /// Returns the maximum number of emitted operations of the group.
     fn most_operations(&self) -> u64 {
-        if self.kind == GroupKind::Map { MAX_SIZE } else { MAX_COMBINED }
+        if self.kind == GroupKind::Map { MAX_FUSED } else { MAX_COMBINED }
     }
 
     /// The kernel of one node.
@@ -745,7 +714,7 @@ impl Group {
         self.operation(tape).map_or(Joining::Pass, |operation| operation.joining())
     }
 
-    /// Whether the kernel of one node can be a part of another kernel over the same domain.
+    /// Returns whether the kernel of one node can be a part of another kernel over the same domain.
     fn joins(&self, other: &Group, tape: &Tape) -> bool {
         if self.kind != other.kind {
             return false;
@@ -775,7 +744,7 @@ impl Group {
         self.operation(tape).and_then(|operation| operation.reduced())
     }
 
-    /// Whether it gives its results position by position, so that work on them can follow in its kernel.
+    /// Returns whether it gives its results position by position, so that work on them can follow in its kernel.
     fn takes_tail(&self, tape: &Tape) -> bool {
         self.kind == GroupKind::Pattern && !self.values(tape).is_empty()
     }
@@ -809,7 +778,7 @@ impl Group {
         given
     }
 
-    /// Whether what is written is just what the pattern gives, value by value.
+    /// Returns whether what is written is just what the pattern gives, value by value.
     pub(crate) fn is_stored(&self, tape: &Tape) -> bool {
         let values = self.values(tape);
         let given = self.given(tape);
@@ -823,7 +792,7 @@ impl Group {
                     .all(|(number, ((id, value), ty))| usize::from(*value) == number && tape.entry(*id).ty == *ty)
     }
 
-    /// What becomes of the values of a pattern before they are written; `None` if it is too much for one kernel.
+    /// Returns the work on the values of a pattern before they are written; `None` if it is too much for one kernel.
     pub(crate) fn tail<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Fused<'k>> {
         let first = *self.combined.first()?;
         let (roots, rank) = (Roots::Compute(&self.roots), tape.rank(first));

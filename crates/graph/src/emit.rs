@@ -8,6 +8,7 @@ mod index;
 
 use self::index::own_axis;
 use crate::error::{Error, Result};
+use crate::limits::MAX_TRANSPOSED;
 use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Bindings, Id, Kind, Tape};
@@ -18,7 +19,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a scalar of a kernel is given.
+/// The value of a scalar of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Given {
     /// A number, as an index.
@@ -38,18 +39,15 @@ pub(crate) struct Code {
     /// The nodes behind its accessors.
     pub(crate) inputs: Vec<Id>,
     pub(crate) scalars: Vec<Given>,
-    /// How many axes its position has.
+    /// Number of axes of its position.
     pub(crate) axes: usize,
-    /// What an element costs, in simple operations.
+    /// Cost of an element, in simple operations.
     pub(crate) cost: u64,
     /// Inputs that are read at the position itself only.
     pub(crate) aligned: Vec<bool>,
-    /// Whether boundaries are looked at only near the edges.
+    /// True if boundaries are looked at only near the edges.
     pub(crate) interior: bool,
 }
-
-/// Reads that go through shared memory, at most.
-const MAX_TRANSPOSED: usize = 3;
 
 /// An operation on elements as code.
 pub(crate) fn apply(b: &Builder, op: &Elementwise, values: &[Value]) -> Value {
@@ -114,12 +112,12 @@ struct Emitter<'t> {
     index: Type,
     /// The type in which the parts of a place in memory are added.
     sum: Type,
-    /// Whether the executor runs threads side by side in vectors.
+    /// True if the executor runs threads side by side in vectors.
     vectors: bool,
     /// The axis along which threads side by side have positions, if it is known.
     along: Option<u8>,
     position: Vec<Value>,
-    /// What the pattern in front gives.
+    /// The values of the pattern in front.
     given: Vec<Value>,
     /// Items of a trace that it gives, by number.
     replaced: Vec<u32>,
@@ -143,7 +141,7 @@ struct Half<'e, 't, 'k> {
     line: bool,
 }
 
-/// What a trace is for.
+/// The nodes that a trace is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Roots<'r> {
     /// These nodes are computed and written.
@@ -168,7 +166,7 @@ pub(crate) struct Fused<'k> {
     roots_everywhere: Vec<u32>,
     rank: usize,
     line: bool,
-    /// Whether it is known that threads side by side have positions side by side along the last axis.
+    /// True if it is known that threads side by side have positions side by side along the last axis.
     pub(crate) along_last: bool,
     /// The node that holds the first extent of the domain, where only the device knows it, and how many positions there are for each of its
     /// elements: all others of a line, or one.
@@ -184,7 +182,7 @@ impl<'k> Fused<'k> {
         Fused::trace_behind(tape, kept, roots, rank, line, &[])
     }
 
-    /// The same, where nodes are given at the position of the thread: each with the number of its value.
+    /// Traces nodes of which some are given at the position of the thread, each with the number of its value.
     pub(crate) fn trace_behind(
         tape: &'k Tape,
         kept: &'k [bool],
@@ -209,32 +207,7 @@ impl<'k> Fused<'k> {
             let each = if line { Number::stride(shape, 0, rank) } else { Number::Known(1) };
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        let (interior, roots_interior) = run(true)?;
-        if interior.conditions.is_empty() {
-            return Some(Fused {
-                interior,
-                everywhere: None,
-                roots: roots_interior,
-                roots_everywhere: vec![],
-                rank,
-                line,
-                along_last: false,
-                length,
-                absent: None,
-            });
-        }
-        let (everywhere, roots_everywhere) = run(false)?;
-        Some(Fused {
-            interior,
-            everywhere: Some(everywhere),
-            roots: roots_interior,
-            roots_everywhere,
-            rank,
-            line,
-            along_last: false,
-            length,
-            absent: None,
-        })
+        Fused::of(run, rank, line, length)
     }
 
     /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there once, and what columns share comes from
@@ -267,47 +240,40 @@ impl<'k> Fused<'k> {
             let each = Number::Known(1);
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        let (interior, roots) = run(true)?;
-        if interior.conditions.is_empty() {
-            return Some(Fused {
-                interior,
-                everywhere: None,
-                roots,
-                roots_everywhere: vec![],
-                rank,
-                line: false,
-                along_last: false,
-                length,
-                absent: None,
-            });
-        }
-        let (everywhere, roots_everywhere) = run(false)?;
-        Some(Fused {
-            interior,
-            everywhere: Some(everywhere),
-            roots,
-            roots_everywhere,
-            rank,
-            line: false,
-            along_last: false,
-            length,
-            absent: None,
-        })
+        Fused::of(run, rank, false, length)
     }
 
-    /// How many lanes before and behind its own it looks at.
+    /// The traces that a function makes for the interior, and for everywhere if that is something else.
+    fn of(
+        run: impl Fn(bool) -> Option<(Trace<'k>, Vec<u32>)>,
+        rank: usize,
+        line: bool,
+        length: Option<(Id, Number)>,
+    ) -> Option<Fused<'k>> {
+        let (interior, roots) = run(true)?;
+        let (everywhere, roots_everywhere) = match interior.conditions.is_empty() {
+            true => (None, vec![]),
+            false => {
+                let (everywhere, roots) = run(false)?;
+                (Some(everywhere), roots)
+            }
+        };
+        Some(Fused { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent: None })
+    }
+
+    /// Returns the lanes before and behind its own that it reads.
     pub(crate) fn reach(&self) -> (u32, u32) {
         let all = std::iter::once(&self.interior).chain(&self.everywhere);
         all.fold((0, 0), |(a, b), trace| (a.max(trace.reach.0 as u32), b.max(trace.reach.1 as u32)))
     }
 
-    /// Whether some of what it computes is computed only where it is chosen.
+    /// Returns whether some of what it computes is computed only where it is chosen.
     pub(crate) fn chooses(&self) -> bool {
         let all = std::iter::once(&self.interior).chain(&self.everywhere);
         all.flat_map(|trace| &trace.items).any(|item| matches!(item, Item::Before { .. }))
     }
 
-    /// Whether indices along axes of a shape are found by division.
+    /// Returns whether indices along axes of a shape are found by division.
     pub(crate) fn unravels(&self, shape: crate::tape::ShapeId) -> bool {
         self.interior.indices.iter().any(|index| matches!(index, Index::Unravel(_, own, _) if *own == shape))
     }
@@ -322,28 +288,28 @@ impl<'k> Fused<'k> {
         reads
     }
 
-    /// How many steps the longer of its traces has.
+    /// Returns the number of items of the longer of its traces.
     pub(crate) fn items(&self) -> usize {
         self.interior.items.len().max(self.everywhere.as_ref().map_or(0, |trace| trace.items.len()))
     }
 
-    /// As how many operations the larger of its traces is written out.
+    /// Returns the estimated number of emitted operations of the larger of its traces.
     pub(crate) fn size(&self) -> u64 {
         self.interior.size.max(self.everywhere.as_ref().map_or(0, |trace| trace.size))
     }
 
-    /// What a position costs, most positions being in the interior.
+    /// Returns the cost of a position; most positions are in the interior.
     pub(crate) fn cost(&self) -> u64 {
         self.interior.cost
     }
 
-    /// The same without what is only read.
+    /// Returns the cost of a position without its reads.
     pub(crate) fn computing(&self) -> u64 {
         let reads = self.interior.items.iter().filter(|item| matches!(item, Item::Read { .. })).count() as u64;
         self.interior.cost.saturating_sub(reads * cost::READ)
     }
 
-    /// Whether functions are called, of which nobody knows what calls at different places share.
+    /// Returns whether functions are called, of which nobody knows what calls at different places share.
     pub(crate) fn calls(&self, tape: &Tape) -> bool {
         let is_call = |node: Id| matches!(tape.entry(node).kind, Kind::Elementwise(Elementwise::Call(..)));
         self.interior.items.iter().any(|item| matches!(item, Item::Apply(node, _) if is_call(*node)))
@@ -410,7 +376,7 @@ impl<'k> Fused<'k> {
         along.filter(|_| found.len() <= MAX_TRANSPOSED).map(|axis| (axis as u8, found))
     }
 
-    /// What reads run along an axis, as a function of positions with that axis and the last one exchanged; and the function that takes what was read.
+    /// Returns the reads along an axis, as a function of positions with that axis and the last one exchanged, and the function that takes the values read.
     pub(crate) fn code_transposed(self, tape: &Tape, side_by_side: bool, axis: u8, reads: Vec<u32>) -> Result<[Code; 2]> {
         let mut emitter = self.emitter(tape, "rows", side_by_side, &[]);
         emitter.position.swap(usize::from(axis), self.rank - 1);
@@ -466,7 +432,7 @@ impl<'k> Fused<'k> {
         self.code_replacing(tape, name, side_by_side, values, vec![])
     }
 
-    /// The same, where the values stand for these items.
+    /// Emits code in which the values stand for these items.
     fn code_replacing(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type], replaced: Vec<u32>) -> Result<Code> {
         let axes = if self.line { 1 } else { self.rank };
         let mut emitter = Emitter { replaced, ..self.emitter(tape, name, side_by_side, values) };

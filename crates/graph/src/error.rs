@@ -59,7 +59,7 @@ pub enum Error {
     Count {
         /// The operation.
         operation: String,
-        /// How many values there are.
+        /// Number of values.
         count: usize,
         /// The shape.
         shape: Shape,
@@ -77,7 +77,7 @@ pub enum Error {
     /// Elements that are wanted inside of a function while it is traced.
     #[error("`{operation}`: inside of a function that is traced arrays have no elements yet; they come when it is called")]
     Symbolic {
-        /// What wants them.
+        /// The operation that wants them.
         operation: String,
     },
     /// A closure that does more than fits into a kernel.
@@ -85,17 +85,17 @@ pub enum Error {
         "`{operation}`: a closure of {count} operations, and at most {most} are possible; several calls, one behind the other, may do more"
     )]
     Operations {
-        /// What it is for.
+        /// The thing that it is for.
         operation: String,
-        /// How many there are; elementary functions count for many.
+        /// Number of operations; elementary functions count for many.
         count: u64,
-        /// How many there may be.
+        /// Maximum number.
         most: u64,
     },
     /// Memory of the host that there is not.
     #[error("the host has no room for {bytes} bytes")]
     Host {
-        /// How many are wanted.
+        /// Bytes that are wanted.
         bytes: u64,
     },
     /// Code of one thread that is not valid.
@@ -118,14 +118,14 @@ pub enum Error {
     /// A plan that does not hold together.
     #[error("the plan of {what} does not hold together, please report this: {reason}")]
     Plan {
-        /// Where.
+        /// The thing that could not be planned.
         what: String,
         /// The mistake.
         reason: String,
     },
 }
 
-/// What is wrong with an axis.
+/// Returns the reason why an axis is refused.
 fn not_an_axis(axis: usize, shape: &Shape) -> String {
     match shape.rank() {
         0 => "which has no axes".to_owned(),
@@ -134,7 +134,7 @@ fn not_an_axis(axis: usize, shape: &Shape) -> String {
     }
 }
 
-/// Where two arrays are that cannot be used together.
+/// Names the devices of two arrays that cannot be used together.
 fn apart(left: &str, right: &str) -> String {
     if left == right {
         return format!("the arrays belong to two contexts, both on `{left}`");

@@ -6,6 +6,7 @@
 use crate::cut::GroupKind;
 use crate::emit::Given;
 use crate::error::{Error, Result};
+use crate::limits::MAX_FITS;
 use crate::plan::Plan;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind};
@@ -16,10 +17,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sizes for which a plan is kept fitted.
-const MOST: usize = 8;
-
-/// What a plan is fitted to, the last ones.
+/// The sizes that a plan was fitted to last.
 #[derive(Debug, Default)]
 pub(crate) struct Fits(Mutex<Vec<Arc<FittedPlan>>>);
 
@@ -32,12 +30,12 @@ pub(crate) struct FittedPlan {
     shapes: Vec<Shape>,
     integers: Vec<i64>,
     kernels: Vec<Kernel>,
-    /// How many nodes kernels write.
+    /// Number of nodes that kernels write.
     made: usize,
     results: Vec<Place>,
 }
 
-/// Where a node is.
+/// The memory of a node.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// A slot of the buffers that are given.
@@ -48,7 +46,7 @@ enum Place {
 
 #[derive(Debug)]
 struct Kernel {
-    /// What is launched; nothing where there are no positions.
+    /// The launches; none where there are no positions.
     work: Option<Fitted>,
     inputs: Vec<Place>,
     /// For each result, where it is written: over an input, or in so many new bytes.
@@ -90,7 +88,7 @@ impl Plan {
         // Not under the lock: another way to spread threads may have to be compiled.
         let fitted = Arc::new(FittedPlan::new(self, bindings)?);
         let mut known = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
+        if known.len() >= MAX_FITS {
             known.remove(0);
         }
         known.push(fitted.clone());
@@ -168,7 +166,7 @@ impl FittedPlan {
         })
     }
 
-    /// How many kernels are launched.
+    /// Returns the number of kernels that are launched.
     pub(crate) fn launches(&self) -> u64 {
         self.kernels.iter().filter(|kernel| kernel.work.is_some()).count() as u64
     }

@@ -70,7 +70,7 @@ impl Lane {
 /// Results of lanes that the stream of the context is not held up for yet.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
-    /// Whether there are any: without lanes nothing is locked.
+    /// True if there are any: without lanes nothing is locked.
     some: AtomicBool,
     known: Mutex<Vec<Made>>,
 }

@@ -5,7 +5,8 @@
 //! the elements.
 //!
 //! - The bytes behind the length are anything, and no kernel computes with them.
-//! - Arrays with the same [`Length`] are known to be equally long. An operation on arrays whose lengths are not known to be equal asks for
+//! - Arrays with the same [`Length`] are known to be equally long, and so are arrays whose lengths were promised to be equal
+//!   ([`Length::unite`]). An operation on arrays whose lengths are not known to be equal asks for
 //!   the numbers, so it waits; so does an operation that needs an extent on the host: an index from the end, a reshape that divides the
 //!   length.
 //! - When the host learns the length, an array that uses less than a quarter of its memory is copied and gives the memory back. An array
@@ -16,13 +17,14 @@ use crate::amount::Amount;
 use crate::build::same_context;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::known::known;
 use crate::node::{Node, State};
 use crate::op::{Elementwise, Op, Scalar};
 use crate::shape::Shape;
-use crate::view::View;
+use crate::view::{AxisMap, View};
 use broadloom_device::{Buffer, Stream};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::sync::{Arc, OnceLock};
 
 /// The part of the device's memory from which on a bound is worth a wait.
@@ -42,6 +44,22 @@ struct Data {
     known: OnceLock<usize>,
     /// How it follows from another length.
     origin: Option<(Length, Way)>,
+    /// A length that it was promised to be equal to.
+    same: Link,
+}
+
+/// A length that stands for another one.
+#[derive(Debug, Default)]
+struct Link(OnceLock<Length>);
+
+impl Drop for Link {
+    /// Drops a chain of any length without recursion.
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(length) = next {
+            next = Arc::into_inner(length.0).and_then(|mut data| data.same.0.take());
+        }
+    }
 }
 
 /// A way to make a length from another. Lengths that are made in the same way from equal lengths are known to be equal.
@@ -56,8 +74,6 @@ enum Way {
 impl Length {
     /// The length that an array without axes holds, an integer, where it is at most `bound`; else `bound`.
     pub fn new(count: &Node, bound: usize) -> Result<Length> {
-        let f = Builder::function("length");
-        let (count_in, bound_in) = (f.parameter("count", count.ty()), f.parameter("bound", Type::U64));
         if !count.ty().is_scalar() || !count.ty().element().is_integer() {
             return Err(Error::Type { operation: "length".into(), ty: count.ty() });
         }
@@ -65,19 +81,23 @@ impl Length {
             let reason = format!("a length is one number below 2^32, and the bound is {bound}");
             return Err(Error::Range { operation: "length".into(), shape: count.bound().clone(), reason });
         }
-        let held = f.convert(f.max(count_in, 0), Type::U64);
-        let function = f.finish_function(&[f.convert(f.min(held, bound_in), Type::U32)])?;
+        let function = known("length", count.ty(), || {
+            let f = Builder::function("length");
+            let (count_in, bound_in) = (f.parameter("count", count.ty()), f.parameter("bound", Type::U64));
+            let held = f.convert(f.max(count_in, 0), Type::U64);
+            Ok(f.finish_function(&[f.convert(f.min(held, bound_in), Type::U32)])?)
+        })?;
         let bound_in = Node::fill(count.context(), Shape::from([]), &[Literal::from(bound as u64)])?;
         Ok(Length::of(Node::elementwise(Elementwise::Call(function, 0), &[count, &bound_in])?, bound))
     }
 
     /// The length that a `u32` holds which is known to be at most the bound.
     pub(crate) fn of(count: Node, bound: impl Into<Amount>) -> Length {
-        Length(Arc::new(Data { count, bound: bound.into(), known: OnceLock::new(), origin: None }))
+        Length(Arc::new(Data { count, bound: bound.into(), known: OnceLock::new(), origin: None, same: Link::default() }))
     }
 
     fn made(&self, count: Node, bound: Amount, way: Way) -> Length {
-        Length(Arc::new(Data { count, bound, known: OnceLock::new(), origin: Some((self.clone(), way)) }))
+        Length(Arc::new(Data { count, bound, known: OnceLock::new(), origin: Some((self.clone(), way)), same: Link::default() }))
     }
 
     /// The length that is so many times as long; `None` if that may be too long for a length.
@@ -122,7 +142,49 @@ impl Length {
 
     /// The number, as a `u32` without axes.
     pub fn count(&self) -> &Node {
-        &self.0.count
+        &self.root().0.count
+    }
+
+    /// The length that stands for all that were promised to be equal.
+    fn root(&self) -> &Length {
+        let mut root = self;
+        while let Some(same) = root.0.same.0.get() {
+            root = same;
+        }
+        root
+    }
+
+    /// Promises that two lengths are equal: arrays with one can be used beside arrays with the other, and no number is compared.
+    ///
+    /// The promise is not checked. Where it does not hold, arrays that are computed from both have the elements of either length, and nothing
+    /// outside of them is touched.
+    pub fn unite(&self, other: &Length) {
+        let (own, theirs) = (self.root(), other.root());
+        if Arc::ptr_eq(&own.0, &theirs.0) {
+            return;
+        }
+        if let Some(known) = own.known().or(theirs.known()) {
+            own.learn(known);
+            theirs.learn(known);
+        }
+        // A number that is in memory stands for one that is not.
+        let (from, to) = if theirs.0.count.is_pending() && !own.0.count.is_pending() { (theirs, own) } else { (own, theirs) };
+        // Another thread may have done the same the other way round.
+        if !Arc::ptr_eq(&to.root().0, &from.0) {
+            let _ = from.0.same.0.set(to.clone());
+        }
+    }
+
+    /// The number, where the host has learned it. Never waits.
+    pub fn known(&self) -> Option<usize> {
+        self.0.known.get().or_else(|| self.root().0.known.get()).copied()
+    }
+
+    /// Tells the number to the host, which has read it with other numbers. A number above the bound counts as the bound.
+    pub fn learn(&self, count: usize) {
+        let count = count.min(self.0.bound.value() as usize);
+        let _ = self.0.known.set(count);
+        let _ = self.root().0.known.set(count);
     }
 
     /// Its bound. A function that is traced relies on it.
@@ -137,13 +199,13 @@ impl Length {
 
     /// Returns whether both are known to be equal.
     pub fn is_same(&self, other: &Length) -> bool {
-        let (mut own, mut theirs) = (self, other);
+        let (mut own, mut theirs) = (self.root(), other.root());
         loop {
             if Arc::ptr_eq(&own.0, &theirs.0) || own.0.count.is_same(&theirs.0.count) {
                 return true;
             }
             match (&own.0.origin, &theirs.0.origin) {
-                (Some((a, by)), Some((b, other))) if by == other => (own, theirs) = (a, b),
+                (Some((a, by)), Some((b, other))) if by == other => (own, theirs) = (a.root(), b.root()),
                 _ => return false,
             }
         }
@@ -151,11 +213,12 @@ impl Length {
 
     /// The number on the host; waits for it.
     pub fn read(&self) -> Result<usize> {
-        if let Some(known) = self.0.known.get() {
-            return Ok(*known);
+        if let Some(known) = self.known() {
+            return Ok(known.min(self.0.bound.value() as usize));
         }
-        let count = self.0.count.read()?.lanes.first().and_then(|count| count.as_i128()).unwrap_or(0);
-        Ok(*self.0.known.get_or_init(|| usize::try_from(count).unwrap_or(0).min(self.0.bound.value() as usize)))
+        let count = self.count().read()?.lanes.first().and_then(|count| count.as_i128()).unwrap_or(0);
+        self.learn(usize::try_from(count).unwrap_or(0));
+        Ok(self.known().unwrap_or(0))
     }
 
     /// The number, if nobody else has it.
@@ -234,6 +297,39 @@ impl Node {
             return Err(Error::Range { operation: "shorten".into(), shape: array.bound().clone(), reason });
         }
         Ok(array.seen(View::whole(array.bound())).with_length(Some(length.clone())))
+    }
+
+    /// The first elements along the first axis: as many as a length says that is promised to be no greater than this array's own, or `bound` of them
+    /// where there is no length. Never waits.
+    ///
+    /// `bound` is the bound of the length. It is at most that of this array.
+    pub fn first_elements(&self, length: Option<&Length>, bound: usize) -> Result<Node> {
+        if let Some(length) = length {
+            same_context("first elements", &[self, length.count()])?;
+        }
+        let extents = self.bound().extents();
+        if extents.first().is_none_or(|extent| *extent < bound) || length.is_some_and(|length| length.bound() != bound) {
+            let reason = format!("it has no {bound} elements along its first axis");
+            return Err(Error::Range { operation: "first elements".into(), shape: self.bound().clone(), reason });
+        }
+        let is_as_long = match (self.length(), length) {
+            (None, None) => true,
+            (Some(own), Some(length)) => own.is_same(length),
+            _ => false,
+        };
+        if is_as_long && extents[0] == bound {
+            return Ok(self.clone());
+        }
+        let mut extents = extents.to_vec();
+        extents[0] = bound;
+        let shape = Shape::from(extents);
+        if let State::Ready(buffer) = &*self.lock() {
+            let part = buffer.slice(0, shape.count() * self.ty().bytes() as usize);
+            let failed = || Error::Plan { what: "a length".into(), reason: "an array is shorter than it".into() };
+            return Ok(Node::ready(self.context(), self.ty(), shape, part.ok_or_else(failed)?).with_length(length.cloned()));
+        }
+        let axes: SmallVec<[AxisMap; 4]> = (0..shape.rank()).map(AxisMap::same).collect();
+        self.view_in(View::new("first elements", self.bound(), &axes, shape, None)?, length)
     }
 
     /// A number as an `i64` without axes; it may follow from the extents of a function's inputs.

@@ -63,7 +63,7 @@ impl HostArray {
     }
 }
 
-/// What a node is, computed the plain way.
+/// Evaluates a node on the host, by the definitions of its operations.
 pub fn evaluate(node: &Node) -> Result<HostArray> {
     let mut done: HashMap<usize, Arc<HostArray>> = HashMap::new();
     let mut stack = vec![node.clone()];

@@ -38,16 +38,16 @@ impl fmt::Debug for Node {
 struct Data {
     context: Context,
     shape: Shape,
-    /// How many elements there are along the first axis, where only the device knows it; the shape is a bound then.
+    /// Extent of the first axis, where only the device knows it; the shape is a bound then.
     length: Option<Length>,
-    /// The same array once the host knows its length.
+    /// The array with the length that the host has learnt.
     hosted: OnceLock<Node>,
     ty: Type,
-    /// Whether it depends on what a function is given.
+    /// True if it depends on what a function is given.
     symbolic: bool,
     /// While this is alive, the node is written to memory by every plan that computes it.
     remembered: Option<Weak<()>>,
-    /// Whether it is such a node, or is computed from one.
+    /// True if it is such a node, or is computed from one.
     has_remembered: bool,
     /// The recording that saw it last, and its number there. Only one recording of a context is under way at a time.
     recording: AtomicU64,
@@ -55,13 +55,13 @@ struct Data {
     state: Mutex<State>,
 }
 
-/// What is known of the elements.
+/// States of the elements.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a node is one allocation")]
 pub enum State {
-    /// What they will be computed by.
+    /// The expression that will compute them.
     Pending(Expression),
-    /// Where they are.
+    /// The memory that they are in.
     Ready(Buffer<u8>),
     /// They come when a function is called that is traced now.
     Symbolic(Symbol),
@@ -147,12 +147,12 @@ impl Node {
         self
     }
 
-    /// Whether it is written to memory by every plan that computes it.
+    /// Returns whether it is written to memory by every plan that computes it.
     pub(crate) fn is_remembered(&self) -> bool {
         self.0.remembered.as_ref().is_some_and(|somebody| somebody.strong_count() > 0)
     }
 
-    /// Whether it is a node that was to be remembered, or is computed from one.
+    /// Returns whether it is a node that was to be remembered, or is computed from one.
     pub(crate) fn has_remembered(&self) -> bool {
         self.0.has_remembered
     }
@@ -174,7 +174,7 @@ impl Node {
         Node::new(context, ty, shape, true, State::Symbolic(symbol))
     }
 
-    /// Where it is computed.
+    /// Returns the context that it is computed in.
     pub fn context(&self) -> &Context {
         &self.0.context
     }
@@ -198,12 +198,12 @@ impl Node {
         &self.0.shape
     }
 
-    /// How many elements there are along the first axis, where only the device knows it.
+    /// Returns the extent of the first axis, where only the device knows it.
     pub fn length(&self) -> Option<&Length> {
         self.0.length.as_ref()
     }
 
-    /// The same array with a shape that the host knows. Where only the device knows the length this computes the array and waits.
+    /// Returns the array with a shape that the host knows. Where only the device knows the length this computes the array and waits.
     pub fn hosted(&self) -> Result<Node> {
         if self.0.length.is_none() { Ok(self.clone()) } else { self.known().cloned() }
     }
@@ -219,7 +219,7 @@ impl Node {
         }
     }
 
-    /// Whether it depends on what a function is given that is traced: its elements cannot be read.
+    /// Returns whether it depends on what a function is given that is traced: its elements cannot be read.
     pub fn is_symbolic(&self) -> bool {
         self.0.symbolic
     }
@@ -238,7 +238,7 @@ impl Node {
         state
     }
 
-    /// Whether it is not known where its elements are.
+    /// Returns whether it is not known where its elements are.
     pub(crate) fn is_pending(&self) -> bool {
         matches!(&*self.lock(), State::Pending(_))
     }
@@ -257,7 +257,7 @@ impl Node {
         drop(before);
     }
 
-    /// Whether both are the same node.
+    /// Returns whether both are the same node.
     pub fn is_same(&self, other: &Node) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -55,10 +55,7 @@ impl fmt::Display for Elementwise {
     }
 }
 
-/// Operations of a function that is called, at most: compilers take long for much more.
-pub(crate) const MOST_OPERATIONS: u64 = 32768;
-
-/// Whether a function has so many operations at most.
+/// Returns whether a function has so many operations at most.
 pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
     match function.operations() {
         count if count <= most => Ok(()),
@@ -167,7 +164,7 @@ impl PartialEq for Scalar {
 
 impl Eq for Scalar {}
 
-/// What a node is computed by, from its inputs.
+/// The operation that computes a node from its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// One value everywhere. It is a parameter of what is compiled, not a part of it.

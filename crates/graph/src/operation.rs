@@ -166,9 +166,9 @@ pub enum Joining {
 pub struct Feed {
     /// The numbers of the inputs.
     pub inputs: SmallVec<[usize; 2]>,
-    /// Whether the pattern takes the domain as one line.
+    /// True if the pattern takes the domain as one line.
     pub line: bool,
-    /// Whether all applications that share a pass read the same inputs here, which the pattern takes once.
+    /// True if all applications that share a pass read the same inputs here, which the pattern takes once.
     pub common: bool,
 }
 
@@ -195,7 +195,7 @@ pub struct Site {
     pub positions: SmallVec<[bool; 4]>,
     /// The type of the result.
     pub ty: Type,
-    /// Whether indices have 64 bits.
+    /// True if indices have 64 bits.
     pub wide: bool,
     /// The results that are wanted, for an operation whose results come from one kernel.
     pub wanted: SmallVec<[u8; 4]>,
@@ -208,17 +208,17 @@ pub struct Parts {
     pub site: Site,
     /// The domain.
     pub domain: Domain,
-    /// How many axes the domain has.
+    /// Number of axes of the domain.
     pub axes: usize,
-    /// Whether the domain is taken as one line.
+    /// True if the domain is taken as one line.
     pub line: bool,
     /// The functions of [`Operation::feeds`].
     pub sources: Vec<Source>,
     /// The use of the values that the pattern gives.
     pub sink: Sink,
-    /// How values are combined, if [`Operation::operator`] says so: of all that share the pass.
+    /// Operator of all values that share the pass, if [`Operation::operator`] gives one.
     pub operator: Option<Operator>,
-    /// Whether the functions are small enough to be written out for several rows of results.
+    /// True if the functions are small enough to be written out for several rows of results.
     pub repeats: bool,
 }
 

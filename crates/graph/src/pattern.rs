@@ -108,7 +108,7 @@ fn made(sink: Option<&Code>, values: usize) -> Result<Sink> {
     })
 }
 
-/// How the values of all that share a pass are combined; in the order of positions if so said.
+/// Returns the operator of all values that share a pass; in the order of positions if so said.
 fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Operator>> {
     let mut operators = vec![];
     for id in group.applications(tape) {

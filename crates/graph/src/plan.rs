@@ -7,6 +7,7 @@ use crate::cut::{Cut, Group, GroupKind, Part, Reason, cut};
 use crate::emit::{Code, Fused, Given, interior};
 use crate::error::{Error, Result};
 use crate::fit::Fits;
+use crate::limits::{MAX_REPEATED, MAX_STRIP};
 use crate::pattern::Ready;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
@@ -25,14 +26,14 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) group: Group,
-    /// What feeds it, one or several, or the interior and the edges of strips; and what becomes of its results, if they are not just stored.
+    /// Functions that feed it, one or several, or the interior and the edges of strips; last the function of its results, if they are not just stored.
     pub(crate) codes: Vec<Code>,
     /// Scalars that stand before those of the codes.
     pub(crate) bounds: Vec<Given>,
-    /// What a position costs, in simple operations.
+    /// Cost of a position, in simple operations.
     pub(crate) cost: u64,
     pub(crate) ready: Ready,
-    /// The same without boundary rules.
+    /// The kernel without boundary rules.
     pub(crate) inside: Option<Inside>,
     /// Nodes whose memory is free after it.
     pub(crate) dead: Vec<Id>,
@@ -40,29 +41,24 @@ pub(crate) struct Kernel {
     pub(crate) reused: Vec<Option<Id>>,
 }
 
-/// What a kernel is at sizes for which no position is near an edge: no lane asks whether it is.
+/// A kernel for sizes at which no position is near an edge: no lane tests for that.
 #[derive(Debug)]
 pub(crate) struct Inside {
     codes: Vec<Code>,
     ready: Ready,
-    /// What has to hold at all positions.
+    /// Conditions that have to hold at all positions.
     conditions: Arc<Vec<Condition>>,
 }
 
-/// What is launched.
+/// The kernels of an expression, in order.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) tape: Tape,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) reasons: HashMap<Id, Reason>,
-    /// What it is for sizes that were met.
+    /// The plan fitted to sizes that were met.
     pub(crate) fits: Fits,
 }
-
-/// Items that the code of a strip has at most.
-const MAX_STRIP: usize = 600;
-/// Items that a function has at most which is there for several rows of results of a reduction at once; most of many are indices, which lanes share.
-const MAX_REPEATED: usize = 128;
 
 /// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute. On a CPU lanes may
 /// share too, and do if that leaves less than nine tenths. There, rows that share nothing but what they read are strips of their own: registers have no room for
@@ -268,7 +264,7 @@ impl Plan {
         bindings.shapes[entry.shape as usize].count() as u64 * u64::from(entry.ty.bytes())
     }
 
-    /// What it does in a run with these bindings.
+    /// Returns a summary of a run with these bindings.
     pub(crate) fn summary(&self, bindings: &Bindings) -> Result<Summary> {
         let mut summary = Summary { kernels: vec![], peak_bytes: 0 };
         let mut live = 0u64;
@@ -344,7 +340,7 @@ impl Kind {
     }
 }
 
-/// What a result of a kernel is, and why it is one.
+/// A result of a kernel, with the reason why it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultSummary {
     /// The operation that gives it.
@@ -357,28 +353,28 @@ pub struct ResultSummary {
     pub reason: Reason,
 }
 
-/// What a kernel of a plan does.
+/// The work of a kernel of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelSummary {
     /// The pattern.
     pub name: String,
     /// The positions that it works on.
     pub domain: Shape,
-    /// How many launches it takes.
+    /// Number of launches.
     pub launches: usize,
-    /// What a position costs, in simple operations.
+    /// Cost of a position, in simple operations.
     pub operations: u64,
-    /// How many arrays it reads.
+    /// Number of arrays that it reads.
     pub reads: usize,
-    /// How many bytes these arrays have.
+    /// Bytes of these arrays.
     pub bytes_read: u64,
-    /// How many bytes its results have.
+    /// Bytes of its results.
     pub bytes_written: u64,
-    /// How many bytes it needs besides while it runs.
+    /// Bytes of temporary memory while it runs.
     pub bytes_besides: u64,
     /// Its work beyond one pass over inputs and results: rounds of a sort, sums of a product.
     pub further: Work,
-    /// Whether boundaries are looked at only near the edges.
+    /// True if boundaries are looked at only near the edges.
     pub interior: bool,
     /// Its results.
     pub results: Vec<ResultSummary>,
@@ -394,7 +390,7 @@ impl KernelSummary {
     }
 }
 
-/// What a plan does.
+/// The work of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The kernels, in order.

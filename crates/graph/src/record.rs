@@ -37,13 +37,13 @@ pub(crate) struct Recorder {
     open: Vec<Open>,
     /// Slots of scalars.
     scalars: QuickMap<u64, u32>,
-    /// Whether scalars keep their values for as long as the tape is used, so that equal ones may be one.
+    /// True if scalars keep their values for as long as the tape is used, so that equal ones may be one.
     constant: bool,
     /// The node behind each entry, and the hash of what it does; entries without one are never equal to another.
     nodes: Vec<(Option<Node>, u64)>,
     /// Numbers of entries, each one up, at the places that their hashes say or behind; zero where there is none. At most half is taken.
     known: Vec<u32>,
-    /// What is still to be looked at.
+    /// Nodes that are still to be visited.
     stack: Vec<Node>,
 }
 
@@ -70,13 +70,13 @@ struct Open {
     input: Option<Id>,
     /// The sizes that follow from its input.
     sizes: SmallVec<[Option<Size>; 4]>,
-    /// Whether it is the same node as another with the same operation, input and extents, whatever it is used with.
+    /// True if it is the same node as another with the same operation, input and extents, whatever it is used with.
     is_whole: bool,
     /// The entry that it has become.
     entry: Option<Id>,
 }
 
-/// What tells memory apart.
+/// The identity of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Leaf {
     /// An address and a length.
@@ -85,10 +85,10 @@ enum Leaf {
 }
 
 impl Recorder {
-    pub(crate) fn new(precision: Precision) -> Recorder {
+    pub(crate) fn new(precision: Precision, joins: bool) -> Recorder {
         Recorder {
             number: 0,
-            tape: Tape::empty(precision),
+            tape: Tape::empty(precision, joins),
             hash: Quick::default(),
             bindings: Bindings::default(),
             buffers: QuickMap::default(),
@@ -167,7 +167,7 @@ impl Recorder {
         Ok(bindings)
     }
 
-    /// What was written last, with its hash.
+    /// Returns the tape that was written last, with its hash.
     pub(crate) fn tape(&self) -> (&Tape, u64) {
         (&self.tape, self.hash.finish())
     }
@@ -241,9 +241,12 @@ impl Recorder {
     /// The size of the first axis of a node, where only the device knows it.
     fn length(&mut self, node: &Node) -> Result<Option<Size>> {
         let Some(length) = node.length() else { return Ok(None) };
-        let number = length.count().number_in(self.number).unwrap_or_default();
+        // Another thread may have promised that the length is equal to one that was not visited.
+        let changed = || Error::Plan { what: "a length".into(), reason: "it changed while the plan was made".into() };
+        let number = length.count().number_in(self.number).ok_or_else(changed)?;
         let count = self.closed(number, None)?;
-        Ok(Some(self.sizes.length(count)))
+        let bound = node.bound().numbers().first().copied().unwrap_or_default();
+        Ok(Some(self.sizes.length(count, bound)))
     }
 
     /// The slot of a buffer, and whether it had one before.
@@ -804,7 +807,7 @@ mod tests {
                 )
             })
         };
-        let mut recorder = Recorder::new(Precision::Accurate);
+        let mut recorder = Recorder::new(Precision::Accurate, false);
         let (large, small) = (sum(5000)?, sum(5)?);
         recorder.record(&[large], false)?;
         assert!(recorder.known.len() >= 10_000);
@@ -821,7 +824,7 @@ mod tests {
         let fill = |value: f32| Node::fill(&context, Shape::from(4), &[Literal::from(value)]);
         let add = |a: f32, b: f32| Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&fill(a)?, &fill(b)?]);
         let nodes = [add(2.0, 2.0)?, add(0.0, -0.0)?];
-        let mut recorder = Recorder::new(Precision::Accurate);
+        let mut recorder = Recorder::new(Precision::Accurate, false);
         assert_eq!(recorder.record(&nodes, false)?.values.len(), 4);
         assert_eq!(recorder.record(&nodes, true)?.values.len(), 3);
         Ok(())

@@ -10,7 +10,7 @@ use broadloom_skeleton::SortKey;
 use smallvec::smallvec;
 
 impl Node {
-    /// Whether a run starts at each element of a line of plain values: it is the first, or differs from the one before it. NaN differs from itself.
+    /// Returns whether a run starts at each element of a line of plain values: it is the first, or differs from the one before it. NaN differs from itself.
     pub fn run_starts(&self) -> Result<Node> {
         self.line("run_starts")?;
         if !self.ty().is_scalar() {

@@ -24,7 +24,7 @@ pub struct Shape {
     origin: Option<Arc<Origin>>,
 }
 
-/// How extents follow from those of the inputs of a function.
+/// The terms of extents that follow from those of the inputs of a function.
 struct Origin {
     tracing: Arc<Tracing>,
     terms: TermList,
@@ -92,7 +92,7 @@ impl Shape {
         }
     }
 
-    /// How many axes.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.extents.len()
     }
@@ -122,13 +122,13 @@ impl Shape {
         }
     }
 
-    /// How many elements; the most that a number holds if there are more. A function that is traced relies on the extents from then on.
+    /// Returns the number of elements; the greatest `usize` if there are more. A function that is traced relies on the extents from then on.
     pub fn count(&self) -> usize {
         self.fix();
         self.product()
     }
 
-    /// How many elements, for code that notes itself what it relies on.
+    /// Returns the number of elements, for code that notes itself what it relies on.
     pub(crate) fn product(&self) -> usize {
         if self.extents.contains(&0) {
             return 0;
@@ -136,7 +136,7 @@ impl Shape {
         self.extents.iter().fold(1usize, |count, extent| count.saturating_mul(*extent))
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         if self.origin.is_some() {
             // All axes have elements, or the first that has none decides.
@@ -146,7 +146,7 @@ impl Shape {
         self.extents.contains(&0)
     }
 
-    /// Whether arrays can have it: not too many axes, not too many elements, also where an axis of none is left out.
+    /// Returns whether arrays can have it: not too many axes, not too many elements, also where an axis of none is left out.
     pub fn is_possible(&self) -> bool {
         let is_possible = self.rank() <= MAX_RANK
             && self
@@ -161,7 +161,7 @@ impl Shape {
         is_possible
     }
 
-    /// How far apart neighbours along each axis lie, in elements.
+    /// Returns the strides: the distance of neighbours along each axis, in elements.
     pub fn strides(&self) -> SmallVec<[usize; 4]> {
         let extents = self.extents();
         let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, self.rank());

@@ -31,8 +31,8 @@ pub(crate) struct Sizes {
     /// A size that each is equal to; itself if none is known.
     parents: Vec<Size>,
     shapes: Vec<(List, Shape)>,
-    /// Sizes that only the device knows, each with the entry that holds it.
-    lengths: Vec<(Size, Id)>,
+    /// Sizes that only the device knows, each with the entry that holds it and its bound.
+    lengths: Vec<(Size, Id, usize)>,
 }
 
 impl Default for Sizes {
@@ -49,20 +49,20 @@ impl Sizes {
         self.lengths.clear();
     }
 
-    /// The size that an entry holds, whatever its bound.
-    pub(crate) fn length(&mut self, count: Id) -> Size {
-        if let Some((size, _)) = self.lengths.iter().find(|(_, known)| *known == count) {
+    /// The size that an entry holds. Memory is taken for the bound, so arrays with other bounds have another size.
+    pub(crate) fn length(&mut self, count: Id, bound: usize) -> Size {
+        if let Some((size, ..)) = self.lengths.iter().find(|(_, known, most)| *known == count && *most == bound) {
             return *size;
         }
         let size = self.fresh();
-        self.lengths.push((size, count));
+        self.lengths.push((size, count, bound));
         size
     }
 
     /// The first size of a shape, where only the device knows it.
     pub(crate) fn length_of(&self, id: ShapeId) -> Option<Size> {
         let first = self.list(id).first()?;
-        self.lengths.iter().find(|(size, _)| size == first).map(|(size, _)| *size)
+        self.lengths.iter().find(|(size, ..)| size == first).map(|(size, ..)| *size)
     }
 
     /// Returns a size that is known to be equal to no other.
@@ -161,7 +161,7 @@ impl Sizes {
                     more.insert(list.clone(), id);
                 }
                 lists.push(list);
-                let count = |size: &Size| self.lengths.iter().find(|(own, _)| own == size).map(|(_, count)| *count);
+                let count = |size: &Size| self.lengths.iter().find(|(own, ..)| own == size).map(|(_, count, _)| *count);
                 shapes.push((std::mem::take(&mut self.shapes[number].1), first_size.as_ref().and_then(count)));
                 id
             });

@@ -14,12 +14,13 @@ use crate::template::Symbols;
 use crate::view::Rule;
 use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Precision, Type};
+use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
 /// The number of a node of a tape.
 pub(crate) type Id = u32;
 
-/// So many elements need indices of 64 bits. With fewer, indices of 32 bits are exact a little beyond both ends of an array.
+/// Arrays with at least this many elements use 64-bit indices. With fewer, indices of 32 bits are exact a little beyond both ends of an array.
 pub(crate) const FAR: usize = (1 << 31) - (1 << 24);
 
 /// So long an axis has positions of which not many may be added up in 32 bits.
@@ -37,7 +38,7 @@ pub(crate) enum Int {
     Given(u32),
 }
 
-/// How an index along an axis of the input comes about.
+/// The map from a position to an index along an axis of the input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Along {
     pub(crate) source: Option<u8>,
@@ -46,7 +47,7 @@ pub(crate) struct Along {
     pub(crate) rule: Rule,
 }
 
-/// How much a view enlarges, in classes.
+/// Classes of how much a view enlarges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Growth {
     /// Less than twice.
@@ -69,7 +70,7 @@ impl Growth {
         }
     }
 
-    /// How many times as many elements come out, at least.
+    /// Returns the least factor by which elements become more.
     pub(crate) fn factor(self) -> u64 {
         match self {
             Growth::None => 1,
@@ -80,7 +81,7 @@ impl Growth {
     }
 }
 
-/// What a node of a tape does.
+/// Kinds of nodes of a tape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// A slot of [`Bindings::buffers`].
@@ -107,13 +108,35 @@ pub(crate) struct Entry {
     pub(crate) inputs: SmallVec<[Id; 3]>,
 }
 
-/// What is known of a shape in the code.
+impl Entry {
+    /// Returns the operation behind it, if it combines elements of several positions.
+    pub(crate) fn applied(&self) -> Option<&Applied> {
+        match &self.kind {
+            Kind::Pattern(applied) => Some(applied),
+            Kind::Leaf(_)
+            | Kind::Fill(_)
+            | Kind::Elementwise(_)
+            | Kind::View(..)
+            | Kind::Reshape(_)
+            | Kind::Position(_)
+            | Kind::Gather(..)
+            | Kind::Concatenate(_) => None,
+        }
+    }
+
+    /// Returns whether it is more than a function of a position.
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.applied().is_some()
+    }
+}
+
+/// Facts about a shape that code depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ShapeClass {
     pub(crate) rank: u8,
-    /// Whether the last axis is long.
+    /// True if the last axis is long.
     pub(crate) rows: bool,
-    /// Whether there are enough rows along the axis before it for a strip of them.
+    /// True if there are enough rows along the axis before it for a strip of them.
     pub(crate) tall: bool,
     /// The node that holds the first extent, where only the device knows it. The extents of a run are bounds then.
     pub(crate) length: Option<Id>,
@@ -128,7 +151,7 @@ impl ShapeClass {
         ShapeClass { rank: shape.rank() as u8, rows, tall, length }
     }
 
-    /// What an extent is at least, unless the shape has no elements.
+    /// Returns the least extent, unless the shape has no elements.
     pub(crate) fn least(self, axis: usize) -> u64 {
         let rank = usize::from(self.rank);
         if axis == 0 && self.length.is_some() {
@@ -148,15 +171,17 @@ pub(crate) struct Tape {
     pub(crate) entries: Vec<Entry>,
     pub(crate) outputs: SmallVec<[Id; 2]>,
     pub(crate) shapes: Vec<ShapeClass>,
-    /// Whether indices have 64 bits.
+    /// True if indices have 64 bits.
     pub(crate) wide: bool,
-    /// Whether an axis is so long that sums of positions along it may need more than 32 bits.
+    /// True if an axis is so long that sums of positions along it may need more than 32 bits.
     pub(crate) distant: bool,
-    /// How exact elementary functions are.
+    /// Precision of elementary functions.
     pub(crate) precision: Precision,
+    /// Whether kernels over one domain become one although they share nothing.
+    pub(crate) joins: bool,
 }
 
-/// What the tape leaves out.
+/// The part of an expression that its tape leaves out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
     /// Memory; none where a function is traced that will be given it.
@@ -164,7 +189,7 @@ pub(crate) struct Bindings {
     pub(crate) values: Vec<Lanes>,
     pub(crate) integers: Vec<i64>,
     pub(crate) shapes: Vec<Shape>,
-    /// What comes when a function is called.
+    /// Values that come with a call of a function.
     pub(crate) symbols: Symbols,
 }
 
@@ -178,16 +203,16 @@ pub(crate) fn is_far(offset: i64, stride: i64, source: Option<u8>, shape: &Shape
 /// Offsets and strides up to this are part of the code.
 pub(crate) const SMALL: i64 = 8;
 
-/// From which length on a last axis is long.
-pub(crate) const LONG: usize = 32;
+/// Elements from which on a last axis is long.
+pub(crate) const LONG: usize = cost::LANES as usize;
 
-/// From which length on the axis before the last has strips of rows.
-pub(crate) const TALL: usize = 16;
+/// Rows from which on the axis before the last has strips of them.
+pub(crate) const TALL: usize = cost::TALL;
 
 impl Tape {
     /// Nothing, to be written to.
-    pub(crate) fn empty(precision: Precision) -> Tape {
-        Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, distant: false, precision }
+    pub(crate) fn empty(precision: Precision, joins: bool) -> Tape {
+        Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, distant: false, precision, joins }
     }
 
     /// Returns whether an expression that differs in sizes alone would have this tape: extents, offsets and strides are in its classes. Ranks are the same.
@@ -263,17 +288,7 @@ impl Tape {
 
     /// The operation behind a node, if it combines elements of several positions.
     pub(crate) fn applied(&self, id: Id) -> Option<&Applied> {
-        match &self.entry(id).kind {
-            Kind::Pattern(applied) => Some(applied),
-            Kind::Leaf(_)
-            | Kind::Fill(_)
-            | Kind::Elementwise(_)
-            | Kind::View(..)
-            | Kind::Reshape(_)
-            | Kind::Position(_)
-            | Kind::Gather(..)
-            | Kind::Concatenate(_) => None,
-        }
+        self.entry(id).applied()
     }
 
     /// Facts about an application of an operation.

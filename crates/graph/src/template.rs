@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::fit::{FittedPlan, LaneOf, Scalars};
 use crate::lane::Lane;
 use crate::length::Length;
+use crate::limits::MAX_FITS;
 use crate::node::{Node, State};
 use crate::op::{Op, Scalar};
 use crate::plan::Plan;
@@ -46,7 +47,7 @@ impl Symbol {
 pub(crate) struct Tracing {
     /// The stages so far, and how many symbols there are.
     steps: Mutex<Option<(Vec<Stage>, u32)>>,
-    /// How extents follow from those of the inputs, and what the trace relies on.
+    /// Terms of extents, and the conditions that the trace relies on.
     terms: Mutex<Option<Terms>>,
 }
 
@@ -64,10 +65,7 @@ impl Tracing {
     }
 }
 
-/// Sizes for which a template is kept fitted.
-const MOST: usize = 8;
-
-/// What is told where elements are wanted of a symbol.
+/// Returns the error for reading a symbol: it has no elements until the function is called.
 pub(crate) fn unknown(operation: &str) -> Error {
     Error::Symbolic { operation: operation.to_owned() }
 }
@@ -78,7 +76,7 @@ pub(crate) struct Symbols {
     tracing: Option<Arc<Tracing>>,
     /// Slots of buffers, each with the number of its symbol.
     pub(crate) buffers: Vec<(u32, u32)>,
-    /// The same for values.
+    /// Symbols of values.
     pub(crate) values: Vec<(u32, u32)>,
     /// The shapes of the tape, with how their extents follow from those of the inputs.
     pub(crate) shapes: Vec<Shape>,
@@ -100,7 +98,7 @@ impl Symbols {
         if Arc::ptr_eq(own, tracing) { Ok(()) } else { Err(unknown("arrays of two functions")) }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.tracing.is_none()
     }
@@ -110,7 +108,7 @@ impl Symbols {
 #[derive(Debug)]
 struct Stage {
     plan: Arc<Plan>,
-    /// What is given in all calls; the rest are symbols.
+    /// Buffers of all calls; the others are symbols.
     buffers: Vec<Option<Buffer<u8>>>,
     symbols: Vec<(u32, u32)>,
     /// Values, and which of them are symbols and which follow from extents.
@@ -186,7 +184,7 @@ struct Input {
 #[derive(Debug)]
 enum Outcome {
     Symbol(u32),
-    /// The same in all calls.
+    /// A buffer of all calls.
     Known(Buffer<u8>),
 }
 
@@ -220,7 +218,7 @@ pub struct Template {
     /// The last fits.
     fits: Mutex<Vec<Arc<Fit>>>,
     symbols: usize,
-    /// How many lengths the inputs have that only the device knows. Their symbols follow those of the inputs.
+    /// Number of lengths of the inputs that only the device knows. Their symbols follow those of the inputs.
     lengths: usize,
     results: Vec<Returned>,
 }
@@ -411,7 +409,7 @@ impl Template {
         let fit = Arc::new(Fit { inputs, stages, results });
         self.context.note_fit();
         let mut known = lock();
-        if known.len() >= MOST {
+        if known.len() >= MAX_FITS {
             known.remove(0);
         }
         known.push(fit.clone());
@@ -528,7 +526,7 @@ impl Template {
         Ok(nodes)
     }
 
-    /// How many kernels a call launches, for sizes that it was fitted to last.
+    /// Returns the number of kernels that a call launches, for sizes that it was fitted to last.
     pub fn kernels(&self) -> u64 {
         let fits = self.fits.lock().unwrap_or_else(PoisonError::into_inner);
         fits.last().map_or(0, |fit| fit.stages.iter().map(|stage| stage.plan.launches()).sum())

@@ -8,8 +8,9 @@
 //! Most positions are far from all edges. A trace can be made *for the interior*: boundary rules along axes of the thread's own position
 //! are then left out, and noted as conditions on the position instead.
 
+use crate::limits::{MAX_DEPTH, MAX_EMITTED, MAX_ITEMS, MAX_LEVELS};
 use crate::number::Number;
-use crate::op::{Elementwise, MOST_OPERATIONS};
+use crate::op::Elementwise;
 use crate::tape::{Along, Growth, Id, Kind, ShapeId, Tape};
 use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, Function, Type};
@@ -30,7 +31,7 @@ pub(crate) enum Index {
     Affine { axis: Option<u8>, stride: Number, offset: Number },
     /// The sum of two affine indices along different axes, the second so many times.
     Plus(IndexId, IndexId, i64),
-    /// The same of another index.
+    /// Another index times a stride, plus an offset.
     Scaled { base: IndexId, stride: Number, offset: Number },
     /// Held to `0..extent`.
     Clamp(IndexId, Number),
@@ -51,7 +52,7 @@ pub(crate) enum Index {
     Part { base: IndexId, offset: Number, part: u32 },
 }
 
-/// Where an element is: indices along all axes, or its number in memory order.
+/// The place of an element: indices along all axes, or its number in memory order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     At(SmallVec<[IndexId; 4]>),
@@ -73,7 +74,7 @@ pub(crate) enum Item {
     Guard { inside: SmallVec<[(IndexId, Number); 2]>, item: ItemId, fill: u32 },
     /// A value that the pattern in front gives, by its number, as the node.
     Given(u8, Id),
-    /// What the thread so many lanes further has of an item.
+    /// An item of the thread so many lanes further.
     Shift { item: ItemId, by: i64 },
     /// The first item where the index is less than the limit, else the second; only one of them is computed.
     Before { index: IndexId, limit: Number, first: ItemId, second: ItemId },
@@ -86,14 +87,14 @@ pub(crate) struct Condition {
     pub(crate) stride: Number,
     pub(crate) offset: Number,
     pub(crate) extent: Number,
-    /// What else may be added at least and at most.
+    /// Least and greatest number that may be added.
     pub(crate) others: (Number, Number),
 }
 
 /// The list.
 pub(crate) struct Trace<'t> {
     tape: &'t Tape,
-    /// What is in memory when the kernel runs.
+    /// Nodes that are in memory when the kernel runs.
     kept: &'t [bool],
     interior: bool,
     /// The shape of the positions, if they are not one line.
@@ -101,7 +102,7 @@ pub(crate) struct Trace<'t> {
     /// Nodes that are taken from neighbouring lanes.
     pub(crate) sliding: &'t [bool],
     is_sliding: bool,
-    /// How many lanes before and behind its own it looks at.
+    /// Lanes before and behind its own that it reads.
     pub(crate) reach: (i64, i64),
     pub(crate) indices: Vec<Index>,
     interned: HashMap<Index, IndexId>,
@@ -112,25 +113,15 @@ pub(crate) struct Trace<'t> {
     pub(crate) conditions: Vec<Condition>,
     /// Nodes that hold lengths which the code reads.
     pub(crate) lengths: Vec<Id>,
-    /// What it costs, in simple operations.
+    /// Cost, in simple operations.
     pub(crate) cost: u64,
-    /// As how many operations it is written out, about.
+    /// Estimated number of emitted operations.
     pub(crate) size: u64,
     depth: usize,
     parts: u32,
 }
 
-/// Items of one kernel, at most.
-pub(crate) const MAX_ITEMS: usize = 700;
-/// Operations that they are written out as, at most: more than any function that is called.
-const MAX_SIZE: u64 = MOST_OPERATIONS + 8192;
-/// How deep items may depend on each other.
-const MAX_DEPTH: usize = 160;
-/// Levels of sums of positions that are looked at.
-const MAX_LEVELS: u32 = 4;
-/// Elements between two that lie in one line of a cache, often enough.
-const NEAR: i64 = 4;
-/// What an operation costs, in simple operations.
+/// Returns the cost of an operation, in simple operations.
 fn cost_of(op: &Elementwise) -> u64 {
     match op {
         Elementwise::Unary(op) => cost::unary(*op),
@@ -142,7 +133,7 @@ fn cost_of(op: &Elementwise) -> u64 {
     }
 }
 
-/// As how many operations it is written out.
+/// Returns the estimated number of emitted operations.
 fn size_of(op: &Elementwise) -> u64 {
     match op {
         Elementwise::Math(function, precision) => function.operations(*precision),
@@ -307,7 +298,7 @@ impl<'t> Trace<'t> {
         Some(item)
     }
 
-    /// Where a lane of the warp has computed a node for itself that is wanted at a place: the same place at that lane's own column, and how many
+    /// Finds the lane of the warp that has computed a node wanted at a place: the same place at that lane's own column, and how many
     /// lanes further that is. Lanes beyond the last column are held to it, so that rules which hold an index there have been applied.
     fn slide(&mut self, node: Id, place: &Place) -> Option<(Place, i64)> {
         let Place::At(indices) = place else { return None };
@@ -371,7 +362,7 @@ impl<'t> Trace<'t> {
         })
     }
 
-    /// What is noted where an index is taken to lie within an extent, if it is affine.
+    /// Notes the condition that an index lies within an extent, if it is affine.
     fn condition(&self, index: IndexId, extent: &Number) -> Option<Condition> {
         let none = Number::Known(0);
         let (index, others) = match &self.indices[index as usize] {
@@ -434,7 +425,7 @@ impl<'t> Trace<'t> {
                     inputs.push(self.at(*input, place)?);
                 }
                 self.size += size_of(op);
-                if self.size > MAX_SIZE {
+                if self.size > MAX_EMITTED {
                     return None;
                 }
                 let cost = self.cost_here(op, &inputs);
@@ -669,14 +660,14 @@ impl Trace<'_> {
         }
     }
 
-    /// Whether places of neighbours along an axis lie apart, as far as that is known: in other rows, or some elements from each other.
+    /// Returns whether places of neighbours along an axis lie apart, as far as that is known: in other rows, or some elements from each other.
     pub(crate) fn is_apart(&self, indices: &[IndexId], axis: u8) -> bool {
         let Some((last, above)) = indices.split_last() else { return false };
         let step = |index: &IndexId| self.step(*index, axis).unwrap_or(0);
-        above.iter().any(|index| step(index) != 0) || step(last).abs() > NEAR
+        above.iter().any(|index| step(index) != 0) || step(last).abs() > cost::NEIGHBOURS
     }
 
-    /// How far an index moves with the position along an axis, where that is known; numbers that are not are taken for large ones.
+    /// Returns the stride of an index along an axis of positions, where that is known; numbers that are not known count as large ones.
     fn step(&self, index: IndexId, axis: u8) -> Option<i64> {
         const LARGE: i64 = 1 << 32;
         let of = |number: &Number| match number {
@@ -697,7 +688,7 @@ impl Trace<'_> {
         }
     }
 
-    /// Whether neighbouring threads may have any index: whether it depends on elements in memory, or was rounded from a float.
+    /// Returns whether neighbouring threads may have any index: whether it depends on elements in memory, or was rounded from a float.
     pub(crate) fn is_anywhere(&self, index: IndexId) -> bool {
         let (mut needed, mut seen) = (vec![], HashSet::new());
         self.needed_by_index(index, &mut needed);
@@ -713,7 +704,7 @@ impl Trace<'_> {
         false
     }
 
-    /// Whether a node makes integers of floats.
+    /// Returns whether a node makes integers of floats.
     fn is_rounded(&self, node: Id) -> bool {
         let entry = self.tape.entry(node);
         let is_float = |ty: Type| ty.element().is_float();
@@ -777,7 +768,13 @@ mod tests {
     #[test]
     fn places_lie_apart_in_other_rows_and_some_elements_from_each_other() {
         let (entries, shapes, outputs) = (vec![], vec![], SmallVec::new());
-        let tape = Tape { entries, outputs, shapes, wide: false, distant: false, precision: broadloom_scalar::Precision::Fast };
+        let tape = Tape {
+            entries,
+            outputs,
+            shapes,
+            precision: broadloom_scalar::Precision::Fast,
+            ..Tape::empty(broadloom_scalar::Precision::Fast, false)
+        };
         let mut trace = Trace::new(&tape, &[], false);
         let (i, j) = (trace.axis(0), trace.axis(1));
         let scaled = |stride: i64| Index::Scaled { base: j, stride: Number::Known(stride), offset: Number::Known(1) };

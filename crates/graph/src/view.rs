@@ -14,21 +14,21 @@ pub use broadloom_skeleton::{Boundary, Rule};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
-/// Where the index along one axis of the input comes from: `offset + stride * position[source]`.
+/// The index along one axis of the input: `offset + stride * position[source]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AxisMap {
     /// The axis of the output; `None` if the index is `offset`.
     pub source: Option<u8>,
-    /// Where position 0 is.
+    /// Index of position 0.
     pub offset: i64,
-    /// How far the next one is.
+    /// Distance of the next one.
     pub stride: i64,
-    /// What happens outside.
+    /// Boundary rule.
     pub rule: Rule,
 }
 
 impl AxisMap {
-    /// The same index as the output's along an axis.
+    /// Maps an index to the output's along an axis.
     pub const fn same(axis: usize) -> AxisMap {
         AxisMap { source: Some(axis as u8), offset: 0, stride: 1, rule: Rule::Inside }
     }
@@ -53,7 +53,7 @@ pub struct View {
     pub axes: SmallVec<[AxisMap; 4]>,
     /// The shape that comes out.
     pub shape: Shape,
-    /// What stands outside where a rule is [`Rule::Constant`].
+    /// Value outside where a rule is [`Rule::Constant`].
     pub fill: Option<Lanes>,
     /// Offsets that follow from the extents of a function's inputs; none where all are constants.
     traced: Option<Box<Offsets>>,
@@ -230,7 +230,7 @@ impl View {
         View { axes: (0..shape.rank()).map(AxisMap::same).collect(), shape: shape.clone(), fill: None, traced: None }
     }
 
-    /// Whether it is its input.
+    /// Returns whether it is its input.
     pub fn is_identity(&self, input: &Shape) -> bool {
         if self.shape.is_traced() || input.is_traced() {
             // For all extents of the inputs of the function; any other view is right as it is.
@@ -244,7 +244,7 @@ impl View {
             })
     }
 
-    /// Whether every element is the constant.
+    /// Returns whether every element is the constant.
     pub fn is_constant(&self, input: &Shape) -> bool {
         let is_constant = !self.shape.numbers().contains(&0)
             && self.axes.iter().zip(input.numbers()).any(|(map, extent)| {
@@ -258,7 +258,7 @@ impl View {
         is_constant
     }
 
-    /// Whether elements of the input are seen more than once: how many times as many come out, at least 1.
+    /// Returns whether elements of the input are seen more than once: how many times as many come out, at least 1.
     pub(crate) fn growth(&self, input: &Shape) -> usize {
         (self.shape.product() / input.product().max(1)).max(1)
     }
@@ -338,7 +338,7 @@ impl View {
         own.is_some_and(|own| own.is_identical(&shape.amount(axis)))
     }
 
-    /// Where the element at a position of the output is in the input; `None` where the constant stands.
+    /// Returns the place in the input of the element at a position of the output; `None` where the constant stands.
     pub fn locate(&self, position: &[usize], input: &Shape) -> Option<SmallVec<[usize; 4]>> {
         let mut found = SmallVec::new();
         for (map, extent) in self.axes.iter().zip(input.extents()) {

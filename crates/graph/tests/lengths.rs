@@ -313,3 +313,61 @@ fn lanes_are_joined_by_events() -> Result<()> {
     assert!(counts.joins.load(Ordering::Relaxed) >= 20 * 5);
     Ok(())
 }
+
+#[test]
+fn lengths_that_are_promised_to_be_equal_are_used_together() -> Result<()> {
+    let context = Context::new(&interp_as_gpu());
+    let x = upload(&context, Shape::from(40))?;
+    let flags = greater(&x, 0)?;
+    // One number, counted twice; the second line has more room.
+    let y = x.pack(&flags)?;
+    let wide = Node::concatenate(0, &[&x, &x])?;
+    let longer = Node::concatenate(0, &[&flags, &greater(&x, 100)?])?;
+    let z = wide.pack(&longer)?;
+    let (Some(own), Some(other)) = (y.length(), z.length()) else { panic!("packs have lengths") };
+    assert!(!own.is_same(other));
+    other.unite(own);
+    assert!(own.is_same(other) && own.known().is_none());
+    let z = z.first_elements(Some(own), own.bound())?;
+    let sum = binary(BinaryOp::Add, &y, &z)?;
+    context.evaluate(std::slice::from_ref(&sum))?;
+    assert_eq!(context.statistics().waits, 0);
+    let expected: Vec<i128> = (0..40).map(|i| i128::from(i * 7 % 23 - 9)).filter(|x| *x > 0).map(|x| 2 * x).collect();
+    let found: Vec<i128> = sum.read()?.lanes.iter().filter_map(|lane| lane.as_i128()).collect();
+    assert_eq!(found, expected);
+    // A number that was learned is that of both, and shortens arrays without a wait.
+    assert_eq!((own.known(), other.known()), (Some(expected.len()), Some(expected.len())));
+    let waits = context.statistics().waits;
+    assert_eq!(y.first_elements(None, expected.len())?.shape().count(), expected.len());
+    assert_eq!(context.statistics().waits, waits);
+    assert!(y.first_elements(None, 41).is_err());
+    // A chain of promises needs no stack when it goes.
+    let count = Node::fill(&context, Shape::from([]), &[Literal::from(3u32)])?;
+    let mut last = Length::new(&count, 5)?;
+    for _ in 0..20_000 {
+        let next = Length::new(&count, 5)?;
+        last.unite(&next);
+        last = next;
+    }
+    drop(last);
+    Ok(())
+}
+
+#[test]
+fn a_context_can_ask_for_few_launches() -> Result<()> {
+    let device = interp_as_gpu();
+    for (context, kernels) in [(Context::new(&device), 2), (Context::with_few_launches(&device), 1)] {
+        let (x, z) = (upload(&context, Shape::from(40))?, upload(&context, Shape::from(40))?);
+        let y = x.pack(&greater(&x, 0)?)?;
+        context.evaluate(std::slice::from_ref(&y))?;
+        let Some(length) = y.length() else { panic!("a pack has a length") };
+        let z = z.first_elements(Some(length), length.bound())?;
+        // Equally long, and nothing in common.
+        let both = [binary(BinaryOp::Add, &y, &y)?, binary(BinaryOp::Mul, &z, &z)?];
+        assert!(context.explain(&both)?.kernels.len() <= kernels);
+        let expected = both.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+        context.evaluate(&both)?;
+        assert_eq!(both.iter().map(Node::read).collect::<Result<Vec<_>>>()?, expected);
+    }
+    Ok(())
+}

@@ -1,33 +1,33 @@
-//! What a block of threads is while it runs.
+//! Running block of threads.
 
 use crate::op::Op;
 use broadloom_ptx::Func;
 
-/// What a thread waits for.
+/// Condition that a thread waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Nothing: it can run.
+    /// Nothing: the thread can run.
     #[default]
     Nothing,
     /// A barrier of the block, by number.
     Barrier(u8),
     /// The other lanes of a mask.
     Lanes(u32),
-    /// Lanes that come to the same instruction, whoever they are.
+    /// Any lanes that reach the same instruction.
     Convergence,
     /// A phase of an mbarrier, until the others have had their turn.
     Mbarrier,
     /// The barrier of the cluster.
     Cluster,
-    /// It has ended.
+    /// The thread has exited.
     Exited,
 }
 
-/// A function that has been called and not returned.
+/// Active function call.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) func: Func,
-    /// Position of the next instruction.
+    /// Index of the next instruction.
     pub(crate) pc: usize,
     /// First slot of its registers.
     pub(crate) registers: usize,
@@ -35,30 +35,30 @@ pub(crate) struct Frame {
     pub(crate) base: u64,
 }
 
-/// A thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Thread {
-    /// Its index in the block.
+    /// Index in the block.
     pub(crate) id: [u32; 3],
-    /// Calls, innermost last. Empty once it has ended.
+    /// Calls, innermost last. Empty once it has exited.
     pub(crate) frames: Vec<Frame>,
     /// Registers of all frames.
     pub(crate) registers: Vec<u64>,
-    /// Local memory: frames of functions, one behind the other.
+    /// Local memory: frames of functions in sequence.
     pub(crate) local: Vec<u8>,
     /// The carry flag.
     pub(crate) carry: bool,
     pub(crate) wait: Wait,
-    /// Whether it has waited for an mbarrier and asks for the last time now.
+    /// True if it has waited for an mbarrier and now polls for the last time.
     pub(crate) asked: bool,
-    /// How often the barrier of the cluster had been complete when it arrived there; `None` when it has waited since.
+    /// Number of completed phases of the cluster barrier when it arrived there; `None` if it has waited
+    /// since.
     pub(crate) arrived: Option<u64>,
-    /// Whether it has used up its turn without stopping.
+    /// True if it has used up its turn without stopping.
     pub(crate) spent: bool,
 }
 
 impl Thread {
-    /// Puts it before the first instruction of a kernel, everything zero. What memory it has, it keeps.
+    /// Resets it to the first instruction of a kernel, everything zero. It keeps its memory for reuse.
     pub(crate) fn start(&mut self, id: [u32; 3], kernel: Func, slots: usize, local_bytes: usize) {
         self.frames.clear();
         self.frames.push(Frame { func: kernel, pc: 0, registers: 0, base: 0 });
@@ -79,42 +79,42 @@ impl Thread {
     }
 }
 
-/// A barrier of a block.
+/// Barrier of a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Barrier {
     /// Threads that wait.
     pub(crate) waiting: Vec<u32>,
-    /// Threads that arrived and went on.
+    /// Threads that arrived without waiting.
     pub(crate) arrived: Vec<u32>,
-    /// How many it takes, when said; else all threads that have not ended.
+    /// Thread count of the instruction. `None` means all threads that have not exited.
     pub(crate) expected: Option<u32>,
-    /// How many of the threads that came had a true predicate, for reductions.
+    /// Number of arrived threads with a true predicate, for reductions.
     pub(crate) trues: u32,
 }
 
-/// Barriers of a block: 0 to 15.
+/// Number of barriers of a block: 0 to 15.
 pub(crate) const BARRIERS: usize = 16;
 
-/// A block of threads.
+/// Block of threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Cta {
-    /// Its index in the grid.
+    /// Index in the grid.
     pub(crate) id: [u32; 3],
-    /// Its number in the grid.
+    /// Number in the grid.
     pub(crate) number: u64,
     pub(crate) threads: Vec<Thread>,
     pub(crate) shared: Vec<u8>,
     pub(crate) barriers: [Barrier; BARRIERS],
-    /// Threads that have not ended.
+    /// Number of threads that have not exited.
     pub(crate) alive: u32,
-    /// Threads that wait for an mbarrier or for their cluster.
+    /// Number of threads that wait for an mbarrier or for their cluster.
     pub(crate) parked: u32,
-    /// Instructions run so far.
+    /// Number of instructions run so far.
     pub(crate) steps: u64,
 }
 
 impl Cta {
-    /// The threads of a warp.
+    /// Returns the threads of a warp.
     pub(crate) fn lanes(&self, warp: usize) -> std::ops::Range<usize> {
         warp * 32..(warp * 32 + 32).min(self.threads.len())
     }
@@ -124,7 +124,7 @@ impl Cta {
     }
 }
 
-/// Where in the code something happens.
+/// Place of an event in the code.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     pub(crate) func: Func,

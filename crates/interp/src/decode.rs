@@ -1,4 +1,4 @@
-//! Functions made ready to run.
+//! Decoding of functions for execution.
 
 use crate::handlers::handler;
 use crate::memory::PARAM_BASE;
@@ -14,20 +14,20 @@ use broadloom_ptx::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// A function made ready.
+/// Decoded function.
 pub(crate) struct Routine {
     pub(crate) ops: Vec<Op>,
-    /// Slots that its registers take.
+    /// Number of register slots.
     pub(crate) slots: usize,
-    /// Bytes that its local and `.param` variables take.
+    /// Bytes of its local and `.param` variables.
     pub(crate) frame_bytes: u64,
-    /// Where arguments go.
+    /// Destinations of arguments.
     pub(crate) params: Vec<Passed>,
-    /// Where results come from.
+    /// Sources of results.
     pub(crate) results: Vec<Passed>,
     /// Functions it names.
     pub(crate) calls: Vec<Func>,
-    /// Whether it calls through a register.
+    /// True if it calls through a register.
     pub(crate) calls_indirectly: bool,
     /// Shared variables it names.
     pub(crate) shared: Vec<u32>,
@@ -53,7 +53,7 @@ struct Decoder<'a> {
     shared: Named<u32>,
 }
 
-/// Things in the order in which they were first named.
+/// Items in the order in which they were first named.
 struct Named<T> {
     list: Vec<T>,
     seen: HashSet<T>,
@@ -110,7 +110,7 @@ pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine 
     }
 }
 
-/// What an instruction does with matrices.
+/// Decodes the matrix operation of an instruction.
 fn matrix(data: &InstData) -> Option<Box<Matrix>> {
     let opcode = data.opcode()?;
     let rows = |rows| if opcode == Opcode::Ldmatrix { Matrix::Load(rows) } else { Matrix::Store(rows) };
@@ -120,7 +120,7 @@ fn matrix(data: &InstData) -> Option<Box<Matrix>> {
     found.or_else(|| Transfer::of(data).map(Matrix::Fragment)).map(Box::new)
 }
 
-/// The elements of a vector, or the operand itself.
+/// Returns the elements of a vector, or the operand itself.
 fn elements(arg: Arg) -> Vec<Arg> {
     match arg {
         Arg::Vector(list) => list.into(),
@@ -128,7 +128,7 @@ fn elements(arg: Arg) -> Vec<Arg> {
     }
 }
 
-/// Offsets of local variables, and of `.param` variables unless they are a kernel's parameters.
+/// Returns the offsets of local variables, and of `.param` variables unless they are a kernel's parameters.
 fn lay_out_frame(function: &Function) -> (HashMap<Var, u64>, u64) {
     let kernel_params: HashSet<Var> = match function.is_kernel {
         false => HashSet::new(),
@@ -171,7 +171,7 @@ impl Decoder<'_> {
             };
         };
         let (mut writes, mut reads, mut call) = (vec![], vec![], None);
-        // A copy names the spaces of its addresses in their order. Others name one for all.
+        // A copy names the spaces of its addresses in order. Other instructions name one for all.
         let mut spaces = data.modifiers().filter_map(Modifier::space);
         for (spec, operand) in form.get().operands.iter().zip(&data.operands) {
             if let Operand::Call(operands) = operand {
@@ -189,7 +189,7 @@ impl Decoder<'_> {
         }
         let handler = if is_run(data) { handler(&operation) } else { Handler::Refused };
         if let Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) = handler {
-            // A function of its inputs has them one by one.
+            // A function gets its inputs one by one.
             reads = reads.into_iter().flat_map(elements).collect();
         }
         Op {
@@ -206,7 +206,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// What an instruction does with a texture or surface.
+    /// Decodes the texture or surface operation of an instruction.
     fn image(&mut self, data: &InstData) -> Option<Box<ImageSite>> {
         let words = |decoder: &mut Self, operands: &[&Operand], ty: Type| -> Vec<Arg> {
             operands.iter().map(|operand| decoder.arg(operand, ty)).collect()
@@ -264,9 +264,10 @@ impl Decoder<'_> {
         }
     }
 
-    /// An operand in brackets (manual: "Addresses as Operands"). Sums wrap at the width of an address: 32 bits in a module with such
-    /// addresses; 32 bits in shared memory, whatever the register; the register's width in the other spaces that are windows. Addresses of
-    /// global memory and generic ones are extended with zeros before the offset is added.
+    /// Decodes an operand in brackets (manual: "Addresses as Operands"). Sums wrap at the width of an
+    /// address: 32 bits in a module with 32-bit addresses; 32 bits in shared memory, for any register; the
+    /// register's width in the other spaces that are windows. Global and generic addresses are zero-extended
+    /// before the offset is added.
     fn memory(&mut self, base: Base, offset: i64, space: Space) -> Arg {
         let narrow = match base {
             Base::Reg(reg) => self.function.regs[reg].ty.bits() <= 32,

@@ -1,8 +1,9 @@
-//! A launch: shared memory laid out, blocks started and run to their end.
+//! Launches: layout of shared memory, and execution of blocks to their end.
 //!
-//! Blocks run one after the other. A block that uses up its turn (because it is long, or because it waits for a later one)
-//! stays and lets the next ones start, up to [`MOST_RESIDENT`] at a time, as a real machine would; a cooperative launch has
-//! all of them at once. The blocks of a cluster start, stay and end together.
+//! Blocks run one after the other. A block that uses up its turn (because it is long, or because it waits for
+//! a later one) stays resident and lets the next ones start, up to [`MOST_RESIDENT`] at a time, as a real
+//! machine would. A cooperative launch has all of them resident at once. The blocks of a cluster start, stay
+//! and end together.
 
 use crate::cluster::{Cluster, Common, MOST_BLOCKS};
 use crate::cta::{Barrier, Cta, Site, Thread, Wait};
@@ -18,22 +19,23 @@ use broadloom_ptx::Func;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Clusters of blocks that may be under way at the same time.
+/// Maximum number of resident clusters.
 const MOST_RESIDENT: usize = 64;
 /// Bytes of the state of grid-wide barriers.
 const WORKSPACE: u64 = 64;
-/// Instructions that a warp whose threads keep meeting runs before the next one may.
+/// Number of instructions that a warp whose threads keep meeting runs before the next warp may.
 const WARP_TURN: u64 = 1 << 16;
-/// Instructions that a block runs before the next one may start.
+/// Number of instructions that a block runs before the next one may start.
 const BLOCK_TURN: u64 = 4 << 20;
-/// The same in a cooperative launch, whose blocks wait for each other all the time.
+/// Turn of a block in a cooperative launch, whose blocks often wait for each other.
 const TOGETHER_TURN: u64 = 1 << 14;
 
-/// Rounds, and instructions in them, after which threads that do nothing but ask for a phase of an mbarrier wait forever.
+/// Number of rounds, and of instructions in them, after which threads that only poll an mbarrier phase are
+/// considered to wait forever.
 const IDLE_ROUNDS: u64 = 1 << 12;
 const IDLE_STEPS: u64 = 1 << 20;
 
-/// What a launch is given beside the engine's parts.
+/// Input of a launch besides the engine's parts.
 pub(crate) struct Grid<'a> {
     pub(crate) program: &'a Program,
     pub(crate) machine: &'a Machine,
@@ -46,13 +48,13 @@ pub(crate) struct Grid<'a> {
     pub(crate) opaques: OpaqueTable,
 }
 
-/// What a launch came to.
+/// Outcome of a launch.
 pub(crate) struct Outcome {
     pub(crate) steps: u64,
     pub(crate) heap_left: u64,
 }
 
-/// How a block stands after its turn.
+/// State of a block after its turn.
 enum Turn {
     Done,
     Goes,
@@ -63,7 +65,7 @@ impl Grid<'_> {
         Error::BadLaunch { kernel: self.program.module.functions[self.kernel].name.clone(), reason }
     }
 
-    /// Offsets of the shared variables that the kernel can reach, bytes in all, and names.
+    /// Returns the offsets of the shared variables that the kernel can reach, total bytes, and names.
     fn lay_out_shared(&self, reachable: &[Func]) -> Result<(Vec<u64>, u64, Names), Error> {
         let variables = &self.program.places.shared_variables;
         let mut used: Vec<u32> = reachable.iter().flat_map(|func| self.program.routine(*func).shared.iter().copied()).collect();
@@ -76,7 +78,7 @@ impl Grid<'_> {
             offsets[number] = start;
             end = start.saturating_add(variables[number].bytes);
         }
-        // All dynamic variables start at the same place, behind the static ones.
+        // All dynamic variables start at the same offset, after the static ones.
         let dynamic = || used.iter().map(|number| *number as usize).filter(|number| variables[*number].dynamic);
         let start = end.next_multiple_of(dynamic().map(|number| variables[number].align).max().unwrap_or(16).max(16));
         for number in dynamic() {
@@ -166,7 +168,7 @@ impl Grid<'_> {
         Ok(Outcome { steps: engine.steps, heap_left: engine.heap_left })
     }
 
-    /// Blocks of a cluster in each direction.
+    /// Returns the blocks of a cluster in each direction.
     fn cluster_size(&self) -> Result<Option<[u32; 3]>, Error> {
         let kernel = &self.program.module.functions[self.kernel];
         let Some(size) = self.launch.cluster_of(kernel) else {
@@ -192,7 +194,7 @@ impl Grid<'_> {
         let total = self.launch.blocks() / size.map_or(1, |size| size.map(u64::from).iter().product());
         let limit = if self.launch.cooperative { usize::try_from(total).unwrap_or(usize::MAX) } else { MOST_RESIDENT };
         let mut resident: VecDeque<Cluster> = VecDeque::new();
-        // Blocks that have ended lend their memory to the next.
+        // Memory of ended blocks is reused for the next ones.
         let mut ended: Vec<Cta> = vec![];
         let mut next = 0u64;
         loop {
@@ -216,7 +218,7 @@ impl Grid<'_> {
                     if next < total && resident.len() < limit {
                         resident.push_back(self.start_cluster(engine, next, size, &mut ended));
                         next += 1;
-                        // The new one runs first: it may be what the others wait for.
+                        // The new one runs first: the others may wait for it.
                         resident.rotate_right(1);
                     }
                 }
@@ -321,8 +323,9 @@ impl Grid<'_> {
         }
     }
 
-    /// Runs the threads of a warp until each of them waits, has ended, or has used up a turn; whether anything happened. Threads
-    /// that do nothing but meet each other in a loop share one turn: what they wait for may come from another warp.
+    /// Runs the threads of a warp until each of them waits, has exited, or has used up a turn. Returns
+    /// whether anything happened. Threads that only meet each other in a loop share one turn: they may wait
+    /// for another warp.
     fn run_warp<W: Watch>(&self, engine: &mut Engine<'_, W>, cta: &mut Cta, warp: usize) -> Result<bool, Stop> {
         let until = engine.steps + WARP_TURN;
         let mut progress = false;
@@ -341,7 +344,8 @@ impl Grid<'_> {
                 }
             }
             let met = engine.meet(cta, warp)?;
-            // Whoever waits for company has it now: the others wait elsewhere, have ended, or have had their turn.
+            // Threads that wait for others at the same instruction have them now: the rest wait elsewhere,
+            // have exited, or have had their turn.
             let converged = !met && engine.converge(cta, warp)?;
             progress |= ran || met || converged;
             if spent || !(met || converged) || engine.steps > until {
@@ -354,7 +358,7 @@ impl Grid<'_> {
         let waiting: Vec<usize> = (0..cta.threads.len()).filter(|index| !cta.threads[*index].exited()).collect();
         let describe = |index: usize| match cta.threads[index].wait {
             Wait::Barrier(number) => format!("barrier {number}"),
-            // A watched run names those that do not come.
+            // A watched run names the missing lanes.
             Wait::Lanes(mask) if W::ON => {
                 let missing = engine.missing_lanes(cta, index, mask);
                 let (lanes, come) = (lane_names(missing), if missing.is_power_of_two() { "comes" } else { "come" });

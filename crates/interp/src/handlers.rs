@@ -1,10 +1,10 @@
-//! Which instruction is run how: one line each.
+//! Table from instructions to handlers: one line each.
 
 use crate::op::{Copying, Counting, Exchange, Handler, Machine};
 use broadloom_eval::{Function, Operation};
 use broadloom_ptx::{Opcode, opcodes};
 
-/// How an instruction is run, if it is one of those that are ([`broadloom_eval::is_run`]).
+/// Returns the handler of an instruction, if it is run ([`broadloom_eval::is_run`]).
 pub(crate) fn handler(operation: &Operation) -> Handler {
     match operation.opcode {
         opcodes!(function) => match operation.function() {

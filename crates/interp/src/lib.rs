@@ -1,12 +1,12 @@
-//! The reference executor of PTX: the judge in every differential test.
+//! Reference executor of PTX: the judge in every differential test.
 //!
-//! It runs one thread at a time between barriers, exactly as the manual says, slowly, and shares no analysis with the other
-//! executors. In checking mode it also finds what a kernel does wrong: stray accesses, uninitialised reads, races, misused
-//! barriers, leaks.
+//! It runs one thread at a time between barriers, exactly as the manual says, slowly, and shares no analysis
+//! with the other executors. In checking mode it also finds faults of a kernel: stray accesses, uninitialised
+//! reads, races, misused barriers, leaks.
 //!
 //! Invariants:
-//! - a verified module never makes it panic: what it cannot run it refuses, with the place;
-//! - the same launch on the same memory gives the same result and the same order of events, always;
+//! - a verified module never makes it panic: instructions that it cannot run are rejected, with their span;
+//! - the same launch on the same memory always gives the same result and the same order of events;
 //! - no access of a kernel leaves the memory that it may use.
 
 pub mod check;
@@ -39,27 +39,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use watch::Unwatched;
 
-/// Receives what kernels print.
+/// Receiver of the output of kernels.
 pub type Output = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// How the interpreter is set up.
+/// Options of the interpreter.
 #[derive(Clone)]
 pub struct Options {
-    /// Bytes of memory in all: `BROADLOOM_MEMORY_LIMIT`, or 8 GiB.
+    /// Total bytes of memory: `BROADLOOM_MEMORY_LIMIT`, or 8 GiB.
     pub memory_bytes: u64,
-    /// Where memory begins: an address at which the host has nothing, for those who put memory of the host beside it.
+    /// First address of memory. The host must have nothing there if host memory is adopted beside it.
     pub first_address: u64,
-    /// Bytes that kernels may take with `malloc`.
+    /// Maximum bytes that kernels may allocate with `malloc`.
     pub heap_bytes: u64,
-    /// Bytes of registers and local memory that a thread may use.
+    /// Maximum bytes of registers and local memory of a thread.
     pub stack_bytes: u64,
-    /// Whether kernels are watched: faults become findings, and a launch goes on behind them where it can.
+    /// Checking mode: faults become findings, and a launch continues after them if it can.
     pub check: bool,
-    /// Where the text of `printf` goes.
+    /// Receiver of the output of `printf`.
     pub output: Output,
-    /// A flag that ends a launch once it is set.
+    /// Flag that ends a launch once it is set.
     pub stop: Option<&'static Stop>,
-    /// The description that planners see, where it is not its own: so that plans for another machine can be made and run here.
+    /// Machine description for planners, if it is not the interpreter's own: plans for another machine can
+    /// then be made and run here.
     pub machine: Option<Machine>,
 }
 
@@ -86,12 +87,12 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What has been run so far.
+/// Counters of executed work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Launches.
+    /// Number of launches.
     pub launches: u64,
-    /// Instructions of single threads.
+    /// Number of instructions of single threads.
     pub instructions: u64,
 }
 
@@ -102,7 +103,7 @@ struct State {
     streams: u32,
     destroyed: HashSet<u32>,
     next_event: u64,
-    /// Work is done when the call returns, so an event is the time at which it was recorded.
+    /// Times at which events were recorded. Work is done when the call returns.
     events: HashMap<EventId, Option<Instant>>,
     statistics: Statistics,
     findings: Findings,
@@ -124,7 +125,7 @@ struct Shared {
 }
 
 impl Interp {
-    /// An interpreter with its own memory.
+    /// Creates an interpreter with its own memory.
     pub fn new(options: Options) -> Self {
         let own = Machine {
             kind: MachineKind::Interp,
@@ -159,7 +160,7 @@ impl Interp {
         Interp { shared: Arc::new(Shared { machine, options, state: Mutex::new(state), opaques: Opaques::default() }) }
     }
 
-    /// Returns what was found so far, causes first ([`check`] has the order), and the leaks as they stand now.
+    /// Returns the findings so far, causes first (for the order see [`check`]), and the current leaks.
     pub fn findings(&self) -> Vec<Finding> {
         let state = self.shared.state();
         let mut all = state.findings.list.clone();
@@ -178,18 +179,19 @@ impl Interp {
         all
     }
 
-    /// Returns what was found behind the first so many, in the same order, without leaks.
+    /// Returns the findings after the first `count`, in the same order, without leaks.
     pub fn findings_behind(&self, count: usize) -> Vec<Finding> {
         self.shared.state().findings.list.get(count..).unwrap_or_default().to_vec()
     }
 
-    /// Makes addresses of the host usable by kernels: memory of the device at the same place, zeros at first. Its contents are the
-    /// caller's to carry over; `free` gives it back.
+    /// Makes host addresses usable by kernels: allocates device memory at the same address, initially zero.
+    /// The caller copies the contents; `free` releases it.
     pub fn adopt(&self, address: u64, bytes: u64) -> Result<()> {
         self.shared.state().memory.adopt(address, bytes)
     }
 
-    /// Instructions of a module that the interpreter does not run, each with its place, whether a kernel reaches them or not.
+    /// Returns the instructions of a module that the interpreter does not run, each with its span, reachable
+    /// from a kernel or not.
     pub fn refused(&self, module: &Arc<Verified>) -> Result<Diagnostics> {
         let memory = &mut self.shared.state().memory;
         let program = Program::load(module, memory, &self.shared.opaques)?;
@@ -197,19 +199,20 @@ impl Interp {
         Ok(program.refused(module.functions.keys()))
     }
 
-    /// What has been run so far.
+    /// Returns the counters of executed work.
     pub fn statistics(&self) -> Statistics {
         self.shared.state().statistics
     }
 }
 
 impl Shared {
-    /// The state. A panic while it was held leaves it usable: every step of a kernel leaves memory whole.
+    /// Locks the state. A panic while it was held leaves it usable: every step of a kernel leaves memory
+    /// consistent.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note that memory has been written from outside of kernels.
+    /// Records that memory has been written from outside kernels.
     fn define(&self, state: &mut State, address: u64, bytes: u64) {
         if self.options.check
             && let Some((serial, offset)) = state.memory.serial_of(address)
@@ -224,12 +227,12 @@ impl Shared {
         if known { Ok(state) } else { Err(Error::UnknownStream(stream.0)) }
     }
 
-    /// Whether a range is inside of one allocation.
+    /// Checks that a range lies inside one allocation.
     fn inside(&self, address: u64, bytes: u64) -> Result<()> {
         self.state().memory.range("texture", address, bytes).map(drop)
     }
 
-    /// When an event was recorded.
+    /// Returns the time at which an event was recorded.
     fn time_of(&self, event: EventId) -> Result<Instant> {
         self.state().events.get(&event).copied().flatten().ok_or(Error::UnknownEvent(event.0))
     }
@@ -289,7 +292,7 @@ impl Backend for Interp {
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
         let mut state = self.shared.state();
         let program = Program::load(module, &mut state.memory, &self.shared.opaques)?;
-        // Variables of a module start out as zeros, whatever else is said of them.
+        // Variables of a module are initially zero, whatever else is known of them.
         for variable in program.variables() {
             self.shared.define(&mut state, variable.address, variable.bytes);
         }
@@ -429,7 +432,7 @@ impl LoadedModule for Loaded {
             let mut checker =
                 Checker::new(&self.program, kernel, launch.grid, launch.block, &mut state.findings, &mut state.defined);
             let outcome = grid.run(&mut state.memory, &mut checker, &mut sink);
-            // To be stopped is not the kernel's fault.
+            // An interruption is not the kernel's fault.
             if let Err(Error::Fault(fault)) = &outcome
                 && fault.kind != FaultKind::Interrupted
             {
@@ -447,7 +450,7 @@ impl LoadedModule for Loaded {
     }
 }
 
-/// A piece of work as a span of its stream, from now until it is dropped, while there is a trace.
+/// Span of a piece of work of a stream in a trace, from creation until it is dropped.
 struct Traced(Option<Piece>);
 
 struct Piece {

@@ -1,4 +1,4 @@
-//! Memory of the device: allocations at addresses that are never used twice.
+//! Device memory: allocations at addresses that are never reused.
 //!
 //! The address space, the same for every module (so that modules with 32-bit addresses fit below 4 GiB):
 //!
@@ -11,19 +11,20 @@
 //! | `0x1_0000_0000` | `FUNCTION_BASE` | global and constant memory, the rest |
 //! | `FUNCTION_BASE` | | functions, 16 bytes apart |
 //!
-//! Between two allocations lies a gap, and a freed one keeps its addresses, so a stray access meets nothing or something
-//! dead, never a neighbour. Memory of the host that is *adopted* lies where the host has it; its addresses may come again.
+//! There is a gap between two allocations, and a freed one keeps its addresses, so a stray access hits
+//! nothing or freed memory, never a neighbour. *Adopted* host memory has the host's addresses, which may be
+//! reused.
 
 use broadloom_device::{Error, Result};
 
 pub(crate) const PARAM_BASE: u64 = 0xF700_0000;
 pub(crate) const LOCAL_BASE: u64 = 0xF800_0000;
 pub(crate) const SHARED_BASE: u64 = 0xFF00_0000;
-/// How far apart the shared memories of the blocks of a cluster lie, in the window of shared memory and in addresses of shared memory itself:
-/// first that of the running block, then those of all blocks by rank.
+/// Distance between the shared memories of the blocks of a cluster, in the shared window and in shared
+/// addresses: first that of the running block, then those of all blocks by rank.
 pub(crate) const CLUSTER_STRIDE: u64 = 1 << 18;
 const WINDOWS_END: u64 = 0x1_0000_0000;
-/// Where memory begins when nothing else is said.
+/// Default first address of memory.
 pub(crate) const FIRST: u64 = 0x0010_0000;
 const LOW_END: u64 = 0xF000_0000;
 pub(crate) const FUNCTION_BASE: u64 = 0x7fff_0000_0000;
@@ -31,7 +32,7 @@ const FUNCTION_BYTES: u64 = 1 << 24;
 const ALIGN: u64 = 256;
 const GAP: u64 = 4096;
 
-/// What an allocation is.
+/// Purpose of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// A buffer of the host.
@@ -40,29 +41,29 @@ pub(crate) enum Owner {
     Global(String),
     /// A constant variable.
     Const(String),
-    /// Memory that a kernel got from `malloc`.
+    /// Memory that a kernel allocated with `malloc`.
     Heap,
     /// The state of grid-wide barriers.
     Workspace,
-    /// Memory of the host, at the host's address.
+    /// Host memory, at the host's address.
     Host,
 }
 
-/// One run of addresses.
+/// Contiguous range of addresses.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
     pub(crate) size: u64,
-    /// The contents; empty once freed.
+    /// Contents; empty once freed.
     pub(crate) bytes: Vec<u8>,
     pub(crate) live: bool,
     pub(crate) owner: Owner,
-    /// A number that is never used again, for whoever keeps facts about allocations.
+    /// Number that is never reused, as a key for facts about allocations.
     pub(crate) serial: u64,
 }
 
 impl Allocation {
-    /// What it is called in a message.
+    /// Describes it for a message.
     pub(crate) fn describe(&self) -> String {
         let what = match &self.owner {
             Owner::Buffer => "a buffer".to_owned(),
@@ -77,16 +78,16 @@ impl Allocation {
     }
 }
 
-/// Why an access is wrong.
+/// Reason why an access is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AccessError {
-    /// Not inside of any allocation; a sentence on what is near, and where that begins and how large it is.
+    /// Outside all allocations; a sentence on the nearest one, and its start and size.
     OutOfBounds(String, Option<(u64, u64)>),
-    /// Inside of a freed one.
+    /// Inside a freed one.
     Freed(String, (u64, u64)),
 }
 
-/// So many zeros, when there is room for them.
+/// Allocates `size` zeros, if there is memory.
 fn zeros(size: u64) -> Option<Vec<u8>> {
     let count = usize::try_from(size).ok()?;
     let mut bytes = vec![];
@@ -95,12 +96,12 @@ fn zeros(size: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// All memory but shared, local and parameters.
+/// All memory except shared, local and parameters.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Sorted by start.
+    /// Allocations, sorted by start.
     allocations: Vec<Allocation>,
-    /// Where memory of the host lies, and how much.
+    /// Start and size of adopted host memory.
     adopted: Vec<(u64, u64)>,
     next: u64,
     used: u64,
@@ -138,7 +139,7 @@ impl Memory {
             if start + taken > FUNCTION_BASE {
                 return Err(out_of_memory);
             }
-            // What was adopted lies where it lies.
+            // Adopted memory has a fixed address.
             match self.adopted.iter().find(|(at, bytes)| start < *at + *bytes + GAP && *at < start + taken) {
                 Some((at, bytes)) => start = (at + bytes + GAP).next_multiple_of(ALIGN),
                 None => break,
@@ -150,7 +151,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Memory of the host at its own address, as zeros. It must not touch what is there.
+    /// Adopts host memory at its own address, as zeros. It must not overlap existing memory.
     pub(crate) fn adopt(&mut self, address: u64, size: u64) -> Result<()> {
         let wrong = Error::BadAddress { call: "adopt", address, bytes: size };
         let end = address.checked_add(size).ok_or_else(|| wrong.clone())?;
@@ -169,7 +170,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Puts an allocation among the others.
+    /// Inserts an allocation.
     fn place(&mut self, mut allocation: Allocation) {
         self.serial += 1;
         allocation.serial = self.serial;
@@ -178,7 +179,7 @@ impl Memory {
         self.recent = at;
     }
 
-    /// Frees an allocation by its first address; what was wrong otherwise.
+    /// Frees an allocation by its first address. The error is a message.
     pub(crate) fn free(&mut self, address: u64) -> std::result::Result<(), String> {
         let index = self.index_at_or_below(address);
         match index.map(|index| &mut self.allocations[index]) {
@@ -196,7 +197,7 @@ impl Memory {
         }
     }
 
-    /// Forgets the oldest dead allocations when there are very many, so that memory stays bounded.
+    /// Removes the oldest freed allocations if there are very many, so that memory stays bounded.
     fn trim(&mut self) {
         const MOST_DEAD: usize = 100_000;
         if self.allocations.len() > 2 * MOST_DEAD {
@@ -215,7 +216,7 @@ impl Memory {
         self.allocations.partition_point(|a| a.start <= address).checked_sub(1)
     }
 
-    /// The allocation that holds a range, live.
+    /// Returns the live allocation that contains a range.
     pub(crate) fn find(&mut self, address: u64, size: u64) -> std::result::Result<&mut Allocation, AccessError> {
         let holds = |a: &Allocation| address >= a.start && address - a.start < a.size && a.size - (address - a.start) >= size;
         if self.allocations.get(self.recent).is_some_and(|a| a.live && holds(a)) {
@@ -258,12 +259,12 @@ impl Memory {
         AccessError::OutOfBounds(format!("{address:#x} is not in any memory"), None)
     }
 
-    /// The allocation that holds an address, by serial number, and the offset in it.
+    /// Returns the serial number of the allocation that contains an address, and the offset in it.
     pub(crate) fn serial_of(&mut self, address: u64) -> Option<(u64, u64)> {
         self.find(address, 1).ok().map(|found| (found.serial, address - found.start))
     }
 
-    /// The bytes of a range, for copies of the host.
+    /// Returns the bytes of a range, for copies of the host.
     pub(crate) fn range(&mut self, call: &'static str, address: u64, size: u64) -> Result<&mut [u8]> {
         if size == 0 {
             return Ok(&mut []);
@@ -291,7 +292,7 @@ mod tests {
         assert!(second >= place + 1000 + GAP);
         memory.range("test", place + 990, 10).unwrap().fill(7);
         assert!(memory.range("test", place + 990, 11).is_err());
-        // Its addresses may come again, and are zeros then.
+        // Its addresses may be reused, and are then zero.
         let serial = memory.serial_of(place).unwrap().0;
         memory.free(place).unwrap();
         assert!(matches!(memory.find(place, 1), Err(AccessError::Freed(..))));

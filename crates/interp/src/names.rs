@@ -6,13 +6,13 @@ use broadloom_device::{demangle, param_layout};
 use broadloom_ptx::{Func, Space};
 use std::collections::HashMap;
 
-/// Words of an argument that are taken for addresses: those of a struct, too.
+/// Maximum number of words of an argument, including those of a struct, that are treated as addresses.
 const MOST_WORDS: usize = 32;
 
-/// Largest distance at which a variable is said to be near.
+/// Maximum distance at which a variable is reported as near.
 const NEAR: u64 = 64 << 10;
 
-/// A shared variable where it lies.
+/// Shared variable with its place.
 #[derive(Clone, Debug)]
 struct SharedName {
     name: String,
@@ -20,16 +20,16 @@ struct SharedName {
     bytes: u64,
 }
 
-/// An argument and the words that may be addresses.
+/// Argument with the words that may be addresses.
 #[derive(Clone, Debug)]
 struct ArgumentName {
     number: usize,
-    /// The name of the parameter, when it is more than its number.
+    /// Name of the parameter, if it is more than its number.
     name: Option<String>,
     words: Vec<u64>,
 }
 
-/// Names of the memory that a launch can reach.
+/// Names of the memory that a launch can access.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     kernel: String,
@@ -99,7 +99,7 @@ impl Names {
         }
     }
 
-    /// Names memory that the kernel took from the heap.
+    /// Adds a name for memory that the kernel allocated from the heap.
     pub(crate) fn add_heap(&mut self, serial: u64, bytes: u64) {
         self.allocations.insert(serial, format!("memory from malloc ({bytes} bytes)"));
     }
@@ -120,21 +120,21 @@ impl Names {
         }
     }
 
-    /// Returns where a byte of an allocation is: `byte 12 of argument 2 of `k``.
+    /// Returns the position of a byte of an allocation: `byte 12 of argument 2 of `k``.
     pub(crate) fn in_allocation(&self, serial: u64, offset: u64) -> Option<String> {
         self.allocations.get(&serial).map(|name| format!("byte {offset} of {name}"))
     }
 
-    /// Returns where a byte of shared memory is: `byte 12 of `tile` (128 bytes)`.
+    /// Returns the position of a byte of shared memory: `byte 12 of `tile` (128 bytes)`.
     pub(crate) fn in_shared(&self, offset: u64) -> Option<String> {
         let holds = |variable: &&SharedName| offset.checked_sub(variable.start).is_some_and(|at| at < variable.bytes);
         let SharedName { name, start, bytes } = self.shared.iter().find(holds)?;
         Some(format!("byte {} of `{name}` ({bytes} bytes)", offset - start))
     }
 
-    /// Returns how an address outside of shared memory lies to the nearest variable.
+    /// Describes an address outside shared memory relative to the nearest variable.
     pub(crate) fn near_shared(&self, address: u64, size: u64) -> Option<String> {
-        // An address of 32 bits that ran below 0 is a large number.
+        // A 32-bit address that went below 0 is a large number.
         if address >> 31 == 1 || address >> 31 == u64::MAX >> 31 {
             let SharedName { name, start, bytes } = self.shared.first()?;
             let gap = (0u64.wrapping_sub(address) & 0xffff_ffff) + start;

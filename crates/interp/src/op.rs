@@ -1,7 +1,8 @@
-//! Instructions made ready to run: modifiers as a set, operands as slots of the register file, branch targets as positions.
+//! Decoded instructions: modifiers as a set, operands as slots of the register file, branch targets as
+//! indices.
 //!
-//! A register is a slot of 64 bits (two for `.b128`) that holds exactly as many bits as its type has, zero above them. So an
-//! unsigned value can be used as it is, and a signed one is extended by whoever needs its sign.
+//! A register is a slot of 64 bits (two for `.b128`) that holds exactly the bits of its type, zero above
+//! them. An unsigned value can therefore be used directly; a signed one is extended where its sign is needed.
 
 use broadloom_eval::matrix::{Product, Rows, Transfer};
 use broadloom_eval::texture::{Fetch, Query, SurfaceAccess};
@@ -9,16 +10,16 @@ use broadloom_eval::{Carry, One, Operation, Pair};
 use broadloom_ptx::{Inst, Space, Special};
 use std::ops::Deref;
 
-/// How an instruction is run.
+/// Handler of an instruction.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
-    /// A function of its inputs alone.
+    /// Function of its inputs only.
     Pure(One),
-    /// The same with two results.
+    /// Function with two results.
     Pair(Pair),
-    /// The same with the carry flag; the flag is written when the modifiers or the opcode say so.
+    /// Function with the carry flag; the modifiers or the opcode decide whether the flag is written.
     Carry(Carry),
-    /// Something that needs the thread, its block or memory.
+    /// Instruction that needs the thread, its block or memory.
     Machine(Machine),
     /// Not run by this executor.
     Refused,
@@ -81,7 +82,7 @@ pub(crate) enum Machine {
     Fence,
     /// `nanosleep`.
     Sleep,
-    /// Hints that change nothing: `prefetch`, `pmevent`, …
+    /// Hints without effect: `prefetch`, `pmevent`, …
     Nothing,
     /// `stacksave`.
     SaveStack,
@@ -91,7 +92,7 @@ pub(crate) enum Machine {
     Allocate,
 }
 
-/// What is done with an mbarrier.
+/// Operation on an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
     /// `mbarrier.init`
@@ -112,7 +113,7 @@ pub(crate) enum Counting {
     CheckLayout,
 }
 
-/// What is done with asynchronous copies.
+/// Operation on asynchronous copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copying {
     /// `cp.async`
@@ -127,30 +128,30 @@ pub(crate) enum Copying {
     Arrive,
 }
 
-/// What lanes of a warp exchange.
+/// Exchange between lanes of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exchange {
     /// `shfl`: a value of another lane.
     Shuffle,
-    /// `vote`: for which lanes a predicate holds.
+    /// `vote`: the lanes for which a predicate holds.
     Vote,
-    /// `match.any`: which lanes hold the same value.
+    /// `match.any`: the lanes that hold the same value.
     MatchAny,
     /// `match.all`: whether all lanes hold the same value.
     MatchAll,
-    /// `redux`: a value out of those of all lanes.
+    /// `redux`: a reduction of the values of all lanes.
     Reduce,
-    /// `elect`: one lane of them all.
+    /// `elect`: one of the lanes.
     Elect,
-    /// `activemask`: which lanes are there.
+    /// `activemask`: the active lanes.
     Members,
     /// `bar.warp.sync`: nothing.
     Nothing,
-    /// `mma`, `ldmatrix` and their kin: elements of matrices.
+    /// `mma`, `ldmatrix` and similar: elements of matrices.
     Matrix,
 }
 
-/// What an instruction does with matrices.
+/// Matrix operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Matrix {
     /// `mma`, `wmma.mma`.
@@ -165,64 +166,64 @@ pub(crate) enum Matrix {
     Fragment(Transfer),
 }
 
-/// An operand made ready.
+/// Decoded operand.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Arg {
     /// A register: its slot and the mask of its bits.
     Reg { slot: u32, mask: u64 },
     /// A `.b128` register: two slots, low half first.
     Wide { slot: u32 },
-    /// A predicate that is negated.
+    /// Negated predicate.
     Not { slot: u32 },
-    /// A register of a video instruction; which part of it is meant, the operation knows.
+    /// Register of a video instruction; the operation knows the selected part.
     Part { slot: u32 },
-    /// A value known when the module is loaded; addresses of globals, functions and kernel parameters too.
+    /// Value known at load time, including addresses of globals, functions and kernel parameters.
     Imm(u64),
     /// A special register.
     Special(Special),
-    /// The address of a shared variable: its number and an offset. Where it lies depends on the kernel.
+    /// Address of a shared variable: its number and an offset. Its place depends on the kernel.
     Shared { variable: u32, offset: i64 },
-    /// An address in the frame of the function, in the local space.
+    /// Address in the frame of the function, in the local space.
     Frame { offset: i64 },
-    /// The same for a variable in the `.param` space of a function.
+    /// Address of a variable in the `.param` space of a function.
     FrameParam { offset: i64 },
-    /// An address in brackets: the sum of both, cut off by the mask to as many bits as the address has.
+    /// Address in brackets: the sum of both, truncated by the mask to the width of the address.
     Memory { base: Box<Arg>, offset: i64, mask: u64 },
-    /// Several.
+    /// Several operands.
     Vector(Box<[Arg]>),
-    /// A position in the code.
+    /// Index in the code.
     Target(u32),
-    /// Positions in the code.
+    /// Indices in the code.
     Targets(Box<[u32]>),
-    /// Thrown away, or left out.
+    /// Discarded or omitted operand.
     Sink,
 }
 
-/// An instruction made ready.
+/// Decoded instruction.
 #[derive(Clone)]
 pub(crate) struct Op {
     pub(crate) handler: Handler,
     /// Name, types and modifiers.
     pub(crate) operation: Operation,
-    /// The state space among the modifiers.
+    /// State space among the modifiers.
     pub(crate) space: Space,
     /// Slot and negation of the guard.
     pub(crate) guard: Option<(u32, bool)>,
-    /// What is written, in the order of the operands.
+    /// Written operands, in order.
     pub(crate) writes: Box<[Arg]>,
-    /// What is read, in the order of the operands; left-out operands in between are [`Arg::Sink`].
+    /// Read operands, in order; omitted operands in between are [`Arg::Sink`].
     pub(crate) reads: Box<[Arg]>,
-    /// The instruction it was made from.
+    /// Instruction it was decoded from.
     pub(crate) inst: Inst,
-    /// For calls: which one.
+    /// Call, for call instructions.
     pub(crate) call: Option<Box<CallSite>>,
-    /// For instructions of matrices: what they do.
+    /// Operation, for matrix instructions.
     pub(crate) matrix: Option<Box<Matrix>>,
-    /// For instructions of textures and surfaces: what they do, and with what.
+    /// Operation and operands, for texture and surface instructions.
     pub(crate) image: Option<Box<ImageSite>>,
 }
 
-/// What an instruction does with a texture or surface.
+/// Texture or surface operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Image {
     /// `tex`, `tld4`.
@@ -233,28 +234,28 @@ pub(crate) enum Image {
     Surface(SurfaceAccess),
 }
 
-/// An instruction of a texture or surface made ready.
+/// Decoded texture or surface instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageSite {
     pub(crate) what: Image,
-    /// The texture or surface.
+    /// Handle of the texture or surface.
     pub(crate) handle: Arg,
     /// Coordinates and all that follows, word by word.
     pub(crate) words: Box<[Arg]>,
 }
 
-/// A call made ready.
+/// Decoded call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSite {
-    /// The callee: a function by number, or the register with its address.
+    /// Callee: a function by number, or the register with its address.
     pub(crate) callee: CalleeArg,
-    /// What is passed: a value with its size, or bytes of the frame.
+    /// Arguments: a value with its size, or bytes of the frame.
     pub(crate) arguments: Box<[Passed]>,
-    /// Where results go.
+    /// Destinations of results.
     pub(crate) results: Box<[Passed]>,
 }
 
-/// Who is called.
+/// Callee of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum CalleeArg {
     /// A function by number.
@@ -263,7 +264,7 @@ pub(crate) enum CalleeArg {
     Indirect(Arg),
 }
 
-/// One argument or result of a call.
+/// Argument or result of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Passed {
     /// Bytes of the caller's frame: a `.param` variable.

@@ -1,4 +1,4 @@
-//! A module made ready: variables placed, functions decoded.
+//! Loaded module: variables placed, functions decoded.
 
 use crate::decode::{self, Routine};
 use crate::memory::{FUNCTION_BASE, Memory, Owner};
@@ -14,22 +14,22 @@ use std::sync::Arc;
 pub(crate) const UNRESOLVED: Code = Code("I0001");
 const REFUSED: Code = Code("I0002");
 
-/// A shared variable; where it lies is decided per kernel.
+/// Shared variable; its offset is decided per kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedVariable {
     pub(crate) name: String,
     pub(crate) bytes: u64,
     pub(crate) align: u64,
-    /// `.extern`: it takes what the launch gives.
+    /// True for `.extern`: its size comes from the launch.
     pub(crate) dynamic: bool,
 }
 
-/// Where the variables of the module are.
+/// Addresses of the variables of the module.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     /// Addresses of global and constant variables of the module.
     pub(crate) addresses: HashMap<Var, u64>,
-    /// The same for variables declared inside of functions.
+    /// Addresses of variables declared inside functions.
     pub(crate) local_addresses: HashMap<(Func, Var), u64>,
     /// Numbers of shared variables.
     pub(crate) shared: HashMap<Var, u32>,
@@ -37,7 +37,7 @@ pub(crate) struct Places {
     pub(crate) shared_variables: Vec<SharedVariable>,
 }
 
-/// A module made ready.
+/// Loaded module.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) module: Arc<Verified>,
@@ -48,7 +48,7 @@ pub(crate) struct Program {
     pub(crate) references: References,
 }
 
-/// The address of a function.
+/// Returns the address of a function.
 pub(crate) fn function_address(func: Func) -> u64 {
     FUNCTION_BASE + 16 * u64::from(func.as_u32())
 }
@@ -85,7 +85,7 @@ impl Program {
         &self.routines[func.as_u32() as usize]
     }
 
-    /// All global and constant variables, those of functions too.
+    /// Returns all global and constant variables, including those of functions.
     pub(crate) fn variables(&self) -> impl Iterator<Item = GlobalVariable> + '_ {
         let bytes = |variable: &Variable| if References::is_reference(variable) { 0 } else { variable.bytes().unwrap_or(0) };
         let module = self.places.addresses.iter().map(move |(var, address)| (*address, bytes(&self.module.variables[*var])));
@@ -101,7 +101,7 @@ impl Program {
         self.by_name.get(name).copied()
     }
 
-    /// Instructions of some functions that the interpreter does not run, each with its place.
+    /// Returns the instructions of some functions that the interpreter does not run, each with its span.
     pub(crate) fn refused(&self, functions: impl Iterator<Item = Func>) -> Diagnostics {
         let mut refused = Diagnostics::new();
         for func in functions {
@@ -125,7 +125,7 @@ impl Program {
         refused
     }
 
-    /// All functions that a kernel can reach by name or by address taken in code it can reach.
+    /// Returns all functions that a kernel can reach by name or by an address taken in code it can reach.
     pub(crate) fn reachable(&self, kernel: Func) -> Vec<Func> {
         let mut found = vec![kernel];
         let mut seen = HashSet::from([kernel]);
@@ -136,7 +136,8 @@ impl Program {
             next += 1;
             indirect |= routine.calls_indirectly;
             found.extend(routine.calls.iter().filter(|func| seen.insert(**func)));
-            // A pointer may come from memory: then every function whose address stands anywhere may be called.
+            // A pointer may come from memory: then every function whose address is taken anywhere may be
+            // called.
             if indirect && !all && next == found.len() {
                 let can_be_called =
                     |func: &Func| !self.module.functions[*func].is_kernel && self.module.functions[*func].has_body;
@@ -166,7 +167,7 @@ fn place_variables(
         match variable.space {
             Space::Shared => {
                 let number = places.shared_variables.len() as u32;
-                // An array without a size takes what the launch gives, however it is linked.
+                // An array without a size gets the bytes of the launch, with any linkage.
                 let open = variable.dims.first() == Some(&None);
                 places.shared_variables.push(SharedVariable {
                     name: variable.name.clone(),
@@ -234,7 +235,8 @@ fn fill_variables(module: &Verified, memory: &mut Memory, places: &Places) -> Re
     Ok(())
 }
 
-/// Writes an initialiser into the bytes of a variable or of one row of it; what is not said stays zero.
+/// Writes an initialiser into the bytes of a variable or of one row of it. Elements without a value stay
+/// zero.
 fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init, places: &Places) {
     let scalar = variable.ty.bytes() as usize;
     match init {
@@ -255,7 +257,7 @@ fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init
             let count = scalar.min(bytes.len()).min(8);
             bytes[..count].copy_from_slice(&value.to_le_bytes()[..count]);
         }
-        // What a sampler does is no memory.
+        // The settings of a sampler take no memory.
         Init::Settings(_) => {}
         Init::Address { symbol, offset, generic: _, mask } => {
             let base = match symbol {

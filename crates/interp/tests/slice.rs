@@ -1,4 +1,4 @@
-//! The thinnest slice through all layers: text to module to result.
+//! Minimal test through all layers: text to module to result.
 
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_diag::Sources;

@@ -1,82 +1,84 @@
-//! The grammar of arguments: words to [`ArgumentSpec`]s, each mistake with its place in the word.
+//! Parser of launch arguments: words to [`ArgumentSpec`]s. Every error has its location in the word.
 
 use crate::image::ImageSpec;
 use crate::{BAD_ARGUMENT, BAD_VALUE, Element, MAX_BYTES, TOO_LARGE};
 use broadloom_diag::{Code, Diagnostic, Diagnostics, SourceId, Sources, Span};
 use std::path::PathBuf;
 
-/// Most dimensions of a buffer.
+/// Maximum number of dimensions of a buffer.
 const MAX_DIMENSIONS: usize = 8;
 
-/// An argument of a kernel, as written.
+/// Argument of a kernel, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentSpec {
-    /// The value that is passed.
+    /// Value to pass.
     pub value: ArgumentValue,
-    /// The word.
+    /// Location of the word.
     pub span: Span,
 }
 
-/// Values of arguments.
+/// Value of an argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentValue {
     /// A scalar.
     Scalar {
-        /// Its type.
+        /// Type.
         element: Element,
-        /// Its value, little-endian.
+        /// Value, little-endian.
         bytes: Vec<u8>,
     },
-    /// The address of a buffer.
+    /// Address of a buffer.
     Buffer(BufferSpec),
-    /// Several, as the members of a struct of C.
+    /// Members of a C struct.
     Struct(Vec<ArgumentSpec>),
 }
 
-/// A buffer, as written.
+/// Buffer, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferSpec {
-    /// The type of an element; that of the file when it is read from one without a type given.
+    /// Element type; by default that of the file.
     pub element: Option<Element>,
-    /// How many in each direction; those of the file when there is no such.
+    /// Extent in each direction; by default that of the file.
     pub shape: Option<Vec<u64>>,
-    /// The form in which it is passed, when that is not its address.
+    /// Texture or surface form, if it is not passed as an address.
     pub image: Option<ImageSpec>,
-    /// Its initial contents.
+    /// Initial contents.
     pub contents: Contents,
-    /// Where its contents go after the launch.
+    /// Destination of its contents after the launch.
     pub output: Option<Destination>,
 }
 
 /// Initial contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
-    /// Never written.
+    /// Uninitialised.
     Uninitialised,
     /// Zeros.
     Zero,
     /// 0, 1, 2, …
     Iota,
-    /// Random numbers, by the number of their row.
+    /// Random numbers, by the number of their sequence.
     Random(u64),
-    /// These bytes.
+    /// Given bytes.
     Values(Vec<u8>),
-    /// The contents of a `.npy` file.
+    /// Contents of a `.npy` file.
     File(PathBuf),
 }
 
-/// Where the contents of a buffer go after the launch.
+/// Destination of a buffer's contents after the launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// They are shown.
+    /// Printed.
     Shown,
-    /// They are written to a `.npy` file.
+    /// Written to a `.npy` file.
     File(PathBuf),
 }
 
-/// Reads the arguments of a launch, one per word; `=` or `=file` as a word of its own belongs to the buffer before it.
+/// Parses the arguments of a launch, one per word. A separate word `=` or `=file` belongs to the buffer
+/// before it.
 ///
-/// The words become sources, named `argument 1`, `argument 2`, …, so that every diagnostic can point into them.
+/// The words become sources named `argument 1`, `argument 2`, …, so that every diagnostic can point into
+/// them.
 pub fn parse_arguments<W: AsRef<str>>(sources: &mut Sources, words: &[W]) -> Result<Vec<ArgumentSpec>, Diagnostics> {
     let mut found: Vec<ArgumentSpec> = vec![];
     let mut diagnostics = Diagnostics::new();
@@ -100,7 +102,7 @@ pub fn parse_arguments<W: AsRef<str>>(sources: &mut Sources, words: &[W]) -> Res
     if diagnostics.has_errors() { Err(diagnostics) } else { Ok(found) }
 }
 
-/// A diagnostic on its way up; boxed, since it is large and rare.
+/// Result with a diagnostic; boxed, since it is large and rare.
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 fn attach(argument: Option<&mut ArgumentSpec>, destination: Destination, place: Span) -> Parsed<()> {
@@ -122,7 +124,7 @@ fn attach(argument: Option<&mut ArgumentSpec>, destination: Destination, place: 
     }
 }
 
-/// Signs that end a piece of an argument.
+/// Tests if a character ends a piece of an argument.
 fn is_sign(byte: u8) -> bool {
     matches!(byte, b':' | b'[' | b']' | b',' | b'=' | b'{' | b'}' | b';' | b'*' | b'(' | b')')
 }
@@ -169,7 +171,7 @@ impl<'a> Parser<'a> {
         Err(self.error(BAD_ARGUMENT, message, self.at, self.at + found.map_or(0, char::len_utf8), why))
     }
 
-    /// Text up to the next sign.
+    /// Returns the text up to the next sign.
     fn piece(&mut self) -> (&'a str, usize) {
         self.skip_blanks();
         let length = self.rest().bytes().position(is_sign).unwrap_or(self.rest().len());
@@ -216,7 +218,7 @@ impl<'a> Parser<'a> {
         Ok(ArgumentSpec { value, span: self.span(start, self.at) })
     }
 
-    /// `texture(linear, wrap)` or `surface()` before a buffer.
+    /// Parses `texture(linear, wrap)` or `surface()` before a buffer.
     fn image(&mut self) -> Parsed<Option<ImageSpec>> {
         let is_surface = self.rest().starts_with("surface(");
         if !is_surface && !self.rest().starts_with("texture(") {
@@ -240,7 +242,7 @@ impl<'a> Parser<'a> {
         Ok(Some(image))
     }
 
-    /// `{ a; b; c }` behind its brace.
+    /// Parses `{ a; b; c }` after its brace.
     fn members(&mut self) -> Parsed<ArgumentValue> {
         let mut members = vec![];
         while !self.eat('}') {
@@ -253,7 +255,7 @@ impl<'a> Parser<'a> {
         Ok(ArgumentValue::Struct(members))
     }
 
-    /// `type:value` or `type[shape]:contents`.
+    /// Parses `type:value` or `type[shape]:contents`.
     fn typed(&mut self) -> Parsed<ArgumentValue> {
         let (name, start) = self.piece();
         let Some(element) = Element::from_name(name) else {
@@ -287,7 +289,7 @@ impl<'a> Parser<'a> {
         Ok(ArgumentValue::Scalar { element, bytes: bytes[..element.bytes()].to_vec() })
     }
 
-    /// A value: a piece that may hold `nan(0x…)`.
+    /// Returns a value: a piece that may contain `nan(0x…)`.
     fn piece_of_value(&mut self) -> (&'a str, usize) {
         let (piece, start) = self.piece();
         if piece == "nan" && self.rest().starts_with('(') {
@@ -305,7 +307,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `[shape]:contents` behind its bracket.
+    /// Parses `[shape]:contents` after its bracket.
     fn buffer(&mut self, element: Element, start: usize) -> Parsed<ArgumentValue> {
         let shape = self.shape(element, start)?;
         self.expect(':', &format!("say what it starts with: `{element}[64]:zero`, `:iota`, `:random`, `:uninit` or values"))?;
@@ -328,7 +330,7 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// `4, 8]`, or `]` when the contents say.
+    /// Parses `4, 8]`, or `]` if the contents determine the shape.
     fn shape(&mut self, element: Element, start: usize) -> Parsed<Option<Vec<u64>>> {
         if self.eat(']') {
             return Ok(None);
@@ -403,7 +405,7 @@ impl<'a> Parser<'a> {
         self.values(element, shape, word, start).map(Contents::Values)
     }
 
-    /// `1, 2, 0*6`, the first piece already read.
+    /// Parses `1, 2, 0*6`, after the first piece was read.
     fn values(&mut self, element: Element, shape: Option<&[u64]>, mut text: &'a str, mut start: usize) -> Parsed<Vec<u8>> {
         let first = start;
         let wanted: Option<u64> = shape.map(|shape| shape.iter().product());
@@ -457,14 +459,14 @@ impl<'a> Parser<'a> {
         if self.rest().starts_with('=') { self.destination().map(Some) } else { Ok(None) }
     }
 
-    /// `=` or `=file`.
+    /// Parses `=` or `=file`.
     fn destination(&mut self) -> Parsed<Destination> {
         self.expect('=', "")?;
         let path = self.path();
         Ok(if path.is_empty() { Destination::Shown } else { Destination::File(PathBuf::from(path)) })
     }
 
-    /// A path: up to a `=`, or to the end of a member of a struct.
+    /// Returns a path: up to a `=`, or to the end of a struct member.
     fn path(&mut self) -> &'a str {
         let end = self.rest().find(['=', ';', '}']).unwrap_or(self.rest().len());
         let path = self.rest()[..end].trim();

@@ -1,38 +1,39 @@
-//! Values on the host, and how they are shown.
+//! Values on the host, and their display.
 
 use crate::Element;
 use std::fmt;
 
-/// Up to this many elements are shown all; of more, the first 16 and a hash of all.
+/// Maximum number of elements that are printed in full. Of longer arrays the first 16 elements and a hash are
+/// printed.
 pub const SHOWN_WHOLE: usize = 256;
 const SHOWN_FIRST: usize = 16;
 
 /// Values with a type and a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostArray {
-    /// The type of an element.
+    /// Element type.
     pub element: Element,
-    /// How many in each direction, the last direction contiguous; their product times the size of an element is the
+    /// Extent in each direction, the last one contiguous. Their product times the size of an element is the
     /// number of bytes.
     pub shape: Vec<u64>,
-    /// The values, little-endian.
+    /// Values, little-endian.
     pub bytes: Vec<u8>,
 }
 
 impl HostArray {
-    /// How many elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> usize {
         self.bytes.len() / self.element.bytes()
     }
 
-    /// All bytes in one number (FNV-1a), for buffers too long to show.
+    /// Returns a hash of all bytes (FNV-1a), for buffers too long to print.
     pub fn hash(&self) -> u64 {
         self.bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3))
     }
 }
 
-/// `f32[4, 4]`, then the values in rows of 8, or of the last dimension if that is shorter, each row behind the index of its first. Equal rows in
-/// a row stand once.
+/// Formats `f32[4, 4]`, then the values in rows of 8 or of the last dimension if that is shorter, each with
+/// the index of its first element. Repeated rows are printed once.
 impl fmt::Display for HostArray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape: Vec<String> = self.shape.iter().map(u64::to_string).collect();

@@ -1,18 +1,18 @@
-//! The codes of what can be wrong with a launch.
+//! Error codes of launches.
 
 use broadloom_diag::Code;
 
-/// An argument that cannot be understood.
+/// Malformed argument.
 pub const BAD_ARGUMENT: Code = Code("L0001");
-/// A value that its type cannot hold.
+/// Value out of range for its type.
 pub const BAD_VALUE: Code = Code("L0002");
-/// A buffer beyond [`crate::MAX_BYTES`].
+/// Buffer larger than [`crate::MAX_BYTES`].
 pub const TOO_LARGE: Code = Code("L0003");
-/// An argument that does not fit the parameter of the kernel.
+/// Argument that does not match the kernel's parameter.
 pub const MISFIT: Code = Code("L0004");
-/// A kernel that has to be named, or does not exist.
+/// Missing or unknown kernel name.
 pub const NO_KERNEL: Code = Code("L0005");
-/// A file that cannot be read.
+/// Unreadable file.
 pub const BAD_FILE: Code = Code("L0006");
-/// An option of the launch that cannot be understood.
+/// Malformed launch option.
 pub const BAD_OPTION: Code = Code("L0007");

@@ -1,4 +1,4 @@
-//! Types of scalars and of the elements of buffers, and their values as text.
+//! Types of scalars and buffer elements, and their values as text.
 
 use broadloom_ptx::{Type, TypeKind};
 use half::{bf16, f16};
@@ -6,22 +6,22 @@ use std::fmt;
 
 macro_rules! elements {
     ($($variant:ident $name:literal $ty:ident,)*) => {
-        /// The type of a scalar or of the elements of a buffer.
+        /// Type of a scalar or of a buffer's elements.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Element {
             $(#[doc = concat!("`", $name, "`")] $variant,)*
         }
 
         impl Element {
-            /// All of them.
+            /// All types.
             pub const ALL: &'static [Element] = &[$(Element::$variant,)*];
 
-            /// The name in an argument.
+            /// Returns the name in an argument.
             pub const fn name(self) -> &'static str {
                 match self { $(Element::$variant => $name,)* }
             }
 
-            /// The type of PTX.
+            /// Returns the PTX type.
             pub const fn ty(self) -> Type {
                 match self { $(Element::$variant => Type::$ty,)* }
             }
@@ -55,13 +55,13 @@ impl fmt::Display for Element {
 }
 
 impl Element {
-    /// The type of a name; PTX's `s32` is taken for `i32`.
+    /// Returns the type of a name. PTX's `s32` is accepted for `i32`.
     pub fn from_name(name: &str) -> Option<Element> {
         let same = |element: &&Element| element.name() == name || element.ty().name() == name;
         Element::ALL.iter().find(same).copied()
     }
 
-    /// Bytes of a value.
+    /// Returns the size of a value in bytes.
     pub const fn bytes(self) -> usize {
         self.ty().bytes() as usize
     }
@@ -70,7 +70,8 @@ impl Element {
         self.ty().bits()
     }
 
-    /// Reads a value as little-endian bytes, the first [`Element::bytes`] of the eight; or why it is none.
+    /// Parses a value to little-endian bytes, the first [`Element::bytes`] of the eight. Returns an error
+    /// text on failure.
     pub fn parse(self, text: &str) -> Result<[u8; 8], String> {
         let bits = match self.ty().kind() {
             TypeKind::Float => self.parse_float(text)?,
@@ -98,7 +99,7 @@ impl Element {
         let magnitude = i128::from_str_radix(digits, base).map_err(|_| format!("`{text}` does not fit 64 bits"))?;
         let value = if negative { -magnitude } else { magnitude };
         let half = 1i128 << (self.bits() - 1);
-        // Bits in hexadecimal are taken by signed types too: `i32:0xFFFFFFFF` is -1.
+        // Signed types also accept bits in hexadecimal: `i32:0xFFFFFFFF` is -1.
         let (least, most) = match self.ty().kind() {
             TypeKind::Unsigned => (0, 2 * half - 1),
             TypeKind::Signed if base == 10 => (-half, half - 1),
@@ -149,7 +150,8 @@ impl Element {
         }
     }
 
-    /// A value from its little-endian bytes as text that [`Element::parse`] turns into the same bytes.
+    /// Formats a value from its little-endian bytes as text that [`Element::parse`] converts to the same
+    /// bytes.
     pub fn show(self, bytes: &[u8]) -> String {
         let mut wide = [0; 8];
         let length = self.bytes().min(bytes.len());
@@ -170,7 +172,7 @@ impl Element {
         }
     }
 
-    /// The value of a count: 0, 1, 2, … wrapping around in integers, rounded in floats.
+    /// Converts an index: wrapping around for integers, rounded for floats.
     pub fn from_index(self, index: u64) -> [u8; 8] {
         let bits = match self {
             Element::F16 => u64::from(f16::from_f64(index as f64).to_bits()),
@@ -182,7 +184,8 @@ impl Element {
         bits.to_le_bytes()
     }
 
-    /// A value from 64 random bits: floats from 0 to below 1 that the type holds exactly, integers of any bits.
+    /// Converts 64 random bits: to floats in the range 0 to below 1 that the type represents exactly, or to
+    /// integers of any bits.
     pub fn from_random(self, random: u64) -> [u8; 8] {
         // As many bits as the significand has, so that nothing is rounded up to 1.
         let unit = |digits: u32| (random >> (64 - digits)) as f64 / (1u64 << digits) as f64;

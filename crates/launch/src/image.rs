@@ -1,4 +1,4 @@
-//! Buffers that are passed as textures or surfaces: `texture(linear, wrap, normalised) f32[4,8]:iota`.
+//! Buffers passed as textures or surfaces: `texture(linear, wrap, normalised) f32[4,8]:iota`.
 
 use crate::{Element, LaunchError, MISFIT};
 use broadloom_device::Device;
@@ -6,22 +6,22 @@ use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Lay
 use broadloom_diag::{Diagnostic, Span};
 use broadloom_ptx::TypeKind;
 
-/// Forms in which a buffer is passed.
+/// Texture or surface form of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageSpec {
-    /// A surface, not a texture.
+    /// True for a surface, false for a texture.
     pub is_surface: bool,
-    /// Channels of a texel; with several, the last dimension of the buffer counts them.
+    /// Channels of a texel. With several channels, the last dimension of the buffer counts them.
     pub channels: u8,
-    /// The relation of its images.
+    /// Relation of its images.
     pub layers: Layers,
-    /// Whether it is read by numbers of texels alone.
+    /// True for a linear texture, read by texel index.
     pub is_buffer: bool,
-    /// How it is read.
+    /// Sampling parameters.
     pub sampler: Sampler,
 }
 
-/// The words that may stand in parentheses.
+/// Words allowed in parentheses.
 pub(crate) const WORDS: [&str; 15] = [
     "x2",
     "x4",
@@ -45,7 +45,7 @@ impl ImageSpec {
         ImageSpec { is_surface, channels: 1, layers: Layers::None, is_buffer: false, sampler: Sampler::default() }
     }
 
-    /// Takes a word; `false` when it is none.
+    /// Applies a word; `false` if it is unknown.
     pub(crate) fn take(&mut self, word: &str) -> bool {
         let sampler = &mut self.sampler;
         match word {
@@ -69,7 +69,7 @@ impl ImageSpec {
         true
     }
 
-    /// The handle of a buffer at an address.
+    /// Creates the handle for a buffer at an address.
     pub(crate) fn create(
         &self,
         device: &Device,
@@ -92,7 +92,7 @@ impl ImageSpec {
         for (place, count) in size.iter_mut().zip(axes.iter().rev()) {
             *place = u32::try_from(*count).map_err(|_| wrong("an image that is too large"))?;
         }
-        // Layers of one axis each have no rows.
+        // Layers with one axis have no rows.
         if self.layers == Layers::Array && axes.len() == 2 {
             size = [size[0], 1, size[1]];
         }

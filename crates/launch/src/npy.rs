@@ -1,7 +1,8 @@
-//! NumPy's `.npy` files, versions 1 to 3: one array of numbers, little-endian. What is in Fortran order, as NumPy saves a transposed array, is read into C order.
+//! NumPy's `.npy` files, versions 1 to 3: one little-endian array of numbers. Arrays in Fortran order, as
+//! NumPy saves a transposed array, are converted to C order.
 //!
-//! Format: the magic bytes, two bytes of version, the length of the header in two (version 1) or four bytes, the header as a
-//! Python dictionary, the values. Everything in it is checked: a file may come from anywhere.
+//! Format: magic number, two bytes of version, the length of the header in two (version 1) or four bytes, the
+//! header as a Python dictionary, the values. Everything is checked, because a file may come from anywhere.
 
 use crate::{Element, HostArray, MAX_BYTES};
 use std::fs::File;
@@ -9,25 +10,25 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// The longest header that is read; real ones have 118 bytes.
+/// Maximum size of a header; real ones have 118 bytes.
 const MAX_HEADER: usize = 1 << 16;
 const MAX_DIMENSIONS: usize = 32;
 
-/// Why a file cannot be read or written.
+/// Error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
-    /// The system says no.
+    /// Error of the system.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is not a `.npy` file, or a broken one.
+    /// Not a `.npy` file, or a damaged one.
     #[error("{0}")]
     Broken(String),
-    /// It is one, but of a kind that is not read.
+    /// Unsupported kind of `.npy` file.
     #[error("{what}; {advice}")]
     Unsupported {
-        /// What it holds.
+        /// Description of the contents.
         what: String,
-        /// How to save it otherwise.
+        /// Advice on how to save it differently.
         advice: &'static str,
     },
 }
@@ -77,7 +78,7 @@ fn read_from(mut input: impl Read) -> Result<HostArray, NpyError> {
     if bytes > MAX_BYTES {
         return Err(too_large());
     }
-    // Read in growing pieces: a header that promises much costs nothing before the values are there.
+    // The file is read in growing pieces, so that a header with a large size costs nothing.
     let mut values = vec![];
     input.take(bytes + 1).read_to_end(&mut values)?;
     if values.len() as u64 != bytes {
@@ -90,7 +91,7 @@ fn read_from(mut input: impl Read) -> Result<HostArray, NpyError> {
     Ok(HostArray { element, shape: header.shape, bytes: values })
 }
 
-/// Values whose first axis runs fastest, with the last axis running fastest.
+/// Converts values from Fortran order to C order.
 fn in_c_order(values: &[u8], shape: &[u64], size: usize) -> Vec<u8> {
     let mut turned = Vec::with_capacity(values.len());
     let mut position = vec![0; shape.len()];
@@ -191,18 +192,18 @@ impl Header {
     }
 }
 
-/// A string of Python at the start of a text, and what follows it.
+/// Parses a Python string at the start of a text. Returns it with the rest.
 fn string(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
     text[1..].split_once(quote)
 }
 
-/// Writes a file. `bf16`, which NumPy does not know, and bits are written as unsigned integers.
+/// Writes a file. `bf16`, which NumPy does not have, and bits are written as unsigned integers.
 pub fn write_npy(path: &Path, array: &HostArray) -> Result<(), NpyError> {
     write_file(path, array, descr(array.element))
 }
 
-/// Writes a file of truth values, NumPy's `bool`, from an array of bytes that are 0 or 1.
+/// Writes a file of truth values, NumPy's `bool`, from bytes that are 0 or 1.
 pub fn write_npy_bool(path: &Path, array: &HostArray) -> Result<(), NpyError> {
     if array.element.bytes() != 1 || array.bytes.iter().any(|byte| *byte > 1) {
         return Err(broken("truth values are bytes, 0 or 1"));
@@ -217,7 +218,7 @@ fn write_file(path: &Path, array: &HostArray, descr: &str) -> Result<(), NpyErro
     Ok(())
 }
 
-/// The type of a file's values.
+/// Returns the type descriptor of a file's values.
 fn descr(element: Element) -> &'static str {
     match element {
         Element::B8 | Element::U8 => "|u1",
@@ -262,7 +263,7 @@ mod tests {
         bytes
     }
 
-    /// A file of version 1 with this header.
+    /// Builds a file of version 1 with this header.
     fn with_header(header: &str, values: &[u8]) -> Vec<u8> {
         let mut file = MAGIC.to_vec();
         file.extend([1, 0]);
@@ -307,7 +308,7 @@ mod tests {
     #[test]
     fn fortran_order_is_turned() {
         let header = "{'descr': '<u2', 'fortran_order': True, 'shape': (2, 3, 2), }";
-        // `numpy.arange(12).reshape(2, 3, 2)` as it is saved in Fortran order.
+        // `numpy.arange(12).reshape(2, 3, 2)` saved in Fortran order.
         let values: Vec<u8> = [0u16, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11].iter().flat_map(|value| value.to_le_bytes()).collect();
         let array = read_from(&with_header(header, &values)[..]).unwrap();
         assert_eq!(array.shape, [2, 3, 2]);

@@ -1,4 +1,5 @@
-//! From a launch in text to one on a device: the kernel chosen, arguments checked against its parameters, buffers made.
+//! Preparation of a launch on a device: selects the kernel, checks arguments against its parameters, and
+//! allocates buffers.
 
 use crate::argument::{ArgumentSpec, ArgumentValue, BufferSpec, Contents, Destination};
 use crate::contents::{fill_iota, fill_random};
@@ -8,13 +9,13 @@ use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use broadloom_ptx::{Type, TypeKind, Variable};
 use std::path::Path;
 
-/// Why a launch does not come about.
+/// Error of preparing a launch.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The launch was described wrongly.
+    /// Wrong description of the launch.
     #[error("the launch cannot be understood: {} problem(s)", .0.error_count())]
     Wrong(Diagnostics),
-    /// The device said no.
+    /// Device error.
     #[error(transparent)]
     Device(#[from] device::Error),
 }
@@ -25,7 +26,7 @@ impl From<Diagnostic> for LaunchError {
     }
 }
 
-/// A launch that is ready to go.
+/// Launch that is ready to run.
 #[derive(Debug)]
 pub struct Prepared {
     kernel: Kernel,
@@ -35,7 +36,7 @@ pub struct Prepared {
     images: Images,
 }
 
-/// Handles of textures and surfaces, given back when the launch is over.
+/// Handles of textures and surfaces, destroyed after the launch.
 #[derive(Debug)]
 struct Images {
     device: Device,
@@ -50,7 +51,7 @@ impl Drop for Images {
     }
 }
 
-/// A buffer of a launch.
+/// Buffer of a launch.
 #[derive(Debug)]
 struct Bound {
     name: String,
@@ -60,26 +61,27 @@ struct Bound {
     output: Option<Destination>,
 }
 
-/// A buffer and its initial contents.
+/// Buffer with its initial contents.
 struct Start {
     element: Element,
     shape: Vec<u64>,
-    /// Nothing when it is filled on the device or not at all.
+    /// Contents; `None` if it is filled on the device or not at all.
     bytes: Option<Vec<u8>>,
 }
 
-/// The contents of a buffer after the launch.
+/// Contents of a buffer after the launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// The parameter that it was passed for; `p.1` is the second member of a struct.
+    /// Name of its parameter; `p.1` is the second member of a struct.
     pub name: String,
-    /// Where it goes.
+    /// Destination.
     pub destination: Destination,
-    /// Its contents.
+    /// Contents.
     pub array: HostArray,
 }
 
-/// Makes a launch ready: files are looked for from `folder`, buffers are made and filled on the module's device.
+/// Prepares a launch. File names are relative to `folder`; buffers are allocated and filled on the module's
+/// device.
 pub fn prepare(module: &Module, spec: &LaunchSpec, folder: &Path) -> Result<Prepared, LaunchError> {
     let kernel = choose_kernel(module, spec)?;
     let params: Vec<&Variable> = kernel.function().memory_params().collect();
@@ -137,7 +139,7 @@ fn count_misfit(kernel: &Kernel, spec: &LaunchSpec, params: &[&Variable]) -> Dia
     }
 }
 
-/// An argument that would fit a parameter.
+/// Returns an argument that would match a parameter.
 fn suggestion(variable: &Variable) -> String {
     let scalar = Element::from_name(variable.ty.name()).filter(|_| variable.dims.is_empty());
     match scalar {
@@ -147,7 +149,7 @@ fn suggestion(variable: &Variable) -> String {
     }
 }
 
-/// Whether a parameter can hold an address: an integer of 64 bits, or 32 in old code, alone.
+/// Tests if a parameter can hold an address: a single integer of 64 bits, or 32 bits in old code.
 fn is_address(variable: &Variable) -> bool {
     let wide = matches!(variable.ty, Type::U64 | Type::B64 | Type::S64);
     variable.pointer.is_some() || (wide && variable.dims.is_empty() && variable.vector == 1)
@@ -174,7 +176,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether an argument fits its parameter in size and kind.
+    /// Checks size and kind of an argument against its parameter.
     fn check(&self, argument: &ArgumentSpec, variable: &Variable, info: &ParamInfo) -> Result<(), LaunchError> {
         let misfit = |message: String, label: String| {
             let there =
@@ -215,7 +217,7 @@ impl Builder<'_> {
         Err(diagnostic.into())
     }
 
-    /// Offsets of the members of a struct, and its size, as C lays them out.
+    /// Returns the offsets of a struct's members and its size, with C layout.
     fn layout(&self, members: &[ArgumentSpec]) -> (Vec<u64>, u64) {
         let (mut offsets, mut end, mut most) = (vec![], 0u64, 1u64);
         for member in members {
@@ -225,7 +227,7 @@ impl Builder<'_> {
                 ArgumentValue::Struct(inner) => self.layout(inner).1,
             }
             .max(1);
-            // Scalars and addresses alone: the alignment of each is its size.
+            // Members are scalars and addresses, so the alignment of each is its size.
             end = end.next_multiple_of(size);
             offsets.push(end);
             end += size;
@@ -244,7 +246,7 @@ impl Builder<'_> {
                     let address = self.buffer(buffer, format!("{}.{index}", info.name), member.span)?;
                     address.to_le_bytes()[..self.address_bytes() as usize].to_vec()
                 }
-                // The grammar has no structs in structs.
+                // The grammar has no nested structs.
                 ArgumentValue::Struct(_) => vec![],
             };
             let start = offset as usize;
@@ -253,7 +255,7 @@ impl Builder<'_> {
         Ok(block)
     }
 
-    /// Makes and fills a buffer; its address.
+    /// Allocates and fills a buffer. Returns its address.
     fn buffer(&mut self, spec: &BufferSpec, name: String, place: Span) -> Result<u64, LaunchError> {
         let Start { element, shape, bytes } = self.start(spec, place)?;
         let count = shape.iter().product::<u64>();
@@ -335,7 +337,7 @@ impl Builder<'_> {
 }
 
 impl Prepared {
-    /// The kernel.
+    /// Returns the kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -346,7 +348,7 @@ impl Prepared {
         self.images.device.synchronise()
     }
 
-    /// Reads the buffers that are to be shown or written.
+    /// Reads the buffers to be printed or written.
     pub fn outputs(&self) -> device::Result<Vec<Output>> {
         let mut outputs = vec![];
         for bound in &self.buffers {

@@ -1,22 +1,23 @@
-//! A whole launch in words: which kernel, how many threads, which arguments.
+//! Parser of a launch: kernel, number of threads, arguments.
 
 use crate::{ArgumentSpec, BAD_OPTION, parse_arguments};
 use broadloom_device::Launch;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources};
 use std::time::Duration;
 
-/// A launch, as written.
+/// Launch, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchSpec {
-    /// The kernel; may be left out when the module has only one.
+    /// Kernel name; may be omitted if the module has only one kernel.
     pub kernel: Option<String>,
-    /// Grid, block, shared memory and the rest.
+    /// Grid, block, shared memory and further options.
     pub launch: Launch,
-    /// The arguments, in the order of the parameters.
+    /// Arguments, in the order of the parameters.
     pub arguments: Vec<ArgumentSpec>,
 }
 
-/// One to three numbers, `64`, `8,8` or `4,4,4`: blocks of a grid or threads of a block. Or why it is none.
+/// Parses one to three numbers, `64`, `8,8` or `4,4,4`: the size of a grid or block. Returns an error text on
+/// failure.
 pub fn parse_extent(text: &str) -> Result<[u32; 3], String> {
     let mut extent = [1; 3];
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
@@ -32,7 +33,7 @@ pub fn parse_extent(text: &str) -> Result<[u32; 3], String> {
 const OPTIONS: [&str; 8] = ["--kernel", "--grid", "--block", "--cluster", "--shared", "--cooperative", "--time-limit", "--arg"];
 
 impl LaunchSpec {
-    /// Reads a launch from words: `--kernel K`, `--grid X[,Y,Z]`, `--block X[,Y,Z]`, `--cluster X[,Y,Z]`,
+    /// Parses a launch from words: `--kernel K`, `--grid X[,Y,Z]`, `--block X[,Y,Z]`, `--cluster X[,Y,Z]`,
     /// `--shared BYTES`, `--cooperative`, `--time-limit SECONDS`, `--arg A [=out]`.
     pub fn parse<W: AsRef<str>>(sources: &mut Sources, words: &[W]) -> Result<LaunchSpec, Diagnostics> {
         let mut spec = LaunchSpec { kernel: None, launch: Launch::linear(1, 1), arguments: vec![] };

@@ -1,6 +1,7 @@
-//! A line cut into words, as a shell does: at blanks, unless they stand in quotes.
+//! Splitting of a line into words, as in a shell.
 
-/// The words of a line; quotes of either kind hold blanks together and vanish. `None` when a quote is not closed.
+/// Splits a line at blanks outside of quotes. Quotes of either kind are removed. Returns `None` if a quote is
+/// not closed.
 pub fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = vec![];
     let mut word: Option<String> = None;

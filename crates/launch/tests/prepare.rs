@@ -1,4 +1,4 @@
-//! Launches in text against a device that only remembers what it was given.
+//! Launches as text, on a device that only records its calls.
 
 use broadloom_device::{
     Backend, Device, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream,

@@ -64,6 +64,8 @@ pub const MEMORY: Code = Code("N0304");
 pub const USER_ERROR: Code = Code("N0305");
 /// A device that cannot be opened or that failed.
 pub const DEVICE: Code = Code("N0306");
+/// A run that was interrupted from outside.
+pub const INTERRUPTED: Code = Code("N0307");
 
 /// A VCODE program that is not well-formed.
 pub const VCODE: Code = Code("N0501");

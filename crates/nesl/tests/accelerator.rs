@@ -1,6 +1,7 @@
 //! Programs on devices answer what the evaluator answers: every operation is sent to the device, however small.
 //!
-//! `BROADLOOM_NESL_DEVICE_RANDOM` gives another number of random programs.
+//! `BROADLOOM_NESL_DEVICE_RANDOM` gives another number of random programs. `BROADLOOM_NESL_DEVICE_SESSIONS` names a device
+//! (`interp`, `cpu`) on which all sessions of `tests/sessions` run.
 
 mod generator;
 mod support;
@@ -30,8 +31,20 @@ fn main() {
         let path = root.join(session).with_extension("nesl");
         trials.push(Trial::test(format!("interp: sessions/{session}"), move || session_file(interp, &path)));
     }
+    if let Ok(wanted) = std::env::var("BROADLOOM_NESL_DEVICE_SESSIONS") {
+        let mut paths: Vec<_> = std::fs::read_dir(&root).expect("the sessions").flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "nesl"));
+        paths.sort();
+        for (name, device) in DEVICES.into_iter().filter(|(name, _)| *name == wanted) {
+            for path in paths.clone() {
+                let session = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                trials.push(Trial::test(format!("{name}: all sessions/{session}"), move || session_file(device, &path)));
+            }
+        }
+    }
     trials.push(Trial::test("interp: kernels and waits", structure));
     trials.push(Trial::test("interp: a function is called with columns", columns));
+    trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));
     let count = std::env::var("BROADLOOM_NESL_DEVICE_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     trials.push(Trial::test(format!("interp: {count} random programs"), move || random(interp, count)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -102,7 +115,7 @@ fn programs(open: Open, programs: &[&str]) -> Result<(), Failed> {
 }
 
 /// Programs with the largest numbers of launches and of waits that they may have.
-const STRUCTURE: [(&str, &str, u64, u64); 4] = [
+const STRUCTURE: [(&str, &str, u64, u64); 5] = [
     ("dot product", "let a = {float(i) : i in [0:1000]} in sum({x * y : x in a; y in a});", 1, 1),
     (
         "Black-Scholes",
@@ -122,6 +135,14 @@ const STRUCTURE: [(&str, &str, u64, u64); 4] = [
          in sum({sum({v * x[i] : (i, v) in row}) : row in m});",
         40,
         5,
+    ),
+    (
+        // Ten levels. The middle of an ordered sequence is the best pivot, so a level has twice as many parts as the one above.
+        "quicksort",
+        "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
+         in r[0] ++ {e in a | e == p} ++ r[1]; sum(qsort([0:1023]));",
+        330,
+        17,
     ),
 ];
 
@@ -174,6 +195,28 @@ fn columns() -> Result<(), Failed> {
     let wrong = program.call(&[Column::Ints(vec![0, 3, 2]), Column::Floats(vec![1.0, 2.0]), Column::Floats(vec![1.0])]);
     match wrong {
         Err(error) if error.0.contains("offsets begin with 0") => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+/// Both lines have to be equally long. The host knows both lengths, so the sum is the only kernel and nothing waits.
+fn known_numbers() -> Result<(), Failed> {
+    let text = "function dot(a, b) : ([float], [float]) -> float = sum({x * y : x in a; y in b});";
+    let mut program = Program::new(text, "dot", Options::default(), Target::new(interp).with_threshold(100))?;
+    let context = program.context()?;
+    let bytes: Vec<u8> = (0..5000).flat_map(|x| f64::from(x % 7).to_le_bytes()).collect();
+    let line = Column::Device(Node::upload(&context, Type::F64, Shape::from(5000), &bytes)?);
+    let result = program.call(&[line.clone(), line.clone()])?;
+    let Some(Column::Device(sum)) = result.first() else { return Err("the sum is on the host".into()) };
+    let (statistics, expected) = (program.statistics(), (0..5000).map(|x| f64::from((x % 7) * (x % 7))).sum::<f64>());
+    let found = sum.read()?.lanes.first().and_then(|lane| lane.as_f64());
+    match (found, statistics.launches, statistics.waits) {
+        (Some(found), 1, 0) if found == expected => {}
+        other => return Err(format!("{other:?}").into()),
+    }
+    let short = Column::Device(Node::upload(&context, Type::F64, Shape::from(100), &bytes[..800])?);
+    match program.call(&[line, short]) {
+        Err(error) if error.0.contains("length") => Ok(()),
         other => Err(format!("{other:?}").into()),
     }
 }

@@ -9,6 +9,7 @@ use broadloom_nesl::session::{Engine, Output, Session, Settings};
 use broadloom_nesl::syntax::parse;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -26,6 +27,7 @@ fn main() {
     trials.push(Trial::test("programs that once went wrong or easily could", small_programs));
     trials.push(Trial::test("a free array is shared", sharing));
     trials.push(Trial::test("limits end in errors", limits));
+    trials.push(Trial::test("an interrupt ends a run and drops the rest of the text", interrupts));
     // `BROADLOOM_NESL_RANDOM` gives another number of programs, and `BROADLOOM_NESL_SEED` the first seed.
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (count, seed) = (number("BROADLOOM_NESL_RANDOM", 300), number("BROADLOOM_NESL_SEED", 1));
@@ -102,6 +104,29 @@ fn limits() -> Result<(), Failed> {
     Ok(())
 }
 
+fn interrupts() -> Result<(), Failed> {
+    static FLAG: AtomicBool = AtomicBool::new(false);
+    let mut settings = Settings::default();
+    settings.options.interrupt = Some(&FLAG);
+    for mut session in sessions(settings) {
+        FLAG.store(false, Ordering::SeqCst);
+        session.eval("before", "function again(n) = again(n + 1); x = 5;");
+        let endless = "again(0); y = 6;";
+        let watch = std::thread::spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            FLAG.store(true, Ordering::SeqCst);
+        });
+        let found = answer(&session.eval("interrupt", endless));
+        watch.join().map_err(|_| "the thread that interrupts has failed")?;
+        FLAG.store(false, Ordering::SeqCst);
+        let after = answer(&session.eval("interrupt", "x + 1; y;"));
+        if !found.contains("N0307") || found.contains("y = 6") || !after.starts_with("it = 6 : int") {
+            return Err(format!("{found}\n{after}").into());
+        }
+    }
+    Ok(())
+}
+
 /// Runs random programs. Where a program has several errors, which one is reported depends on the order of work.
 fn random(seed: u64, count: u64) -> Result<(), Failed> {
     let mut settings = Settings::default();
@@ -142,10 +167,10 @@ fn answer(outputs: &[Output]) -> String {
             Output::Error(report) => {
                 for error in report.diagnostics.iter() {
                     let limit = ["N0302", "N0303", "N0304"].contains(&error.code.0);
-                    let message = if limit { "a limit" } else { &error.message };
+                    // Which limit is reached first depends on the order of work.
+                    let (code, message) = if limit { ("N030", "a limit") } else { (error.code.0, error.message.as_str()) };
                     text += &format!(
-                        "{} {message} {:?}\n",
-                        error.code,
+                        "{code} {message} {:?}\n",
                         if limit { None } else { error.primary.as_ref().map(|label| label.span) }
                     );
                 }

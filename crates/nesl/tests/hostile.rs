@@ -99,13 +99,12 @@ fn random_bytes_never_panic() {
         "get ",
         "set ",
     ];
-    let mut state = 0x1234_5678_9ABC_DEFFu64;
+    let mut random = broadloom_random::Random::new(7);
     let mut session = support::session(Settings::default());
     for _ in 0..400 {
         let mut text = String::new();
         for _ in 0..30 {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            text += pieces[(state >> 33) as usize % pieces.len()];
+            text += *random.pick(&pieces);
         }
         let outputs = session.eval("noise", &text);
         assert!(!outputs.iter().any(|output| output.to_string().contains("internal error")), "{text}");

@@ -1,24 +1,23 @@
 //! Printing and parsing: the text of a tree gives the same tree.
 
 use broadloom_diag::{Sources, Span};
+use broadloom_nesl::eval::Sealed;
+use broadloom_nesl::session::{Session, Settings, verify_library};
 use broadloom_nesl::syntax::{
     Ast, BinaryOp, Each, Expr, ExprId, Form, FormKind, FunctionForm, Generator, Name, Pattern, PatternId, Program, TypeExpr,
     TypeExprId, TypeSpec, UnaryOp, parse, print_program, same_program,
 };
 use std::sync::Arc;
 
-/// Random trees (xorshift).
+/// Random trees.
 struct Random {
-    state: u64,
+    numbers: broadloom_random::Random,
     ast: Ast,
 }
 
 impl Random {
     fn below(&mut self, bound: u64) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state % bound
+        self.numbers.below(bound)
     }
 
     fn name(&mut self) -> Name {
@@ -122,7 +121,7 @@ impl Random {
 #[test]
 fn parsing_what_was_printed_gives_the_same_tree() {
     for seed in 1..=3000u64 {
-        let mut random = Random { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, ast: Ast::default() };
+        let mut random = Random { numbers: broadloom_random::Random::new(seed), ast: Ast::default() };
         let kind = random.form();
         // A pattern at the start of a form must not look like a command.
         let mut program = Program::default();
@@ -136,4 +135,39 @@ fn parsing_what_was_printed_gives_the_same_tree() {
         assert_eq!(errors, "", "seed {seed}: {text}");
         assert!(same_program(&program, &parsed), "seed {seed}: {text}\n{}", print_program(&parsed));
     }
+}
+
+#[test]
+fn the_library_keeps_the_invariants_of_the_typed_program() {
+    let definitions = verify_library();
+    assert!(definitions.as_ref().is_ok_and(|count| *count > 250), "{definitions:?}");
+}
+
+#[test]
+fn floats_print_as_the_original_prints_them() {
+    let cases = [
+        ("14.0", "14.0"),
+        ("0.1 + 0.2", "0.3"),
+        ("225060000.0", "2.2506E8"),
+        ("0.09999999999999964", "0.0999999999999996"),
+        ("1e7", "1.0E7"),
+        ("9999999.5", "9999999.5"),
+        ("9999999.99999999999", "1.0E7"),
+        ("0.00999999999999999999", "0.01"),
+        ("0.001", "0.001"),
+        ("0.0009", "9.0E-4"),
+        ("-1.5e-7", "-1.5E-7"),
+        ("0.0", "0.0"),
+        ("-1.0 * 0.0", "-0.0"),
+        ("1.0 / 3.0", "0.333333333333333"),
+    ];
+    let mut session = Session::new(Settings::default(), Box::new(Sealed)).unwrap();
+    for (expression, text) in cases {
+        let outputs = session.eval("floats", &format!("{expression};"));
+        assert_eq!(outputs[0].to_string(), format!("it = {text} : float\n"), "{expression}");
+    }
+    let mut settings = Settings::default();
+    settings.options.widths.narrow_float = true;
+    let mut session = Session::new(settings, Box::new(Sealed)).unwrap();
+    assert_eq!(session.eval("floats", "0.1;")[0].to_string(), "it = 0.1 : float\n");
 }

@@ -2,27 +2,31 @@
 //! ending `.out` holds what it answers. `BLESS=1` rewrites the answers.
 //!
 //! In `tests/sessions` forms are given one by one and shown with their answers; in `tests/mistakes` the text is given as a
-//! whole, so that the places in messages are those of the file.
+//! whole, so that the places in messages are those of the file. The programs of `examples/nesl` are given as a whole too,
+//! to the evaluator and to the flattening compiler, which must answer the same.
 
 mod support;
 
 use broadloom_diag::Sources;
-use broadloom_nesl::session::{Session, Settings};
+use broadloom_nesl::session::{Engine, Session, Settings};
 use broadloom_nesl::syntax::parse;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 
+/// The folder of the examples, seen from the folder of the tests.
+const EXAMPLES: &str = "../../../examples/nesl";
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut trials = vec![];
-    for folder in ["sessions", "mistakes"] {
+    for folder in ["sessions", "mistakes", EXAMPLES] {
         let entries = std::fs::read_dir(root.join(folder)).expect("the folder of the tests");
         let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
         files.retain(|path| path.extension().is_some_and(|ending| ending == "nesl"));
         files.sort();
         for path in files {
-            let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
-            trials.push(Trial::test(name, move || run(&path, folder == "sessions")));
+            let name = format!("{}/{}", folder.trim_start_matches("../"), path.file_stem().unwrap_or_default().to_string_lossy());
+            trials.push(Trial::test(name, move || run(&path, folder)));
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -42,7 +46,7 @@ fn conversation(session: &mut Session, text: &str) -> String {
     found
 }
 
-fn run(path: &Path, one_by_one: bool) -> Result<(), Failed> {
+fn run(path: &Path, folder: &str) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
     let mut settings = Settings::default();
     for line in text.lines().take_while(|line| line.starts_with('%')) {
@@ -56,7 +60,17 @@ fn run(path: &Path, one_by_one: bool) -> Result<(), Failed> {
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut session = support::session(settings);
-    let found = if one_by_one { conversation(&mut session, &text) } else { support::transcript(&session.eval(&name, &text)) };
+    let found = match folder {
+        "sessions" => conversation(&mut session, &text),
+        _ => support::transcript(&session.eval(&name, &text)),
+    };
+    if folder == EXAMPLES {
+        let mut flattened = support::session(Settings { engine: Engine::Vcode, ..settings });
+        let other = support::transcript(&flattened.eval(&name, &text));
+        if other != found {
+            return Err(format!("{}: flattened code answers\n{other}\nthe evaluator\n{found}", path.display()).into());
+        }
+    }
     let expected_path = path.with_extension("out");
     let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
     if found == expected {

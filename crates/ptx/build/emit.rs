@@ -17,7 +17,8 @@ pub(crate) fn emit(table: &Table) -> String {
     out
 }
 
-/// A Rust name for a word of PTX: `shared::cta` is `SharedCta`, `1d` is `N1d`, `bar.warp.sync` is `BarWarpSync`.
+/// Returns the Rust name of a PTX word: `shared::cta` is `SharedCta`, `1d` is `N1d`, `bar.warp.sync` is
+/// `BarWarpSync`.
 pub(crate) fn camel(word: &str) -> String {
     let mut name = String::new();
     for piece in word.split(|c: char| !c.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty()) {
@@ -65,7 +66,8 @@ fn emit_class_predicate(out: &mut String, name: &str, classes: &[Class], holds: 
     let _ = writeln!(out, "    pub const fn {name}(self) -> bool {{\n        matches!(self, {})\n    }}", names.join(" | "));
 }
 
-/// Sets of opcodes and special registers as patterns, so that a `match` can stay exhaustive without naming each of them.
+/// Writes sets of opcodes and special registers as patterns, so that a `match` can be exhaustive without
+/// naming each one.
 fn emit_patterns(out: &mut String, table: &Table) {
     let opcodes = |holds: &dyn Fn(&Row) -> bool| -> String {
         let names = table.rows.iter().filter(|row| holds(row)).map(|row| format!("$crate::Opcode::{}", camel(&row.name)));
@@ -251,7 +253,7 @@ fn emit_operand(out: &mut String, operand: &Operand, slot: &dyn Fn(char) -> usiz
     );
 }
 
-/// Which forms start with a word: `bar` leads to `bar.sync` as well as to `bar.warp.sync`.
+/// Writes the rows by the first word of their name: `bar` leads to `bar.sync` and to `bar.warp.sync`.
 fn emit_roots(out: &mut String, rows: &[Row]) {
     let root = |row: &Row| row.name.split('.').next().unwrap_or_default().to_owned();
     let roots: BTreeSet<String> = rows.iter().map(root).collect();

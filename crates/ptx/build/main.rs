@@ -1,6 +1,7 @@
-//! Turns the instruction table (`instructions/*.inst`) into Rust.
+//! Generator of Rust code from the instruction table (`instructions/*.inst`).
 //!
-//! The notation is described in `instructions/README.md`. A mistake in the table stops the build with file and line.
+//! The notation is described in `instructions/README.md`. A mistake in the table stops the build with file
+//! and line.
 
 #![allow(clippy::print_stdout, reason = "how a build script talks to Cargo")]
 

@@ -1,15 +1,15 @@
-//! Writes the builder's trait `Instructions`: one method per row of the table.
+//! Generator of the builder's trait `Instructions`: one method per row of the table.
 //!
-//! A method takes the modifiers and as many sources as the shortest form needs. Where forms differ in how many they take, a
-//! second method, `name_with`, takes all sources as one tuple. An instruction without a result returns `()`; where only some
-//! forms have one, `name_result` is for those.
+//! A method takes the modifiers and as many sources as the shortest form needs. If the forms differ in their
+//! number of sources, a second method, `name_with`, takes all sources as one tuple. An instruction without a
+//! result returns `()`. If only some forms have a result, `name_result` is for those.
 
 use crate::emit::camel;
 use crate::notation::{Form, Kind, Operand};
 use crate::table::{Row, Table};
 use std::fmt::Write as _;
 
-/// Words that cannot be the name of a method or argument.
+/// Words that cannot be names of methods or arguments.
 const KEYWORDS: &[&str] = &[
     "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn", "for", "gen",
     "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static", "struct",
@@ -48,7 +48,7 @@ fn is_call(row: &Row) -> bool {
     row.forms.iter().any(|form| form.operands.iter().any(|operand| operand.kind == Kind::Call))
 }
 
-/// A Rust name for an opcode or operand: `bar.warp.sync` is `bar_warp_sync`.
+/// Returns the Rust name of an opcode or operand: `bar.warp.sync` is `bar_warp_sync`.
 fn snake(word: &str) -> String {
     let mut name: String = word.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
     while name.contains("__") {

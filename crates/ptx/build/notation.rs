@@ -1,4 +1,4 @@
-//! One form: modifiers, operands, attributes. See `instructions/README.md`.
+//! Parser of one form: modifiers, operands, attributes. See `instructions/README.md`.
 
 use crate::table::Sets;
 
@@ -25,10 +25,10 @@ pub(crate) struct Operand {
     pub(crate) wider: bool,
     pub(crate) sink: bool,
     pub(crate) symbol: bool,
-    /// Joined to the operand before it with `|`.
+    /// True if joined to the previous operand with `|`.
     pub(crate) paired: bool,
     pub(crate) optional: bool,
-    /// Present exactly when the one before it is.
+    /// True if present exactly when the previous operand is.
     pub(crate) with_previous: bool,
 }
 

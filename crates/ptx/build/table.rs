@@ -1,4 +1,4 @@
-//! The table as rows: groups, classes, sets, instructions with their forms, special registers.
+//! Parser of the table: groups, classes, sets, instructions with their forms, special registers.
 
 use crate::notation::{self, Form};
 use std::collections::BTreeMap;
@@ -11,28 +11,28 @@ pub(crate) struct Row {
     pub(crate) group: String,
     pub(crate) class: String,
     pub(crate) effects: Vec<String>,
-    /// Whether it is a function of its inputs.
+    /// True if the result depends only on the inputs.
     pub(crate) function: bool,
-    /// Whether executors on the host refuse it.
+    /// True if host executors refuse it.
     pub(crate) refused: bool,
     pub(crate) forms: Vec<Form>,
 }
 
 impl Row {
-    /// Whether an operand names the lanes of the warp that take part. The table calls it `m`.
+    /// Tests if an operand is the mask of participating lanes. The table calls it `m`.
     pub(crate) fn has_members(&self) -> bool {
         let named = || self.forms.iter().any(|form| form.operands.iter().any(|operand| operand.name == "m"));
         self.effects.iter().any(|effect| effect == "warp") && matches!(self.class.as_str(), "warp" | "barrier") && named()
     }
 }
 
-/// A kind of work.
+/// Class of instructions.
 pub(crate) struct Class {
     pub(crate) name: String,
     pub(crate) title: String,
-    /// Whether its instructions are functions of their inputs.
+    /// True if the results of its instructions depend only on their inputs.
     pub(crate) function: bool,
-    /// Whether executors refuse some of its forms.
+    /// True if executors refuse some of its forms.
     pub(crate) partly: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Special {
     pub(crate) summary: String,
     pub(crate) isa: (u8, u8),
     pub(crate) sm: u16,
-    /// Who has the same value: a word of [`SCOPES`].
+    /// Threads that share the value: a word of [`SCOPES`].
     pub(crate) scope: String,
     pub(crate) varies: bool,
     pub(crate) zero: bool,
@@ -130,12 +130,13 @@ pub(crate) fn read(files: &[(String, String)]) -> Result<Table, String> {
     }
 }
 
-/// The rest of a line that defines a set. The row of the instruction `set` goes on with a quote.
+/// Returns the rest of a line that defines a set. The row of the instruction `set` continues with a quote
+/// instead.
 fn set_line(line: &str) -> Option<&str> {
     line.strip_prefix("set ").filter(|rest| !rest.trim_start().starts_with('"'))
 }
 
-/// The rest of a line that defines a class. A line that begins the rows of one has no quote.
+/// Returns the rest of a line that defines a class. A line that starts the rows of a class has no quote.
 fn class_line(line: &str) -> Option<&str> {
     line.strip_prefix("class ").filter(|rest| rest.contains('"'))
 }

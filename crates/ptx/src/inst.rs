@@ -8,51 +8,51 @@ use broadloom_diag::Span;
 use smallvec::SmallVec;
 use std::sync::LazyLock;
 
-/// One modifier per slot of the form, `None` where an optional one is absent.
+/// Modifiers of an instruction, one per slot of the form; `None` for an absent optional one.
 pub type Modifiers = SmallVec<[Option<Modifier>; 8]>;
 
-/// An instruction.
+/// Instruction with its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstData {
-    /// `@p` or `@!p` before it.
+    /// Guard `@p` or `@!p`.
     pub guard: Option<Guard>,
-    /// What it does.
+    /// Opcode and modifiers.
     pub mnemonic: Mnemonic,
-    /// One per operand of the form. A paired operand that was left out is [`Operand::Absent`]; optional ones at the end are
-    /// missing.
+    /// Operands, one per operand of the form. An omitted paired operand is [`Operand::Absent`]; optional
+    /// operands at the end are missing.
     pub operands: SmallVec<[Operand; 4]>,
-    /// The line of the high-level source, from `.loc`.
+    /// Line of the high-level source, from `.loc`.
     pub loc: Option<Loc>,
-    /// The place in the PTX text.
+    /// Location in the PTX text.
     pub span: Span,
 }
 
-/// A predicate before an instruction.
+/// Predicate that guards an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The predicate.
     pub reg: Reg,
-    /// Whether the instruction runs when it is false.
+    /// True if the instruction runs when the predicate is false.
     pub negated: bool,
 }
 
-/// Which instruction it is.
+/// Opcode and modifiers of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mnemonic {
-    /// One of the table.
+    /// Instruction of the table.
     Known {
-        /// The shape.
+        /// Form of the instruction.
         form: FormId,
-        /// The modifiers chosen, one per slot.
+        /// Selected modifiers, one per slot.
         modifiers: Modifiers,
     },
-    /// A well-formed instruction that the table does not have, with all its modifiers.
+    /// Well-formed instruction that the table does not have, with all its modifiers.
     Opaque(Box<str>),
 }
 
 impl InstData {
-    /// The instruction that a mnemonic such as `selp.b32` and its operands mean, without a guard; `None` when the table has none
-    /// like it. A second result joined by `|` follows the first.
+    /// Builds the instruction for a mnemonic such as `selp.b32` and its operands, without a guard. Returns
+    /// `None` if the table has no such instruction. A second result joined by `|` follows the first.
     ///
     /// ```
     /// use broadloom_ptx::{InstData, Opcode, Operand, Reg};
@@ -83,7 +83,7 @@ impl InstData {
         })
     }
 
-    /// The shape, unless the instruction is opaque.
+    /// Returns the form, unless the instruction is opaque.
     pub fn form(&self) -> Option<&'static Form> {
         match &self.mnemonic {
             Mnemonic::Known { form, .. } => Some(form.get()),
@@ -91,64 +91,65 @@ impl InstData {
         }
     }
 
-    /// The instruction, unless it is opaque.
+    /// Returns the opcode, unless the instruction is opaque.
     pub fn opcode(&self) -> Option<Opcode> {
         self.form().map(|form| form.opcode)
     }
 
-    /// The class of the instruction, unless it is opaque.
+    /// Returns the class, unless the instruction is opaque.
     pub fn class(&self) -> Option<Class> {
         self.opcode().map(|opcode| opcode.row().class)
     }
 
-    /// Its effects; nothing is known of an opaque instruction, so it has the worst.
+    /// Returns the effects. An opaque instruction is assumed to have the strongest effects.
     pub fn effects(&self) -> Effects {
         self.opcode().map_or(Effects::VISIBLE, |opcode| opcode.row().effects)
     }
 
-    /// Whether it loads from memory: `ld`, `ldu`.
+    /// Tests if it loads from memory: `ld`, `ldu`.
     pub fn is_load(&self) -> bool {
         matches!(self.opcode(), Some(Opcode::Ld | Opcode::Ldu))
     }
 
-    /// Whether it stores to memory: `st`.
+    /// Tests if it stores to memory: `st`.
     pub fn is_store(&self) -> bool {
         self.opcode() == Some(Opcode::St)
     }
 
-    /// Whether it is an atomic of memory: `atom`, `red`.
+    /// Tests if it is an atomic memory operation: `atom`, `red`.
     pub fn is_atomic(&self) -> bool {
         self.class() == Some(Class::Atomic)
     }
 
-    /// Whether it is ordered among the accesses of other threads: volatile, relaxed, acquire, release or mmio.
+    /// Tests if it is ordered among the accesses of other threads: volatile, relaxed, acquire, release or
+    /// mmio.
     pub fn is_ordered(&self) -> bool {
         use Modifier::{Acquire, Mmio, Relaxed, Release, Volatile};
         self.modifiers().any(|modifier| matches!(modifier, Volatile | Relaxed | Acquire | Release | Mmio))
     }
 
-    /// Whether it uses the carry flag, which is no operand.
+    /// Tests if it uses the carry flag, which is not an operand.
     pub fn uses_carry(&self) -> bool {
         self.class() == Some(Class::Carry) || self.has(Modifier::Cc)
     }
 
-    /// The position of the operand that names the lanes of the warp that take part.
+    /// Returns the position of the operand that is the mask of participating lanes.
     pub fn members(&self) -> Option<usize> {
         let form = self.form().filter(|form| form.opcode.row().has_members)?;
         form.operands.iter().position(|spec| spec.name == "m")
     }
 
-    /// Whether it ends a block.
+    /// Tests if it ends a block.
     pub fn is_control(&self) -> bool {
         self.effects().has(Effects::CONTROL)
     }
 
-    /// Whether control never goes on behind it: a jump, return, exit or trap without a guard.
+    /// Tests if control never continues after it: a jump, return, exit or trap without a guard.
     pub fn is_terminator(&self) -> bool {
         self.guard.is_none() && self.is_control()
     }
 
-    /// The modifiers that are there, in order.
+    /// Returns the modifiers that are present, in order.
     pub fn modifiers(&self) -> impl Iterator<Item = Modifier> + '_ {
         let slots: &[Option<Modifier>] = match &self.mnemonic {
             Mnemonic::Known { modifiers, .. } => modifiers,
@@ -157,29 +158,29 @@ impl InstData {
         slots.iter().filter_map(|slot| *slot)
     }
 
-    /// Whether a modifier is there.
+    /// Tests if a modifier is present.
     pub fn has(&self, modifier: Modifier) -> bool {
         self.modifiers().any(|m| m == modifier)
     }
 
-    /// The modifier in the slot that the table names with this letter.
+    /// Returns the modifier in the slot that the table names with this letter.
     pub fn slot(&self, name: char) -> Option<Modifier> {
         let Mnemonic::Known { form, modifiers } = &self.mnemonic else { return None };
         let index = form.get().slots.iter().position(|slot| slot.name == Some(name))?;
         modifiers.get(index).copied().flatten()
     }
 
-    /// The types among the modifiers, in order: the type of the instruction first.
+    /// Returns the types among the modifiers, in order, with the type of the instruction first.
     pub fn types(&self) -> impl Iterator<Item = Type> + '_ {
         self.modifiers().filter_map(Modifier::ty)
     }
 
-    /// The state space among the modifiers; generic when none is named.
+    /// Returns the state space among the modifiers, or generic if there is none.
     pub fn space(&self) -> Space {
         self.modifiers().find_map(Modifier::space).unwrap_or(Space::Generic)
     }
 
-    /// The name with all modifiers, as it is printed.
+    /// Returns the mnemonic with all modifiers, as printed.
     pub fn mnemonic_text(&self) -> String {
         match &self.mnemonic {
             Mnemonic::Known { form, .. } => {
@@ -196,7 +197,7 @@ impl InstData {
 }
 
 impl Modifier {
-    /// The state space that it names, if it is one.
+    /// Returns the state space that it names, if any.
     pub fn space(self) -> Option<Space> {
         static SPACES: LazyLock<Vec<Option<Space>>> =
             LazyLock::new(|| Modifier::ALL.iter().map(|modifier| space_of(modifier.text())).collect());
@@ -218,23 +219,23 @@ fn space_of(word: &str) -> Option<Space> {
 /// An immediate value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Imm {
-    /// An integer that fits a signed one.
+    /// Integer in the range of `i64`.
     Int(i64),
-    /// An integer above that.
+    /// Integer above that range.
     Uint(u64),
-    /// The bits of an `f32`, written `0f3F800000`.
+    /// Bits of an `f32`, written `0f3F800000`.
     F32(u32),
-    /// The bits of an `f64`, written `0d3FF0000000000000`.
+    /// Bits of an `f64`, written `0d3FF0000000000000`.
     F64(u64),
 }
 
 impl Imm {
-    /// The integer from 64 bits without a sign.
+    /// Creates an integer from an unsigned value.
     pub fn from_u64(value: u64) -> Imm {
         i64::try_from(value).map_or(Imm::Uint(value), Imm::Int)
     }
 
-    /// The bits of an integer, extended to 64; `None` for floats.
+    /// Returns the bits of an integer, extended to 64; `None` for floats.
     pub fn integer_bits(self) -> Option<u64> {
         match self {
             Imm::Int(value) => Some(value as u64),
@@ -244,7 +245,7 @@ impl Imm {
     }
 }
 
-/// A name that stands for an address.
+/// Name that denotes an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Symbol {
     /// A variable of the module, or of the function when `Var` is one of its own.
@@ -255,27 +256,27 @@ pub enum Symbol {
     Func(Func),
 }
 
-/// The start of an address.
+/// Base of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// A register.
     Reg(Reg),
     /// A name.
     Symbol(Symbol),
-    /// Nothing: the offset is the address.
+    /// None: the offset is the address.
     Absolute,
 }
 
 /// An address in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The start.
+    /// Base.
     pub base: Base,
-    /// The offset that is added.
+    /// Constant offset.
     pub offset: i64,
 }
 
-/// A byte or half of a register, as video instructions select it.
+/// Byte or half of a register, as selected by video instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are PTX's own")]
 pub enum Selector {
@@ -287,29 +288,30 @@ pub enum Selector {
     H1,
     /// Packed selectors of SIMD video instructions: `.b3210`, `.h10`, …, one digit per lane of the result.
     Lanes(u16),
-    /// Bytes of the result that a SIMD video instruction writes, when they are two or three: `.b10`, `.b310`, …, one bit per byte.
+    /// Result bytes that a SIMD video instruction writes, if two or three: `.b10`, `.b310`, …, one bit per
+    /// byte.
     Mask(u8),
 }
 
-/// A texture, sampler and coordinates, or a tensor map and coordinates, in brackets.
+/// Texture, sampler and coordinates, or tensor map and coordinates, in brackets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextureOperand {
     /// The texture, surface or tensor map.
     pub base: Address,
-    /// The sampler, coordinates and whatever follows, separated by commas.
+    /// Sampler, coordinates and further operands, separated by commas.
     pub rest: Vec<Operand>,
 }
 
-/// Who is called.
+/// Target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
-    /// A function by name.
+    /// Function by name.
     Direct(Func),
-    /// Whatever function the register points to.
+    /// Function pointer.
     Indirect {
-        /// The register.
+        /// Register that holds the pointer.
         reg: Reg,
-        /// The prototype of the function.
+        /// Prototype of the function.
         proto: Option<Proto>,
     },
 }
@@ -317,9 +319,9 @@ pub enum Callee {
 /// The operands of a `call`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Where results go: registers or `.param` variables.
+    /// Destinations of the results: registers or `.param` variables.
     pub results: Vec<Operand>,
-    /// Who is called.
+    /// Target of the call.
     pub callee: Callee,
     /// Arguments: registers, immediates or `.param` variables.
     pub arguments: Vec<Operand>,
@@ -330,38 +332,38 @@ pub struct Call {
 pub enum Operand {
     /// A register.
     Reg(Reg),
-    /// A predicate behind `!`.
+    /// Negated predicate.
     Not(Reg),
-    /// A register of a video instruction, perhaps negated, perhaps only a part of it.
+    /// Register of a video instruction, possibly negated, possibly a part of it.
     Part {
         /// The register.
         reg: Reg,
-        /// Whether a minus stands before it.
+        /// True if negated.
         negated: bool,
-        /// Which part.
+        /// Selected part.
         selector: Option<Selector>,
     },
-    /// An immediate.
+    /// Immediate value.
     Imm(Imm),
     /// A special register.
     Special(Special),
-    /// The address of a name.
+    /// Address of a symbol, with an offset.
     Symbol(Symbol, i64),
-    /// An address in brackets.
+    /// Address in brackets.
     Memory(Address),
-    /// A texture or tensor in brackets.
+    /// Texture or tensor in brackets.
     Texture(Box<TextureOperand>),
-    /// Several in braces.
+    /// Vector of operands in braces.
     Vector(Box<[Operand]>),
-    /// A place in the code.
+    /// Label.
     Label(Block),
-    /// A list of places.
+    /// List of labels.
     Targets(Targets),
-    /// `_`: the result is thrown away.
+    /// Discarded result, `_`.
     Sink,
-    /// Two joined by `|`, in an opaque instruction. Known instructions have one operand each.
+    /// Two operands joined by `|`, in an opaque instruction. Known instructions have separate operands.
     Pair(Box<[Operand; 2]>),
-    /// An optional paired operand that was left out.
+    /// Omitted optional paired operand.
     Absent,
     /// All operands of a `call`.
     Call(Box<Call>),

@@ -1,16 +1,17 @@
 //! PTX in memory and as text: the waist of Broadloom.
 //!
-//! Every front end emits a [`Module`], every executor runs one. The pieces:
+//! Every front end emits a [`Module`], and every executor runs one. The parts:
 //!
-//! - [`table`]: one row per instruction, from which everything else that knows instructions derives;
-//! - [`Module`], [`Function`], [`InstData`]: the code in memory, typed ids into tables, in one of two forms ([`BodyForm`]);
-//! - [`parse`]: text to module, with several diagnostics and never a panic;
-//! - [`print`](print()): module to text that NVIDIA's tools take; `parse ∘ print = id`;
-//! - [`verify`](verify::verify): the checks that executors rely on; they take nothing but a [`Verified`] module;
-//! - [`builder`]: how front ends write kernels.
+//! - [`table`]: one row per instruction, from which all other knowledge of instructions derives;
+//! - [`Module`], [`Function`], [`InstData`]: the code in memory, typed IDs into tables, in one of two forms
+//!   ([`BodyForm`]);
+//! - [`parse`]: converts text to a module, reports several diagnostics and never panics;
+//! - [`print`](print()): converts a module to text that NVIDIA's tools accept; `parse ∘ print = id`;
+//! - [`verify`](verify::verify): the checks that executors rely on; they accept only a [`Verified`] module;
+//! - [`builder`]: the interface with which front ends emit kernels.
 //!
-//! Invariants: this crate knows no device, no LLVM and no front end. A [`Verified`] module never makes an executor panic:
-//! executors may refuse an instruction with its place, nothing else.
+//! Invariants: this crate knows no device, no LLVM and no front end. A [`Verified`] module never makes an
+//! executor panic. An executor may only refuse an instruction with its location.
 
 pub mod builder;
 mod inst;

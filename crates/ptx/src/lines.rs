@@ -1,31 +1,30 @@
-//! Lines of the high-level source that instructions come from, as debug information names them.
+//! Source lines of instructions, from debug information.
 
 use crate::module::{Function, Item, Loc, Module};
 use std::collections::HashMap;
 
-/// Longest chain of inlined calls that is followed.
+/// Maximum length of a chain of inlined calls.
 const MOST_CALLS: usize = 32;
 
-/// Longest name that is read from a section.
+/// Maximum length of a name read from a section.
 const MOST_NAME: usize = 4096;
 
-/// A line of the source, and the function it stands in when that function was inlined.
+/// Source line, and its function if that function was inlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<'m> {
-    /// The file, when a `.file` names it.
+    /// File, if a `.file` names it.
     pub file: Option<&'m str>,
-    /// The line.
+    /// Line number.
     pub line: u32,
-    /// The mangled name of the inlined function that the line is part of. `None` in a function that was not
-    /// inlined.
+    /// Mangled name of the inlined function that contains the line. `None` if the function was not inlined.
     pub function: Option<String>,
 }
 
-/// The files and function names that the lines of a module refer to.
+/// Files and function names that the lines of a module refer to.
 #[derive(Debug)]
 pub struct Lines<'m> {
     files: HashMap<u32, &'m str>,
-    /// Lines of the sections, each from a label on.
+    /// Lines of the sections, by the label before them.
     labels: HashMap<&'m str, &'m [String]>,
 }
 
@@ -51,7 +50,7 @@ impl<'m> Lines<'m> {
         Lines { files, labels }
     }
 
-    /// Returns the lines that lead to a place: the innermost first, then the line that each was inlined at.
+    /// Returns the chain of lines of a location: the innermost first, then the line that each was inlined at.
     pub fn chain(&self, function: &Function, loc: Loc) -> Vec<Line<'m>> {
         let mut chain = vec![];
         let mut next = Some(loc);
@@ -68,7 +67,7 @@ impl<'m> Lines<'m> {
         chain
     }
 
-    /// Reads the text that ends with a zero, so many bytes behind a label of a section.
+    /// Reads a zero-terminated text at an offset from a label of a section.
     fn text(&self, label: &str, offset: u64) -> Option<String> {
         let lines = self.labels.get(label)?;
         let bytes = lines

@@ -3,27 +3,27 @@
 use crate::inst::Imm;
 use std::fmt;
 
-/// Why a constant cannot be read.
+/// Error in a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LiteralError {
-    /// A letter that the base does not have as a digit.
+    /// Letter that is not a digit of the base.
     Digit {
         /// The letter.
         letter: char,
         /// The base.
         base: u32,
     },
-    /// A base and no digits.
+    /// Base prefix without digits.
     NoDigits,
-    /// A float that cannot be read.
+    /// Malformed float.
     Float,
-    /// More than 64 bits.
+    /// Value of more than 64 bits.
     TooLarge,
     /// `0f` without 8 or `0d` without 16 hexadecimal digits.
     FloatDigits,
 }
 
-/// Reads a constant that starts with a digit, or with the point of a float.
+/// Parses a constant that starts with a digit, or with the point of a float.
 pub(crate) fn read(text: &str) -> Result<Imm, LiteralError> {
     let bytes = text.as_bytes();
     if bytes.len() > 1 && bytes[0] == b'0' {
@@ -77,7 +77,7 @@ impl fmt::Display for Imm {
     }
 }
 
-/// A name that is a prefix and a number: `%r12`.
+/// Splits a name into prefix and number: `%r12`.
 pub(crate) fn split_number(name: &str) -> Option<(&str, u64)> {
     let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (prefix, number) = name.split_at(name.len() - digits);

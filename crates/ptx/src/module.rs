@@ -1,10 +1,11 @@
-//! A module of PTX in memory.
+//! PTX module in memory.
 //!
-//! Typed ids into tables: registers, blocks and instructions belong to a [`Function`], variables and functions to the
-//! [`Module`]. Scopes of the text are gone: names are unique within their function, those that were not got a suffix.
-//! A block is a run of instructions of which only the last may be a control instruction; control falls from one block to
-//! the next in [`Function::layout`] unless the last instruction is a jump, return or exit without a guard. `.loc` and
-//! `.pragma` stand beside the code. That is the form of legal PTX; passes work on SSA form, see [`BodyForm`].
+//! Typed IDs index tables: registers, blocks and instructions belong to a [`Function`], variables and
+//! functions to the [`Module`]. There are no scopes: names are unique within their function, and conflicting
+//! names got a suffix. Only the last instruction of a block may be a control instruction. Control falls from
+//! one block to the next in [`Function::layout`], unless the last instruction is a jump, return or exit
+//! without a guard. `.loc` and `.pragma` are stored beside the code. This is the form of legal PTX. Passes
+//! work on SSA form, see [`BodyForm`].
 
 use crate::inst::{Imm, InstData, Operand, Symbol};
 use crate::types::{IsaVersion, Space, Type};
@@ -42,7 +43,7 @@ ids! {
     Loc "loc";
 }
 
-/// A module.
+/// PTX module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
     /// `.version`.
@@ -55,32 +56,32 @@ pub struct Module {
     pub variables: PrimaryMap<Var, Variable>,
     /// Functions and kernels.
     pub functions: PrimaryMap<Func, Function>,
-    /// Everything in the order of the text.
+    /// All items in text order.
     pub items: Vec<Item>,
 }
 
 impl Module {
-    /// An empty module.
+    /// Creates an empty module.
     pub fn new(version: IsaVersion, target: Target) -> Self {
         Module { version, target, address_size: 64, variables: PrimaryMap::new(), functions: PrimaryMap::new(), items: vec![] }
     }
 
-    /// The kernels that have a body.
+    /// Returns the kernels that have a body.
     pub fn kernels(&self) -> impl Iterator<Item = (Func, &Function)> {
         self.functions.iter().filter(|(_, function)| function.is_kernel && function.has_body)
     }
 
-    /// The function or kernel of a name.
+    /// Finds a function or kernel by name.
     pub fn function(&self, name: &str) -> Option<Func> {
         self.functions.iter().find(|(_, function)| function.name == name).map(|(id, _)| id)
     }
 
-    /// The variable of a name.
+    /// Finds a variable by name.
     pub fn variable(&self, name: &str) -> Option<Var> {
         self.variables.iter().find(|(_, variable)| variable.name == name).map(|(id, _)| id)
     }
 
-    /// The name of a `.file` by its number.
+    /// Returns the name of a `.file` by its number.
     pub fn file_name(&self, number: u32) -> Option<&str> {
         self.items.iter().find_map(|item| match item {
             Item::File(file) if file.number == number => Some(file.name.as_str()),
@@ -89,25 +90,25 @@ impl Module {
     }
 }
 
-/// The machine a module is for.
+/// Target machine of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The number in `sm_90`.
     pub sm: u16,
-    /// The letter behind the number: `a`, `f` or none.
+    /// Letter after the number: `a`, `f` or none.
     pub suffix: Option<char>,
-    /// The words behind commas: `debug`, `texmode_independent`, …
+    /// Options after commas: `debug`, `texmode_independent`, …
     pub options: Vec<String>,
 }
 
 impl Target {
-    /// `sm_N`.
+    /// Creates the target `sm_N`.
     pub fn sm(sm: u16) -> Self {
         Target { sm, suffix: None, options: vec![] }
     }
 }
 
-/// One thing at the top of a module.
+/// Item at the top level of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A variable.
@@ -126,19 +127,19 @@ pub enum Item {
     Pragma(String),
 }
 
-/// A second name for a function.
+/// Second name of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
-    /// The new name: a function that is declared.
+    /// New name: a declared function.
     pub alias: Func,
-    /// The function it means.
+    /// Function that it refers to.
     pub aliasee: Func,
 }
 
 /// A `.file` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
-    /// The number that `.loc` uses.
+    /// Number used by `.loc`.
     pub number: u32,
     /// The path.
     pub name: String,
@@ -146,36 +147,36 @@ pub struct FileEntry {
     pub stamp: Option<(u64, u64)>,
 }
 
-/// A `.section` of debug information: kept, not read.
+/// `.section` of debug information, stored as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// The name with its dot, `.debug_info`.
     pub name: String,
-    /// Its lines, white space made canonical.
+    /// Lines with canonical white space.
     pub lines: Vec<String>,
 }
 
-/// Who sees a symbol.
+/// Linkage of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Linkage {
-    /// This module only.
+    /// Visible in this module only.
     Private,
-    /// `.visible`: others too.
+    /// `.visible`: visible to other modules.
     Visible,
     /// `.extern`: defined elsewhere.
     Extern,
-    /// `.weak`: others may define it too.
+    /// `.weak`: may be defined by other modules too.
     Weak,
-    /// `.common`: others may define it too, the largest wins.
+    /// `.common`: may be defined by other modules too; the largest definition is used.
     Common,
 }
 
-/// A variable in memory, or a parameter.
+/// Variable in memory, or parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it lives.
+    /// State space.
     pub space: Space,
     /// The bank of an old-style `.const[3]`.
     pub bank: Option<u8>,
@@ -187,22 +188,22 @@ pub struct Variable {
     pub dims: Vec<Option<u64>>,
     /// `.align`, when given.
     pub align: Option<u32>,
-    /// Who sees it.
+    /// Linkage.
     pub linkage: Linkage,
     /// `.attribute(.managed)`.
     pub managed: bool,
     /// `.attribute(.unified(a, b))`.
     pub unified: Option<(u64, u64)>,
-    /// The space and alignment that a kernel's parameter points to, when said.
+    /// State space and alignment of a kernel's pointer parameter, if given.
     pub pointer: Option<PointerInfo>,
-    /// Its first contents.
+    /// Initialiser.
     pub init: Option<Init>,
-    /// The place in the text.
+    /// Location in the text.
     pub span: Span,
 }
 
 impl Variable {
-    /// A variable of one element.
+    /// Creates a variable of one element.
     pub fn new(name: impl Into<String>, space: Space, ty: Type) -> Self {
         Variable {
             name: name.into(),
@@ -221,13 +222,13 @@ impl Variable {
         }
     }
 
-    /// Bytes of an element, vectors counted whole.
+    /// Returns the size of an element in bytes, including all elements of a vector.
     pub fn element_bytes(&self) -> u64 {
         u64::from(self.ty.bytes()) * u64::from(self.vector)
     }
 
-    /// Bytes of the whole. An open dimension takes what the initialiser holds; without one it counts as zero.
-    /// `None` when that exceeds 64 bits.
+    /// Returns the total size in bytes. An open dimension has the length of the initialiser, or zero without
+    /// one. Returns `None` if the size exceeds 64 bits.
     pub fn bytes(&self) -> Option<u64> {
         let mut total = self.element_bytes();
         for (index, dim) in self.dims.iter().enumerate() {
@@ -241,44 +242,44 @@ impl Variable {
         Some(total)
     }
 
-    /// Alignment in bytes: as given, or that of an element.
+    /// Returns the alignment in bytes: the given one, or that of an element.
     pub fn alignment(&self) -> u64 {
         self.align.map_or_else(|| self.element_bytes().next_power_of_two(), u64::from)
     }
 }
 
-/// The space and alignment that a pointer parameter points to.
+/// State space and alignment of a pointer parameter's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointerInfo {
-    /// The space, generic when not said.
+    /// State space; generic if not given.
     pub space: Space,
-    /// The alignment, when said.
+    /// Alignment, if given.
     pub align: Option<u32>,
 }
 
-/// First contents of a variable.
+/// Initialiser of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init {
     /// A number.
     Imm(Imm),
     /// An address.
     Address {
-        /// Of what.
+        /// Symbol whose address is taken.
         symbol: Symbol,
-        /// The offset that is added.
+        /// Constant offset.
         offset: i64,
-        /// Whether it is a generic address, `generic(x)`.
+        /// True for a generic address, `generic(x)`.
         generic: bool,
-        /// Which byte of it, as a mask `0xFF00(x)`.
+        /// Selected byte, as a mask `0xFF00(x)`.
         mask: Option<u64>,
     },
-    /// Several.
+    /// List of initialisers.
     List(Vec<Init>),
     /// Settings of a texture, sampler or surface: `{addr_mode_0 = wrap}`.
     Settings(Vec<(String, String)>),
 }
 
-/// A parameter or result of a function.
+/// Parameter or result of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Param {
     /// Passed in `.param` memory; one of [`Function::variables`].
@@ -287,25 +288,25 @@ pub enum Param {
     Reg(Reg),
 }
 
-/// The signature of a called function (`.callprototype`).
+/// Signature of a called function (`.callprototype`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
     /// The name of the prototype.
     pub name: String,
-    /// Its results; only space, type, dimensions and alignment count.
+    /// Results. Only space, type, dimensions and alignment matter.
     pub results: Vec<Variable>,
-    /// Its parameters.
+    /// Parameters.
     pub params: Vec<Variable>,
     /// `.noreturn` and ABI directives.
     pub directives: Vec<Directive>,
-    /// The place in the text.
+    /// Location in the text.
     pub span: Span,
 }
 
-/// A directive between the head and the body of a function.
+/// Directive between the head and the body of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive {
-    /// A word with numbers: `.maxntid 256, 1, 1`, `.minnctapersm 2`, `.maxnreg 64`, `.noreturn`, …
+    /// Word with numbers: `.maxntid 256, 1, 1`, `.minnctapersm 2`, `.maxnreg 64`, `.noreturn`, …
     Words(&'static str, Vec<u32>),
     /// `.pragma "…";`
     Pragma(String),
@@ -320,29 +321,30 @@ pub struct RegData {
     pub ty: Type,
 }
 
-/// The form of a function's body.
+/// Form of a function's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BodyForm {
-    /// Legal PTX: registers are written as often as one likes, control falls from block to block.
+    /// Legal PTX: registers may be written any number of times, and control falls from block to block.
     #[default]
     Registers,
-    /// Every register is written once, by an instruction or as a parameter of a block, and that dominates its uses. Where
-    /// control goes stands in [`BlockData::edges`]; the order of the blocks means nothing but for the first. Results of a
-    /// guarded instruction are unspecified where the guard does not hold.
+    /// SSA form: every register is written once, by an instruction or as a block parameter, and its
+    /// definition dominates its uses. [`BlockData::edges`] holds the control flow; apart from the first
+    /// block, the order of blocks has no meaning. Results of a guarded instruction are unspecified where the
+    /// guard is false.
     Ssa,
 }
 
-/// Where control may go behind a block, in SSA form, with the values of the parameters there.
+/// Control flow edge in SSA form, with the values of the target's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The block.
+    /// Target block.
     pub target: Block,
-    /// One register per parameter of the block.
+    /// Arguments, one register per parameter of the target.
     pub args: Vec<Reg>,
 }
 
 impl Edge {
-    /// An edge that passes nothing.
+    /// Creates an edge without arguments.
     pub fn to(target: Block) -> Self {
         Edge { target, args: vec![] }
     }
@@ -355,16 +357,16 @@ pub struct BlockData {
     pub label: Option<String>,
     /// `.pragma` before its first instruction.
     pub pragmas: Vec<String>,
-    /// In SSA form, the registers that whoever comes here gives a value.
+    /// Block parameters in SSA form.
     pub params: Vec<Reg>,
-    /// In SSA form, where control goes: the target of a `bra`, or each of the list of a `brx.idx`, and last, when the block
-    /// does not end in an instruction without a guard that leaves it, where control goes on.
+    /// Outgoing edges in SSA form: the target of a `bra`, or each target of a `brx.idx`. The fall-through
+    /// edge is last, if the block does not end in an unguarded control instruction.
     pub edges: Vec<Edge>,
     /// Its instructions.
     pub insts: Vec<Inst>,
 }
 
-/// A list of labels (`.branchtargets`).
+/// List of labels (`.branchtargets`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetList {
     /// Its name.
@@ -373,25 +375,25 @@ pub struct TargetList {
     pub blocks: Vec<Block>,
 }
 
-/// A line of the high-level source.
+/// Line of the high-level source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocData {
-    /// The number of a `.file`.
+    /// Number of a `.file`.
     pub file: u32,
     /// The line.
     pub line: u32,
     /// The column.
     pub column: u32,
-    /// Where it was inlined.
+    /// Location that it was inlined at.
     pub inlined: Option<Inlined>,
 }
 
-/// The place a line was inlined at.
+/// Location that a line was inlined at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inlined {
-    /// The label that names the inlined function, with an offset.
+    /// Label that names the inlined function, with an offset.
     pub function: (String, u64),
-    /// The line it was inlined at, which stands before this one among the lines of the function and may be inlined itself.
+    /// Line that it was inlined at. It precedes this one in the function's table and may be inlined itself.
     pub at: Loc,
 }
 
@@ -400,21 +402,21 @@ pub struct Inlined {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Who sees it.
+    /// Linkage.
     pub linkage: Linkage,
-    /// Whether it is an `.entry`.
+    /// True for an `.entry`.
     pub is_kernel: bool,
     /// Results.
     pub results: Vec<Param>,
     /// Parameters.
     pub params: Vec<Param>,
-    /// `.maxntid` and kin.
+    /// `.maxntid` and similar directives.
     pub directives: Vec<Directive>,
-    /// Whether it has a body here.
+    /// True if it has a body in this module.
     pub has_body: bool,
     /// The form of the body.
     pub form: BodyForm,
-    /// Parameters in memory and variables of the body.
+    /// Parameters in memory, and variables of the body.
     pub variables: PrimaryMap<Var, Variable>,
     /// Registers.
     pub regs: PrimaryMap<Reg, RegData>,
@@ -428,14 +430,14 @@ pub struct Function {
     pub insts: PrimaryMap<Inst, InstData>,
     /// Blocks.
     pub blocks: PrimaryMap<Block, BlockData>,
-    /// The order of the blocks; the first is the entry.
+    /// Order of the blocks; the first is the entry.
     pub layout: Vec<Block>,
-    /// The place of the name in the text.
+    /// Location of the name in the text.
     pub span: Span,
 }
 
 impl Function {
-    /// A function without parameters and body.
+    /// Creates a function without parameters and body.
     pub fn new(name: impl Into<String>, is_kernel: bool) -> Self {
         Function {
             name: name.into(),
@@ -458,7 +460,7 @@ impl Function {
         }
     }
 
-    /// The parameters that live in memory, in order.
+    /// Returns the parameters in memory, in order.
     pub fn memory_params(&self) -> impl Iterator<Item = &Variable> {
         self.params.iter().filter_map(|param| match param {
             Param::Memory(var) => Some(&self.variables[*var]),
@@ -466,12 +468,12 @@ impl Function {
         })
     }
 
-    /// All instructions in layout order.
+    /// Returns all instructions in layout order.
     pub fn instructions(&self) -> impl Iterator<Item = (Inst, &InstData)> {
         self.layout.iter().flat_map(|block| &self.blocks[*block].insts).map(|inst| (*inst, &self.insts[*inst]))
     }
 
-    /// The numbers behind a directive such as `reqntid`.
+    /// Returns the numbers of a directive such as `reqntid`.
     pub fn directive(&self, name: &str) -> Option<&[u32]> {
         self.directives.iter().find_map(|directive| match directive {
             Directive::Words(word, numbers) if *word == name => Some(numbers.as_slice()),
@@ -479,13 +481,13 @@ impl Function {
         })
     }
 
-    /// The block at which control starts. A function without a body has none.
+    /// Returns the entry block. A function without a body has none.
     pub fn entry(&self) -> Option<Block> {
         self.layout.first().copied()
     }
 
-    /// Where control may go behind each block, in the order of [`BlockData::edges`], whatever the form. Control that falls off
-    /// the end of the function returns.
+    /// Returns the successors of each block, in the order of [`BlockData::edges`], for either form. Control
+    /// that falls off the end of the function returns.
     pub fn successors(&self) -> SecondaryMap<Block, Vec<Block>> {
         let mut all = SecondaryMap::new();
         let next = self.next_blocks();
@@ -505,7 +507,7 @@ impl Function {
         all
     }
 
-    /// The blocks that the last instruction of a block names.
+    /// Returns the blocks that the last instruction of a block names.
     pub fn jump_targets(&self, block: Block) -> Vec<Block> {
         let Some(last) = self.blocks[block].insts.last() else { return vec![] };
         let operands = self.insts[*last].operands.iter();
@@ -518,14 +520,14 @@ impl Function {
             .collect()
     }
 
-    /// The block behind each block in layout order, for falling through.
+    /// Returns the block after each block in layout order, for falling through.
     pub fn next_blocks(&self) -> HashMap<Block, Block> {
         self.layout.windows(2).map(|pair| (pair[0], pair[1])).collect()
     }
 }
 
 impl Module {
-    /// Forgets all places in the text, so that modules from different texts can be compared.
+    /// Clears all locations in the text, so that modules from different texts can be compared.
     pub fn strip_spans(&mut self) {
         self.variables.values_mut().for_each(|variable| variable.span = Span::default());
         for function in self.functions.values_mut() {

@@ -1,36 +1,37 @@
-//! The walk over the operands of an instruction, for those who read them and for those who change them.
+//! Traversal of the operands of an instruction, for reading and for changing them.
 //!
-//! Everything that an instruction names is a *mention*: operands with those inside of them, addresses in brackets, and who is called. Mentions
-//! come in the order of the text. Which registers are read and written follows from them: the guard counts as read, and so does the
-//! register behind an address. Whether an operand is written is what the form says; of an opaque instruction nothing is known, so each
-//! of its registers counts as read and as written.
+//! Everything that an instruction names is a *mention*: operands and nested operands, addresses in brackets,
+//! and callees. Mentions are visited in text order. They determine the registers that an instruction reads
+//! and writes. The guard and the base register of an address are read. The form says which operands are
+//! written. Nothing is known about an opaque instruction, so each of its registers counts as read and as
+//! written.
 
 use crate::inst::{Address, Base, Call, Callee, InstData, Operand, Symbol};
 use crate::module::{Init, Reg};
 
-/// A part of an instruction that names something.
+/// Part of an instruction that names something.
 #[derive(Clone, Copy, Debug)]
 pub enum Mention<'a> {
-    /// An operand, before those inside of it, and whether it is written; `None` when that is not known.
+    /// Operand, before its nested operands, and whether it is written; `None` if that is unknown.
     Operand(&'a Operand, Option<bool>),
-    /// An address in brackets: of memory, or of a texture.
+    /// Address in brackets: of memory, or of a texture.
     Address(&'a Address),
-    /// The function that is called.
+    /// Called function.
     Callee(&'a Callee),
 }
 
-/// A part of an instruction that names something, to be changed.
+/// Part of an instruction that names something, mutable.
 #[derive(Debug)]
 pub enum MentionMut<'a> {
-    /// An operand, before those inside of it, and whether it is written; `None` when that is not known.
+    /// Operand, before its nested operands, and whether it is written; `None` if that is unknown.
     Operand(&'a mut Operand, Option<bool>),
-    /// An address in brackets: of memory, or of a texture.
+    /// Address in brackets: of memory, or of a texture.
     Address(&'a mut Address),
-    /// The function that is called.
+    /// Called function.
     Callee(&'a mut Callee),
 }
 
-/// A choice among the registers of an instruction.
+/// Selection among the registers of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
     Read,
@@ -45,26 +46,26 @@ impl Which {
 }
 
 impl InstData {
-    /// The registers that it reads, guard first, in the order of the operands.
+    /// Returns the registers that it reads, guard first, in operand order.
     pub fn reads(&self) -> Vec<Reg> {
         let mut found = vec![];
         self.each_read(|reg| found.push(reg));
         found
     }
 
-    /// The registers that it writes, in the order of the operands.
+    /// Returns the registers that it writes, in operand order.
     pub fn writes(&self) -> Vec<Reg> {
         let mut found = vec![];
         self.each_written(|reg| found.push(reg));
         found
     }
 
-    /// Shows the registers that it reads, guard first, in the order of the operands.
+    /// Calls `see` for each register that it reads, guard first, in operand order.
     pub fn each_read(&self, mut see: impl FnMut(Reg)) {
         see::registers(self, Which::Read, &mut |reg| see(*reg));
     }
 
-    /// Shows the registers that it writes, in the order of the operands.
+    /// Calls `see` for each register that it writes, in operand order.
     pub fn each_written(&self, mut see: impl FnMut(Reg)) {
         see::registers(self, Which::Written, &mut |reg| see(*reg));
     }
@@ -79,49 +80,50 @@ impl InstData {
         change::registers(self, Which::Written, &mut change);
     }
 
-    /// Changes all its registers, in the order of the text.
+    /// Changes all its registers, in text order.
     pub(crate) fn change_registers(&mut self, mut change: impl FnMut(&mut Reg)) {
         change::registers(self, Which::All, &mut change);
     }
 
-    /// Shows every mention, in the order of the text.
+    /// Calls `see` for every mention, in text order.
     pub fn each_mention(&self, mut see: impl FnMut(Mention<'_>)) {
         see::mentions(self, &mut see);
     }
 
-    /// Changes every mention, in the order of the text. What a change puts into an operand is walked as well.
+    /// Changes every mention, in text order. Operands that a change inserts are visited as well.
     pub fn change_mentions(&mut self, mut change: impl FnMut(MentionMut<'_>)) {
         change::mentions(self, &mut change);
     }
 
-    /// Shows the names whose addresses it takes, in operands and in brackets. The name of a called function is none of them.
+    /// Calls `see` for each symbol whose address it takes, in operands and in brackets. Callees are not
+    /// included.
     pub fn each_symbol(&self, mut see: impl FnMut(Symbol)) {
         self.each_mention(|mention| mention.symbol().into_iter().for_each(|symbol| see(*symbol)));
     }
 
-    /// Changes the names whose addresses it takes, in operands and in brackets. The name of a called function is none of them.
+    /// Changes each symbol whose address it takes, in operands and in brackets. Callees are not included.
     pub fn change_symbols(&mut self, mut change: impl FnMut(&mut Symbol)) {
         self.change_mentions(|mention| mention.symbol().into_iter().for_each(&mut change));
     }
 
-    /// Whether something holds of one of its operands, or of one inside of them.
+    /// Tests if a predicate holds for an operand or a nested operand.
     pub fn any_operand(&self, holds: impl Fn(&Operand) -> bool) -> bool {
         let mut found = false;
         self.each_mention(|mention| found |= matches!(mention, Mention::Operand(operand, _) if holds(operand)));
         found
     }
 
-    /// The addresses of memory that stand among its operands.
+    /// Returns the memory addresses among its operands.
     pub fn addresses(&self) -> impl Iterator<Item = Address> + '_ {
         self.operands.iter().filter_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })
     }
 
-    /// The first address of memory, if there is one.
+    /// Returns the first memory address, if any.
     pub fn address(&self) -> Option<Address> {
         self.addresses().next()
     }
 
-    /// The first address in brackets, of memory or of a texture.
+    /// Returns the first address in brackets, of memory or of a texture.
     pub fn bracketed(&self) -> Option<Address> {
         self.operands.iter().find_map(|operand| match operand {
             Operand::Memory(address) => Some(*address),
@@ -130,31 +132,32 @@ impl InstData {
         })
     }
 
-    /// Bytes that one thread loads or stores: the type times the length of the longest vector.
+    /// Returns the bytes that one thread loads or stores: the size of the type times the longest vector
+    /// length.
     pub fn accessed_bytes(&self) -> Option<u64> {
         let elements = self.operands.iter().map(|operand| operand.elements().len() as u64).max().unwrap_or(1);
         Some(elements * u64::from(self.types().next()?.bytes()))
     }
 
-    /// The operands that it writes.
+    /// Returns the operands that it writes.
     pub fn written(&self) -> impl Iterator<Item = &Operand> {
         let specs = self.form().map_or(&[][..], |form| form.operands);
         specs.iter().zip(&self.operands).filter(|(spec, _)| spec.written).map(|(_, operand)| operand)
     }
 
-    /// The operands of a `call`.
+    /// Returns the operands of a `call`.
     pub fn call(&self) -> Option<&Call> {
         self.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
     }
 
-    /// Who is called.
+    /// Returns the target of a call.
     pub fn callee(&self) -> Option<Callee> {
         self.call().map(|call| call.callee)
     }
 }
 
 impl Operand {
-    /// The elements of a vector; of anything else the operand itself.
+    /// Returns the elements of a vector, or the operand itself as a single element.
     pub fn elements(&self) -> &[Operand] {
         match self {
             Operand::Vector(list) => list,
@@ -164,7 +167,7 @@ impl Operand {
 }
 
 impl Init {
-    /// Shows the names whose addresses are part of it.
+    /// Calls `see` for each symbol whose address it contains.
     pub fn each_symbol(&self, see: &mut dyn FnMut(Symbol)) {
         match self {
             Init::Address { symbol, .. } => see(*symbol),
@@ -173,7 +176,7 @@ impl Init {
         }
     }
 
-    /// Changes the names whose addresses are part of it.
+    /// Changes each symbol whose address it contains.
     pub(crate) fn change_symbols(&mut self, change: &mut dyn FnMut(&mut Symbol)) {
         match self {
             Init::Address { symbol, .. } => change(symbol),
@@ -183,11 +186,11 @@ impl Init {
     }
 }
 
-/// One walk, over mentions that are looked at and over mentions that are changed.
+/// Defines the traversal for immutable and for mutable mentions.
 macro_rules! walk {
     ($name:ident, $mention:ident, $iter:ident $(, $mutable:tt)?) => {
         impl<'a> $mention<'a> {
-            /// The name whose address it takes.
+            /// Returns the symbol whose address it takes.
             pub fn symbol(self) -> Option<&'a $($mutable)? Symbol> {
                 match self {
                     $mention::Operand(Operand::Symbol(symbol, _), _) => Some(symbol),
@@ -272,7 +275,7 @@ mod tests {
     use crate::module::Reg;
     use broadloom_diag::Sources;
 
-    /// Reads and writes of each instruction of a function, by name.
+    /// Returns the register names that each instruction of a function reads and writes.
     fn of(body: &str) -> Vec<(Vec<String>, Vec<String>)> {
         let mut sources = Sources::new();
         let text = format!(
@@ -306,7 +309,7 @@ mod tests {
         is("vadd.u32.u32.u32 a, b.b0, c.h1;", &["b", "c"], &["a"]);
         is("@p bra L; L: ret;", &["p"], &[]);
     }
-    /// A renaming finds each name that a reader finds, and a called function is no address.
+    /// Tests that a renaming finds the same symbols as a reader, and that a callee is not an address.
     #[test]
     fn every_name() {
         let text = ".version 8.0 .target sm_80 .address_size 64 .global .u32 a; .global .u32 b; .func callee (.param .b32 p) { ret; }

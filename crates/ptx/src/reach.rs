@@ -1,24 +1,24 @@
-//! Reach: the functions and variables that a function names, and the shared memory that it needs.
+//! Reachability: the functions and variables that a function names, and the shared memory that it needs.
 //!
-//! A name counts wherever it stands in code that is reached, and in the first contents of variables that are. So a function that is only called
-//! through a pointer is found where its address was taken.
+//! All names in reachable code and in the initialisers of reachable variables count. A function that is only
+//! called through a pointer is therefore found where its address is taken.
 
 use crate::inst::{Callee, Symbol};
 use crate::module::{Func, Function, Module, Var, Variable};
 use crate::types::Space;
 use std::collections::BTreeSet;
 
-/// The functions and the variables of the module that a function can reach by names.
+/// Functions and variables of the module that a function can reach by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Functions, with the one that it starts from.
+    /// Functions, including the start.
     pub functions: BTreeSet<Func>,
     /// Variables of the module.
     pub variables: BTreeSet<Var>,
 }
 
 impl Reach {
-    /// Follows all names from a function on.
+    /// Follows all names from a function.
     pub fn of(module: &Module, start: Func) -> Reach {
         let mut reach = Reach::default();
         let mut open = vec![Symbol::Func(start)];
@@ -36,8 +36,8 @@ impl Reach {
 }
 
 impl Module {
-    /// Bytes of static shared memory that a block of a kernel has: its own variables, those of functions that it reaches and those of the
-    /// module that any of them names.
+    /// Returns the bytes of static shared memory of a kernel's block: its own variables, those of reachable
+    /// functions, and those of the module that any of them names.
     pub fn static_shared_bytes(&self, kernel: Func) -> u64 {
         let reach = Reach::of(self, kernel);
         let own = reach.functions.iter().flat_map(|func| self.functions[*func].variables.values());
@@ -50,7 +50,7 @@ impl Module {
     }
 }
 
-/// The names in a function's code.
+/// Collects the names in a function's code.
 fn named(function: &Function, found: &mut Vec<Symbol>) {
     for (_, inst) in function.instructions() {
         inst.each_symbol(|symbol| found.push(symbol));

@@ -1,6 +1,6 @@
-//! The reference page: the whole instruction table as Markdown.
+//! Reference page: the whole instruction table as Markdown.
 //!
-//! `docs/INSTRUCTIONS.md` is [`reference_page`]'s output; a test fails when the two differ.
+//! `docs/INSTRUCTIONS.md` is the output of [`reference_page`]; a test fails if the two differ.
 
 use crate::table::{
     Effects, Exactness, Form, Length, OperandKind, OperandSpec, Presence, Row, Slot, Special, SpecialRow, TypeRule,
@@ -40,7 +40,7 @@ By chapter:
 
 ";
 
-/// The page.
+/// Renders the page.
 pub fn reference_page() -> String {
     let mut out = String::from(HEAD);
     let mut groups: Vec<(&str, Vec<&Row>)> = vec![];
@@ -62,7 +62,7 @@ pub fn reference_page() -> String {
     out
 }
 
-/// How a heading is linked to.
+/// Returns the link anchor of a heading.
 fn anchor(name: &str) -> String {
     name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
@@ -81,7 +81,7 @@ fn write_row(out: &mut String, row: &Row) {
     out.push_str("\n```text\n");
     let forms: Vec<(String, String)> =
         row.forms().map(|form| (format!("{}{}", row.name, modifiers(form.get())), operands(form.get()))).collect();
-    // Columns for what is short enough to stand in them.
+    // Columns are as wide as the longest short entry.
     let width = forms.iter().map(|(name, _)| name.chars().count()).filter(|width| *width <= 60).max().unwrap_or(0);
     let operand_width = forms.iter().map(|(_, list)| list.chars().count()).filter(|width| *width <= 48).max().unwrap_or(0);
     for ((name, list), form) in forms.iter().zip(row.forms()) {
@@ -128,7 +128,8 @@ fn modifier(slot: &Slot) -> String {
     if slot.optional { format!("[{choice}]") } else { choice }
 }
 
-/// How operands name the modifier in a slot: by its letter, or by the word itself where there is only one.
+/// Returns the name by which operands refer to a slot: its letter, or the word itself if there is only one
+/// choice.
 fn slot_name(form: &Form, index: u8) -> String {
     let slot = &form.slots[usize::from(index)];
     match (slot.choices, slot.name) {
@@ -205,7 +206,7 @@ fn operand(form: &Form, spec: &OperandSpec) -> String {
     text
 }
 
-/// The version and target that brought something; none for forms that were always there.
+/// Returns the version and target that introduced a form, or nothing if it always existed.
 fn since(isa: IsaVersion, sm: u16) -> Vec<String> {
     let mut words = vec![];
     if isa > IsaVersion::new(1, 0) {

@@ -1,30 +1,31 @@
-//! From a mnemonic to the forms that it can mean.
+//! Selection of the forms that a mnemonic can mean.
 //!
-//! Used by the parser (words of text) and the builder (modifiers of a program). Modifiers are matched in the order of the
-//! form's slots; where several forms of an instruction take the same modifiers, the operands decide.
+//! The parser (words of text) and the builder (modifiers of a program) use it. Modifiers are matched in the
+//! order of the form's slots. If several forms of an instruction take the same modifiers, the operands
+//! decide.
 
 use crate::inst::{Imm, Modifiers, Operand};
 use crate::table::{Class, FormId, Length, Modifier, OperandKind, OperandSpec, Presence, ROOTS, Row, Slot, rows_of_root};
 use crate::types::Type;
 
-/// Whether a table row starts with this word.
+/// Tests if the name of a table row starts with this word.
 pub fn is_known_root(word: &str) -> bool {
     !rows_of_root(word).is_empty()
 }
 
-/// The rows whose name starts with a word, longest names first.
+/// Returns the rows whose name starts with a word, longest names first.
 pub fn rows(root: &str) -> impl Iterator<Item = &'static Row> {
     rows_of_root(root).iter().map(|&index| &Row::all()[usize::from(index)])
 }
 
-/// The words of a row's name behind the first: `warp`, `sync` of `bar.warp.sync`.
+/// Returns the words of a row's name after the first: `warp`, `sync` of `bar.warp.sync`.
 fn name_tail(row: &Row) -> impl Iterator<Item = &'static str> + use<> {
     row.name.split('.').skip(1)
 }
 
-/// All forms that a root and its dotted words can mean, each with its modifiers in slots, in the order of the table.
-/// Rows with longer names come first. Forms whose modifiers would have to be put in another order count only when no
-/// form takes them as they stand.
+/// Returns all forms that a root and its dotted words can mean, each with its modifiers in slots, in table
+/// order. Rows with longer names come first. Forms that need another order of the modifiers count only if no
+/// form takes them as written.
 pub fn candidates(root: &str, words: &[&str]) -> Vec<(FormId, Modifiers)> {
     let found = candidates_by(root, words, fill_in_order);
     if found.is_empty() { candidates_by(root, words, fill_in_any_order) } else { found }
@@ -44,8 +45,8 @@ fn candidates_by(root: &str, words: &[&str], fill: Fill) -> Vec<(FormId, Modifie
     found
 }
 
-/// The words without those of the row's name, which may stand anywhere among them: compilers write `vote.ballot.sync.b32`
-/// for `vote.sync.ballot.b32`.
+/// Removes the words of the row's name, which may be anywhere among the words: compilers write
+/// `vote.ballot.sync.b32` for `vote.sync.ballot.b32`.
 fn without_name<'w>(row: &Row, words: &[&'w str]) -> Option<Vec<&'w str>> {
     let mut rest = words.to_vec();
     for word in name_tail(row) {
@@ -55,7 +56,7 @@ fn without_name<'w>(row: &Row, words: &[&'w str]) -> Option<Vec<&'w str>> {
     Some(rest)
 }
 
-/// The modifiers laid into slots, or `None` if they do not fit: in their order, else in any.
+/// Assigns modifiers to slots, in their order or else in any order. Returns `None` if they do not fit.
 pub fn fill_slots(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
     fill_in_order(slots, modifiers).or_else(|| fill_in_any_order(slots, modifiers))
 }
@@ -65,8 +66,9 @@ fn fill_in_order(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
     fill(slots, modifiers, &mut filled).then_some(filled)
 }
 
-/// Each modifier in the first free slot that has it, since NVIDIA's compilers write `atom.add.acquire.gpu.u32` for
-/// `atom.acquire.gpu.add.u32`. Words whose order means something keep it: `cvt.sat.s8.u8` is no `cvt.sat.u8.s8`.
+/// Assigns each modifier to the first free slot that has it, since NVIDIA's compilers write
+/// `atom.add.acquire.gpu.u32` for `atom.acquire.gpu.add.u32`. Words with a significant order keep it:
+/// `cvt.sat.s8.u8` is not `cvt.sat.u8.s8`.
 fn fill_in_any_order(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
     let mut filled: Modifiers = slots.iter().map(|_| None).collect();
     let mut behind_last = [0; Sequence::COUNT];
@@ -83,14 +85,14 @@ fn fill_in_any_order(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers
     complete.then_some(filled)
 }
 
-/// Kinds of modifiers that say different things by their order.
+/// Kinds of modifiers with a significant order.
 #[derive(Clone, Copy)]
 enum Sequence {
-    /// Of the result, then of the operands.
+    /// Type of the result, then of the operands.
     Types,
-    /// Of matrix A, then of matrix B.
+    /// Layout of matrix A, then of matrix B.
     Layouts,
-    /// Where a copy goes, then where it comes from.
+    /// Destination of a copy, then source.
     Spaces,
 }
 
@@ -128,7 +130,7 @@ fn fill(slots: &[Slot], modifiers: &[Modifier], filled: &mut Modifiers) -> bool 
     false
 }
 
-/// Whether an operand has the outer shape that a place asks for. Types are the verifier's business.
+/// Tests if an operand has the shape that a place requires. The verifier checks types.
 pub fn shape_fits(spec: &OperandSpec, modifiers: &Modifiers, operand: &Operand) -> bool {
     let vector = |operand: &Operand| matches!(operand, Operand::Vector(_));
     let scalar = |operand: &Operand| match operand {
@@ -162,8 +164,8 @@ pub fn shape_fits(spec: &OperandSpec, modifiers: &Modifiers, operand: &Operand) 
     }
 }
 
-/// Lays operands into the places of a form: [`Operand::Absent`] for a paired one that is missing. `None` when they do not
-/// fit. `pairs[i]` says whether operand `i` was joined to the one before it with `|`.
+/// Assigns operands to the places of a form, with [`Operand::Absent`] for a missing paired one. Returns
+/// `None` if they do not fit. `pairs[i]` is true if operand `i` was joined to the previous one with `|`.
 pub fn fill_operands<'a>(
     form: FormId,
     modifiers: &Modifiers,
@@ -181,7 +183,7 @@ pub fn fill_operands<'a>(
                 next += 1;
             }
             _ if spec.paired && spec.presence == Presence::Optional => places.push(None),
-            // The rest may be left out when nothing is left.
+            // If no operand is left, the remaining places may be omitted.
             _ if spec.presence == Presence::Optional && next == operands.len() => break,
             _ => return None,
         }
@@ -189,8 +191,8 @@ pub fn fill_operands<'a>(
     (next == operands.len()).then_some(places)
 }
 
-/// The only element of `{x}` where a vector could stand and does not: compilers write `ld.global.b16 { %rs1 }, [%rd1]`, and put
-/// the scale of a matrix product in braces.
+/// Returns the only element of `{x}` where a scalar is allowed. Compilers write `ld.global.b16 { %rs1 },
+/// [%rd1]`, and put the scale of a matrix product in braces.
 fn unwrap_single<'a>(form: FormId, spec: &OperandSpec, modifiers: &Modifiers, operand: &'a Operand) -> &'a Operand {
     let one = match spec.length {
         Length::Slot(slot) => modifiers[usize::from(slot)].and_then(Modifier::vector_length).is_none(),
@@ -203,8 +205,8 @@ fn unwrap_single<'a>(form: FormId, spec: &OperandSpec, modifiers: &Modifiers, op
     }
 }
 
-/// A float as the type wants it: one written in decimal is a double, one written as bits has its own width, and the
-/// assembler takes either where the instruction takes the other.
+/// Converts a float to the type's width. Decimal floats are doubles, and floats written as bits have their
+/// own width; the assembler accepts either for either type.
 pub(crate) fn fit_float(ty: Type, imm: Imm) -> Imm {
     match (ty, imm) {
         (Type::F32, Imm::F64(bits)) => Imm::F32((f64::from_bits(bits) as f32).to_bits()),
@@ -213,7 +215,7 @@ pub(crate) fn fit_float(ty: Type, imm: Imm) -> Imm {
     }
 }
 
-/// An operand with its floats as the place wants them.
+/// Converts the floats of an operand to the width that the place requires.
 pub(crate) fn fit_floats(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operand {
     let Some(ty @ (Type::F32 | Type::F64)) = spec.type_in(modifiers) else { return operand };
     match operand {
@@ -230,12 +232,12 @@ pub(crate) fn fit_floats(spec: &OperandSpec, modifiers: &Modifiers, operand: Ope
     }
 }
 
-/// The known first word nearest to a misspelt one.
+/// Returns the known first word that is most similar to a misspelt one.
 pub fn nearest_root(word: &str) -> Option<&'static str> {
     nearest(word, ROOTS.iter().copied())
 }
 
-/// The nearest of some words, if any is near enough to be meant.
+/// Returns the most similar word, if one is similar enough.
 pub fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > 64 {
         return None;
@@ -246,7 +248,7 @@ pub fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&
     words.map(|other| (distance(word, other), other)).filter(|(distance, _)| *distance <= limit).min().map(|(_, other)| other)
 }
 
-/// How many letters to add, drop, change or swap with a neighbour.
+/// Returns the edit distance: letters to insert, delete, change or swap with a neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before = vec![0; b.len() + 1];

@@ -1,86 +1,87 @@
-//! The instruction table: what `instructions/*.inst` says, as data.
+//! The instruction table: the contents of `instructions/*.inst` as data.
 //!
-//! A [`Row`] is an instruction, a [`Form`] one of its shapes: which modifiers in which order, which operands of which
-//! types. Everything that knows instructions (parser, printer, builder, verifier, generators, the reference page) reads it
-//! here; nothing else in the workspace lists them.
+//! A [`Row`] is an instruction; a [`Form`] is one of its forms, with its modifiers in order and its operands
+//! with types. Parser, printer, builder, verifier, generators and the reference page all read this table.
+//! Nothing else in the workspace lists instructions.
 
 use crate::types::{IsaVersion, Type};
 use std::sync::LazyLock;
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
-/// An instruction.
+/// Row of the table: an instruction.
 #[derive(Debug)]
 pub struct Row {
-    /// The instruction.
+    /// Opcode.
     pub opcode: Opcode,
-    /// Its name in PTX, with the words that always follow: `bar.warp.sync`.
+    /// Name in PTX, with the words that always follow: `bar.warp.sync`.
     pub name: &'static str,
-    /// What it does.
+    /// One-line description.
     pub summary: &'static str,
-    /// The heading it stands under in the manual.
+    /// Heading in the manual.
     pub group: &'static str,
-    /// Its kind of work.
+    /// Class of the instruction.
     pub class: Class,
-    /// Its effects beside computing a result.
+    /// Effects besides computing a result.
     pub effects: Effects,
-    /// Whether it is a function of its inputs: no memory, no other thread, no machine.
+    /// True if the result depends only on the inputs: no memory, no other thread, no machine state.
     pub is_function: bool,
-    /// Whether executors on the host refuse it.
+    /// True if host executors refuse it.
     pub is_refused: bool,
-    /// Whether an operand names the lanes of the warp that take part.
+    /// True if an operand is the mask of participating lanes.
     pub has_members: bool,
     first_form: u16,
     form_count: u16,
 }
 
 impl Row {
-    /// Whether every executor runs it, of classes that are not general at least the forms that compilers emit; the others may be
-    /// refused, with their place.
+    /// Tests if every executor runs it. Of classes that are not general, at least the forms that compilers
+    /// emit are run; other forms may be refused with their location.
     pub fn is_general(&self) -> bool {
         !self.is_refused
     }
 
-    /// Its shapes.
+    /// Returns its forms.
     pub fn forms(&self) -> impl Iterator<Item = FormId> + use<> {
         (self.first_form..self.first_form + self.form_count).map(FormId)
     }
 
-    /// All instructions, in the order of the table.
+    /// Returns all instructions in table order.
     pub fn all() -> &'static [Row] {
         &ROWS
     }
 }
 
 impl Opcode {
-    /// Its row.
+    /// Returns its row.
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
 
-    /// Its name in PTX.
+    /// Returns its name in PTX.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Whether it is a warp operation of the lanes that are active, without a mask of members: `shfl`, `vote`, `activemask`.
+    /// Tests if it is a warp operation on the active lanes, without a member mask: `shfl`, `vote`,
+    /// `activemask`.
     pub fn takes_active_lanes(self) -> bool {
         let row = self.row();
         row.class == Class::Warp && !row.has_members
     }
 }
 
-/// Names one shape of one instruction.
+/// Index of a form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FormId(u16);
 
 impl FormId {
-    /// The shape.
+    /// Returns the form.
     pub fn get(self) -> &'static Form {
         &FORMS[usize::from(self.0)]
     }
 
-    /// Its number in the table.
+    /// Returns its index in the table.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -92,65 +93,65 @@ impl std::fmt::Debug for FormId {
     }
 }
 
-/// One shape of an instruction.
+/// Form of an instruction.
 #[derive(Debug)]
 pub struct Form {
-    /// The instruction.
+    /// Opcode.
     pub opcode: Opcode,
-    /// Modifiers and operands as the table writes them.
+    /// Modifiers and operands in the table's notation.
     pub notation: &'static str,
-    /// The version of PTX that brought it.
+    /// PTX version that introduced it.
     pub isa: IsaVersion,
-    /// The first target that has it.
+    /// First target that supports it.
     pub sm: u16,
-    /// The targets that alone have it.
+    /// List of the only targets that support it.
     pub only: Option<&'static str>,
-    /// How exact its result is.
+    /// Exactness of its result.
     pub exactness: Exactness,
-    /// Its modifiers, in order.
+    /// Modifiers, in order.
     pub slots: &'static [Slot],
-    /// Its operands, in order.
+    /// Operands, in order.
     pub operands: &'static [OperandSpec],
 }
 
-/// A place for a modifier.
+/// Slot of a modifier.
 #[derive(Debug)]
 pub struct Slot {
-    /// How operands refer to it.
+    /// Name by which operands refer to it.
     pub name: Option<char>,
-    /// Whether it may be left out.
+    /// True if it may be omitted.
     pub optional: bool,
-    /// What may stand there.
+    /// Modifiers allowed in the slot.
     pub choices: &'static [Modifier],
 }
 
-/// A place for an operand.
+/// Specification of an operand.
 #[derive(Debug)]
 pub struct OperandSpec {
-    /// The manual's name.
+    /// Name in the manual.
     pub name: &'static str,
-    /// Whether the instruction writes it.
+    /// True if the instruction writes it.
     pub written: bool,
-    /// What may stand there.
+    /// Kind of the operand.
     pub kind: OperandKind,
-    /// Of which type.
+    /// Rule for its type.
     pub ty: TypeRule,
-    /// How many registers.
+    /// Number of registers.
     pub length: Length,
-    /// Whether the register may be wider than the type.
+    /// True if the register may be wider than the type.
     pub wider: bool,
-    /// Whether `_` may stand there.
+    /// True if `_` is allowed.
     pub sink: bool,
-    /// Whether the address of a symbol or a special register may stand there.
+    /// True if a special register or the address of a symbol is allowed.
     pub symbol: bool,
-    /// Whether it is joined to the one before with `|`.
+    /// True if it is joined to the previous operand with `|`.
     pub paired: bool,
-    /// Whether it may be left out.
+    /// Presence of the operand.
     pub presence: Presence,
 }
 
 impl OperandSpec {
-    /// The type that the modifiers give it; `None` when it has none.
+    /// Returns the type that the modifiers give it; `None` if it has none.
     pub fn type_in(&self, modifiers: &[Option<Modifier>]) -> Option<Type> {
         let slot = |index: u8| modifiers.get(usize::from(index)).copied().flatten().and_then(Modifier::ty);
         match self.ty {
@@ -162,20 +163,20 @@ impl OperandSpec {
     }
 }
 
-/// Kinds of operands.
+/// Kind of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperandKind {
-    /// A register or, when read, an immediate.
+    /// Register or, when read, immediate.
     Value,
     /// An immediate.
     Immediate,
-    /// A predicate, perhaps behind `!`.
+    /// Predicate, possibly negated.
     Negatable,
-    /// An address in brackets.
+    /// Address in brackets.
     Memory,
-    /// A texture with coordinates, in brackets.
+    /// Texture with coordinates, in brackets.
     Texture,
-    /// A tensor map with coordinates, in brackets.
+    /// Tensor map with coordinates, in brackets.
     Tensor,
     /// A label.
     Label,
@@ -185,55 +186,55 @@ pub enum OperandKind {
     Call,
 }
 
-/// How the type of an operand follows from the modifiers.
+/// Rule that derives the type of an operand from the modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeRule {
-    /// It has none.
+    /// No type.
     Untyped,
-    /// The type in the slot with this index.
+    /// Type in the slot with this index.
     Slot(u8),
-    /// Twice as wide as what the slot says.
+    /// Type of twice the width of the slot's type.
     Wide(u8),
-    /// Always this one.
+    /// Fixed type.
     Fixed(Type),
 }
 
-/// How many registers an operand has.
+/// Number of registers of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Length {
     /// One.
     One,
-    /// As many as the slot with this index says (`.v2`, `.v4`, …), one if it is empty.
+    /// The number given by the slot with this index (`.v2`, `.v4`, …), or one if the slot is empty.
     Slot(u8),
-    /// This many, in braces.
+    /// This number, in braces.
     Exactly(u8),
     /// One, or any number in braces.
     Any,
-    /// Two or more in braces that together are as wide as the type.
+    /// Two or more in braces, together as wide as the type.
     Parts,
 }
 
-/// Whether an operand may be left out.
+/// Presence of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Presence {
-    /// Always there.
+    /// Always present.
     Required,
-    /// May be left out, with all that follow.
+    /// May be omitted together with all that follow.
     Optional,
-    /// There exactly when the one before is.
+    /// Present exactly when the previous operand is.
     WithPrevious,
 }
 
-/// How exact a result is.
+/// Exactness of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exactness {
-    /// One result is right, and that one is given.
+    /// Exact: there is one correct result.
     Exact,
-    /// The manual allows an error, in these words.
+    /// Error bound in the manual's words.
     Error(&'static str),
 }
 
-/// Effects of an instruction beside computing its result.
+/// Effects of an instruction besides computing its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Effects(u16);
 
@@ -242,11 +243,11 @@ impl Effects {
     pub const READ: Effects = Effects(1);
     /// Writes memory.
     pub const WRITE: Effects = Effects(2);
-    /// Reads and writes memory in one step.
+    /// Reads and writes memory atomically.
     pub const ATOMIC: Effects = Effects(4);
     /// Waits for other threads of the CTA.
     pub const BARRIER: Effects = Effects(8);
-    /// Exchanges with, or waits for, lanes of the warp.
+    /// Exchanges data with, or waits for, lanes of the warp.
     pub const WARP: Effects = Effects(16);
     /// Ends a block.
     pub const CONTROL: Effects = Effects(32);
@@ -256,69 +257,69 @@ impl Effects {
     pub const TRAP: Effects = Effects(128);
     /// Orders memory accesses.
     pub const FENCE: Effects = Effects(256);
-    /// Gives another result each time.
+    /// Returns a different result each time.
     pub const VARIES: Effects = Effects(512);
-    /// Is seen from outside.
+    /// Has an effect visible outside of the kernel.
     pub const VISIBLE: Effects = Effects(1024);
-    /// Tells whether others have come, and is asked until they have.
+    /// Reports whether other threads have arrived, and is polled until they have.
     pub const POLL: Effects = Effects(2048);
 
-    /// Whether all of `other` are among these.
+    /// Tests if all of `other` are included.
     pub const fn has(self, other: Effects) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether some of `other` are among these.
+    /// Tests if any of `other` are included.
     pub const fn has_any(self, other: Effects) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether memory is read.
+    /// Tests if memory is read.
     pub const fn reads_memory(self) -> bool {
         self.has_any(Effects(Effects::READ.0 | Effects::ATOMIC.0))
     }
 
-    /// Whether memory is written.
+    /// Tests if memory is written.
     pub const fn writes_memory(self) -> bool {
         self.has_any(Effects(Effects::WRITE.0 | Effects::ATOMIC.0))
     }
 
-    /// Whether memory is read, or a function called that may read it.
+    /// Tests if memory is read, or a function is called that may read it.
     pub const fn may_read(self) -> bool {
         self.reads_memory() || self.has(Effects::CALL)
     }
 
-    /// Whether memory is written, or a function called that may write it.
+    /// Tests if memory is written, or a function is called that may write it.
     pub const fn may_write(self) -> bool {
         self.writes_memory() || self.has(Effects::CALL)
     }
 
-    /// Whether there are none: the instruction may be removed, repeated or moved.
+    /// Tests if there are no effects: the instruction may be removed, repeated or moved.
     pub const fn is_pure(self) -> bool {
         self.0 == 0
     }
 }
 
-/// A special register.
+/// Row of a special register.
 #[derive(Debug)]
 pub struct SpecialRow {
-    /// The name as PTX writes it.
+    /// Name in PTX.
     pub name: &'static str,
-    /// Its type.
+    /// Type.
     pub ty: Type,
-    /// What it holds.
+    /// One-line description.
     pub summary: &'static str,
-    /// The version of PTX that brought it.
+    /// PTX version that introduced it.
     pub isa: IsaVersion,
-    /// The first target that has it.
+    /// First target that supports it.
     pub sm: u16,
-    /// Who has the same value in it.
+    /// Threads that share its value.
     pub scope: Scope,
-    /// Whether it may hold another value the next time: clocks, counters, and where a thread runs.
+    /// True if its value may change over time: clocks, counters, and the location of a thread.
     pub varies: bool,
 }
 
-/// Threads that have the same value in a special register.
+/// Threads that share the value of a special register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// One thread.
@@ -332,21 +333,21 @@ pub enum Scope {
 }
 
 impl Special {
-    /// Whether all threads of a block read the same value from it, at any time.
+    /// Tests if all threads of a block always read the same value from it.
     pub fn is_same_in_block(self) -> bool {
         self.row().scope >= Scope::Block && !self.row().varies
     }
 }
 
 impl Modifier {
-    /// The type that it spells, if it is one.
+    /// Returns the type of this name, if it is one.
     pub fn ty(self) -> Option<Type> {
         static TYPES: LazyLock<Vec<Option<Type>>> =
             LazyLock::new(|| Modifier::ALL.iter().map(|modifier| Type::from_name(modifier.text())).collect());
         TYPES[self as usize]
     }
 
-    /// How many elements a vector modifier (`.v2`, `.v4`, `.v8`) asks for.
+    /// Returns the number of elements of a vector modifier (`.v2`, `.v4`, `.v8`).
     pub fn vector_length(self) -> Option<u8> {
         match self.text() {
             "v2" => Some(2),
@@ -358,7 +359,7 @@ impl Modifier {
 }
 
 impl Form {
-    /// How it is written: `add[.rn|.rz|.rm|.rp][.ftz][.sat].f32 d, a, b`. What may be left out stands in brackets.
+    /// Renders the syntax: `add[.rn|.rz|.rm|.rp][.ftz][.sat].f32 d, a, b`. Optional parts are in brackets.
     pub fn syntax(&self) -> String {
         const SHOWN: usize = 8;
         let mut text = self.opcode.name().to_owned();
@@ -384,7 +385,7 @@ impl Form {
         text
     }
 
-    /// The operands as a person would write them: `d, a, [b]`; vectors as long as the modifiers say.
+    /// Renders the operands: `d, a, [b]`. Vectors have the length that the modifiers give.
     pub fn operand_notation(&self, modifiers: &[Option<Modifier>]) -> String {
         let mut text = String::new();
         let mut open = 0;

@@ -1,10 +1,10 @@
-//! The types of PTX values (manual: "Types", "Packed Data Types", "Alternate Floating-Point Data Formats").
+//! Types of PTX values (manual: "Types", "Packed Data Types", "Alternate Floating-Point Data Formats").
 
 use std::fmt;
 
 macro_rules! types {
     ($($variant:ident $name:literal $kind:ident $bits:literal,)*) => {
-        /// A type of PTX.
+        /// PTX type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Type {
@@ -12,25 +12,25 @@ macro_rules! types {
         }
 
         impl Type {
-            /// All of them.
+            /// All types.
             pub const ALL: &'static [Type] = &[$(Type::$variant,)*];
 
-            /// The name, without its dot.
+            /// Returns the name, without its dot.
             pub const fn name(self) -> &'static str {
                 match self { $(Type::$variant => $name,)* }
             }
 
-            /// The type that a name, without its dot, spells.
+            /// Returns the type of a name, without its dot.
             pub fn from_name(name: &str) -> Option<Type> {
                 match name { $($name => Some(Type::$variant),)* _ => None }
             }
 
-            /// The kind of its values.
+            /// Returns the kind of its values.
             pub const fn kind(self) -> TypeKind {
                 match self { $(Type::$variant => TypeKind::$kind,)* }
             }
 
-            /// Its width in bits; a predicate has one.
+            /// Returns its width in bits; a predicate has one.
             pub const fn bits(self) -> u32 {
                 match self { $(Type::$variant => $bits,)* }
             }
@@ -38,22 +38,22 @@ macro_rules! types {
     };
 }
 
-/// Kinds of values.
+/// Kind of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TypeKind {
-    /// Bits without a meaning.
+    /// Untyped bits.
     Bits,
-    /// Integers from zero.
+    /// Unsigned integers.
     Unsigned,
     /// Integers in two's complement.
     Signed,
     /// IEEE numbers and `bf16`.
     Float,
-    /// One truth value.
+    /// Truth values.
     Predicate,
     /// Several numbers in one register.
     Packed,
-    /// Formats that only conversions and matrix instructions know, held in registers of bits.
+    /// Formats that only conversions and matrix instructions support, held in untyped registers.
     Alternate,
     /// Handles of textures, samplers and surfaces.
     Opaque,
@@ -118,23 +118,23 @@ types! {
 }
 
 impl Type {
-    /// Bytes in memory. Predicates have no place in memory; they count as one byte.
+    /// Returns the size in memory in bytes. Predicates cannot be in memory; they count as one byte.
     pub const fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
     }
 
-    /// Whether a register can be declared with this type (manual: "Register State Space").
+    /// Tests if a register can be declared with this type (manual: "Register State Space").
     pub const fn is_register(self) -> bool {
         match self.kind() {
             TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Predicate => true,
-            // `bf16` and its pair are types of instructions only; bits hold them.
+            // `bf16` and its pair are instruction types only; untyped registers hold them.
             TypeKind::Float => !matches!(self, Type::Bf16),
             TypeKind::Packed => matches!(self, Type::F16x2),
             TypeKind::Alternate | TypeKind::Opaque => false,
         }
     }
 
-    /// Whether a variable in memory can be declared with this type.
+    /// Tests if a variable in memory can be declared with this type.
     pub const fn is_memory(self) -> bool {
         match self.kind() {
             TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Opaque => true,
@@ -144,22 +144,22 @@ impl Type {
         }
     }
 
-    /// Whether values are numbers with a sign in two's complement.
+    /// Tests if values are signed integers in two's complement.
     pub const fn is_signed(self) -> bool {
         matches!(self.kind(), TypeKind::Signed) || matches!(self, Type::S16x2 | Type::S8x4)
     }
 
-    /// Whether values are integers, signed or not.
+    /// Tests if values are integers, signed or not.
     pub const fn is_integer(self) -> bool {
         matches!(self.kind(), TypeKind::Signed | TypeKind::Unsigned)
     }
 
-    /// Whether values are floating-point numbers, one per register.
+    /// Tests if values are floating-point numbers, one per register.
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), TypeKind::Float)
     }
 
-    /// The type of the same kind with twice the bits, as `mul.wide` and `mad.wide` give it.
+    /// Returns the type of the same kind with twice the bits, as for `mul.wide` and `mad.wide`.
     pub const fn widened(self) -> Option<Type> {
         Some(match self {
             Type::U8 => Type::U16,
@@ -178,8 +178,8 @@ impl Type {
         })
     }
 
-    /// The type of a register that holds such a value: types narrower than 16 bits are held in 16, halves and packed types in
-    /// bits.
+    /// Returns the type of a register that holds such a value. Types narrower than 16 bits are held in 16
+    /// bits, halves and packed types in untyped registers.
     pub const fn register(self) -> Type {
         match self {
             Type::B8 => Type::B16,
@@ -197,7 +197,7 @@ impl Type {
         }
     }
 
-    /// The type that someone means who writes the name of another language.
+    /// Returns the PTX type for a type name of another language, for suggestions.
     pub(crate) fn meant(name: &str) -> Option<&'static str> {
         Some(match name {
             "i8" | "char" | "int8" => "s8",
@@ -217,7 +217,7 @@ impl Type {
         })
     }
 
-    /// The untyped bits of a width that a register can have.
+    /// Returns the untyped register type of a width.
     pub const fn bits_of(bits: u32) -> Option<Type> {
         Some(match bits {
             8 => Type::B8,
@@ -236,14 +236,14 @@ impl fmt::Display for Type {
     }
 }
 
-/// A state space of PTX (manual: "State Spaces").
+/// PTX state space (manual: "State Spaces").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
-    /// No space named: the address says.
+    /// Generic: the address determines the space.
     Generic,
     /// Registers.
     Reg,
-    /// Constants, banks folded into one.
+    /// Constants, with all banks merged.
     Const,
     /// Memory of the whole device.
     Global,
@@ -258,7 +258,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// The word, without its dot; empty for generic.
+    /// Returns the word, without its dot; empty for generic.
     pub const fn name(self) -> &'static str {
         match self {
             Space::Generic => "",
@@ -272,7 +272,7 @@ impl Space {
         }
     }
 
-    /// The space of a variable declaration that a word, without its dot, names.
+    /// Returns the state space of a word in a variable declaration, without its dot.
     pub fn from_name(name: &str) -> Option<Space> {
         Some(match name {
             "reg" => Space::Reg,
@@ -298,17 +298,17 @@ impl fmt::Display for Space {
     }
 }
 
-/// A version of the PTX language.
+/// Version of the PTX language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IsaVersion {
-    /// Before the dot.
+    /// Major version.
     pub major: u8,
-    /// Behind the dot.
+    /// Minor version.
     pub minor: u8,
 }
 
 impl IsaVersion {
-    /// `major.minor`.
+    /// Creates the version `major.minor`.
     pub const fn new(major: u8, minor: u8) -> Self {
         IsaVersion { major, minor }
     }

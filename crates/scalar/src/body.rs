@@ -12,12 +12,12 @@ use crate::op::{AccessorId, ArrayId, BlockId, Id, Ids, Node, SharedId, TableId, 
 use crate::types::{Element, Literal, Type};
 use std::sync::Arc;
 
-/// How deep blocks may be nested.
+/// Maximum nesting depth of blocks.
 pub const MAX_NESTING: usize = 96;
-/// How many nodes a body may have.
+/// Maximum number of nodes of a body.
 pub const MAX_NODES: usize = 1 << 22;
 
-/// How often the body of a loop is repeated.
+/// Unrolling of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unroll {
     /// Wholly where the rounds are known and few, else not.
@@ -27,7 +27,7 @@ pub enum Unroll {
     Never,
     /// Wholly, if the rounds are known, however many (up to a bound).
     Full,
-    /// So many rounds at a time.
+    /// This many rounds at a time.
     By(u8),
 }
 
@@ -49,24 +49,24 @@ pub enum Statement {
     },
     /// Memory at an index gets a value.
     Store {
-        /// Where it starts.
+        /// Start of the access.
         base: Base,
         /// The index, in elements.
         index: Id,
         /// The value; with several lanes, several elements side by side.
         value: Id,
-        /// How.
+        /// Kind of the access.
         access: Access,
     },
     /// Memory at an index will be read soon: it may be brought nearer.
     Prefetch {
-        /// Where it starts.
+        /// Start of the access.
         base: Base,
         /// The index, in elements.
         index: Id,
         /// Of what size, and how far behind the index.
         access: Access,
-        /// How near.
+        /// Level of the cache.
         level: Level,
     },
     /// An output at a position gets a value.
@@ -109,11 +109,11 @@ pub enum Statement {
         start: Id,
         /// The value that is not reached.
         end: Id,
-        /// What is added.
+        /// Step of the counter.
         step: Id,
-        /// What is done each time.
+        /// Body of the loop.
         body: BlockId,
-        /// How it is unrolled.
+        /// Unrolling of the loop.
         unroll: Unroll,
     },
     /// Repeats as long as the condition is true.
@@ -122,7 +122,7 @@ pub enum Statement {
         head: BlockId,
         /// The condition, seen from the end of the head.
         condition: Id,
-        /// What is done each time; what the head defines is there too.
+        /// Body of the loop; it sees the values that the head defines.
         body: BlockId,
     },
     /// Leaves the innermost loop.
@@ -138,7 +138,7 @@ pub struct Block {
     pub statements: Vec<Statement>,
     /// The block around it; none around the first. The body of a `while` stands in its head.
     pub parent: Option<BlockId>,
-    /// How many loops are around it.
+    /// Number of loops around it.
     pub loops: u32,
 }
 
@@ -147,7 +147,7 @@ pub struct Block {
 pub struct ArrayDecl {
     /// The type of its elements.
     pub element: Element,
-    /// How many there are.
+    /// Number of elements.
     pub length: u32,
 }
 
@@ -156,7 +156,7 @@ pub struct ArrayDecl {
 pub struct SharedDecl {
     /// The type of its elements.
     pub element: Element,
-    /// How many there are; `None`: what the launch says.
+    /// Number of elements; `None` if the launch says it.
     pub length: Option<u32>,
 }
 
@@ -185,6 +185,8 @@ pub struct Body {
     pub(crate) shared: Vec<SharedDecl>,
     pub(crate) tables: Vec<Table>,
     pub(crate) blocks: Vec<Block>,
+    /// Whether products and sums stay apart: [`Builder::keep_products`](crate::Builder::keep_products).
+    pub(crate) keeps_products: bool,
 }
 
 impl Body {
@@ -248,7 +250,7 @@ impl Body {
         }
     }
 
-    /// How deep a block is nested.
+    /// Returns the nesting depth of a block.
     pub fn depth(&self, block: BlockId) -> usize {
         std::iter::successors(Some(block), |block| self.block(*block).parent).count()
     }

@@ -10,7 +10,7 @@ pub enum Error {
     Invalid {
         /// The function or kernel.
         name: String,
-        /// What is wrong, first things first.
+        /// Mistakes, the first one first.
         problems: Vec<String>,
     },
     /// An elementary function that is not there for a type.
@@ -34,7 +34,7 @@ pub enum Error {
     Lowering {
         /// The kernel.
         name: String,
-        /// What the verifier says.
+        /// Diagnostics of the verifier.
         reason: String,
     },
 }

@@ -15,7 +15,7 @@ use smallvec::{SmallVec, smallvec};
 /// A value: its lanes.
 pub type Lanes = SmallVec<[Literal; 1]>;
 
-/// What stands behind the accessors of a function that is evaluated. A number says which accessor is meant, in the order in which they were
+/// The arrays behind the accessors of a function that is evaluated. A number says which accessor is meant, in the order in which they were
 /// declared. `None` is an error.
 #[allow(unused_variables, reason = "the defaults give nothing")]
 pub trait Environment {
@@ -52,12 +52,12 @@ impl Environment for () {}
 const FUEL: u64 = 5_000_000;
 
 impl Function {
-    /// What it gives for these arguments, one literal for each lane of each parameter; results likewise.
+    /// Evaluates the function for these arguments, one literal for each lane of each parameter; results likewise.
     pub fn evaluate(&self, arguments: &[Literal]) -> Result<Vec<Literal>> {
         self.evaluate_in(arguments, &mut ())
     }
 
-    /// The same with accessors.
+    /// Evaluates the function with accessors.
     pub fn evaluate_in(&self, arguments: &[Literal], environment: &mut dyn Environment) -> Result<Vec<Literal>> {
         // The expansions of elementary functions are evaluated, not some library's.
         let plain = crate::simplify::expand_math(self)?;
@@ -100,7 +100,7 @@ fn evaluation(name: &str, reason: String) -> Error {
     Error::Evaluation { name: name.to_owned(), reason }
 }
 
-/// How a block ended.
+/// Ends of a block.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     On,

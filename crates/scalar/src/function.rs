@@ -61,7 +61,7 @@ impl Function {
         &self.0.body
     }
 
-    /// How many simple operations it has, about, when it is written out.
+    /// Returns the estimated number of emitted operations.
     pub fn operations(&self) -> u64 {
         let operations = |op: &Op| match op {
             Op::Literal(_) | Op::Parameter(_) => 0,
@@ -89,7 +89,7 @@ impl Function {
     }
 }
 
-/// How often each node is computed; what nothing needs, never.
+/// Returns how often each node is computed: never where nothing needs it.
 fn times(body: &Body, results: &[Id], unknown: u64) -> Vec<u64> {
     let structure = Structure::of(body);
     let schedule = Schedule::of(body, &structure, results);

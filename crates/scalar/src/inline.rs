@@ -4,7 +4,7 @@ use crate::builder::{Builder, Value};
 use crate::function::Function;
 use crate::rewrite::{Options, Rewrite};
 
-/// What stands behind an accessor where a function is inlined: it writes the code that reads or writes.
+/// The code behind an accessor where a function is inlined: it emits the reads or writes.
 ///
 /// Closures do for most: see [`reading`], [`windowing`], [`writing`], [`pushing`].
 #[allow(unused_variables, reason = "the defaults refuse")]

@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What is known of the launches of a kernel.
+/// Facts about the launches of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchBounds {
     /// Threads of a block, exactly.
@@ -57,7 +57,7 @@ impl Kernel {
         &self.0.parameters
     }
 
-    /// What is known of its launches.
+    /// Returns the facts about its launches.
     pub fn bounds(&self) -> &LaunchBounds {
         &self.0.bounds
     }

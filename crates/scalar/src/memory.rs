@@ -3,7 +3,7 @@
 use crate::op::{Id, SharedId};
 use crate::types::Element;
 
-/// Where an access to memory starts.
+/// The start of an access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// A global address, a `u64`.
@@ -23,7 +23,7 @@ impl Base {
         }
     }
 
-    /// The same with other values.
+    /// Returns the address with other values.
     #[must_use]
     pub fn with_operands(self, mut change: impl FnMut(Id) -> Id) -> Base {
         match self {
@@ -33,7 +33,7 @@ impl Base {
         }
     }
 
-    /// Whether it is in shared memory.
+    /// Returns whether it is in shared memory.
     pub const fn is_shared(self) -> bool {
         matches!(self, Base::Shared(..) | Base::SharedAt(_))
     }
@@ -50,7 +50,7 @@ pub enum Scope {
     System,
 }
 
-/// What an access means to other threads.
+/// Memory order of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Order {
     /// Nothing: nobody else accesses the place at the same time.
@@ -68,7 +68,7 @@ pub enum Order {
     AcquireRelease(Scope),
 }
 
-/// What the caches should do with it.
+/// Cache policies of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cache {
     /// As usual.
@@ -91,16 +91,16 @@ pub enum Level {
     Second,
 }
 
-/// How memory is accessed.
+/// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Access {
     /// The type of an element in memory; the index counts these, also where several are accessed at once.
     pub element: Element,
     /// Added to the index.
     pub offset: i32,
-    /// What it means to other threads.
+    /// Memory order.
     pub order: Order,
-    /// What the caches should do.
+    /// Cache policy.
     pub cache: Cache,
 }
 
@@ -124,7 +124,7 @@ impl Access {
         self
     }
 
-    /// Whether a load need not happen when nobody uses the value.
+    /// Returns whether a load need not happen when nobody uses the value.
     pub const fn is_plain(self) -> bool {
         matches!(self.order, Order::Weak)
     }

@@ -93,11 +93,11 @@ operations! {
         Not "not",
         /// The absolute value. Integers and floats.
         Abs "abs",
-        /// How many bits are one, in the same type. Integers.
+        /// Number of one bits, in the same type. Integers.
         Popcount "popcount",
-        /// How many zero bits stand before the first one, in the same type. Integers.
+        /// Number of leading zero bits, in the same type. Integers.
         LeadingZeros "leading_zeros",
-        /// How many zero bits stand behind the last one, in the same type. Integers.
+        /// Number of trailing zero bits, in the same type. Integers.
         TrailingZeros "trailing_zeros",
         /// The bits in reverse order. Integers.
         ReverseBits "reverse_bits",
@@ -149,11 +149,11 @@ operations! {
         Min "min",
         /// The greater one. Integers and floats.
         Max "max",
-        /// Where both bits are one. Integers and `bool`.
+        /// Bitwise and. Integers and `bool`.
         And "&",
-        /// Where one of the bits is one. Integers and `bool`.
+        /// Bitwise or. Integers and `bool`.
         Or "|",
-        /// Where the bits differ. Integers and `bool`.
+        /// Bitwise exclusive or. Integers and `bool`.
         Xor "^",
         /// Shifted left. Integers.
         Shl "<<",
@@ -189,7 +189,7 @@ operations! {
 }
 
 impl CompareOp {
-    /// The same comparison with the operands exchanged.
+    /// Returns the comparison with the operands exchanged.
     #[must_use]
     pub const fn swapped(self) -> CompareOp {
         match self {
@@ -238,7 +238,7 @@ impl Axis {
     }
 }
 
-/// What a thread can know of its place; all are `u32`.
+/// Special registers of a thread; all are `u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Special {
     /// The index of the thread in its block.
@@ -265,12 +265,12 @@ pub enum Special {
     DynamicSharedBytes,
 }
 
-/// Where a shuffle takes its value from.
+/// Sources of a shuffle's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shuffle {
-    /// So many lanes below; a lane that has none there keeps its own value.
+    /// The lane this far below; a lane that has none there keeps its own value.
     Up,
-    /// So many lanes above; a lane that has none there keeps its own value.
+    /// The lane this far above; a lane that has none there keeps its own value.
     Down,
     /// The lane whose number differs in these bits.
     Xor,
@@ -281,11 +281,11 @@ pub enum Shuffle {
 /// A question to all lanes of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Vote {
-    /// Whether it is true in all lanes.
+    /// True if it is true in all lanes.
     All,
-    /// Whether it is true in some lane.
+    /// True if it is true in some lane.
     Any,
-    /// Whether it is the same in all lanes.
+    /// True if it is the same in all lanes.
     Uniform,
 }
 
@@ -301,7 +301,7 @@ pub enum WarpReduce {
     Xor,
 }
 
-/// What an atomic operation does to the place in memory.
+/// Atomic operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtomicOp {
     /// Adds. `i32 u32 i64 u64 f16 f32 f64`.
@@ -365,7 +365,7 @@ pub enum Op {
     LocalAddress(ArrayId),
 
     // Placed.
-    /// What a loop counts.
+    /// Counter of a loop.
     Counter(BlockId),
     /// The value of a variable.
     Get(Var),
@@ -409,7 +409,7 @@ pub struct Node {
 }
 
 impl Op {
-    /// Whether it depends on nothing but its operands, and may be computed anywhere.
+    /// Returns whether it depends on nothing but its operands, and may be computed anywhere.
     pub fn is_pure(&self) -> bool {
         match self {
             Op::Literal(_)
@@ -448,7 +448,7 @@ impl Op {
         }
     }
 
-    /// Whether it may be left out when nobody uses its result.
+    /// Returns whether it may be left out when nobody uses its result.
     pub fn is_removable(&self) -> bool {
         match self {
             Op::Get(_) | Op::Element(..) | Op::Read(..) | Op::Window(..) | Op::Peek(..) => true,
@@ -511,7 +511,7 @@ impl Op {
         }
     }
 
-    /// The same operation on other operands.
+    /// Returns the operation on other operands.
     #[must_use]
     pub fn with_operands(&self, mut change: impl FnMut(Id) -> Id) -> Op {
         let mut list = |ids: &Ids| -> Ids { ids.iter().map(|id| change(*id)).collect() };

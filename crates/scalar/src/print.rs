@@ -28,6 +28,9 @@ impl fmt::Display for Function {
             let kind = format!("{:?}", accessor.kind).to_lowercase();
             writeln!(f, "  {kind} {name}: {} of rank {}", accessor.ty, accessor.rank)?;
         }
+        if self.body().keeps_products {
+            writeln!(f, "  keep products")?;
+        }
         code(f, self.body(), names, Some(self.results()))
     }
 }
@@ -133,7 +136,7 @@ struct Printer<'a> {
     /// The text or the name of each node.
     texts: Vec<Option<String>>,
     out: String,
-    /// How many values and counters have names.
+    /// Number of values and counters that have names.
     values: u32,
     counters: u32,
 }
@@ -177,7 +180,7 @@ impl Printer<'_> {
         self.alike_or(ids, None)
     }
 
-    /// The same; without such a value the type is this one.
+    /// Prints values of one type; literals alone have this one.
     fn alike_or(&self, ids: &[Id], otherwise: Option<Element>) -> Vec<String> {
         let is_value = |id: &&Id| self.body.literal(**id).is_none();
         let wanted = ids.iter().find(is_value).map(|id| self.body.type_of(*id).element()).or(otherwise);

@@ -15,9 +15,9 @@ use std::collections::HashMap;
 /// For each place of a block, the nodes that are computed there.
 pub(crate) struct Schedule {
     places: HashMap<(BlockId, usize), Vec<Id>>,
-    /// Where a node is computed or defined.
+    /// Block in which a node is computed or defined.
     pub(crate) place_of: Vec<Option<(BlockId, usize)>>,
-    /// How many nodes and statements use a node.
+    /// Number of nodes and statements that use a node.
     pub(crate) uses: Vec<u32>,
 }
 

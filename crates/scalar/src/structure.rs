@@ -80,7 +80,7 @@ impl Structure {
         self.spans[block.index()] = Some((start, *clock));
     }
 
-    /// Whether a block is another one or inside of it.
+    /// Returns whether a block is another one or inside of it.
     pub(crate) fn is_inside(&self, block: BlockId, outer: BlockId) -> bool {
         match (self.spans[block.index()], self.spans[outer.index()]) {
             (Some(inner), Some(outer)) => outer.0 <= inner.0 && inner.1 <= outer.1,

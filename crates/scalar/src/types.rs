@@ -76,17 +76,17 @@ impl Element {
         self.bits().div_ceil(8)
     }
 
-    /// Whether it is `f16`, `f32` or `f64`.
+    /// Returns whether it is `f16`, `f32` or `f64`.
     pub const fn is_float(self) -> bool {
         matches!(self, Element::F16 | Element::F32 | Element::F64)
     }
 
-    /// Whether it is an integer type.
+    /// Returns whether it is an integer type.
     pub const fn is_integer(self) -> bool {
         !self.is_float() && !matches!(self, Element::Bool)
     }
 
-    /// Whether it is an integer type with a sign.
+    /// Returns whether it is an integer type with a sign.
     pub const fn is_signed(self) -> bool {
         matches!(self, Element::I8 | Element::I16 | Element::I32 | Element::I64)
     }
@@ -174,12 +174,12 @@ impl Type {
         self.element
     }
 
-    /// How many lanes it has.
+    /// Returns the number of lanes.
     pub const fn lanes(self) -> usize {
         self.lanes as usize
     }
 
-    /// Whether it has one lane.
+    /// Returns whether it has one lane.
     pub const fn is_scalar(self) -> bool {
         self.lanes == 1
     }
@@ -280,7 +280,7 @@ impl Literal {
         }
     }
 
-    /// Whether it is true; `None` for other types.
+    /// Returns whether it is true; `None` for other types.
     pub const fn as_bool(self) -> Option<bool> {
         match self.element {
             Element::Bool => Some(self.bits != 0),
@@ -288,7 +288,7 @@ impl Literal {
         }
     }
 
-    /// Whether it is a float that is no number.
+    /// Returns whether it is a float that is no number.
     pub fn is_nan(self) -> bool {
         self.as_f64().is_some_and(f64::is_nan)
     }

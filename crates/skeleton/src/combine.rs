@@ -18,11 +18,11 @@ pub enum Combine {
     Min,
     /// The greatest. Integers and floats; a number beats NaN.
     Max,
-    /// Whether all are true. `bool`, and integers bit by bit.
+    /// True if all are true. `bool`, and integers bit by bit.
     All,
-    /// Whether one is true. `bool`, and integers bit by bit.
+    /// True if one is true. `bool`, and integers bit by bit.
     Any,
-    /// Whether an odd number is true. `bool`, and integers bit by bit.
+    /// True if an odd number is true. `bool`, and integers bit by bit.
     Odd,
     /// An operator on one value, in the order of elements.
     By(Arc<Operator>),
@@ -38,11 +38,20 @@ impl Combine {
 
     /// Combines by a function of two values of one type. `identity`, lane by lane, changes nothing that it is combined with.
     pub fn by(function: Function, identity: &[Literal]) -> Result<Combine> {
+        Combine::made(function, identity, false)
+    }
+
+    /// Combines by a function that is commutative: elements are taken in an order that suits the machine.
+    pub fn commutative(function: Function, identity: &[Literal]) -> Result<Combine> {
+        Combine::made(function, identity, true)
+    }
+
+    fn made(function: Function, identity: &[Literal], commutative: bool) -> Result<Combine> {
         let (name, count, most) = (function.name().to_owned(), function.operations(), MOST_OPERATIONS);
         if count > most {
             return Err(Error::Operations { operation: name, count, most });
         }
-        let operator = Operator::new(function, identity, false)?;
+        let operator = Operator::new(function, identity, commutative)?;
         match operator.types().len() {
             1 => Ok(Combine::By(Arc::new(operator))),
             count => Err(Error::Function { function: name, reason: format!("it combines {count} values, not one") }),

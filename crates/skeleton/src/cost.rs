@@ -15,7 +15,7 @@ use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{BinaryOp, Function, Op, UnaryOp};
 use std::time::Duration;
 
-/// How a machine executes the blocks of a kernel.
+/// Ways in which a machine executes the blocks of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Execution {
     /// A block is vector code on one core. Its warps run one after the other, shared memory is memory in the
@@ -96,6 +96,12 @@ pub const REDUCE_TILE: u32 = 4096;
 pub const REDUCE_RESULTS: u32 = 4;
 /// Threads of a block in which neighbouring threads have neighbouring results or lines: one warp on vectors.
 pub const COLUMN_THREADS: Each<u32> = Each { vectors: 32, threads: 128 };
+/// Threads of a block of threads whose threads have one result, tile or sequence of segments together.
+pub const BLOCK_THREADS: u32 = 256;
+/// Tiles that a block of a reduction has at most where several blocks have one result.
+pub const REDUCE_TILES: u32 = 64;
+/// Elements of a thread whose segments are numbered: all are searched for in one range.
+pub const NUMBERED_ITEMS: u32 = 8;
 /// Threads of a block that combines the parts of a result.
 pub const COMBINE_THREADS: Each<u32> = Each { vectors: 32, threads: 256 };
 /// Threads of a block that scatters: on vectors a block is a loop over its warps, and longer ones cost less
@@ -104,10 +110,50 @@ pub const SCATTER_THREADS: Each<u32> = Each { vectors: 1024, threads: 256 };
 /// Positions that a thread of a histogram counts before its block adds up, at least. A block of vectors has
 /// fewer threads.
 pub const COUNTED: Each<u32> = Each { vectors: 512, threads: 64 };
+/// Rows of a block of threads that moves a tile from one order of axes to another, or stages a window.
+pub const TILE_ROWS: u32 = 8;
+/// Warps of a block of a pack on threads.
+pub const PACK_WARPS: u32 = 8;
+/// Warps of a block of a histogram on vectors: more than one, so that barriers stand around their counting and each lane can have counters.
+pub const HISTOGRAM_WARPS: u32 = 2;
+/// Accesses of a thread of a histogram that are under way together.
+pub const HISTOGRAM_PIECES: u32 = 2;
+/// The longest segment that a block sorts in shared memory.
+pub const SORTED_SEGMENT: u64 = 1024;
+/// The longest segment that one warp of threads sorts.
+pub const SORTED_IN_WARP: u32 = 256;
+/// Threads of a block that sorts a segment.
+pub const SEGMENT_SORT_THREADS: u32 = 128;
+/// Segments that a lane of vectors sorts in turn: a block is worth some work.
+pub const SEGMENT_SORT_TURNS: u32 = 4;
+/// Places of a segmented sort that a thread holds in registers.
+pub const SEGMENT_SORT_HELD: u32 = 8;
+/// Bits of a digit of a radix sort on threads: a block has a thread for each of its values.
+pub const SORT_BITS: u32 = 8;
+/// Counters for each value of a digit on vectors, so that equal neighbours do not wait for each other.
+pub const SORT_TABLES: u32 = 4;
+/// Elements that a sort on vectors moves together where a part keeps its order.
+pub const SORT_TOGETHER: u32 = 16;
+/// Tiles that a thread of a sort looks at together, back from its own.
+pub const SORT_LOOKS: u32 = 4;
+/// Warps of a block that wait for other blocks.
+pub const WAITING_WARPS: u32 = 3;
+/// Columns of results of a lane of vectors, a warp apart, where it has one row of them.
+pub const REDUCE_COLUMNS: u32 = 4;
+/// Panels of a tile of a product, at least.
+pub const PRODUCT_PANELS: u32 = 4;
+/// Positions of a part of a sweep, at least.
+pub const SWEEP_PART: u32 = 64;
+/// Nodes of a function, up to which a thread gets by with 32 registers.
+pub const FEW_REGISTERS: usize = 128;
+/// Rows above a last axis, from which on threads have strips of rows.
+pub const TALL: usize = 16;
 /// Elements of the smallest part of a sort or a pack on vectors.
 pub const PART: u32 = 2048;
 /// Elements of the smallest part of a line of segments on vectors.
 pub const SEGMENT_PART: u32 = 4096;
+/// Elements of the longest segment that a lane of vectors has for itself: a gather of a row takes about as long as what lanes do to combine a segment.
+pub const SHORT_SEGMENT: u32 = 32;
 
 // Caches and memory.
 
@@ -117,7 +163,9 @@ pub const OWN_CACHE: u32 = 128 << 10;
 pub const CACHE_LINE: u32 = 64;
 /// Bytes that a round of a sort moves, from which on its stores are non-temporal.
 pub const NON_TEMPORAL: u32 = 1 << 20;
-/// Lanes of a warp.
+/// Elements between two that mostly lie in one line of a cache.
+pub const NEIGHBOURS: i64 = 4;
+/// Lanes of a warp. A last axis of as many elements is long: neighbouring threads work along it.
 pub const LANES: u32 = 32;
 /// Blocks in the second direction of a grid, at most.
 pub const GRID_ROWS: u32 = 65535;
@@ -175,6 +223,8 @@ pub const GUARD: u64 = 3;
 /// Operations that a pattern may compute again for each of its reads of an input, instead of keeping the
 /// input.
 pub const CHEAP: u64 = 4;
+/// Operations that are done for elements that a pack does not choose, at most, instead of packing them first.
+pub const UNCHOSEN: u64 = 64;
 /// An element in a round of a radix sort: its rank among the elements of its block, and its move. By
 /// measurement, 340 on an H200 and 320 on a Xeon with AVX-512.
 pub const SORT_ROUND: u64 = 330;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
-    /// The same for all sizes.
+    /// A number for all sizes.
     Constant(u64),
     /// A size of the call, by its number.
     Size(usize),

@@ -14,13 +14,13 @@ pub struct Domain {
 }
 
 /// From which length on a last axis has its own threads.
-const LONG: u64 = 32;
+const LONG: u64 = crate::cost::LANES as u64;
 
 impl Domain {
     /// One axis.
     pub const LINE: Domain = Domain { axes: 1, rows: true, device: false };
 
-    /// What suits these sizes.
+    /// Returns the fast choice for these sizes.
     ///
     /// ```
     /// use broadloom_skeleton::Domain;
@@ -39,29 +39,29 @@ impl Domain {
         Domain { axes, rows: true, device: false }
     }
 
-    /// The same, where the first size of a call is a bound: the length of the first axis is in memory, a `u32` behind all inputs, and is at
+    /// Returns the domain with a length on the device. The first size of a call is a bound: the length of the first axis is in memory, a `u32` behind all inputs, and is at
     /// most the bound. Only a map has such a domain.
     #[must_use]
     pub const fn counted_on_device(self) -> Domain {
         Domain { device: true, ..self }
     }
 
-    /// Whether the length of the first axis is in memory.
+    /// Returns whether the length of the first axis is in memory.
     pub const fn is_counted_on_device(self) -> bool {
         self.device
     }
 
-    /// How many axes there are.
+    /// Returns the number of axes.
     pub const fn axes(self) -> usize {
         self.axes
     }
 
-    /// Whether the last axis is long, so that neighbouring threads can work along it.
+    /// Returns whether the last axis is long, so that neighbouring threads can work along it.
     pub const fn has_rows(self) -> bool {
         self.rows
     }
 
-    /// How many positions there are.
+    /// Returns the number of positions.
     pub fn count(self) -> Count {
         Count::product(0..self.axes)
     }

@@ -18,7 +18,7 @@ pub enum Error {
     Pattern {
         /// The pattern.
         pattern: &'static str,
-        /// What does not fit.
+        /// Reason.
         reason: String,
     },
     /// A function with too many operations.
@@ -38,11 +38,11 @@ pub enum Error {
     Number {
         /// The program.
         program: String,
-        /// What is counted.
+        /// Thing that is counted.
         what: &'static str,
-        /// How many there should be.
+        /// Expected number.
         wanted: usize,
-        /// How many there are.
+        /// Number that was given.
         given: usize,
     },
     /// A scalar of another type.
@@ -52,9 +52,9 @@ pub enum Error {
         program: String,
         /// Which scalar.
         index: usize,
-        /// What it should be.
+        /// Expected type.
         wanted: Type,
-        /// What it is.
+        /// Type that was given.
         given: Type,
     },
     /// A buffer that is too short for the sizes.
@@ -64,9 +64,9 @@ pub enum Error {
         program: String,
         /// Which output.
         index: usize,
-        /// How many bytes it needs.
+        /// Bytes that are needed.
         wanted: u64,
-        /// How many it has.
+        /// Bytes that there are.
         given: u64,
     },
     /// Sizes beyond what the program's indices reach, or whose product is beyond all memory.

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 pub struct Fitted {
     loaded: Loaded,
     sizes: Vec<u64>,
-    /// How many bytes each output has at least.
+    /// Least number of bytes of each output.
     outputs: Vec<u64>,
     temporaries: Vec<usize>,
     launches: Vec<Prepared>,
@@ -24,7 +24,7 @@ struct Prepared {
     launch: CheckedLaunch,
     /// The parameters, but for what comes with a call.
     params: SmallVec<[u8; 64]>,
-    /// Where what comes with a call is written.
+    /// Places of what comes with a call.
     places: Vec<(usize, Argument)>,
 }
 

@@ -22,18 +22,18 @@ pub struct Histogram {
     pub domain: Domain,
     /// The numbers of bins.
     pub source: Source,
-    /// What becomes of the counts.
+    /// Use of the counts.
     pub sink: Sink,
-    /// How many bins there are room for in shared memory; `None` if they are too many for that. See [`Histogram::room`].
+    /// Bins that shared memory has room for; `None` if they are too many for that. See [`Histogram::room`].
     pub room: Option<u32>,
 }
 
 /// Most bins that are counted in shared memory.
 const MOST: u64 = cost::SHARED_BINS;
 /// Accesses of a thread of a GPU that are under way together.
-const PIECES: u32 = 2;
+const PIECES: u32 = cost::HISTOGRAM_PIECES;
 /// Warps of a block of a CPU: several, so that barriers stand around what they count, and they can have counters for each lane.
-const CPU_WARPS: u32 = 2;
+const CPU_WARPS: u32 = cost::HISTOGRAM_WARPS;
 
 impl Histogram {
     /// Room for so many bins in shared memory.

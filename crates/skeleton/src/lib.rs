@@ -14,6 +14,7 @@
 //! | [`Reduce`] | an associative [`Operator`] over any axes, several at once |
 //! | [`Scan`] | all prefixes along an axis; within segments of any length by [`Operator::segmented`] |
 //! | [`SegmentedReduce`] | an associative [`Operator`] over segments of a line |
+//! | [`SegmentNumbers`] | the segment of each element of a line |
 //! | [`Pack`] | the values at chosen positions, and the others behind them |
 //! | [`Scatter`] | values sent to places, and combined there |
 //! | [`Histogram`] | how many positions fall into each bin |
@@ -112,7 +113,7 @@ pub use run::{Call, Loaded};
 pub use scan::{Scan, ScanSpread};
 pub use scatter::Scatter;
 pub use segmented_sort::SegmentedSort;
-pub use segments::SegmentedReduce;
+pub use segments::{SegmentNumbers, SegmentedReduce};
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
 pub use stencil::{Fold, Stencil};

@@ -1,8 +1,8 @@
 //! Programs that are ready, found by pattern.
 
 use crate::{
-    Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentedReduce, SegmentedSort, Sort,
-    Stencil, Sweep, TiledStencil, Transpose,
+    Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentNumbers, SegmentedReduce,
+    SegmentedSort, Sort, Stencil, Sweep, TiledStencil, Transpose,
 };
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
@@ -61,7 +61,7 @@ macro_rules! generators {
     };
 }
 
-generators!(Map Stencil Reduce Scan SegmentedReduce Pack Histogram Transpose Product Sort SegmentedSort Scatter Sweep
+generators!(Map Stencil Reduce Scan SegmentedReduce SegmentNumbers Pack Histogram Transpose Product Sort SegmentedSort Scatter Sweep
     TiledStencil);
 
 /// Programs that a library keeps.
@@ -126,7 +126,7 @@ impl Library {
         &self.device
     }
 
-    /// How many programs are kept.
+    /// Returns the maximum number of programs that are kept.
     pub fn most(&self) -> usize {
         self.most
     }
@@ -147,12 +147,12 @@ impl Library {
         Ok(loaded)
     }
 
-    /// How many programs there are.
+    /// Returns the number of programs.
     pub fn len(&self) -> usize {
         self.shelf().programs.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -23,9 +23,9 @@ use broadloom_scalar::{Axis, Element, Type, Unroll, Value};
 pub struct Map {
     /// The positions.
     pub domain: Domain,
-    /// What is computed.
+    /// Function of a position.
     pub source: Source,
-    /// What becomes of it.
+    /// Use of its results.
     pub sink: Sink,
 }
 
@@ -99,7 +99,7 @@ impl Parts<'_> {
         }
     }
 
-    /// How many neighbours a thread has, when they are moved together.
+    /// Returns the number of neighbours of a thread that are moved together.
     fn width(&self) -> Option<usize> {
         if self.map.domain.axes() != 1 || self.outlet.writes_elsewhere() {
             return None;
@@ -113,14 +113,14 @@ impl Parts<'_> {
         moved.iter().all(|ty| ty.is_scalar()).then_some(width)
     }
 
-    /// Whether two rows of what is computed fit into 32 registers, about.
+    /// Returns whether two rows of what is computed fit into 32 registers, about.
     fn is_small(&self) -> bool {
         let source = &self.map.source;
         let narrow = source.inputs().iter().chain(&source.results()).all(|ty| ty.bytes() <= 4);
         narrow && source.function().body().nodes().len() <= SMALL
     }
 
-    /// Whether what is computed is so much that it is written out once: moving it faster would save nothing, and compilers take long for it.
+    /// Returns whether what is computed is so much that it is written out once: moving it faster would save nothing, and compilers take long for it.
     fn is_large(&self) -> bool {
         self.map.source.function().operations() > LARGE
     }
@@ -278,6 +278,6 @@ impl Parts<'_> {
 /// Operations of a function that is written out once.
 const LARGE: u64 = 1024;
 /// Nodes of a function that gets by with 32 registers, about.
-const SMALL: usize = 128;
+const SMALL: usize = crate::cost::FEW_REGISTERS;
 /// Most blocks in the second direction of a grid.
 const MAX_ROWS: u32 = crate::cost::GRID_ROWS;

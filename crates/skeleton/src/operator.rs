@@ -23,6 +23,29 @@ pub struct Operator {
     /// Lane by lane.
     identity: Vec<Literal>,
     commutative: bool,
+    makeup: Makeup,
+}
+
+/// The operators that an operator is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Makeup {
+    /// None.
+    Single,
+    /// One, within segments.
+    Segmented(Box<Operator>),
+    /// Several, their values one behind the other.
+    All(Vec<Operator>),
+}
+
+/// A part of an operator that works within segments.
+#[derive(Clone, Debug)]
+pub(crate) struct InSegments<'o> {
+    /// The number of the value that says where segments start.
+    pub(crate) head: usize,
+    /// The values.
+    pub(crate) values: std::ops::Range<usize>,
+    /// The operator within a segment.
+    pub(crate) operator: &'o Operator,
 }
 
 impl Operator {
@@ -48,7 +71,7 @@ impl Operator {
         if identity.len() != elements.len() || identity.iter().zip(&elements).any(|(own, element)| own.element() != *element) {
             return bad("the identity of an operator has the types of its values");
         }
-        Ok(Operator { function, identity, commutative })
+        Ok(Operator { function, identity, commutative, makeup: Makeup::Single })
     }
 
     /// A binary operation on one value of any type that has it.
@@ -159,10 +182,29 @@ impl Operator {
             .flat_map(|(operator, (a, b))| f.inline(&operator.function, &[&a[..], &b[..]].concat(), &mut []))
             .collect();
         let identity: Vec<Literal> = operators.iter().flat_map(|operator| operator.identity.clone()).collect();
-        Operator::new(f.finish_function(&results)?, &identity, operators.iter().all(|operator| operator.commutative))
+        let commutative = operators.iter().all(|operator| operator.commutative);
+        let all = Operator::new(f.finish_function(&results)?, &identity, commutative)?;
+        Ok(Operator { makeup: Makeup::All(operators.to_vec()), ..all })
     }
 
-    /// The same operator within segments: one more value in front, a `bool` that is true where a segment starts. A [`Scan`](crate::Scan) by
+    /// The parts of an operator all of whose values are combined within segments; `None` if some are not.
+    pub(crate) fn in_segments(&self) -> Option<Vec<InSegments<'_>>> {
+        let parts = match &self.makeup {
+            Makeup::Single => return None,
+            Makeup::Segmented(_) => std::slice::from_ref(self),
+            Makeup::All(parts) => parts,
+        };
+        let mut first = 0;
+        let each = parts.iter().map(|part| {
+            let Makeup::Segmented(operator) = &part.makeup else { return None };
+            let head = first;
+            first += part.types().len();
+            Some(InSegments { head, values: head + 1..first, operator })
+        });
+        each.collect()
+    }
+
+    /// Returns the operator within segments: one more value in front, a `bool` that is true where a segment starts. A [`Scan`](crate::Scan) by
     /// it starts anew at each segment, and its work is spread evenly however long segments are. The value at the last position of a segment is the segment's
     /// reduction; a [`Sink`](crate::Sink) that stores it there only makes a reduction of segments.
     ///
@@ -190,7 +232,8 @@ impl Operator {
             results.push(f.select(starts, *right, both));
         }
         let identity: Vec<Literal> = std::iter::once(Literal::from(false)).chain(self.identity.iter().copied()).collect();
-        Operator::new(f.finish_function(&results)?, &identity, false)
+        let segmented = Operator::new(f.finish_function(&results)?, &identity, false)?;
+        Ok(Operator { makeup: Makeup::Segmented(Box::new(self.clone())), ..segmented })
     }
 
     /// The function.
@@ -203,7 +246,7 @@ impl Operator {
         &self.identity
     }
 
-    /// Whether elements may be taken in another order.
+    /// Returns whether elements may be taken in another order.
     pub fn is_commutative(&self) -> bool {
         self.commutative
     }

@@ -38,7 +38,7 @@ pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
     k.convert(bits, wide(element))
 }
 
-/// What [`ordered`] made a number of; some NaN of any NaN.
+/// Inverts [`ordered`]; any NaN becomes some NaN.
 pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
     let Some(unsigned) = element.unsigned() else {
         return k.ne(if descending { k.xor(number, 1) } else { number }, 0);
@@ -57,7 +57,7 @@ pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descendi
     k.bitcast(bits, element)
 }
 
-/// How many NaN of one sign there are: what the order of bits has before all numbers, and is to have behind them.
+/// Returns the number of NaN patterns of one sign. The order of bits has them before all numbers; sorted, they stand behind.
 fn nans(k: &Writer, element: Element, unsigned: Element) -> Value {
     let mantissa = match element {
         Element::F16 => 10,
@@ -77,7 +77,7 @@ pub(crate) fn distinct(k: &Writer, key: Value, descending: bool) -> Value {
     }
 }
 
-/// What [`distinct`] made a number of.
+/// Inverts [`distinct`].
 pub(crate) fn from_distinct(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
     match element.unsigned().filter(|_| element.is_float()) {
         None => from_ordered(k, number, element, descending),

@@ -24,11 +24,11 @@ use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
 /// have 64 bits, so fewer than 2³² may be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pack {
-    /// Whether a position is chosen, and the values.
+    /// Flag of a position, true where it is chosen, and the values.
     pub source: Source,
-    /// What becomes of the values.
+    /// Use of the values.
     pub sink: Sink,
-    /// Whether what is not chosen follows.
+    /// True if what is not chosen follows.
     pub rest: bool,
 }
 
@@ -85,7 +85,7 @@ const UNIT: u32 = cost::PART;
 /// Bytes of inputs that stay in a core's own cache while a block goes through them twice.
 const CACHED: u32 = cost::OWN_CACHE;
 
-/// Where the number of what is chosen goes, an output.
+/// Returns the output for the number of chosen positions.
 fn total_memory(k: &Writer, total: usize) -> Memory {
     k.memory(Argument::Output(total), Element::U32)
 }
@@ -147,7 +147,7 @@ impl Parts<'_> {
         (from, k.min(k.add(from, run), n))
     }
 
-    /// How many are chosen in a range, for thread 0.
+    /// Counts the chosen positions of a range, for thread 0.
     fn count(&self, k: &Writer, from: Value, to: Value) -> Value {
         let threads = 32 * self.warps;
         let thread = k.thread(Axis::X);

@@ -15,7 +15,7 @@ struct Term {
     scalars: Vec<usize>,
 }
 
-/// What is added up to an index: what is multiplied by each of the two indices of a position, and the rest.
+/// An affine index: the factors of the two indices of a position, and the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Linear {
     of: [Vec<Term>; 2],
@@ -54,7 +54,7 @@ impl PlainProduct {
         Some(PlainProduct { element, factors: [factor(left)?, factor(right)?] })
     }
 
-    /// What the library is asked for, if matrices lie as it takes them.
+    /// Returns the call of the library, if matrices lie as it takes them.
     pub(crate) fn call(&self, call: &Call<'_>) -> Option<MatrixProduct> {
         let [rows, columns, common] = *call.sizes else { return None };
         let element = match self.element {

@@ -26,7 +26,7 @@ pub struct Product {
     pub left: Source,
     /// The right factor.
     pub right: Source,
-    /// What becomes of the result.
+    /// Use of the result.
     pub sink: Sink,
 }
 
@@ -66,7 +66,7 @@ impl Product {
     }
 }
 
-/// What a product is made of, whatever the machine.
+/// The parts of a product, whatever the machine.
 pub(crate) struct Parts {
     pub(crate) left: Inlet,
     pub(crate) right: Inlet,

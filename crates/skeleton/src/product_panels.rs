@@ -22,7 +22,7 @@ const LANES: u32 = crate::cost::LANES;
 const PAD: u32 = crate::cost::ROW_PADDING;
 
 /// Panels that a tile should have at least.
-const FEW_PANELS: u32 = 4;
+const FEW_PANELS: u32 = crate::cost::PRODUCT_PANELS;
 /// Rows of the right factor that are asked for before they are copied.
 const ROWS_AHEAD: u32 = crate::cost::FACTOR_ROWS_AHEAD;
 /// Rows of a panel that are asked for before they are multiplied.

@@ -4,7 +4,7 @@ use crate::{Count, Error, Loaded, PlainProduct, Result};
 use broadloom_device::Device;
 use broadloom_scalar::{Kernel, Type};
 
-/// What a kernel is given for a parameter, by its number among the things of the call.
+/// An argument of a kernel, by its number among those of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// The address of an input.
@@ -22,9 +22,9 @@ pub enum Argument {
 /// Memory that lives as long as one run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Temporary {
-    /// How many bytes it has.
+    /// Bytes.
     pub bytes: Count,
-    /// Whether all of them are zero when the run starts; else they are anything.
+    /// True if all of them are zero when the run starts; else they are anything.
     pub zeroed: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Temporary {
 pub struct Output {
     /// The type of its elements.
     pub ty: Type,
-    /// How many elements it must have at least. An output that is written at places that its function computes says 0.
+    /// Least number of elements; 0 for an output that is written at computed places.
     pub count: Count,
 }
 
@@ -48,17 +48,17 @@ pub struct Step {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared_bytes: Count,
-    /// What the kernel is given.
+    /// Arguments of the kernel.
     pub arguments: Vec<Argument>,
 }
 
-/// What a pattern becomes for a machine: kernels, and how they are launched for any sizes. It is a value: it can be compared and printed.
+/// A pattern for a machine: kernels, and their launches for any sizes. It is a value: it can be compared and printed.
 ///
 /// Inputs are those of the pattern's functions, one function behind the other in the order in which the pattern names them; scalars
 /// likewise.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
-    /// What it is called in traces and errors.
+    /// Name in traces and errors.
     pub name: String,
     /// The kernels.
     pub kernels: Vec<Kernel>,
@@ -68,17 +68,17 @@ pub struct Program {
     pub outputs: Vec<Output>,
     /// The types of its scalars.
     pub scalars: Vec<Type>,
-    /// How many sizes a call has.
+    /// Number of sizes of a call.
     pub sizes: usize,
     /// Numbers that must be less than 2³¹, because the program's indices have 32 bits.
     pub limits: Vec<Count>,
     /// Numbers that must be at least so large.
     pub least: Vec<(Count, u64)>,
-    /// What it needs besides.
+    /// Temporary memory.
     pub temporaries: Vec<Temporary>,
     /// The launches, in order.
     pub steps: Vec<Step>,
-    /// Whether products that are only added to may be fused with the sum, which changes the last bits.
+    /// True if products that are only added to may be fused with the sum, which changes the last bits.
     pub contract: bool,
     /// A product of matrices in memory that is the same as all launches, for a device that has a library for it.
     pub product: Option<PlainProduct>,
@@ -111,12 +111,12 @@ impl Program {
         Ok(())
     }
 
-    /// How many elements each output must have for these sizes.
+    /// Returns the number of elements that each output must have for these sizes.
     pub fn output_counts(&self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.outputs.iter().map(|output| self.count(&output.count, sizes)).collect()
     }
 
-    /// How many bytes each temporary has for these sizes.
+    /// Returns the bytes of each temporary for these sizes.
     pub fn temporary_bytes(&self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.temporaries.iter().map(|temporary| self.count(&temporary.bytes, sizes)).collect()
     }

@@ -15,12 +15,12 @@
 mod columns;
 
 use crate::cost::{self, Costs};
-use crate::kit::{Accumulator, Draft, Inlet, Outlet, Writer, reduce_block, reduce_warp, unravel};
+use crate::kit::{Accumulator, Draft, Inlet, Outlet, Temporaries, Writer, reduce_block, reduce_warp, unravel};
 use crate::operator::Operator;
-use crate::program::{Argument, Program};
+use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Type, Unroll, Value};
 use std::ops::Range;
 
 /// Combines the values of a [`Source`] along some axes of a domain by an [`Operator`], and gives the results to a [`Sink`] whose positions are
@@ -35,22 +35,22 @@ pub struct Reduce {
     pub reduced: Vec<bool>,
     /// The values.
     pub source: Source,
-    /// How they are combined.
+    /// Operator that combines them.
     pub operator: Operator,
-    /// What becomes of the results.
+    /// Use of the results.
     pub sink: Sink,
-    /// How threads are spread.
+    /// Spread of threads.
     pub spread: Spread,
 }
 
-/// How threads are spread over a reduction. Every way gives a right result for all sizes; [`Spread::of`] says which is fast.
+/// The spread of threads over a reduction. Every spread gives a right result for all sizes; [`Spread::of`] chooses a fast one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spread {
-    /// Whether neighbouring threads have neighbouring results; else they work on the same one.
+    /// True if neighbouring threads have neighbouring results; else they work on the same one.
     pub along_kept: bool,
-    /// Whether a block, rather than a warp, has a result. On a CPU a block is a warp, which has several results at a time if not.
+    /// True if a block, rather than a warp, has a result. On a CPU a block is a warp, which has several results at a time if not.
     pub blocks: bool,
-    /// Whether what is reduced into one result is split among several blocks.
+    /// True if what is reduced into one result is split among several blocks.
     pub split: bool,
     /// Rows of results that a lane of a CPU has at a time where neighbours have neighbouring results, along the last two kept axes before them: what the rows
     /// share is read once.
@@ -76,7 +76,7 @@ impl Spread {
         Spread { along_kept: number & 1 != 0, blocks: number & 2 != 0, split: number & 4 != 0, rows }
     }
 
-    /// What suits these sizes.
+    /// Returns the fast choice for these sizes.
     pub fn of(machine: &Machine, sizes: &[u64], reduced: &[bool]) -> Spread {
         let product = |which: bool| {
             let lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| **reduced == which);
@@ -94,7 +94,7 @@ impl Spread {
         Spread { along_kept, blocks: !along_kept && blocks, split, rows: [1, 1] }
     }
 
-    /// The same for a source that gives neighbouring rows from much the same: as many of them at a time as come out even, about.
+    /// Returns the spread for a source whose neighbouring rows read much the same: as many of them at a time as come out even, about.
     pub fn sharing(self, sizes: &[u64], reduced: &[bool]) -> Spread {
         let mut lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(length, _)| *length).rev().skip(1);
         // Of what a lane does at a time, some is done once for all rows.
@@ -109,9 +109,9 @@ impl Spread {
 }
 
 /// Tiles that a block has at most where several have one result.
-const MOST_TILES: u32 = 64;
+const MOST_TILES: u32 = cost::REDUCE_TILES;
 /// Threads of a block of a GPU.
-const THREADS: u32 = 256;
+const THREADS: u32 = cost::BLOCK_THREADS;
 
 impl Reduce {
     /// The program for a machine.
@@ -159,14 +159,13 @@ struct Parts<'a> {
     is_cpu: bool,
     kept_axes: Vec<usize>,
     folded_axes: Vec<usize>,
-    /// How many results there are.
+    /// Number of results.
     kept: Count,
 }
 
 /// The parts of results that a first kernel leaves for a second.
 struct Pieces {
-    /// Temporaries, one for each value.
-    temporaries: Vec<usize>,
+    values: Temporaries,
     /// Parts of a result.
     count: Count,
 }
@@ -202,25 +201,9 @@ impl Parts<'_> {
     /// Memory for the parts of all results, if what is reduced is split into so many.
     fn pieces(&self, draft: &mut Draft, count: Count) -> Option<Pieces> {
         self.reduce.spread.split.then(|| {
-            let types = self.operator().types().into_iter();
-            let temporaries = types.map(|ty| draft.temporary(self.kept.clone() * count.clone() * ty.bytes(), false)).collect();
-            Pieces { temporaries, count }
+            let values = Temporaries::new(draft, &self.operator().types(), &(self.kept.clone() * count.clone()));
+            Pieces { values, count }
         })
-    }
-
-    fn store_pieces(&self, k: &Writer, pieces: &Pieces, place: Value, values: &[Value]) {
-        for ((temporary, ty), value) in pieces.temporaries.iter().zip(self.operator().types()).zip(values) {
-            let memory = k.memory(Argument::Temporary(*temporary), ty.element());
-            k.store_element(memory, place, *value, Cache::Normal);
-        }
-    }
-
-    fn load_pieces(&self, k: &Writer, pieces: &Pieces, place: Value) -> Vec<Value> {
-        let load = |(temporary, ty): (&usize, Type)| {
-            let memory = k.memory(Argument::Temporary(*temporary), ty.element());
-            k.load_element(memory, ty, place)
-        };
-        pieces.temporaries.iter().zip(self.operator().types()).map(load).collect()
     }
 
     // Neighbouring threads have neighbouring results.
@@ -257,7 +240,7 @@ impl Parts<'_> {
                 guarded(&|| sum.add(&k, &self.at(&k, &kept, &folded)));
             });
             guarded(&|| match &pieces {
-                Some(pieces) => self.store_pieces(&k, pieces, k.add(k.mul(part, n), result), &sum.get(&k)),
+                Some(pieces) => pieces.values.store(&k, k.add(k.mul(part, n), result), &sum.get(&k)),
                 None => self.outlet.put(&k, &kept, result, &sum.get(&k)),
             });
         };
@@ -278,7 +261,7 @@ impl Parts<'_> {
         k.if_then(k.lt(result, n), || {
             let sum = Accumulator::new(&k, self.operator());
             k.for_range(0, k.count(pieces.count.clone(), self.index), |part| {
-                sum.add(&k, &self.load_pieces(&k, pieces, k.add(k.mul(part, n), result)));
+                sum.add(&k, &pieces.values.load(&k, k.add(k.mul(part, n), result)));
             });
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
             self.outlet.put(&k, &kept, result, &sum.get(&k));
@@ -374,7 +357,7 @@ impl Parts<'_> {
             reduce_block(&k, self.operator(), &sum.get(&k), thread, shape.threads)
         };
         k.if_then(k.eq(thread, 0), || match &pieces {
-            Some(pieces) => self.store_pieces(&k, pieces, group, &values),
+            Some(pieces) => pieces.values.store(&k, group, &values),
             None => self.outlet.put(&k, &kept, result, &values),
         });
         if shape.groups > 1 {
@@ -452,12 +435,12 @@ impl Parts<'_> {
         }
     }
 
-    /// How many neighbours a thread of a GPU loads at once.
+    /// Returns the number of neighbours that a thread of a GPU loads at once.
     fn width(&self) -> Option<usize> {
         self.reduce.source.row_width()
     }
 
-    /// What a column of a row gives.
+    /// Returns the values of a column of a row.
     fn column(&self, k: &Writer, kept: &[Value], row: &[Value], column: Value) -> Vec<Value> {
         let (_, within) = self.rows();
         let folded = [row, &unravel(k, column, &self.lengths(k, within))].concat();
@@ -569,7 +552,7 @@ impl Parts<'_> {
         let from = k.mul(self.wide(&k, thread), each);
         let sum = Accumulator::new(&k, self.operator());
         k.for_range(from, k.min(k.add(from, each), parts), |part| {
-            sum.add(&k, &self.load_pieces(&k, pieces, k.add(k.mul(result, parts), part)));
+            sum.add(&k, &pieces.values.load(&k, k.add(k.mul(result, parts), part)));
         });
         let values = reduce_block(&k, self.operator(), &sum.get(&k), thread, threads);
         k.if_then(k.eq(thread, 0), || {
@@ -581,7 +564,7 @@ impl Parts<'_> {
     }
 }
 
-/// How threads that work on one result are laid out.
+/// The layout of threads that work on one result.
 struct Shape {
     /// Threads that have a result.
     threads: u32,
@@ -596,7 +579,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Whether threads combine what they have after each tile, so that only thread 0 has a sum.
+    /// Returns whether threads combine what they have after each tile, so that only thread 0 has a sum.
     fn operates_by_tile(&self, operator: &Operator) -> bool {
         !operator.is_commutative()
     }

@@ -10,7 +10,7 @@ use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launc
 use broadloom_scalar::{Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
 
-/// What a program is run on.
+/// The arguments of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Call<'a> {
     /// The inputs, as bytes.
@@ -106,7 +106,7 @@ impl Loaded {
         lengths.into_iter().map(|bytes| Ok(self.0.device.allocate::<u8>(bytes)?)).collect()
     }
 
-    /// How many bytes each temporary has.
+    /// Returns the bytes of each temporary.
     pub(crate) fn temporary_lengths(&self, sizes: &[u64]) -> Result<Vec<usize>> {
         let length = |bytes: u64| usize::try_from(bytes).map_err(|_| self.0.program.too_large(sizes));
         self.0.program.temporary_bytes(sizes)?.into_iter().map(length).collect()
@@ -151,7 +151,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// What a library of the device does instead of all launches, for a call that was checked.
+    /// Calls a library of the device instead of all launches, for a call that was checked.
     pub(crate) fn product(&self, call: &Call<'_>) -> Option<MatrixProduct> {
         let plain = self.0.program.product.as_ref()?;
         if self.0.device.backend().has_products() { plain.call(call) } else { None }
@@ -200,7 +200,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// How many bytes an output has at least.
+    /// Returns the least number of bytes of an output.
     pub(crate) fn output_bytes(&self, output: &Output, sizes: &[u64]) -> Result<u64> {
         let program = &self.0.program;
         program.count(&output.count, sizes)?.checked_mul(output.ty.bytes().into()).ok_or_else(|| program.too_large(sizes))
@@ -226,7 +226,7 @@ impl Loaded {
         self.check_outputs(call.outputs, wanted.into_iter())
     }
 
-    /// How a step is launched, if it has any blocks.
+    /// Returns the launch of a step, if it has any blocks.
     pub(crate) fn launch(&self, step: &Step, sizes: &[u64]) -> Result<Option<Launch>> {
         let program = &self.0.program;
         let count = |count: &Count| u32::try_from(program.count(count, sizes)?).map_err(|_| program.too_large(sizes));
@@ -238,7 +238,7 @@ impl Loaded {
         Ok((!grid.contains(&0)).then(|| Launch::new(grid, step.block).shared(shared_bytes)))
     }
 
-    /// What is launched for a call.
+    /// Returns the launches of a call.
     fn launches(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<Vec<Ready>> {
         self.check(call, temporaries)?;
         let program = &self.0.program;

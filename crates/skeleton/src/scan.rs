@@ -12,16 +12,19 @@
 //! Nothing is combined out of order.
 
 mod once;
+mod segmented;
 
 use crate::cost::{self, Costs};
 use crate::kit::{
-    Accumulator, Draft, Inlet, Outlet, Shared, Writer, broadcast, ravel, reduce_block, scan_warp, shift_warp, unravel,
+    Accumulator, Draft, Inlet, Outlet, Shared, Temporaries, Writer, broadcast, ravel, reduce_block, scan_warp, shift_warp,
+    unravel,
 };
 use crate::operator::Operator;
-use crate::program::{Argument, Program};
+use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Type, Unroll, Value};
+use segmented::scan_in_segments;
 
 /// Gives a [`Sink`] at every position the values of a [`Source`] along an axis, combined by an [`Operator`] up to that position.
 ///
@@ -34,27 +37,27 @@ pub struct Scan {
     pub axis: usize,
     /// The values.
     pub source: Source,
-    /// How they are combined.
+    /// Operator that combines them.
     pub operator: Operator,
-    /// Whether the value at a position itself is a part of the result there.
+    /// True if the value at a position itself is a part of the result there.
     pub inclusive: bool,
-    /// What becomes of the results.
+    /// Use of the results.
     pub sink: Sink,
-    /// How threads are spread.
+    /// Spread of threads.
     pub spread: ScanSpread,
 }
 
-/// How threads are spread over a scan. Every way gives a right result for all sizes; [`ScanSpread::of`] says which is fast.
+/// The spread of threads over a scan. Every spread gives a right result for all sizes; [`ScanSpread::of`] chooses a fast one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScanSpread {
-    /// Whether neighbouring threads work along the axis; else they have neighbouring lines.
+    /// True if neighbouring threads work along the axis; else they have neighbouring lines.
     pub along_axis: bool,
-    /// Whether lines are split among several blocks.
+    /// True if lines are split among several blocks.
     pub split: bool,
 }
 
 impl ScanSpread {
-    /// What suits these sizes.
+    /// Returns the fast choice for these sizes.
     pub fn of(machine: &Machine, sizes: &[u64], axis: usize) -> ScanSpread {
         let length = sizes.get(axis).copied().unwrap_or(1);
         let lines = sizes.iter().enumerate().filter(|(other, _)| *other != axis);
@@ -113,12 +116,7 @@ struct Parts<'a> {
     lines: Count,
 }
 
-/// What is kept of the parts of lines between kernels: one temporary for each value.
-struct Pieces {
-    temporaries: Vec<usize>,
-}
-
-/// How a block that works on one line is laid out.
+/// The layout of a block that works on one line.
 struct Shape {
     warps: u32,
     /// Rows of a warp in a tile, and neighbours of a lane in a row.
@@ -173,21 +171,9 @@ impl Parts<'_> {
         self.outlet.put(k, &position, ravel(k, &position, &lengths), values);
     }
 
-    fn pieces(&self, draft: &mut Draft, parts: &Count) -> Pieces {
-        let types = self.operator().types().into_iter();
-        let temporaries = types.map(|ty| draft.temporary(self.lines.clone() * parts.clone() * ty.bytes(), false));
-        Pieces { temporaries: temporaries.collect() }
-    }
-
-    fn store(&self, k: &Writer, pieces: &Pieces, place: Value, values: &[Value]) {
-        for ((temporary, ty), value) in pieces.temporaries.iter().zip(self.operator().types()).zip(values) {
-            k.store_element(k.memory(Argument::Temporary(*temporary), ty.element()), place, *value, Cache::Normal);
-        }
-    }
-
-    fn load(&self, k: &Writer, pieces: &Pieces, place: Value) -> Vec<Value> {
-        let each = pieces.temporaries.iter().zip(self.operator().types());
-        each.map(|(temporary, ty)| k.load_element(k.memory(Argument::Temporary(*temporary), ty.element()), ty, place)).collect()
+    /// Memory for the sums of the parts of lines.
+    fn pieces(&self, draft: &mut Draft, parts: &Count) -> Temporaries {
+        Temporaries::new(draft, &self.operator().types(), &(self.lines.clone() * parts.clone()))
     }
 
     // Neighbouring threads have neighbouring lines.
@@ -220,7 +206,7 @@ impl Parts<'_> {
                 let line = self.line(k, line);
                 let (from, to) = range(k, part);
                 k.for_step(from, to, 1, Unroll::Never, |i| sum.add(k, &self.at(k, &line, i)));
-                self.store(k, pieces, place, &sum.get(k));
+                pieces.store(k, place, &sum.get(k));
             });
             draft.launch(k, [blocks.clone(), parts.clone(), 1u32.into()], block)?;
             let k = each("scan_parts", &|k, line, _, _| {
@@ -228,8 +214,8 @@ impl Parts<'_> {
                 let n = k.count(self.lines.clone(), self.index);
                 k.for_range(0, k.count(parts.clone(), self.index), |part| {
                     let place = k.add(k.mul(part, n), line);
-                    let own = self.load(k, pieces, place);
-                    self.store(k, pieces, place, &sum.get(k));
+                    let own = pieces.load(k, place);
+                    pieces.store(k, place, &sum.get(k));
                     sum.add(k, &own);
                 });
             });
@@ -238,7 +224,7 @@ impl Parts<'_> {
         let k = each("scan", &|k, line, part, place| {
             let sum = Accumulator::new(k, self.operator());
             if let Some(pieces) = &pieces {
-                sum.set(k, &self.load(k, pieces, place));
+                sum.set(k, &pieces.load(k, place));
             }
             let line = self.line(k, line);
             let (from, to) = range(k, part);
@@ -300,8 +286,11 @@ impl Parts<'_> {
         if let Some(pieces) = &pieces {
             let k = Writer::new("scan_reduce", block);
             let (group, line, from, to) = start(&k);
-            let sum = self.reduce_part(&k, &shape, &line, from, to);
-            k.if_then(k.eq(k.thread(Axis::X), 0), || self.store(&k, pieces, group, &sum));
+            let sum = match self.segments() {
+                Some(parts) => self.reduce_last(&k, &parts, &line, from, to),
+                None => self.reduce_part(&k, &shape, &line, from, to),
+            };
+            k.if_then(k.eq(k.thread(Axis::X), 0), || pieces.store(&k, group, &sum));
             draft.launch(k, grid(&all), block)?;
             let k = Writer::new("scan_parts", [32, 1, 1]);
             self.scan_pieces(&k, pieces, &parts);
@@ -311,7 +300,7 @@ impl Parts<'_> {
         let (group, line, from, to) = start(&k);
         let carry = Accumulator::new(&k, self.operator());
         if let Some(pieces) = &pieces {
-            carry.set(&k, &self.load(&k, pieces, group));
+            carry.set(&k, &pieces.load(&k, group));
         }
         if self.is_cpu {
             self.scan_rows(&k, &line, from, to, &carry);
@@ -363,7 +352,7 @@ impl Parts<'_> {
     }
 
     /// A warp replaces the sums of a line's parts by what comes before them.
-    fn scan_pieces(&self, k: &Writer, pieces: &Pieces, parts: &Count) {
+    fn scan_pieces(&self, k: &Writer, pieces: &Temporaries, parts: &Count) {
         let operator = self.operator();
         let parts = k.count(parts.clone(), self.index);
         let first = k.mul(self.wide(k, k.block(Axis::X)), parts);
@@ -373,15 +362,15 @@ impl Parts<'_> {
             let part = k.add(row, self.wide(k, lane));
             let place = k.add(first, part);
             let there = k.lt(part, parts);
-            let own = k.choose_list(there, || self.load(k, pieces, place), || operator.nothing(k));
+            let own = k.choose_list(there, || pieces.load(k, place), || operator.nothing(k));
             let up_to = scan_warp(k, operator, &own, lane);
             let before = operator.combine(k, &carry.get(k), &shift_warp(k, operator, &up_to, lane));
-            k.if_then(there, || self.store(k, pieces, place, &before));
+            k.if_then(there, || pieces.store(k, place, &before));
             carry.add(k, &broadcast(k, &up_to, 31));
         });
     }
 
-    /// What goes to the sink, from what came before and what is there.
+    /// Returns the result at a position and the prefix up to it, from the prefix before and the value there.
     fn result(&self, k: &Writer, before: &[Value], own: &[Value]) -> (Vec<Value>, Vec<Value>) {
         let up_to = self.operator().combine(k, before, own);
         (if self.scan.inclusive { up_to.clone() } else { before.to_vec() }, up_to)
@@ -390,6 +379,7 @@ impl Parts<'_> {
     /// A warp scans row by row.
     fn scan_rows(&self, k: &Writer, line: &[Value], from: Value, to: Value, carry: &Accumulator<'_>) {
         let operator = self.operator();
+        let segments = self.segments().filter(|_| self.scan.inclusive);
         let lane = k.thread(Axis::X);
         let wide = self.wide(k, lane);
         let row = |first: Value, checked: bool| {
@@ -399,16 +389,22 @@ impl Parts<'_> {
                 true => k.choose_list(there, || self.at(k, line, place), || operator.nothing(k)),
                 false => self.at(k, line, place),
             };
-            let up_to = scan_warp(k, operator, &own, lane);
             let so_far = carry.get(k);
-            let scanned = if self.scan.inclusive { up_to.clone() } else { shift_warp(k, operator, &up_to, lane) };
-            let results = operator.combine(k, &so_far, &scanned);
+            let (results, next) = match &segments {
+                Some(parts) => scan_in_segments(k, parts, &so_far, &own, lane),
+                None => {
+                    let up_to = scan_warp(k, operator, &own, lane);
+                    let scanned = if self.scan.inclusive { up_to.clone() } else { shift_warp(k, operator, &up_to, lane) };
+                    let results = operator.combine(k, &so_far, &scanned);
+                    (results, operator.combine(k, &so_far, &broadcast(k, &up_to, 31)))
+                }
+            };
             if checked {
                 k.if_then(there, || self.put(k, line, place, &results));
             } else {
                 self.put(k, line, place, &results);
             }
-            carry.set(k, &operator.combine(k, &so_far, &broadcast(k, &up_to, 31)));
+            carry.set(k, &next);
         };
         k.for_step(from, to, 32, Unroll::Never, |first| {
             k.if_else(k.ge(k.sub(to, first), 32), || row(first, false), || row(first, true));

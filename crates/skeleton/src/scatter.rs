@@ -25,13 +25,13 @@ pub struct Scatter {
     pub domain: Domain,
     /// Places and values.
     pub source: Source,
-    /// What is at each place at first.
+    /// Initial value of each place.
     pub base: Source,
     /// The way in which values that come to the same place are combined with each other and with the base: sums, the least,
     /// the greatest, and truth values. `None`: the one from the last position stays. Floats are added to each other in an
     /// order that is the same for the same sizes, then to the base; sums of `f16` are kept as `f32`.
     pub combine: Option<Combine>,
-    /// What becomes of the results.
+    /// Use of the results.
     pub sink: Sink,
 }
 
@@ -50,7 +50,7 @@ struct Parts<'a> {
     inlet: Inlet,
     index: Type,
     ty: Type,
-    /// What is combined at each place.
+    /// Type of the values that are combined at each place.
     held: Type,
     memory: usize,
 }
@@ -124,7 +124,7 @@ impl Scatter {
         Ok(draft.finish())
     }
 
-    /// What is held at a place that nothing comes to.
+    /// Returns the value of a place that nothing comes to.
     fn nothing(&self, ty: Type, held: Type) -> Literal {
         let element = held.element();
         let bound = |greatest: bool| match ty.element().range() {

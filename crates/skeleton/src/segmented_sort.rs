@@ -25,28 +25,28 @@ use broadloom_scalar::{Axis, Element, Literal, Memory, Shuffle, Type, Unroll, Va
 pub struct SegmentedSort {
     /// Keys and values.
     pub source: Source,
-    /// Where segments start.
+    /// Offsets of segments.
     pub offsets: Source,
-    /// How the first values are compared.
+    /// Order of the first values.
     pub keys: Vec<SortKey>,
-    /// What becomes of keys and values; its position is the place on the line.
+    /// Use of keys and values; its position is the place on the line.
     pub sink: Sink,
-    /// What no segment is longer than, a power of two. See [`SegmentedSort::longest`].
+    /// Upper bound of the length of a segment, a power of two. See [`SegmentedSort::longest`].
     pub longest: u32,
 }
 
 /// The longest segment that a block sorts.
-const MOST: u64 = 1024;
+const MOST: u64 = cost::SORTED_SEGMENT;
 /// The longest segment that a warp of a GPU sorts.
-const IN_WARPS: u32 = 256;
+const IN_WARPS: u32 = cost::SORTED_IN_WARP;
 /// Threads of a block that sorts a segment.
-const THREADS: u32 = 128;
+const THREADS: u32 = cost::SEGMENT_SORT_THREADS;
 /// Lanes of a warp.
-const LANES: u32 = crate::cost::LANES;
-/// How many segments in turn a lane of a CPU sorts: a block is worth some work.
-const TURNS: u32 = 4;
+const LANES: u32 = cost::LANES;
+/// Segments that a lane of a CPU sorts in turn.
+const TURNS: u32 = cost::SEGMENT_SORT_TURNS;
 /// Places that are held in registers.
-const HELD: u32 = 8;
+const HELD: u32 = cost::SEGMENT_SORT_HELD;
 
 struct Parts<'a> {
     sort: &'a SegmentedSort,
@@ -58,7 +58,7 @@ struct Parts<'a> {
 }
 
 impl SegmentedSort {
-    /// What to say for segments of which none is longer than this, sorted by keys of these types, where values move with them or not; `None` where that is too long.
+    /// Returns [`SegmentedSort::longest`] for segments of which none is longer than this, sorted by keys of these types, with values or without; `None` if that is too long.
     pub fn longest(machine: &Machine, keys: &[Type], values: bool, length: u64) -> Option<u32> {
         let longest = (length <= MOST).then(|| (length.max(LANES.into()) as u32).next_power_of_two())?;
         // One key alone needs no positions.
@@ -117,7 +117,7 @@ fn numbers(keys: &[Type]) -> impl Iterator<Item = Element> {
 }
 
 impl Parts<'_> {
-    /// Whether all that moves is one key, so that equal elements are the same.
+    /// Returns whether all that moves is one key, so that equal elements are the same.
     fn is_plain(&self) -> bool {
         self.types.len() == 1
     }
@@ -136,14 +136,14 @@ impl Parts<'_> {
         values.iter().zip(&self.sort.keys).map(number).collect()
     }
 
-    /// Whether one list of numbers comes before another.
+    /// Returns whether one list of numbers comes before another.
     fn before(&self, k: &Writer, a: &[Value], b: &[Value]) -> Value {
         let mut pairs = a.iter().zip(b).rev();
         let last = pairs.next().map_or(k.literal(false), |(a, b)| k.lt(*a, *b));
         pairs.fold(last, |rest, (a, b)| k.or(k.lt(*a, *b), k.and(k.eq(*a, *b), rest)))
     }
 
-    /// Where a segment starts, and how long it is, a `u32`.
+    /// Returns the start of a segment, and its length, a `u32`.
     fn range(&self, k: &Writer, segment: Value) -> (Value, Value) {
         let n = k.count(Count::size(0), self.index);
         let offset = |place: Value| k.min(k.convert(self.offsets.at(k, &[place])[0], self.index), n);
@@ -350,7 +350,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Whether a key and a position fit into one number.
+    /// Returns whether a key and a position fit into one number.
     fn is_packed(&self) -> bool {
         !self.is_plain() && matches!(self.keys(), [ty] if ty.element().bits() < 64)
     }

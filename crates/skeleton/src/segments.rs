@@ -7,19 +7,22 @@
 //! On a GPU a part is a tile of a block. A first kernel goes through all ends and finds where tiles start. In the second one a block puts its elements into
 //! shared memory, and marks the ends; each thread goes through a few of the sequence, what is left over is scanned over the threads and, by a [`Chain`], over the blocks.
 //!
-//! On a CPU there are a few parts for each core. A warp goes through the segments of its part, 32 elements at a time, and searches for where the part starts; what began in another part is put
-//! together by a second kernel.
+//! On a CPU there are a few parts for each core. A warp searches for where its part starts, and takes 32 segments at a time: each lane goes through a short one, all lanes together through a
+//! long one. What began in another part is put together by a second kernel.
 
+mod numbers;
 mod parts;
 mod tiles;
 
-use crate::cost::Costs;
+pub use numbers::SegmentNumbers;
+
+use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::operator::Operator;
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
-use broadloom_scalar::{Type, Value};
+use broadloom_scalar::{Axis, Type, Value};
 
 /// Combines the values of a [`Source`] on a line within segments by an [`Operator`], in their order, and gives the results to a [`Sink`] whose positions are segments.
 ///
@@ -59,20 +62,36 @@ use broadloom_scalar::{Type, Value};
 pub struct SegmentedReduce {
     /// The values.
     pub source: Source,
-    /// Where segments start.
+    /// Offsets of segments.
     pub offsets: Source,
-    /// How values are combined.
+    /// Operator that combines values.
     pub operator: Operator,
-    /// What becomes of the results.
+    /// Use of the results.
     pub sink: Sink,
 }
 
 struct Parts {
     inlet: Inlet,
-    offsets: Inlet,
+    sequence: Sequence,
     outlet: Outlet,
     operator: Operator,
+}
+
+/// Elements and the ends of segments in one sequence.
+struct Sequence {
+    offsets: Inlet,
     index: Type,
+}
+
+/// A part of the sequence.
+struct Piece {
+    number: Value,
+    /// The ends before it, and before the next part.
+    first: Value,
+    last: Value,
+    /// Its elements.
+    from: Value,
+    to: Value,
 }
 
 impl SegmentedReduce {
@@ -96,7 +115,7 @@ impl SegmentedReduce {
         if index == Type::U32 {
             draft.limit(n + segments);
         }
-        let parts = Parts { inlet, offsets, outlet, operator: self.operator.clone(), index };
+        let parts = Parts { inlet, sequence: Sequence { offsets, index }, outlet, operator: self.operator.clone() };
         if Costs::of(machine).in_vectors() {
             parts.parts(&mut draft, machine)?;
         } else {
@@ -106,7 +125,7 @@ impl SegmentedReduce {
     }
 }
 
-impl Parts {
+impl Sequence {
     /// All elements from the first offset on, all ends, and both together.
     fn sizes(&self, k: &Writer) -> [Value; 3] {
         let (n, segments) = (k.count(Count::size(0), self.index), k.count(Count::size(1), self.index));
@@ -133,12 +152,17 @@ impl Parts {
         k.sub(k.add(self.offset(k, k.add(segment, 1)), segment), self.base(k))
     }
 
-    /// How many ends are among the first `number` of the sequence. All lanes of a warp come here with the same number.
+    /// Counts the ends among the first `number` of the sequence. All lanes of a warp must call it with the same number.
     fn ends_before(&self, k: &Writer, number: Value, lane: Value) -> Value {
         let [n, segments, _] = self.sizes(k);
-        let low = k.variable_with(k.sub(k.max(number, n), n));
-        let high = k.variable_with(k.min(number, segments));
-        let lane = self.wide(k, lane);
+        let range = (k.sub(k.max(number, n), n), k.min(number, segments));
+        self.first_false(k, self.wide(k, lane), range, |segment| k.lt(self.end(k, segment), number))
+    }
+
+    /// The first number of a range at which a condition does not hold, or the end of the range. All lanes of a warp search together; the condition holds up to some
+    /// number and from there on does not.
+    fn first_false(&self, k: &Writer, lane: Value, (low, high): (Value, Value), holds: impl Fn(Value) -> Value) -> Value {
+        let (low, high) = (k.variable_with(low), k.variable_with(high));
         k.while_loop(
             || k.lt(k.get(low), k.get(high)),
             || {
@@ -146,13 +170,32 @@ impl Parts {
                 let step = k.shr(k.add(k.sub(last, first), 31), 5);
                 let asked = k.min(k.add(first, k.sub(k.mul(k.add(lane, 1), step), 1)), k.sub(last, 1));
                 // True up to some lane, false from there on.
-                let ends = k.lt(self.end(k, asked), number);
-                let before = self.wide(k, k.popcount(k.ballot(ends, None)));
+                let before = self.wide(k, k.popcount(k.ballot(holds(asked), None)));
                 let next = k.add(first, k.mul(before, step));
                 k.set(low, k.min(next, last));
                 k.set(high, k.min(k.sub(k.add(next, step), 1), last));
             },
         );
         k.get(low)
+    }
+
+    /// The parts for a machine of vectors, and how many of the sequence each has.
+    fn parts(&self, machine: &Machine) -> (Count, Count) {
+        let units = (Count::size(0) + Count::size(1)).div_ceil(cost::SEGMENT_PART);
+        let parts = units.clone().min(Costs::of(machine).busy(cost::SEGMENT_PARTS));
+        (parts.clone(), units.div_ceil(parts) * cost::SEGMENT_PART)
+    }
+
+    /// The part of a block, which is a warp.
+    fn piece(&self, k: &Writer, run: &Count) -> Piece {
+        let lane = k.thread(Axis::X);
+        let number = self.wide(k, k.block(Axis::X));
+        let [_, _, all] = self.sizes(k);
+        let run = k.count(run.clone(), self.index);
+        let from = k.min(k.mul(number, run), all);
+        let to = k.min(k.add(from, run), all);
+        let (first, last) = (self.ends_before(k, from, lane), self.ends_before(k, to, lane));
+        let base = self.base(k);
+        Piece { number, first, last, from: k.add(base, k.sub(from, first)), to: k.add(base, k.sub(to, last)) }
     }
 }

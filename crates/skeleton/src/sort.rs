@@ -27,22 +27,22 @@ use broadloom_scalar::{Axis, Memory, Type, Unroll, Value};
 pub struct Sort {
     /// Keys and values.
     pub source: Source,
-    /// How the first values are compared.
+    /// Order of the first values.
     pub keys: Vec<SortKey>,
-    /// What becomes of keys and values; its position is the place in the order.
+    /// Use of keys and values; its position is the place in the order.
     pub sink: Sink,
 }
 
-/// How a key is compared.
+/// The order of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SortKey {
-    /// Whether the greatest comes first.
+    /// True if the greatest comes first.
     pub descending: bool,
-    /// How many of the lowest bits of an unsigned key may be other than zero; all of them if not said. Fewer bits are fewer rounds.
+    /// Number of low bits of an unsigned key that may be other than zero; all of them if not said. Fewer bits are fewer rounds.
     pub bits: Option<u32>,
 }
 
-/// Where a round reads or writes.
+/// The memory that a round reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// The source, or the sink.
@@ -60,7 +60,7 @@ struct Round {
 }
 
 /// Bits of a digit on a GPU.
-const GPU_BITS: u32 = 8;
+const GPU_BITS: u32 = crate::cost::SORT_BITS;
 /// Values of a digit there.
 const RADIX: u32 = 1 << GPU_BITS;
 

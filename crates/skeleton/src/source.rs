@@ -77,7 +77,7 @@ impl Source {
         &self.function
     }
 
-    /// How many indices a position has.
+    /// Returns the number of indices of a position.
     pub fn axes(&self) -> usize {
         self.axes
     }
@@ -150,7 +150,7 @@ impl Source {
 }
 
 impl Source {
-    /// How many neighbours on a line are read by accesses of 16 bytes, four at least; `None` where inputs are not read at the position itself.
+    /// Returns the number of neighbours on a line that accesses of 16 bytes read, four at least; `None` where inputs are not read at the position itself.
     pub(crate) fn row_width(&self) -> Option<usize> {
         let inputs = self.inputs();
         let moved: Vec<&Type> = inputs.iter().zip(self.contiguous()).filter(|(_, read)| *read).map(|(ty, _)| ty).collect();
@@ -159,7 +159,7 @@ impl Source {
     }
 }
 
-/// What becomes of results: a [`Function`] from a position and the values there, or just storing them.
+/// The use of results: a [`Function`] of a position and the values there, or a plain store.
 ///
 /// Its parameters are the position, as for a [`Source`], the values, then any scalars. Its results are stored, each in an output of its own, at
 /// the position, outputs being laid out row by row. It may read inputs, and write outputs at indices that it computes; these

@@ -35,19 +35,19 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 pub struct Stencil {
     /// The positions: two axes or more.
     pub domain: Domain,
-    /// How many rows a strip has.
+    /// Number of rows of a strip.
     pub rows: u32,
-    /// What is computed far from all edges.
+    /// Function far from all edges.
     pub inner: Source,
-    /// What is computed near them, if that is something else.
+    /// Function near them, if it is another.
     pub edge: Option<Source>,
-    /// How many lanes before and behind its own the functions look at.
+    /// Lanes before and behind its own that the functions read.
     pub reach: (u32, u32),
-    /// How results along the first axis are combined, if they are.
+    /// Reduction of results along the first axis, if there is one.
     pub fold: Option<Fold>,
 }
 
-/// How results along the first axis are combined, and what becomes of them.
+/// A reduction of results along the first axis, and the use of its results.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fold {
     /// The operator; results are taken in order.
@@ -62,7 +62,7 @@ const MAX_BLOCKS: u32 = crate::cost::GRID_ROWS;
 const LANES: u32 = crate::cost::LANES;
 
 impl Stencil {
-    /// How many rows strips may have, the best first.
+    /// Heights of strips, the best first.
     pub const HEIGHTS: [u32; 3] = [8, 4, 2];
 
     fn check(&self) -> Result<Type> {
@@ -136,7 +136,7 @@ struct Parts<'a> {
     index: Type,
     /// Values of a row.
     values: usize,
-    /// Whether branches cost less than what is looked at without them.
+    /// True if branches cost less than what is looked at without them.
     branches: bool,
 }
 
@@ -144,7 +144,7 @@ struct Parts<'a> {
 struct Strip {
     /// The position of its first row, without a column and without the axis that is combined.
     position: Vec<Value>,
-    /// How many of its first rows are another's.
+    /// Number of its first rows that are another's.
     left_out: Value,
     /// The number of the first element of its first row.
     start: Value,
@@ -199,7 +199,7 @@ impl Parts<'_> {
         Strip { position, left_out: k.sub(own, first), start }
     }
 
-    /// Whether a position along an axis is in the interior.
+    /// Returns whether a position along an axis is in the interior.
     fn inside(&self, k: &Writer, axis: usize, position: Value) -> Value {
         let ty = self.stencil.inner.index();
         let [first, end] = [0, 1].map(|end| k.scalar(self.bounds[2 * axis + end], ty));
@@ -207,7 +207,7 @@ impl Parts<'_> {
         k.and(k.ge(position, first), k.lt(position, end))
     }
 
-    /// Whether all but the columns of a strip are in the interior.
+    /// Returns whether all but the columns of a strip are in the interior.
     fn rows_inside(&self, k: &Writer, strip: &Strip) -> Value {
         let folded = self.folded();
         let mut all = k.literal(true);

@@ -12,12 +12,12 @@
 //! Tiles in shared memory serve CPUs too: lines that lie a power of two apart fall into the same sets of the first cache, and
 //! 32 of them do not fit there.
 
-use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, Writer, ravel, unravel};
+use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, Temporaries, Writer, ravel, unravel};
 use crate::layout::constant;
-use crate::program::{Argument, Program};
+use crate::program::Program;
 use crate::{Boundary, Count, Domain, Error, Operator, Result, Sink, Source};
 use broadloom_device::Machine;
-use broadloom_scalar::{AccessorKind, Axis, Binding, Cache, Function, Lanes, Type, Unroll, Value, Variable, windowing};
+use broadloom_scalar::{AccessorKind, Axis, Binding, Function, Lanes, Type, Unroll, Value, Variable, windowing};
 
 /// Carries a state along an axis, and gives a [`Sink`] outputs at every position.
 ///
@@ -29,14 +29,14 @@ pub struct Sweep {
     pub domain: Domain,
     /// The axis.
     pub axis: usize,
-    /// Whether lines are swept from their ends to their starts.
+    /// True if lines are swept from their ends to their starts.
     pub backwards: bool,
     /// The values at a position that steps look at.
     pub source: Source,
     /// The state before the first step of a line, then constants of the line. Its positions are those of the other axes, or the
     /// numbers of lines. Where the sweep restarts they have the number of a part in the place of the axis.
     pub start: Source,
-    /// Whether lines are cut into parts of equal length, of which each has a start of its own. Parts are counted in the order
+    /// True if lines are cut into parts of equal length, of which each has a start of its own. Parts are counted in the order
     /// of the sweep.
     pub restarts: bool,
     /// The number of values of the state.
@@ -87,7 +87,7 @@ const MOST_REACH: u32 = 1 << 20;
 /// Bytes of shared memory of a block, at most.
 const MOST_SHARED: u32 = crate::cost::SWEEP_SHARED;
 /// Positions of a part, at least.
-const LEAST_PART: u32 = 64;
+const LEAST_PART: u32 = crate::cost::SWEEP_PART;
 /// Most blocks in the second direction of a grid.
 const MOST_PARTS: u32 = crate::cost::GRID_ROWS;
 
@@ -335,7 +335,7 @@ impl Parts<'_> {
         self.outlet.put(k, &position, ravel(k, &position, &lengths), outputs);
     }
 
-    /// The same for the 32 lines of a warp, tile by tile in shared memory.
+    /// Sweeps the 32 lines of a warp, tile by tile in shared memory.
     fn travel_staged(&self, k: &Writer, place: &Place, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
         let (before, behind) = self.sweep.reach;
         let columns = (LANES + before + behind) | 1;
@@ -382,19 +382,6 @@ impl Parts<'_> {
                 k.barrier();
             }
         });
-    }
-
-    fn store(&self, k: &Writer, temporaries: &[usize], types: &[Type], place: Value, values: &[Value]) {
-        for ((temporary, ty), value) in temporaries.iter().zip(types).zip(values) {
-            k.store_element(k.memory(Argument::Temporary(*temporary), ty.element()), place, *value, Cache::Normal);
-        }
-    }
-
-    fn load(&self, k: &Writer, temporaries: &[usize], types: &[Type], place: Value) -> Vec<Value> {
-        let memory = |(temporary, ty): (&usize, &Type)| {
-            k.load_element(k.memory(Argument::Temporary(*temporary), ty.element()), *ty, place)
-        };
-        temporaries.iter().zip(types).map(memory).collect()
     }
 
     fn write(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
@@ -450,11 +437,9 @@ impl Parts<'_> {
             variables
         };
         let get = |k: &Writer, variables: &[Variable]| variables.iter().map(|variable| k.get(*variable)).collect::<Vec<Value>>();
-        let mut pieces = vec![];
-        if let Some(split) = split {
-            let types = split.operator.types();
-            let bytes = self.lines.clone() * parts.clone();
-            pieces = types.iter().map(|ty| draft.temporary(bytes.clone() * ty.bytes(), false)).collect();
+        let count = self.lines.clone() * parts.clone();
+        let split = split.map(|split| (split, Temporaries::new(draft, &split.operator.types(), &count)));
+        if let Some((split, pieces)) = &split {
             let k = Writer::new("sweep_lift", block);
             let own = place(&k);
             let given = begin(&k, &own);
@@ -466,7 +451,7 @@ impl Parts<'_> {
             });
             k.if_then(own.exists, || {
                 let place = number(&k, self.wide(&k, k.block(Axis::Y)), own.line);
-                self.store(&k, &pieces, &types, place, &sum.get(&k));
+                pieces.store(&k, place, &sum.get(&k));
             });
             draft.launch(k, [blocks.clone(), parts.clone(), 1u32.into()], block)?;
 
@@ -476,8 +461,8 @@ impl Parts<'_> {
                 let sum = Accumulator::new(&k, &split.operator);
                 k.for_step(0, k.count(parts.clone(), self.index), 1, Unroll::Never, |part| {
                     let place = number(&k, part, line);
-                    let own = self.load(&k, &pieces, &types, place);
-                    self.store(&k, &pieces, &types, place, &sum.get(&k));
+                    let own = pieces.load(&k, place);
+                    pieces.store(&k, place, &sum.get(&k));
                     sum.add(&k, &own);
                 });
             });
@@ -488,10 +473,10 @@ impl Parts<'_> {
         let given = begin(&k, &own);
         let (state, constants) = given.split_at(sweep.states);
         let next = |values: &[Value]| state.iter().zip(values).for_each(|(variable, value)| k.set(*variable, *value));
-        if let Some(split) = split {
+        if let Some((split, pieces)) = &split {
             let part = self.wide(&k, k.block(Axis::Y));
             k.if_then(k.and(own.exists, k.ne(part, 0)), || {
-                let element = self.load(&k, &pieces, &split.operator.types(), number(&k, part, own.line));
+                let element = pieces.load(&k, number(&k, part, own.line));
                 next(&k.inline(&split.apply, &[get(&k, state), element].concat(), &mut []));
             });
         }

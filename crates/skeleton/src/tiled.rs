@@ -43,14 +43,14 @@ pub struct TiledStencil {
     pub boundary: Boundary<Vec<Lanes>>,
     /// The sink.
     pub sink: Sink,
-    /// Whether a tile is staged in shared memory.
+    /// Staging of a tile in shared memory.
     pub staging: Staging,
 }
 
-/// Whether a tile of values is staged in shared memory. Without one, values are computed for each read.
+/// Staging of a tile of values in shared memory. Without one, values are computed for each read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Staging {
-    /// Where it is faster on the machine.
+    /// A tile where that is faster on the machine.
     Chosen,
     /// This tile, where it fits into shared memory.
     Tile(Tile),
@@ -68,7 +68,7 @@ pub struct Tile {
 }
 
 /// Threads of a block.
-const BLOCK: [u32; 2] = [32, 8];
+const BLOCK: [u32; 2] = [crate::cost::LANES, crate::cost::TILE_ROWS];
 /// Offsets of a window, at most.
 const MOST_REACH: u32 = 1 << 20;
 /// Columns that a warp of a CPU runs through before its block ends.
@@ -276,7 +276,7 @@ impl Parts<'_> {
         });
     }
 
-    /// Whether windows around positions from `first` to `last` along an axis stay inside.
+    /// Returns whether windows around positions from `first` to `last` along an axis stay inside.
     fn inside(&self, k: &Writer, axis: usize, first: Value, last: Value) -> Value {
         let (before, behind) = self.stencil.reach[axis];
         let wide = |value: Value| k.convert(value, Type::U64);

@@ -14,18 +14,18 @@ use broadloom_scalar::{Axis, Type, Value};
 /// The sizes of a call are the lengths of the source's axes. To exchange two axes of which none is the last is a [`Map`](crate::Map).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transpose {
-    /// How many axes there are.
+    /// Number of axes.
     pub axes: usize,
     /// The axis that is exchanged with the last.
     pub axis: usize,
     /// The values.
     pub source: Source,
-    /// What becomes of them.
+    /// Use of the values.
     pub sink: Sink,
 }
 
 /// Threads of a block in the second direction.
-const ROWS: u32 = 8;
+const ROWS: u32 = crate::cost::TILE_ROWS;
 
 impl Transpose {
     /// The program for a machine.

@@ -3,6 +3,7 @@
 use crate::core::{Binary, Expr, ExprKind, Place, Root, Stmt, StmtKind, Type};
 use crate::core::{Facts, Filter, Program, StreamKind, Value, facts};
 use crate::graph::{Graph, Instance, NodeId, NodeKind};
+use crate::restructure::recurrence::{Recurrence, recognise};
 use crate::translate::{Induction, Reason, Subject, Translated, Words, translate};
 use cranelift_entity::EntityRef;
 use std::collections::HashMap;
@@ -67,6 +68,10 @@ pub enum Placement {
     Kernel(Arc<Translated>),
     /// A splitter, joiner or identity between nodes on the device.
     Wire,
+    /// A node of an island: firings follow each other in one kernel.
+    Sequential,
+    /// A stateful filter whose firings are combined.
+    Scan(Arc<Recurrence>),
     /// The evaluator runs it, for a reason.
     Host(Reason),
 }
@@ -95,13 +100,19 @@ pub(crate) fn feedback_members(graph: &Graph) -> Vec<bool> {
 /// Classifies all nodes of a graph.
 pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
     let loops = feedback_members(graph);
-    let mut known: HashMap<Key, Result<Arc<Translated>, Reason>> = HashMap::new();
+    let mut known = Known::default();
     let mut found: Vec<Classified> = vec![];
     for (id, node) in graph.nodes.iter() {
         let host = |class: Class, reason: &str| Classified { class, placement: Placement::Host(reason.to_owned()) };
         let carries = |tapes: &[crate::graph::TapeId]| tapes.iter().all(|tape| Words::of(&graph.tapes[*tape].layout).is_some());
         found.push(match &node.kind {
-            _ if loops[id.index()] => host(Class::Feedback, "it stands in a feedbackloop"),
+            NodeKind::Identity | NodeKind::Duplicate | NodeKind::Split(_) | NodeKind::Join(_) if loops[id.index()] => {
+                if carries(&node.inputs) && carries(&node.outputs) {
+                    Classified { class: Class::Feedback, placement: Placement::Sequential }
+                } else {
+                    host(Class::Feedback, "its tapes carry items that kernels do not have")
+                }
+            }
             NodeKind::FileReader(..) => host(Class::File, "it reads a file"),
             NodeKind::FileWriter(..) => host(Class::File, "it writes a file"),
             NodeKind::Identity | NodeKind::Duplicate | NodeKind::Split(_) | NodeKind::Join(_) => {
@@ -111,43 +122,72 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
                     Classified { class: Class::Wire, placement: Placement::Wire }
                 }
             }
-            NodeKind::Filter(instance) => filter(program, graph, id, instance, &mut known),
+            NodeKind::Filter(instance) => filter(program, graph, id, (instance, loops[id.index()]), &mut known),
         });
     }
     found
 }
 
+/// Code of filters that was translated for other instances.
+#[derive(Default)]
+struct Known {
+    codes: HashMap<Key, Result<Arc<Translated>, Reason>>,
+    recurrences: HashMap<Key, Option<Arc<Recurrence>>>,
+    ordered: HashMap<Key, Result<(), Reason>>,
+}
+
 /// Everything that the code of an instance depends on.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     stream: usize,
     params: String,
     fields: String,
 }
 
-fn filter(
-    program: &Program,
-    graph: &Graph,
-    id: NodeId,
-    instance: &Instance,
-    known: &mut HashMap<Key, Result<Arc<Translated>, Reason>>,
-) -> Classified {
+fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&Instance, bool), known: &mut Known) -> Classified {
     let node = &graph.nodes[id];
     let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else {
         return Classified { class: Class::Stateful, placement: Placement::Host("it is no filter".into()) };
     };
     let effects = facts(program, filter);
     let receives = graph.portals.iter().any(|receivers| receivers.contains(&id));
-    let (inductions, others) = inductions(program, filter, instance, &effects);
+    let (mut inductions, mut others) = inductions(program, filter, instance, &effects);
     let peeks_ahead = instance.work.peek != instance.work.pop;
+    let layout = |tapes: &[crate::graph::TapeId]| tapes.first().map(|tape| &graph.tapes[*tape].layout);
+    let subject = Subject {
+        program,
+        filter,
+        instance,
+        statics: &graph.statics,
+        input: layout(&node.inputs),
+        output: layout(&node.outputs),
+        inductions: &[],
+    };
+    let is_quiet = !effects.prints && !effects.sends && !receives && !effects.random && node.is_static();
+    let key = Key {
+        stream: instance.stream.index(),
+        params: format!("{:?}", instance.params),
+        fields: format!("{:?}", instance.fields),
+    };
+    let recurrence = if others && is_quiet && !in_loop {
+        known.recurrences.entry(key.clone()).or_insert_with(|| recognise(&subject).map(Arc::new)).clone()
+    } else {
+        None
+    };
+    // Counters that are changed within expressions or loops.
+    if let Some(found) = counters(recurrence.as_deref(), instance, &effects) {
+        (inductions, others) = (found, false);
+    }
     let (class, reason) = match () {
         () if effects.prints => (Class::Printing, Some("it prints")),
         () if effects.sends => (Class::Messages, Some("it sends messages")),
         () if receives => (Class::Messages, Some("it receives messages")),
         () if !node.is_static() => (Class::Dynamic, Some("its rates are dynamic")),
         () if effects.random => (Class::Random, Some("it draws random numbers, in the order of all firings")),
-        () if node.outputs.is_empty() => (Class::Sink, Some("it has no output")),
-        () if others => (Class::Stateful, Some("its firings hand on state that is no counter")),
+        () if node.outputs.is_empty() && node.inputs.is_empty() => (Class::Sink, Some("it has no tapes")),
+        () if in_loop => (Class::Feedback, None),
+        () if node.outputs.is_empty() => (Class::Sink, None),
+        () if others => (Class::Stateful, None),
         () if node.inputs.is_empty() => (Class::Source, None),
         () if !effects.written.is_empty() => (Class::Counting, None),
         () if peeks_ahead => (Class::Peeking, None),
@@ -156,29 +196,34 @@ fn filter(
     if let Some(reason) = reason {
         return Classified { class, placement: Placement::Host(reason.to_owned()) };
     }
-    let key = Key {
-        stream: instance.stream.index(),
-        params: format!("{:?}", instance.params),
-        fields: format!("{:?}", instance.fields),
-    };
-    let code = known.entry(key).or_insert_with(|| {
-        let layout = |tapes: &[crate::graph::TapeId]| tapes.first().map(|tape| &graph.tapes[*tape].layout);
-        let subject = Subject {
-            program,
-            filter,
-            instance,
-            statics: &graph.statics,
-            input: layout(&node.inputs),
-            output: layout(&node.outputs),
-            inductions: &inductions,
+    if matches!(class, Class::Feedback | Class::Sink | Class::Stateful) {
+        let accepted = known.ordered.entry(key).or_insert_with(|| crate::restructure::sequential::accepts(&subject));
+        let placement = match accepted.clone() {
+            Ok(()) => match recurrence.filter(|_| class == Class::Stateful) {
+                Some(recurrence) => Placement::Scan(recurrence),
+                None => Placement::Sequential,
+            },
+            Err(reason) => Placement::Host(reason),
         };
-        translate(subject).map(Arc::new)
-    });
+        return Classified { class, placement };
+    }
+    let code = known.codes.entry(key).or_insert_with(|| translate(Subject { inductions: &inductions, ..subject }).map(Arc::new));
     let placement = match code {
         Ok(code) => Placement::Kernel(code.clone()),
         Err(reason) => Placement::Host(reason.clone()),
     };
     Classified { class, placement }
+}
+
+/// Returns the counters that a recurrence is.
+fn counters(recurrence: Option<&Recurrence>, instance: &Instance, effects: &Facts) -> Option<Vec<Induction>> {
+    let steps = recurrence.filter(|_| instance.prework.is_none())?.steps()?;
+    let each = effects.written.iter().zip(steps);
+    each.map(|(field, step)| match instance.fields.get(*field) {
+        Some(Value::Int(start)) => Some(Induction { field: *field, start: *start, step }),
+        _ => None,
+    })
+    .collect()
 }
 
 /// Finds the integer fields that every firing changes by the same amount. Returns whether other fields are

@@ -1,6 +1,7 @@
 //! The elaborated program: filters, splitters and joiners, connected by tapes.
 
 use crate::core::{Layout, Program, StreamId, Value};
+use crate::picture::{Line, Picture, Shape};
 use broadloom_diag::Span;
 use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
@@ -232,6 +233,37 @@ impl Graph {
     pub fn describe(&self, tape: TapeId) -> String {
         let Some(tape) = self.tapes.get(tape) else { return "a tape".to_owned() };
         format!("the tape from `{}` to `{}`", self.nodes[tape.from.0].name, self.nodes[tape.to.0].name)
+    }
+
+    /// Draws the graph as a picture: filters with their rates, splitters and joiners with their weights.
+    pub fn picture(&self) -> Picture {
+        let mut picture = Picture::default();
+        for node in self.nodes.values() {
+            let shown = |rate: Rate| rate.known().map_or("*".to_owned(), |items| items.to_string());
+            let weights = |weights: &[u32]| match weights {
+                [first, rest @ ..] if rest.len() > 3 && rest.iter().all(|other| other == first) => first.to_string(),
+                _ if weights.len() > 8 => "…".to_owned(),
+                _ => weights.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+            };
+            let (note, is_wire) = match &node.kind {
+                NodeKind::Filter(instance) => {
+                    let Rates { push, pop, peek } = instance.work;
+                    let mut note = vec![];
+                    let parts = [("pop", pop, !pop.is_zero()), ("peek", peek, peek != pop), ("push", push, !push.is_zero())];
+                    parts.iter().filter(|part| part.2).for_each(|(word, rate, _)| note.push(format!("{word} {}", shown(*rate))));
+                    (note.join(", "), false)
+                }
+                NodeKind::Duplicate => ("duplicate".to_owned(), true),
+                NodeKind::Split(given) => (format!("roundrobin {}", weights(given)), true),
+                NodeKind::Join(taken) => (format!("roundrobin {}", weights(taken)), true),
+                NodeKind::Identity => (String::new(), true),
+                NodeKind::FileReader(_, file) | NodeKind::FileWriter(_, file) => (file.to_string(), false),
+            };
+            picture.boxes.push(Shape { label: node.name.clone(), note, colour: None, is_wire });
+        }
+        let line = |tape: &Tape| Line { from: tape.from.0.index(), to: tape.to.0.index(), is_back: tape.is_back_edge };
+        picture.lines = self.tapes.values().map(line).collect();
+        picture
     }
 
     /// Draws the graph in the DOT language.

@@ -40,6 +40,7 @@ pub mod elaborate;
 pub mod eval;
 pub mod graph;
 pub mod lower;
+pub mod picture;
 mod program;
 pub mod restructure;
 pub mod schedule;

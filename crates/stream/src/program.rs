@@ -57,6 +57,27 @@ impl Program {
 
     /// Compiles a program of several texts, given as names and contents.
     pub fn compile_files(files: &[(&str, &str)], host: &mut dyn Host, limits: &Limits) -> Result<Program, Failure> {
+        Program::compile_texts(files, None, host, limits)
+    }
+
+    /// Compiles one stream of a program, written as after `add`: `Fft(1024)`. A `FileReader` with the name `input`
+    /// gives it items and a `FileWriter` with the name `output` takes them, so that a session can feed it. The top-level
+    /// stream of the text is left out.
+    pub fn compile_stream(
+        files: &[(&str, &str)],
+        stream: &str,
+        host: &mut dyn Host,
+        limits: &Limits,
+    ) -> Result<Program, Failure> {
+        Program::compile_texts(files, Some(stream), host, limits)
+    }
+
+    fn compile_texts(
+        files: &[(&str, &str)],
+        stream: Option<&str>,
+        host: &mut dyn Host,
+        limits: &Limits,
+    ) -> Result<Program, Failure> {
         let mut sources = Sources::new();
         let ids: Vec<SourceId> = files.iter().map(|(name, text)| sources.add(*name, *text)).collect();
         let compiled = with_stack(|| {
@@ -74,6 +95,10 @@ impl Program {
             }
             if errors.has_errors() {
                 return Err(errors);
+            }
+            if let Some(stream) = stream {
+                let text = around(&mut program, stream)?;
+                program.append(parse(sources.add("stream", &*text), &text)?);
             }
             let core = lower(&program)?;
             let graph = elaborate(&core, host, limits).map_err(|error| Diagnostics::from(*error))?;
@@ -95,6 +120,43 @@ impl Program {
             with_stack(|| eval::run(&self.core, &self.graph, host, settings).map_err(|error| Diagnostics::from(*error)));
         flatten(outcome).map_err(|diagnostics| Failure { sources: self.sources.clone(), diagnostics })
     }
+}
+
+/// Leaves the top-level stream out of a program. Returns the text of another one, with files around a stream.
+fn around(program: &mut ast::Program, stream: &str) -> Result<String, Diagnostics> {
+    let is_void = |ty: &ast::Type| ty.base == ast::Base::Void;
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let name = stream.trim().split(|c| !word(c)).next().unwrap_or_default();
+    let found = program.streams.iter().find(|stream| stream.name.as_ref().is_some_and(|own| &*own.name == name));
+    let Some((input, output)) = found.and_then(|stream| stream.types.clone()) else {
+        let names = program.streams.iter().filter_map(|stream| stream.name.as_ref()).map(|own| format!("`{}`", own.name));
+        let error = Diagnostic::error(crate::codes::UNDEFINED, format!("there is no stream `{name}`"));
+        return Err(error.help(format!("there are {}", names.collect::<Vec<_>>().join(", "))).into());
+    };
+    let item = |ty: &ast::Type, side: &str| match (&ty.base, ty.lengths.is_empty()) {
+        (ast::Base::Int, true) => Ok("int"),
+        (ast::Base::Float, true) => Ok("float"),
+        (ast::Base::Double, true) => Ok("double"),
+        (ast::Base::Complex, true) => Ok("complex"),
+        (ast::Base::Bit, true) => Ok("bit"),
+        _ => {
+            let message = format!("the {side} of `{name}` has no items that a file can hold");
+            let error = Diagnostic::error(crate::codes::BAD_SHAPE, message).at(ty.span, "");
+            let error = error.help("files hold int, float, double, complex and bit; choose a stream between such tapes");
+            Err(Diagnostics::from(error))
+        }
+    };
+    let (reads, writes) = (item(&input, "input")?, item(&output, "output")?);
+    let is_top = |stream: &ast::Stream| stream.types.as_ref().is_some_and(|(input, output)| is_void(input) && is_void(output));
+    program.streams.retain(|stream| !is_top(stream));
+    let is_taken = |name: &str| program.streams.iter().any(|stream| stream.name.as_ref().is_some_and(|own| &*own.name == name));
+    let mut top = "Around".to_owned();
+    while is_taken(&top) {
+        top.push('_');
+    }
+    Ok(format!(
+        "void->void pipeline {top} {{ add FileReader<{reads}>(\"input\"); add {stream}; add FileWriter<{writes}>(\"output\"); }}"
+    ))
 }
 
 fn flatten<T>(result: std::io::Result<Result<T, Diagnostics>>) -> Result<T, Diagnostics> {

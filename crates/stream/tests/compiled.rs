@@ -4,7 +4,7 @@ use broadloom_cpu::Cpu;
 use broadloom_device::Device;
 use broadloom_interp::Interp;
 use broadloom_stream::Program;
-use broadloom_stream::compiled::{Compiled, Ports, Session, Statistics, Summary};
+use broadloom_stream::compiled::{Compiled, Options, Ports, Resident, Session, Statistics, Summary};
 use broadloom_stream::eval::{Limits, Memory, Settings};
 
 mod graphs;
@@ -140,6 +140,14 @@ fn a_fourier_transform_is_one_kernel() {
         assert!(summary.kernels == 1 && summary.copies == 0, "{}", compiled.explain());
         check(&text, 3, &device);
     }
+    // Stages with few firings are shared round by round.
+    let long = text.replace("int n = 64", "int n = 512");
+    let program = compile(&long);
+    let [interp, _] = devices();
+    let compiled = Compiled::new(&program, &interp).unwrap();
+    assert_eq!(compiled.summary().kernels, 1, "{}", compiled.explain());
+    assert!(compiled.explain().contains("share the rounds of its firings"), "{}", compiled.explain());
+    check(&long, 2, &interp);
 }
 
 /// A failing firing ends with the evaluator's message and output.
@@ -155,6 +163,278 @@ fn failing_firings_end_as_on_the_evaluator() {
     assert_eq!(statistics.repeated, 1);
     let (_, statistics) = check(text, 10, &interp);
     assert_eq!(statistics.repeated, 0);
+}
+
+/// Items on the device stay there, and the state of filters is kept from call to call.
+#[test]
+fn sessions_take_buffers_of_the_device() {
+    let text = "void->void pipeline Top {
+        add FileReader<float>(\"in\");
+        add float->float filter { work push 1 pop 1 peek 3 { push(pop() + peek(1)); } }
+        add float->float filter { float s; work push 1 pop 2 { s = (float) ((int) (s * 3 + pop() * pop()) % 1009); push(s); } }
+        add FileWriter<float>(\"out\");
+    }";
+    let program = compile(text);
+    let input: Vec<f32> = (0..4096).map(|i| (i * 7 % 31) as f32).collect();
+    for device in devices() {
+        let compiled = Compiled::new(&program, &device).unwrap();
+        let (mut whole, mut pieces) = (Ports::default(), Ports::default());
+        let expected: Vec<f32> = Session::new(&compiled, &mut whole).unwrap().feed::<f32, f32>(&input).unwrap();
+        let mut session = Session::new(&compiled, &mut pieces).unwrap();
+        // The first items fill what the first filter looks at.
+        let mut found: Vec<f32> = session.feed::<f32, f32>(&input[..4]).unwrap();
+        for piece in input[4..].chunks_exact(2046) {
+            let buffer = device.upload(piece).unwrap();
+            for made in session.feed_buffer::<f32, f32>(&buffer).unwrap() {
+                found.extend(made.read().unwrap());
+            }
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+/// A wish for latency bounds batches, and the explanation tells of every technique.
+#[test]
+fn explanations_tell_of_techniques_and_latency() {
+    let [interp, _] = devices();
+    let program = compile(PIPELINE);
+    let compiled = Compiled::with(&program, &interp, Options { latency: Some(3), ..Options::default() }).unwrap();
+    assert_eq!(compiled.largest_batch(), 3);
+    let text = compiled.explain();
+    assert!(text.contains("a batch has at most 3 steady states, the latency that is asked for"), "{text}");
+    for technique in [
+        "collapse of branches: no",
+        "vertical fusion: yes",
+        "horizontal fusion: no",
+        "staging in shared memory: ",
+        "padding against bank conflicts: ",
+        "helper threads: ",
+        "prefetch: no",
+        "unrolling: yes",
+        "high traffic",
+    ] {
+        assert!(text.contains(technique), "{technique}\n{text}");
+    }
+    let mut host = Memory::default();
+    compiled.run(&mut host, &Settings { iterations: Some(20), ..Settings::default() }).unwrap();
+    assert!(compiled.statistics().batches >= 6, "{:?}", compiled.statistics());
+}
+
+/// Filters that add up many items have a block for each firing, and several where the loop is long.
+#[test]
+fn sums_and_histograms_are_reductions() {
+    let program = |filter: &str| {
+        format!(
+            "void->void pipeline Top {{
+                 add void->int filter {{ int n; work push 8 {{ for (int i = 0; i < 8; i++) push(n++ * 37 % 1001); }} }}
+                 add int->int filter {{ work push 1 pop 1 {{ push(pop() + 1); }} }}
+                 add int->int filter {{ {filter} }}
+                 add int->void filter {{ work pop 1 {{ println(pop()); }} }}
+             }}"
+        )
+    };
+    let histogram = |items: u32| {
+        format!(
+            "work push 17 pop {items} {{
+                 int[16] h; int all = 3;
+                 for (int i = 0; i < {items}; i++) {{ int x = pop(); h[x & 15]++; if (x > 500) h[(x >> 4) & 15] += 2; all += x; }}
+                 push(all); for (int i = 0; i < 16; i++) push(h[i]);
+             }}"
+        )
+    };
+    let sums = |items: u32| {
+        format!(
+            "work push 4 pop {items} {{
+                 float f = 0.5; int odd = 0; int mask = -1; int x = 0; int bits = 0;
+                 for (int i = 0; i < {items}; i++) {{ f += peek(i) % 7; if (peek(i) % 2 == 1) odd++; mask = mask & (peek(i) | i); bits = bits ^ peek(i); }}
+                 for (int i = 0; i < {items}; i++) pop();
+                 push((int) (f * 2)); push(odd); push(mask); push(bits);
+             }}"
+        )
+    };
+    for device in devices() {
+        for (filter, states) in [(histogram(512), 5), (histogram(8704), 1), (sums(400), 5), (sums(8712), 1)] {
+            let text = program(&filter);
+            let (summary, statistics) = check(&text, states, &device);
+            assert!(summary.on_host == 1 && statistics.repeated == 0, "{summary:?} {statistics:?}\n{filter}");
+            let compiled = compile(&text);
+            let explained = Compiled::new(&compiled, &device).unwrap().explain();
+            assert!(explained.contains("reduction: yes"), "{explained}");
+        }
+    }
+    // Rounds that read what they add up stay in order.
+    let running = "work push 1 pop 300 { int s = 0; for (int i = 0; i < 300; i++) { s += pop(); if (s > 90) s += 1; } push(s); }";
+    let (_, statistics) = check(&program(running), 4, &devices()[0]);
+    assert_eq!(statistics.repeated, 0);
+}
+
+/// Filters with state of any kind and feedbackloops run on the device, and neighbours among them are one kernel.
+#[test]
+fn stateful_filters_run_on_the_device() {
+    let program = |inner: &str| {
+        format!(
+            "struct Pair {{ float low; int[3] count; }}
+             void->void pipeline Top {{
+                 add void->int filter {{ int n; work push 1 {{ push(n++); }} }}
+                 add int->int filter {{ work push 2 pop 1 {{ int x = pop(); push(x * 3 % 17); push(x); }} }}
+                 {inner}
+                 add int->int filter {{ work push 1 pop 1 peek 3 {{ push(peek(2) - pop()); }} }}
+                 add int->void filter {{ work pop 1 {{ println(pop()); }} }}
+             }}"
+        )
+    };
+    let delay_line = "add int->int filter {
+        int[40] line; int at; boolean odd;
+        work push 1 pop 1 { int old = line[at]; line[at] = pop(); at = (at + 1) % 40; odd = !odd; push(odd ? old : -old); } }";
+    let scrambler = "add int->int filter {
+        int s = 1; float f; double d; complex c; bit b; Pair p;
+        void turn(int by) { s = (s * 31 + by) % 1009; p.count[s % 3]++; }
+        prework push 1 { s = 5; push(s); }
+        work push 1 pop 2 peek 3 {
+            turn(pop()); f += 0.5 * peek(1); d += f; c = c * (0.5 + 0.25i) + f; b = (s & 1); p.low = f;
+            push(s + (int) (f + (float) d) % 100 + (int) c.real % 50 + p.count[1] + b + iter()); pop(); } }";
+    let echo = |delay: u32| {
+        format!(
+            "add int->int feedbackloop {{
+                 join roundrobin(1, 1);
+                 body pipeline {{
+                     add int->int filter {{ work push 1 pop 2 {{ push((pop() + 3 * pop()) % 1001); }} }}
+                     add splitjoin {{ split duplicate; add Identity<int>; add int->int filter {{ work push 1 pop 1 {{ push(pop() / 2); }} }}
+                                      join roundrobin(1, 1); }}
+                 }}
+                 split roundrobin(1, 1);
+                 loop int->int filter {{ work push 1 pop 1 {{ push(pop() + 1); }} }}
+                 for (int i = 0; i < {delay}; i++) enqueue i;
+             }}"
+        )
+    };
+    let [interp, cpu] = devices();
+    let cases = [
+        (delay_line.to_owned(), 3),
+        (scrambler.to_owned(), 3),
+        (format!("{delay_line} {scrambler}"), 3),
+        (echo(1), 3),
+        (echo(600), 3),
+        (format!("{} {scrambler}", echo(7)), 3),
+    ];
+    for (inner, kernels) in &cases {
+        let text = program(inner);
+        for device in [&interp, &cpu] {
+            let (summary, statistics) = check(&text, 65, device);
+            assert!(statistics.states > 60 && statistics.repeated == 0, "{statistics:?}\n{inner}");
+            let found = (summary.kernels, summary.on_host, summary.islands);
+            assert_eq!(found, (*kernels, 1, 1), "{summary:?}\n{inner}");
+        }
+    }
+    // A delay of 600 items lets the threads of a block share the firings.
+    let wide = compile(&program(&echo(600)));
+    let compiled = Compiled::new(&wide, &interp).unwrap();
+    assert!(compiled.explain().contains("share the firings of 256 units"), "{}", compiled.explain());
+    // A firing that fails ends as on the evaluator.
+    let failing = "add int->int filter { int s = 9; work push 1 pop 1 { s -= 1; push(pop() / s); } }";
+    let (_, statistics) = check(&program(failing), 40, &interp);
+    assert_eq!(statistics.repeated, 1);
+}
+
+/// Running sums, linear recurrences, extremes and counters are scans where threads are many.
+#[test]
+fn recurrences_are_scans() {
+    let [interp, cpu] = devices();
+    let program = |filter: &str| {
+        format!(
+            "void->void pipeline Top {{
+                 add void->int filter {{ int n; work push 1 {{ push(n++ * 37 % 1001 - 400); }} }}
+                 add int->int filter {{ work push 1 pop 1 {{ push(pop() + 1); }} }}
+                 {filter}
+                 add int->void filter {{ work pop 1 {{ println(pop()); }} }}
+             }}"
+        )
+    };
+    let ints = [
+        "int s; work push 1 pop 1 { s += pop(); push(s); }",
+        "int y = 7; work push 1 pop 1 { y = 3 * y + pop(); push(y / 5); }",
+        "int a; int b = 1; int n; work push 2 pop 3 peek 4 {
+             int t = a + b + pop(); a = b - 2 * a; b = t + peek(2); n++; push(a ^ n); push(b); pop(); pop(); }",
+        "int low = 1000; int high; int bits; work push 3 pop 1 {
+             int x = pop(); if (x < low) low = x; if (x > high) high = x; bits = bits ^ x; push(low); push(high + iter()); push(bits); }",
+    ];
+    for filter in ints {
+        let text = program(&format!("add int->int filter {{ {filter} }}"));
+        let (summary, statistics) = check(&text, 150, &interp);
+        assert!(summary.scans == 1 && summary.on_host == 1 && statistics.repeated == 0, "{summary:?} {statistics:?}\n{filter}");
+        let (summary, _) = check(&text, 40, &cpu);
+        assert!(summary.scans == 0 && summary.islands == 1, "one core runs cheap firings in order: {summary:?}");
+    }
+    // Several tiles, and state from batch to batch.
+    let text = program(&format!("add int->int filter {{ {} }}", ints[1]));
+    let long = compile(&text.replace("n++ * 37 % 1001 - 400", "n++ % 1001"));
+    let compiled = Compiled::with(&long, &interp, Options { latency: Some(4500), ..Options::default() }).unwrap();
+    let settings = Settings { iterations: Some(5_000), ..Settings::default() };
+    let (mut expected, mut found) = (Memory::default(), Memory::default());
+    long.run(&mut expected, &settings).unwrap();
+    compiled.run(&mut found, &settings).unwrap();
+    assert!(found.output == expected.output && compiled.statistics().batches == 2, "{:?}", compiled.statistics());
+    // Floats are added in another order.
+    let text = program(
+        "add int->float filter { work push 1 pop 1 { push(pop() * 0.25); } }
+         add float->float filter { float y; float z = 1; work push 1 pop 1 { float x = pop(); y = 0.9 * y + 0.1 * x; z = 0.5 * z + y; push(z); } }
+         add float->int filter { work push 1 pop 1 { push((int) (pop() * 16 + 8000.5)); } }",
+    );
+    let floats = compile(&text);
+    let compiled = Compiled::new(&floats, &interp).unwrap();
+    assert_eq!(compiled.summary().scans, 1, "{}", compiled.explain());
+    let settings = Settings { iterations: Some(400), ..Settings::default() };
+    let (mut expected, mut found) = (Memory::default(), Memory::default());
+    floats.run(&mut expected, &settings).unwrap();
+    compiled.run(&mut found, &settings).unwrap();
+    for (a, b) in found.output.lines().zip(expected.output.lines()) {
+        assert!((a.parse::<i32>().unwrap() - b.parse::<i32>().unwrap()).abs() <= 1, "{a} {b}");
+    }
+    // A recurrence that grows without bound stays in order.
+    let text = program("add int->int filter { float y; work push 1 pop 1 { y = 1.5 * y + pop(); push((int) y); } }");
+    let (summary, _) = check(&text, 30, &interp);
+    assert_eq!((summary.scans, summary.islands), (0, 1));
+}
+
+/// Linear filters are one where that takes fewer products.
+#[test]
+fn linear_filters_are_combined() {
+    let text = "void->void pipeline Top {
+        add void->float filter { int n; work push 1 { push(n++ * 37 % 101 * 0.25); } }
+        add float->float splitjoin {
+            split duplicate;
+            for (int i = 0; i < 4; i++) add pipeline { add Window(20 + i, 0.5 * i); add Scale(i - 1.5); }
+            join roundrobin(1);
+        }
+        add float->float filter { work push 1 pop 4 { float s = 1; for (int i = 0; i < 4; i++) s += pop(); push(s); } }
+        add float->float filter { work push 1 pop 3 { push(pop() * 2); pop(); pop(); } }
+        add float->float filter { work push 1 pop 1 { float x = pop(); push(x * x); } }
+        add float->void filter { work pop 1 { println(pop()); } }
+    }
+    float->float filter Window(int taps, float shift) {
+        float[taps] h;
+        init { for (int i = 0; i < taps; i++) h[i] = (i + shift) / (taps * taps); }
+        work push 1 pop 1 peek taps { float s = 0; for (int i = 0; i < taps; i++) s += h[i] * peek(i); push(s); pop(); }
+    }
+    float->float filter Scale(float by) { work push 1 pop 1 { push(pop() * by + 0.25); } }";
+    let program = compile(text);
+    let settings = Settings { iterations: Some(40), ..Settings::default() };
+    let mut expected = Memory::default();
+    program.run(&mut expected, &settings).unwrap();
+    for device in devices() {
+        let compiled = Compiled::new(&program, &device).unwrap();
+        let summary = compiled.summary();
+        // The source, all linear filters, the square.
+        assert_eq!((summary.actors, summary.filters, summary.on_host), (3, 12, 1), "{}", compiled.explain());
+        let mut found = Memory::default();
+        compiled.run(&mut found, &settings).unwrap();
+        assert_eq!(compiled.statistics().repeated, 0);
+        for (a, b) in found.output.lines().zip(expected.output.lines()) {
+            let (a, b): (f64, f64) = (a.parse().unwrap(), b.parse().unwrap());
+            assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{a} {b}");
+        }
+        assert_eq!(found.output.lines().count(), expected.output.lines().count());
+    }
 }
 
 /// Several printing stages print in the order of the schedule.
@@ -202,7 +482,69 @@ fn sessions_are_fed_in_pieces() {
             rest = behind;
         }
         assert!(session.feed::<i32, f32>(&[1]).is_err());
+        assert!(session.feed_buffer::<f32, f32>(&device.upload(&[1.0f32; 4]).unwrap()).is_err(), "no whole steady states");
         assert_eq!(found[..], expected[..found.len()]);
         assert!(found.len() + 4 >= expected.len(), "{} of {}", found.len(), expected.len());
     }
+}
+
+fn compile_stream(text: &str, stream: &str) -> Result<Program, broadloom_stream::Failure> {
+    Program::compile_stream(&[("x.str", text)], stream, &mut Memory::default(), &Limits::default())
+}
+
+/// A stream of a program is compiled alone, with files around it. Runs on buffers of the device, restructured and
+/// straight, give what a session gives.
+#[test]
+fn resident_runs_agree_with_sessions() {
+    let fm_radio = include_str!("../../../examples/streamit/fm_radio.str");
+    let filter_bank = include_str!("../../../examples/streamit/filter_bank.str");
+    let sort = include_str!("../../../examples/streamit/bitonic_sort.str");
+    let cases = [(fm_radio, "Receiver(250000, 2, 8)", 20), (filter_bank, "FilterBank(3, 7)", 40), (sort, "BitonicSort(8)", 5)];
+    let input: Vec<f32> = (0..400).map(|i| (i * i % 61) as f32 / 8.0).collect();
+    let [interp, _] = devices();
+    for (text, stream, states) in cases {
+        let program = compile_stream(text, stream).unwrap_or_else(|failure| panic!("{failure}"));
+        let restructured = Compiled::new(&program, &interp).unwrap();
+        let straight = Compiled::with(&program, &interp, Options { straight: true, ..Options::default() }).unwrap();
+        assert_eq!(straight.summary().kernels, straight.summary().actors, "{stream}");
+        assert!(restructured.summary().kernels < straight.summary().kernels, "{stream}");
+        let mut ports = Ports::default();
+        let expected: Vec<f32> = Session::new(&restructured, &mut ports).unwrap().feed(&input).unwrap();
+        for compiled in [&restructured, &straight] {
+            let resident = Resident::new(compiled).unwrap();
+            let window = |states| {
+                let first = resident.first_input() as usize;
+                interp.upload(&input[first..first + resident.input_items(states) as usize]).unwrap()
+            };
+            let output = interp.zeros::<f32>(resident.output_items(states) as usize).unwrap();
+            // Two runs, the second on a window further on.
+            for states in [states, states / 2] {
+                let first = resident.first_output() as usize;
+                resident.run(&window(states), &output, states).unwrap();
+                resident.check().unwrap();
+                let items = resident.output_items(states) as usize;
+                // Linear filters that are combined round in another place.
+                let near = |(found, wanted): (&f32, &f32)| (found - wanted).abs() <= 1e-4 * wanted.abs().max(1.0);
+                let found = output.read().unwrap();
+                assert!(found[..items].iter().zip(&expected[first..first + items]).all(near), "{stream}: {found:?}");
+            }
+            assert!(resident.run(&window(states / 2), &output, states + 1).is_err());
+        }
+    }
+}
+
+/// Streams that cannot be compiled alone, and programs that cannot run on buffers of the device, are refused.
+#[test]
+fn resident_runs_are_refused() {
+    let [interp, _] = devices();
+    let sort = include_str!("../../../examples/streamit/bitonic_sort.str");
+    let refused = |text: &str, stream: &str| compile_stream(text, stream).unwrap_err().to_string();
+    assert!(refused(sort, "Bitonic(8)").contains("there is no stream `Bitonic`"));
+    assert!(refused(sort, "Rows(8)").contains("the input of `Rows` has no items that a file can hold"));
+    assert!(refused(sort, "BitonicSort(8").contains("error[S0004]"));
+    let prints = "float->float filter Say { work push 1 pop 1 { println(peek(0)); push(pop()); } }";
+    let program = compile_stream(prints, "Say").unwrap();
+    let compiled = Compiled::new(&program, &interp).unwrap();
+    let refusal = Resident::new(&compiled).map(|_| ()).unwrap_err().to_string();
+    assert!(refusal.contains("resident run needs"), "{refusal}");
 }

@@ -104,4 +104,38 @@ fn limits_are_errors() {
     let rates = "void->void pipeline Top { add void->int filter { work push 2147483647 { push(1); } } \
                  add int->void filter { work pop 2147483646 { pop(); } } }";
     assert!(survive(rates).contains("S0504"));
+    let around = |inner: &str| {
+        format!(
+            "void->void pipeline Top {{ add void->int filter {{ work push 1 {{ push(1); }} }} {inner} \
+             add int->void filter {{ work pop 1 {{ pop(); }} }} }} \
+             int->int pipeline Grow(int n) {{ add Identity<int>; add Grow(n + 1); }}"
+        )
+    };
+    let multiplied = "for (int k = 0; k < 8; k++) add int->int filter { work push 65537 pop 65536 { push(pop()); } }";
+    assert!(survive(&around(multiplied)).contains("than can be counted"));
+    assert!(survive(&around("add Grow(1);")).contains("S050"));
+    assert!(
+        survive(&around("int z = 0; add int->int filter { int[10 / z] a; work push 1 pop 1 { push(pop()); } }")).contains("zero")
+    );
+    let weights = "add splitjoin { split roundrobin(2147483647, 2147483647); add Identity<int>; add Identity<int>; \
+                   join roundrobin(2147483647, 2147483647); }";
+    assert!(survive(&around(weights)).contains("S0504"));
+    let peeks = "add int->int filter { work push 1 pop 1 peek 2000000000 { push(pop()); } }";
+    assert!(survive(&around(peeks)).contains("error[S0"));
+}
+
+/// The time to compile a long pipeline grows with its length, not with a power of it.
+#[test]
+fn long_pipelines_compile() {
+    let text = "void->void pipeline Top { add void->int filter { int n; work push 1 { push(n++); } } \
+                for (int i = 0; i < 1000; i++) add int->int filter { work push 1 pop 1 { push(pop() * 3 + i); } } \
+                add int->void filter { work pop 1 { println(pop()); } } }";
+    let mut host = Memory::default();
+    let program = Program::compile("long.str", text, &mut host, &Limits::default()).unwrap();
+    let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
+    let compiled = broadloom_stream::compiled::Compiled::new(&program, &device).unwrap();
+    compiled.run(&mut host, &Settings { iterations: Some(2), ..Settings::default() }).unwrap();
+    let mut expected = Memory::default();
+    program.run(&mut expected, &Settings { iterations: Some(2), ..Settings::default() }).unwrap();
+    assert_eq!(host.output, expected.output);
 }

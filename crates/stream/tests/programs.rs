@@ -1,11 +1,16 @@
 //! File tests: every `.str` file under `tests/programs`, `tests/mistakes` and `examples/streamit` of the
 //! repository is run; the file beside it with the ending `.out` holds what it prints and the message it ends
-//! with. `BLESS=1` rewrites them.
+//! with. `BLESS=1` rewrites them. Programs of `examples/streamit` are also compiled, for `interp` and `cpu`, and print
+//! the same there.
 //!
 //! Comments at the start of a file set how it is run: `// iterations N`, `// steps N`, `// nodes N`, `// file
 //! NAME HEX` for an input file, and `// show NAME` for an output file that is shown.
 
+use broadloom_cpu::Cpu;
+use broadloom_device::Device;
+use broadloom_interp::Interp;
 use broadloom_stream::Program;
+use broadloom_stream::compiled::Compiled;
 use broadloom_stream::eval::{Limits, Memory, Outcome, Settings};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -21,7 +26,14 @@ fn main() {
         for path in files {
             let folder = folder.rsplit('/').next().unwrap_or(folder);
             let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
-            trials.push(Trial::test(name, move || run(&path)));
+            let shared = path.clone();
+            trials.push(Trial::test(name.clone(), move || run(&shared)));
+            if folder == "streamit" {
+                for device in ["interp", "cpu"] {
+                    let path = path.clone();
+                    trials.push(Trial::test(format!("{name} on {device}"), move || run_on(device, &path)));
+                }
+            }
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -78,4 +90,37 @@ fn run(path: &Path) -> Result<(), Failed> {
         return Ok(std::fs::write(expected_path, found)?);
     }
     Err(format!("{}: found\n{found}\nexpected\n{expected}\nBLESS=1 rewrites it", path.display()).into())
+}
+
+/// Compares outputs. Floats may differ by 1e-4: linear filters that are combined round in another place.
+fn agrees(found: &str, expected: &str) -> bool {
+    let number = |word: &str| word.contains('.').then(|| word.parse::<f64>().ok()).flatten();
+    let near = |(found, expected): (&str, &str)| match (number(found), number(expected)) {
+        (Some(found), Some(expected)) => (found - expected).abs() <= 1e-4 * expected.abs(),
+        _ => found == expected,
+    };
+    let lines = |text: &str| text.split('\n').map(|line| line.split(' ').count()).collect::<Vec<_>>();
+    lines(found) == lines(expected) && found.split([' ', '\n']).zip(expected.split([' ', '\n'])).all(near)
+}
+
+/// Runs an example on a device.
+fn run_on(device: &str, path: &Path) -> Result<(), Failed> {
+    let device = match device {
+        "cpu" => Device::new(Cpu::new(Default::default())?),
+        _ => Device::new(Interp::new(Default::default())),
+    };
+    let text = std::fs::read_to_string(path)?;
+    let iterations = text.lines().find_map(|line| line.strip_prefix("// iterations "));
+    let iterations = iterations.map(str::parse).transpose()?;
+    let mut host = Memory::default();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let program = Program::compile(&name, &text, &mut host, &Limits::default())?;
+    let compiled = Compiled::new(&program, &device)?;
+    compiled.run(&mut host, &Settings { iterations, ..Settings::default() })?;
+    let expected = std::fs::read_to_string(path.with_extension("out"))?;
+    match agrees(&host.output, &expected) {
+        true if compiled.statistics().repeated == 0 => Ok(()),
+        true => Err("the evaluator repeated the run".into()),
+        false => Err(format!("found\n{}\nexpected\n{expected}", host.output).into()),
+    }
 }

@@ -1,10 +1,10 @@
 //! The repository as text, for the laws in `tests/laws`.
 //!
-//! A law reads files, never runs code, and fails with the place and with what to do. What would be said twice in a review
-//! is a law.
+//! A law reads files, never runs code, and fails with the location and the remedy. A remark that would be
+//! repeated in reviews becomes a law.
 //!
 //! - [`Repository`]: the files that git knows, and the manifests of the crates;
-//! - [`rust`]: Rust text with comments and literals blanked, and just enough structure to judge it.
+//! - [`rust`]: Rust text with comments and literals blanked, and a minimum of structure.
 
 mod manifest;
 mod repository;
@@ -13,10 +13,10 @@ pub mod rust;
 pub use manifest::{Crate, DependencyKind, workspace_dependencies};
 pub use repository::{File, Repository};
 
-/// Fails with one line per violation, under a sentence that says what the law is and what to do.
+/// Fails with one line per violation, after a sentence that states the law and the remedy.
 ///
 /// # Panics
-/// When there is a violation: that is what a test wants.
+/// If there is a violation.
 #[track_caller]
 pub fn hold(law: &str, violations: Vec<String>) {
     assert!(violations.is_empty(), "\n{law}\n  {}\n", violations.join("\n  "));

@@ -3,35 +3,35 @@
 use crate::File;
 use toml::{Table, Value};
 
-/// When a dependency is needed.
+/// Kind of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DependencyKind {
-    /// Always, or to build.
+    /// Needed always, or to build.
     Always,
-    /// For tests only.
+    /// Needed for tests only.
     Tests,
 }
 
-/// A crate of the workspace.
+/// Crate of the workspace.
 #[derive(Clone, Debug)]
 pub struct Crate {
-    /// The folder under `crates/`.
+    /// Folder under `crates/`.
     pub folder: String,
-    /// The name of the package.
+    /// Name of the package.
     pub package: String,
-    /// Its description.
+    /// Description.
     pub description: String,
-    /// Whether it takes the lints of the workspace.
+    /// True if it inherits the lints of the workspace.
     pub inherits_lints: bool,
     /// Packages it depends on.
     pub dependencies: Vec<(String, DependencyKind)>,
 }
 
 impl Crate {
-    /// Reads a manifest.
+    /// Parses a manifest.
     ///
     /// # Panics
-    /// When it is not TOML; cargo would have refused it before.
+    /// If it is not TOML; cargo would have refused it before.
     pub fn read(file: &File) -> Self {
         let table: Table = file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
         let package = table.get("package").and_then(Value::as_table).cloned().unwrap_or_default();
@@ -46,16 +46,16 @@ impl Crate {
         Crate { folder, package: text_of("name"), description: text_of("description"), inherits_lints, dependencies }
     }
 
-    /// The folder that a package of this workspace lives in; `None` for a library from elsewhere.
+    /// Returns the folder of a package of this workspace; `None` for an external library.
     pub fn folder_of(package: &str) -> Option<&str> {
         if package == "broadloom" { Some("broadloom") } else { package.strip_prefix("broadloom-") }
     }
 }
 
-/// The libraries that the manifest of the workspace offers to its crates.
+/// Returns the libraries that the workspace manifest offers to its crates.
 ///
 /// # Panics
-/// When it is not TOML; cargo would have refused it before.
+/// If it is not TOML; cargo would have refused it before.
 pub fn workspace_dependencies(file: &File) -> Vec<String> {
     let table: Table = file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
     let offered = table.get("workspace").and_then(|workspace| workspace.get("dependencies")).and_then(Value::as_table);

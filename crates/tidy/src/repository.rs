@@ -1,30 +1,30 @@
-//! The files of the repository: those that git tracks and those that it would add.
+//! Files of the repository: those that git tracks and those that it would add.
 
 use crate::Crate;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file of text.
+/// Text file.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// The path from the root, with forward slashes.
+    /// Path from the root, with forward slashes.
     pub path: String,
-    /// Its text.
+    /// Contents.
     pub text: String,
 }
 
 impl File {
-    /// The folder under `crates/` that holds it, if one does.
+    /// Returns the folder under `crates/` that contains it, if any.
     pub fn krate(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// Whether it is Rust.
+    /// Tests if it is a Rust file.
     pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
 
-    /// `path:line` of a byte of the text.
+    /// Formats the location of a byte as `path:line`.
     pub fn place(&self, offset: usize) -> String {
         let line = self.text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count() + 1;
         format!("{}:{line}", self.path)
@@ -39,13 +39,14 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that this crate stands in.
+    /// Opens the repository that contains this crate.
     ///
     /// # Panics
-    /// When git cannot list the files: then no law can be judged.
+    /// If git cannot list the files: then no law can be checked.
     pub fn open() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        // `safe.directory`: a checkout that belongs to another user, as in many containers, is read all the same.
+        // `safe.directory`: a checkout that belongs to another user, as in many containers, is read
+        // nevertheless.
         let listing = Command::new("git")
             .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(&root)
@@ -53,7 +54,7 @@ impl Repository {
             .expect("the laws need git to list the files of the repository");
         assert!(listing.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listing.stderr));
         let names = String::from_utf8_lossy(&listing.stdout).into_owned();
-        // A file that is deleted and not yet committed is still listed.
+        // Files that are deleted but not yet committed are still listed.
         let mut paths: Vec<String> =
             names.split('\0').filter(|path| !path.is_empty() && root.join(path).is_file()).map(str::to_owned).collect();
         paths.sort();
@@ -61,35 +62,35 @@ impl Repository {
         Repository { root, paths }
     }
 
-    /// All paths, from the root, sorted.
+    /// Returns all paths from the root, sorted.
     pub fn paths(&self) -> &[String] {
         &self.paths
     }
 
-    /// Whether a file or a folder of this path is in the repository.
+    /// Tests if a file or a folder of this path is in the repository.
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let inside = |file: &String| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         self.paths.iter().any(inside)
     }
 
-    /// One file, if it is there and is text.
+    /// Returns a file, if it exists and is text.
     pub fn file(&self, path: &str) -> Option<File> {
         let text = std::fs::read_to_string(self.root.join(path)).ok()?;
         Some(File { path: path.to_owned(), text })
     }
 
-    /// All files of text whose path pleases.
+    /// Returns all text files whose path satisfies a predicate.
     pub fn files<'a>(&'a self, wanted: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = File> + 'a {
         self.paths.iter().filter(move |path| wanted(path)).filter_map(|path| self.file(path))
     }
 
-    /// All Rust files.
+    /// Returns all Rust files.
     pub fn rust_files(&self) -> impl Iterator<Item = File> + '_ {
         self.files(|path| path.ends_with(".rs"))
     }
 
-    /// The crates, by folder name.
+    /// Returns the crates, by folder name.
     pub fn crates(&self) -> Vec<Crate> {
         let manifests =
             self.files(|path| path.starts_with("crates/") && path.matches('/').count() == 2 && path.ends_with("/Cargo.toml"));

@@ -1,9 +1,9 @@
-//! Rust as text: enough to judge it, far from a parser.
+//! Rust as text: enough structure for the laws, but no parser.
 //!
-//! [`code`] blanks comments and literals so that a word in them is not taken for code; every other byte keeps its place.
-//! On top of it stand searches for words and for `match` expressions.
+//! [`code`] blanks comments and literals, so that words in them are not taken for code. All other bytes keep
+//! their position. On top of it are searches for words and for `match` expressions.
 
-/// The text with comments, strings and characters replaced by spaces; newlines stay, so places stay.
+/// Replaces comments, strings and characters by spaces. Newlines stay, so positions stay the same.
 pub fn code(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -20,7 +20,7 @@ pub fn code(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The end of the comment or literal that starts at `at`, or `at` when none does.
+/// Returns the end of the comment or literal that starts at `at`, or `at` if none does.
 fn skipped(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let starts_word = at == 0 || !is_word(bytes[at - 1]);
@@ -72,7 +72,8 @@ fn raw_string(rest: &[u8], hashes_at: usize) -> usize {
     tail.windows(closing.len()).position(|window| window == closing).map_or(rest.len(), |found| body + 1 + found + closing.len())
 }
 
-/// A character literal ends within a few bytes; a lifetime has no closing quote.
+/// Returns the length of a character literal. It ends within a few bytes, while a lifetime has no closing
+/// quote.
 fn character(rest: &[u8]) -> usize {
     match rest {
         [_, b'\\', ..] => rest.iter().skip(3).position(|&byte| byte == b'\'').map_or(0, |found| found + 4),
@@ -88,7 +89,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Where a whole word stands in code.
+/// Returns the positions of a whole word in code.
 pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
     code.match_indices(word).map(|(at, _)| at).filter(move |&at| {
@@ -98,22 +99,22 @@ pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
     })
 }
 
-/// Where a macro is called in code: the word, then `!`.
+/// Returns the positions of calls of a macro: the word, then `!`.
 pub fn macro_calls<'a>(code: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     words(code, name).filter(move |&at| code[at + name.len()..].starts_with('!'))
 }
 
-/// One arm of a `match`.
+/// Arm of a `match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
-    /// Where its pattern starts.
+    /// Position of its pattern.
     pub at: usize,
-    /// The pattern, without its guard.
+    /// Pattern, without its guard.
     pub pattern: String,
 }
 
 impl Arm {
-    /// Whether it takes everything: `_`, or a lone name.
+    /// Tests if it matches everything: `_`, or a single name.
     pub fn takes_all(&self) -> bool {
         let mut bytes = self.pattern.bytes();
         bytes.next().is_some_and(|first| first == b'_' || first.is_ascii_lowercase())
@@ -122,7 +123,7 @@ impl Arm {
     }
 }
 
-/// The arms of every `match` in code, one list for each.
+/// Returns the arms of every `match` in code, one list for each.
 pub fn matches(code: &str) -> Vec<Vec<Arm>> {
     words(code, "match").filter_map(|at| arms(code, at + "match".len())).collect()
 }
@@ -153,7 +154,7 @@ fn arms(code: &str, after_keyword: usize) -> Option<Vec<Arm>> {
     Some(arms)
 }
 
-/// The first place at which `stop` holds, walking over bytes and counting open brackets of all kinds.
+/// Returns the first position at which `stop` holds, counting open brackets of all kinds.
 fn walk(bytes: &[u8], stop: impl Fn(&[u8], i32) -> bool) -> Option<usize> {
     let mut depth = 0;
     for at in 0..bytes.len() {

@@ -1,11 +1,11 @@
-//! Blocks of a function in SSA form: which are reached, and which are not worth being one.
+//! Blocks of a function in SSA form: removal of unreachable blocks, and merging of trivial ones.
 
 use crate::substitution::Substitution;
 use crate::write::made;
 use broadloom_ptx::{Block, BlockData, Edge, Function, Inst, Operand, Reg, TargetList};
 use cranelift_entity::SecondaryMap;
 
-/// Takes blocks that control cannot reach out of the layout; says whether there were any.
+/// Removes unreachable blocks from the layout. Returns whether there were any.
 pub(crate) fn drop_unreachable(function: &mut Function) -> bool {
     let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
     let mut work: Vec<Block> = function.entry().into_iter().collect();
@@ -25,7 +25,7 @@ pub(crate) fn drop_unreachable(function: &mut Function) -> bool {
     before != layout.len()
 }
 
-/// How many edges lead to each block. Control comes to the entry from outside.
+/// Returns the number of edges to each block. The entry counts one more, from outside.
 pub(crate) fn arrivals(function: &Function) -> SecondaryMap<Block, u32> {
     let mut count = SecondaryMap::new();
     if let Some(entry) = function.entry() {
@@ -37,7 +37,7 @@ pub(crate) fn arrivals(function: &Function) -> SecondaryMap<Block, u32> {
     count
 }
 
-/// Leads an edge of a block to another block; what it passes is the caller's business.
+/// Redirects an edge of a block to another block. The caller adapts the arguments.
 pub(crate) fn retarget(function: &mut Function, block: Block, index: usize, to: Block) {
     function.blocks[block].edges[index].target = to;
     let Some(last) = function.blocks[block].insts.last().copied() else { return };
@@ -45,7 +45,7 @@ pub(crate) fn retarget(function: &mut Function, block: Block, index: usize, to: 
         match function.insts[last].operands[operand] {
             Operand::Label(_) if index == 0 => function.insts[last].operands[operand] = Operand::Label(to),
             Operand::Targets(list) if index < function.targets[list].blocks.len() => {
-                // The list may be that of other branches too.
+                // Other branches may share the list.
                 let mut data: TargetList = function.targets[list].clone();
                 data.blocks[index] = to;
                 let own = function.targets.push(data);
@@ -56,12 +56,12 @@ pub(crate) fn retarget(function: &mut Function, block: Block, index: usize, to: 
     }
 }
 
-/// The last instruction of a block if it ends control there or leads it elsewhere.
+/// Returns the last instruction of a block if it is a control instruction.
 pub(crate) fn control(function: &Function, block: Block) -> Option<Inst> {
     function.blocks[block].insts.last().copied().filter(|inst| function.insts[*inst].is_control())
 }
 
-/// Makes one of its edges the only way out of a block.
+/// Makes one edge the only exit of a block.
 pub(crate) fn leave_by(function: &mut Function, block: Block, edge: Edge) {
     if let Some(last) = control(function, block) {
         function.insts[last].guard = None;
@@ -71,7 +71,7 @@ pub(crate) fn leave_by(function: &mut Function, block: Block, edge: Edge) {
     function.blocks[block].edges = vec![edge];
 }
 
-/// Drops parameters of blocks, and what edges pass for them.
+/// Removes parameters of blocks and the corresponding arguments of edges.
 pub(crate) fn drop_params(function: &mut Function, dead: impl Fn(Reg) -> bool) {
     let mut kept: SecondaryMap<Block, Option<Vec<bool>>> = SecondaryMap::new();
     for block in &function.layout {
@@ -91,7 +91,7 @@ pub(crate) fn drop_params(function: &mut Function, dead: impl Fn(Reg) -> bool) {
     }
 }
 
-/// Whether a block does nothing but lead on.
+/// Returns whether a block contains nothing but a jump.
 fn does_nothing(function: &Function, block: Block) -> bool {
     match function.blocks[block].insts.as_slice() {
         [] => true,
@@ -103,7 +103,7 @@ fn does_nothing(function: &Function, block: Block) -> bool {
     }
 }
 
-/// Leads edges past blocks that do nothing but lead on; says whether there were any.
+/// Redirects edges past empty blocks. Returns whether there were any.
 pub(crate) fn thread_empty(function: &mut Function) -> bool {
     if !function.layout.iter().any(|block| does_nothing(function, *block)) {
         return false;
@@ -115,7 +115,7 @@ pub(crate) fn thread_empty(function: &mut Function) -> bool {
         }
         function.blocks[*block].edges.iter().flat_map(|edge| &edge.args).for_each(|reg| reads[*reg] += 1);
     }
-    // The edge out of a block whose parameters nobody but that edge reads.
+    // The edge out of a block whose parameters are read by that edge only.
     let mut empty: SecondaryMap<Block, Option<Edge>> = SecondaryMap::new();
     for block in &function.layout {
         let data = &function.blocks[*block];
@@ -133,7 +133,7 @@ pub(crate) fn thread_empty(function: &mut Function) -> bool {
     for block in function.layout.clone() {
         for index in 0..function.blocks[block].edges.len() {
             let mut edge = function.blocks[block].edges[index].clone();
-            // A circle of blocks that do nothing has no end.
+            // A cycle of empty blocks has no end.
             for _ in 0..function.layout.len().min(64) {
                 let Some(Edge { target, args }) = empty[edge.target].clone().filter(|next| next.target != edge.target) else {
                     break;
@@ -155,7 +155,8 @@ pub(crate) fn thread_empty(function: &mut Function) -> bool {
     changed
 }
 
-/// Appends a block to the one that alone leads to it, and to nothing else; its parameters become what was passed.
+/// Appends a block to its only predecessor, which has no other successor. The block's parameters become the
+/// arguments.
 pub(crate) fn join(function: &mut Function, block: Block, substitution: &mut Substitution) {
     let Some(Edge { target, args }) = function.blocks[block].edges.first().cloned() else { return };
     if control(function, block).is_some() {
@@ -169,7 +170,7 @@ pub(crate) fn join(function: &mut Function, block: Block, substitution: &mut Sub
     function.blocks[block].edges = edges;
 }
 
-/// The block that [`join`] would append.
+/// Returns the block that [`join`] would append.
 pub(crate) fn joinable(function: &Function, block: Block, arrivals: &SecondaryMap<Block, u32>) -> Option<Block> {
     let [edge] = function.blocks[block].edges.as_slice() else { return None };
     let guarded = control(function, block).is_some_and(|last| function.insts[last].guard.is_some());
@@ -177,7 +178,7 @@ pub(crate) fn joinable(function: &Function, block: Block, arrivals: &SecondaryMa
     (alone && !guarded && function.blocks[edge.target].pragmas.is_empty()).then_some(edge.target)
 }
 
-/// Joins all runs of blocks; says whether there were any.
+/// Joins all chains of blocks. Returns whether there were any.
 pub(crate) fn join_runs(function: &mut Function) -> bool {
     let arrivals = arrivals(function);
     let mut substitution = Substitution::default();

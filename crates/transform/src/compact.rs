@@ -1,13 +1,13 @@
-//! The tables of a function without what nothing refers to.
+//! Removal of unused entries from the tables of a function.
 //!
-//! Passes leave behind registers, instructions, blocks and lists of targets that are not part of the code any more. Here the
-//! tables are made anew, in the order of the layout.
+//! Passes leave behind registers, instructions, blocks and target lists that are no longer part of the code.
+//! This pass rebuilds the tables in the order of the layout.
 
 use broadloom_ptx::{Block, BlockData, Function, Inst, InstData, Operand, Param, Reg, RegData, TargetList, Targets};
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
-/// Keeps blocks of the layout, their instructions, the registers that these and the function's head name, and the lists of
-/// targets that branches name, one for each branch.
+/// Keeps blocks of the layout, their instructions, the registers that these and the function's head name, and
+/// the target lists of branches, one for each branch.
 pub(crate) fn compact(function: &mut Function) {
     let mut blocks: PrimaryMap<Block, BlockData> = PrimaryMap::new();
     let mut place: SecondaryMap<Block, Block> = SecondaryMap::with_default(Block::from_u32(0));

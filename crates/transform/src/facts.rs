@@ -1,18 +1,18 @@
-//! What is known of a launch before it happens.
+//! Facts about a launch that are known before it happens.
 
 use broadloom_ptx::{Function, Special};
 
-/// Sizes that code can be specialised on; `None` is any.
+/// Sizes that code can be specialised on; `None` means any size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
-    /// Threads of a block: `%ntid`.
+    /// Number of threads of a block: `%ntid`.
     pub block: Option<[u32; 3]>,
-    /// Blocks of the grid: `%nctaid`.
+    /// Number of blocks of the grid: `%nctaid`.
     pub grid: Option<[u32; 3]>,
 }
 
 impl Facts {
-    /// What the function itself demands of its launch (`.reqntid`), where nothing is known yet.
+    /// Adds the requirements of the function itself (`.reqntid`), if nothing is known yet.
     pub fn with_directives(mut self, function: &Function) -> Facts {
         if let (None, Some(numbers)) = (self.block, function.directive("reqntid")) {
             let size = |index: usize| numbers.get(index).copied().unwrap_or(1);
@@ -21,10 +21,10 @@ impl Facts {
         self
     }
 
-    /// The value of a special register, if it is the same for all threads and known.
+    /// Returns the value of a special register, if it is known and equal in all threads.
     pub fn special(&self, special: Special) -> Option<u64> {
         let size = |sizes: Option<[u32; 3]>, axis: usize| sizes.map(|sizes| u64::from(sizes[axis]));
-        // Where there is one, its index is zero.
+        // If the size is one, the index is zero.
         let index = |sizes: Option<[u32; 3]>, axis: usize| size(sizes, axis).filter(|count| *count == 1).map(|_| 0);
         match special {
             Special::NtidX => size(self.block, 0),

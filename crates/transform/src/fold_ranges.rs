@@ -1,10 +1,12 @@
-//! `fold_ranges`: what can only be one number is that number.
+//! `fold_ranges`: replaces values whose range is a single number.
 //!
-//! **In**: SSA form. **Out**: SSA form in which an instruction that computes an integer of which only one value is possible, in blocks of
-//! the shape that the facts name, is a copy of that value. Keeps everything else; without a shape nothing is done.
+//! **In**: SSA form. **Out**: SSA form in which every integer instruction with only one possible value, for
+//! blocks of the shape that the facts name, is a copy of that value. Keeps everything else. Without a shape
+//! nothing is done.
 //!
-//! What makes it worthwhile is C++: the remainder of a signed thread number by a power of two looks at the sign of a number that has
-//! none. Where that is settled, folding leaves a mask, and a row of lanes is seen to be one.
+//! The pass mainly serves C++ code: the remainder of a signed thread index by a power of two tests the sign
+//! of a number that is never negative. Once that is resolved, folding leaves a mask, and a row of lanes is
+//! recognised.
 
 use crate::facts::Facts;
 use crate::purity::is_pure;
@@ -12,10 +14,10 @@ use crate::write::made;
 use broadloom_analysis::{Cfg, Dominators, Facts as Launch, Loops, RangePlan};
 use broadloom_ptx::{Function, Imm, Inst, InstData, Module, Opcode, Operand, Type};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "fold_ranges";
 
-/// Writes down what can only be one number.
+/// Replaces values whose range is a single number.
 pub fn run(_module: &Module, function: &mut Function, facts: &Facts) {
     let (Some(block), Some(cfg)) = (facts.with_directives(function).block, Cfg::new(function)) else { return };
     let dominators = Dominators::new(&cfg);

@@ -1,13 +1,14 @@
 //! `from_ssa`: SSA form to legal PTX.
 //!
-//! **In**: SSA form. **Out**: register form whose names are unique, whose targets have labels, and in which only blocks stand that
-//! control can reach and only registers that are used. Keeps every value in a register of its own; loses parameters and edges of
-//! blocks, which become copies and branches.
+//! **In**: SSA form. **Out**: register form with unique names, labels on all targets, only reachable blocks
+//! and only used registers. Keeps every value in its own register. Parameters and edges of blocks become
+//! copies and branches.
 //!
-//! What an edge passes is copied where nothing but that edge sees it: at the end of a block that has no other edge, at the start of
-//! a block that no other edge leads to, else in a block of its own. All copies of an edge happen at once, so they are put in an
-//! order in which nothing is overwritten before it is read; a circle is broken by one more register. Parameters stay what they
-//! are between two arrivals at their block, since each is written on the way to its block alone.
+//! The arguments of an edge are copied in a place that only this edge executes. That is the end of a block
+//! without another edge, the start of a block that no other edge leads to, or else a new block. All copies of
+//! an edge are parallel, so they are ordered such that nothing is overwritten before it is read. A cycle is
+//! broken by one more register. Parameters keep their values between two arrivals at their block, since each
+//! is written only on the way to its block.
 
 use crate::blocks::{arrivals, drop_unreachable, retarget};
 use crate::compact::compact;
@@ -17,10 +18,10 @@ use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Inst, Module, Op
 use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "from_ssa";
 
-/// Takes a function out of SSA form.
+/// Converts a function out of SSA form.
 pub fn run(module: &Module, function: &mut Function) {
     if function.form == BodyForm::Registers || function.layout.is_empty() {
         function.form = BodyForm::Registers;
@@ -38,16 +39,16 @@ pub fn run(module: &Module, function: &mut Function) {
 struct Leaving<'f> {
     function: &'f mut Function,
     arrivals: SecondaryMap<Block, u32>,
-    /// The layout to come.
+    /// New layout.
     placed: Vec<Block>,
 }
 
 impl Leaving<'_> {
-    /// Turns what edges pass into copies. Afterwards no edge has arguments and no block parameters.
+    /// Replaces arguments of edges by copies. Afterwards no edge has arguments and no block has parameters.
     fn place_copies(&mut self) {
-        // Copies at the start of a block, where one edge leads alone.
+        // Copies at the start of a block with one incoming edge.
         let mut starts: Vec<(Block, Vec<Inst>)> = vec![];
-        // Blocks on edges that are jumped along, which stand out of the way.
+        // Blocks on jump edges, which are placed at the end.
         let mut aside: Vec<Block> = vec![];
         for block in std::mem::take(&mut self.function.layout) {
             self.placed.push(block);
@@ -95,7 +96,7 @@ impl Leaving<'_> {
         }
     }
 
-    /// Makes going on explicit: into the next block, or by a branch.
+    /// Makes the continuation of each block explicit: fall-through to the next block, or a branch.
     fn jump(&mut self) {
         let mut layout: Vec<Block> = vec![];
         for (index, block) in self.placed.iter().copied().enumerate() {
@@ -120,14 +121,14 @@ impl Leaving<'_> {
     }
 }
 
-/// Copies that happen at once, one after the other.
+/// Orders parallel copies as a sequence.
 fn sequence(function: &mut Function, mut copies: Vec<(Reg, Reg)>) -> Vec<Inst> {
     let mut insts = vec![];
     let mut write = |function: &mut Function, to: Reg, from: Reg| {
         let ty = function.regs[to].ty;
         insts.push(function.insts.push(copy(ty, to, from)));
     };
-    // How often each register is still to be read.
+    // Number of pending reads of each register.
     let mut readers: HashMap<Reg, usize> = HashMap::new();
     for (_, from) in &copies {
         *readers.entry(*from).or_default() += 1;
@@ -148,7 +149,7 @@ fn sequence(function: &mut Function, mut copies: Vec<(Reg, Reg)>) -> Vec<Inst> {
                 free.push(*now);
             }
         }
-        // All that is left are circles, in which each register is read once.
+        // Only cycles are left, in which each register is read once.
         let Some(index) = rest.pop() else { break };
         let (to, _) = copies[index];
         if by_target.get(&to) != Some(&index) {
@@ -167,7 +168,7 @@ fn sequence(function: &mut Function, mut copies: Vec<(Reg, Reg)>) -> Vec<Inst> {
     insts
 }
 
-/// Gives labels to what is branched to, and names of their own to registers and lists.
+/// Gives labels to branch targets, and unique names to registers and lists.
 fn rename(module: &Module, function: &mut Function) {
     let lists: Vec<String> = function.targets.values_mut().map(|list| std::mem::take(&mut list.name)).collect();
     let mut names = Names::besides_registers(module, function);

@@ -1,13 +1,13 @@
-//! Variables that a function declares in global, constant or shared memory become variables of the module.
+//! Hoists variables that a function declares in global, constant or shared memory to the module.
 //!
-//! There is one of each, whoever calls the function and however often; once functions are inlined into each other nobody could
-//! tell. Works on a whole module in the form of registers and leaves it in that form. Names stay unique: a variable gets that of its
-//! function as well.
+//! There is one instance of each, for all calls of the function; after inlining that could not be told any
+//! more. The pass works on a whole module in register form and leaves it in that form. Names stay unique: the
+//! name of the function is added to that of the variable.
 
 use broadloom_ptx::{Item, Module, Space, Symbol, Var};
 use std::collections::HashMap;
 
-/// Moves them. Variables keep their order: first those of the module, then those of its functions.
+/// Hoists the variables. They keep their order: first those of the module, then those of its functions.
 pub fn run(module: &mut Module) {
     let mut moved = vec![];
     for function in module.functions.values_mut() {

@@ -1,11 +1,12 @@
-//! `if_convert`: small branches become selections.
+//! `if_convert`: replaces small branches by selections.
 //!
-//! **In**: SSA form. **Out**: SSA form. Keeps every value; loses branches whose ways are short, meet again at once, and only compute: what
-//! they compute is computed always, and a `selp` per value that differs chooses. Lanes of a warp then stay together, which pays
-//! as long as the work done in vain is less than what it costs to take both ways one after the other.
+//! **In**: SSA form. **Out**: SSA form. Keeps every value. Removes branches whose sides are short, meet again
+//! at once and only compute. Both sides are then always computed, and a `selp` selects each value that
+//! differs. Lanes of a warp stay together. That pays as long as the extra work costs less than running both
+//! sides one after the other.
 //!
-//! Inner branches come first, so that what is left of them can be part of an outer one. A branch that is said to be uniform (`.uni`) is
-//! left alone: it costs nothing but itself.
+//! Inner branches are converted first, so that the result can be part of an outer one. A branch marked
+//! uniform (`.uni`) is left unchanged: it costs nothing else.
 
 use crate::blocks::{arrivals, control, join, joinable, leave_by};
 use crate::purity::is_speculable;
@@ -15,10 +16,11 @@ use broadloom_analysis::Cfg;
 use broadloom_ptx::{Block, Class, Edge, Function, Guard, Inst, InstData, Modifier, Module, Opcode, Reg, RegData};
 use cranelift_entity::SecondaryMap;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "if_convert";
 
-/// What may be computed in vain, selections counted: about what a branch of both ways costs a vector machine.
+/// Maximum cost of unneeded work, including selections: about the cost of a divergent branch on a vector
+/// machine.
 const LIMIT: u32 = 12;
 
 /// Converts the branches of a function where it pays.
@@ -44,17 +46,18 @@ struct Conversion<'f> {
     gone: SecondaryMap<Block, bool>,
 }
 
-/// One way of a branch.
+/// One side of a branch.
 struct Way {
-    /// The block that is only on this way, if there is one.
+    /// Block that belongs to this side only, if there is one.
     block: Option<Block>,
-    /// Where it comes to, with what it passes.
+    /// Target with arguments.
     end: Edge,
     cost: u32,
 }
 
 impl Conversion<'_> {
-    /// A way that starts with an edge: at once to its end, or through a block of its own that only computes.
+    /// Returns the side of a branch that starts with an edge: directly to its end, or through its own block
+    /// that only computes.
     fn way(&self, edge: &Edge, through: bool) -> Option<Way> {
         if !through {
             return Some(Way { block: None, end: edge.clone(), cost: 0 });
@@ -79,7 +82,7 @@ impl Conversion<'_> {
         Some(Way { block: Some(edge.target), end: end.clone(), cost: total })
     }
 
-    /// Both ways of a branch, when they meet.
+    /// Returns both sides of a branch, if they meet.
     fn ways(&self, edges: [&Edge; 2]) -> Option<[Way; 2]> {
         [[false, false], [true, false], [false, true], [true, true]].into_iter().find_map(|[first, second]| {
             let ways = [self.way(edges[0], first)?, self.way(edges[1], second)?];
@@ -107,7 +110,7 @@ impl Conversion<'_> {
             return false;
         }
         let target = ways[0].end.target;
-        // The branch comes last again, without its guard, behind everything of both ways.
+        // The branch comes last again, without its guard, after everything of both sides.
         self.function.blocks[block].insts.pop();
         for way in ways.iter().filter_map(|way| way.block) {
             self.take(block, way);
@@ -119,7 +122,7 @@ impl Conversion<'_> {
         true
     }
 
-    /// Moves what a block computes to the end of another.
+    /// Moves the computations of a block to the end of another.
     fn take(&mut self, to: Block, from: Block) {
         let insts = std::mem::take(&mut self.function.blocks[from].insts);
         let computing = insts.into_iter().filter(|inst| !self.function.insts[*inst].is_control()).collect::<Vec<Inst>>();
@@ -153,7 +156,7 @@ impl Conversion<'_> {
         args
     }
 
-    /// Instructions that a selection takes.
+    /// Returns the number of instructions of a selection.
     fn choice_cost(&self, reg: Reg) -> u32 {
         match self.function.regs[reg].ty.bits() {
             1 => 3,
@@ -171,7 +174,8 @@ impl Conversion<'_> {
     }
 }
 
-/// What an instruction costs, in sums; `None` when it must not run in vain, or costs too much for that.
+/// Returns the cost of an instruction, in additions. Returns `None` if it must not be speculated, or is too
+/// expensive for that.
 fn cost(data: &InstData) -> Option<u32> {
     if data.guard.is_some() || !is_speculable(data) {
         return None;

@@ -1,16 +1,17 @@
-//! `inline_calls`: functions that a function calls become part of it.
+//! `inline_calls`: inlines called functions.
 //!
-//! **In**: register form, of a module whose static variables stand outside of functions (`hoist_statics`). **Out**: register form. Keeps
-//! everything that is computed, and each line of the source at its instruction; loses that there were functions, and what `.param` variables
-//! of the calls were: they are variables in `.local` now, for `promote_locals` to find.
+//! **In**: register form, of a module whose static variables are hoisted (`hoist_statics`). **Out**: register
+//! form. Keeps all computations, and the source line of each instruction. Loses function boundaries. The
+//! `.param` variables of the calls become `.local` variables, for `promote_locals`.
 //!
-//! A call stays as it is
-//! - through a pointer, and of a function without a body here, such as `vprintf` and `malloc`;
-//! - of a function that may come to call itself;
-//! - where [`Choice`] leaves it, so that code stays small;
-//! - of a function with static variables, with instructions of which nothing is known, or that reaches its `.param` variables
-//!   through registers;
-//! - where a `.param` variable is passed that is a parameter of the caller, or that a call uses too which stays.
+//! The following calls are kept:
+//! - calls through a pointer, and of a function without a body here, such as `vprintf` and `malloc`;
+//! - calls of a function that may be recursive;
+//! - calls that [`Choice`] does not select, so that code stays small;
+//! - calls of a function with static variables, with unknown instructions, or that accesses its `.param`
+//!   variables through registers;
+//! - calls that pass a `.param` variable that is a parameter of the caller, or that another kept call uses
+//!   too.
 //!
 //! A guarded call becomes a branch around the code.
 
@@ -28,17 +29,17 @@ use broadloom_ptx::{
 use cranelift_entity::SecondaryMap;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "inline_calls";
 
-/// Inlines calls of a function, chosen for it alone.
+/// Inlines calls of a function, selected for it alone.
 pub fn run(module: &Module, function: &mut Function) {
     if function.instructions().any(|(_, data)| data.call().is_some()) {
         run_chosen(module, function, &mut Choice::alone(module, function));
     }
 }
 
-/// Inlines the calls of a function that are chosen.
+/// Inlines the selected calls of a function.
 pub fn run_chosen(module: &Module, function: &mut Function, choice: &mut Choice) {
     let calls = function.instructions().any(|(_, data)| data.call().is_some());
     if !calls {
@@ -67,21 +68,21 @@ struct Inliner<'m> {
     module: &'m Module,
     function: &'m mut Function,
     names: Names<'m>,
-    /// How far names of registers, variables and labels were tried.
+    /// Next number to try for names of registers, variables and labels.
     numbers: [u32; 3],
-    /// The calls that each variable is passed to or from.
+    /// Calls that each variable is passed to or from.
     passed: HashMap<Var, Vec<Inst>>,
-    /// Variables that are no `.param` variables any more: all calls that they are passed to have to go.
+    /// Variables that are no longer `.param` variables: all calls that use them must be inlined.
     local: HashSet<Var>,
-    /// Calls that were judged together with another one.
+    /// Calls that were decided together with another one.
     decided: HashMap<Inst, bool>,
-    /// The functions that calls come from; those of the function itself are not here.
+    /// Functions that inlined calls come from. Calls of the function itself are not included.
     owners: HashMap<Inst, Func>,
     choice: &'m Choice,
     chosen: choice::Chosen,
 }
 
-/// What things of a function are called where it is inlined.
+/// Renaming of a function's items at the place where it is inlined.
 struct Places {
     regs: SecondaryMap<Reg, Option<Reg>>,
     vars: HashMap<Var, Var>,
@@ -111,14 +112,14 @@ impl Inliner<'_> {
         self.function.layout = placed;
     }
 
-    /// The function that a call is to be replaced by.
+    /// Returns the function that a call is to be replaced by.
     fn callee(&mut self, inst: Inst) -> Option<Func> {
         let func = self.replaceable(inst)?;
         let begun = self.passed_by(inst).iter().any(|var| self.local.contains(var));
         (begun || self.is_decided(inst)).then_some(func)
     }
 
-    /// Whether a call is replaced, and with it all that share variables with it.
+    /// Returns whether a call is inlined, together with all calls that share variables with it.
     fn is_decided(&mut self, inst: Inst) -> bool {
         if let Some(decided) = self.decided.get(&inst) {
             return *decided;
@@ -133,7 +134,7 @@ impl Inliner<'_> {
         decided
     }
 
-    /// The function that could take the place of a call, seen alone.
+    /// Returns the function that a call could be replaced by, regardless of other calls.
     fn replaceable(&self, inst: Inst) -> Option<Func> {
         let call = self.function.insts[inst].call()?;
         let Callee::Direct(func) = call.callee else { return None };
@@ -150,7 +151,7 @@ impl Inliner<'_> {
         call.into_iter().flat_map(|call| call.results.iter().chain(&call.arguments)).filter_map(variable).collect()
     }
 
-    /// A call, and all that share variables with it: they go together.
+    /// Returns a call and all that share variables with it. They are decided together.
     fn group(&self, inst: Inst) -> HashSet<Inst> {
         let mut group = HashSet::new();
         let mut work = vec![inst];
@@ -172,7 +173,7 @@ impl Inliner<'_> {
         for var in self.passed_by(inst) {
             let sharing = self.passed.entry(var).or_default();
             if !sharing.is_empty() {
-                // The calls that go together are others.
+                // The groups of calls have changed.
                 self.decided.clear();
             }
             sharing.push(inst);
@@ -188,7 +189,7 @@ impl Inliner<'_> {
         self.function.blocks.push(BlockData { label, ..BlockData::default() })
     }
 
-    /// Puts the code of a function in the place of a call: the blocks of it, and the block behind it.
+    /// Replaces a call by the code of a function. Returns the blocks of the function, and the block after it.
     fn inline(&mut self, block: Block, index: usize, func: Func) -> (Vec<Block>, Block) {
         let callee = &self.module.functions[func];
         let behind = self.block();
@@ -237,7 +238,7 @@ impl Inliner<'_> {
         (inside, behind)
     }
 
-    /// Room for everything of a function.
+    /// Allocates registers, variables and blocks for a function.
     fn places(&mut self, callee: &Function, call: &Call) -> Places {
         let mut places = Places {
             regs: SecondaryMap::new(),
@@ -291,7 +292,7 @@ impl Inliner<'_> {
         places
     }
 
-    /// Copies an instruction of a function into a block; `ret` goes to the landing.
+    /// Copies an instruction of a function into a block. `ret` becomes a jump to `landing`.
     fn copy(&mut self, data: &InstData, from: Func, block: Block, landing: Block, places: &mut Places) {
         let mut data = data.clone();
         let rename = |reg: &mut Reg| *reg = places.regs[*reg].unwrap_or(*reg);
@@ -312,7 +313,7 @@ impl Inliner<'_> {
         }
     }
 
-    /// Accesses to variables that are passed to nobody any more are accesses to local memory.
+    /// Converts accesses to variables that no call uses any more to accesses to local memory.
     fn move_to_local(&mut self) {
         for var in &self.local {
             self.function.variables[*var].space = Space::Local;
@@ -354,7 +355,7 @@ impl Places {
     }
 }
 
-/// The variable that is passed to or from a call.
+/// Returns the variable that is passed to or from a call.
 fn variable(operand: &Operand) -> Option<Var> {
     match operand {
         Operand::Symbol(Symbol::Local(var), 0) => Some(*var),
@@ -362,7 +363,7 @@ fn variable(operand: &Operand) -> Option<Var> {
     }
 }
 
-/// Gives a parameter its value, unless it is the very variable that is passed.
+/// Assigns an argument to a parameter, unless the variable itself is passed.
 fn bring(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Param, argument: &Operand) {
     match (param, variable(argument)) {
         (Param::Memory(_), Some(_)) => {}
@@ -392,7 +393,7 @@ fn bring(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Par
     }
 }
 
-/// Takes a result, unless it is in the very variable that it is wanted in.
+/// Assigns a result to its destination, unless it is already in the right variable.
 fn fetch(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Param, result: &Operand) {
     match (param, result) {
         (Param::Reg(reg), Operand::Reg(to)) => {

@@ -1,7 +1,7 @@
 //! Passes over PTX functions. A pass takes a function of a module and changes it; it never runs code.
 //!
-//! One pass, one file, one verb. After every pass the function is verified in the form that it claims, and what is wrong is
-//! blamed on the pass.
+//! One pass, one file, one verb. After every pass the function is verified in its declared form, and an error
+//! is attributed to the pass.
 
 mod blocks;
 mod compact;
@@ -37,14 +37,14 @@ pub use facts::Facts;
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Function, Module, verify_function};
 
-/// A pass that left a function broken: a mistake of ours, never of the input.
+/// Error for a pass that left a function invalid. It is always an internal error, never caused by the input.
 #[derive(Clone, Debug)]
 pub struct Broken {
     /// The pass.
     pub pass: &'static str,
     /// The function.
     pub function: String,
-    /// What is wrong.
+    /// Errors of the verifier.
     pub diagnostics: Diagnostics,
 }
 
@@ -57,7 +57,7 @@ impl std::fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Verifies what a pass left.
+/// Verifies the result of a pass.
 pub fn check(pass: &'static str, module: &Module, function: &Function) -> Result<(), Broken> {
     verify_function(module, function).map_err(|diagnostics| Broken { pass, function: function.name.clone(), diagnostics })
 }

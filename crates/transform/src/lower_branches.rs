@@ -1,14 +1,14 @@
-//! `lower_branches`: every branch becomes a `bra` to one label.
+//! `lower_branches`: turns every branch into a `bra` to one label.
 //!
-//! **In**: register form. **Out**: register form without `brx.idx`, and without `.uni` at branches that have no guard, which says
-//! nothing there. Keeps every path; loses that a choice among many labels is one. An index outside of the list, which has no
-//! meaning in PTX, ends in a `trap`.
+//! **In**: register form. **Out**: register form without `brx.idx`, and without `.uni` on branches that have
+//! no guard, where it has no meaning. Keeps every path. A choice among many labels is split into several
+//! branches. An index outside the list, which is undefined in PTX, ends in a `trap`.
 
 use crate::names::Names;
 use crate::write::{Writer, made};
 use broadloom_ptx::{Block, BlockData, Function, Guard, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Type};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "lower_branches";
 
 /// Lowers the branches of a function.
@@ -44,7 +44,7 @@ struct Lowering<'f, 'm> {
     names: Names<'m>,
     labels: u32,
     placed: Vec<Block>,
-    /// Where an index outside of its list leads.
+    /// Target of an index outside its list.
     trap: Option<Block>,
 }
 
@@ -63,7 +63,7 @@ impl Lowering<'_, '_> {
         self.writer.emit_guarded(guard, "bra", [Operand::Label(target)]);
     }
 
-    /// Puts what was written behind what stands in a block.
+    /// Appends the emitted instructions to a block.
     fn end(&mut self, block: Block) {
         let written = self.writer.take();
         self.writer.function.blocks[block].insts.extend(written);
@@ -78,7 +78,7 @@ impl Lowering<'_, '_> {
         let mut head = block;
         let mut behind = None;
         if let Some(guard) = guard {
-            // Control goes on behind where the guard does not hold.
+            // If the guard is false, control continues after the branch.
             let target = match next {
                 Some(next) => self.labelled(next),
                 None => *behind.insert(self.block()),
@@ -112,7 +112,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A tree of comparisons. Each half of the list is a block of its own, so its depth is the logarithm of the list's length.
+    /// Emits a tree of comparisons. Each half of the list is a new block, so the depth is the logarithm of
+    /// the list's length.
     fn choose(&mut self, block: Block, index: &Operand, targets: &[Block], first: u64) {
         if targets.iter().all(|target| *target == targets[0]) {
             self.jump(None, targets[0]);
@@ -131,7 +132,7 @@ impl Lowering<'_, '_> {
         self.choose(below_block, index, low, first);
     }
 
-    /// A block that can be branched to.
+    /// Gives a block a label, so that it can be branched to.
     fn labelled(&mut self, block: Block) -> Block {
         if self.writer.function.blocks[block].label.is_none() {
             self.writer.function.blocks[block].label = Some(self.names.next("$index_", &mut self.labels));

@@ -1,37 +1,37 @@
-//! `lower_carry`: carry chains become plain arithmetic and a predicate (manual: "Extended-Precision Integer Arithmetic
-//! Instructions").
+//! `lower_carry`: lowers carry chains to plain arithmetic and a predicate (manual: "Extended-Precision
+//! Integer Arithmetic Instructions").
 //!
-//! **In**: register form. **Out**: register form without `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. Keeps every value;
-//! loses that a chain is one, which machines with a flag would like to know.
+//! **In**: register form. **Out**: register form without `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`,
+//! `madc`. Keeps every value. A chain is no longer recognisable, which machines with a carry flag could use.
 //!
-//! The flag is a carry throughout, as `eval` defines it: after a difference it is set when nothing was borrowed. It starts as
-//! false, and does not outlive a call.
+//! The flag is always a carry, as `eval` defines it: after a subtraction it is set if there was no borrow. It
+//! starts as false, and does not survive a call.
 
 use crate::names::Names;
 use crate::write::Writer;
 use broadloom_ptx::{Function, Guard, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Type};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "lower_carry";
 
-/// How an instruction adds up.
+/// Operation of a link: plus or minus.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sum {
     Plus,
     Minus,
 }
 
-/// An instruction of a chain.
+/// Instruction of a chain.
 struct Link {
     sum: Sum,
     takes_carry: bool,
     gives_carry: bool,
-    /// The mnemonic of the product that comes first.
+    /// Mnemonic of the product that comes first.
     product: Option<&'static str>,
     ty: Type,
 }
 
-/// The part that an instruction has in a chain, if it has one.
+/// Returns the role of an instruction in a chain, if it has one.
 fn link(data: &InstData) -> Option<Link> {
     let gives = data.has(Modifier::Cc);
     let (sum, takes_carry, gives_carry, multiplies) = match data.opcode()? {
@@ -89,7 +89,8 @@ impl Lowering<'_, '_> {
         self.writer.reg(name, ty)
     }
 
-    /// Values first, in registers of their own, then carry and result under the guard: both may be among what is read.
+    /// Lowers a link. Values are computed first, in new registers, then carry and result under the guard:
+    /// both may be among the operands.
     fn lower(&mut self, inst: Inst, link: &Link) {
         let InstData { guard, operands, .. } = self.writer.function.insts[inst].clone();
         self.writer.at(inst);
@@ -117,7 +118,7 @@ impl Lowering<'_, '_> {
         self.writer.emit_guarded(guard, of("mov.b32", "mov.b64"), [result, total.into()]);
     }
 
-    /// The flag of an instruction that takes none.
+    /// Sets the flag for an instruction that takes none.
     fn set(&mut self, compared: Option<(&'static str, [Operand; 2])>, total: Reg, guard: Option<Guard>) -> Reg {
         if let Some((compare, [a, b])) = compared {
             self.writer.emit_guarded(guard, compare, [self.carry.into(), a, b]);
@@ -125,8 +126,8 @@ impl Lowering<'_, '_> {
         total
     }
 
-    /// Adds the flag to a sum, or takes what it lacks from a difference. The sum of both steps is carried when one of them is;
-    /// nothing is borrowed when neither does.
+    /// Adds the flag to a sum, or subtracts the borrow from a difference. The total carries if one of the two
+    /// steps does; there is no borrow if neither step borrows.
     fn add_carry(&mut self, link: &Link, first: Option<(&'static str, [Operand; 2])>, before: Reg, guard: Option<Guard>) -> Reg {
         let wide = link.ty.bits() == 64;
         let of = |narrow: &'static str, long: &'static str| if wide { long } else { narrow };

@@ -1,7 +1,8 @@
-//! `lower_copies`: asynchronous copies become loads and stores (manual: "cp.async").
+//! `lower_copies`: lowers asynchronous copies to loads and stores (manual: "cp.async").
 //!
-//! **In**: register form. **Out**: register form without `cp.async`, its groups and its arrivals at mbarriers. A copy may be done at any time until it
-//! is waited for; here it is done at once, so there is nothing left to wait for. Loses what would let copies run beside other work.
+//! **In**: register form. **Out**: register form without `cp.async`, its groups and its arrivals at
+//! mbarriers. A copy may be done at any time until it is waited for. It is done at once here, so there is
+//! nothing left to wait for. Copies no longer overlap with other work.
 
 use crate::names::Names;
 use crate::write::Writer;
@@ -9,10 +10,10 @@ use broadloom_eval::copy::Copy;
 use broadloom_eval::is_run;
 use broadloom_ptx::{Address, Class, Function, Guard, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Type};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "lower_copies";
 
-/// Whether an instruction is one of those that this takes.
+/// Returns whether this pass lowers an instruction.
 fn is_copy(data: &InstData) -> bool {
     data.class() == Some(Class::Async) && is_run(data)
 }
@@ -66,7 +67,8 @@ impl Lowering<'_, '_> {
                 }
             };
         }
-        // Groups are complete at once. So is what an mbarrier would track: without `.noinc` it counts one more arrival, and that it has come.
+        // Groups are complete at once. So are the copies that an mbarrier would track: without `.noinc` it
+        // counts one more expected arrival, and that arrival has already happened.
         if data.opcode() == Some(Opcode::CpAsyncMbarrierArrive) && data.has(Modifier::Noinc) {
             let state = self.temporary(Type::B64);
             let arrive = if data.has(Modifier::Shared) || data.has(Modifier::SharedCta) {
@@ -94,14 +96,14 @@ impl Lowering<'_, '_> {
         self.writer.emit_guarded(guard, store, [Operand::Memory(to), value]);
     }
 
-    /// So many bytes, or none when a predicate holds.
+    /// Returns `bytes`, or zero if a predicate holds.
     fn unless(&mut self, ignored: &Operand, bytes: u32) -> Operand {
         let size = self.temporary(Type::B32);
         self.writer.emit("selp.b32", [size.into(), 0.into(), bytes.into(), ignored.clone()]);
         size.into()
     }
 
-    /// Word by word: those that begin before the end are loaded, and what is behind it is zero.
+    /// Copies word by word: words that begin before the end are loaded, and the rest is zero.
     fn in_part(&mut self, bytes: u32, to: Address, from: Address, size: &Operand, guard: Option<Guard>) {
         let mut words = vec![];
         for word in 0..bytes / 4 {

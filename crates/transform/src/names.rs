@@ -1,24 +1,25 @@
-//! Names that nothing else has, for what passes add to a function.
+//! Unique names for items that passes add to a function.
 //!
-//! A name of a function must differ from all others of the function and from those of the module, which it would hide
-//! (manual: "Identifiers").
+//! A name of a function must differ from all others of the function and from those of the module, which it
+//! would hide (manual: "Identifiers").
 
 use broadloom_ptx::{Function, Module};
 use std::collections::{HashMap, HashSet};
 
-/// The names that are taken.
+/// Set of taken names.
 pub(crate) struct Names<'m> {
     module: &'m Module,
-    /// Those of the function.
+    /// Names of the function.
     taken: HashSet<String>,
-    /// Those of the module that begin with a word, by that word. A module may have very many names, and passes ask for few rows.
+    /// Names of the module, by the prefix they begin with. A module may have very many names, and passes use
+    /// few prefixes.
     of_module: HashMap<String, HashSet<&'m str>>,
-    /// How far names like one that was taken were tried.
+    /// Last number tried for each taken name.
     numbers: HashMap<String, u32>,
 }
 
 impl<'m> Names<'m> {
-    /// Those of the module, and of everything in the function but its registers.
+    /// Collects the names of the module, and of everything in the function except its registers.
     pub(crate) fn besides_registers(module: &'m Module, function: &Function) -> Names<'m> {
         let locals = function.variables.values().map(|variable| &variable.name);
         let labels = function.blocks.values().filter_map(|block| block.label.as_ref());
@@ -28,14 +29,14 @@ impl<'m> Names<'m> {
         Names { module, taken: all.cloned().collect(), of_module: HashMap::new(), numbers: HashMap::new() }
     }
 
-    /// All of them.
+    /// Collects all names.
     pub(crate) fn all(module: &'m Module, function: &Function) -> Names<'m> {
         let mut names = Names::besides_registers(module, function);
         names.taken.extend(function.regs.values().map(|reg| reg.name.clone()));
         names
     }
 
-    /// Takes a name that begins with a word, if it is free.
+    /// Takes a name that begins with `base`, if it is free.
     fn take_free(&mut self, base: &str, name: &str) -> bool {
         !self.taken.contains(name) && !self.is_in_module(base, name) && self.taken.insert(name.to_owned())
     }
@@ -52,7 +53,7 @@ impl<'m> Names<'m> {
         is_there
     }
 
-    /// Takes this name, or one like it that is free.
+    /// Takes this name, or a similar one that is free.
     pub(crate) fn take(&mut self, wanted: &str) -> String {
         if self.take_free(wanted, wanted) {
             return wanted.to_owned();
@@ -65,7 +66,7 @@ impl<'m> Names<'m> {
         name
     }
 
-    /// The first free name of a row: `base0`, `base1`, … `next` remembers how far the row was tried.
+    /// Returns the first free name of a series: `base0`, `base1`, … `next` holds the next number to try.
     pub(crate) fn next(&mut self, base: &str, next: &mut u32) -> String {
         loop {
             let name = format!("{base}{next}");

@@ -1,17 +1,18 @@
-//! `nest_loops`: a loop inside of another has a header of its own.
+//! `nest_loops`: gives a nested loop its own header.
 //!
-//! **In**: SSA form. **Out**: SSA form, the same paths. Where control comes back to the header of a loop with nothing changed, as it does in
-//! `do { do word = *place; while (word == 0); … } while (…)` when the inner loop and the outer one begin at the same instruction, and also with something changed, the
-//! former becomes a loop inside of the latter. Lanes that run in step then wait for each other behind the inner loop.
+//! **In**: SSA form. **Out**: SSA form with the same paths. Some back edges to a loop header change no
+//! parameter and others do. This happens in `do { do word = *place; while (word == 0); … } while (…)` if both
+//! loops begin at the same instruction. The edges without changes then become a loop inside the other one.
+//! Lanes in lockstep then wait for each other after the inner loop.
 
 use crate::names::Names;
 use broadloom_analysis::{Cfg, Dominators, Loops};
 use broadloom_ptx::{Block, BlockData, Edge, Function, Module, Operand};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "nest_loops";
 
-/// Gives loops of a function in SSA form headers of their own.
+/// Gives nested loops of a function in SSA form their own headers.
 pub fn run(module: &Module, function: &mut Function) {
     let Some(cfg) = Cfg::new(function) else { return };
     let loops = Loops::new(&cfg, &Dominators::new(&cfg));
@@ -37,7 +38,7 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-/// Leads the edges from a block to a header elsewhere, or back to it with nothing.
+/// Redirects the edges from a block to a header. Edges that still lead to the header lose their arguments.
 fn lead(function: &mut Function, from: Block, header: Block, target: impl Fn(&Edge) -> Block) {
     let data = &mut function.blocks[from];
     for edge in data.edges.iter_mut().filter(|edge| edge.target == header) {

@@ -1,7 +1,8 @@
-//! The passes in their order: from PTX as it was written to SSA form without detours, and back to registers.
+//! Pipeline: the passes in order, from PTX as written to simplified SSA form, and back to registers.
 //!
-//! A stage is a few passes with a name for what they leave, under which `broadloom explain --emit` shows it. Behind every pass the
-//! function is verified, always in debug builds and on request in others, and a pass that breaks it is named.
+//! A stage is a few passes with a name for their result, under which `broadloom explain --emit` shows it.
+//! After every pass the function is verified, always in debug builds and on request in others, and a pass
+//! that breaks it is named.
 
 use crate::facts::Facts;
 use crate::{
@@ -11,27 +12,28 @@ use crate::{
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
 
-/// A pass: its name, and what it does to a function of a module.
+/// Pass: its name, and the function that runs it on a function of a module.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// The name, which is that of its file.
+    /// Name, which is that of its file.
     pub name: &'static str,
-    /// Runs it. It refuses instructions that nothing is known of, and `linearise` what cannot run in step.
+    /// Runs the pass. It rejects unknown instructions; `linearise` also rejects code that cannot run in
+    /// lockstep.
     pub run: fn(&Module, &mut Function, &Facts) -> Result<(), Diagnostics>,
 }
 
-/// A few passes, and the name of what they leave.
+/// Group of passes, with a name for their result.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// The name of what they leave.
+    /// Name of the result.
     pub name: &'static str,
-    /// What that is, in a line.
+    /// Summary of the result, in one line.
     pub summary: &'static str,
-    /// The passes, in order.
+    /// Passes in order.
     pub passes: &'static [Pass],
 }
 
-/// A pass that never refuses.
+/// Defines a pass that never fails.
 macro_rules! always {
     ($pass:ident($($facts:ident)?)) => {
         Pass {
@@ -49,7 +51,7 @@ macro_rules! passes {
     ($($constant:ident = $pass:expr;)*) => {
         $(const $constant: Pass = $pass;)*
 
-        /// All passes, for whoever wants one by its name.
+        /// All passes, for lookup by name.
         pub const PASSES: &[Pass] = &[$($constant),*];
     };
 }
@@ -75,7 +77,7 @@ passes! {
     FROM_SSA = always!(from_ssa());
 }
 
-/// From PTX to the SSA form that code is made from.
+/// Stages from PTX to the SSA form that code is generated from.
 pub const STAGES: &[Stage] = &[
     Stage { name: "inlined", summary: "few calls, little local memory", passes: &[INLINE_CALLS, PROMOTE_LOCALS] },
     Stage {
@@ -94,28 +96,28 @@ pub const STAGES: &[Stage] = &[
     Stage { name: "cleaned", summary: "what that left over folded and shared again", passes: &[FOLD, SHARE, REMOVE_DEAD] },
 ];
 
-/// Back to PTX that can be printed, parsed and run.
+/// Stage back to PTX that can be printed, parsed and run.
 pub const BACK: Stage = Stage { name: "registers", summary: "legal PTX again", passes: &[FROM_SSA] };
 
-/// The passes of [`STAGES`], in order. A function that vector code calls stores its results as soon as it is in SSA form, and has one
-/// exit.
+/// Returns the passes of [`STAGES`], in order. For a function that vector code calls, its results are stored
+/// to memory right after the conversion to SSA form, and it has one exit.
 pub fn passes(called: bool) -> impl Iterator<Item = Pass> {
     let behind = move |pass: &Pass| (called && pass.name == TO_SSA.name).then_some(STORE_RESULTS);
     let stages = STAGES.iter().flat_map(|stage| stage.passes);
     stages.flat_map(move |pass| [Some(*pass), behind(pass)]).flatten().chain(called.then_some(UNIFY_EXITS))
 }
 
-/// The pass of a name.
+/// Returns the pass with a name.
 pub fn pass(name: &str) -> Option<Pass> {
     PASSES.iter().copied().find(|pass| pass.name == name)
 }
 
-/// Why a pipeline did not come to its end.
+/// Reason why a pipeline failed.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// What a pass cannot take, each with its place.
+    /// Code that a pass rejects, each with its span.
     Refused(Diagnostics),
-    /// A pass left something broken: a mistake of ours.
+    /// A pass left the function invalid: an internal error.
     Broken(Broken),
 }
 
@@ -133,13 +135,13 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Which passes are verified.
+/// Passes that are verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verification {
-    /// Every one in debug builds, none in others.
+    /// All in debug builds, none in others.
     #[default]
     InDebug,
-    /// Every one.
+    /// All.
     Always,
 }
 
@@ -152,7 +154,7 @@ impl Verification {
     }
 }
 
-/// Runs one pass and verifies what it leaves.
+/// Runs one pass and verifies its result.
 pub fn run_pass(
     pass: Pass,
     module: &Module,
@@ -164,7 +166,8 @@ pub fn run_pass(
     if verify.wanted() { check(pass.name, module, function).map_err(Failure::Broken) } else { Ok(()) }
 }
 
-/// Runs stages on a function of a module and gives back what it becomes; `see` is shown what each stage leaves.
+/// Runs stages on a function of a module and returns the result. `see` is called with the result of each
+/// stage.
 pub fn run_pipeline(
     module: &Module,
     func: Func,
@@ -183,7 +186,8 @@ pub fn run_pipeline(
     Ok(function)
 }
 
-/// Runs one pass of a pipeline over several functions that are compiled together: calls that are inlined are chosen for all of them.
+/// Runs one pass of a pipeline over several functions that are compiled together: calls to inline are
+/// selected for all of them.
 pub fn run_pass_with(
     pass: Pass,
     module: &Module,

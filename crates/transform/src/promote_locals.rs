@@ -1,14 +1,17 @@
-//! `promote_locals`: variables in `.local` memory become registers.
+//! `promote_locals`: promotes variables in `.local` memory to registers.
 //!
-//! **In**: register form. **Out**: register form. Keeps what every load gives; loses the memory. Compilers put variables into memory when they do
-//! not optimise, and inlined calls pass their arguments there.
+//! **In**: register form. **Out**: register form. Keeps the result of every load; removes the memory.
+//! Compilers put variables into memory when they do not optimise, and inlined calls pass their arguments
+//! there.
 //!
-//! A variable can go if nobody can tell where it is: each register that holds its address is written once, as the address plus a
-//! constant (`mov`, `add` of a number, `cvta.local`, `cvta.to.local`), and is read for that, or as the address of a plain load or store
-//! of the right space, alone. Of such a variable the pieces that are accessed become registers, each for itself, if accesses to a piece always
-//! mean the same bytes; other pieces stay in memory. Bytes and halves of words are held in 16 bits, bytes extended with zeros.
+//! A variable can be promoted if its address does not escape. Each register that holds its address must be
+//! written once, as the address plus a constant (`mov`, `add` of a number, `cvta.local`, `cvta.to.local`). It
+//! may be read only for that, or as the address of a plain load or store of the right space. The accessed
+//! pieces of such a variable become registers, one each, if accesses to a piece always cover the same bytes.
+//! Other pieces stay in memory. Bytes and halves of words are held in 16 bits, bytes zero-extended.
 //!
-//! Atomic accesses, and accesses outside of the variable, keep it where it is. So does an index that is not a constant: it may mean any piece.
+//! Atomic accesses, and accesses outside the variable, keep it in memory. So does an index that is not a
+//! constant: it may refer to any piece.
 
 use crate::compact::compact;
 use crate::names::Names;
@@ -19,10 +22,10 @@ use broadloom_ptx::{
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "promote_locals";
 
-/// Promotes what it can.
+/// Promotes all variables and pieces that can be promoted.
 pub fn run(module: &Module, function: &mut Function) {
     let locals: HashSet<Var> =
         function.variables.iter().filter(|(_, variable)| variable.space == Space::Local).map(|(var, _)| var).collect();
@@ -37,19 +40,19 @@ pub fn run(module: &Module, function: &mut Function) {
     drop_variables(function);
 }
 
-/// A place in a variable.
+/// Offset in a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     var: Var,
     offset: i64,
-    /// Whether the address is a generic one.
+    /// True for a generic address.
     generic: bool,
 }
 
-/// Which registers hold addresses of local variables.
+/// Registers that hold addresses of local variables.
 struct Addresses {
     places: SecondaryMap<Reg, Option<Place>>,
-    /// The instructions that compute them.
+    /// Instructions that compute the addresses.
     computed_by: HashMap<Inst, Place>,
 }
 
@@ -82,11 +85,11 @@ impl Addresses {
         found
     }
 
-    /// The place whose address an instruction computes from one that is known.
+    /// Returns the place whose address an instruction computes from a known one.
     fn computed(&self, data: &InstData, locals: &HashSet<Var>) -> Option<Place> {
         let number = |operand: &Operand| if let Operand::Imm(imm) = operand { imm.integer_bits() } else { None };
         let source = self.operand(data.operands.get(1)?, locals);
-        // Addresses narrower than a pointer may wrap elsewhere.
+        // Addresses narrower than a pointer may wrap.
         let wide = data.types().next().is_some_and(|ty| ty.bits() == 64);
         match data.opcode()? {
             Opcode::Mov => source.filter(|_| wide),
@@ -128,19 +131,19 @@ impl Addresses {
     }
 }
 
-/// A load or store.
+/// Load or store.
 #[derive(Clone, Copy, Debug)]
 struct Access {
     place: Place,
     /// Bytes of an element.
     bytes: u32,
-    /// How many elements.
+    /// Number of elements.
     count: u32,
 }
 
-/// What is done with local variables.
+/// Uses of local variables.
 struct Uses {
-    /// Variables that nobody knows the address of.
+    /// Variables whose address does not escape.
     hidden: HashSet<Var>,
     accesses: HashMap<Inst, Access>,
 }
@@ -154,7 +157,7 @@ impl Uses {
                 continue;
             }
             let access = access(data, addresses, &locals).filter(|access| is_inside(function, access));
-            // The address of an access is no use of the register behind it; all others are.
+            // The address of an access is not an escaping use of its register; all other uses are.
             data.each_mention(|mention| match mention {
                 Mention::Address(_) if access.is_some() => {}
                 other => known.extend(mentioned(other, addresses, &locals)),
@@ -166,7 +169,7 @@ impl Uses {
         Uses { hidden: locals.difference(&known).copied().collect(), accesses }
     }
 
-    /// The registers for pieces of variables, by their first byte.
+    /// Allocates the registers for pieces of variables, by their first byte.
     fn pieces(&self, module: &Module, function: &mut Function) -> HashMap<(Var, i64), Reg> {
         let mut ranges: HashMap<Var, BTreeMap<(i64, u32), bool>> = HashMap::new();
         for (inst, access) in self.accesses.iter().filter(|(_, access)| self.hidden.contains(&access.place.var)) {
@@ -179,7 +182,7 @@ impl Uses {
         for (var, ranges) in &ranges {
             alone.extend(apart(ranges).into_iter().map(|(start, ty)| ((*var, start), ty)));
         }
-        // What is accessed together goes or stays together.
+        // Pieces that are accessed together are promoted together or not at all.
         let mut changed = true;
         while changed {
             changed = false;
@@ -196,7 +199,7 @@ impl Uses {
     }
 }
 
-/// The ranges of bytes that no other overlaps and that registers can hold. They come in order of their first byte.
+/// Returns the byte ranges that no other overlaps and that registers can hold, in order of their first byte.
 fn apart(ranges: &BTreeMap<(i64, u32), bool>) -> Vec<(i64, Type)> {
     let mut reach = i64::MIN;
     let mut found: Vec<(i64, u32, bool)> = vec![];
@@ -212,13 +215,13 @@ fn apart(ranges: &BTreeMap<(i64, u32), bool>) -> Vec<(i64, Type)> {
 }
 
 impl Access {
-    /// The pieces that it accesses, by their first byte.
+    /// Returns the pieces that it accesses, by their first byte.
     fn pieces(self) -> impl Iterator<Item = (Var, i64)> {
         (0..self.count).map(move |element| (self.place.var, self.place.offset + i64::from(element * self.bytes)))
     }
 }
 
-/// The type of a register for a piece.
+/// Returns the type of a register for a piece.
 fn held_in(bytes: u32) -> Option<Type> {
     Some(match bytes {
         1 | 2 => Type::B16,
@@ -228,9 +231,9 @@ fn held_in(bytes: u32) -> Option<Type> {
     })
 }
 
-/// The access to a local variable that an instruction is.
+/// Returns the access of an instruction to a local variable.
 fn access(data: &InstData, addresses: &Addresses, locals: &HashSet<Var>) -> Option<Access> {
-    // With a third operand it has a policy for caches.
+    // A third operand is a cache policy.
     if !matches!(data.opcode(), Some(Opcode::Ld | Opcode::St)) || data.operands.len() != 2 {
         return None;
     }
@@ -252,7 +255,7 @@ fn is_inside(function: &Function, access: &Access) -> bool {
     access.place.offset >= 0 && end.is_some_and(|end| end as u64 <= size)
 }
 
-/// The variable whose address a mention gives away.
+/// Returns the variable whose address a mention exposes.
 fn mentioned(mention: Mention<'_>, addresses: &Addresses, locals: &HashSet<Var>) -> Option<Var> {
     match mention {
         Mention::Operand(Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. }, _)
@@ -263,8 +266,8 @@ fn mentioned(mention: Mention<'_>, addresses: &Addresses, locals: &HashSet<Var>)
     }
 }
 
-/// Whether the registers that are loaded or stored can be converted from and to what holds a piece: none is a byte wide, and those
-/// that are wider than what is accessed hold integers.
+/// Returns whether the loaded or stored registers can be converted from and to the register of a piece. None
+/// may be a byte wide, and those wider than the access must hold integers.
 fn registers_fit(function: &Function, data: &InstData) -> bool {
     let Some(ty) = data.types().next() else { return false };
     let mut fit = true;
@@ -281,13 +284,13 @@ fn registers_fit(function: &Function, data: &InstData) -> bool {
     fit
 }
 
-/// The values that a load or store takes or gives.
+/// Returns the values of a load or store.
 fn elements(data: &InstData) -> Vec<&Operand> {
     let values = data.operands.iter().filter(|operand| !matches!(operand, Operand::Memory(_)));
     values.flat_map(|operand| if let Operand::Vector(list) = operand { list.iter().collect() } else { vec![operand] }).collect()
 }
 
-/// Puts registers in the place of memory.
+/// Replaces memory accesses by register accesses.
 fn rewrite(function: &mut Function, addresses: &Addresses, uses: &Uses, pieces: &HashMap<(Var, i64), Reg>) {
     let in_memory: HashSet<Var> =
         uses.accesses.values().filter(|access| !is_promoted(access, pieces)).map(|access| access.place.var).collect();
@@ -321,12 +324,12 @@ fn rewrite(function: &mut Function, addresses: &Addresses, uses: &Uses, pieces: 
     }
 }
 
-/// Whether all of an access is in registers.
+/// Returns whether all pieces of an access are in registers.
 fn is_promoted(access: &Access, pieces: &HashMap<(Var, i64), Reg>) -> bool {
     access.pieces().all(|piece| pieces.contains_key(&piece))
 }
 
-/// What a load or store of one element becomes; nothing where the value is thrown away.
+/// Returns the replacement of a load or store of one element; `None` if the value is discarded.
 fn moved(function: &Function, data: &InstData, held: Reg, value: &Operand) -> Option<InstData> {
     let ty = data.types().next()?;
     let loads = data.opcode() == Some(Opcode::Ld);
@@ -366,7 +369,7 @@ fn moved(function: &Function, data: &InstData, held: Reg, value: &Operand) -> Op
     }
 }
 
-/// Forgets local variables that nobody names any more.
+/// Removes local variables that are no longer named.
 fn drop_variables(function: &mut Function) {
     let mut named: HashSet<Var> = HashSet::new();
     let params = function.params.iter().chain(&function.results);

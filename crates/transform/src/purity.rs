@@ -1,37 +1,40 @@
-//! What passes may do with an instruction, beyond what its row in the table says.
+//! Permitted treatment of an instruction, beyond its row in the table.
 //!
-//! The table calls an instruction pure when it does nothing but compute its results. Some things stand beside that: the carry
-//! flag, which is no operand; special registers that give another value each time; and loads, whose result nobody may ask for.
-//! `mapa` ends the kernel where a cluster has no block of the rank, so it runs for those who ask alone.
+//! The table calls an instruction pure if it only computes its results. Three cases need more care: the carry
+//! flag, which is not an operand; special registers that change; and loads, whose result may be unused.
+//! `mapa` faults if the cluster has no block of the rank, so it runs only in the lanes that need it.
 
 use broadloom_ptx::{InstData, Opcode, Operand};
 
-/// Whether it can run where its results are not needed: it does nothing but compute them, whatever its operands hold.
+/// Returns whether an instruction can run where its results are not needed: it only computes them, for any
+/// operand values.
 pub fn is_speculable(data: &InstData) -> bool {
     data.effects().is_pure() && !data.uses_carry() && data.opcode() != Some(Opcode::Mapa)
 }
 
-/// Whether the same operands always give the same results, so that it may be moved, repeated, or done once for several.
+/// Returns whether equal operands always give equal results, so that the instruction may be moved, repeated
+/// or shared.
 pub fn is_pure(data: &InstData) -> bool {
     is_speculable(data) && !data.any_operand(varies)
 }
 
-/// Whether it can go when its results are not read.
+/// Returns whether an instruction can be removed if its results are not read.
 pub fn is_removable(data: &InstData) -> bool {
     is_speculable(data) || is_plain_load(data)
 }
 
-/// Whether it is a load that other threads do not wait for.
+/// Returns whether an instruction is a load without memory ordering, which is not used to wait for other
+/// threads.
 pub fn is_plain_load(data: &InstData) -> bool {
     data.is_load() && !data.is_ordered()
 }
 
-/// Whether it is a store that other threads do not wait for.
+/// Returns whether an instruction is a store without memory ordering, which other threads do not wait for.
 pub fn is_plain_store(data: &InstData) -> bool {
     data.is_store() && !data.is_ordered()
 }
 
-/// Whether an operand is a special register that may hold another value the next time.
+/// Returns whether an operand is a special register that may change.
 fn varies(operand: &Operand) -> bool {
     matches!(operand, Operand::Special(special) if special.row().varies)
 }

@@ -1,35 +1,35 @@
-//! `remove_dead`: what nobody needs goes.
+//! `remove_dead`: removes unused code.
 //!
-//! **In**: SSA form. **Out**: SSA form. Keeps what memory, other threads and callers see, and every branch; loses instructions that only
-//! compute, and plain loads, whose results nobody needs, parameters of blocks in the same case, and blocks that control
-//! cannot reach. A load that goes takes its fault with it.
+//! **In**: SSA form. **Out**: SSA form. Keeps everything that memory, other threads and callers see, and
+//! every branch. Removes pure instructions and plain loads with unused results, unused block parameters, and
+//! unreachable blocks. A removed load no longer faults.
 //!
-//! Everything counts as dead until something that stays needs it; so circles that only feed themselves go too.
+//! Everything counts as dead until live code needs it, so cycles that only feed themselves are removed too.
 
 use crate::blocks::{drop_params, drop_unreachable};
 use crate::purity::is_removable;
 use broadloom_ptx::{Block, Function, Inst, InstData, Module, Param, Reg};
 use cranelift_entity::SecondaryMap;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "remove_dead";
 
-/// Where a register gets its value.
+/// Definition of a register.
 #[derive(Clone, Copy, Default)]
 enum Source {
-    /// From outside.
+    /// Defined outside.
     #[default]
     Given,
     Inst(Inst),
-    /// A parameter of a block, by its place.
+    /// Parameter of a block, by index.
     Param(Block, u32),
 }
 
-/// Removes what is dead in a function.
+/// Removes dead code of a function.
 pub fn run(_module: &Module, function: &mut Function) {
     drop_unreachable(function);
     let mut source: SecondaryMap<Reg, Source> = SecondaryMap::new();
-    // What edges pass to each parameter of each block.
+    // Arguments of edges for each parameter of each block.
     let mut passed: SecondaryMap<Block, Vec<(Block, u32)>> = SecondaryMap::new();
     let mut work: Vec<Reg> = vec![];
     for block in &function.layout {
@@ -75,7 +75,8 @@ pub fn run(_module: &Module, function: &mut Function) {
     drop_params(function, |reg| !live[reg]);
 }
 
-/// Whether an instruction is needed whoever reads its results: it does something, or writes a result of the function.
+/// Returns whether an instruction is needed even if its results are unused: it has effects, or writes a
+/// result of the function.
 fn stays(function: &Function, data: &InstData) -> bool {
     let gives = || {
         let results = || function.results.iter().filter(|result| matches!(result, Param::Reg(_)));

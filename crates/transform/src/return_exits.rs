@@ -1,11 +1,13 @@
-//! `return_exits`: a function that ends threads returns, and its caller ends them.
+//! `return_exits`: a function that ends threads returns instead, and its caller ends them.
 //!
-//! Works on a whole module in the form of registers and leaves it in that form. **Out**: `exit` stands in kernels alone. A function
-//! that may end a thread, or that calls one that may, has one more parameter, the address in local memory of a word of the kernel: it
-//! sets the word and returns, and behind each call of such a function stands a test of it. Functions whose address is taken are called through the
-//! same prototypes, so if one of them may end a thread, all of them have the parameter. Keeps everything that threads do; loses where they ended.
+//! Works on a whole module in register form and leaves it in that form. **Out**: only kernels contain `exit`.
+//! A function that may end a thread, directly or by a call, gets one more parameter: the address of a word of
+//! the kernel in local memory. It sets the word and returns, and each call of such a function is followed by
+//! a test of the word. Functions whose address is taken are called through the same prototypes, so if one of
+//! them may end a thread, all of them get the parameter. Keeps the behaviour of all threads; the place where
+//! they end changes.
 //!
-//! Lanes in step cannot end from within a call, of which others have yet to come back.
+//! Lanes in lockstep cannot exit from within a call while others have yet to return.
 
 use crate::names::Names;
 use crate::write::Writer;
@@ -15,7 +17,7 @@ use broadloom_ptx::{
 };
 use std::collections::{BTreeSet, HashMap};
 
-/// The module without `exit` in functions that are called; `None` when it has none there.
+/// Returns the module without `exit` in called functions; `None` if it has none there.
 pub fn run(module: &Module) -> Option<Module> {
     let ending = Ending::new(module);
     if ending.functions.is_empty() {
@@ -29,7 +31,7 @@ pub fn run(module: &Module) -> Option<Module> {
         }
         Rewriting::new(module, &ending, function).run();
     }
-    // An alias has a signature of its own.
+    // An alias has a separate signature.
     for item in &module.items {
         if let Item::Alias(alias) = item
             && ending.functions.contains(&alias.aliasee)
@@ -41,10 +43,10 @@ pub fn run(module: &Module) -> Option<Module> {
     Some(changed)
 }
 
-/// Who may end a thread.
+/// Functions that may end a thread.
 struct Ending {
     functions: BTreeSet<Func>,
-    /// Whether a function that is called through a pointer may.
+    /// True if a function that is called through a pointer may.
     through_pointers: bool,
 }
 
@@ -52,7 +54,7 @@ impl Ending {
     fn new(module: &Module) -> Ending {
         let pointed = addressed(module);
         let mut ending = Ending { functions: BTreeSet::new(), through_pointers: false };
-        // Who calls a function, and who calls through pointers.
+        // Callers of each function, and functions that call through pointers.
         let mut callers: HashMap<Func, Vec<Func>> = HashMap::new();
         let (mut through_pointers, mut work) = (vec![], vec![]);
         for (func, function) in module.functions.iter().filter(|(_, function)| function.has_body && !function.is_kernel) {
@@ -78,7 +80,7 @@ impl Ending {
         ending
     }
 
-    /// Whether an instruction calls a function that may end a thread.
+    /// Returns whether an instruction calls a function that may end a thread.
     fn may_end(&self, module: &Module, data: &InstData) -> bool {
         match data.callee() {
             Some(Callee::Direct(func)) => self.functions.contains(&resolve(module, func)),
@@ -88,7 +90,7 @@ impl Ending {
     }
 }
 
-/// Functions with a body whose address something takes, so that they may be called through a pointer.
+/// Returns the functions with a body whose address is taken, so that they may be called through a pointer.
 pub fn addressed(module: &Module) -> BTreeSet<Func> {
     let mut found = BTreeSet::new();
     let mut note = |symbol: Symbol| {
@@ -111,7 +113,7 @@ pub fn addressed(module: &Module) -> BTreeSet<Func> {
     found
 }
 
-/// The function that a name means, aliases followed.
+/// Resolves a name to its function, following aliases.
 pub fn resolve(module: &Module, func: Func) -> Func {
     // An alias has no body.
     if module.functions[func].has_body {
@@ -124,7 +126,7 @@ pub fn resolve(module: &Module, func: Func) -> Func {
     alias.unwrap_or(func)
 }
 
-/// The type of an address.
+/// Returns the type of an address.
 fn address_type(module: &Module) -> Type {
     if module.address_size == 32 { Type::B32 } else { Type::B64 }
 }
@@ -139,13 +141,13 @@ fn place(base: Base) -> Operand {
     Operand::Memory(Address { base, offset: 0 })
 }
 
-/// A function on its way.
+/// Function being rewritten.
 struct Rewriting<'m> {
     module: &'m Module,
     ending: &'m Ending,
     function: &'m mut Function,
     names: Names<'m>,
-    /// The address of the word.
+    /// Address of the word.
     word: Reg,
 }
 
@@ -168,10 +170,11 @@ impl<'m> Rewriting<'m> {
         self.find_word();
     }
 
-    /// The address of the word is what the function was passed; a kernel has the word, which is clear at first.
+    /// Finds the word. In a function its address is a parameter; a kernel owns the word, which is initially
+    /// clear.
     fn find_word(&mut self) {
         let Some(entry) = self.function.entry() else { return };
-        // Nothing leads back to where it is cleared.
+        // No edge leads back to the place where it is cleared.
         let start = self.function.blocks.push(BlockData::default());
         let at = self.function.layout.iter().position(|block| *block == entry).unwrap_or(0);
         self.function.layout.insert(at, start);
@@ -194,7 +197,7 @@ impl<'m> Rewriting<'m> {
         self.function.blocks[start].insts = insts;
     }
 
-    /// `exit` becomes `ret` with the word set.
+    /// Replaces `exit` by `ret` with the word set.
     fn give_back(&mut self) {
         for block in self.function.layout.clone() {
             let Some(last) = self.function.blocks[block].insts.last().copied() else { continue };
@@ -213,7 +216,7 @@ impl<'m> Rewriting<'m> {
         }
     }
 
-    /// Passes the word on to whoever may set it, and looks at it then.
+    /// Passes the word on to callees that may set it, and tests it after the call.
     fn test_calls(&mut self) {
         let mut protos = BTreeSet::new();
         let ty = address_type(self.module);

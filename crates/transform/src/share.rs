@@ -1,11 +1,12 @@
-//! `share`: what is computed twice is computed once.
+//! `share`: common subexpression elimination.
 //!
-//! **In**: SSA form. **Out**: SSA form. Keeps every value; loses instructions that compute what another one, which control always meets
-//! before, has computed, and parameters of a block that are always given the same as another one of it. Loads are not shared.
+//! **In**: SSA form. **Out**: SSA form. Keeps every value. Removes instructions that compute the same as a
+//! dominating one, and block parameters that always get the same argument as another one of the block. Loads
+//! are not shared.
 //!
-//! The blocks are walked along the tree of dominators. Two instructions are the same when name, modifiers and operands are,
-//! after their operands were replaced in turn; of integer instructions that do not care, operands are compared in one order.
-//! What was found in a block is forgotten when the walk leaves what the block dominates.
+//! The blocks are visited along the dominator tree. Two instructions are equal if name, modifiers and
+//! operands are, after substitution of their operands. Operands of commutative integer instructions are
+//! compared in a canonical order. Instructions of a block are forgotten when the walk leaves its subtree.
 
 use crate::blocks::drop_params;
 use crate::purity::is_pure;
@@ -17,10 +18,10 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "share";
 
-/// Shares what a function computes.
+/// Removes common subexpressions of a function.
 pub fn run(_module: &Module, function: &mut Function) {
     let Some(cfg) = Cfg::new(function) else { return };
     let dominators = Dominators::new(&cfg);
@@ -31,7 +32,7 @@ pub fn run(_module: &Module, function: &mut Function) {
     drop_params(function, |reg| substitution.replaces(reg));
 }
 
-/// A step of the walk over the tree of dominators.
+/// Step of the walk over the dominator tree.
 enum Step {
     Enter(Block),
     Leave(usize),
@@ -40,9 +41,9 @@ enum Step {
 struct Sharing<'f> {
     function: &'f mut Function,
     substitution: Substitution,
-    /// Instructions by what they compute.
+    /// Instructions by hash of what they compute.
     found: HashMap<u64, SmallVec<[Inst; 2]>>,
-    /// What was put there, in order.
+    /// Inserted hashes, in order.
     order: Vec<u64>,
 }
 
@@ -68,7 +69,7 @@ impl Sharing<'_> {
         }
     }
 
-    /// Parameters that every edge gives the same as another one.
+    /// Replaces parameters that every edge gives the same argument as another one.
     fn params(&mut self, cfg: &Cfg, block: Block) {
         let params = self.function.blocks[block].params.clone();
         if params.len() < 2 {
@@ -121,18 +122,18 @@ impl Sharing<'_> {
         }
     }
 
-    /// Whether an instruction writes a result of the function.
+    /// Returns whether an instruction writes a result of the function.
     fn gives(&self, data: &InstData) -> bool {
         let results = &self.function.results;
         !results.is_empty() && data.writes().into_iter().any(|reg| results.contains(&Param::Reg(reg)))
     }
 }
 
-/// Whether the first two inputs may change places.
+/// Returns whether the first two inputs commute.
 fn commutes(data: &InstData) -> bool {
     let whole = data.types().next().is_some_and(|ty| match ty.kind() {
         TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Predicate => true,
-        // Which of two NaNs comes out may depend on the order.
+        // The resulting NaN of two may depend on the order.
         TypeKind::Float | TypeKind::Packed | TypeKind::Alternate | TypeKind::Opaque => false,
     });
     let opcode = data.opcode();
@@ -143,7 +144,7 @@ fn commutes(data: &InstData) -> bool {
         )
 }
 
-/// The operands in the order in which they are compared.
+/// Returns the operands in canonical order.
 fn operands(data: &InstData) -> impl Iterator<Item = &Operand> {
     let swapped = commutes(data)
         && data.operands.len() > 2
@@ -160,7 +161,7 @@ fn operands(data: &InstData) -> impl Iterator<Item = &Operand> {
     (0..data.operands.len()).map(move |index| &data.operands[place(index)])
 }
 
-/// What stands at an operand that is written; all registers of a type are the same there.
+/// Returns whether an operand is written. All registers of a type are equal there.
 fn is_written(data: &InstData, index: usize) -> bool {
     data.form().is_some_and(|form| form.operands.get(index).is_some_and(|spec| spec.written))
 }
@@ -179,13 +180,13 @@ fn same(function: &Function, a: Inst, b: Inst) -> bool {
         }
         (Operand::Part { selector: a, reg: x, .. }, Operand::Part { selector: b, reg: y, .. }) => a == b && ty(*x) == ty(*y),
         (Operand::Absent, Operand::Absent) => true,
-        // What one of them throws away, the other may need.
+        // A result that one discards, the other may need.
         _ => false,
     };
     operands(a).zip(operands(b)).enumerate().all(|(index, (x, y))| if is_written(a, index) { written(x, y) } else { x == y })
 }
 
-/// A number that is the same for instructions that are.
+/// Returns a hash that is equal for equal instructions.
 fn key(data: &InstData) -> u64 {
     let mut hasher = FxHasher::default();
     if let Mnemonic::Known { form, modifiers } = &data.mnemonic {
@@ -220,7 +221,7 @@ fn hash(operand: &Operand, hasher: &mut FxHasher) {
             address.offset.hash(hasher);
         }
         Operand::Vector(list) => list.iter().for_each(|operand| hash(operand, hasher)),
-        // No pure instruction has these, and equal hashes are looked at again.
+        // No pure instruction has these, and equal hashes are compared in full.
         Operand::Texture(_) | Operand::Label(_) | Operand::Targets(_) | Operand::Pair(_) | Operand::Call(_) => {}
         Operand::Sink | Operand::Absent => {}
     }

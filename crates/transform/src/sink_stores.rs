@@ -1,17 +1,20 @@
-//! `sink_stores`: a store that a loop does again and again to one place is done once behind it.
+//! `sink_stores`: moves repeated stores of a loop to one address after the loop.
 //!
-//! **In**: SSA form. **Out**: SSA form. Keeps what memory holds behind the loop; loses stores that nobody sees. `sum[i] += x[k]` in a loop
-//! over `k` stores in every round, because a compiler cannot tell whether `sum[i]` is one of the `x[k]`; lanes that go to a row
-//! each pay for it in every round.
+//! **In**: SSA form. **Out**: SSA form. Keeps the contents of memory after the loop; removes stores that
+//! nothing observes. `sum[i] += x[k]` in a loop over `k` stores in every iteration, because a compiler cannot
+//! tell whether `sum[i]` is one of the `x[k]`. Lanes with a row each pay for it in every iteration.
 //!
-//! Stores to an address that the loop does not change, of the same bytes, go if
+//! Stores to a loop-invariant address, of the same bytes, are moved if
 //!
-//! - each is done before every way out of the loop, so that the last one of them says what is there behind it;
-//! - no other access of the loop can be to the same place: it goes by the same register elsewhere, to memory of another kind or that is never written
-//!   (`ld.global.nc`), or its address comes from another parameter of the kernel ([`Origins`]);
-//! - nothing in the loop lets other threads see what was stored: it computes, loads and stores, and no access is ordered.
+//! - each is executed before every exit of the loop, so that the last one of them determines the final value;
+//! - no other access of the loop can alias: it uses the same register with another offset, memory of another
+//!   space or memory that is never written (`ld.global.nc`), or its address derives from another kernel
+//!   parameter ([`Origins`]);
+//! - nothing in the loop makes the stores visible to other threads: it computes, loads and stores, and no
+//!   access is ordered.
 //!
-//! What must then be true of a launch is given back: pairs of parameters, by their offsets in the parameter block, that lead to different buffers.
+//! The pass returns the condition on a launch: pairs of parameters, by their offsets in the parameter block,
+//! that must point to different buffers.
 
 use crate::blocks::retarget;
 use crate::names::Names;
@@ -21,19 +24,19 @@ use broadloom_ptx::{Address, Base, Block, BlockData, Edge, Function, Inst, Modif
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "sink_stores";
 
-/// Parameters of a kernel, by their offsets in the parameter block, that lead to different buffers.
+/// Pairs of kernel parameters, by their offsets in the parameter block, that point to different buffers.
 pub type Apart = BTreeSet<(u64, u64)>;
 
-/// Moves stores behind loops; what that takes for granted.
+/// Moves stores after loops. Returns the assumptions made.
 pub fn run(module: &Module, function: &mut Function) -> Apart {
     let mut apart = Apart::new();
     if !function.is_kernel {
         return apart;
     }
-    // Each round takes a store out of a loop.
+    // Each iteration moves a store out of a loop.
     while let Some(found) = find(function) {
         apart.extend(&found.apart);
         found.sink(module, function);
@@ -41,7 +44,7 @@ pub fn run(module: &Module, function: &mut Function) -> Apart {
     apart
 }
 
-/// A load or store of a loop.
+/// Load or store of a loop.
 #[derive(Clone, Copy)]
 struct Access {
     inst: Inst,
@@ -50,14 +53,14 @@ struct Access {
     bytes: i64,
     space: Space,
     stores: bool,
-    /// That of memory that a kernel never writes.
+    /// True for memory that a kernel never writes.
     constant: bool,
 }
 
-/// Stores that can go.
+/// Stores that can be moved.
 struct Found {
     stores: Vec<Inst>,
-    /// The one that says what is there in the end.
+    /// Store that determines the final value.
     last: Inst,
     exits: Vec<(Block, Block)>,
     apart: Apart,
@@ -78,7 +81,7 @@ fn find(function: &Function) -> Option<Found> {
             function.insts[*inst].each_written(|reg| homes[reg] = Some(*block));
         }
     }
-    // Inner loops first: what leaves them may leave the next one too.
+    // Inner loops first: stores that leave them may leave the next one too.
     loops.iter().rev().find_map(|(id, around)| {
         let accesses = accesses(function, around)?;
         let fixed = |reg: Reg| homes[reg].is_none_or(|home| !loops.contains(id, home));
@@ -98,7 +101,7 @@ fn is_fixed(address: Address, fixed: impl Fn(Reg) -> bool) -> bool {
     }
 }
 
-/// All accesses of a loop in which nothing else touches memory or is seen by others.
+/// Returns all accesses of a loop, if nothing else in it accesses memory or is visible to other threads.
 fn accesses(function: &Function, around: &LoopData) -> Option<Vec<Access>> {
     let mut found = vec![];
     for block in &around.blocks {
@@ -138,7 +141,7 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// The stores to the place of one, if they can go.
+    /// Returns the stores to the address of one, if they can be moved.
     fn group(&self, one: &Access, around: &LoopData, before_all: impl Fn(Block) -> bool) -> Option<Found> {
         if one.space != Space::Global {
             return None;
@@ -154,13 +157,14 @@ impl Search<'_> {
                 self.is_elsewhere(one, other, &mut apart).then_some(())?;
             }
         }
-        // Blocks before all ways out lie in a line, and so they stand in the order of the loop.
+        // Blocks that precede all exits form a chain, so they are in the order of the loop.
         let last = stores.last()?.inst;
         let exits = around.exits.clone();
         Some(Found { stores: stores.iter().map(|store| store.inst).collect(), last, exits, apart })
     }
 
-    /// Whether an access is to another place than a store, given that some parameters lead to different buffers.
+    /// Returns whether an access cannot alias a store, provided that some parameters point to different
+    /// buffers.
     fn is_elsewhere(&self, store: &Access, other: &Access, apart: &mut Apart) -> bool {
         if other.constant || matches!(other.space, Space::Shared | Space::Local) {
             return true;

@@ -1,15 +1,18 @@
-//! `split_at_barriers`: a kernel as pieces that all warps of a block run through one after the other.
+//! `split_at_barriers`: splits a kernel into pieces that all warps of a block run one after the other.
 //!
-//! **In**: SSA form whose branches are uniform in each warp (`linearise`). **Out**: the same, in which a barrier for all threads is the
-//! last instruction of its block. Keeps everything; the only change is where blocks end.
+//! **In**: SSA form whose branches are uniform in each warp (`linearise`). **Out**: the same, in which a
+//! barrier for all threads is the last instruction of its block. Keeps everything; only block boundaries
+//! change.
 //!
-//! [`Pieces`] are what such a function falls into: a piece starts at the entry, behind a barrier, or at a block that is asked for,
-//! and reaches up to the next of those. Whoever runs it can take the warps of a block through one piece after the other, on one
-//! stack: what a warp needs later of what it knows is what is live into the next piece.
+//! [`Pieces`] are the parts of such a function: a piece starts at the entry, after a barrier, or at a
+//! requested block, and extends to the next of those. An executor can run the warps of a block through one
+//! piece after the other, on one stack. The state of a warp between pieces is the set of values live into the
+//! next piece.
 //!
-//! A block that can be reached from two places without a barrier in between belongs to two pieces, as if it had been written twice:
-//! the latch of a loop whose body has a barrier goes on with the head of the loop, up to the first barrier. When that would make
-//! more than twice the code, such blocks become starts of pieces themselves.
+//! A block that is reachable from two starts without a barrier in between belongs to two pieces, as if it
+//! were duplicated: the latch of a loop with a barrier in its body continues with the head of the loop, up to
+//! the first barrier. If that would more than double the code, such blocks become starts of pieces
+//! themselves.
 
 use crate::names::Names;
 use broadloom_analysis::Cfg;
@@ -17,14 +20,14 @@ use broadloom_ptx::{Block, BlockData, Edge, Function, Inst, InstData, Modifier, 
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "split_at_barriers";
 
-/// How much code pieces may have more than the function, in instructions and as a factor.
+/// Maximum growth of the pieces over the function, in instructions and as a factor.
 const MORE: usize = 256;
 const TIMES: usize = 2;
 
-/// The number of a barrier at which all threads of a block wait and nothing else happens.
+/// Returns the number of a barrier at which all threads of a block wait and nothing else happens.
 pub fn plain_barrier(inst: &InstData) -> Option<u64> {
     let opcode = matches!(inst.opcode(), Some(Opcode::Bar | Opcode::Barrier));
     let more = [Modifier::Arrive, Modifier::Red, Modifier::Popc, Modifier::And, Modifier::Or];
@@ -58,24 +61,25 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-/// What a function falls into.
+/// Pieces of a function.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     pieces: Vec<Piece>,
     number: SecondaryMap<Block, Option<u32>>,
 }
 
-/// One of them.
+/// Piece of a function.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// Where it starts.
+    /// First block.
     pub entry: Block,
-    /// Its blocks, each before its successors but for back edges.
+    /// Blocks, each before its successors except for back edges.
     pub blocks: Vec<Block>,
 }
 
 impl Pieces {
-    /// The pieces of a function that [`run`] has been over, in the order in which control comes to them. `also` are blocks that start one.
+    /// Splits a function that [`run`] has processed, with pieces in the order in which control reaches them.
+    /// `also` are blocks that start a piece.
     pub fn new(function: &Function, cfg: &Cfg, also: &[Block]) -> Pieces {
         let mut entries: BTreeSet<u32> = also.iter().chain([&cfg.entry()]).filter_map(|block| cfg.position(*block)).collect();
         for block in cfg.order() {
@@ -93,7 +97,8 @@ impl Pieces {
             let mut times: SecondaryMap<Block, u32> = SecondaryMap::new();
             pieces.blocks().for_each(|block| times[block] += 1);
             let before = entries.len();
-            // The first of those that are reached from two places; what follows it alone has one place then.
+            // The first block that is reachable from two starts. Blocks that only follow it then have one
+            // start.
             entries.extend(cfg.order().iter().find(|block| times[**block] > 1).and_then(|block| cfg.position(*block)));
             if entries.len() == before {
                 return pieces;
@@ -126,27 +131,27 @@ impl Pieces {
         Pieces { pieces, number }
     }
 
-    /// All of them, in their order; the first starts at the function's entry.
+    /// Returns all pieces in order; the first starts at the function's entry.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Piece> {
         self.pieces.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of pieces.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Whether there are none, which is never so.
+    /// Returns whether there are no pieces, which never happens.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// One of them by its number.
+    /// Returns a piece by number.
     pub fn get(&self, number: usize) -> &Piece {
         &self.pieces[number]
     }
 
-    /// The number of the piece that starts at a block.
+    /// Returns the number of the piece that starts at a block.
     pub fn starting_at(&self, block: Block) -> Option<usize> {
         self.number[block].map(|number| number as usize)
     }
@@ -156,7 +161,7 @@ impl Pieces {
     }
 }
 
-/// Whether warps wait for each other at the end of a block.
+/// Returns whether warps wait for each other at the end of a block.
 pub fn waits(function: &Function, block: Block) -> bool {
     function.blocks[block].insts.last().is_some_and(|last| plain_barrier(&function.insts[*last]).is_some())
 }
@@ -215,7 +220,7 @@ mod tests {
         assert!(pieces.iter().all(|piece| pieces.starting_at(piece.entry).is_some() && piece.blocks.contains(&piece.entry)));
     }
 
-    /// The latch of the loop goes on with its head, up to the barrier: the head is in two pieces.
+    /// The latch of the loop continues with its head, up to the barrier: the head is in two pieces.
     #[test]
     fn what_is_reached_from_two_places_is_in_two_pieces() {
         let (function, pieces) =

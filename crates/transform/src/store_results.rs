@@ -1,17 +1,19 @@
-//! `store_results`: results of a function that are registers are stored in memory.
+//! `store_results`: stores results of a function that are registers to memory.
 //!
-//! **In**: SSA form as `to_ssa` leaves it: results that are registers are copied before each `ret`. **Out**: SSA form of a function whose
-//! results are `.param` variables, which are stored there instead. Keeps what is given back and how many bytes it has; a kernel has no results and
-//! stays as it is, and so does a result of a type that cannot be stored.
+//! **In**: SSA form as `to_ssa` leaves it: results that are registers are copied before each `ret`. **Out**:
+//! SSA form of a function whose results are `.param` variables, which are stored instead. Keeps the results
+//! and their sizes. A kernel has no results and is unchanged, and so is a result of a type that cannot be
+//! stored.
 //!
-//! Where lanes return one by one, each must leave its result where it is found when all have: a register would hold that of the last.
+//! If lanes return one by one, each must leave its result where it is found when all have returned. A
+//! register would hold that of the last.
 
 use crate::names::Names;
 use crate::write::Writer;
 use broadloom_ptx::{Address, Base, Function, Inst, InstData, Module, Operand, Param, Reg, Space, Symbol, Type, Var, Variable};
 use std::collections::HashMap;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "store_results";
 
 /// Moves results of a function from registers to memory.
@@ -41,7 +43,7 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-/// What takes the place of a copy to a result.
+/// Returns the replacement of a copy to a result.
 fn replaced(function: &mut Function, names: &mut Names<'_>, inst: Inst, stored: &HashMap<Reg, Var>) -> Option<Vec<Inst>> {
     let data = &function.insts[inst];
     let result = data.writes().first().copied()?;
@@ -61,7 +63,7 @@ fn replaced(function: &mut Function, names: &mut Names<'_>, inst: Inst, stored: 
     Some(writer.take())
 }
 
-/// The store of a register of a type; predicates are bytes in memory.
+/// Returns the store of a register of a type; predicates are bytes in memory.
 fn store(ty: Type, from: Reg, var: Var) -> Option<InstData> {
     let word = if ty == Type::Pred { "b8" } else { Type::bits_of(ty.bits())?.name() };
     let place = Operand::Memory(Address { base: Base::Symbol(Symbol::Local(var)), offset: 0 });

@@ -1,10 +1,10 @@
-//! Registers that are the same value as another.
+//! Registers that equal another value.
 
 use broadloom_ptx::{Function, Reg};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-/// For each register that has one, the register to read instead.
+/// Replacement register of each register that has one.
 #[derive(Default)]
 pub(crate) struct Substitution {
     instead: SecondaryMap<Reg, PackedOption<Reg>>,
@@ -12,7 +12,7 @@ pub(crate) struct Substitution {
 }
 
 impl Substitution {
-    /// Reads of `reg` become reads of `instead`, which must hold the same value wherever `reg` is read.
+    /// Replaces reads of `reg` by `instead`, which must hold the same value wherever `reg` is read.
     pub(crate) fn replace(&mut self, reg: Reg, instead: Reg) {
         let instead = self.resolve(instead);
         if instead != reg {
@@ -21,17 +21,17 @@ impl Substitution {
         }
     }
 
-    /// Whether nothing is replaced.
+    /// Returns whether nothing is replaced.
     pub(crate) fn is_empty(&self) -> bool {
         !self.any
     }
 
-    /// Whether a register is replaced.
+    /// Returns whether a register is replaced.
     pub(crate) fn replaces(&self, reg: Reg) -> bool {
         self.instead[reg].is_some()
     }
 
-    /// What to read for a register. The ways that it takes are shortened for the next time.
+    /// Returns the register to read. The chain of replacements is shortened for the next time.
     pub(crate) fn resolve(&mut self, reg: Reg) -> Reg {
         let mut end = reg;
         while let Some(next) = self.instead[end].expand() {
@@ -46,7 +46,7 @@ impl Substitution {
         end
     }
 
-    /// Changes all reads of a function in SSA form.
+    /// Applies the replacements to all reads of a function in SSA form.
     pub(crate) fn apply(&mut self, function: &mut Function) {
         if self.is_empty() {
             return;

@@ -1,17 +1,18 @@
 //! `to_ssa`: registers to SSA form.
 //!
-//! **In**: register form without carry chains (`lower_carry`). **Out**: SSA form; only blocks stand that control can reach. Keeps every
-//! value and every branch; loses that several values were one register.
+//! **In**: register form without carry chains (`lower_carry`). **Out**: SSA form with reachable blocks only.
+//! Keeps every value and every branch; values that shared a register are separated.
 //!
-//! - A register gets a parameter at the blocks where several of its values meet and it is still read.
-//! - A guarded instruction writes its result or leaves the old value: where the new value is read later, a selection between
-//!   the two stands behind the instruction. One that only computes then loses its guard; others keep it, and what they give where
-//!   the guard does not hold is never chosen.
-//! - A guarded branch, `ret`, `exit` or `trap` ends its block as it did, with an edge to where control goes on.
-//! - A register that is read where nothing was written holds zero, as in a thread that starts.
-//! - Control that falls off the end meets a `ret`. Results of the function that are registers are written right before it.
+//! - A register gets a block parameter where several of its values meet and it is still read.
+//! - A guarded instruction writes its result or leaves the old value. If the new value is read later, a
+//!   selection between the two follows the instruction. A pure instruction then loses its guard. Others keep
+//!   it, and their result is never selected if the guard is false.
+//! - A guarded branch, `ret`, `exit` or `trap` still ends its block, with an edge to the continuation.
+//! - A register that is read before any write holds zero, as in a thread that starts.
+//! - Control that falls off the end reaches a `ret`. Results of the function that are registers are written
+//!   right before it.
 //!
-//! The first value of a register keeps its name; later ones get a number behind a `$`.
+//! The first value of a register keeps its name; later ones get a number after a `$`.
 
 use crate::purity::is_speculable;
 use crate::write::{Writer, made};
@@ -24,13 +25,13 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use std::collections::HashMap;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "to_ssa";
 
-/// An instruction of which nothing is known, so neither what it reads nor what it writes.
+/// Error code for an unknown instruction, whose operands cannot be classified as read or written.
 pub const OPAQUE: Code = Code("T0001");
 
-/// Brings a function into SSA form, or says which instructions nothing is known of.
+/// Converts a function to SSA form, or reports the unknown instructions.
 pub fn run(_module: &Module, function: &mut Function) -> Result<(), Diagnostics> {
     refuse_opaque(function)?;
     if function.form == BodyForm::Ssa || function.layout.is_empty() {
@@ -61,7 +62,7 @@ fn refuse_opaque(function: &Function) -> Result<(), Diagnostics> {
     if refused.has_errors() { Err(refused) } else { Ok(()) }
 }
 
-/// Control that falls off the end returns.
+/// Appends a `ret` where control falls off the end.
 fn end_with_ret(function: &mut Function) {
     let Some(last) = function.layout.last().copied() else { return };
     let end = function.blocks[last].insts.last().map(|inst| &function.insts[*inst]);
@@ -78,7 +79,7 @@ fn end_with_ret(function: &mut Function) {
     }
 }
 
-/// The first block has no parameters, so nothing may lead back to it.
+/// Ensures that no edge leads to the first block, which has no parameters.
 fn enter_once(function: &mut Function) {
     let Some(entry) = function.entry() else { return };
     if function.layout.iter().any(|block| function.jump_targets(*block).contains(&entry)) {
@@ -101,19 +102,19 @@ struct Renaming<'f, 'a> {
     cfg: &'a Cfg,
     liveness: &'a Liveness,
     parameters: &'a BlockParameters,
-    /// The value that each register holds now.
+    /// Current value of each register.
     current: SecondaryMap<Reg, PackedOption<Reg>>,
-    /// What [`Renaming::current`] held before, to go back to when the walk leaves a block.
+    /// Previous values of [`Renaming::current`], to restore when the walk leaves a block.
     undo: Vec<(Reg, PackedOption<Reg>)>,
-    /// How many values each register has had.
+    /// Number of values that each register has had.
     values: SecondaryMap<Reg, u32>,
-    /// The zero of each type that is read somewhere.
+    /// Zero of each type that is read somewhere.
     zeros: HashMap<Type, Reg>,
     /// Results of the function that are registers.
     results: Vec<Reg>,
 }
 
-/// A step of the walk over the tree of dominators.
+/// Step of the walk over the dominator tree.
 enum Step {
     Enter(Block),
     Leave(usize),
@@ -128,7 +129,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
             values[reg] = 1;
         }
         let results: Vec<Reg> = register_params(&function.results).collect();
-        // The register of a result is written before each `ret`; its values are others.
+        // The register of a result is written before each `ret`; its values get other names.
         for reg in &results {
             values[*reg] = 1;
         }
@@ -156,7 +157,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
         self.define_zeros();
     }
 
-    /// A new value of a register.
+    /// Creates a new value of a register.
     fn value_of(&mut self, reg: Reg) -> Reg {
         let count = self.values[reg];
         self.values[reg] += 1;
@@ -173,7 +174,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
         self.current[reg] = value.into();
     }
 
-    /// What a register holds now.
+    /// Returns the current value of a register.
     fn get(&mut self, reg: Reg) -> Reg {
         match self.current[reg].expand() {
             Some(value) => value,
@@ -203,7 +204,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
         }
     }
 
-    /// For each guarded instruction of a block, those of its results that are read later.
+    /// Returns, for each guarded instruction of a block, those of its results that are read later.
     fn read_later(&self, block: Block) -> HashMap<usize, Vec<Reg>> {
         let mut later = HashMap::new();
         let function = &*self.writer.function;
@@ -241,7 +242,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
         self.writer.insts.push(inst);
         if let Some(guard) = guard {
             for (index, (reg, old)) in read_later.iter().zip(old).enumerate() {
-                // An instruction may write a register twice; the last one counts.
+                // An instruction may write a register twice; the last write counts.
                 if !read_later[index + 1..].contains(reg) {
                     self.merge(*reg, guard, old);
                 }
@@ -249,7 +250,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
         }
     }
 
-    /// The new value where the guard holds, else the old one.
+    /// Selects the new value if the guard holds, else the old one.
     fn merge(&mut self, reg: Reg, guard: Guard, old: Reg) {
         let new = self.get(reg);
         let merged = self.value_of(reg);
@@ -269,7 +270,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
         }
     }
 
-    /// Zeros stand at the start of the first block, which all others follow.
+    /// Defines zeros at the start of the first block, which dominates all others.
     fn define_zeros(mut self) {
         let mut zeros: Vec<Reg> = self.zeros.values().copied().collect();
         zeros.sort();
@@ -284,7 +285,7 @@ impl<'f, 'a> Renaming<'f, 'a> {
     }
 }
 
-/// Stands where an instruction is while it is changed.
+/// Returns a placeholder for an instruction while it is changed.
 fn nothing() -> InstData {
     InstData {
         guard: None,

@@ -1,17 +1,17 @@
-//! `unify_exits`: one block at which control leaves.
+//! `unify_exits`: gives a function a single exit block.
 //!
-//! **In**: SSA form. **Out**: SSA form in which at most one block leaves the function: each `ret` and `exit`, guarded or not, is a branch
-//! to a block of its own that holds nothing but one of them. `trap` stays where it is. Keeps every path; in a kernel, loses
-//! whether a thread ended by `ret` or by `exit`, which are the same there.
+//! **In**: SSA form. **Out**: SSA form in which at most one block leaves the function: each `ret` and `exit`,
+//! guarded or not, is a branch to a block that contains only one of them. `trap` stays. Keeps every path. In
+//! a kernel, the distinction between `ret` and `exit` is lost; they are equivalent there.
 //!
-//! A function that is called keeps its `exit`s, which end the thread and not the function; results that are registers are written
-//! before each `ret`, as they were.
+//! A called function keeps its `exit`s, which end the thread and not the function. Results that are registers
+//! are still written before each `ret`.
 
 use crate::names::Names;
 use crate::write::made;
 use broadloom_ptx::{Block, BlockData, Edge, Function, InstData, Module, Opcode, Operand};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "unify_exits";
 
 /// Gives a function in SSA form one exit.
@@ -42,7 +42,7 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-/// Whether control leaves the function at the end of a block.
+/// Returns whether control leaves the function at the end of a block.
 fn leaves(function: &Function, block: Block) -> bool {
     let last = function.blocks[block].insts.last().and_then(|last| function.insts[*last].opcode());
     match last {

@@ -1,7 +1,8 @@
-//! Instructions that passes make: copies, constants and selections, for every type that a register can have.
+//! Instructions that passes create: copies, constants and selections, for every register type.
 //!
-//! A [`Writer`] collects a run of instructions at one place of the source. Not every type has every instruction: a byte is
-//! copied by `cvt`, since `mov` has no bytes; predicates are chosen by logic, and 128 bits half by half.
+//! A [`Writer`] collects a run of instructions at one source position. Not every type has every instruction.
+//! A byte is copied by `cvt`, since `mov` has no 8-bit form. Predicates are selected by logic, and 128 bits
+//! in two halves.
 
 use broadloom_diag::Span;
 use broadloom_eval::sign_extend;
@@ -11,14 +12,15 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 thread_local! {
-    /// What mnemonics mean, which takes a while to find: by the words, then by which operands stand in braces.
+    /// Cache of parsed mnemonics, which are slow to parse: by their text, then by the operands in braces.
     static MEANINGS: RefCell<HashMap<Box<str>, Vec<Meaning>>> = RefCell::new(HashMap::new());
 }
 
-/// Which operands stand in braces, one bit each, and what that means.
+/// Bit mask of the operands in braces, and the parsed mnemonic.
 type Meaning = (u32, Mnemonic);
 
-/// The instruction of a mnemonic that passes spell themselves. All operands of its form must be there, none joined by `|`.
+/// Creates the instruction of a mnemonic that passes spell themselves. All operands of its form must be
+/// present, none joined by `|`.
 pub(crate) fn made(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> InstData {
     let operands: SmallVec<[Operand; 4]> = operands.into_iter().collect();
     let braces = |(index, operand): (usize, &Operand)| u32::from(matches!(operand, Operand::Vector(_))) << index;
@@ -43,7 +45,7 @@ pub(crate) fn made(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) 
     }
 }
 
-/// The mnemonic of `mov`, and of `selp` where there is one, for registers of a type.
+/// Returns the mnemonics of `mov` and, if there is one, of `selp` for registers of a type.
 fn word(ty: Type) -> Word {
     match (ty, ty.bits()) {
         (Type::Pred, _) => Word::Predicate,
@@ -51,7 +53,7 @@ fn word(ty: Type) -> Word {
         (_, 16) => Word::Plain("mov.b16", "selp.b16"),
         (_, 32) => Word::Plain("mov.b32", "selp.b32"),
         (_, 64) => Word::Plain("mov.b64", "selp.b64"),
-        // No register has any other width.
+        // No register has another width.
         (_, _) => Word::Wide,
     }
 }
@@ -63,7 +65,7 @@ enum Word {
     Wide,
 }
 
-/// The copy of a register into another of the same type.
+/// Creates a copy of a register into another of the same type.
 pub(crate) fn copy(ty: Type, to: Reg, from: Reg) -> InstData {
     let operands = [Operand::Reg(to), Operand::Reg(from)];
     match word(ty) {
@@ -74,34 +76,34 @@ pub(crate) fn copy(ty: Type, to: Reg, from: Reg) -> InstData {
     }
 }
 
-/// Writes instructions that belong to one place of the source.
+/// Writer of instructions at one source position.
 pub(crate) struct Writer<'f> {
-    /// The function that gets them.
+    /// Function that gets them.
     pub(crate) function: &'f mut Function,
-    /// What was written, in order.
+    /// Written instructions, in order.
     pub(crate) insts: Vec<Inst>,
     loc: Option<Loc>,
     span: Span,
 }
 
 impl<'f> Writer<'f> {
-    /// A writer whose instructions have no place yet.
+    /// Creates a writer whose instructions have no position yet.
     pub(crate) fn new(function: &'f mut Function) -> Self {
         Writer { function, insts: vec![], loc: None, span: Span::default() }
     }
 
-    /// What follows belongs to the place of an instruction.
+    /// Sets the position of following instructions to that of an instruction.
     pub(crate) fn at(&mut self, inst: Inst) {
         let data = &self.function.insts[inst];
         (self.loc, self.span) = (data.loc, data.span);
     }
 
-    /// Everything written so far.
+    /// Takes all instructions written so far.
     pub(crate) fn take(&mut self) -> Vec<Inst> {
         std::mem::take(&mut self.insts)
     }
 
-    /// A register of a name, which must be free.
+    /// Adds a register with a name, which must be free.
     pub(crate) fn reg(&mut self, name: String, ty: Type) -> Reg {
         self.function.regs.push(RegData { name, ty })
     }
@@ -118,7 +120,7 @@ impl<'f> Writer<'f> {
         self.push(made(mnemonic, operands));
     }
 
-    /// The same behind a guard.
+    /// Writes the instruction of a mnemonic with a guard.
     pub(crate) fn emit_guarded<const N: usize>(&mut self, guard: Option<Guard>, mnemonic: &str, operands: [Operand; N]) {
         self.push(InstData { guard, ..made(mnemonic, operands) });
     }
@@ -129,7 +131,7 @@ impl<'f> Writer<'f> {
         self.push(copy(ty, to, from));
     }
 
-    /// Sets a register to zero. `temporary` makes registers.
+    /// Sets a register to zero. `temporary` creates registers.
     pub(crate) fn zero(&mut self, to: Reg, temporary: &mut dyn FnMut(&mut Function, Type) -> Reg) {
         match word(self.function.regs[to].ty) {
             Word::Predicate => self.emit("mov.pred", [to.into(), 0.into()]),
@@ -143,7 +145,7 @@ impl<'f> Writer<'f> {
         }
     }
 
-    /// Sets a register to one of two, by a predicate.
+    /// Sets a register to one of two others, by a predicate.
     pub(crate) fn select(
         &mut self,
         to: Reg,
@@ -211,7 +213,7 @@ pub(crate) fn constant(writer: &mut Writer<'_>, to: Reg, value: u64) {
     }
 }
 
-/// Registers in braces.
+/// Returns a vector operand of registers.
 fn vector<const N: usize>(regs: [Reg; N]) -> Operand {
     Operand::Vector(regs.into_iter().map(Operand::Reg).collect())
 }

@@ -1,8 +1,10 @@
-//! Passes keep the meaning of kernels: every kernel of the corpus and a hundred random ones, through the
-//! passes and back to text, run by the interpreter; and every pure instruction with inputs that are known in part.
+//! Passes keep the meaning of kernels. Every kernel of the corpus and a hundred random ones go through the
+//! passes and back to text, and are run by the interpreter. The same is done for every pure instruction with
+//! partly known inputs.
 //!
-//! `BROADLOOM_FUZZ_KERNELS=n` makes n kernels, from the seed `BROADLOOM_FUZZ_SEED` on. Without it each file of the corpus takes two of the four
-//! ways, so that each kernel takes all of them in two of its variants.
+//! `BROADLOOM_FUZZ_KERNELS=n` generates n kernels, starting at the seed `BROADLOOM_FUZZ_SEED`. Without it
+//! each file of the corpus takes two of the four ways, so that each kernel takes all of them in two of its
+//! variants.
 
 mod interpreted;
 
@@ -19,11 +21,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Takes a function through passes and back to registers; what is wrong as text.
+/// Function that runs passes and converts back to registers; the error is a text.
 type Passes = fn(&Module, &mut Function, &Facts) -> std::result::Result<(), String>;
 
-/// Passes with a name, and whether the text that comes out can be read again: where calls are inlined, a function may call one that
-/// stands behind it.
+/// Named passes, and whether the resulting text can be parsed again: after inlining, a function may call one
+/// that stands after it.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     name: &'static str,
@@ -38,34 +40,35 @@ const WAYS: &[Way] = &[
     Way { name: "linear", passes: linear, text: false },
 ];
 
-/// The stages that leave calls where they are: what calls a function must stand behind it in a text.
+/// Returns the stages that keep calls in place. In a text, a function must stand before its callers.
 fn kept() -> impl Iterator<Item = &'static Stage> {
     STAGES.iter().filter(|stage| stage.name != "inlined")
 }
 
-/// Through SSA form and back.
+/// Converts to SSA form and back.
 fn ssa(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
     let passes = kept().take(2).chain([&BACK]).flat_map(|stage| stage.passes);
     run_all(passes, module, function, facts)
 }
 
-/// Through everything and back.
+/// Runs the whole pipeline and converts back.
 fn pipeline(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
     run_all(kept().chain([&BACK]).flat_map(|stage| stage.passes), module, function, facts)
 }
 
-/// Calls inlined, and variables in registers.
+/// Inlines calls and promotes variables.
 fn inlined(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
     run_all(STAGES.iter().filter(|stage| stage.name == "inlined").flat_map(|stage| stage.passes), module, function, facts)
 }
 
-/// Through everything and back, kernels in step, with every branch taken to be divergent; what cannot run in step stays as it is.
+/// Runs the whole pipeline, linearises kernels with every branch assumed divergent, and converts back. Code
+/// that cannot run in lockstep stays unchanged.
 fn linear(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
     run_all(STAGES.iter().flat_map(|stage| stage.passes), module, function, facts)?;
     if function.is_kernel {
         unify_exits::run(module, function);
         check(unify_exits::NAME, module, function).map_err(|broken| broken.to_string())?;
-        // A reason not to leaves the function as it was.
+        // A rejection leaves the function unchanged.
         let _ = linearise::run(module, function, &|_| true, linearise::Blocks::Any);
         check(linearise::NAME, module, function).map_err(|broken| broken.to_string())?;
     }
@@ -86,7 +89,7 @@ fn run_all<'p>(
     Ok(())
 }
 
-/// A module through passes, printed and read again where that can be.
+/// Runs passes over a module, and prints and parses the result if possible.
 fn transformed(module: &Module, way: Way, facts: &Facts) -> std::result::Result<Verified, String> {
     let mut hoisted = module.clone();
     hoist_statics::run(&mut hoisted);
@@ -110,7 +113,7 @@ fn transformed(module: &Module, way: Way, facts: &Facts) -> std::result::Result<
     Ok(again)
 }
 
-/// The interpreter behind passes.
+/// Interpreter that runs transformed modules.
 #[derive(Debug)]
 struct Behind {
     interp: Interp,
@@ -122,7 +125,7 @@ impl Backend for Behind {
     all_but_load!();
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
         let changed = transformed(module, self.way, &self.facts).unwrap_or_else(|why| panic!("{why}"));
-        // Functions are the same ones in the same order, so their ids are too.
+        // Functions are the same in the same order, so their ids are too.
         let names = |module: &Module| module.functions.values().map(|function| function.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&changed), names(module));
         Ok(Arc::new(Loaded(self.interp.load(&Arc::new(changed))?)))
@@ -160,7 +163,7 @@ fn setting(name: &str, default: u64) -> u64 {
         .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
 }
 
-/// Runs a kernel plain and through the passes, which know its launch or not; says whether it does anything.
+/// Runs a kernel with and without the passes, which know its launch or not. Returns whether it does anything.
 fn compare(kernel: &Kernel, module: &Arc<Verified>, way: Way, facts: Facts) -> std::result::Result<bool, String> {
     let plain = Device::new(Interp::new(Options::default()));
     let expected = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
@@ -169,7 +172,7 @@ fn compare(kernel: &Kernel, module: &Arc<Verified>, way: Way, facts: Facts) -> s
     if found.output == expected.output { Ok(found.useful) } else { Err(format!("another result\n{}", kernel.text)) }
 }
 
-/// Random kernels from one seed on; every other one with its launch known.
+/// Tests random kernels starting at a seed; every other one with its launch known.
 fn fuzz(first: u64, count: u64, way: Way) -> std::result::Result<(), Failed> {
     let config = Config { portable: false, nan_payloads: true, ..Config::default() };
     survey(first..first + count, &config, |kernel, module| {
@@ -179,7 +182,7 @@ fn fuzz(first: u64, count: u64, way: Way) -> std::result::Result<(), Failed> {
     Ok(())
 }
 
-/// Every pure instruction, some of its inputs known and chosen to make it simpler.
+/// Tests every pure instruction with some inputs known and chosen to make it simpler.
 fn known(seed: u64, way: Way) -> std::result::Result<(), Failed> {
     let config = Config { portable: false, nan_payloads: true, ..Config::default() };
     for sweep in sweep(seed, &config, 4) {
@@ -192,7 +195,7 @@ fn known(seed: u64, way: Way) -> std::result::Result<(), Failed> {
     Ok(())
 }
 
-/// A line that loads an input, or one that gives it a number instead.
+/// Replaces a line that loads an input by one that sets it to a number, or keeps it.
 fn with_number(line: &str, random: &mut Random) -> String {
     let load = line.trim().strip_prefix("ld.global.").and_then(|rest| rest.split_once(' '));
     let Some((ty, (name, _))) = load.and_then(|(ty, rest)| Some((ty, rest.split_once(',')?))) else { return line.to_owned() };

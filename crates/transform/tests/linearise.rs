@@ -1,8 +1,8 @@
-//! Random control flow computes the same before and after `linearise`, whatever is divergent.
+//! Random control flow computes the same before and after `linearise`, for any divergence.
 //!
-//! A program is statements in nested loops and labelled sections, with ways out of any of them at any place; that is every
-//! reducible graph. Conditions are uniform among the lanes that come to them (the register is called `%u…`) or not (`%d…`).
-//! Threads record what they do in memory of their own.
+//! A program consists of statements in nested loops and labelled sections, with exits out of any of them at
+//! any point. That covers every reducible graph. Conditions are uniform among the lanes that reach them (the
+//! register is called `%u…`) or not (`%d…`). Threads record their actions in their own memory.
 
 use broadloom_analysis::Facts;
 use broadloom_device::{Argument, Device, Launch};
@@ -16,11 +16,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Words that a thread may record.
+/// Maximum number of words that a thread may record.
 const WORDS: usize = 64;
 const BLOCKS: [[u32; 3]; 5] = [[32, 1, 1], [64, 1, 1], [20, 1, 1], [33, 1, 1], [7, 3, 1]];
 
-/// Where control can be sent: out of a section, or on with or out of a loop.
+/// Jump target: the end of a section, or the head or end of a loop.
 #[derive(Clone)]
 struct Place {
     label: String,
@@ -30,12 +30,12 @@ struct Generator {
     random: Random,
     text: String,
     places: Vec<Place>,
-    /// Counters of the loops around, innermost last.
+    /// Counters of the enclosing loops, innermost last.
     counters: Vec<usize>,
     labels: usize,
     loops: usize,
     left: usize,
-    /// Whether barriers and shuffles may stand here.
+    /// True if barriers and shuffles are allowed here.
     top: bool,
 }
 
@@ -77,7 +77,7 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
         format!("L{}", self.labels)
     }
 
-    /// Sets a condition and says its name.
+    /// Emits a condition and returns its name.
     fn condition(&mut self) -> String {
         let uniform = self.random.one_in(2);
         let (a, b) = (self.random.below(4), self.random.below(4));
@@ -119,7 +119,7 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
             5 => self.line(&format!("@%q xor.b32 %v{a}, %v{b}, {number};")),
             6 => self.line(&format!("ld.global.u32 %a, [%out+8];\nadd.u32 %v{a}, %v{a}, %a;")),
             _ => {
-                // Recorded at the place that the thread has come to.
+                // Recorded at the thread's current position.
                 self.line(&format!("add.u32 %pos, %pos, 1;\nand.b32 %b, %pos, {};\nadd.u32 %b, %b, 8;", WORDS - 17));
                 self.line(&format!("mul.wide.u32 %to, %b, 4;\nadd.s64 %to, %to, %out;\nst.global.u32 [%to], %v{a};"));
             }
@@ -196,7 +196,7 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
         self.line(&format!("bra {head};\n{end}:"));
     }
 
-    /// A way out of something around, or of the kernel.
+    /// Emits an exit from an enclosing construct, or from the kernel.
     fn leave(&mut self) {
         let condition = self.condition();
         if self.places.is_empty() || self.random.one_in(8) {
@@ -215,24 +215,24 @@ fn module(text: &str) -> Module {
     parse(&sources, id).unwrap_or_else(|errors| panic!("{}\n{text}", sources.render_all(&errors)))
 }
 
-/// Whether a block ends in a branch whose condition was made uniform.
+/// Returns whether a block ends in a branch whose condition was generated uniform.
 fn is_uniform(function: &Function, block: Block) -> bool {
     let last = function.blocks[block].insts.last().map(|last| &function.insts[*last]);
     last.and_then(|last| last.guard).is_some_and(|guard| function.regs[guard.reg].name.starts_with("%u"))
 }
 
-/// Who says what is divergent.
+/// Source of the divergence information.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Divergence {
-    /// The names of the conditions.
+    /// Names of the conditions.
     Named,
-    /// Everything is.
+    /// Everything is divergent.
     All,
     /// The analysis.
     Shapes,
 }
 
-/// A module whose kernel is linearised.
+/// Returns a module whose kernel is linearised.
 fn linear(module: &Module, divergence: Divergence, block: [u32; 3]) -> Result<Verified, String> {
     let func = module.kernels().next().ok_or("no kernel")?.0;
     let mut function = module.functions[func].clone();

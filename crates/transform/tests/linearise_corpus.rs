@@ -1,7 +1,8 @@
-//! Every kernel of the corpus, inlined and in step, gives what its reference gives.
+//! Every kernel of the corpus, inlined and linearised, gives the results of its reference.
 //!
-//! The code is made for the shape of the blocks when a kernel is first launched with it, as an executor would. What cannot run in step
-//! is run as it was written; how many those are is part of the test, so that a kernel that is newly refused is noticed.
+//! The code is generated for the block shape of a kernel's first launch, as an executor would do. Code that
+//! cannot run in lockstep is run as written. The number of such kernels is part of the test, so that a newly
+//! rejected kernel is noticed.
 
 mod interpreted;
 
@@ -17,27 +18,27 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Kernels with a shape of blocks that ran in step, and those that did not with the reason.
+/// Kernels with a block shape that ran in lockstep, and those that did not, with the reason.
 #[derive(Debug, Default)]
 struct Tally {
     taken: usize,
     refused: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// The interpreter behind the passes.
+/// Interpreter that runs linearised modules.
 #[derive(Debug)]
 struct InStep {
     interp: Interp,
     tally: Arc<Mutex<Tally>>,
 }
 
-/// A module whose code is made when its shape is known.
+/// Module whose code is generated when its block shape is known.
 #[derive(Debug)]
 struct Loaded {
     interp: Interp,
     module: Module,
     tally: Arc<Mutex<Tally>>,
-    /// Without a shape where variables of the module must stay the same ones.
+    /// False if variables of the module must keep their identity; then no shape is used.
     shaped: bool,
     made: Mutex<HashMap<[u32; 3], Arc<dyn LoadedModule>>>,
 }
@@ -66,7 +67,7 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// A kernel through everything; why it is not in step, if it is not.
+    /// Runs all passes on a kernel. Returns the reason why it is not in lockstep, if it is not.
     fn in_step(&self, function: &mut Function, block: [u32; 3]) -> std::result::Result<Option<String>, String> {
         let module = &self.module;
         let facts = broadloom_transform::Facts { block: self.shaped.then_some(block), grid: None };
@@ -104,7 +105,7 @@ impl Backend for InStep {
     }
 }
 
-/// All cases in a variant; the tally.
+/// Runs all cases in a variant and returns the tally.
 fn corpus(variant: &str) -> Tally {
     let tally = Arc::new(Mutex::new(Tally::default()));
     let mut wrong = vec![];

@@ -1,5 +1,5 @@
-//! Which loops may wait for other threads, and at which reads: `broadloom_analysis::Waiting` on kernels as
-//! the pipeline leaves them.
+//! Loops that may wait for other threads, and the reads they wait at: `broadloom_analysis::Waiting` on
+//! kernels after the pipeline.
 
 use broadloom_analysis::{Cfg, Dominators, Loops, Waiting};
 use broadloom_diag::Sources;
@@ -19,13 +19,13 @@ const START: &str = ".version 8.0 .target sm_80 .address_size 64
     cvta.to.global.u64 %a, %a; cvta.to.global.u64 %b, %b; mov.u32 %r0, 0; mov.u32 %r9, 0;
 ";
 
-/// The reads that loops of a kernel wait at, without their operands.
+/// Returns the reads that loops of a kernel wait at, without their operands.
 fn waits(body: &str) -> Vec<String> {
     let text = format!("{START}{body}\nst.global.u32 [%b], %r9; ret; }}");
     waits_of(text).into_iter().flat_map(|(_, waits)| waits).collect()
 }
 
-/// The reads that loops of each kernel of a module wait at.
+/// Returns the reads that loops of each kernel of a module wait at.
 fn waits_of(text: String) -> Vec<(String, Vec<String>)> {
     let mut sources = Sources::new();
     let id = sources.add("k.ptx", text);
@@ -78,7 +78,7 @@ fn polling_waits() {
 
 #[test]
 fn conditions_are_followed() {
-    // Through votes, selections, other loops, and both of two conditions.
+    // Through votes, selections, other loops, and the conjunction of two conditions.
     let vote = "L: ld.volatile.global.u32 %r1, [%a]; setp.ne.u32 %p0, %r1, 0; vote.sync.all.pred %p1, %p0, -1; @!%p1 bra L;";
     assert_waits(vote, &["ld.volatile.global.u32"]);
     let both = "L: add.u32 %r0, %r0, 1; ld.global.u32 %r1, [%a]; setp.ne.u32 %p0, %r1, 0; setp.gt.and.u32 %p1, %r0, 9, %p0; @!%p1 bra L;";
@@ -91,15 +91,15 @@ fn conditions_are_followed() {
                     setp.lt.u32 %p0, %r0, 4; @%p0 bra I;
                     setp.eq.u32 %p1, %r2, 0; @%p1 bra L;";
     assert_waits(scanning, &["ld.global.u32"]);
-    // Back without a step where nothing is there yet.
+    // Back without a step if the value is not there yet.
     let look_back = "L: mad.wide.u32 %d0, %n, 4, %a; ld.volatile.global.u32 %r1, [%d0]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;
                      add.u32 %r9, %r9, %r1; sub.u32 %n, %n, 1; setp.ne.u32 %p1, %r1, 2; @%p1 bra L;";
     assert_waits(look_back, &["ld.volatile.global.u32"]);
-    // An end that a counter reaches does not make a poll less of one.
+    // A bound by a counter does not change that it is a poll.
     let tries = "L: ld.volatile.global.u32 %r1, [%a]; setp.ne.u32 %p0, %r1, 0; @%p0 bra E;
                  add.u32 %r0, %r0, 1; setp.lt.u32 %p1, %r0, 100000; @%p1 bra L; E:";
     assert_waits(tries, &["ld.volatile.global.u32"]);
-    // Two entries.
+    // Loop with two entries.
     let circle = "setp.eq.u32 %p0, %t, 0; @%p0 bra M;
                   L: add.u32 %r9, %r9, 1;
                   M: atom.global.or.b32 %r1, [%a], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;";
@@ -111,10 +111,10 @@ fn conditions_are_followed() {
 #[test]
 fn loops_that_end_by_themselves_do_not_wait() {
     for body in [
-        // A counter; a bound that is read anew in each round.
+        // A counter; a bound that is reloaded in each iteration.
         "L: add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, %n; @%p0 bra L;",
         "L: st.global.u32 [%b+4], %r0; add.u32 %r0, %r0, 1; ld.global.u32 %r1, [%a]; setp.lt.u32 %p0, %r0, %r1; @%p0 bra L;",
-        // A search through an array, and one that halves.
+        // A linear search of an array, and a binary one.
         "L: mad.wide.u32 %d0, %r0, 4, %a; ld.global.u32 %r1, [%d0]; add.u32 %r0, %r0, 1; setp.ne.u32 %p0, %r1, 7; @%p0 bra L;",
         "mov.u32 %r4, %n; L: add.u32 %r1, %r0, %r4; shr.u32 %r1, %r1, 1; mad.wide.u32 %d0, %r1, 4, %a; ld.global.u32 %r2, [%d0];
          setp.lt.u32 %p0, %r2, 7; add.u32 %r3, %r1, 1; selp.b32 %r0, %r3, %r0, %p0; selp.b32 %r4, %r4, %r1, %p0;
@@ -122,22 +122,22 @@ fn loops_that_end_by_themselves_do_not_wait() {
         "mov.u32 %r4, %n; L: setp.ge.u32 %p1, %r0, %r4; @%p1 bra E; add.u32 %r1, %r0, %r4; shr.u32 %r1, %r1, 1; mad.wide.u32 %d0, %r1, 4, %a;
          ld.global.u32 %r2, [%d0]; setp.lt.u32 %p0, %r2, 7; @%p0 bra M; mov.u32 %r4, %r1; st.global.u32 [%b+4], %r2; bra L;
          M: add.u32 %r0, %r1, 1; bra L; E:",
-        // A table that is searched from a place on, around its end.
+        // A hash table that is searched from an index on, wrapping around its end.
         "L: add.u32 %r0, %r0, 1; and.b32 %r0, %r0, 63; mad.wide.u32 %d0, %r0, 4, %a; ld.global.u32 %r1, [%d0];
          setp.ne.u32 %p0, %r1, 7; @%p0 bra L;",
-        // A list.
+        // A linked list.
         "mov.b64 %d0, %a; L: ld.global.u64 %d0, [%d0]; setp.ne.u64 %p0, %d0, 0; @%p0 bra L;",
         "mov.u32 %r0, %t; L: mad.wide.u32 %d0, %r0, 4, %a; mov.u32 %r1, %r0; ld.global.u32 %r0, [%d0]; setp.ne.u32 %p0, %r0, %r1; @%p0 bra L;",
-        // Work that is handed out.
+        // Work distribution by a counter.
         "L: atom.global.add.u32 %r1, [%a], 1; setp.lt.u32 %p0, %r1, %n; @%p0 bra L;",
         "L: atom.global.inc.u32 %r1, [%a], 100; setp.lt.u32 %p0, %r1, 50; @%p0 bra L;",
         // Memory that the loop itself writes.
         "L: ld.global.u32 %r1, [%a]; add.u32 %r1, %r1, 1; st.global.u32 [%a], %r1; ld.global.u32 %r2, [%a+4]; setp.lt.u32 %p0, %r1, %r2; @%p0 bra L;",
-        // A flag that is looked at between barriers.
+        // A flag that is read between barriers.
         "L: bar.sync 0; ld.shared.u32 %r1, [sflag]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;",
         // A result that decides nothing.
         "L: atom.global.or.b32 %r1, [%a], 1; add.u32 %r9, %r9, %r1; add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, %n; @%p0 bra L;",
-        // A timer, and bits that are taken one by one.
+        // A timer, and bits that are cleared one by one.
         "L: mov.u32 %r1, %clock; ld.global.u32 %r2, [%a]; setp.lt.u32 %p0, %r1, %r2; @%p0 bra L;",
         "mov.u32 %r1, %n; L: sub.u32 %r2, %r1, 1; and.b32 %r1, %r1, %r2; ld.global.u32 %r3, [%a]; setp.gt.u32 %p0, %r1, %r3; @%p0 bra L;",
     ] {
@@ -145,7 +145,7 @@ fn loops_that_end_by_themselves_do_not_wait() {
     }
 }
 
-/// No benchmark pays for waiting, and of the corpus those kernels alone that are about it.
+/// No benchmark pays for waiting, and in the corpus only those kernels wait that are about it.
 #[test]
 fn real_kernels_wait_where_they_are_meant_to() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,7 +1,8 @@
-//! A proof as bytes, to be kept on disk: numbers of seven bits a byte, the lowest first; a list is its length and its elements.
+//! Encoding of a proof for storage on disk: numbers with seven bits per byte, the lowest first; a list is its
+//! length and its elements.
 //!
-//! **Decoding gives a proof whose every number leads somewhere, or nothing.** That the bytes are those that were written is for whoever
-//! keeps them to see to: a proof of something else would be believed.
+//! **Decoding returns a proof with valid indices only, or nothing.** The storage must ensure that the bytes
+//! are those that were written: a proof of something else would be believed.
 
 use super::Proof;
 use crate::conditions::Test;
@@ -11,7 +12,7 @@ use crate::obligations::Obligation;
 use crate::ranges::{Leaving, Merged, Place, RangePlan};
 use broadloom_ptx::{Block, Inst, Reg, Special, Type};
 
-/// Special registers of which something is known before a launch; of others nothing is said.
+/// Special registers with facts known before a launch; the others are unknown.
 const SPECIALS: [Special; 13] = [
     Special::TidX,
     Special::TidY,
@@ -30,7 +31,7 @@ const SPECIALS: [Special; 13] = [
 
 const RELATIONS: [Relation; 6] = [Relation::Eq, Relation::Ne, Relation::Lt, Relation::Le, Relation::Gt, Relation::Ge];
 
-/// Operations without anything of their own.
+/// Operations without parameters.
 const OPS: [Op; 23] = [
     Op::Copy,
     Op::Add,
@@ -62,7 +63,7 @@ const COMPARE: u64 = PARAM + 1;
 const OTHER: u64 = COMPARE + 1;
 
 impl Proof {
-    /// The proof as bytes.
+    /// Encodes the proof as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer(vec![]);
         let plan = &self.plan;
@@ -75,17 +76,17 @@ impl Proof {
         to.0
     }
 
-    /// The proof of bytes that [`encode`](Self::encode) has given.
+    /// Decodes the bytes of [`encode`](Self::encode).
     pub fn decode(bytes: &[u8]) -> Option<Proof> {
         let mut from = Reader { bytes, regs: 0, moves: 0, places: 0 };
         let regs = from.list(|from| {
             let number = from.number()?;
             let bits = u32::try_from(number >> 1).ok().filter(|bits| *bits <= 64)?;
-            // Of what is no integer nothing can be known.
+            // Nothing is known of a register that is not an integer.
             Some((bits, number & 1 != 0 || bits == 0))
         })?;
         from.regs = regs.len();
-        // Every move stands in some list.
+        // Every move is in some list.
         from.moves = from.index(bytes.len())?;
         let mut depths: Vec<usize> = vec![];
         let blocks = from.list(|from| {
@@ -234,7 +235,7 @@ impl Writer {
     }
 }
 
-/// Where something stands in a list that has it.
+/// Returns the index of an element in a list that contains it.
 fn place_of<T: PartialEq>(list: &[T], wanted: T) -> u64 {
     list.iter().position(|element| *element == wanted).unwrap_or(list.len()) as u64
 }
@@ -274,7 +275,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A number up to a bound.
+    /// Reads a number up to a bound.
     fn index(&mut self, most: usize) -> Option<usize> {
         usize::try_from(self.number()?).ok().filter(|index| *index <= most)
     }
@@ -340,7 +341,7 @@ impl Reader<'_> {
             op => *OPS.get(usize::try_from(op).ok()?)?,
         };
         let ty = self.ty()?;
-        // Products of 64 bits and their double are no integers that are computed with.
+        // Products of 64 bits and their double width are not integers that are computed with.
         if matches!(op, Op::MulWide | Op::MadWide) && ty.bits() > 32 {
             return None;
         }
@@ -361,7 +362,7 @@ impl Reader<'_> {
         Some(Inductions { all, limits })
     }
 
-    /// A place behind others, of which it is told how deep they are.
+    /// Reads a place after others, whose depths are given.
     fn place(&mut self, depths: &[usize]) -> Option<Place> {
         let parent = self.index(depths.len())?.checked_sub(1);
         let depth = parent.map_or(0, |parent| depths[parent] + 1);
@@ -427,7 +428,7 @@ mod tests {
         let whole = proof.encode();
         assert_eq!(Proof::decode(&whole), Some(proof));
         assert!((0..whole.len()).all(|length| Proof::decode(&whole[..length]).is_none()));
-        // What comes of other bytes leads nowhere outside of it.
+        // Other bytes decode to a proof with valid indices or to nothing.
         let facts = Facts::new([64, 1, 1]).with_grid([4, 1, 1]).with_params(params(7, 0, 0));
         for at in 0..whole.len() {
             for flip in [1, 2, 4, 0x10, 0x7f, 0x80] {

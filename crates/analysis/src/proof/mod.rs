@@ -1,8 +1,9 @@
-//! What a launch has to be asked, by itself: obligations, and of the plan only what they depend on.
+//! Self-contained proof for a launch: obligations, and the parts of the plan that they depend on.
 //!
-//! Of a function of thousands of instructions a few dozen decide where its accesses go. A register is *needed* when an obligation is about
-//! it, or when something that gives or narrows a needed one reads it. Steps, moves and tests that concern no needed register are left
-//! out; the ranges of needed registers are what they were, and a proof is small enough to be kept with compiled code ([`Proof::encode`]).
+//! In a function of thousands of instructions a few dozen decide where its accesses go. A register is
+//! *needed* if an obligation is about it, or if something that defines or narrows a needed one reads it.
+//! Steps, moves and tests that concern no needed register are dropped. The ranges of needed registers are
+//! unchanged, and a proof is small enough to be stored with compiled code ([`Proof::encode`]).
 
 mod bytes;
 
@@ -13,30 +14,30 @@ use crate::ranges::{Leaving, Merged, Place, RangePlan};
 use broadloom_ptx::{Block, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// What must hold of a launch for something assumed of all its threads to be true.
+/// Condition on a launch under which the assumptions on all its threads hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
     plan: RangePlan,
-    /// Blocks are numbered by their places in the plan.
+    /// Obligations. Blocks are numbered by their index in the plan.
     obligations: Vec<Obligation>,
 }
 
 impl Proof {
-    /// What the obligations of a function need of its plan; `None` when there are none.
+    /// Extracts the part of a function's plan that its obligations need; `None` if there are none.
     pub fn new(plan: &RangePlan, obligations: &[Obligation]) -> Option<Proof> {
         (!obligations.is_empty()).then(|| Needed::new(plan, obligations).proof(obligations))
     }
 
-    /// Whether it holds for launches of which the facts are true.
+    /// Returns whether it holds for launches that satisfy the facts.
     pub fn holds(&self, facts: &Facts) -> bool {
         self.plan.ranges(facts).proves(&self.obligations)
     }
 }
 
-/// The needed registers of a plan.
+/// Needed registers of a plan.
 struct Needed<'a> {
     plan: &'a RangePlan,
-    /// What each move moves.
+    /// Register of each move.
     moved: Vec<Reg>,
     needed: Vec<bool>,
     grows: bool,
@@ -50,7 +51,8 @@ impl<'a> Needed<'a> {
         }
         let mut found = Needed { plan, moved, needed: vec![false; plan.bits.len()], grows: true };
         obligations.iter().for_each(|obligation| found.need(obligation.reg));
-        // Most of what is needed is found on the way back through the function; loops ask for another round.
+        // Most needed registers are found on the backward walk through the function; loops require another
+        // round.
         while std::mem::replace(&mut found.grows, false) {
             plan.blocks.iter().rev().for_each(|place| found.place(place));
         }
@@ -102,7 +104,7 @@ impl<'a> Needed<'a> {
         }
     }
 
-    /// The plan without all the rest.
+    /// Builds the plan without the rest.
     fn proof(self, obligations: &[Obligation]) -> Proof {
         let mut names: Vec<Option<Reg>> = vec![None; self.needed.len()];
         let (mut bits, mut unknown) = (vec![], vec![]);
@@ -125,18 +127,18 @@ impl<'a> Needed<'a> {
     }
 }
 
-/// What is kept, under new names.
+/// Kept parts, under new names.
 struct Kept<'a, 'p> {
     needed: &'a Needed<'p>,
     names: Vec<Option<Reg>>,
-    /// Of moves.
+    /// New numbers of moves.
     numbers: Vec<Option<usize>>,
     moves: usize,
 }
 
 impl Kept<'_, '_> {
     fn name(&self, reg: Reg) -> Reg {
-        // Only needed registers are asked for, and those have names.
+        // Only needed registers are looked up, and those have names.
         self.names[reg.index()].unwrap_or(Reg::from_u32(0))
     }
 
@@ -154,7 +156,7 @@ impl Kept<'_, '_> {
         })
     }
 
-    /// A place with its needed parameters, which say which moves are needed.
+    /// Returns a place with its needed parameters, which determine the needed moves.
     fn params(&mut self, old: &Place) -> Place {
         let mut at = vec![None; old.params.len()];
         let mut params = vec![];
@@ -196,7 +198,7 @@ impl Kept<'_, '_> {
 }
 
 impl RangePlan {
-    /// A plan of places; blocks are numbered by them.
+    /// Builds a plan from places; blocks are numbered by them.
     pub(crate) fn of_places(bits: Vec<u32>, unknown: Vec<bool>, blocks: Vec<Place>, moves: usize) -> RangePlan {
         let mut place = SecondaryMap::new();
         for index in 0..blocks.len() as u32 {

@@ -1,4 +1,4 @@
-//! Holds what shapes and ranges say against what threads do.
+//! Checks of shapes and ranges against the execution of threads.
 
 use super::ssa::kernel;
 use super::threads::{Launch, Thread, Trace, Visit};
@@ -8,10 +8,10 @@ use broadloom_ptx::{Block, Function, Inst, Opcode, Reg};
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
 
-/// The first value of a register in a group of lanes.
+/// Function that returns the first value of a register in a group of lanes.
 type First<'a> = dyn Fn(Reg, &Shape, usize) -> Result<Option<u64>, String> + 'a;
 
-/// A kernel with what is found of it by itself.
+/// Kernel with its analyses.
 pub(crate) struct Kernel {
     pub(crate) function: Function,
     pub(crate) cfg: Cfg,
@@ -44,20 +44,20 @@ impl Kernel {
         Shapes::new(&self.function, &self.cfg, &self.loops, &self.plan, facts, assume)
     }
 
-    /// The last register that a name of the text became.
+    /// Returns the last register that a name of the text became.
     pub(crate) fn reg(&self, name: &str) -> Reg {
         let is = |reg: &Reg| self.function.regs[*reg].name.rsplit_once('_').is_some_and(|(stem, _)| stem == name);
         self.function.regs.keys().rfind(is).unwrap_or_else(|| panic!("{name}"))
     }
 
-    /// The instruction that a mnemonic begins, and its block.
+    /// Returns the instruction that a mnemonic begins, and its block.
     pub(crate) fn inst(&self, mnemonic: &str) -> (Block, Inst) {
         let all = self.function.layout.iter().flat_map(|b| self.function.blocks[*b].insts.iter().map(move |inst| (*b, *inst)));
         let mut found = all.filter(|(_, inst)| self.function.insts[*inst].mnemonic_text().starts_with(mnemonic));
         found.next().unwrap_or_else(|| panic!("{mnemonic}"))
     }
 
-    /// The warps of a block: the traces of their lanes; `None` when they run too long.
+    /// Returns the traces of the lanes of all warps of a block; `None` if they run too long.
     fn warps(&self, launch: &Launch, ctaid: [u32; 3]) -> Option<Vec<Vec<Trace>>> {
         let threads: u32 = launch.block.iter().product();
         let numbers: Vec<u32> = (0..threads).collect();
@@ -68,15 +68,15 @@ impl Kernel {
         numbers.chunks(32).map(|warp| warp.iter().map(run).collect()).collect()
     }
 
-    /// Checks shapes and ranges against some blocks of a launch; says how many registers are other than varying. `None` when
-    /// threads run too long for that.
+    /// Checks shapes and ranges against some blocks of a launch. Returns the number of registers that are not
+    /// varying; `None` if threads run too long.
     pub(crate) fn check(&self, launch: &Launch, ctaids: &[[u32; 3]]) -> Option<usize> {
         let full = Facts::new(launch.block).with_grid(launch.grid).with_params(launch.params.clone());
         let partly = Facts::new(launch.block);
         let mut sets = vec![self.shapes(&full, Assume::Nothing), self.shapes(&partly, Assume::Nothing)];
         let ranges = [self.plan.ranges(&full), self.plan.ranges(&partly)];
         let assumed = self.shapes(&partly, Assume::NoWrap);
-        // What is kept of the plan says what the plan says.
+        // The extracted proof agrees with the plan.
         let kept = Proof::new(&self.plan, assumed.obligations()).map(|proof| proof.encode());
         let holds = kept.is_none_or(|bytes| Proof::decode(&bytes).unwrap().holds(&full));
         assert_eq!(holds, ranges[0].proves(assumed.obligations()), "{launch:?}");
@@ -165,7 +165,8 @@ impl Kernel {
         }
     }
 
-    /// The first value of a result is what the instruction makes of the first values of its operands.
+    /// Checks that the first value of a result is the instruction's result on the first values of its
+    /// operands.
     fn check_first_values(&self, shapes: &Shapes, block: Block, first: &First<'_>, launch: &Launch, ctaid: [u32; 3]) {
         for inst in &self.function.blocks[block].insts {
             let data = &self.function.insts[*inst];
@@ -192,7 +193,7 @@ impl Kernel {
     }
 }
 
-/// The first value of a group of lanes, as its shape gives it from those that are there.
+/// Returns the first value of a group of lanes, derived by its shape from the lanes that are present.
 fn first(reg: Reg, shape: &Shape, group: usize, lanes: &[Option<&Vec<Option<u64>>>]) -> Result<Option<u64>, String> {
     let bits = crate::integer::mask(shape.bits());
     let mut found: Option<u64> = None;
@@ -206,14 +207,14 @@ fn first(reg: Reg, shape: &Shape, group: usize, lanes: &[Option<&Vec<Option<u64>
             return Err(format!("lane {index} of group {group} holds {value:#x}, the first is {:#x}", found.unwrap()));
         }
     }
-    // A shape with steps for half a group says nothing of the zeros where that half is missing.
+    // A shape with steps for half a group gives no zeros if that half is missing.
     match found {
         Some(start) if start.trailing_zeros().min(shape.bits()) < shape.zeros() => Err(format!("the first is {start:#x}")),
         found => Ok(found),
     }
 }
 
-/// The parameter block of a random program's kernel.
+/// Returns the parameter block of a random program's kernel.
 pub(crate) fn params(n: u32, m: u32, base: u64) -> KnownParams {
     let mut params = KnownParams::default();
     params.set(0, u64::from(n), 4);

@@ -12,7 +12,7 @@ use cranelift_entity::SecondaryMap;
 
 pub(crate) use broadloom_random::Random;
 
-/// The module of a text without its head.
+/// Parses a module from a text without its header.
 pub(crate) fn parsed(text: &str) -> Module {
     let mut sources = Sources::new();
     let id = sources.add("test.ptx", format!(".version 8.0 .target sm_80 .address_size 64 {text}"));
@@ -23,7 +23,7 @@ pub(crate) fn blocks(count: usize) -> impl Iterator<Item = Block> {
     (0..count as u32).map(Block::from_u32)
 }
 
-/// The graph with these edges; the first block is the entry.
+/// Returns the graph with these edges; the first block is the entry.
 pub(crate) fn graph(edges: &[&[u32]]) -> Cfg {
     let mut successors = SecondaryMap::new();
     for (from, targets) in edges.iter().enumerate() {
@@ -32,7 +32,8 @@ pub(crate) fn graph(edges: &[&[u32]]) -> Cfg {
     Cfg::from_successors(Block::from_u32(0), successors)
 }
 
-/// Up to `most` blocks with up to three edges each, some double, some out of reach.
+/// Returns a random graph of up to `most` blocks with up to three edges each, some duplicate, some blocks
+/// unreachable.
 pub(crate) fn random_graph(random: &mut Random, most: usize) -> (Cfg, usize) {
     let count = 1 + random.below(most);
     let mut successors: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
@@ -43,7 +44,7 @@ pub(crate) fn random_graph(random: &mut Random, most: usize) -> (Cfg, usize) {
     (Cfg::from_successors(Block::from_u32(0), successors), count)
 }
 
-/// The blocks that a block reaches, itself among them, on ways that avoid another.
+/// Returns the blocks reachable from a block, including itself, on paths that avoid another.
 pub(crate) fn reaches(cfg: &Cfg, count: usize, from: Block, without: Option<Block>) -> Vec<Block> {
     let mut found: Vec<Block> = if Some(from) == without { vec![] } else { vec![from] };
     let mut next = 0;
@@ -59,8 +60,9 @@ pub(crate) fn reaches(cfg: &Cfg, count: usize, from: Block, without: Option<Bloc
     found
 }
 
-/// Code of additions, some guarded, for the blocks of a graph; a block without successors returns, and the function has a
-/// register as its result. In SSA form blocks have parameters, and edges pass as many registers.
+/// Generates additions, some guarded, for the blocks of a graph. A block without successors returns, and the
+/// function has a register as its result. In SSA form blocks have parameters, and edges pass as many
+/// registers.
 pub(crate) fn random_code(random: &mut Random, cfg: &Cfg, count: usize, form: BodyForm) -> Function {
     const REGS: usize = 7;
     let mut function = Function::new("f", false);
@@ -87,7 +89,7 @@ pub(crate) fn random_code(random: &mut Random, cfg: &Cfg, count: usize, form: Bo
         function.blocks.push(data);
         function.layout.push(block);
     }
-    // Nothing falls off the end: a block that control never reaches returns there.
+    // Nothing falls off the end: an unreachable block returns there.
     let ret = function.insts.push(InstData::of("ret", []).unwrap());
     let end = function.blocks.push(BlockData { insts: vec![ret], ..BlockData::default() });
     function.layout.push(end);
@@ -102,7 +104,8 @@ pub(crate) fn random_code(random: &mut Random, cfg: &Cfg, count: usize, form: Bo
     function
 }
 
-/// A graph as structured code has it: runs, branches and loops in each other, some loops with a second way out or back.
+/// Returns a random structured graph: nested sequences, branches and loops, some loops with a second exit or
+/// back edge.
 pub(crate) fn random_structure(random: &mut Random, depth: usize) -> (Cfg, usize) {
     let mut successors: Vec<Vec<u32>> = vec![vec![]];
     let end = structure(random, depth, &mut successors, 0);
@@ -115,7 +118,7 @@ pub(crate) fn random_structure(random: &mut Random, depth: usize) -> (Cfg, usize
     (Cfg::from_successors(Block::from_u32(0), map), count)
 }
 
-/// Adds a piece of code behind a block; gives the block at its end.
+/// Adds a piece of code after a block. Returns the block at its end.
 fn structure(random: &mut Random, depth: usize, edges: &mut Vec<Vec<u32>>, from: u32) -> u32 {
     let new = |edges: &mut Vec<Vec<u32>>, from: &[u32]| {
         edges.push(vec![]);

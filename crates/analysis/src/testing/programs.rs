@@ -1,9 +1,9 @@
-//! Random kernels of integers, branches and loops, as text. Every one ends.
+//! Random kernels of integers, branches and loops, as text. All of them terminate.
 
 use super::Random;
 use std::fmt::Write;
 
-/// Registers of each width that statements use.
+/// Number of registers of each width that statements use.
 const WORDS: usize = 8;
 const LONGS: usize = 4;
 
@@ -14,7 +14,7 @@ struct Program<'a> {
     counters: usize,
 }
 
-/// A kernel `k(u32 n, u32 m, u64 base)` of so many statements or more.
+/// Returns a kernel `k(u32 n, u32 m, u64 base)` with at least `statements` statements.
 pub(crate) fn program(random: &mut Random, statements: usize) -> String {
     let mut program = Program { random, text: String::new(), labels: 0, counters: 0 };
     for _ in 0..statements {
@@ -52,7 +52,7 @@ impl Program<'_> {
         format!("p{}", self.random.below(3))
     }
 
-    /// A register or a number.
+    /// Returns a register or a number.
     fn operand(&mut self) -> String {
         match self.random.below(3) {
             0 => self.pick(&["0", "1", "2", "-1", "31", "32", "63", "64", "7", "1000", "2147483647"]).to_owned(),
@@ -163,7 +163,8 @@ impl Program<'_> {
         self.line(format!("{end}:"));
     }
 
-    /// A loop of a few rounds by a counter that nothing else writes, with other ways out and back.
+    /// Emits a loop of a few iterations by a counter that nothing else writes, with other exits and back
+    /// edges.
     fn repeat(&mut self, depth: usize) {
         let (head, end) = (self.label(), self.label());
         let counter = format!("c{}", self.counters);
@@ -176,7 +177,7 @@ impl Program<'_> {
             ("0" | "5", 0) => format!("setp.ne.s32 p0, {counter}, {limit};"),
             _ => format!("setp.{relation}.s32 p0, {counter}, {limit};"),
         };
-        // What starts by a thread's own number may be anything by now: read it again.
+        // A start value from a thread's own index may have been overwritten: it is read again.
         match start {
             "a0" => self.line(format!("mov.u32 {counter}, %tid.x;")),
             "a2" => self.line(format!("mov.u32 {counter}, %laneid;")),

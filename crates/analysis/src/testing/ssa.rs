@@ -1,17 +1,19 @@
-//! Code for tests in SSA form, from text.
+//! Test code in SSA form, from text.
 
 use crate::{BlockParameters, Cfg, Dominators, Liveness};
 use broadloom_ptx::{Block, BodyForm, Edge, Function, InstData, Operand, Reg};
 use std::collections::HashMap;
 
-/// The first kernel of a text in SSA form. Its code has no guarded writes, and no branch to its first block.
+/// Returns the first kernel of a text in SSA form. Its code has no guarded writes, and no branch to its first
+/// block.
 pub(crate) fn kernel(text: &str) -> Function {
     let module = super::parsed(text);
     let function = module.kernels().next().unwrap().1.clone();
     to_ssa(function)
 }
 
-/// A function in SSA form, by the plain way: parameters where they are needed, and a new register for each write.
+/// Converts a function to SSA form in a simple way: parameters where they are needed, and a new register for
+/// each write.
 fn to_ssa(mut function: Function) -> Function {
     let cfg = Cfg::new(&function).unwrap();
     let dominators = Dominators::new(&cfg);
@@ -21,7 +23,7 @@ fn to_ssa(mut function: Function) -> Function {
     function.form = BodyForm::Ssa;
     function.layout = cfg.order().to_vec();
     let mut out: HashMap<Block, HashMap<Reg, Reg>> = HashMap::new();
-    // Registers that no way writes before they are passed on get a value at the entry.
+    // Registers that no path writes before they are passed on get a value at the entry.
     let count = function.regs.len() as u32;
     let mut unset: HashMap<Reg, Reg> = HashMap::new();
     for block in dominators.preorder() {

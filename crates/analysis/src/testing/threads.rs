@@ -1,5 +1,5 @@
-//! Runs kernels in SSA form thread by thread and keeps what every register held at every block: what shapes and ranges are
-//! checked against.
+//! Executes kernels in SSA form thread by thread and records the value of every register at every block, to
+//! check shapes and ranges.
 
 use crate::facts::param_offsets;
 use crate::loops::Loops;
@@ -8,7 +8,7 @@ use broadloom_eval::{Operation, immediate, inputs};
 use broadloom_ptx::{Base, Block, Function, InstData, Opcode, Operand, Reg, Space, Special, Symbol, Type};
 use std::collections::BTreeMap;
 
-/// A launch, of which single threads are run.
+/// Launch of which single threads are run.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) block: [u32; 3],
@@ -16,10 +16,10 @@ pub(crate) struct Launch {
     pub(crate) params: KnownParams,
 }
 
-/// A block as often as control came to it: how often it came to the headers of the loops around, from the outermost in.
+/// Visit of a block, with the visit counts of the headers of the loops around it, from the outermost in.
 pub(crate) type Visit = (Block, Vec<u32>);
 
-/// The registers at the end of each visit of a block.
+/// Registers at the end of each visit of a block.
 pub(crate) type Trace = BTreeMap<Visit, Vec<Option<u64>>>;
 
 pub(crate) struct Thread<'a> {
@@ -28,7 +28,7 @@ pub(crate) struct Thread<'a> {
     pub(crate) loops: &'a Loops,
     pub(crate) launch: &'a Launch,
     pub(crate) ctaid: [u32; 3],
-    /// The number of the thread in its block.
+    /// Number of the thread in its block.
     pub(crate) number: u32,
 }
 
@@ -36,14 +36,14 @@ fn cut(value: u64, bits: u32) -> u64 {
     broadloom_eval::truncate(value, bits)
 }
 
-/// What memory holds: any function of the address will do.
+/// Returns the contents of memory: an arbitrary function of the address.
 fn memory(address: u64) -> u64 {
     let mixed = (address ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 29
 }
 
 impl Thread<'_> {
-    /// What it does; `None` when it comes to too many blocks.
+    /// Runs the thread; returns `None` if it visits too many blocks.
     pub(crate) fn run(&self) -> Option<Trace> {
         let mut trace = Trace::new();
         let mut regs: Vec<Option<u64>> = vec![None; self.function.regs.len()];
@@ -54,7 +54,7 @@ impl Thread<'_> {
                 return None;
             }
             if let Some(id) = self.loops.headed_by(block) {
-                // Loops inside start anew.
+                // Inner loops start anew.
                 for inner in &self.loops[id].blocks[1..] {
                     counts.remove(inner);
                 }
@@ -98,7 +98,7 @@ impl Thread<'_> {
         }
     }
 
-    /// What an instruction gives, from the values of registers.
+    /// Returns the results of an instruction, given the values of registers.
     pub(crate) fn execute(&self, data: &InstData, read: impl Fn(Reg) -> u64) -> Vec<u64> {
         let value = |operand: &Operand, ty: Type| match operand {
             Operand::Reg(reg) => read(*reg),

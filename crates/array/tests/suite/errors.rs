@@ -1,4 +1,4 @@
-//! Mistakes are told at the call, with the operation and what does not fit.
+//! Errors are reported by the call, with the operation and the mismatch.
 
 use broadloom_array::{Array, Boundary, Context, Result, Segments, Span, span};
 use broadloom_device::Device;
@@ -28,7 +28,7 @@ fn shapes() -> Result<()> {
     assert_eq!(told(Array::concatenate(0, &[&a, &b])), "`concatenate`: the shapes [2, 3] and [3, 2] do not fit together");
     assert_eq!(told(Array::new(&context, &[1, 2, 3], [2, 2])), "`new`: 3 values for the shape [2, 2], which has 4");
     assert_eq!(told(a.item()), "`item`: 6 values for the shape [], which has 1");
-    // That is known before anything is computed.
+    // The error is known before anything is computed.
     let large = Array::full(&context, [1 << 39], 0u8)?.add(1)?;
     assert_eq!(told(large.item()), "`item`: 549755813888 values for the shape [], which has 1");
     Ok(())
@@ -81,7 +81,7 @@ fn types_and_devices() -> Result<()> {
     let window = a.window(Boundary::Clamp, |w| w.at(&[0, 1]));
     let window = told(window);
     assert!(window.starts_with("`window` is not valid: a window of 1 axes is looked at with 2 offsets (crates"), "{window}");
-    // What follows from a mistake is none.
+    // A consequence of an error is not reported.
     assert!(!window.contains(';'), "{window}");
     Ok(())
 }

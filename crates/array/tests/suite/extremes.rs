@@ -1,5 +1,5 @@
-//! What nobody writes on purpose, and programs do: very long and very wide expressions, numbers at the ends of their types, arrays that are only views and larger than
-//! any memory.
+//! Extreme cases: very long and very wide expressions, numbers at the limits of their types, views larger
+//! than any memory.
 
 use broadloom_array::{Array, Boundary, Context, Error, Function, Result, Span, evaluate_all, span};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -15,7 +15,7 @@ fn cpu() -> Result<Context> {
     Ok(Context::new(&Device::new(Cpu::new(options).map_err(Error::from)?)))
 }
 
-/// So many operations one behind the other, each by this.
+/// Applies an operation `count` times.
 fn chain<T>(first: Array<T>, count: usize, step: impl Fn(&Array<T>) -> Result<Array<T>>) -> Result<Array<T>> {
     (0..count).try_fold(first, |last, _| step(&last))
 }
@@ -26,7 +26,7 @@ fn chains_are_cut_into_kernels() -> Result<()> {
     let start = || Array::line(&context, &[1i64, 2, 3]);
     assert_eq!(chain(start()?, 2000, |a| a.add(Array::scalar(&context, 1)))?.to_vec()?, [2001, 2002, 2003]);
     assert_eq!(chain(start()?, 1000, |a| a.map(|x| x ^ 5))?.to_vec()?, [1, 2, 3]);
-    // Each is used twice.
+    // Each value is used twice.
     assert_eq!(chain(start()?, 1000, |a| Ok(a.xor(&(a + a))? & 0xff))?.to_vec()?, chain_of_bytes([1, 2, 3], 1000));
     let shifted = chain(start()?, 400, |a| Ok((a + a.shift(&[1], Boundary::Wrap)?) & 0xff))?;
     assert_eq!(shifted.sum().item()? & 0xff, 0);
@@ -35,7 +35,7 @@ fn chains_are_cut_into_kernels() -> Result<()> {
     Ok(())
 }
 
-/// What a closure does is counted: too much is said where it is given, and kernels are cut by it.
+/// The size of a closure is limited: too large a closure is reported, and kernels are split by size.
 #[test]
 fn closures_are_as_long_as_compilers_bear() -> Result<()> {
     let context = interp();
@@ -59,7 +59,7 @@ fn closures_are_as_long_as_compilers_bear() -> Result<()> {
     Ok(())
 }
 
-/// What is large is written out once, in a loop over elements, and those at the end are left out of it.
+/// A large closure is emitted once in a loop over elements, without the elements at the end.
 #[test]
 fn large_closures_are_right_at_the_ends() -> Result<()> {
     for (context, count) in [(interp(), 1100), (cpu()?, 9001)] {
@@ -74,7 +74,7 @@ fn large_closures_are_right_at_the_ends() -> Result<()> {
     Ok(())
 }
 
-/// Patterns write out what they combine once for each element that a thread has at once: what is large is computed before.
+/// Patterns emit their operator once per element of a thread, so large closures are computed before.
 #[test]
 fn large_closures_stay_out_of_patterns() -> Result<()> {
     let context = cpu()?;
@@ -92,7 +92,7 @@ fn large_closures_stay_out_of_patterns() -> Result<()> {
         (large.cumulative_sum(0)?, values.iter().scan(0, running).collect()),
         (large.sort(0)?, sorted),
         (line.scatter_sum(&[&line], &large)?, (0..).zip(&values).map(|(i, x)| i + x).collect()),
-        // The same behind a pattern.
+        // Behind a pattern.
         (line.cumulative_sum(0)?.map(|x| (0..600).fold(x, |y, i| (y ^ i) + x))?, {
             (0..999).map(|i| i * (i + 1) / 2).map(|x| (0..600).fold(x, |y, i| (y ^ i) + x)).collect()
         }),
@@ -105,7 +105,7 @@ fn large_closures_stay_out_of_patterns() -> Result<()> {
     Ok(())
 }
 
-/// Small numbers do not get lost in the sum of many, however they are spread.
+/// Small numbers are not lost in the sum of many, however they are distributed.
 #[test]
 fn sums_of_very_many_floats_are_near() -> Result<()> {
     let context = cpu()?;
@@ -123,7 +123,7 @@ fn chain_of_bytes(start: [i64; 3], count: usize) -> Vec<i64> {
     start.into_iter().map(|x| (0..count).fold(x, |x, _| (x ^ (x + x)) & 0xff)).collect()
 }
 
-/// Of packs of different values by the same choice, the numbers alone.
+/// Counts of packs of different values by the same mask, without the values.
 #[test]
 fn numbers_of_several_packs_are_wanted_alone() -> Result<()> {
     let context = interp();
@@ -139,7 +139,7 @@ fn numbers_of_several_packs_are_wanted_alone() -> Result<()> {
     Ok(())
 }
 
-/// A chain that is shown or given up needs no stack, wherever it is given up.
+/// Printing or dropping a long chain needs no stack, wherever it is dropped.
 #[test]
 fn very_long_chains_are_shown_and_dropped() -> Result<()> {
     let context = interp();
@@ -150,7 +150,7 @@ fn very_long_chains_are_shown_and_dropped() -> Result<()> {
     Ok(())
 }
 
-/// Planning looks at each node a few times, however many ways there are through the expression.
+/// Planning visits each node a few times, however many paths the expression has.
 #[test]
 fn many_ways_through_an_expression_are_not_walked() -> Result<()> {
     let context = interp();
@@ -158,14 +158,14 @@ fn many_ways_through_an_expression_are_not_walked() -> Result<()> {
     a.evaluate()?;
     let doubled = chain(a.cbrt_like()?, 40, |a| Ok((a + a.shift(&[0, 0, 1], Boundary::Clamp)?) & 0xffff))?;
     assert_eq!(doubled.min_along(&[0])?.max().item()?, 0);
-    // Positions, 2^40 times each, as indices.
+    // Positions, multiplied by 2^40, as indices.
     let places = chain(Array::<i64>::iota(&context, 4)?, 40, |p| Ok(p + p))?;
     let values = Array::line(&context, &[5, 6, 7])?;
     assert_eq!(values.gather(&[&places], Boundary::Clamp)?.to_vec()?, [5, 7, 7, 7]);
     Ok(())
 }
 
-/// Something that costs more to compute again than to keep.
+/// Value that is more expensive to recompute than to store.
 trait Costly: Sized {
     fn cbrt_like(&self) -> Result<Self>;
 }
@@ -228,7 +228,7 @@ fn numbers_at_the_ends_of_their_types() -> Result<()> {
     Ok(())
 }
 
-/// A part of something far too large is taken like that of any other.
+/// A part of a too large array is taken like that of any other.
 #[test]
 fn parts_of_what_is_larger_than_memory() -> Result<()> {
     for context in [interp(), cpu()?] {
@@ -240,7 +240,7 @@ fn parts_of_what_is_larger_than_memory() -> Result<()> {
         let (sides, count) = a.partition(&third(2)?)?;
         assert_eq!((sides.slice(&span![0])?.item()?, count.item()?), ((1 << 36) - 998, 333));
         assert_eq!(a.sort_descending(0)?.slice(&span![0])?.item()?, (1 << 36) - 1);
-        // Positions as `i32` start again behind 2^32.
+        // Positions as `i32` wrap around after 2^32.
         let values = Array::line(&context, &[5, 6, 7])?;
         let taken = values.gather(&[&Array::<i32>::iota(&context, 1 << 33)?], Boundary::Constant(-1))?;
         assert_eq!(taken.slice(&span![(1 << 32) - 1..(1 << 32) + 4])?.to_vec()?, [-1, 5, 6, 7, -1]);
@@ -248,7 +248,7 @@ fn parts_of_what_is_larger_than_memory() -> Result<()> {
     Ok(())
 }
 
-/// Sums of positions are indices of their own, and these are exact where the positions are and 32 bits would not be enough.
+/// Sums of positions are separate indices, exact where the positions are and 32 bits would not suffice.
 #[test]
 fn sums_of_positions_do_not_overflow() -> Result<()> {
     let context = cpu()?;

@@ -1,6 +1,6 @@
-//! Functions: what they give is what the closure gives when it is called as it is, on every device; mistakes are told.
+//! Functions: their results equal those of the plain closure on every device; errors are reported.
 
-use broadloom_array::{Array, Boundary, Context, Error, Function, Result, evaluate_all, span};
+use broadloom_array::{Array, Boundary, Context, Error, Function, Result, Segments, evaluate_all, span};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
@@ -77,12 +77,12 @@ fn a_closure_is_traced_once_for_each_number_that_it_reads() -> Result<()> {
         }
     }
     assert_eq!(traced.load(Ordering::Relaxed), 2);
-    // Another scalar as memory is another kind of argument.
+    // An evaluated scalar is another kind of argument.
     let by = Array::scalar(&context, 5);
     by.evaluate()?;
     assert_eq!(function.call((&Array::line(&context, &[1, 2, 3])?, &by))?.to_vec()?, [8, 13, 18]);
     assert_eq!(traced.load(Ordering::Relaxed), 3);
-    // What was not called for longest goes.
+    // The least recently used trace is dropped.
     for length in 10..40usize {
         function.call((&Array::line(&context, &vec![1; length])?, 1))?;
     }
@@ -94,13 +94,14 @@ fn a_closure_is_traced_once_for_each_number_that_it_reads() -> Result<()> {
     Ok(())
 }
 
-/// A function that does not look at numbers is traced once, whatever the extents.
+/// A function that reads no extents as numbers is traced once for all extents.
 #[test]
 fn other_extents_need_no_other_trace() -> Result<()> {
     fn body(x: &Array<i32>, line: &Array<i32>) -> Result<Vec<Array<i32>>> {
         let flat = x.flatten();
         let inner = x.slice(&span![1..-1, 1..])?;
         let zeros = Array::full(x.context(), x.shape(), 0)?;
+        let segments = Segments::from_lengths(line, flat.shape().size())?;
         Ok(vec![
             inner.t() * 2,
             flat.reverse(&[0])?.rotate(&[1])? - &flat,
@@ -112,6 +113,12 @@ fn other_extents_need_no_other_trace() -> Result<()> {
             Array::concatenate(0, &[&flat, line, line])?.cumulative_sum(0)?,
             zeros.add_axis(1, 3)?.sum_along(&[0, 1])?,
             line.pack(&line.gt(2)?)?.histogram(4)?.cast()?,
+            x.sort(0)?,
+            x.sort(1)?.slice(&span![.. ; 2, 1.. ; -3])?,
+            x.argsort_descending(0)?,
+            flat.segmented_sum(&segments)?,
+            flat.segmented_cumulative_sum(&segments)? + segments.ids()?,
+            flat.segmented_sort(&segments)?,
         ])
     }
     let context = interp();
@@ -148,7 +155,7 @@ fn evaluating_inside_is_a_stage() -> Result<()> {
         let wanted: [Array<f32>; 3] = body(&x, &y)?;
         let wanted: Vec<f32> = wanted.iter().map(Array::item).collect::<Result<_>>()?;
         let function = Function::new(&context, body);
-        // A call does not wait, and what is under way needs memory.
+        // A call does not wait, and pending work needs memory.
         function.call((&x, &y))?.iter().try_for_each(|result| result.item().map(drop))?;
         let used = context.device().memory().used;
         let (plans, kernels) = (context.statistics().plans, context.statistics().kernels);
@@ -197,7 +204,7 @@ fn a_function_inside_of_another_is_part_of_it() -> Result<()> {
     let square = Function::new(&context, |x: &Array<i32>| x * x);
     let constant = Array::line(&context, &[5])?;
     let sum = Function::new(&context, move |x: &Array<i32>, y: &Array<i32>| -> Result<Array<i32>> {
-        // The last is computed while the outer one is traced.
+        // The last call is computed while the outer function is traced.
         Ok(square.call(x)? + square.call(y)? + square.call(&constant)?)
     });
     let (x, y) = (Array::line(&context, &[1, 2])?, Array::line(&context, &[3, 4])?);
@@ -218,13 +225,14 @@ fn elements_cannot_be_read_inside() -> Result<()> {
     assert_eq!(told(read.call(&x)), wanted);
     let item = Function::new(&context, |x: &Array<i32>, s: &Array<i32>| if s.item()? > 1 { Ok(x + 1) } else { Ok(x - 1) });
     assert_eq!(told(item.call((&x, 2))), wanted);
-    // Nor how many there are, where only the device knows that. What does not ask is a function like any other.
+    // Nor the number of elements, if only the device knows it. A function that does not ask for it works
+    // normally.
     let shaped = Function::new(&context, |x: &Array<i32>| x.pack(&x.gt(1)?)?.reshape([2, 1]));
     assert_eq!(told(shaped.call(&x)), wanted);
     let pack = Function::new(&context, |x: &Array<i32>| x.pack(&x.gt(1)?));
     assert_eq!(pack.call(&x)?.to_vec()?, [2, 3]);
     assert_eq!(pack.call(&Array::line(&context, &[0, 4, 1])?)?.to_vec()?, [4]);
-    // Nor outside, if one gets there.
+    // Nor outside, if a symbol gets there.
     let smuggled = Arc::new(std::sync::Mutex::new(None));
     let (inside, outside) = (smuggled.clone(), Function::new(&context, |x: &Array<i32>| x + 1));
     let smuggler = Function::new(&context, move |x: &Array<i32>| {
@@ -270,7 +278,7 @@ fn threads_call_one_function() -> Result<()> {
     Ok(())
 }
 
-/// Kernels of no positions, results that are empty, no result at all.
+/// Kernels without positions, empty results, no result at all.
 #[test]
 fn nothing_is_computed_of_nothing() -> Result<()> {
     let context = interp();
@@ -282,7 +290,8 @@ fn nothing_is_computed_of_nothing() -> Result<()> {
     Ok(())
 }
 
-/// What a reduction reads around each of many columns, for several candidates: windows that never leave the image, and windows that are held to it.
+/// A reduction over windows around many columns, for several candidates: windows inside the image, and
+/// windows clamped to it.
 #[test]
 fn windows_are_summed_inside_and_at_the_edges() -> Result<()> {
     let (side, columns) = (3, 40);
@@ -318,7 +327,7 @@ fn split_axes_find_their_elements() -> Result<()> {
         // A quarter of the image, every second pixel, in blocks of 3×4 along the last axes.
         let part = image.section(&[(1, rows as usize, 2), (0, columns as usize, 2)], None)? + 1;
         let blocks = part.reshape([4, 3, 10, 4])?.transpose(&[1, 3, 0, 2])?.to_vec()?;
-        // The axes are row in a block, column in a block, row of blocks, column of blocks.
+        // Axes: row in a block, column in a block, row of blocks, column of blocks.
         let expected = |i: i32| {
             let (y, x) = (i / 10 % 4 * 3 + i / 160, i % 10 * 4 + i / 40 % 4);
             (2 * y + 1) * 2 * columns + 2 * x + 1

@@ -1,4 +1,4 @@
-//! Elements combined by operators of the user: in their order, whatever the shape, the axis and the device.
+//! Reductions with user-defined operators: in element order, for any shape, axis and device.
 
 use broadloom_array::{Array, Context, Error, F32x4, Result, Segments, Traced};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -11,7 +11,8 @@ fn contexts() -> Result<[Context; 2]> {
     Ok([cpu, Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))])
 }
 
-/// Linear functions `x ↦ a x + b`, one applied behind the other: the order matters. Values stay whole numbers, so floats are exact.
+/// Composition of linear functions `x ↦ a x + b`, which is not commutative. Values stay integral, so floats
+/// are exact.
 fn behind<'t>(f: Traced<'t, F32x4>, g: Traced<'t, F32x4>) -> Traced<'t, F32x4> {
     Traced::from_lanes([f.lane(0) * g.lane(0), g.lane(0) * f.lane(1) + g.lane(1), f.lane(2), f.lane(2)])
 }
@@ -64,7 +65,7 @@ fn long_lines_and_segments() -> Result<()> {
         for count in [0usize, 1, 33, 5001, if is_interp { 0 } else { 300_001 }] {
             let values: Vec<i64> = (0..count as i64).map(|i| if i * i % 5 == 1 { i } else { 0 }).collect();
             let a = Array::line(&context, &values)?;
-            // The last one that is not 0.
+            // The last value that is not 0.
             fn last<'t>(x: Traced<'t, i64>, y: Traced<'t, i64>) -> Traced<'t, i64> {
                 y.eq(0).cond(x, y)
             }
@@ -88,7 +89,7 @@ fn long_lines_and_segments() -> Result<()> {
             let lasts: Vec<i64> = parts.iter().map(|part| part.last().copied().unwrap_or(0)).collect();
             assert_eq!(a.segmented_reduce_with(&segments, 0, last)?.to_vec()?, lasts);
             assert_eq!(a.segmented_scan_with(&segments, 0, last)?.to_vec()?, parts.concat());
-            // What is sent to one of three places, the last that is not 0.
+            // Scatter to one of three places, keeping the last value that is not 0.
             let places = Array::<i64>::iota(&context, count)? % 3;
             let sent = Array::line(&context, &[-1i64, -2, -3])?.scatter_with(&[&places], &a, 0, last)?.to_vec()?;
             let expected = [0, 1, 2].map(|place| {
@@ -101,7 +102,7 @@ fn long_lines_and_segments() -> Result<()> {
     Ok(())
 }
 
-/// Operators are part of the structure: another one is another plan, the same one is not.
+/// Operators are part of the structure: another operator needs another plan, an equal one does not.
 #[test]
 fn plans_are_found_again() -> Result<()> {
     let [_, context] = contexts()?;
@@ -133,7 +134,7 @@ fn floats_are_looked_at() -> Result<()> {
         assert_eq!(a.is_finite().to_vec()?, [true, true, false, false, true]);
         let rounded = a.round().to_vec()?;
         assert_eq!((rounded[0], rounded[1], rounded[4].to_bits()), (3.0, -3.0, (-0.0f64).to_bits()));
-        // More elements than an `f16` counts, and a sum that it does not hold.
+        // More elements than an `f16` can count, with a sum that it cannot represent.
         let ones = Array::full(&context, [3, 30_000], half::f16::from_f32(3.0))?;
         assert_eq!(ones.mean()?.item()?.to_f32(), 3.0);
         let wide = Array::full(&context, [2; 5], 1i32)?;

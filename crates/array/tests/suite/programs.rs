@@ -1,4 +1,4 @@
-//! Small programs as users write them, on the interpreter and on the CPU, each beside plain loops.
+//! Small user programs on the interpreter and on the CPU, each compared with plain loops.
 
 use broadloom_array::{Array, Boundary, Context, Error, F32x4, Function, Result, Segments, Span, evaluate_all, span};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -15,7 +15,7 @@ fn contexts() -> Result<[Context; 2]> {
     Ok([interp(), Context::new(&Device::new(Cpu::new(options)?))])
 }
 
-/// Numbers from 0 to 1 without an order.
+/// Pseudo-random numbers from 0 to 1.
 fn noise(count: usize) -> Vec<f32> {
     (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32).collect()
 }
@@ -28,7 +28,7 @@ fn close(found: &[f32], wanted: &[f32], error: f32) {
     }
 }
 
-/// Which is the least, the first of equal ones.
+/// Returns the index of the minimum, the first of equal ones.
 fn least(values: &[f32]) -> usize {
     (0..values.len()).fold(0, |best, i| if values[i] < values[best] { i } else { best })
 }
@@ -60,7 +60,7 @@ fn k_means() -> Result<()> {
             wanted = (0..K * D).map(|i| sums[i] / counts[i / D].max(1.0)).collect();
         }
         close(&centres.to_vec()?, &wanted, 1e-5);
-        // Once for the first centres, which are a view, and once for the others.
+        // One plan for the first centres, which are a view, and one for the others.
         assert_eq!(context.statistics().plans, 2);
     }
     Ok(())
@@ -116,7 +116,7 @@ fn principal_component() -> Result<()> {
         for _ in 0..30 {
             (vector, norm) = step.call((&covariance, &vector))?;
         }
-        // What the matrix makes of the vector is the vector, so many times.
+        // The matrix maps the vector to a multiple of itself.
         let (found, times) = (vector.to_vec()?, norm.item()?);
         let image: Vec<f32> = found.iter().map(|x| x * times).collect();
         close(&covariance.inner(&vector)?.to_vec()?, &image, 1e-4);
@@ -166,7 +166,7 @@ fn edges() -> Result<()> {
             let (own, rival) = (size(i, j), a.max(b));
             let wanted = if own >= rival { own } else { 0.0 };
             let found = f64::from(found[i as usize * W + j as usize]);
-            // Two that are equal but for rounding may be either.
+            // Two values that differ only by rounding may be exchanged.
             assert!((found - wanted).abs() < 1e-5 || (own - rival).abs() < 1e-5, "{i} {j}: {found} instead of {wanted}");
         }
     }
@@ -216,7 +216,7 @@ fn groups_and_runs() -> Result<()> {
     let values = noise(400);
     for context in contexts()? {
         let (key, value) = (Array::line(&context, &keys)?, Array::line(&context, &values)?);
-        // The mean and the variance of each group.
+        // Mean and variance of each group.
         let none = Array::full(&context, 7, 0.0f32)?;
         let count = key.histogram(7)?.cast::<f32>()?;
         let mean = none.scatter_sum(&[&key], &value)? / &count;
@@ -230,7 +230,7 @@ fn groups_and_runs() -> Result<()> {
             let variance = own.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / own.len() as f32;
             close(&[means[group as usize], variances[group as usize]], &[mean, variance], 1e-4);
         }
-        // Sorted, each value once with how often, and back.
+        // Sorted, then each distinct value with its count, and back.
         let sorted = key.sort(0)?;
         let starts = sorted.ne(sorted.shift(&[1], Boundary::Constant(-1))?)?;
         let at = Array::<i32>::iota(&context, 400)?.pack(&starts)?;
@@ -262,7 +262,7 @@ fn sparse_matrix() -> Result<()> {
         let product = (&value * vector.take(0, &column, Boundary::Clamp)?).segmented_sum(&rows)?;
         assert_eq!(product.plan()?.kernels.len(), 1, "{}", product.explain()?);
         close(&product.to_vec()?, &wanted, 1e-5);
-        // The row of an element is how many segments end before it, and so the matrix with its zeros.
+        // The row of an element is the number of segments that end before it. This gives the dense matrix.
         let ends = Array::full(&context, columns.len() + 1, 0u32)?
             .scatter_sum(&[&Array::line(&context, &offsets[1..])?], &Array::scalar(&context, 1))?;
         let row = ends.cumulative_sum(0)?.slice(&span![..-1])?;
@@ -289,7 +289,7 @@ fn options_and_their_slopes() -> Result<()> {
         let up = ((&spot / STRIKE).log() + (RATE + 0.045) * YEARS) / width;
         let density = (&up * &up * -0.5).exp() / std::f64::consts::TAU.sqrt();
         let (delta, gamma, vega) = (up.normcdf(), &density / (&spot * width), &spot * &density * YEARS.sqrt());
-        // By differences of prices.
+        // By finite differences of prices.
         let (more, less, same) = (price(&(&spot + 0.01), 0.3), price(&(&spot - 0.01), 0.3), price(&spot, 0.3));
         let off = [
             delta - (&more - &less) / 0.02,
@@ -336,7 +336,7 @@ fn bodies() -> Result<()> {
     Ok(())
 }
 
-/// The Fourier transform of complex numbers as pairs of arrays, by halves: strided slices and concatenations.
+/// Fourier transform of complex numbers as pairs of arrays, by halving: strided slices and concatenations.
 fn fourier(re: &Array<f32>, im: &Array<f32>) -> Result<(Array<f32>, Array<f32>)> {
     let n = re.len();
     if n == 1 {
@@ -379,7 +379,7 @@ fn pixels() -> Result<()> {
         on_white += [1.0; 4] - &opaque;
         let weighed = on_white.map(|p| (p * [0.25, 0.5, 0.25, 0.0]).lane(0) + p.lane(1) * 0.5 + p.lane(2) * 0.25)?;
         let bright = weighed.gt(0.5)?.cond(&on_white, [0.0; 4])?;
-        // Two by two become one.
+        // Each 2×2 block becomes one pixel.
         let smaller = on_white.reshape([4, 2, 5, 2])?.sum_along(&[1, 3])? / [4.0; 4];
         evaluate_all(&[weighed.node(), bright.node(), smaller.node()])?;
         close(&weighed.to_vec()?, &grey, 1e-5);
@@ -407,7 +407,7 @@ fn neighbours() -> Result<()> {
         let squares = square(&a)?.add_axis(1, 1)? + square(&b)? - a.matmul(&b.t())? * 2.0;
         let order = squares.argsort(1)?.slice(&span![.., ..3])?;
         let lengths = squares.gather(&[&Array::positions(&context, order.shape(), 0)?, &order], Boundary::Clamp)?;
-        // Three points for each, their axes where the rows were.
+        // Three points for each, with their axes in place of the rows.
         let points = b.take(0, &order, Boundary::Clamp)?;
         assert_eq!(points.shape().extents(), [40, 3, D]);
         let (order, lengths, points) = (order.to_vec()?, lengths.to_vec()?, points.to_vec()?);
@@ -460,7 +460,7 @@ fn taken_along_each_axis() -> Result<()> {
     for context in contexts()? {
         let host: Vec<i32> = (0..24).collect();
         let a = Array::new(&context, &host, [2, 3, 4])?;
-        // An index type that is too small for the other axes is none for them.
+        // The index type may be too small for the other axes.
         let long = Array::<i32>::iota(&context, 600)?.reshape([2, 300])?;
         let columns = long.take(0, &Array::line(&context, &[1u8, 7])?, Boundary::Constant(-1))?;
         assert_eq!(columns.to_vec()?, (300..600).chain([-1; 300]).collect::<Vec<i32>>());
@@ -518,26 +518,26 @@ fn parts_replaced() -> Result<()> {
             let part = a.slice(spans)?;
             let other = -Array::<i32>::iota(&context, part.len())?.reshape(part.shape())? - 1;
             let replaced = a.replace_slice(spans, &other)?;
-            // The places of the part are the values of the array.
+            // The indices of the slice are the values of the array.
             let mut wanted = host.clone();
             part.to_vec()?.iter().zip(other.to_vec()?).for_each(|(place, value)| wanted[*place as usize] = value);
             assert!(replaced.plan()?.kernels.len() <= 1, "{}", replaced.explain()?);
             assert_eq!(replaced.to_vec()?, wanted, "{spans:?}");
         }
-        // Values stretch, also along an axis that was not there.
+        // Values broadcast, also along a new axis.
         let line = Array::line(&context, &[-1, -2])?;
         let columns = a.replace_slice(&[Span::At(0), Span::Added, Span::from(2..4)], &line)?;
         assert_eq!(columns.to_vec()?[..7], [0, 1, -1, -2, 4, 5, 6]);
         let error = a.replace_slice(&span![1.., ..3], &line).err().map(|error| error.to_string());
         assert_eq!(error.as_deref(), Some("`replace_slice`: the shapes [5, 3] and [2] do not fit together"));
-        // A frame held at its values while the inside changes.
+        // A frame keeps its values while the inside changes.
         let mut heat = a.cast::<f32>()?;
         for _ in 0..3 {
             let mean =
                 heat.window(Boundary::Clamp, |w| (w.at(&[-1, 0]) + w.at(&[1, 0]) + w.at(&[0, -1]) + w.at(&[0, 1])) / 4.0)?;
             heat = heat.replace_slice(&span![1..-1, 1..-1], mean.slice(&span![1..-1, 1..-1])?)?;
         }
-        // A plane stays as it is.
+        // A plane stays unchanged.
         close(&heat.to_vec()?, &host.iter().map(|x| *x as f32).collect::<Vec<f32>>(), 1e-6);
     }
     Ok(())

@@ -1,11 +1,12 @@
-//! Segments of all lengths and elements sent to places, on the interpreter and on the CPU.
+//! Segments of all lengths, and scatter operations, on the interpreter and on the CPU.
 
 use broadloom_array::{Array, Context, Result, Segments};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
+use broadloom_random::Random;
 
-/// The devices, each with how many elements it is tried with.
+/// Returns the devices, each with the number of elements to test.
 fn contexts() -> Result<Vec<(&'static str, Context, usize)>> {
     let options = broadloom_cpu::Options { threads: 2, cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
     let cpu = Device::new(Cpu::new(options).map_err(broadloom_array::Error::from)?);
@@ -13,15 +14,14 @@ fn contexts() -> Result<Vec<(&'static str, Context, usize)>> {
     Ok(vec![("interp", Context::new(&interp), 3000), ("cpu", Context::new(&cpu), 100_000)])
 }
 
-/// Numbers that repeat.
+/// Returns reproducible pseudo-random numbers.
 fn numbers(count: usize, seed: u64) -> impl Iterator<Item = u64> {
-    (0..count as u64).map(move |i| {
-        let z = (i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
-    })
+    let mut random = Random::new(seed);
+    (0..count).map(move |_| random.bits() >> 20)
 }
 
-/// Lengths with a sum: many short ones, some of none, one that has a third of all.
+/// Returns segment lengths with a given sum: many short ones, some empty, and one with a third of all
+/// elements.
 fn lengths(count: usize) -> Vec<u32> {
     let mut lengths = vec![0, 1, count as u32 / 3, 0, 0];
     let mut left = count as u32 - count as u32 / 3 - 1;
@@ -82,14 +82,14 @@ fn segments_of_any_length() -> Result<()> {
             sorted
         };
         assert_eq!(a.segmented_sort(&segments)?.to_vec()?, every(&sorted), "{name}");
-        // All at once, and each where it lies.
+        // All at once, and each in place.
         let longest = parts.iter().map(|part| part.len()).max().unwrap_or(0);
         for segments in [segments.clone(), segments.clone().no_longer_than(longest)] {
             let places = a.segmented_argsort(&segments)?;
             let found = a.gather(&[&places], broadloom_array::Boundary::Clamp)?;
             assert_eq!(found.to_vec()?, every(&sorted), "{name}");
         }
-        // What is fused on both sides.
+        // Fusion on both sides.
         let scaled = (a.cast::<f64>()? * 0.5).segmented_sum(&segments)? + 1.0;
         let expected: Vec<f64> = parts.iter().map(|part| part.iter().sum::<i64>() as f64 * 0.5 + 1.0).collect();
         assert_eq!(scaled.to_vec()?, expected, "{name}");
@@ -101,7 +101,7 @@ fn segments_of_any_length() -> Result<()> {
 fn elements_sent_to_places() -> Result<()> {
     for (name, context, count) in contexts()? {
         let places = 97usize;
-        // Some go to no place.
+        // Some indices are out of range.
         let at: Vec<i32> = numbers(count, 3).map(|n| (n % (places as u64 + 2)) as i32 - 1).collect();
         let values: Vec<i32> = numbers(count, 4).map(|n| (n % 1000) as i32 - 500).collect();
         let base: Vec<i32> = (0..places as i32).collect();
@@ -121,7 +121,7 @@ fn elements_sent_to_places() -> Result<()> {
         assert_eq!(start.scatter_product(&[&index], &sent)?.to_vec()?, host(|a, b| a.wrapping_mul(b)), "{name}");
         assert_eq!(start.scatter_min(&[&index], &sent)?.to_vec()?, host(i32::min), "{name}");
         assert_eq!(start.scatter_max(&[&index], &sent)?.to_vec()?, host(i32::max), "{name}");
-        // Sums of floats are exact here, and the same bits each time.
+        // Sums of floats are exact here, and deterministic.
         let floats = start.cast::<f64>()?.scatter_sum(&[&index], &sent.cast()?)?.to_vec()?;
         assert_eq!(floats, host(|a, b| a + b).iter().map(|x| f64::from(*x)).collect::<Vec<_>>(), "{name}");
         let thirds = sent.cast::<f32>()? / 3.0;
@@ -142,7 +142,7 @@ fn elements_sent_to_places() -> Result<()> {
     Ok(())
 }
 
-/// Rows of keys alone need no room for positions: a CPU sorts up to 1024 elements of 4 bytes where they lie.
+/// Rows of keys alone need no positions: a CPU sorts up to 1024 elements of 4 bytes in place.
 #[test]
 fn long_rows_are_sorted_where_they_lie() -> Result<()> {
     let contexts = contexts()?;

@@ -1,4 +1,4 @@
-//! How many kernels an expression becomes, and how many bytes they move. A lost fusion fails here without a clock.
+//! Number of kernels of an expression, and bytes moved. A lost fusion fails here without a clock.
 
 use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, evaluate_all};
 use broadloom_device::Device;
@@ -13,7 +13,7 @@ fn image(context: &Context, rows: usize, columns: usize) -> Result<Array<f32>> {
     Array::new(context, &values, [rows, columns])
 }
 
-/// The sum of an image moved to both sides along an axis, with weights: Figure 2 of the paper.
+/// Weighted sum of an image shifted along an axis: Figure 2 of the paper.
 fn blur_along(image: &Array<f32>, axis: usize, weights: &[f32]) -> Result<Array<f32>> {
     let mut sum = Array::full(image.context(), image.shape(), 0.0f32)?;
     for (i, weight) in weights.iter().enumerate() {
@@ -41,7 +41,7 @@ fn convolution_is_one_kernel() -> Result<()> {
     for (i, j) in (0..40).flat_map(|i| (0..50).map(move |j| (i, j))) {
         let mut sum = 0.0;
         for (a, b) in (0..5).flat_map(|a| (0..5).map(move |b| (a, b))) {
-            // Held to the image first along one axis, then along the other, which is the same.
+            // Clamping along one axis and then along the other is the same as clamping both.
             sum += f64::from(GAUSS[a as usize] * GAUSS[b as usize]) * at(i - a + 2, j - b + 2);
         }
         assert!((sum - f64::from(found[(i * 50 + j) as usize])).abs() < 1e-6, "{i} {j}");
@@ -68,7 +68,8 @@ fn life_is_one_kernel() -> Result<()> {
     }
     let mut world = Array::new(&context, &cells, [16, 16])?;
     assert_eq!(life(&world)?.plan()?.kernels.len(), 1);
-    // A glider is one place further along both axes after four generations, and back where it was after sixteen times that.
+    // A glider moves by one along both axes in four generations, and returns to its start after sixteen times
+    // that.
     for _ in 0..64 {
         world = life(&world)?;
         world.evaluate()?;
@@ -112,7 +113,7 @@ fn black_scholes_is_one_kernel_with_two_results() -> Result<()> {
     Ok(())
 }
 
-/// What several results need makes one kernel of them, in which it is computed once, and nobody else wants it.
+/// Results with a common subexpression become one kernel, which computes it once and does not write it.
 #[test]
 fn what_only_one_kernel_looks_at_is_not_written() -> Result<()> {
     let context = context();
@@ -158,7 +159,7 @@ fn reductions_over_one_array_share_a_pass() -> Result<()> {
     Ok(())
 }
 
-/// Smoothing, gradients, a wider smoothing of their products, the eigenvalues: the corner detection of the paper.
+/// Smoothing, gradients, wider smoothing of their products, eigenvalues: the corner detection of the paper.
 fn corners(image: &Array<f32>) -> Result<Array<f32>> {
     let wide: Vec<f32> = (0..9).map(|i| (-((i as f32 - 4.0).powi(2)) / 8.0).exp() / 5.0).collect();
     let smooth = blur_along(&blur_along(image, 1, &GAUSS)?, 0, &GAUSS)?;
@@ -217,7 +218,7 @@ fn equal_expressions_are_computed_once() -> Result<()> {
 fn memory_is_taken_over_by_results() -> Result<()> {
     let context = context();
     let x = image(&context, 64, 64)?;
-    // The row sums end a kernel; what is computed with them takes the place of what is dead.
+    // The row sums end a kernel. The following computation reuses the memory of dead values.
     let row = x.sum_along(&[1])?;
     let scaled = (&row * 2.0).sum_along(&[0])?;
     let plan = scaled.plan()?;
@@ -248,7 +249,7 @@ fn large_expressions_are_cut() -> Result<()> {
 fn what_feeds_a_product_is_computed_once() -> Result<()> {
     let context = context();
     let x = image(&context, 20, 20)?;
-    // A transposed factor is read where it lies; one that has to be computed is kept.
+    // A transposed factor is read in place; a computed factor is stored.
     assert_eq!(x.matmul(&x.t())?.plan()?.kernels.len(), 1);
     let plan = x.exp().matmul(&x)?.plan()?;
     assert_eq!(plan.kernels.len(), 2, "{}", plan.text());
@@ -283,7 +284,7 @@ fn sorted_keys_and_their_places_are_one_sort() -> Result<()> {
     let (sorted, places) = (x.sort(0)?, x.argsort(0)?);
     let plan = context.explain(&[sorted.node().clone(), places.node().clone()])?;
     assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
-    // Gathered by the places they are the sorted ones.
+    // Gathered by the indices, they are the sorted ones.
     evaluate_all(&[sorted.node(), places.node()])?;
     assert_eq!(x.gather(&[&places], Boundary::Clamp)?.to_vec()?, sorted.to_vec()?);
     Ok(())
@@ -294,7 +295,7 @@ fn a_long_chain_of_views_is_cut() -> Result<()> {
     let context = context();
     let mut x = Array::<i32>::iota(&context, 1000)?;
     for _ in 0..400 {
-        // Held to the array, two shifts are not one.
+        // With clamping, two shifts cannot be merged.
         x = x.shift(&[1], Boundary::Clamp)?.shift(&[-1], Boundary::Clamp)?;
     }
     let expected: Vec<i32> = (0..1000).map(|i| i.min(998)).collect();
@@ -310,11 +311,12 @@ fn what_follows_a_reduction_is_in_its_kernel() -> Result<()> {
     let norm = (&x * &x).sum().sqrt();
     let plan = norm.plan()?;
     assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
-    // The sum itself is nowhere in memory.
+    // The sum itself is not stored.
     assert_eq!((plan.kernels[0].bytes_written, plan.kernels[0].results.len()), (4, 1), "{}", plan.text());
     let expected = values.iter().map(|x| f64::from(x * x)).sum::<f64>().sqrt();
     assert!((f64::from(norm.item()?) - expected).abs() < 1e-4);
-    // Means along an axis, with another array beside them; the reductions that share a pass share what follows.
+    // Means along an axis, beside another array. Reductions that share a pass also share the operations after
+    // it.
     let weights = image(&context, 1, 40)?.flatten();
     let spread = (x.max_along(&[1])? - x.min_along(&[1])?) * &weights + x.mean_along(&[1])?;
     let plan = spread.plan()?;
@@ -328,7 +330,7 @@ fn what_follows_a_reduction_is_in_its_kernel() -> Result<()> {
         let expected = (high - low) * weights[row] + row_values.iter().sum::<f32>() / 70.0;
         assert!((found - expected).abs() < 1e-5, "{row}");
     }
-    // What is asked for too is written too.
+    // A requested intermediate result is written too.
     let sum = x.sum();
     let root = sum.sqrt();
     let plan = context.explain(&[root.node().clone(), sum.node().clone()])?;
@@ -343,7 +345,7 @@ fn what_follows_scans_sorts_products_and_scatters_is_in_their_kernels() -> Resul
     let context = context();
     let x = image(&context, 1, 300)?.flatten();
     let total = x.sum();
-    // The sum is another pass over the same input, and comes first.
+    // The sum is a separate pass over the same input and comes first.
     let shares = x.cumulative_sum(0)? / &total;
     assert_eq!(shares.plan()?.kernels.len(), 2, "{}", shares.explain()?);
     assert!((shares.to_vec()?[299] - 1.0).abs() < 1e-5);
@@ -371,14 +373,14 @@ fn what_follows_scans_sorts_products_and_scatters_is_in_their_kernels() -> Resul
     let frequencies = (&x * 10.0).cast::<u8>()?.histogram(10)?.cast::<f32>()? / 300.0;
     assert_eq!(frequencies.plan()?.kernels.len(), 1, "{}", frequencies.explain()?);
     assert!((frequencies.sum().item()? - 1.0).abs() < 1e-5);
-    // What looks at other places of a scan needs it in memory.
+    // A scan that is read at other indices must be in memory.
     let scan = x.cumulative_sum(0)?;
     let moving = &scan - &scan.shift(&[5], Boundary::Constant(0.0))?;
     assert_eq!(moving.plan()?.kernels.len(), 2, "{}", moving.explain()?);
     Ok(())
 }
 
-/// A softmax along rows: the greatest, the sum of what follows from it, the result; every pass reads its inputs once.
+/// A softmax along rows: maximum, sum of exponentials, result. Every pass reads its inputs once.
 #[test]
 fn a_softmax_is_three_kernels() -> Result<()> {
     let context = context();
@@ -405,16 +407,16 @@ fn what_is_transposed_goes_through_tiles() -> Result<()> {
     for (i, j) in (0..70).flat_map(|i| (0..40).map(move |j| (i, j))) {
         assert_eq!(found[i * 40 + j], values[j * 70 + i] * 2.0, "{i} {j}");
     }
-    // Beside what is not, from another place, the other way round.
+    // Beside an array that is not transposed, shifted, reversed.
     let square = image(&context, 64, 64)?;
-    // Twice is exact, so that it does not matter whether it is rounded before the difference.
+    // Doubling is exact, so fusing the multiplication and subtraction does not change the result.
     let both = &square - &square.t().reverse(&[1])? * 2.0;
     assert_eq!(name(&both)?, "transpose");
     let (found, values) = (both.to_vec()?, square.to_vec()?);
     for (i, j) in (0..64).flat_map(|i| (0..64).map(move |j| (i, j))) {
         assert_eq!(found[i * 64 + j], values[i * 64 + j] - values[(63 - j) * 64 + i] * 2.0, "{i} {j}");
     }
-    // Of more axes, with one in between that stays.
+    // With more axes, one of them in between and unchanged.
     let volume = Array::<i32>::iota(&context, 33 * 3 * 35)?.reshape([33, 3, 35])?;
     volume.evaluate()?;
     let turned = volume.transpose(&[2, 1, 0])?;
@@ -423,7 +425,7 @@ fn what_is_transposed_goes_through_tiles() -> Result<()> {
     for (i, j, k) in (0..35).flat_map(|i| (0..3).flat_map(move |j| (0..33).map(move |k| (i, j, k)))) {
         assert_eq!(found[(i * 3 + j) * 33 + k], ((k * 3 + j) * 35 + i) as i32);
     }
-    // Short rows are no tiles, and neither is what looks over edges.
+    // Short rows give no tiles, and neither do views that cross the edges.
     let thin = image(&context, 70, 3)?;
     assert_eq!(name(&(thin.t() + 1.0))?, "map");
     assert_eq!(name(&x.t().shift(&[1, 0], Boundary::Clamp)?)?, "map");
@@ -438,7 +440,7 @@ fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
     assert_eq!(all.plan()?.kernels.len(), 1);
     let expected: Vec<i32> = (0..6).flat_map(|k| vec![2 * k; 10 + k as usize]).collect();
     assert_eq!(all.to_vec()?, expected);
-    // The same array in the same place of two concatenations, and moved within its part.
+    // One array at one place of two concatenations, and shifted within its part.
     let (a, b, c) = (&parts[3], &parts[4], &parts[5]);
     let moved = a.shift(&[2], Boundary::Constant(100))?;
     let twice = Array::concatenate(0, &[a, b])? * Array::concatenate(0, &[&moved, b])? + Array::concatenate(0, &[b, a])?;
@@ -452,7 +454,8 @@ fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
     assert_eq!(nested.shape().extents(), [3, 15]);
     let expected: Vec<i32> = (0..45).map(|i| 5 * (1 + (i % 15) / 5)).collect();
     assert_eq!(nested.to_vec()?, expected);
-    // Nor is anything read for other parts since it would be an index along an axis that a view leaves out: the interpreter would tell.
+    // Other parts are not read with an index that is out of range along an axis that a view leaves out: the
+    // interpreter would report it.
     let column = Array::line(&context, &[1, 0, 1])?;
     let copies = Array::line(&context, &[7, 8])?.broadcast_to([4, 2])?;
     let gathered = copies.gather(&[&(&column + 1), &column], Boundary::Clamp)?;
@@ -461,7 +464,7 @@ fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
     Ok(())
 }
 
-/// The sum of an array and its neighbours along an axis, three to each side.
+/// Sum of an array and its neighbours along an axis, three to each side.
 fn seven_along(volume: &Array<f32>, axis: usize) -> Result<Array<f32>> {
     let at = |offset: i64| {
         let mut by = [0; 3];
@@ -509,7 +512,8 @@ fn stereo_matching_is_one_kernel_that_keeps_no_volume() -> Result<()> {
     Ok(())
 }
 
-/// Blocks of an image with the blocks along the last axis, and every other pixel of them: neighbouring lanes look at places in other blocks, and find them, on a CPU too.
+/// Blocks of an image with the blocks along the last axis, and every other pixel of them: neighbouring lanes
+/// read other blocks correctly, also on a CPU.
 #[test]
 fn what_lies_apart_is_found() -> Result<()> {
     let cache = broadloom_cpu::CacheFolder::Nowhere;
@@ -537,7 +541,8 @@ fn what_lies_apart_is_found() -> Result<()> {
     Ok(())
 }
 
-/// Products of slopes, summed over nine columns: on a CPU each lane computes those of its own column, and takes the others from its neighbours.
+/// Products of gradients, summed over nine columns: on a CPU each lane computes those of its own column and
+/// takes the others from its neighbours.
 #[test]
 fn lanes_give_each_other_what_they_computed_of_their_columns() -> Result<()> {
     let cache = broadloom_cpu::CacheFolder::Nowhere;
@@ -603,5 +608,25 @@ fn a_fast_context_is_nearly_as_exact() -> Result<()> {
         assert!((f64::from(*accurate) - want).abs() <= 4e-7 * want, "{x}: {accurate}, {want}");
         assert!((f64::from(*fast) - want).abs() <= 4e-6 * want, "{x}: {fast}, {want}");
     }
+    Ok(())
+}
+
+/// Padding of an array whose length only the device knows waits for nothing.
+#[test]
+fn padding_does_not_wait_for_a_length() -> Result<()> {
+    let context = context();
+    let x = Array::<i32>::iota(&context, 10)?;
+    let x = x.pack(&x.gt(6)?)?;
+    let rows = x.add_axis(1, 2)?;
+    let (padded, mirrored) = (x.pad(&[(2, 1)], 7)?, x.extend(&[(1, 2)], Boundary::Mirror)?);
+    let (wrapped, table) = (x.expand(&[(0, 4)])?, rows.pad(&[(1, 0), (0, 1)], 5)?);
+    let edges = rows.extend(&[(0, 1), (1, 0)], Boundary::Clamp)?;
+    evaluate_all(&[padded.node(), mirrored.node(), wrapped.node(), table.node(), edges.node()])?;
+    assert_eq!(context.statistics().waits, 0);
+    assert_eq!(padded.to_vec()?, [7, 7, 7, 8, 9, 7]);
+    assert_eq!(mirrored.to_vec()?, [8, 7, 8, 9, 8, 7]);
+    assert_eq!(wrapped.to_vec()?, [7, 8, 9, 7, 8, 9, 7]);
+    assert_eq!((table.shape().extents(), table.to_vec()?), (&[4, 3][..], vec![5, 5, 5, 7, 7, 5, 8, 8, 5, 9, 9, 5]));
+    assert_eq!((edges.shape().extents(), edges.to_vec()?), (&[4, 3][..], vec![7, 7, 7, 8, 8, 8, 9, 9, 9, 9, 9, 9]));
     Ok(())
 }

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-LIBRARIES = ["numpy", "numba", "jax", "torch", "halide"]
+LIBRARIES = ["awkward", "numpy", "numba", "jax", "torch", "halide", "opencv"]
 THREADS = len(os.sched_getaffinity(0))
 
 
@@ -39,6 +39,14 @@ def image(n):
     return units(n * n, 1).reshape(n, n)
 
 
+def planes(count, width, height):
+    return units(count * width * height, 1).reshape(count, height, width)
+
+
+def portrait(count):
+    return lambda n: (planes(count, n, n * 5 // 3),)
+
+
 def ragged(count, most):
     """Lengths of rows: nine of ten have entries, up to `most`, and twice as many with a chance of 0.354, and so on."""
     rows = np.arange(count, dtype=np.uint32)
@@ -54,6 +62,11 @@ def ragged(count, most):
 
 def segments(n):
     offsets = np.concatenate([[0], np.cumsum(ragged(n, 10))])
+    return units(offsets[-1], 14), offsets
+
+
+def lists(n, most):
+    offsets = np.concatenate([[0], np.cumsum(ragged(n, most))])
     return units(offsets[-1], 14), offsets
 
 
@@ -84,6 +97,22 @@ INPUTS = {
     "demosaic": lambda n: (image(n),),
     "corner": lambda n: (image(n),),
     "stereo": stereo_pair,
+    "degrain": lambda n: (planes(3, n, n * 1545 // 2063),),
+    "diffusion": lambda n: (planes(3, n, n * 3 // 4),),
+    "separable": lambda n: (image(n),),
+    "bilateral_grid": portrait(1),
+    "local_laplacian": portrait(3),
+    "camera": portrait(1),
+    "nlmeans": portrait(3),
+    "unsharp": portrait(3),
+    "gaussian": portrait(3),
+    "median": portrait(3),
+    "resize": portrait(3),
+    "clahe": portrait(1),
+    "filter_sums": lambda n: lists(n, 5),
+    "list_argmin": lambda n: lists(n, 2),
+    "list_pairs": lambda n: lists(n, 5),
+    "list_sort": lambda n: lists(n, 5),
 }
 
 
@@ -104,10 +133,17 @@ def benchmarks(library):
     return importlib.import_module("by_" + library)
 
 
+def version_of(library):
+    # OpenCV comes under several names.
+    if library == "opencv":
+        return importlib.import_module("cv2").__version__
+    return importlib.metadata.version(library)
+
+
 def list_libraries():
     for library in LIBRARIES:
         try:
-            version = importlib.metadata.version(library)
+            version = version_of(library)
             names = [name for name in INPUTS if hasattr(benchmarks(library), name)]
         except Exception:
             continue

@@ -1,8 +1,8 @@
-//! Names of frames: `in.%04d.exr` stands for `in.0001.exr`, `in.0002.exr` and so on.
+//! File names of frames: `in.%04d.exr` means `in.0001.exr`, `in.0002.exr` and so on.
 
 use std::path::{Path, PathBuf};
 
-/// A name with a place for the number of a frame.
+/// File name pattern with a frame number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     folder: PathBuf,
@@ -11,11 +11,11 @@ pub struct Pattern {
     behind: String,
 }
 
-/// Most digits of a number.
+/// Maximum number of digits of a frame number.
 const MAX_DIGITS: usize = 18;
 
 impl Pattern {
-    /// Returns the pattern that a path is; `None` where it has no place for a number.
+    /// Parses a path as a pattern. Returns `None` if it has no frame number.
     pub fn new(path: &Path) -> Option<Pattern> {
         let name = path.file_name()?.to_str()?;
         for (at, _) in name.match_indices('%') {
@@ -31,19 +31,19 @@ impl Pattern {
         None
     }
 
-    /// Returns the name of a frame.
+    /// Returns the file name of a frame.
     pub fn file(&self, frame: u64) -> PathBuf {
         self.folder.join(format!("{}{frame:0width$}{}", self.before, self.behind, width = self.digits))
     }
 
-    /// Returns the number of a frame with this name.
+    /// Returns the frame number of a file name.
     fn number(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(self.before.as_str())?.strip_suffix(self.behind.as_str())?;
         let number = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
         (format!("{number:0width$}", width = self.digits) == digits).then_some(number)
     }
 
-    /// Returns the numbers of the frames that exist, in order.
+    /// Returns the numbers of the existing frames, in order.
     pub fn existing(&self) -> std::io::Result<Vec<u64>> {
         let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
         let mut numbers = vec![];

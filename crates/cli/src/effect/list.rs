@@ -46,12 +46,12 @@ pub fn one(effect: &Effect, as_json: bool, terminal: &mut Terminal) {
     }
 }
 
-/// A parameter with its default.
+/// Formats a parameter with its default.
 fn short(parameter: &Parameter) -> String {
     format!("{}={}", parameter.name, parameter.default.unwrap_or("…"))
 }
 
-/// Breaks a text at 100 columns.
+/// Wraps a text at 100 columns.
 fn wrapped(text: &str) -> String {
     let (mut lines, mut line) = (vec![], String::new());
     for word in text.split_whitespace() {

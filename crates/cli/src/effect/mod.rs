@@ -48,7 +48,7 @@ pub fn run(options: &Effect, terminal: &mut Terminal) -> Result<Exit, Failure> {
     pipeline::run(options, &steps, inputs, output, terminal)
 }
 
-/// Fails where `list` is given files.
+/// Fails if files are given with `list`.
 fn no_files(options: &Effect) -> Result<(), Failure> {
     match options.files.is_empty() {
         true => Ok(()),
@@ -56,7 +56,7 @@ fn no_files(options: &Effect) -> Result<(), Failure> {
     }
 }
 
-/// Returns the roles of the files that a chain reads.
+/// Returns the roles of the input files of a chain.
 fn roles(steps: &[Step]) -> Vec<&'static str> {
     let mut all = vec![];
     for (index, step) in steps.iter().enumerate() {
@@ -69,7 +69,7 @@ fn roles(steps: &[Step]) -> Vec<&'static str> {
     all
 }
 
-/// Returns the number of files that a chain reads.
+/// Returns the number of input files of a chain.
 fn inputs(steps: &[Step]) -> Result<usize, Failure> {
     let is_late = |step: &&Step| matches!(step.effect().inputs, Inputs::Frames(_));
     match steps.iter().skip(1).find(is_late) {
@@ -85,7 +85,7 @@ fn usage(message: String, help: &str) -> Failure {
     Failure::usage(Diagnostic::error(codes::EFFECT, message).help(help.to_owned()))
 }
 
-/// Tells a mistake of the call from a failure of the machine.
+/// Converts an effect error: distinguishes usage errors from machine errors.
 fn failure(error: EffectError) -> Failure {
     let exit = match &error {
         EffectError::Device { .. } | EffectError::Image(ImageError::Memory(_)) => Exit::Machine,

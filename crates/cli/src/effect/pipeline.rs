@@ -10,9 +10,10 @@ use crate::options::{Depth, Effect};
 use crate::terminal::Terminal;
 use broadloom::Context;
 use broadloom::diag::Diagnostic;
-use broadloom::effect::catalogue::{Engine, Inputs, Reference, Step};
+use broadloom::effect::catalogue::{Chain, Engine, Inputs, Reference, Step};
 use broadloom::effect::effects::OnDevice;
 use broadloom::effect::file::{self, Format};
+use broadloom::effect::plan::{Options, Switch};
 use broadloom::effect::{EffectError, Image, Plane, SampleType};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -20,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Frames that wait between two stages.
+/// Maximum number of frames that wait between two stages.
 const AHEAD: usize = 2;
 
-/// A file that is read: one, or one for each frame.
+/// Input file: a single one, or one per frame.
 enum Input {
     One(PathBuf),
     Frames(Pattern),
@@ -40,7 +41,11 @@ struct Frame {
 #[derive(Default)]
 struct Times {
     read: Duration,
-    effects: Vec<Duration>,
+    effects: Duration,
+    /// The plan of the first frame.
+    plan: String,
+    /// Lines about kernels and optimisations.
+    lines: Vec<String>,
     write: Duration,
     pixels: u64,
 }
@@ -59,17 +64,18 @@ pub fn run(
     let shows = std::io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
     let outcome = work.run(&mut *engine, shows);
     if shows {
-        // Progress stands alone on its line; nobody is left to tell when standard error is closed.
+        // Clears the progress line. A closed standard error is ignored.
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
     let times = outcome.map_err(failure)?;
+    terminal.write(&times.plan);
     if options.stats {
         report(&work, &times, &device, started.elapsed(), terminal);
     }
     Ok(Exit::Done)
 }
 
-/// Returns the references, or effects on a device; and their name.
+/// Returns the reference implementation or the effects on a device, with a name.
 fn engine(options: &Effect) -> Result<(Box<dyn Engine>, String), Failure> {
     if options.reference {
         return Ok((Box::new(Reference), "the references".to_owned()));
@@ -77,7 +83,15 @@ fn engine(options: &Effect) -> Result<(Box<dyn Engine>, String), Failure> {
     let name = options.device.as_deref().unwrap_or("auto");
     let device = broadloom::open(name)
         .map_err(|error| Failure::new(Exit::Machine, Diagnostic::error(codes::NO_DEVICE, error.to_string())))?;
-    let engine = OnDevice::new(&Context::new(&device), Default::default());
+    let is_all = options.without.iter().any(|name| name == "all");
+    let mut choices = if is_all { Options::straight() } else { Options::default() };
+    choices.memory = options.memory;
+    for name in &options.without {
+        if let Some(switch) = choices.switch(name) {
+            *switch = Switch::Off;
+        }
+    }
+    let engine = OnDevice::new(&Context::new(&device), choices);
     Ok((Box::new(engine), device.machine().id.clone()))
 }
 
@@ -87,10 +101,10 @@ struct Work<'a> {
     steps: &'a [Step],
     inputs: Vec<Input>,
     output: PathBuf,
-    /// Frames with their numbers; one without a number where there is no sequence.
+    /// Frames with their numbers; one frame without a number if there is no sequence.
     frames: Vec<Option<u64>>,
     written: Option<Pattern>,
-    /// Frames before and behind the current one that the first effect takes.
+    /// Number of frames before and after the current one that the first effect takes.
     around: usize,
 }
 
@@ -132,7 +146,7 @@ impl<'a> Work<'a> {
             let reader = scope.spawn(move || self.read_all(&to_effects));
             let writer = scope.spawn(move || self.write_all(&from_effects));
             let computed = self.compute_all(engine, from_reader, to_writer, shows);
-            // A stage that cannot go on hangs up; the one that failed says why.
+            // A stage that cannot continue closes its channel; the failed stage reports the reason.
             let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let mut times = computed?;
@@ -142,10 +156,10 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Reads frames and sends them, until nobody takes them.
+    /// Reads and sends frames until the receiver closes the channel.
     fn read_all(&self, out: &SyncSender<Frame>) -> Result<Duration, EffectError> {
         let mut spent = Duration::ZERO;
-        // Images that are used again: those of one file for all frames, and frames around the current one.
+        // Images that are used again: those of single files, and frames around the current one.
         let mut kept: BTreeMap<(usize, usize), Image> = BTreeMap::new();
         let last = self.frames.len() - 1;
         for (index, frame) in self.frames.iter().enumerate() {
@@ -203,39 +217,40 @@ impl<'a> Work<'a> {
         out: SyncSender<(PathBuf, Image, Option<SampleType>)>,
         shows: bool,
     ) -> Result<Times, EffectError> {
-        let mut times = Times { effects: vec![Duration::ZERO; self.steps.len()], ..Times::default() };
+        let mut times = Times::default();
         let total = self.frames.len();
         for (index, frame) in frames.into_iter().enumerate() {
             let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
             let light = |image: Image| if self.options.linear { image.to_linear() } else { image };
-            let mut first: Vec<Image> = frame.inputs.into_iter().map(light).collect();
-            let mut further = frame.further.into_iter().map(light);
-            let mut image: Option<Image> = None;
-            for (step, spent) in self.steps.iter().zip(&mut times.effects) {
+            let inputs: Vec<Image> = frame.inputs.into_iter().map(light).collect();
+            let further: Vec<Image> = frame.further.into_iter().map(light).collect();
+            if shows {
+                let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
+                let names = &self.options.name;
+                let _ = write!(std::io::stderr(), "\r\x1b[K{place}{names} of {}×{}", source.width(), source.height());
+                let _ = std::io::stderr().flush();
+            }
+            let mut progress = |done: usize, tiles: usize| {
                 if shows {
-                    let name = step.effect().name;
                     let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
-                    let _ = write!(std::io::stderr(), "\r\x1b[K{place}{name} of {}×{}", source.width(), source.height());
+                    let names = &self.options.name;
+                    let _ = write!(std::io::stderr(), "\r\x1b[K{place}{names}: tile {done} of {tiles}");
                     let _ = std::io::stderr().flush();
                 }
-                let inputs = match image.take() {
-                    None => std::mem::take(&mut first),
-                    Some(image) => {
-                        let more = match step.effect().inputs {
-                            Inputs::Images(roles) => roles.len() - 1,
-                            Inputs::Frames(_) => 0,
-                        };
-                        std::iter::once(image).chain(further.by_ref().take(more)).collect()
-                    }
-                };
-                let started = Instant::now();
-                image = Some(self.step(engine, step, inputs)?);
-                *spent += started.elapsed();
+            };
+            let chain = Chain { steps: self.steps, inputs: &inputs, further: &further, planes: &self.options.planes };
+            let started = Instant::now();
+            let mut image = engine.run_chain(&chain, &mut progress)?;
+            times.effects += started.elapsed();
+            if self.options.explain && index == 0 {
+                times.plan = engine.explain(&chain)?;
             }
-            let Some(mut image) = image else { continue };
+            if self.options.stats && index == 0 {
+                times.lines = engine.statistics(&chain)?;
+            }
             times.pixels += image.bounds().area();
             let samples = self.samples(&source);
-            // Files of integers hold sRGB.
+            // Integer files contain sRGB.
             if self.options.linear && matches!(samples, Some(SampleType::U8 | SampleType::U16)) {
                 image = image.to_srgb();
             }
@@ -249,39 +264,8 @@ impl<'a> Work<'a> {
         Ok(times)
     }
 
-    /// Runs one effect, on some planes where the call names them.
-    fn step(&self, engine: &mut dyn Engine, step: &Step, mut inputs: Vec<Image>) -> Result<Image, EffectError> {
-        if self.options.planes.is_empty() {
-            return engine.run(step, &inputs);
-        }
-        let names: Vec<&str> = self.options.planes.iter().map(String::as_str).collect();
-        let whole = inputs[inputs.len() / 2 * usize::from(matches!(step.effect().inputs, Inputs::Frames(_)))].clone();
-        let changed = match step.effect().inputs {
-            Inputs::Frames(_) => inputs.len(),
-            Inputs::Images(_) => 1,
-        };
-        for image in &mut inputs[..changed] {
-            *image = image.select(&names)?;
-        }
-        let result = engine.run(step, &inputs)?;
-        if result.bounds() != whole.bounds() {
-            let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
-            return Err(EffectError::Inputs { effect: step.effect().name, reason });
-        }
-        let mut planes: Vec<Plane> = vec![];
-        for plane in whole.planes() {
-            match (result.plane(plane.name()), names.contains(&plane.name())) {
-                (Some(changed), _) => planes.push(changed.clone()),
-                (None, false) => planes.push(plane.clone()),
-                (None, true) => {}
-            }
-        }
-        planes.extend(result.planes().iter().filter(|plane| whole.plane(plane.name()).is_none()).cloned());
-        Ok(result.with_planes(planes)?)
-    }
-
-    /// Returns the type of samples that is written: the one asked for, or that of the source. `None` where planes have types
-    /// of their own.
+    /// Returns the sample type of the output: the requested one, or that of the source. `None` if planes have
+    /// different types.
     fn samples(&self, source: &Image) -> Option<SampleType> {
         let format = Format::of_name(&self.output);
         let types = format.map_or(&[][..], Format::sample_types);
@@ -305,7 +289,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Returns an image whose planes have half precision where those of the source have it.
+/// Returns an image whose planes have half precision where those of the source do.
 fn like(image: &Image, source: &Image) -> Result<Image, EffectError> {
     let typed = image.planes().iter().map(|plane| {
         let like = source.plane(plane.name()).map_or(source.sample_type(), Plane::sample_type);
@@ -314,7 +298,7 @@ fn like(image: &Image, source: &Image) -> Result<Image, EffectError> {
     Ok(image.with_planes(typed.collect())?)
 }
 
-/// Returns the numbers of the frames of a sequence: those in a range, or all that exist.
+/// Returns the frame numbers of a sequence: those of a range, or all existing ones.
 fn numbers(pattern: &Pattern, range: Option<(u64, u64)>) -> Result<Vec<u64>, Failure> {
     if let Some((first, last)) = range {
         return Ok((first..=last).collect());
@@ -334,7 +318,7 @@ fn numbers(pattern: &Pattern, range: Option<(u64, u64)>) -> Result<Vec<u64>, Fai
     }
 }
 
-/// Writes times to standard error.
+/// Writes the times to standard error.
 fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, terminal: &mut Terminal) {
     let count = work.frames.len();
     let frames = if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") };
@@ -345,10 +329,11 @@ fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, termina
     ));
     let mut line = |name: &str, time: Duration| terminal.remark(&format!("  {name:<18}{:>10.3} ms", time.as_secs_f64() * 1e3));
     line("read", times.read);
-    for (step, time) in work.steps.iter().zip(&times.effects) {
-        line(step.effect().name, *time);
-    }
+    line(&work.options.name, times.effects);
     line("write", times.write);
+    for line in &times.lines {
+        terminal.remark(&format!("  {line}"));
+    }
 }
 
 impl Depth {

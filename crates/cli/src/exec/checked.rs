@@ -1,7 +1,8 @@
-//! `broadloom check -- ./program`: a compiled CUDA program, every kernel watched.
+//! `broadloom check -- ./program`: a compiled CUDA program with every kernel checked.
 //!
-//! The stand-in tells what it finds on standard error as soon as a launch is over, and appends it to a report, which is read here when the program
-//! has ended. A program that is killed, or starts others, has told what was found until then.
+//! The replacement library prints findings on standard error after each launch and appends them to a report.
+//! The report is read here when the program has ended. The findings of a program that is killed, or that
+//! starts others, are kept up to that point.
 
 use super::{GRACE, command, failed, limit_time, not_started};
 use crate::check::stopped_by;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Runs a program and says what its kernels do wrong.
+/// Runs a program and reports the errors of its kernels.
 pub fn check(
     words: &[OsString],
     json: Option<&Path>,
@@ -58,7 +59,7 @@ pub fn check(
     Ok(if findings.is_empty() && status.success() { Exit::Done } else { Exit::Failed })
 }
 
-/// How a program ended, when not well.
+/// Describes how a program ended, if it did not end normally.
 fn ending(status: ExitStatus) -> Option<String> {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
@@ -69,7 +70,7 @@ fn ending(status: ExitStatus) -> Option<String> {
     }
 }
 
-/// A file in a new folder of its own, which is gone with this: nobody else can have put something in its place.
+/// File in a new private folder, removed on drop. No other user can have replaced it.
 struct Report(Temporary);
 
 impl Report {
@@ -82,7 +83,8 @@ impl Report {
         self.0.path().join("report.jsonl")
     }
 
-    /// Its text; a line that is broken off is left out. A program without kernels has written none.
+    /// Returns the lines of the report, without an incomplete last line. A program without kernels writes no
+    /// report.
     fn lines(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path()).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

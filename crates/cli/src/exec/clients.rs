@@ -1,6 +1,7 @@
-//! Settings by which libraries for Python find the stand-in: nobody should need to set a variable by hand.
+//! Environment variables by which Python libraries find the replacement library, so that users need not set
+//! them.
 //!
-//! **A variable that the person has set stays as it is.**
+//! **A variable that the user has set is not changed.**
 
 use crate::ptxas;
 use std::env;
@@ -8,11 +9,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Tells libraries where the driver and the assembler are.
+/// Sets the paths of the driver and the assembler for Python libraries.
 pub fn tell(command: &mut Command, folder: &Path) {
     let assembler = folder.join(ptxas::NAME).into_os_string();
     let known: [(&str, OsString); 3] = [
-        // Triton: its assembler for GPUs before and since Hopper, and the driver that its launchers are linked with.
+        // Triton: its assemblers for GPUs before and since Hopper, and the driver that its launchers are
+        // linked with.
         ("TRITON_PTXAS_PATH", assembler.clone()),
         ("TRITON_PTXAS_BLACKWELL_PATH", assembler),
         ("TRITON_LIBCUDA_PATH", folder.into()),
@@ -22,9 +24,10 @@ pub fn tell(command: &mut Command, folder: &Path) {
     }
 }
 
-/// Libraries that the loader loads before all others. A library with an `RPATH` of its own, as PyTorch's are, finds NVIDIA's runtime before the
-/// search path is looked at; its calls still go to what was loaded first. `cuda.core` opens NVIDIA's linker by its path, unless one of its name is loaded.
-/// A path with a blank or a colon in it cannot be told.
+/// Returns the libraries to preload. A library with its own `RPATH`, such as PyTorch's, finds NVIDIA's
+/// runtime before the search path is used, but its calls still go to the library that was loaded first.
+/// `cuda.core` opens NVIDIA's linker by its path, unless one of its name is loaded. A path that contains a
+/// blank or a colon cannot be passed.
 pub fn preloaded(library: &Path, folder: &Path, others: Option<OsString>) -> Option<OsString> {
     let linkers = super::NAMES[..super::RUNTIME].iter().map(|(name, _)| folder.join(name));
     let unclear =

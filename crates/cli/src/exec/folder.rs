@@ -1,11 +1,14 @@
-//! The folder in which libraries of NVIDIA's names lead to the stand-in.
+//! Folder in which libraries with NVIDIA's names lead to the replacement library.
 //!
-//! The loader executes whatever library it finds there, so the folder holds nothing but what was put there: links to the stand-in and to this
-//! command, and small libraries of known bytes. Its name is a hash of them. Folder, files and all folders above must be this user's or root's and
-//! writable by nobody else ([`private`](broadloom::device::private)). **Each run examines all of it before the folder goes on the search path.**
+//! The loader executes any library that it finds there. The folder therefore contains only links to the
+//! replacement library and to this command, and small libraries with known contents. Its name is a hash of
+//! them. The folder, its files and all parent folders must belong to this user or root and be writable by no
+//! one else ([`private`](broadloom::device::private)). **Each run examines all of it before the folder is
+//! added to the search path.**
 //!
-//! The folder is made beside the compiled code. Where that is off or cannot be written, it is one that an installation brings beside its
-//! library, or it is made in the folder for temporary files, in the user's state folder, or new under a random name.
+//! The folder is created beside the compiled code. If the cache is disabled or cannot be written, these
+//! places are tried: a folder installed beside the library, the folder for temporary files, the user's state
+//! folder, and a new folder with a random name.
 
 use super::stub;
 use broadloom::device::CacheFolder;
@@ -13,20 +16,20 @@ use broadloom::device::private::{Folder, Reason, Refusal, Temporary, state_folde
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// Most bytes of a library that holds nothing but a name.
+/// Maximum size in bytes of a library that only contains names.
 const MOST_BYTES: u64 = 1 << 17;
 
-/// The contents of a folder.
+/// Contents of a folder.
 pub struct Wanted<'a> {
-    /// The purpose of the folder. Beside an installed library it has this name behind `broadloom-`.
+    /// Purpose of the folder. Beside an installed library its name is `broadloom-` followed by this.
     pub kind: &'a str,
-    /// Libraries, each with the version of symbols that it has.
+    /// Libraries, each with its symbol version.
     pub names: &'a [(&'a str, Option<&'a str>)],
-    /// The stand-in that all of them lead to.
+    /// Replacement library to which all of them lead.
     pub library: &'a Path,
-    /// The name of the link to it.
+    /// Name of the link to it.
     pub link: &'a str,
-    /// Names of programs, and what each is a link to.
+    /// Names of programs with their link targets.
     pub programs: &'a [(&'a str, PathBuf)],
 }
 
@@ -39,7 +42,7 @@ impl Wanted<'_> {
         [(self.link, self.library)].into_iter().chain(self.programs.iter().map(|(name, target)| (*name, target.as_path())))
     }
 
-    /// The name of the folder: another version of the stand-in or of this command has another one.
+    /// Returns the name of the folder. It differs for other versions of the library or of this command.
     fn name(&self) -> String {
         let mut hasher = DefaultHasher::new();
         (self.kind, self.library, self.link, self.programs).hash(&mut hasher);
@@ -47,7 +50,7 @@ impl Wanted<'_> {
         format!("{:016x}", hasher.finish())
     }
 
-    /// Finds the folder, or makes it: its path, and places that were not used with the reasons.
+    /// Finds or creates the folder. Returns its path, and the refused places with the reasons.
     pub fn prepare(&self) -> (Option<PathBuf>, Vec<Refusal>) {
         let (mut refused, name) = (vec![], self.name());
         let mut tried = |outcome: Result<Option<PathBuf>, Refusal>| {
@@ -65,7 +68,7 @@ impl Wanted<'_> {
             .or_else(|| tried(self.made(&user, &name).map(Some)))
             .or_else(|| tried(self.made(&state_folder()?.join("exec"), &name).map(Some)))
             .or_else(|| {
-                // Whoever holds the known names has not held this one.
+                // A user who occupies the known names cannot have occupied this one.
                 let new = Temporary::new("broadloom");
                 tried(new.and_then(|new| {
                     self.made(new.path(), &name).map(|path| {
@@ -77,14 +80,14 @@ impl Wanted<'_> {
         (found, refused)
     }
 
-    /// Examines the folder beside compiled code, when it is there.
+    /// Examines the folder beside compiled code, if it exists.
     pub fn refusal(&self) -> Option<Refusal> {
         let exec = Folder::open(&CacheFolder::Default.path()?.join("exec"));
         let folder = exec.and_then(|exec| exec.map_or(Ok(None), |exec| exec.folder(&self.name())));
         folder.and_then(|folder| folder.map_or(Ok(()), |folder| self.missing(&folder).map(drop))).err()
     }
 
-    /// A folder that came with the installation, complete.
+    /// Returns a complete folder of the installation.
     fn installed(&self, path: &Path) -> Result<Option<PathBuf>, Refusal> {
         let Some(folder) = Folder::open_installed(path)? else { return Ok(None) };
         match self.missing(&folder)?.is_empty() {
@@ -93,13 +96,13 @@ impl Wanted<'_> {
         }
     }
 
-    /// A folder in another one, made when it is not there.
+    /// Returns a subfolder and creates it if it does not exist.
     fn made(&self, within: &Path, name: &str) -> Result<PathBuf, Refusal> {
         let within = Folder::create(within)?;
         let written =
             |error: std::io::Error| Refusal { path: within.path().join(name), reason: Reason::System(error.to_string()) };
         if within.folder(name)?.is_none() {
-            // Made aside, so that nobody meets half of it.
+            // Created under another name first, so that no one sees an incomplete folder.
             let aside = format!("{name}.{}", std::process::id());
             if let Some(new) = within.new_folder(&aside)? {
                 self.fill(&new, &self.missing(&new)?).map_err(written)?;
@@ -112,7 +115,7 @@ impl Wanted<'_> {
         let folder = within.folder_made(name)?;
         let missing = self.missing(&folder)?;
         if !missing.is_empty() {
-            // Folders for temporary files lose what was not used for long.
+            // Temporary folders lose files that were not used for long.
             self.fill(&folder, &missing).map_err(written)?;
             self.missing(&folder)?;
         }
@@ -123,7 +126,7 @@ impl Wanted<'_> {
         self.names.iter().map(|(name, _)| *name).chain(self.links().map(|(name, _)| name)).collect()
     }
 
-    /// Examines a folder: the names that it lacks, or what is in it that was not put there.
+    /// Examines a folder. Returns the missing names, or an error for foreign contents.
     fn missing(&self, folder: &Folder) -> Result<Vec<&str>, Refusal> {
         let wrong = |name: &str, what: &str| Refusal { path: folder.path().join(name), reason: Reason::Content(what.to_owned()) };
         let names = folder.names().map_err(|error| wrong("", &error.to_string()))?;
@@ -162,7 +165,7 @@ impl Wanted<'_> {
         Ok(())
     }
 
-    /// A folder as the loader is told of it. In a search path some characters mean something else.
+    /// Returns a folder's path for the loader. Some characters have a special meaning in a search path.
     fn on_search_path(&self, folder: &Folder) -> Result<PathBuf, Refusal> {
         let path = folder.path().to_owned();
         if path.to_string_lossy().contains([':', ';', '$']) {
@@ -198,7 +201,7 @@ mod tests {
         names.sort();
         assert_eq!(names, ["liba.so", "liba.so.1", "program", "stand-in.so"]);
         assert_eq!(fs::read_dir(&within).unwrap().count(), 1);
-        // Missing files are put there again; other files are refused.
+        // Missing files are restored; foreign files are refused.
         fs::remove_file(folder.join("liba.so")).unwrap();
         fs::remove_file(folder.join("stand-in.so")).unwrap();
         assert_eq!(made(&within), Ok(folder.clone()));

@@ -1,9 +1,11 @@
-//! `broadloom exec`: a compiled CUDA program, unchanged, on a machine without a GPU.
+//! `broadloom exec`: runs a compiled CUDA program unmodified on a machine without a GPU.
 //!
-//! The program asks the system's loader for NVIDIA's libraries. A folder is prepared in which libraries of those names lead to Broadloom's
-//! stand-in, and put before all others; then the program takes the place of this process. A program that does not ask for these libraries by itself, such
-//! as an interpreter, has the stand-in loaded first: what it opens later may look for NVIDIA's in folders of its own. On a GPU a program is simply started: everything it needs
-//! is there. To be recorded there, the stand-in is loaded before NVIDIA's libraries, and passes calls on to them.
+//! The program requests NVIDIA's libraries from the system's loader. A folder with libraries of those names,
+//! which lead to Broadloom's replacement library, is put first in the search path. The program then replaces
+//! this process. A program that does not request these libraries itself, such as an interpreter, gets the
+//! replacement library preloaded, because libraries that it opens later may search their own folders. On a
+//! GPU the program is started directly. To record it there, the replacement library is loaded before NVIDIA's
+//! libraries and forwards calls to them.
 
 mod checked;
 mod clients;
@@ -27,13 +29,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Time that a program has to end after a signal asked it to, before it is killed.
+/// Time between a termination request and killing the program.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The stand-in, as it is built.
+/// File name of the replacement library.
 const LIBRARY: &str = "libbroadloom_cudart.so";
 
-/// Names that programs ask for, with the version of symbols that each has.
+/// Names that programs request, with their symbol versions.
 const NAMES: [(&str, Option<&str>); 8] = [
     ("libnvJitLink.so.12", Some("libnvJitLink.so.12")),
     ("libnvJitLink.so.13", Some("libnvJitLink.so.13")),
@@ -45,11 +47,11 @@ const NAMES: [(&str, Option<&str>); 8] = [
     ("libcuda.so", None),
 ];
 
-/// The first of them that is the runtime, and the first that is the driver.
+/// Index of the first runtime name, and of the first driver name.
 const RUNTIME: usize = 2;
 const DRIVER: usize = 6;
 
-/// Runs a program in place of this one; comes back only when that cannot be done.
+/// Replaces this process by a program. Returns only on failure.
 pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let named = || std::env::var("BROADLOOM_DEVICE").ok().filter(|name| !name.is_empty());
     let device = options.device.clone().or_else(named).unwrap_or_else(|| "cpu".into());
@@ -75,14 +77,14 @@ pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
     Err(not_started(&options.program, &command.exec()))
 }
 
-/// Passes on the time that a launch may take.
+/// Passes the time limit of a launch to the program.
 fn limit_time(command: &mut Command, limit: Option<Duration>) {
     if let Some(limit) = limit {
         command.env("BROADLOOM_TIME_LIMIT", limit.as_secs_f64().to_string());
     }
 }
 
-/// A program with the stand-in before NVIDIA's libraries.
+/// Builds the command for a program with the replacement library before NVIDIA's libraries.
 pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<Command, Failure> {
     if let Some(reason) = program::objection(Path::new(program)) {
         let message = format!("`{}` cannot be run on the device `{device}`: {reason}", program.to_string_lossy());
@@ -93,7 +95,7 @@ pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<
     let mut command = Command::new(program);
     command.args(arguments).env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
     command.env("BROADLOOM_DEVICE", device);
-    // Such a program needs nothing else, and the programs that it starts are left alone.
+    // Such a program needs nothing else, and the programs that it starts are not affected.
     if !program::finds_runtime(Path::new(program))
         && let Some(preloaded) = clients::preloaded(&library()?, &folder, std::env::var_os("LD_PRELOAD"))
     {
@@ -103,7 +105,8 @@ pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<
     Ok(command)
 }
 
-/// A program on a GPU; when it is recorded, with the stand-in on the way to NVIDIA's libraries.
+/// Builds the command for a program on a GPU. To record it, the replacement library forwards calls to
+/// NVIDIA's libraries.
 fn on_gpu(options: &Exec, name: &str, ordinal: u32) -> Result<Command, Failure> {
     let reason = match gpus() {
         Ok(gpus) if (ordinal as usize) < gpus.len() => None,
@@ -119,7 +122,7 @@ fn on_gpu(options: &Exec, name: &str, ordinal: u32) -> Result<Command, Failure> 
     command.env("CUDA_VISIBLE_DEVICES", visible(ordinal, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()));
     if options.trace.is_some() || options.stats {
         command.env("BROADLOOM_DEVICE", name).env("LD_PRELOAD", before(&library()?, std::env::var_os("LD_PRELOAD")));
-        // The runtime inside of such a program asks for the driver by its name.
+        // The static runtime in such a program opens the driver by its name.
         if program::objection(Path::new(&options.program)).is_some() {
             let folder = prepare("driver", &NAMES[DRIVER..])?;
             command.env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
@@ -132,13 +135,13 @@ fn plural(gpus: usize) -> String {
     if gpus == 1 { "is one GPU".to_owned() } else { format!("are {gpus} GPUs") }
 }
 
-/// The GPU of a number, as NVIDIA's libraries are told: of those that the person lets them see.
+/// Returns the GPU of a number in the terms of NVIDIA's libraries: among those that the user makes visible.
 fn visible(ordinal: u32, seen: Option<&str>) -> String {
     let named = seen.and_then(|list| list.split(',').nth(ordinal as usize));
     named.map(str::trim).filter(|name| !name.is_empty()).map_or_else(|| ordinal.to_string(), str::to_owned)
 }
 
-/// Why a program was not started.
+/// Builds the failure for a program that could not be started.
 fn not_started(path: &OsStr, error: &io::Error) -> Failure {
     let program = path.to_string_lossy();
     let mut diagnostic = Diagnostic::error(codes::CANNOT_READ, format!("`{program}` cannot be run: {error}"));
@@ -148,7 +151,7 @@ fn not_started(path: &OsStr, error: &io::Error) -> Failure {
     Failure::usage(diagnostic)
 }
 
-/// A folder, or a file, before the others that the loader looks at.
+/// Prepends a folder or a file to a list for the loader.
 fn before(folder: &Path, others: Option<OsString>) -> OsString {
     let mut all = folder.as_os_str().to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -162,7 +165,7 @@ fn failed(message: String) -> Failure {
     Failure::new(Exit::Machine, Diagnostic::error(codes::STAND_IN, message))
 }
 
-/// The stand-in: beside this command, or where a build leaves it.
+/// Returns the replacement library: beside this command, or in the build folder.
 fn library() -> Result<PathBuf, Failure> {
     if let Some(named) = std::env::var_os("BROADLOOM_CUDART").filter(|named| !named.is_empty()).map(PathBuf::from) {
         return named.canonicalize().map_err(|error| {
@@ -181,13 +184,13 @@ fn library() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Programs of NVIDIA's names beside the libraries, and what each is a link to.
+/// Returns programs with NVIDIA's names beside the libraries, with their link targets.
 fn programs() -> Result<[(&'static str, PathBuf); 1], Failure> {
     let command = std::env::current_exe().map_err(|error| failed(format!("the place of this command is not known: {error}")))?;
     Ok([(crate::ptxas::NAME, command)])
 }
 
-/// A folder with some of NVIDIA's names.
+/// Prepares a folder with some of NVIDIA's names.
 fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failure> {
     let (library, programs) = (library()?, programs()?);
     let (found, refused) = folder::Wanted { kind, names, library: &library, link: LIBRARY, programs: &programs }.prepare();
@@ -195,14 +198,14 @@ fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failur
         let places: Vec<String> = refused.iter().map(|refusal| format!("{refusal}")).collect();
         return Err(failed(format!("there is no folder for the stand-in: {}", places.join("; "))));
     };
-    // A stranger's files are worth a word; places that cannot be written are not.
+    // Foreign files are reported; places that cannot be written are not.
     for refusal in refused.iter().filter(|refusal| matches!(refusal.reason, Reason::Content(_))) {
         eprintln!("broadloom: not used: {refusal}; {}", refusal.help());
     }
     Ok(found)
 }
 
-/// Why the folder of the stand-in is not the one beside compiled code; nothing is made.
+/// Returns why the folder beside compiled code is not used. Nothing is created.
 pub fn refusal() -> Option<Refusal> {
     let (library, programs) = (library().ok()?, programs().ok()?);
     folder::Wanted { kind: "cuda", names: &NAMES, library: &library, link: LIBRARY, programs: &programs }.refusal()

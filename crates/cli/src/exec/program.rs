@@ -1,13 +1,14 @@
-//! What can be told of a program by looking at its file: whether it has kernels, and whether it asks for a library that can be replaced.
+//! Inspection of a program's file: does it contain kernels, and does it request a library that can be
+//! replaced?
 //!
-//! Only the table of sections and the names are read. **A file that is none of ours to judge, whatever is in it, is fine: the system says what is
-//! wrong with it.**
+//! Only the section table and the names are read. **A file that cannot be judged is accepted: the system
+//! reports what is wrong with it.**
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Most bytes of a table or of names that are looked at.
+/// Maximum size in bytes of a table or of names.
 const MOST: u64 = 64 << 20;
 
 fn bytes_at(file: &mut File, at: u64, count: u64) -> Option<Vec<u8>> {
@@ -22,22 +23,22 @@ fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// Facts that a program's file states.
+/// Facts about a program's file.
 #[derive(Debug, Default)]
 struct Facts {
-    /// It has kernels.
+    /// True if it contains kernels.
     has_kernels: bool,
-    /// It asks for a library that can be replaced.
+    /// True if it requests a library that can be replaced.
     replaceable: bool,
-    /// It has folders of its own in which its libraries are looked for before all others.
+    /// True if it has its own library folders, which are searched first.
     has_rpath: bool,
 }
 
-/// Reads a program's file; nothing when it is none that can be judged.
+/// Inspects a program's file. Returns `None` if it cannot be judged.
 fn facts(path: &Path) -> Option<Facts> {
     let mut file = File::open(path).ok()?;
     let head = bytes_at(&mut file, 0, 64)?;
-    // 64 bits, the lower byte first.
+    // Little-endian ELF-64.
     if !head.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
@@ -68,14 +69,15 @@ fn facts(path: &Path) -> Option<Facts> {
     Some(facts)
 }
 
-/// Why a program cannot be run with another runtime, when that can be seen.
+/// Returns the reason why a program cannot run with another runtime, if there is one.
 pub fn objection(path: &Path) -> Option<&'static str> {
     let facts = facts(path)?;
     let objection = "it was linked with the static CUDA runtime, which cannot be replaced";
     (facts.has_kernels && !facts.replaceable).then_some(objection)
 }
 
-/// Whether a program finds the stand-in by the search path: it asks for NVIDIA's libraries itself, and has no folders that come before it.
+/// Tests if a program finds the replacement library through the search path: it requests NVIDIA's libraries
+/// itself and has no folders that are searched first.
 pub fn finds_runtime(path: &Path) -> bool {
     facts(path).is_some_and(|facts| facts.replaceable && !facts.has_rpath)
 }

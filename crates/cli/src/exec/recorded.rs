@@ -1,7 +1,7 @@
-//! `broadloom exec --trace`, `--stats`: what a program did, as a file or as a table.
+//! `broadloom exec --trace`, `--stats`: record of a program as a file or as a table.
 //!
-//! The stand-in writes a trace when the program ends; the table is made from it. Kernels and copies are timed where they run, calls where the program
-//! waits for them.
+//! The replacement library writes a trace when the program ends, and the table is made from it. Kernels and
+//! copies are timed on the device, calls in the program.
 
 use super::{GRACE, not_started};
 use crate::failure::{Exit, Failure, codes};
@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Rows of a table.
+/// Maximum number of rows of a table.
 const MOST_ROWS: usize = 20;
 
 fn failed(path: &Path, what: &str, error: &dyn std::fmt::Display) -> Failure {
@@ -24,15 +24,16 @@ fn failed(path: &Path, what: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
 }
 
-/// Where a trace goes, wherever the program is when it ends. A place that cannot be written is told before it begins.
+/// Returns the absolute path of a trace, because the program may change its working folder. An unwritable
+/// path is reported before the program starts.
 pub fn place(path: &Path) -> Result<PathBuf, Failure> {
     File::create(path).map_err(|error| failed(path, "written", &error))?;
     path.canonicalize().map_err(|error| failed(path, "written", &error))
 }
 
-/// Runs a program and tells how long what took.
+/// Runs a program and prints the table of times.
 pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    // In a new folder nobody else can have put something in its place.
+    // In a new private folder no other user can have replaced the file.
     let own = Temporary::new("broadloom-trace").map_err(|refusal| failed(&refusal.path, "used", &refusal))?;
     let path = place(options.trace.as_deref().unwrap_or(&own.path().join("trace.json")))?;
     command.env("BROADLOOM_TRACE", &path);
@@ -48,14 +49,14 @@ pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Res
     if let Some(signal) = stopped {
         return Ok(Exit::stopped(signal));
     }
-    // The exit code is the program's; what ended it by a signal is told as shells do.
+    // The exit code is the program's; a signal is reported as shells do.
     std::process::exit(status.code().unwrap_or_else(|| {
         use std::os::unix::process::ExitStatusExt;
         128 + status.signal().unwrap_or_default()
     }))
 }
 
-/// How often something was done, how long all of it took and the longest of it, in microseconds.
+/// Count, total time and maximum time in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Times {
     count: u64,
@@ -63,7 +64,7 @@ struct Times {
     longest: f64,
 }
 
-/// The tables of a trace: work of each device, and calls.
+/// Builds the tables of a trace: work of each device, and calls.
 fn tables(trace: &Value) -> Vec<String> {
     let events = trace["traceEvents"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of = |kind: &str, name: &str| {
@@ -81,7 +82,7 @@ fn tables(trace: &Value) -> Vec<String> {
     for event in events.iter().filter(|event| event["ph"] == "X") {
         let (Some(pid), Some(tid)) = (event["pid"].as_u64(), event["tid"].as_u64()) else { continue };
         let (Some(name), Some(time)) = (event["name"].as_str(), event["dur"].as_f64()) else { continue };
-        // Of the host only calls are told, of a device only what its streams did: cores work inside of it.
+        // Only calls of the host and stream work of devices are listed; work of cores is part of the latter.
         let wanted = match processes.get(&(pid, 0)).map(String::as_str) {
             Some("host") => name.starts_with("cu") || name.starts_with("__cuda"),
             _ => lanes.get(&(pid, tid)).is_some_and(|lane| lane.starts_with("stream")),
@@ -94,7 +95,7 @@ fn tables(trace: &Value) -> Vec<String> {
         }
     }
     let mut lines = vec![];
-    // Devices before the host.
+    // Devices come before the host.
     for (pid, rows) in groups.into_iter().rev() {
         let process = processes.get(&(pid, 0)).map_or("?", String::as_str);
         let title = if process == "host" { "calls".to_owned() } else { format!("work of {process}") };
@@ -114,7 +115,7 @@ fn tables(trace: &Value) -> Vec<String> {
     lines
 }
 
-/// Microseconds as a person reads them.
+/// Formats microseconds.
 fn duration(microseconds: f64) -> String {
     match microseconds {
         time if time >= 1e6 => format!("{:.3} s", time / 1e6),

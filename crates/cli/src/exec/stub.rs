@@ -1,20 +1,23 @@
-//! Shared libraries that hold nothing but names: what a compiled CUDA program asks the system's loader for, and what linkers look at.
+//! Generator of shared libraries that only contain names: those that a compiled CUDA program requests from
+//! the loader, and that linkers read.
 //!
-//! A program that was linked with NVIDIA's runtime names a library, `libcudart.so.12`, and a version of its symbols, which has the same name. The
-//! library written here has both, and the names of all functions, so that `gcc -lcuda` and `gcc -lcudart` find them. Its functions do nothing: it is a
-//! *filter* (`DT_FILTER`) of the library that has the real ones, so the loader looks for every symbol there first. The format is that of the System V
-//! ABI and of the LSB for versions.
+//! A program linked with NVIDIA's runtime names a library, `libcudart.so.12`, and a symbol version of the
+//! same name. The generated library has both, and the names of all functions, so that `gcc -lcuda` and `gcc
+//! -lcudart` find them. Its functions do nothing. It is a *filter* (`DT_FILTER`) of the library with the real
+//! functions, so the loader looks up every symbol there first. The format is that of the System V ABI, and of
+//! the LSB for versions.
 //!
-//! NVIDIA's linker, `libnvJitLink`, makes machine code, which cannot be run. A library of its name stands in whose functions fail and that has no
-//! `nvJitLinkVersion`: who looks for that one, as Numba does through `cuda.core`, then links with the driver (`cuLinkAddData`), which takes PTX.
+//! NVIDIA's linker, `libnvJitLink`, produces machine code, which cannot be run here. The library of its name
+//! has functions that fail and has no `nvJitLinkVersion`. A program that looks for that function, as Numba
+//! does through `cuda.core`, then links with the driver (`cuLinkAddData`), which accepts PTX.
 
-/// Segments lie at multiples of this: the largest page of the machine.
+/// Alignment of segments: the largest page size of the machine.
 const PAGE: u64 = if cfg!(target_arch = "aarch64") { 0x1_0000 } else { 0x1000 };
 
-/// The machine that this is built for, as ELF numbers them.
+/// ELF number of the target machine.
 const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 
-/// Texts one behind the other, each with a zero behind it.
+/// String table: zero-terminated texts.
 struct Texts(Vec<u8>);
 
 impl Texts {
@@ -26,7 +29,7 @@ impl Texts {
     }
 }
 
-/// The hash of a name in tables of symbols and versions.
+/// Returns the ELF hash of a symbol or version name.
 fn hash(name: &str) -> u32 {
     name.bytes().fold(0u32, |hash, byte| {
         let hash = (hash << 4).wrapping_add(u32::from(byte));
@@ -35,11 +38,11 @@ fn hash(name: &str) -> u32 {
     })
 }
 
-/// Every function of the driver and of the runtime, one on each line behind areas and comments.
+/// Functions of the driver and of the runtime, one per line, with areas and comments.
 const DRIVER: &str = include_str!("../../../cudart/functions/driver.txt");
 const RUNTIME: &str = include_str!("../../../cudart/functions/runtime.txt");
 
-/// The functions of NVIDIA's linker, which are exported once for each release.
+/// Functions of NVIDIA's linker, which are exported once per release.
 const LINKER: [&str; 15] = [
     "AddData",
     "AddFile",
@@ -58,10 +61,10 @@ const LINKER: [&str; 15] = [
     "GetLinkedPtxSize",
 ];
 
-/// How the names of the linker's libraries begin; the number of the release follows.
+/// Prefix of the linker's library names; the release number follows.
 pub const LINKER_NAME: &str = "libnvJitLink.so.";
 
-/// The functions that a library of NVIDIA's name exports.
+/// Returns the functions that a library of NVIDIA's name exports.
 fn functions(name: &str) -> Vec<String> {
     if let Some(release) = name.strip_prefix(LINKER_NAME) {
         let of_minor = |minor| LINKER.iter().map(move |function| format!("__nvJitLink{function}_{release}_{minor}"));
@@ -72,7 +75,7 @@ fn functions(name: &str) -> Vec<String> {
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// A function that fails: it returns 999, `CUDA_ERROR_UNKNOWN`.
+/// Code of a function that fails: it returns 999, `CUDA_ERROR_UNKNOWN`.
 const FAILING: &[u8] = if cfg!(target_arch = "aarch64") {
     // mov w0, #999; ret
     &[0xe0, 0x7c, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6]
@@ -81,24 +84,24 @@ const FAILING: &[u8] = if cfg!(target_arch = "aarch64") {
     &[0xb8, 0xe7, 0x03, 0x00, 0x00, 0xc3]
 };
 
-/// A part of the file, which is a section for linkers.
+/// Section of the file.
 struct Section {
     name: &'static str,
     kind: u32,
     flags: u64,
-    /// The section that it refers to, and a number that belongs to its kind.
+    /// Linked section, and a number whose meaning depends on the kind.
     link: u32,
     info: u32,
     entry: u64,
     bytes: Vec<u8>,
 }
 
-/// The sections, by their places in the list.
+/// Indices of sections.
 const TEXTS: u32 = 1;
 const SYMBOLS: u32 = 2;
 const CODE: u16 = 7;
 
-/// The name that a library of NVIDIA's has for itself: the one that programs linked with it ask for.
+/// Returns the `SONAME` of a library of NVIDIA's name, which programs linked with it request.
 fn own_name(name: &str) -> &str {
     if name == "libcuda.so" { "libcuda.so.1" } else { name }
 }
@@ -107,7 +110,7 @@ fn put(bytes: &mut Vec<u8>, words: &[u32]) {
     words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
 }
 
-/// Writes a library of a name: a filter of another one, or the linker's. `version` is the version that all its symbols have.
+/// Builds a library: a filter of another one, or the linker's. `version` is the version of all its symbols.
 pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     const HEADERS: u64 = 64 + 4 * 56;
     const SECTION: u64 = 64;
@@ -118,7 +121,7 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     let is_filter = !name.starts_with(LINKER_NAME);
     let functions: Vec<(String, u64)> = functions(name).into_iter().map(|name| (name.clone(), texts.add(&name))).collect();
 
-    // All symbols lie in `.text`, whose place is known when everything before it is; a table of hashes finds them.
+    // All symbols lie in `.text`, whose address is known after everything before it. A hash table finds them.
     let count = functions.len() as u32 + 1;
     let buckets = count / 2 + 1;
     let (mut first, mut next) = (vec![0; buckets as usize], vec![0; count as usize]);
@@ -130,7 +133,7 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     put(&mut hashes, &[buckets, count]);
     put(&mut hashes, &first);
     put(&mut hashes, &next);
-    // Symbols are of the version, which is the second, or of none but the library's own.
+    // Symbols have the version, which is the second, or only the library's own.
     let index: u16 = if version.is_some() { 2 } else { 1 };
     let symbol_versions: Vec<u8> = [0].into_iter().chain(functions.iter().map(|_| index)).flat_map(u16::to_le_bytes).collect();
     let mut versions: Vec<u8> = vec![];
@@ -159,7 +162,7 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     let mut places = vec![];
     let mut end = HEADERS;
     for section in &sections {
-        // Code has pages of its own.
+        // Code has its own pages.
         places.push(end.next_multiple_of(if section.name == ".text" { PAGE } else { 16 }));
         end = places[places.len() - 1] + section.bytes.len() as u64;
     }
@@ -168,13 +171,13 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     let mut symbols = vec![0; 24];
     for (_, name_at) in &functions {
         put(&mut symbols, &[*name_at as u32]);
-        // A function that others see.
+        // Global function symbol.
         symbols.extend([0x12, 0]);
         symbols.extend(CODE.to_le_bytes());
         symbols.extend(text_at.to_le_bytes());
         symbols.extend((FAILING.len() as u64).to_le_bytes());
     }
-    // Symbols that only filters have come first.
+    // Tags that only filters have come first.
     let tags: [(u64, u64); 14] = [
         (1, needs_at),
         (29, origin_at),
@@ -197,7 +200,7 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     sections[SYMBOLS as usize - 1].bytes = symbols;
     sections[5].bytes[..dynamic.len()].copy_from_slice(&dynamic);
 
-    // Names of sections and the list of sections are for linkers, and not part of what is loaded.
+    // Section names and the section table are for linkers and are not loaded.
     let mut names = Texts(vec![0]);
     let mut headers = vec![0; SECTION as usize];
     for (section, place) in sections.iter().zip(&places) {
@@ -231,7 +234,8 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     for half in [64u16, 56, 4, SECTION as u16, last + 1, last] {
         bytes.extend(half.to_le_bytes());
     }
-    // The loader may write addresses into what it reads, so all of that is writable; the stack need not be executable.
+    // The loader may write addresses into data that it reads, so all of it is writable. The stack need not be
+    // executable.
     let size = sections[5].bytes.len() as u64;
     let code = FAILING.len() as u64;
     for (kind, flags, at, size, align) in [

@@ -1,4 +1,4 @@
-//! What the CPU runs of a kernel: the stages of its compilation as text.
+//! Stages of a kernel's compilation for the CPU, as text.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
@@ -13,7 +13,8 @@ use broadloom::diag::Diagnostic;
 use broadloom::ptx::Module;
 use broadloom::transform::hoist_statics;
 
-/// Writes a stage of a kernel's compilation; why it does not run as vectors goes to standard error.
+/// Writes a stage of a kernel's compilation. The reason for a kernel that is not vectorised goes to standard
+/// error.
 pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, terminal: &mut Terminal) -> Result<(), Failure> {
     let chosen = kernel::choose(module, options.kernel.as_deref()).map_err(|diagnostic| Failure::usage(*diagnostic))?;
     let required = chosen.directive("reqntid").unwrap_or_default();
@@ -35,11 +36,11 @@ pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, ter
     if refused.has_errors() {
         return Err(Failure { exit: Exit::Machine, diagnostics: refused, sources: input.sources });
     }
-    // What most launches run: those whose index arithmetic is proved not to wrap around.
+    // The variant that most launches run: index arithmetic is proved not to wrap around.
     let mut settings = compile::Options { assume_no_wrap: true, assume_apart: true, ..compile::Options::default() };
     let told = Machine::told().map_err(|reason| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, reason)))?;
     if let Some(machine) = told {
-        // Code that is only looked at may use features that this host lacks.
+        // Code that is only displayed may use features that this host lacks.
         settings.machine = machine.clone();
     }
     let broken = |error: CompileError| Failure::new(Exit::Machine, Diagnostic::error(codes::INTERNAL, error.to_string()));

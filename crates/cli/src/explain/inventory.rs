@@ -1,25 +1,25 @@
-//! What a function uses: registers, instructions, symbols.
+//! Inventory of a function: registers, instructions, symbols.
 
 use broadloom::ptx::{Callee, Class, Func, Function, InstData, Mention, Symbol, Type};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one function uses, without what it calls.
+/// Inventory of one function, without its callees.
 #[derive(Debug, Default)]
 pub struct Inventory {
-    /// Registers by type.
+    /// Number of registers by type.
     pub registers: BTreeMap<Type, usize>,
-    /// Instructions by class and name, the name with all its modifiers.
+    /// Number of instructions by class and full mnemonic.
     pub classes: BTreeMap<Class, BTreeMap<String, usize>>,
-    /// Instructions that the table does not have, by name.
+    /// Number of instructions that the table does not have, by name.
     pub opaque: BTreeMap<String, usize>,
     /// Functions that it names, called or not.
     pub functions: BTreeSet<Func>,
-    /// Whether it calls through a register.
+    /// True if it calls through a register.
     pub calls_indirectly: bool,
 }
 
 impl Inventory {
-    /// Counts.
+    /// Counts the contents of a function.
     pub fn of(function: &Function) -> Self {
         let mut inventory = Inventory::default();
         for register in function.regs.values() {
@@ -31,7 +31,7 @@ impl Inventory {
         inventory
     }
 
-    /// How many instructions there are.
+    /// Returns the number of instructions.
     pub fn instructions(&self) -> usize {
         self.classes.values().flat_map(BTreeMap::values).sum::<usize>() + self.opaque.values().sum::<usize>()
     }

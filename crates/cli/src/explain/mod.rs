@@ -18,7 +18,7 @@ use broadloom::interp::{self, Interp};
 use broadloom::ptx::{self, Verified};
 use std::sync::Arc;
 
-/// Explains a module, or prints it back; or explains a graph.
+/// Explains a module or a graph, or prints a module.
 pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if nesl::is_program(Some(&options.file)) {
         return nesl::explain(options, terminal);
@@ -26,8 +26,8 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
     if stream::is_program(Some(&options.file)) {
         return stream::explain(options, terminal);
     }
-    if let Some(Emit::Dot | Emit::Kernels) = options.emit {
-        let message = "the forms `dot` and `kernels` are for StreamIt programs: the name of the file must end with `.str`";
+    if let Some(Emit::Dot | Emit::Kernels | Emit::Svg | Emit::KernelsSvg) = options.emit {
+        let message = "the forms `dot`, `kernels`, `svg` and `kernels-svg` are for StreamIt programs: the name of the file must end with `.str`";
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
     if let Some(Emit::Vcode | Emit::Flat) = options.emit {
@@ -46,7 +46,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
         Some(Emit::Ptx) => terminal.write(&ptx::print(&module)),
         Some(Emit::Stage(stage)) => stages::write(input, module, stage, options.block, terminal)?,
         Some(Emit::Cpu(stage)) => compiled::write(input, &module, stage, options, terminal)?,
-        None | Some(Emit::Vcode | Emit::Flat | Emit::Dot | Emit::Kernels) => {
+        None | Some(Emit::Vcode | Emit::Flat | Emit::Dot | Emit::Kernels | Emit::Svg | Emit::KernelsSvg) => {
             report::write(&input, &module, terminal);
             report::write_refused(&input, &refused(module), terminal);
         }
@@ -54,7 +54,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-/// What of the module no device here runs, each with its place.
+/// Returns the unsupported parts of the module, each with its location.
 fn refused(module: Verified) -> Diagnostics {
     match Interp::new(interp::Options::default()).refused(&Arc::new(module)) {
         Ok(refused) | Err(Error::Unsupported(refused)) => refused,

@@ -9,10 +9,10 @@ use broadloom::device::param_layout;
 use broadloom::diag::Diagnostics;
 use broadloom::ptx::{Func, Function, Item, Linkage, Module, Param, Reach, Space, Type, Variable};
 
-/// The column at which values start.
+/// Column at which values start.
 const COLUMN: usize = 16;
 
-/// Writes all that can be said of a module.
+/// Writes the description of a module.
 pub fn write(input: &Input, module: &Module, terminal: &mut Terminal) {
     head(input, module, terminal);
     for (func, function) in module.functions.iter().filter(|(_, function)| function.has_body) {
@@ -21,7 +21,7 @@ pub fn write(input: &Input, module: &Module, terminal: &mut Terminal) {
     variables(module, terminal);
 }
 
-/// Writes what cannot be executed, one line each.
+/// Writes the unsupported instructions, one line each.
 pub fn write_refused(input: &Input, refused: &Diagnostics, terminal: &mut Terminal) {
     if refused.is_empty() {
         terminal.write("\nevery instruction can be executed\n");
@@ -37,13 +37,13 @@ pub fn write_refused(input: &Input, refused: &Diagnostics, terminal: &mut Termin
     }
 }
 
-/// A heading at the margin.
+/// Writes a heading.
 fn heading(terminal: &mut Terminal, text: &str) {
     let line = format!("\n{}\n", terminal.styled(Style::Bold, text));
     terminal.write(&line);
 }
 
-/// A line with a name in the first column.
+/// Writes a line with a name in the first column.
 fn line(terminal: &mut Terminal, name: &str, text: &str) {
     let name = terminal.styled(Style::Dim, &format!("  {name:<width$}", width = COLUMN - 2));
     terminal.write(&format!("{name}{text}\n"));
@@ -117,7 +117,7 @@ fn bounds(function: &Function, terminal: &mut Terminal) {
     }
 }
 
-/// Shared memory, with that of everything it calls and of the module; local memory of its own.
+/// Writes the shared memory of a kernel, its callees and the module, and its local memory.
 fn memory(module: &Module, func: Func, function: &Function, terminal: &mut Terminal) {
     let reach = Reach::of(module, func);
     let own = reach.functions.iter().flat_map(|func| module.functions[*func].variables.values());
@@ -149,7 +149,7 @@ fn instructions(inventory: &Inventory, terminal: &mut Terminal) {
     }
 }
 
-/// Words separated by commas, in rows of a width that fits a terminal.
+/// Joins words with commas to rows that fit a terminal.
 fn filled(words: &[String]) -> Vec<String> {
     const WIDTH: usize = 76;
     let mut rows: Vec<String> = vec![];
@@ -199,7 +199,7 @@ fn reg_type(ty: Type) -> String {
     format!(".reg {ty}")
 }
 
-/// A list of words; a long one is cut.
+/// Joins words, and shortens a long list.
 fn joined(words: &[String]) -> String {
     const SHOWN: usize = 12;
     match words.len() {
@@ -208,7 +208,7 @@ fn joined(words: &[String]) -> String {
     }
 }
 
-/// `1 byte`, `2 bytes`.
+/// Formats a count: `1 byte`, `2 bytes`.
 fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

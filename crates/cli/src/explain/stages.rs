@@ -1,4 +1,4 @@
-//! What the passes leave of a module, stage by stage.
+//! Output of the passes, stage by stage.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
@@ -8,7 +8,7 @@ use broadloom::ptx::{BodyForm, Printer, Verified, print};
 use broadloom::transform::Facts;
 use broadloom::transform::pipeline::{self, BACK, STAGES, Stage, Verification, run_pipeline};
 
-/// Writes the functions of a module as they are behind the stage of an index; a module of PTX as a whole.
+/// Writes the functions of a module after the stage of an index. A module of PTX is written as a whole.
 pub fn write(
     input: Input,
     module: Verified,

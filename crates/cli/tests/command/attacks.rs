@@ -1,4 +1,4 @@
-//! A shared machine: folders that others can write to, caches that cannot be written, variables that make no sense.
+//! Shared machines: folders that others can write to, unwritable caches, invalid environment variables.
 
 use crate::harness::{Outcome, shell};
 use broadloom::device::private::Temporary;
@@ -33,7 +33,7 @@ fn stats_name_what_is_not_used() {
     call("cache clear").exits(3).says(&["others can write to it (mode 0777)", "chmod go-w"]);
     chmod(&folder, 0o700);
     assert!(run().contains("from the cache in "));
-    // A pipe in place of an entry has nobody who writes to it: whoever waited for that would wait for ever.
+    // A FIFO in place of an entry has no writer: reading it would block forever.
     let shelf = fs::read_dir(folder.join("cpu")).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap();
     let file = fs::read_dir(shelf.path()).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(&file).unwrap();
@@ -41,12 +41,12 @@ fn stats_name_what_is_not_used() {
     call("cache stats").exits(0).says(&[&format!("  {}: it is a FIFO, not a regular file\n      remove it\n", file.display())]);
     assert!(run().contains("; not in the cache: others could write"));
     assert!(run().contains("from the cache in "));
-    // Without a place for the secret nothing is kept, and the reason is told.
+    // Without a place for the secret nothing is cached, and the reason is reported.
     let outcome = shell(&format!("BROADLOOM_CACHE={name} XDG_STATE_HOME=/dev/null broadloom cache stats"));
     outcome.exits(0).says(&["not used:\n  /dev/null: it is not a folder\n"]);
 }
 
-/// The folder on the search path of a program.
+/// Returns the folder on the search path of a program.
 fn folder_of(outcome: &Outcome) -> PathBuf {
     let line = outcome.out.lines().last().unwrap_or_default();
     PathBuf::from(line.split(':').next().unwrap())
@@ -71,7 +71,7 @@ fn programs_find_the_library_wherever_nothing_can_be_written() {
         assert!(folder.starts_with(temporary.path()) && folder.join("libcuda.so.1").is_file(), "{variables}: {}", outcome.out);
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     }
-    // Where the name in the folder for temporary files is somebody else's, another one is found.
+    // If the name in the temporary folder belongs to another user, another name is used.
     let taken = temporary.path().join("taken");
     fs::create_dir(&taken).unwrap();
     chmod(&taken, 0o1777);

@@ -1,4 +1,4 @@
-//! Calls and files with mistakes: a message that helps, the right exit code, never a panic.
+//! Wrong calls and files: a helpful message, the right exit code, never a panic.
 
 use crate::harness::{broadloom, broadloom_with_input, empty_folder};
 
@@ -48,7 +48,7 @@ fn what_is_not_text_is_refused() {
 
 #[test]
 fn what_is_too_large_is_refused() {
-    // A file with a hole costs no disk.
+    // A sparse file needs no disk space.
     let path = empty_folder("too_large").join("huge.ptx");
     std::fs::File::create(&path).unwrap().set_len((256 << 20) + 1).unwrap();
     broadloom(&["explain", path.to_str().unwrap()]).exits(2).complains(&["error[C0003]", "larger than the 256 MiB"]);

@@ -7,7 +7,7 @@ fn an_unknown_benchmark_names_what_there_is() {
     broadloom(&["bench", "mandelbort"]).exits(2).complains(&[
         "error[C0012]: there is no benchmark and no group `mandelbort`",
         "there is `mandelbrot`",
-        "kernels, arrays, overhead, compile, start, interp",
+        "kernels, arrays, effects, nesl, streams, nesl_programs, segments, overhead, compile, start, interp",
         "histogram",
     ]);
     broadloom(&["bench", "kernels/shuffles"]).exits(2).complains(&["`kernels/shuffles`"]);
@@ -31,7 +31,7 @@ fn the_table_has_a_row_per_benchmark() {
 fn expressions_of_arrays_give_what_their_references_say() {
     let outcome = broadloom(&["bench", "--quick", "--device", "cpu", "--no-peers", "arrays"]).exits(0);
     let outcome = outcome.says(&["sum_abs", "matrix_vector", "convolution", "rotation", "3×64×64"]);
-    // How many kernels each is: Life is one, the search for motion several.
+    // Number of kernels of each: Life has one, motion search several.
     let header = outcome.out.lines().find(|line| line.starts_with("benchmark")).unwrap();
     let column = header.find("kernels").unwrap();
     let kernels = |name: &str| -> usize {
@@ -69,7 +69,7 @@ fn compile_times_have_a_median_and_a_worst_with_its_kernel_both_cold_and_cached(
     for pair in rows.chunks(2) {
         let (median, worst) = (&pair[0], &pair[1]);
         assert!(median["size"].as_str().is_some_and(|size| size.contains(" kernels")), "{median}");
-        // The worst is a kernel of the corpus.
+        // The worst one is a kernel of the corpus.
         let kernel = worst["size"].as_str().unwrap();
         assert!(kernel.chars().all(|letter| letter.is_alphanumeric() || "_$".contains(letter)) && !kernel.is_empty(), "{worst}");
         let (median, worst) = (median["ms"].as_f64().unwrap(), worst["ms"].as_f64().unwrap());

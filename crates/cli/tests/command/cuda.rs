@@ -1,14 +1,14 @@
-//! Programs that `nvcc` compiled (`scripts/cuda-programs.sh`), run as they are: what they compute, print and refuse.
+//! Programs compiled by `nvcc` (`scripts/cuda-programs.sh`), run unmodified: results, output and errors.
 
 use crate::harness::{Outcome, broadloom};
 use crate::programs::program;
 
-/// What comes of a program, on the kind of machine that it is for.
+/// Runs a program, if this is the kind of machine that it is for.
 fn run(name: &str) -> Option<Outcome> {
     program(name).map(|program| broadloom(&["exec", "--", &program]))
 }
 
-/// A program that checks itself and has nothing told about it.
+/// Runs a self-checking program, which must print no message.
 fn passes(name: &str) {
     let Some(outcome) = run(name) else { return };
     assert_eq!((outcome.out.as_str(), outcome.err.as_str()), ("ok\n", ""), "{name}");
@@ -55,7 +55,7 @@ fn what_kernels_print_and_assert() {
     outcome.complains(&["assertion `int(threadIdx.x) < n` failed", "thread (3, 0, 0)"]);
 }
 
-/// It looks at no error and returns 0, but its kernels did not run.
+/// The program ignores errors and returns 0, but its kernels did not run.
 #[test]
 #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn kernels_that_launch_kernels_are_refused() {

@@ -77,6 +77,26 @@ fn an_effect_and_a_chain_run_by_reference_and_on_the_device() {
 }
 
 #[test]
+fn tiles_plans_and_times_are_told() {
+    let folder = empty_folder("effect-tiles");
+    let at = in_folder(&folder);
+    let input = pfm(&folder.join("in.pfm"), 40, 60, |x, y| ((x * 7 + y * 3) % 11) as f32);
+    let call = |out: &str, more: &[&str]| {
+        let out = at(out);
+        let call = ["effect", "box,sobel", &input, &out, "--set", "radius=1", "--device", "interp"];
+        broadloom(&[&call[..], more].concat())
+    };
+    call("a.pfm", &["--explain"]).exits(0).says(&["sobel: 8 reads at known offsets", "stage 0: "]);
+    call("b.pfm", &["--memory", "10K", "--without", "fuse"]).exits(0);
+    assert_eq!(values(&folder.join("a.pfm")), values(&folder.join("b.pfm")));
+    call("c.pfm", &["--stats"]).exits(0).complains(&["sobel", "without fuse", "without order", "×"]);
+    call("d.pfm", &["--memory", "100"]).exits(3).complains(&["bytes of memory, and 100 may be used"]);
+    call("d.pfm", &["--memory", "many"]).exits(2).complains(&["no number of bytes"]);
+    call("d.pfm", &["--without", "magic"]).exits(2).complains(&["the techniques are fuse"]);
+    assert_eq!(names(&folder), ["a.pfm", "b.pfm", "c.pfm", "in.pfm"]);
+}
+
+#[test]
 fn sequences_run_frame_by_frame() {
     let folder = empty_folder("effect-frames");
     let at = in_folder(&folder);

@@ -1,11 +1,11 @@
-//! `broadloom exec`: a program that was linked with NVIDIA's names finds Broadloom's library.
+//! `broadloom exec`: a program linked with NVIDIA's names finds Broadloom's library.
 
 use crate::harness::{broadloom, empty_folder, shell};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What stands for NVIDIA's runtime where a program is linked: names and a version.
+/// Link-time substitute for NVIDIA's runtime: names and a version.
 const LINKED: &str = "
 int cudaGetDeviceCount(int *count) { return 1; }
 int cudaRuntimeGetVersion(int *version) { return 1; }
@@ -30,7 +30,8 @@ fn cc(folder: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The loader is content with names and versions, whatever release the program was linked with, and the exit code is the program's.
+/// The loader accepts the names and versions for any release that the program was linked with. The exit code
+/// is the program's.
 #[test]
 fn programs_find_the_library_by_nvidias_names() {
     assert_eq!(broadloom_cudart::LIBRARY, "libbroadloom_cudart.so");
@@ -50,7 +51,7 @@ fn programs_find_the_library_by_nvidias_names() {
     }
 }
 
-/// A program is linked with the stand-in by NVIDIA's names, and still asks for NVIDIA's libraries.
+/// A program linked with the replacement library by NVIDIA's names still requests NVIDIA's libraries.
 #[test]
 fn programs_are_linked_with_the_stand_in() {
     let folder = empty_folder("exec-linked");
@@ -71,7 +72,8 @@ fn programs_are_linked_with_the_stand_in() {
     }
 }
 
-/// A library that finds NVIDIA's runtime in a folder of its own, as PyTorch's do, calls the stand-in all the same.
+/// A library that finds NVIDIA's runtime in its own folder, like PyTorch's, still calls the replacement
+/// library.
 #[test]
 fn libraries_with_an_rpath_are_reached() {
     let folder = empty_folder("exec-rpath");
@@ -99,7 +101,8 @@ fn libraries_with_an_rpath_are_reached() {
     broadloom(&["exec", "--", &path("direct")]).exits(12);
 }
 
-/// The assembler's stand-in says its version, copies good PTX with a zero behind it, and tells what is wrong with other.
+/// The replacement assembler prints its version, copies valid PTX with a terminating zero, and reports errors
+/// in invalid PTX.
 #[test]
 fn the_assembler_checks_and_copies() {
     let folder = empty_folder("exec-ptxas");
@@ -117,7 +120,7 @@ fn the_assembler_checks_and_copies() {
     broadloom(&["ptxas", "-v"]).exits(2).complains(&["takes one file of PTX"]);
 }
 
-/// A program with kernels that asks for no library of NVIDIA's would never find ours.
+/// A program with kernels that requests no NVIDIA library would never find ours.
 #[test]
 fn the_static_runtime_is_told() {
     let folder = empty_folder("exec-static");
@@ -136,7 +139,7 @@ fn what_cannot_be_run_is_told() {
     broadloom(&["exec"]).exits(2);
 }
 
-/// On a machine without a GPU, and with a driver that is none, one sentence says so.
+/// Without a GPU, or with an invalid driver, one sentence says so.
 #[test]
 fn a_gpu_that_is_not_there_is_told() {
     let outcome = shell("BROADLOOM_CUDA_DRIVER=libno-such-driver.so broadloom exec --device cuda -- true; echo $?");

@@ -65,7 +65,7 @@ fn shows_what_the_cpu_runs() {
         .complains(&["no kernel `x`"]);
 }
 
-/// Code for a CPU by name is shown on any x86-64 host, and a name that is not known is told.
+/// Code for a named CPU is shown on any x86-64 host, and an unknown name is reported.
 #[test]
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "skipped: the CPUs that can be named are x86-64")]
 fn code_for_a_cpu_that_is_named() {
@@ -94,7 +94,7 @@ fn what_the_cpu_does_not_run_is_no_mistake_of_ours() {
 
 #[test]
 fn a_closed_pipe_is_no_failure() {
-    // Larger than any pipe holds, so that the writer must meet the closed end.
+    // Larger than any pipe buffer, so that the writer must notice the closed end.
     let loud = shell("broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $?").exits(0);
     assert!(loud.out.len() > 1 << 16 && loud.out.ends_with("code 0\n"));
     let cut = shell("{ broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $? >&2; } | head -n 1").exits(0);

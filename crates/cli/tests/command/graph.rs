@@ -1,4 +1,4 @@
-//! Graphs in their textual form from the command.
+//! Graphs in textual form on the command line.
 
 use crate::harness::broadloom;
 use std::path::Path;

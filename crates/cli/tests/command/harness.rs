@@ -1,18 +1,18 @@
-//! Calls the command in the root of the repository.
+//! Calls of the command in the root of the repository.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What a call gave.
+/// Result of a call.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The exit code; `None` when a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     /// Standard output.
     pub(crate) out: String,
@@ -21,7 +21,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Fails unless the exit code is this one.
+    /// Asserts the exit code.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "\nstdout:\n{}\nstderr:\n{}", self.out, self.err);
@@ -29,7 +29,7 @@ impl Outcome {
         self
     }
 
-    /// Fails unless standard output has all of these.
+    /// Asserts that standard output contains all of these.
     #[track_caller]
     pub(crate) fn says(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -38,7 +38,7 @@ impl Outcome {
         self
     }
 
-    /// Fails unless standard error has all of these.
+    /// Asserts that standard error contains all of these.
     #[track_caller]
     pub(crate) fn complains(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -48,7 +48,7 @@ impl Outcome {
     }
 }
 
-/// Where the command keeps compiled kernels, unless a call says otherwise.
+/// Returns the default folder of compiled kernels.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled")
 }
@@ -58,7 +58,7 @@ pub(crate) fn broadloom(arguments: &[&str]) -> Outcome {
     broadloom_with_input(arguments, b"")
 }
 
-/// Calls the command with something on standard input.
+/// Calls the command with standard input.
 pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome {
     let mut child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
         .args(arguments)
@@ -72,7 +72,7 @@ pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome 
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // The command may end without reading; a closed pipe is not our failure.
+    // The command may end without reading; a closed pipe is not a failure of the test.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -83,7 +83,7 @@ pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome 
     }
 }
 
-/// Calls a line of shell in which `broadloom` is the command; gives both outputs as a terminal shows them.
+/// Runs a shell line in which `broadloom` is the command. Both outputs are merged as on a terminal.
 pub(crate) fn shell(line: &str) -> Outcome {
     let folder = Path::new(env!("CARGO_BIN_EXE_broadloom")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
@@ -98,7 +98,7 @@ pub(crate) fn shell(line: &str) -> Outcome {
     Outcome { code: output.status.code(), out: String::from_utf8_lossy(&output.stdout).into_owned(), err: String::new() }
 }
 
-/// A folder of its own for a test, empty.
+/// Returns an empty folder for a test.
 pub(crate) fn empty_folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);

@@ -1,4 +1,4 @@
-//! The command as a person meets it: what it writes, where, and the exit code.
+//! Tests of the command: its output and its exit code.
 
 mod attacks;
 mod bad_input;
@@ -13,6 +13,7 @@ mod harness;
 mod nesl;
 mod programs;
 mod readme;
+mod repl;
 mod run;
 mod signals;
 mod stream;

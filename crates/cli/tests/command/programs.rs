@@ -1,16 +1,16 @@
-//! Programs that nvcc compiled (`scripts/cuda-programs.sh`), unchanged: what they are and what is wrong with them.
+//! Programs compiled by nvcc (`scripts/cuda-programs.sh`), unmodified: results and findings.
 
 use crate::harness::{broadloom, empty_folder, root, shell};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A program of `tests/cuda/bin`. They are for one kind of machine.
+/// Returns a program of `tests/cuda/bin`. They are for one kind of machine.
 pub(crate) fn program(name: &str) -> Option<String> {
     cfg!(all(target_arch = "x86_64", target_os = "linux")).then(|| root().join("tests/cuda/bin").join(name).display().to_string())
 }
 
-/// The programs with a fault, and what is to be found.
+/// Returns the faulty programs with their expected findings.
 fn faults(program: &str) -> Vec<(String, String)> {
     let list = broadloom(&["exec", "--", program]).exits(0).out;
     list.lines().filter_map(|line| line.split_once(' ')).map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
@@ -29,7 +29,7 @@ fn faults_of_programs_are_found() {
         let outcome = broadloom(&["check", "--json", report.to_str().unwrap(), "--", &program, &name]).exits(1);
         let report: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
         let findings = report["findings"].as_array().unwrap();
-        // Nothing else is found than what is there and what follows from it.
+        // Nothing else is found than the fault and its consequences.
         let found: Vec<&str> = findings.iter().filter_map(|finding| finding["kind"].as_str()).collect();
         assert!(
             found.contains(&kind) && found.iter().all(|found| kinds.split(' ').any(|known| known == *found)),
@@ -37,9 +37,9 @@ fn faults_of_programs_are_found() {
         );
         let count = if findings.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", findings.len()) };
         let outcome = outcome.complains(&[&format!("error[{kind}]: "), &format!("faults`: {count}")]);
-        // Kernels say where they are, down to the line of the source.
+        // Findings in kernels include the source line.
         assert!(kind == "api-error" || outcome.err.contains("= note: from "), "{name}: {}", outcome.err);
-        // The cause is told first: what follows from it is named behind it.
+        // The cause is reported before its consequences.
         assert_eq!(found[0], kind, "{name}: {report:#}");
     }
 }
@@ -55,7 +55,7 @@ fn programs_without_faults_are_silent() {
     }
 }
 
-/// Refused calls name themselves and what is known of the pointer.
+/// Refused calls name the function and describe the pointer.
 #[test]
 fn refused_calls_say_why() {
     let Some(program) = program("stopped") else { return };
@@ -102,7 +102,7 @@ fn refused_calls_say_why() {
     outcome.complains(&["error[api-error]: cudaFree returns cudaErrorInvalidValue: invalid argument\n  = note: 0x"]);
 }
 
-/// Where programs use CUDA from: children, libraries that come and go, initialisers, threads.
+/// CUDA used in child processes, libraries loaded at run time, initialisers and threads.
 #[test]
 #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn programs_use_cuda_from_unusual_places() {
@@ -129,13 +129,13 @@ fn programs_use_cuda_from_unusual_places() {
             );
         }
     }
-    // With nothing compiled before, that thread is compiling when the process ends, or has not made its first call.
+    // With an empty cache, that thread is compiling when the process ends, or has not made its first call.
     for device in ["cpu", "interp"].iter().cycle().take(30) {
         let line = format!("BROADLOOM_CACHE=off broadloom exec --device {device} -- {hosts} exit-beside-a-thread");
         let outcome = shell(&line);
         assert_eq!((outcome.code, outcome.out.as_str(), outcome.err.as_str()), (Some(0), "ok\n", ""), "{line}");
     }
-    // The library cannot stop the program: a variable that makes no sense is told once, and not used.
+    // The library cannot stop the program: an invalid variable is reported once and ignored.
     let line = format!("broadloom exec -- env BROADLOOM_THREADS=lots BROADLOOM_MEMORY_LIMIT=0 {hosts} threads");
     let outcome = shell(&line).exits(0).says(&["ok\n"]);
     let told: Vec<&str> = outcome.out.lines().filter(|line| line.contains("BROADLOOM_")).collect();
@@ -150,7 +150,8 @@ fn programs_use_cuda_from_unusual_places() {
     assert_eq!((early.code, early.out.as_str()), (Some(0), "ok\n"));
 }
 
-/// Conditional nodes, memory of another process, textures of the driver, words of memory, batches: each program checks itself.
+/// Conditional nodes, memory of another process, driver textures, stream memory operations, batches: each
+/// program checks itself.
 #[test]
 #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn newer_parts_of_cuda_run() {
@@ -161,7 +162,8 @@ fn newer_parts_of_cuda_run() {
         let outcome = shell(&format!("BROADLOOM_THREADS=2 broadloom exec -- {groups} {name}"));
         assert_eq!((outcome.code, outcome.out.as_str(), outcome.err.as_str()), (Some(0), "ok\n", ""), "{name}");
     }
-    // The interpreter has no addresses of the host: nothing can be shared with other processes, and no stream waits for a word.
+    // The interpreter has its own address space: nothing can be shared with other processes, and no stream
+    // can wait for a word.
     for name in ["conditions", "textures", "batches"] {
         let outcome = broadloom(&["exec", "--device", "interp", "--", &groups, name]);
         assert_eq!(
@@ -191,7 +193,7 @@ fn what_a_program_does_is_recorded() {
     broadloom(&["exec", "--trace", "/no/such/folder/trace.json", "--", &faults]).exits(3).complains(&["cannot be written"]);
 }
 
-/// A fat binary that says it is longer than it is gets a sentence, not a crash.
+/// A fat binary with an overstated size causes an error message, not a crash.
 #[test]
 fn broken_fat_binaries_are_told() {
     let Some(says) = program("says") else { return };

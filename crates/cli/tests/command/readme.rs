@@ -1,11 +1,12 @@
 //! The README shows real calls with their real output.
 //!
-//! In a block that starts with three backticks and `console`, a line `$ broadloom …` is run from the root of the
-//! repository, and what follows up to the next such line is what the terminal must show. `BLESS=1` rewrites it.
+//! In a block that starts with three backticks and `console`, a line `$ broadloom …` is run from the root of
+//! the repository. The text up to the next such line must be the output on the terminal. `BLESS=1` rewrites
+//! it.
 
 use crate::harness::{root, shell};
 
-/// The README with the output of every call as it is today.
+/// Returns the README with the actual output of every call.
 fn with_real_output(text: &str) -> String {
     let mut written = String::new();
     let mut in_console = false;

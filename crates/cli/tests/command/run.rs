@@ -14,7 +14,7 @@ fn call(words: &[String]) -> crate::harness::Outcome {
     broadloom(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// A module with kernels of these names, each without parameters.
+/// Returns a module with kernels of these names, without parameters.
 fn kernels(names: &[&str]) -> String {
     let bodies: String = names.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n")).collect();
     format!(".version 7.0\n.target sm_70\n.address_size 64\n{bodies}")
@@ -87,7 +87,7 @@ fn says_what_became_of_a_kernel() {
         "  stores      1 contiguous\n",
     ];
     call(&words).exits(0).complains(&parts);
-    // Compiled by the call before at the latest.
+    // Compiled by the previous call at the latest.
     call(&words).exits(0).complains(&["bytes, from the cache in"]);
 
     let waits = ["run", "examples/reduce.ptx", "--block", "64", "--stats"];
@@ -122,7 +122,7 @@ const COUNTED: &str = "
     }
 ";
 
-/// Takes memory as it goes, which no warp in step can.
+/// Kernel that calls `alloca`, which cannot run in lockstep.
 const GROWING: &str = "
     .version 7.3 .target sm_70 .address_size 64
     .visible .entry sums(.param .u64 out) {
@@ -176,7 +176,7 @@ fn all_devices_agree_and_the_cpu_is_the_default() {
 
 #[test]
 fn compiled_kernels_are_counted_and_removed() {
-    // In the build's folder others of the group may be able to write.
+    // The build folder may be writable by others of the group.
     let temporary = Temporary::new("broadloom-command-cache").unwrap();
     let folder = temporary.path();
     let call = |words: &str| shell(&format!("BROADLOOM_CACHE={} broadloom {words}", folder.display())).exits(0).out;
@@ -195,7 +195,7 @@ fn compiled_kernels_are_counted_and_removed() {
     assert!(call("cache clear --device cuda").contains(": 0 pieces, 0.0 KiB of compiled code removed"));
     assert!(call("cache clear --device cpu").contains(": 2 pieces, "));
     assert!(call("cache stats").contains(": 0 pieces"));
-    // What is broken is made again.
+    // A damaged entry is compiled again.
     run("--block 2");
     let shelf = std::fs::read_dir(folder.join("cpu")).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap();
     let file = std::fs::read_dir(shelf.path()).unwrap().next().unwrap().unwrap().path();
@@ -211,7 +211,7 @@ fn compiled_kernels_are_counted_and_removed() {
     .says(&["; not in the cache: nothing is kept on disk"]);
 }
 
-/// The spans of a trace: the process, the lane, the name, when it starts and when it ends, in nanoseconds.
+/// Returns the spans of a trace: process, lane, name, start and end in nanoseconds.
 fn spans(file: &std::path::Path) -> Vec<(String, u64, String, i64, i64)> {
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let events = json["traceEvents"].as_array().unwrap();
@@ -225,7 +225,7 @@ fn spans(file: &std::path::Path) -> Vec<(String, u64, String, i64, i64)> {
         event["tid"].as_u64().unwrap()
     };
     let spans = events.iter().filter(|event| event["ph"] == "X").map(|event| {
-        // Whole nanoseconds: floating sums of microseconds differ in the last bit.
+        // Whole nanoseconds: floating-point sums of microseconds differ in the last bit.
         let nanoseconds = |what: &str| (event[what].as_f64().unwrap() * 1e3).round() as i64;
         let start = nanoseconds("ts");
         let end = start + nanoseconds("dur");
@@ -257,7 +257,7 @@ fn a_trace_shows_what_happened_when() {
                 "{name} on {device}: {spans:?}"
             );
         }
-        // Two spans of a lane lie behind each other, or one inside of the other; those of a device behind each other.
+        // Two spans of a lane are disjoint or nested; those of a device are disjoint.
         for (index, (process, lane, name, start, end)) in spans.iter().enumerate() {
             for (other, other_lane, other_name, from, to) in &spans[index + 1..] {
                 let behind = end <= from || to <= start;
@@ -281,7 +281,7 @@ fn a_trace_is_written_when_the_run_fails() {
         let spans = spans(&file);
         assert!(spans.iter().any(|(process, _, span, ..)| process == device && span == "differences"), "{spans:?}");
     }
-    // A wrong call leaves one too, of what was done until then; where it cannot be written, that is said before anything runs.
+    // A wrong call also writes a trace up to that point. An unwritable path is reported before anything runs.
     let file = folder.join("wrong.json");
     broadloom(&["run", "examples/no_such_file.ptx", "--trace", file.to_str().unwrap()]).exits(2);
     assert!(spans(&file).iter().any(|(_, _, span, ..)| span == "read the file"));
@@ -424,7 +424,7 @@ fn help_explains_arguments() {
     broadloom(&["run", "--help"]).exits(0).says(&["Forms of an argument:", "f32[1024]:zero", "@in.npy", "Examples:", "--stats"]);
 }
 
-/// A fault in a header of the toolkit is told at the line that leads there, on every executor.
+/// A fault in a header of the toolkit is reported at the user's line that leads there, on every executor.
 #[test]
 fn a_fault_names_the_users_line() {
     let text = b".version 7.0

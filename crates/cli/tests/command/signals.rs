@@ -1,4 +1,4 @@
-//! Signals: a check that is stopped tells what it found, and no program is left behind.
+//! Signals: a stopped check reports its findings, and no program is left running.
 
 use crate::harness::{Outcome, empty_folder, root};
 use crate::programs::program;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A kernel that writes behind its buffer and then never ends.
+/// Kernel that writes past its buffer and then never ends.
 const ENDLESS: &str = "
 .version 7.0
 .target sm_70
@@ -30,7 +30,7 @@ $L:
 ";
 
 fn start(arguments: &[&str]) -> Child {
-    // Whoever runs the tests may ignore signals, and what is ignored stays ignored.
+    // The test runner may ignore signals, and ignored signals are inherited.
     Command::new("env")
         .args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_broadloom")])
         .args(arguments)
@@ -46,14 +46,14 @@ fn send(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Waits until a program says that it is ready.
+/// Waits until a program reports that it is ready.
 fn wait_for_word(child: &mut Child) {
     let mut word = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
     assert_eq!(&word, b"ready\n");
 }
 
-/// Waits until a process has computed for a while.
+/// Waits until a process has used some CPU time.
 fn wait_until_busy(child: &Child) {
     let deadline = Instant::now() + Duration::from_secs(60);
     let ticks = || {
@@ -66,7 +66,7 @@ fn wait_until_busy(child: &Child) {
     }
 }
 
-/// Waits for the end. Whoever holds the other end of the pipes has ended then as well.
+/// Waits for the end of the process and of all others that hold its pipes.
 fn end(child: Child) -> Outcome {
     let output = child.wait_with_output().unwrap();
     Outcome {
@@ -112,7 +112,7 @@ fn a_stopped_check_tells_what_it_found() {
     assert_eq!((&report["findings"][1]["kind"], &report["stopped"]), (&"stopped".into(), &"the time limit".into()));
 }
 
-/// The signal goes to the command alone, not to its group as a terminal would send it.
+/// The signal is sent to the command alone, not to its group as a terminal would.
 #[test]
 fn a_stopped_program_tells_what_it_found() {
     let Some(program) = program("stopped") else { return };
@@ -128,7 +128,7 @@ fn a_stopped_program_tells_what_it_found() {
         let report = report(&json);
         assert_eq!((report["findings"].as_array().unwrap().len(), &report["stopped"]), (1, &format!("SIG{signal}").into()));
     }
-    // Processes that the program has started end as well. A shell lets what runs in the background ignore SIGINT.
+    // Processes started by the program end as well. A shell makes background processes ignore SIGINT.
     let mut child = start(&["check", "--", "sh", "-c", &format!("{program} kernel & wait")]);
     wait_for_word(&mut child);
     send(&child, "TERM");

@@ -1,6 +1,6 @@
 //! StreamIt programs from the command.
 
-use crate::harness::broadloom;
+use crate::harness::{broadloom, root};
 use std::path::Path;
 
 const COUNTER: &str = "void->void pipeline Top { add Source; add Sink; }\n\
@@ -44,6 +44,7 @@ fn a_device_runs_a_program_and_explains_it() {
     let outcome = broadloom(&["run", &file, "-i3", "--device", "interp", "--stats"]).exits(0);
     assert_eq!(outcome.out, "0\n2\n4\n");
     assert!(outcome.err.contains("3 steady states on the device in 1 batch"), "{}", outcome.err);
+    assert!(outcome.err.contains("kernel 0: 1 launch, ") && outcome.err.contains(" ms: Source\n"), "{}", outcome.err);
     let outcome = broadloom(&["explain", &file, "--device", "interp"]).exits(0);
     assert!(
         outcome.out.contains("1 filter on the device in 1 kernel") && outcome.out.contains("Sink: prints"),
@@ -53,5 +54,30 @@ fn a_device_runs_a_program_and_explains_it() {
     let outcome = broadloom(&["explain", &file, "--device", "interp", "--emit", "kernels"]).exits(0);
     assert!(outcome.out.contains("label=\"kernel 0\"") && outcome.out.contains("-> node1"), "{}", outcome.out);
     assert!(broadloom(&["explain", &file, "--emit", "dot"]).exits(0).out.contains("node0 -> node1"));
-    broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`dot` and `kernels`"]);
+    broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`dot`, `kernels`, `svg`"]);
+}
+
+#[test]
+fn pictures_are_drawn() {
+    let file = "examples/streamit/fm_radio.str";
+    let before = broadloom(&["explain", file, "--emit", "svg"]).exits(0).out;
+    assert!(before.starts_with("<svg ") && before.ends_with("</svg>\n"), "{before}");
+    assert!(before.contains(">Demodulator</text>") && before.contains(">pop 4, peek 32, push 1</text>"), "{before}");
+    let shown = std::fs::read_to_string(root().join("docs/pictures/fm_radio.svg")).unwrap();
+    assert_eq!(before, shown, "docs/pictures/fm_radio.svg is not what `explain --emit svg` gives");
+    let after = broadloom(&["explain", file, "--device", "interp", "--emit", "kernels-svg"]).exits(0).out;
+    assert!(after.contains(">kernel 0: ") && after.contains(">Station</text>"), "{after}");
+}
+
+/// A check runs the kernels of a program watched; its mistakes are told as in a run.
+#[test]
+fn kernels_of_a_program_are_watched() {
+    let outcome = broadloom(&["check", "examples/streamit/bitonic_sort.str", "-i2"]).exits(0);
+    assert!(outcome.out.starts_with("0.5 1.5 3.5 "), "{}", outcome.out);
+    assert!(outcome.err.contains("no findings in 1 kernel, watched for 2 steady states"), "{}", outcome.err);
+    let middle = "int->int filter Middle { work push 1 pop 1 { int[2] a; push(a[pop()]); } }";
+    let sink = "int->void filter Sink { work pop 1 { println(pop()); } }";
+    let text = format!("{COUNTER}{sink}\n{middle}\n").replace("add Sink", "add Middle; add Sink");
+    broadloom(&["check", &program("watched.str", &text), "-i5"]).exits(1).complains(&["watched.str:4:", "index"]);
+    broadloom(&["check", "examples/saxpy.ptx", "-i", "3"]).exits(2).complains(&["--iterations is for StreamIt programs"]);
 }

@@ -16,7 +16,7 @@ pub(crate) fn atomics_int(t: &mut Trial<'_>) -> Outcome {
     let (u, s) = (t.download(&du)?, t.download(&ds)?);
     let sum: u32 = (0..n).sum();
     let mixed = || (0..n).map(|i| i * 7919 % 1009);
-    // Counting up to 99 and on from zero; counting down from 20 to zero and on from 49.
+    // Counts up to 99 and on from zero; counts down from 20 to zero and on from 49.
     let inc = n % 100;
     let dec = (50 + 20 - n % 50) % 50;
     let want = [
@@ -118,7 +118,7 @@ pub(crate) fn histogram_shared(t: &mut Trial<'_>) -> Outcome {
 
 pub(crate) fn histogram_global(t: &mut Trial<'_>) -> Outcome {
     let (n, count) = (2000, 40);
-    // The bins are a quarter wide, so that no value near an edge is decided by rounding.
+    // The bins are a quarter wide, so that rounding decides no value near an edge.
     let input: Vec<f32> = Inputs::new(152).many(n, |r| r.below(-80, 80) as f32 * 0.1 + 0.01);
     let (di, bins) = (t.upload(&input)?, t.zeros::<u32>(count)?);
     t.launch("histogram_global", 4, 128, args![di, n as i32, bins, count as i32, -5.0f32, 5.0f32])?;

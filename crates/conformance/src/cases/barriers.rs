@@ -50,7 +50,7 @@ pub(crate) fn barrier_votes(t: &mut Trial<'_>) -> Outcome {
     };
     let want: Vec<i32> = (0..grid * n).map(distance).collect();
     same("distances", &t.download(&dd)?, &want)?;
-    // As many rounds as the longest distance, and one in which nothing changes.
+    // Number of iterations: the longest distance, and one in which nothing changes.
     let longest = want.chunks(n).map(|d| d.iter().max().copied().unwrap_or_default() + 1);
     same("rounds", &t.download(&rounds)?, &longest.collect::<Vec<i32>>())
 }
@@ -130,6 +130,6 @@ pub(crate) fn work_queue(t: &mut Trial<'_>) -> Outcome {
         std::iter::successors(Some(start), |v| (*v != 1).then(|| if v % 2 == 0 { v / 2 } else { 3 * v + 1 })).count() as u32 - 1
     };
     same("steps", &t.download(&steps)?, &(1..=n as u64).map(collatz).collect::<Vec<u32>>())?;
-    // Every thread draws one ticket too many before it stops.
+    // Every thread draws one surplus ticket before it stops.
     same("tickets", &t.download(&next)?, &[n as u32 + grid * block])
 }

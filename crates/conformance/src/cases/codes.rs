@@ -37,9 +37,9 @@ pub(crate) fn crc32(t: &mut Trial<'_>) -> Outcome {
     Ok(())
 }
 
-/// The first 32 bits of the fractional part of the `k`-th root of `p`.
+/// Returns the first 32 bits of the fractional part of the `k`-th root of `p`.
 fn root_bits(p: u64, k: u32) -> u32 {
-    // The greatest r with r^k <= p * 2^(32 k), bit by bit; it fits in 36 bits, so its cube in 108.
+    // The largest r with r^k <= p * 2^(32 k), bit by bit; it fits in 36 bits, so its cube in 108.
     let bound = u128::from(p) << (32 * k);
     let mut root = 0u128;
     for bit in (0..36).rev() {
@@ -96,7 +96,7 @@ pub(crate) fn sha256(t: &mut Trial<'_>) -> Outcome {
     same("digests", &t.download(&digest)?, &want)
 }
 
-/// A product in the field of 256 elements that AES works in.
+/// Returns a product in the field of 256 elements that AES uses.
 fn field_product(mut a: u8, mut b: u8) -> u8 {
     let mut product = 0;
     while b != 0 {
@@ -109,7 +109,7 @@ fn field_product(mut a: u8, mut b: u8) -> u8 {
     product
 }
 
-/// The inverse in that field (to the 254th power), then the affine map.
+/// Computes the AES substitution: the inverse in that field (to the 254th power), then the affine map.
 fn substitute(x: u8) -> u8 {
     let inverse = (0..254).fold(1, |p, _| field_product(p, x));
     (0..5).fold(0x63, |s, k| s ^ inverse.rotate_left(k))

@@ -1,6 +1,7 @@
 //! Conversions between numbers.
 //!
-//! The reference converts through 128-bit integers and comparisons of doubles, never through the conversion under test.
+//! The reference converts through 128-bit integers and comparisons of doubles, never through the conversion
+//! under test.
 
 use std::cmp::Ordering;
 
@@ -16,7 +17,7 @@ enum Mode {
     Down,
 }
 
-/// A float as an integer in a rounding mode, held within `low..=high`; NaN becomes `nan`.
+/// Converts a float to an integer in a rounding mode, clamped to `low..=high`; NaN becomes `nan`.
 fn to_integer(v: f64, mode: Mode, low: i128, high: i128, nan: i128) -> i128 {
     if v.is_nan() {
         return nan;
@@ -31,7 +32,7 @@ fn to_integer(v: f64, mode: Mode, low: i128, high: i128, nan: i128) -> i128 {
     (whole as i128).clamp(low, high)
 }
 
-/// An integer as a double or, cut to `bits` of precision, as a shorter float, in a rounding mode.
+/// Converts an integer to a double or, with `bits` of precision, to a shorter float, in a rounding mode.
 fn from_integer(v: i128, bits: u32, mode: Mode) -> f64 {
     let magnitude = v.unsigned_abs();
     let excess = (128 - magnitude.leading_zeros()).saturating_sub(bits);
@@ -47,12 +48,13 @@ fn from_integer(v: i128, bits: u32, mode: Mode) -> f64 {
         Mode::Up => v > 0,
         Mode::Down => v < 0,
     };
-    // What is kept has at most 53 bits (54 when it was rounded up to a power of two), so this product is exact.
+    // The kept part has at most 53 bits (54 if it was rounded up to a power of two), so this product is
+    // exact.
     let size = (kept + u128::from(away)) as f64 * 2f64.powi(excess as i32);
     if v < 0 { -size } else { size }
 }
 
-/// The nearest floats below and above a double.
+/// Returns the nearest floats below and above a double.
 fn float_bounds(v: f64) -> (f32, f32) {
     let nearest = v as f32;
     match f64::from(nearest).partial_cmp(&v) {
@@ -106,7 +108,8 @@ fn float_to_integer(t: &mut Trial<'_>) -> Outcome {
     t.launch("float_to_integer", 2, 96, args![df, dd, out, n as i32])?;
     let s32 = |v: f64, mode| to_integer(v, mode, i32::MIN.into(), i32::MAX.into(), 0) as i64;
     let u32 = |v: f64, mode| to_integer(v, mode, 0, u32::MAX.into(), 0) as i64;
-    // A NaN becomes the word whose highest bit alone is set when 64 bits are asked for, or when it comes from a double.
+    // A NaN becomes the word with only its highest bit set if the result has 64 bits, or if it comes from a
+    // double.
     let s64 = |v: f64, mode| to_integer(v, mode, i64::MIN.into(), i64::MAX.into(), i64::MIN.into()) as i64;
     let u64 = |v: f64, mode| to_integer(v, mode, 0, u64::MAX.into(), 1 << 63) as i64;
     let s32_wide = |v: f64, mode| to_integer(v, mode, i32::MIN.into(), i32::MAX.into(), i32::MIN.into()) as i64;
@@ -127,7 +130,7 @@ fn float_to_integer(t: &mut Trial<'_>) -> Outcome {
                 u32_wide(w, Mode::Zero),
                 s64(w, Mode::Up),
                 u64(w, Mode::Nearest),
-                // Two equal NaN differ in no bit.
+                // Two equal NaNs differ in no bit.
                 if w.is_nan() { 0 } else { i64::from((low.to_bits() ^ high.to_bits()) as i32) },
             ]
         })
@@ -181,7 +184,7 @@ fn integer_widths(t: &mut Trial<'_>) -> Outcome {
     let input: Vec<i64> = Inputs::new(192).many(n, |r| r.u64() as i64);
     let (di, out) = (t.upload(&input)?, t.output::<[i64; 7]>(n)?);
     t.launch("integer_widths", 2, 64, args![di, out, n as i32])?;
-    // The lowest bits of a number, with or without the sign of the highest of them.
+    // The lowest bits of a number, sign-extended or not.
     let cut = |v: i64, bits: u32, signed: bool| {
         let low = i128::from(v).rem_euclid(1 << bits);
         (if signed && low >= 1 << (bits - 1) { low - (1 << bits) } else { low }) as i64

@@ -61,7 +61,7 @@ pub(crate) fn float_math(t: &mut Trial<'_>) -> Outcome {
     t.launch("float_math", 1, 128, args![dx, out, n as i32])?;
     let want = flat(x.iter().map(|single| {
         let v = f64::from(*single);
-        // Products that the kernel rounds to single before it goes on.
+        // Products that the kernel rounds to single precision before it continues.
         let rounded = |scale: f32| f64::from(single * scale);
         vec![
             v.sin(),
@@ -85,7 +85,7 @@ fn round_half_away(v: f64) -> f64 {
     v.round()
 }
 
-/// The argument at which the error function has a value in (-1, 1), by bisection.
+/// Returns the argument at which the error function has a value in (-1, 1), by bisection.
 fn inverse_erf(y: f64) -> f64 {
     let (mut low, mut high) = (-6.0, 6.0);
     for _ in 0..100 {
@@ -119,8 +119,8 @@ pub(crate) fn fast_math(t: &mut Trial<'_>) -> Outcome {
             v.tanh(),
         ]
     }));
-    // sin and cos: 2^-20.5 absolute; exponentials: a few units in the last place times the argument; logarithms near
-    // one: 2^-21 absolute; tanh: 2^-11 relative.
+    // sin and cos: 2^-20.5 absolute; exponentials: a few units in the last place times the argument;
+    // logarithms near one: 2^-21 absolute; tanh: 2^-11 relative.
     let got = wide(&t.download(&out)?);
     let bounds = [
         (0.0, 7e-7),
@@ -157,7 +157,7 @@ pub(crate) fn fast_math(t: &mut Trial<'_>) -> Outcome {
         ]
     }));
     let got = wide(&t.download(&out)?);
-    // A subnormal quotient is exact to half of the least subnormal at best.
+    // A subnormal quotient is exact to half of the smallest subnormal at best.
     close("fast_instructions", &got, &want, 4e-7, 4e-7)?;
     same("special reciprocals", &[got[0], got[6], got[12]], &[f64::INFINITY, f64::INFINITY, 0.0])
 }

@@ -4,7 +4,7 @@ use crate::compare::{close, same};
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// The squared distance in single precision, rounded after each operation.
+/// Returns the squared distance in single precision, rounded after each operation.
 fn distance2(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + (a - b) * (a - b))
 }
@@ -28,7 +28,7 @@ pub(crate) fn kmeans(t: &mut Trial<'_>) -> Outcome {
     same("counts", &t.download(&count)?, &counts)?;
     let mean = |c: usize, axis: usize| members(c).map(|p| f64::from(p[axis])).sum::<f64>() / f64::from(counts[c]);
     let want: Vec<f32> = (0..2 * k).map(|i| mean(i / 2, i % 2) as f32).collect();
-    // Sums are cut to multiples of 1/65536.
+    // Sums are truncated to multiples of 1/65536.
     close("centres", t.download(&dc)?.as_flattened(), &want, 1e-5, 1.0 / 65536.0)
 }
 
@@ -60,7 +60,8 @@ pub(crate) fn ray_spheres(t: &mut Trial<'_>) -> Outcome {
     t.launch("ray_spheres", [2, 3, 1], [16, 8, 1], args![ds, spheres.len() as i32, image, w as i32, h as i32])?;
     let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
     let unit = |a: [f64; 3]| a.map(|c| c / dot(a, a).sqrt());
-    // Distance to the edge of a hit, in units of the discriminant: at a silhouette, single precision may decide otherwise.
+    // Distance to the edge of a hit, in units of the discriminant: at a silhouette, single precision may
+    // decide differently.
     let mut edge = vec![f64::INFINITY; w * h];
     let shade = |i: usize, edge: &mut f64| {
         let ray = unit([(i % w) as f64 / w as f64 + 0.5 / w as f64 - 0.5, (i / w) as f64 / h as f64 + 0.5 / h as f64 - 0.5, 1.0]);
@@ -104,7 +105,7 @@ pub(crate) fn runge_kutta(t: &mut Trial<'_>) -> Outcome {
         }
         s.copy_from_slice(&v);
     }
-    // The system doubles an error several times on the way.
+    // The system doubles an error several times.
     close("states", &t.download(&ds)?, &state, 1e-9, 1e-9)
 }
 
@@ -152,7 +153,7 @@ pub(crate) fn sum_compensated(t: &mut Trial<'_>) -> Outcome {
     let (dw, out) = (t.upload(&other)?, t.output::<[f32; 2]>(rows)?);
     t.launch("dot_two_product", 1, 64, args![dv, dw, out, rows as i32, length as i32])?;
     let got: Vec<f64> = t.download(&out)?.iter().map(|[h, l]| f64::from(*h) + f64::from(*l)).collect();
-    // Products of floats are exact in double, and so much wider than the sum needs.
+    // Products of floats are exact in double, which has far more precision than the sum needs.
     let exact = |i: usize| f64::from(values[i]) * f64::from(other[i]);
     let want: Vec<f64> = (0..rows).map(|row| (row * length..(row + 1) * length).map(exact).sum()).collect();
     close("two-product", &got, &want, 1e-12, 1e-4)

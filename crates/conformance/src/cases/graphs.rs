@@ -6,7 +6,7 @@ use crate::compare::{close, holds, same, same_set};
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// A graph in compressed rows: the neighbours of `v` are `neighbour[start[v]..start[v + 1]]`, in order.
+/// Graph in compressed rows: the neighbours of `v` are `neighbour[start[v]..start[v + 1]]`, in order.
 struct Graph {
     start: Vec<i32>,
     neighbour: Vec<i32>,
@@ -24,7 +24,7 @@ impl Graph {
         Graph { start, neighbour: edges.iter().map(|(_, v)| *v).collect() }
     }
 
-    /// A random graph with directed edges and no loops.
+    /// Returns a random graph with directed edges and no loops.
     fn directed(r: &mut Inputs, vertices: usize, edges: usize) -> Graph {
         let mut set = BTreeSet::new();
         while set.len() < edges {
@@ -44,7 +44,7 @@ impl Graph {
         &self.neighbour[self.start[v] as usize..self.start[v + 1] as usize]
     }
 
-    /// The distance of every vertex from vertex 0, -1 where there is no path.
+    /// Returns the distance of every vertex from vertex 0; -1 if there is no path.
     fn levels(&self) -> Vec<i32> {
         let mut level = vec![-1; self.vertices()];
         level[0] = 0;
@@ -152,7 +152,7 @@ pub(crate) fn connected_components(t: &mut Trial<'_>) -> Outcome {
     let (de, parent, label) = (t.upload(&edge)?, t.upload(&identity)?, t.output::<i32>(n as usize)?);
     t.launch("components_join", 5, 64, args![edges as i32, de, parent])?;
     t.launch("components_flatten", 4, 128, args![n as i32, parent, label])?;
-    // The least label spreads along the edges until nothing changes.
+    // The smallest label spreads along the edges until nothing changes.
     let mut want = identity;
     loop {
         let before = want.clone();

@@ -1,7 +1,7 @@
 //! Floats of 16 bits.
 //!
-//! The reference computes in double precision, where sums, products and fused products of 16-bit floats of moderate size are exact,
-//! and rounds once.
+//! The reference computes in double precision, where sums, products and fused products of 16-bit floats of
+//! moderate size are exact, and rounds once.
 
 use half::{bf16, f16};
 
@@ -9,12 +9,12 @@ use crate::compare::{close, same};
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// A magnitude between 2^-5 and 4 of either sign.
+/// Returns a number of either sign with a magnitude between 2^-5 and 4.
 fn moderate(r: &mut Inputs) -> f64 {
     r.f64(0.5, 1.0) * 2f64.powi(r.below(-4, 3) as i32) * if r.below(0, 2) == 0 { 1.0 } else { -1.0 }
 }
 
-/// The half towards negative infinity.
+/// Rounds to a half towards negative infinity.
 fn round_down(v: f64) -> f16 {
     let nearest = f16::from_f64(v);
     if nearest.to_f64() <= v {
@@ -51,8 +51,8 @@ pub(crate) fn half_math(t: &mut Trial<'_>) -> Outcome {
         })
         .collect();
     let got = t.download(&out)?;
-    // Quotients go through an approximate reciprocal and are corrected; CUDA promises the nearest. Truncation to an integer and back gives
-    // +0 where the reference has -0, and a saturated sum of -0 is +0.
+    // Quotients use an approximate reciprocal and are corrected; CUDA promises the nearest. Truncation to an
+    // integer and back gives +0 where the reference has -0, and a saturated sum of -0 is +0.
     let positive_zero = |v: f16| if v == f16::ZERO { f16::ZERO } else { v };
     let plain = |rows: &[[f16; 12]]| -> Vec<f16> { rows.as_flattened().iter().copied().map(positive_zero).collect() };
     same("rows", &plain(&got), &plain(&want))?;
@@ -102,7 +102,7 @@ pub(crate) fn bf16_math(t: &mut Trial<'_>) -> Outcome {
                 bf16::from_f64(x * y + x),
                 bf16::from_f64(x.max(y)),
                 bf16::from_f64(-x),
-                // Towards zero: the lower half of the float is cut off.
+                // Towards zero: the lower half of the float is truncated.
                 bf16::from_bits((scaled.to_bits() >> 16) as u16),
                 bf16::from_f64(if x < y { x } else { y }),
                 bf16::from_bits(a[i].to_bits() ^ 0x40),

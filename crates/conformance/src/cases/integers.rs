@@ -4,7 +4,7 @@ use crate::compare::same;
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// Random words with the corners of 32 bits among them.
+/// Returns random words, including the corner values of 32 bits.
 fn words(r: &mut Inputs, n: usize) -> Vec<u32> {
     let corners = [0, 1, u32::MAX, 0x8000_0000, 0x7fff_ffff, 0x00ff_00ff];
     (0..n).map(|_| if r.below(0, 4) == 0 { corners[r.below(0, 6) as usize] } else { r.u32() >> r.below(0, 32) }).collect()
@@ -46,7 +46,7 @@ pub(crate) fn bit_tricks(t: &mut Trial<'_>) -> Outcome {
     same("rows", &t.download(&out)?, &want)
 }
 
-/// The field of `length` bits from `position`, as the manual defines `bfe`, bit by bit.
+/// Returns the field of `length` bits from `position`, as the manual defines `bfe`, bit by bit.
 fn extract(word: u64, bits: i64, signed: bool, position: u32, length: u32) -> u64 {
     let (position, length) = (i64::from(position), i64::from(length));
     let bit = |k: i64| word >> k.min(bits - 1).max(0) & 1;
@@ -57,7 +57,7 @@ fn extract(word: u64, bits: i64, signed: bool, position: u32, length: u32) -> u6
     })
 }
 
-/// `into` with its bits from `position` replaced by the lowest `length` of `word`.
+/// Returns `into` with its bits from `position` replaced by the lowest `length` of `word`.
 fn insert(word: u64, into: u64, bits: u32, position: u32, length: u32) -> u64 {
     (0..length).filter(|k| position + k < bits).fold(into, |v, k| {
         let place = position + k;
@@ -91,7 +91,7 @@ pub(crate) fn bit_fields(t: &mut Trial<'_>) -> Outcome {
             let arithmetic = (x as i32 >> position.min(31)) as u32;
             let ones = |count: u32| if count >= 32 { u32::MAX } else { (1u32 << count) - 1 };
             let mask = if position >= 32 { 0 } else { ones(length) << position };
-            // Wrapped to five bits; no bits at all are zero.
+            // Wrapped to five bits; a width of no bits gives zero.
             let width = length & 31;
             let extended = if width == 0 { 0 } else { ((x << (32 - width)) as i32 >> (32 - width)) as u32 };
             [
@@ -188,7 +188,7 @@ pub(crate) fn division(t: &mut Trial<'_>) -> Outcome {
     let a: Vec<i64> = r.many(n, |r| (r.u64() as i64) >> r.below(0, 60));
     // Odd, so that no narrow part of it is zero.
     let b: Vec<i64> = r.many(n, |r| (r.u64() as i64) >> r.below(0, 63) | 1);
-    // The least value of any width divided by -1 has no quotient.
+    // The smallest value of any width divided by -1 has no quotient.
     let a: Vec<i64> = a.iter().map(|v| if *v as i32 == i32::MIN || *v == i64::MIN { 1 } else { *v }).collect();
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[i64; 8]>(n)?);
     t.launch("division", 2, 128, args![da, db, out, n as i32])?;
@@ -220,7 +220,7 @@ pub(crate) fn division(t: &mut Trial<'_>) -> Outcome {
 pub(crate) fn carry_chain(t: &mut Trial<'_>) -> Outcome {
     let n = 60;
     let mut r = Inputs::new(165);
-    // Words of all ones make carries travel far.
+    // Words of all ones make carries propagate far.
     let mut draw =
         |length: usize| -> Vec<u32> { (0..n * length).map(|_| if r.below(0, 2) == 0 { u32::MAX } else { r.u32() }).collect() };
     let (a, b) = (draw(8), draw(8));
@@ -300,7 +300,7 @@ pub(crate) fn number_theory(t: &mut Trial<'_>) -> Outcome {
     let (divisor, root, prime) = (t.output::<u64>(n)?, t.output::<u32>(n)?, t.output::<u8>(n)?);
     t.launch("number_theory", 1, 32, args![da, db, divisor, root, prime, n as i32])?;
     let gcd = |a: u64, b: u64| {
-        // Stein's way: twos apart, then subtraction.
+        // Stein's algorithm: factors of two separately, then subtraction.
         let (mut a, mut b) = (a, b);
         let twos = (a | b).trailing_zeros();
         a >>= a.trailing_zeros();
@@ -343,11 +343,11 @@ pub(crate) fn morton(t: &mut Trial<'_>) -> Outcome {
     };
     same("code2", &t.download(&code2)?, &point.iter().map(|p| weave(&p[..2], 16) as u32).collect::<Vec<u32>>())?;
     same("code3", &t.download(&code3)?, &point.iter().map(|p| weave(&p[..3], 21)).collect::<Vec<u64>>())?;
-    // Neighbouring Gray codes differ in one bit; the sum of the prefixes gives the number back.
+    // Neighbouring Gray codes differ in one bit; the exclusive or of the prefixes gives the number back.
     let number = |g: u32| (0..32).fold(0, |n, shift| n ^ g >> shift);
     let back: Vec<u32> = t.download(&gray)?.iter().map(|g| number(*g)).collect();
     same("gray", &back, &point.iter().map(|p| p[3]).collect::<Vec<u32>>())?;
-    // The point at each Hilbert index, from the lowest bits up, is the one that was given.
+    // The point at each Hilbert index, computed from the lowest bits up, is the given one.
     let place = |index: u32| {
         let (mut x, mut y) = (0u32, 0u32);
         for level in 0..16 {

@@ -27,7 +27,7 @@ pub(crate) fn print_values(t: &mut Trial<'_>) -> Outcome {
     for block in 0..2 {
         want.extend((0..4).map(|thread| format!("block {block} thread {thread} value {:.1}\n", thread as f32 * 0.5)));
     }
-    // The order of threads is not defined; lines are whole.
+    // The order of threads is undefined; lines are whole.
     let mut got: Vec<String> = t.printed().split_inclusive('\n').map(str::to_owned).collect();
     got.sort_unstable();
     same_text("several threads", &got.concat(), &want.concat())
@@ -144,7 +144,7 @@ pub(crate) fn device_globals(t: &mut Trial<'_>) -> Outcome {
     ];
     same("values", &t.download(&out)?, &want)?;
 
-    // The counter starts at 5 and keeps its value from launch to launch; the host may write it.
+    // The counter starts at 5 and keeps its value between launches; the host may write it.
     for (launch, first) in [(0, 5), (1, 5 + 64)] {
         let seen = t.output::<u32>(2)?;
         t.launch("bump_counter", 2, 32, args![seen])?;
@@ -158,7 +158,7 @@ pub(crate) fn device_globals(t: &mut Trial<'_>) -> Outcome {
     same("written counter", &t.download(&seen)?, &[1000])
 }
 
-/// The machine that the kernel runs, on an input.
+/// Runs the stack machine of the kernel on an input.
 fn stack_machine(program: &[i32], input: i32) -> i32 {
     let (mut stack, mut pc) = (Vec::new(), 0);
     loop {
@@ -210,7 +210,8 @@ pub(crate) fn switch_dispatch(t: &mut Trial<'_>) -> Outcome {
     let n = 100;
     let mut r = Inputs::new(115);
     let input = r.i32s(n, -20, 20);
-    // acc = 1; for (k = input & 7; k != 0; --k) acc = ((acc * 3) ^ input) + (input >> 2) | 5 ...; every opcode occurs.
+    // acc = 1; for (k = input & 7; k != 0; --k) acc = ((acc * 3) ^ input) + (input >> 2) | 5 ...; every
+    // opcode occurs.
     let program = [
         1, 1, // push 1: acc
         2, 1, 7, 6, // input & 7: k
@@ -258,7 +259,7 @@ pub(crate) fn goto_machine(t: &mut Trial<'_>) -> Outcome {
         }
         (v, steps)
     };
-    // States: in the left one a multiple of three passes on unchanged.
+    // States: in the left one a multiple of three passes unchanged.
     let automaton = |mut v: u32| {
         let (mut steps, mut left) = (0u32, true);
         loop {

@@ -6,7 +6,7 @@ use crate::compare::{close, same};
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// The product of an `m` x `k` and a `k` x `n` matrix, in double precision.
+/// Returns the product of an `m` x `k` and a `k` x `n` matrix, in double precision.
 fn product(a: &[f64], b: &[f64], m: usize, n: usize, k: usize) -> Vec<f64> {
     let cell = |row: usize, col: usize| (0..k).map(|i| a[row * k + i] * b[i * n + col]).sum();
     (0..m * n).map(|i| cell(i / n, i % n)).collect()
@@ -61,7 +61,8 @@ pub(crate) fn matmul_half(t: &mut Trial<'_>) -> Outcome {
     let want = product(&wide(&a), &wide(&b), n, n, n);
     t.launch("matmul_half", [2, 3, 1], [16, 8, 1], args![da, db, dc, n as i32])?;
     close("half", &wide(&t.download(&dc)?), &want, 1e-3, 1e-5)?;
-    // Sums are kept in half precision too, so every step may err by half a unit in the last place of a sum below 8.
+    // Sums are kept in half precision too, so every step may have an error of half a unit in the last place
+    // of a sum below 8.
     t.launch("matmul_half2", [1, 3, 1], [16, 8, 1], args![da, db, dc, n as i32])?;
     close("half2", &wide(&t.download(&dc)?), &want, 0.0, n as f64 * 0.002)?;
 
@@ -107,7 +108,7 @@ pub(crate) fn spmv(t: &mut Trial<'_>) -> Outcome {
     close("spmv_ell", &t.download(&dy)?, &want, 1e-13, 1e-14)
 }
 
-/// A matrix with a heavy diagonal, so that elimination needs no pivots.
+/// Returns a matrix with a dominant diagonal, so that elimination needs no pivots.
 fn dominant(r: &mut Inputs, n: usize) -> Vec<f64> {
     (0..n * n).map(|i| r.f64(-1.0, 1.0) + if i / n == i % n { n as f64 } else { 0.0 }).collect()
 }

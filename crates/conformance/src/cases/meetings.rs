@@ -49,7 +49,7 @@ pub(crate) fn barrier_pipeline(t: &mut Trial<'_>) -> Outcome {
     t.launch("barrier_pipeline", grid as u32, 128, args![di, out, steps as i32])?;
     let drained = |i: usize| {
         let tiles = input[i / 96 * 32 * steps..].chunks(32).take(steps);
-        // Halving is exact, so it does not matter whether it is fused with the sum.
+        // Halving is exact, so fusing it with the sum does not matter.
         tiles.enumerate().fold(0f32, |sum, (k, tile)| sum * 0.5 + tile[(i % 96 * 5 + k) % 32])
     };
     same("drained", &t.download(&out)?, &(0..grid * 96).map(drained).collect::<Vec<f32>>())

@@ -1,4 +1,4 @@
-//! Where data lives: caches, shared pools, local arrays, unions, generic addresses.
+//! Placement of data: caches, shared pools, local arrays, unions, generic addresses.
 
 use crate::compare::{close, same};
 use crate::inputs::Inputs;
@@ -69,7 +69,7 @@ pub(crate) fn type_punning(t: &mut Trial<'_>) -> Outcome {
     let input = Inputs::new(123).f32s(n, 0.01, 500.0);
     let (di, root, digest) = (t.upload(&input)?, t.output::<f32>(n)?, t.output::<u32>(n)?);
     t.launch("type_punning", 3, 32, args![di, root, digest, n as i32])?;
-    // One step of Newton after the well-known guess leaves an error of 0.18 %.
+    // One Newton step after the well-known guess leaves an error of 0.18 %.
     let want: Vec<f32> = input.iter().map(|x| 1.0 / x.sqrt()).collect();
     close("roots", &t.download(&root)?, &want, 0.0018, 0.0)?;
     let want: Vec<u32> = (0..n)
@@ -86,7 +86,7 @@ pub(crate) fn type_punning(t: &mut Trial<'_>) -> Outcome {
             raw.extend(((sum >> 4) as u16).to_le_bytes());
             let sum = raw.iter().fold(sum, |s, b| s.wrapping_mul(33).wrapping_add(u32::from(*b)));
             let wide = f64::from(input[i]).to_bits();
-            // The double whose halves are both i is zero for the first thread alone.
+            // The double whose halves are both i is zero for the first thread only.
             let positive = f64::from_bits((i as u64) << 32 | i as u64) > 0.0;
             sum ^ (wide >> 32) as u32 ^ wide as u32 ^ u32::from(positive)
         })

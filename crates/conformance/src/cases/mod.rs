@@ -1,4 +1,4 @@
-//! The cases, by topic.
+//! Cases by topic.
 
 use crate::Case;
 

@@ -62,7 +62,7 @@ pub(crate) fn mandelbrot(t: &mut Trial<'_>) -> Outcome {
     same("julia", &t.download(&steps)?, &want)
 }
 
-/// Prices of a call and a put after Black and Scholes.
+/// Returns the prices of a call and a put after Black and Scholes.
 fn option_price(spot: f64, strike: f64, years: f64, r: f64, v: f64) -> (f64, f64) {
     let normal = |d: f64| 0.5 * libm::erfc(-d / 2f64.sqrt());
     let d1 = ((spot / strike).ln() + (r + 0.5 * v * v) * years) / (v * years.sqrt());
@@ -91,7 +91,8 @@ pub(crate) fn black_scholes(t: &mut Trial<'_>) -> Outcome {
     let (dc, dp) = (t.output::<f32>(n)?, t.output::<f32>(n)?);
     let (rate, volatility) = (rate as f32, volatility as f32);
     t.launch("black_scholes_f32", 2, 64, args![ds, dk, dy, dc, dp, rate, volatility, n as i32])?;
-    // The polynomial for the normal distribution errs by up to 7.5e-8, times prices of up to 100, beside rounding.
+    // The polynomial for the normal distribution has an error of up to 7.5e-8, times prices of up to 100,
+    // besides rounding.
     close("call", &wide(&t.download(&dc)?), &call, 1e-4, 2e-4)?;
     close("put", &wide(&t.download(&dp)?), &put, 1e-4, 2e-4)
 }
@@ -107,7 +108,7 @@ fn philox_block(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 }
 
 pub(crate) fn monte_carlo(t: &mut Trial<'_>) -> Outcome {
-    // The known answer for a counter and a key of zero.
+    // Known answer for a counter and a key of zero.
     let known = [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8];
     same("known answer", &philox_block([0; 4], [0; 2]), &known)?;
     let n = 100;

@@ -20,7 +20,7 @@ fn signed_halves(word: u32) -> [i64; 2] {
     unsigned_halves(word).map(|h| i64::from(h as i16))
 }
 
-/// Four lanes of eight bits, or two of sixteen, put together; each is cut to its width.
+/// Packs four lanes of eight bits, or two of sixteen; each is truncated to its width.
 fn join<const N: usize>(lanes: [i64; N]) -> u32 {
     let width = 32 / N;
     lanes.iter().enumerate().fold(0, |word, (k, v)| word | ((*v as u64 & ((1 << width) - 1)) as u32) << (k * width))

@@ -1,4 +1,4 @@
-//! Many values to one: sums, extremes, places.
+//! Reductions: sums, extrema, indices.
 
 use crate::compare::{close, same};
 use crate::inputs::Inputs;
@@ -42,7 +42,7 @@ pub(crate) fn reduce_last_block(t: &mut Trial<'_>) -> Outcome {
     let (di, partial) = (t.upload(&input)?, t.output::<u32>(blocks)?);
     let (ticket, total) = (t.zeros::<u32>(1)?, t.output::<u32>(1)?);
     let want = input.iter().fold(0u32, |a, b| a.wrapping_add(*b));
-    // Twice, because the ticket must be ready for another launch.
+    // Twice, because the ticket must be reset for another launch.
     for _ in 0..2 {
         t.launch("reduce_last_block", blocks as u32, 128, args![di, n as i32, partial, ticket, total])?;
         same("total", &t.download(&total)?, &[want])?;
@@ -110,7 +110,7 @@ pub(crate) fn reduce_redux(t: &mut Trial<'_>) -> Outcome {
 
 pub(crate) fn argmax(t: &mut Trial<'_>) -> Outcome {
     let n = 3000;
-    // Few different values, so that the greatest occurs several times and the first place matters.
+    // Few distinct values, so that the maximum occurs several times and the first index matters.
     let input: Vec<f32> = Inputs::new(16).i32s(n, 0, 500).iter().map(|v| *v as f32 * 0.125).collect();
     let (di, best) = (t.upload(&input)?, t.zeros::<u64>(1)?);
     t.launch("argmax", 5, 128, args![di, n as u32, best])?;

@@ -1,7 +1,8 @@
 //! Directed rounding, subnormals, and the parts of a float.
 //!
-//! The reference for directed rounding knows no rounding modes: it takes the result rounded to nearest, finds by exact arithmetic on
-//! which side of it the true value lies, and steps to the neighbour where the mode asks for it.
+//! The reference for directed rounding uses no rounding modes: it takes the result rounded to nearest, finds
+//! by exact arithmetic on which side of it the true value lies, and steps to the neighbour if the mode
+//! requires it.
 
 use std::cmp::Ordering;
 
@@ -9,7 +10,8 @@ use crate::compare::same;
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// The sign of the exact sum of `terms`: an expansion of doubles that do not overlap (Shewchuk), the last of which decides.
+/// Returns the sign of the exact sum of `terms`: an expansion of doubles that do not overlap (Shewchuk), the
+/// last of which decides.
 fn sign_of_sum(terms: &[f64]) -> Ordering {
     let mut expansion: Vec<f64> = Vec::new();
     for term in terms {
@@ -27,12 +29,12 @@ fn sign_of_sum(terms: &[f64]) -> Ordering {
     largest.map_or(Ordering::Equal, |part| part.total_cmp(&0.0))
 }
 
-/// A product as two doubles whose sum is exact.
+/// Returns a product as two doubles whose sum is exact.
 fn exact_product(a: f64, b: f64) -> [f64; 2] {
     [a * b, a.mul_add(b, -(a * b))]
 }
 
-/// A float that can step to its neighbours.
+/// Float that can step to its neighbours.
 trait Stepping: Copy + Into<f64> {
     fn up(self) -> Self;
     fn down(self) -> Self;
@@ -56,7 +58,8 @@ impl Stepping for f64 {
     }
 }
 
-/// The result in the modes rn, rz, ru, rd, from the nearest one and the side on which the true value lies.
+/// Returns the result in the modes rn, rz, ru, rd, given the nearest one and the side on which the true value
+/// lies.
 fn directed<T: Stepping>(nearest: T, side: Ordering) -> [T; 4] {
     let (low, high) = match side {
         Ordering::Less => (nearest.down(), nearest),
@@ -67,7 +70,8 @@ fn directed<T: Stepping>(nearest: T, side: Ordering) -> [T; 4] {
     [nearest, towards_zero, high, low]
 }
 
-/// Add, multiply, fused multiply-add, divide and square root in all modes. The arguments are of moderate size.
+/// Returns add, multiply, fused multiply-add, divide and square root in all modes. The arguments are of
+/// moderate size.
 fn all_operations<T: Stepping>(a: T, b: T, c: T, nearest: [T; 5]) -> Vec<T> {
     let (x, y, z): (f64, f64, f64) = (a.into(), b.into(), c.into());
     let [sum, product, fused, quotient, root] = nearest.map(Into::<f64>::into);
@@ -89,7 +93,7 @@ pub(crate) fn rounding(t: &mut Trial<'_>) -> Outcome {
     let n = 80;
     let mut r = Inputs::new(180);
     let draw = |r: &mut Inputs| -> Vec<f64> {
-        // Small whole numbers give exact results now and then.
+        // Small whole numbers give exact results sometimes.
         (0..n)
             .map(|i| if i % 8 == 0 { r.below(1, 9) as f64 } else { r.f64(-2.0, 2.0) * 2f64.powi(r.below(-6, 7) as i32) })
             .collect()
@@ -114,20 +118,20 @@ pub(crate) fn rounding(t: &mut Trial<'_>) -> Outcome {
     same("floats", &t.download(&out)?, &(0..n).flat_map(row).collect::<Vec<f32>>())
 }
 
-/// Zeros, subnormals, ordinary values, infinities and NaN.
+/// Returns zeros, subnormals, ordinary values, infinities and NaN.
 fn corners() -> Vec<f32> {
     let positive =
         [0.0, f32::from_bits(1), 1e-40, f32::MIN_POSITIVE, 1e-20, 0.75, 1.0, 3.5, 1e20, f32::MAX, f32::INFINITY, f32::NAN];
     positive.iter().flat_map(|v| [*v, -*v]).collect()
 }
 
-/// All pairs of corner values.
+/// Returns all pairs of corner values.
 fn corner_pairs() -> (Vec<f32>, Vec<f32>) {
     let values = corners();
     values.iter().flat_map(|a| values.iter().map(move |b| (*a, *b))).unzip()
 }
 
-/// PTX's minimum and maximum: a NaN loses against a number, and -0 is less than +0.
+/// Computes PTX's minimum and maximum: a NaN loses against a number, and -0 is less than +0.
 fn ordered(a: f32, b: f32, greatest: bool) -> f32 {
     match (a.is_nan(), b.is_nan()) {
         (true, _) => b,
@@ -164,7 +168,7 @@ pub(crate) fn flush_to_zero(t: &mut Trial<'_>) -> Outcome {
     same("rows", &t.download(&out)?, &want)
 }
 
-/// Fraction in [0.5, 1) and exponent of a finite value.
+/// Returns the fraction in [0.5, 1) and the exponent of a finite value.
 fn split(v: f32) -> (f32, i32) {
     if v == 0.0 {
         return (v, 0);
@@ -179,9 +183,10 @@ fn split(v: f32) -> (f32, i32) {
     (fraction as f32, exponent)
 }
 
-/// The remainder of the nearest quotient, ties to even.
+/// Returns the remainder of the nearest quotient, ties to even.
 fn nearest_remainder(a: f64, b: f64) -> f64 {
-    // Rust's remainder is exact; one more step decides between the two candidates, with the parity of the quotient.
+    // Rust's remainder is exact; one more step decides between the two candidates, with the parity of the
+    // quotient.
     let twice = a % (2.0 * b);
     let (size, step) = (twice.abs(), b.abs());
     let rest = if size <= 0.5 * step {
@@ -206,7 +211,7 @@ pub(crate) fn float_anatomy(t: &mut Trial<'_>) -> Outcome {
             x.is_nan(),
             x.is_infinite(),
             x.is_finite(),
-            // The sign of a NaN is not kept by every step on the way.
+            // Not every step on the way keeps the sign of a NaN.
             x.is_sign_negative() && !x.is_nan(),
             x < y,
             x >= y,

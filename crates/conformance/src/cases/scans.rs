@@ -1,10 +1,10 @@
-//! Prefix sums and what is built from them.
+//! Prefix sums and algorithms built from them.
 
 use crate::compare::{close, same, same_set};
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// Running sums of `values`, starting anew at every multiple of `length`.
+/// Returns running sums of `values`, restarting at every multiple of `length`.
 fn running<T: Copy + std::ops::Add<Output = T>>(values: &[T], length: usize) -> Vec<T> {
     let mut out: Vec<T> = Vec::with_capacity(values.len());
     for (i, v) in values.iter().enumerate() {

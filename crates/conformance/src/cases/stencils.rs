@@ -4,7 +4,7 @@ use crate::compare::{close, same};
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// `i + by`, held within `0..n`.
+/// Returns `i + by`, clamped to `0..n`.
 fn clamp(i: usize, by: isize, n: usize) -> usize {
     i.saturating_add_signed(by).min(n - 1)
 }
@@ -97,7 +97,7 @@ pub(crate) fn heat_diffusion(t: &mut Trial<'_>) -> Outcome {
     close("rods", &t.download(&dr)?, &state, 1e-12, 0.0)
 }
 
-/// One generation of the Game of Life on a torus.
+/// Computes one generation of the Game of Life on a torus.
 fn generation(board: &[u8], w: usize, h: usize) -> Vec<u8> {
     (0..w * h)
         .map(|i| {

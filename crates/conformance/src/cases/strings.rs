@@ -1,10 +1,10 @@
-//! Characters, tables of dynamic programming, and backtracking.
+//! Strings, dynamic programming tables, and backtracking.
 
 use crate::compare::{holds, same};
 use crate::inputs::Inputs;
 use crate::trial::{Outcome, Trial, args};
 
-/// `n` letters out of the first few of the alphabet.
+/// Returns `n` letters out of the first few of the alphabet.
 fn letters(r: &mut Inputs, n: usize, of: i64) -> Vec<u8> {
     r.many(n, |r| b'a' + r.below(0, of) as u8)
 }
@@ -144,7 +144,7 @@ pub(crate) fn queens(t: &mut Trial<'_>) -> Outcome {
     Ok(())
 }
 
-/// A solved board: a pattern whose digits, rows within bands and columns within stacks are shuffled.
+/// Returns a solved board: a pattern whose digits, rows within bands and columns within stacks are shuffled.
 fn solved_board(r: &mut Inputs) -> Vec<u8> {
     let digits = r.permutation(9);
     let mut lines = || -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! Lanes of a warp that exchange values, vote and form groups.
+//! Warp operations: exchanges of values, votes and groups.
 
 use crate::compare::{same, same_set};
 use crate::inputs::Inputs;
@@ -10,7 +10,8 @@ pub(crate) fn shuffles(t: &mut Trial<'_>) -> Outcome {
     let input = r.i32s(n, -1000, 1000);
     let (di, out) = (t.upload(&input)?, t.output::<[i32; 8]>(n)?);
     t.launch("shuffles", 1, n as u32, args![di, out])?;
-    // The value of a lane given by its place in a segment of `width`; a place outside means the thread's own value.
+    // Value of a lane given by its index in a segment of `width`; an index outside means the thread's own
+    // value.
     let lane = |i: usize, width: usize, place: i64| {
         let segment = i / width * width;
         if (0..width as i64).contains(&place) { input[segment + place as usize] } else { input[i] }
@@ -40,7 +41,7 @@ pub(crate) fn shuffles(t: &mut Trial<'_>) -> Outcome {
     same("longs", &t.download(&ol)?, &want)
 }
 
-/// The mask of the lanes of `warp` for which `holds`.
+/// Returns the mask of the lanes of `warp` for which `holds`.
 fn mask(warp: &[i32], holds: impl Fn(i32) -> bool) -> u32 {
     warp.iter().enumerate().fold(0, |m, (lane, v)| m | u32::from(holds(*v)) << lane)
 }
@@ -112,7 +113,8 @@ pub(crate) fn cooperative_tiles(t: &mut Trial<'_>) -> Outcome {
     let tile = |i: usize, size: usize| &input[i / size * size..][..size];
     let want: Vec<[i32; 4]> = (0..n)
         .map(|i| {
-            // The tile of four that stands as far from the end of the block as this thread's from its start.
+            // The tile of four at the mirrored position: as far from the end of the block as this thread's
+            // tile from its start.
             let opposite = i / 64 * 64 + (15 - i % 64 / 4) * 4;
             let any = i32::from(tile(i, 4).iter().any(|v| *v > 50));
             let all = i32::from(tile(i, 8).iter().all(|v| *v > -50));

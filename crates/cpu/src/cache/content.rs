@@ -1,12 +1,12 @@
-//! What the code of a function depends on, as bytes to be hashed.
+//! Inputs of a function's code, as bytes to be hashed.
 //!
-//! Everything that the text of the function says goes in; where each instruction stands in it and what file it came from does not. The bytes are those
-//! of this build: keys hold what tells builds apart.
+//! The bytes contain everything that the text of the function says. They do not contain the spans of the
+//! instructions and the file name. The bytes are specific to this build; keys hold what identifies the build.
 
 use broadloom_ptx::{Callee, Func, Function, InstData, Mnemonic, Module, Operand, Signature, Variable};
 use std::hash::{Hash, Hasher};
 
-/// Bytes, as a hasher that takes them all.
+/// Hasher that keeps all bytes.
 #[derive(Default)]
 pub(super) struct Content(Vec<u8>);
 
@@ -15,7 +15,7 @@ impl Hasher for Content {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Nobody asks: the bytes are what is wanted.
+    /// Unused: only the bytes are needed.
     fn finish(&self) -> u64 {
         0
     }
@@ -34,7 +34,7 @@ impl Content {
         self.put(&format!("{value:?}"));
     }
 
-    /// A variable without what it holds at first, which code reads from memory.
+    /// Adds a variable without its initial contents, which code reads from memory.
     pub(super) fn variable(&mut self, variable: &Variable) {
         let Variable { name, space, bank, ty, vector, dims, align, linkage, managed, unified, pointer, init, span: _ } = variable;
         self.put(&(name, bank, ty, vector, dims, align, linkage));
@@ -49,7 +49,7 @@ impl Content {
         self.debug(directives);
     }
 
-    /// A function with its body.
+    /// Adds a function with its body.
     pub(super) fn function(&mut self, function: &Function) {
         let Function { name, linkage, is_kernel, results, params, directives, has_body, form, .. } = function;
         let Function { variables, regs, protos, targets, locs, insts: _, blocks, layout, span: _, .. } = function;
@@ -74,7 +74,8 @@ impl Content {
         }
     }
 
-    /// The functions that one calls by name, which code tells apart by their names and signatures when they have no body.
+    /// Adds the functions that a function calls by name. Code depends on their names and signatures if they
+    /// have no body.
     pub(super) fn called(&mut self, module: &Module, func: Func) {
         for (_, inst) in module.functions[func].instructions() {
             if let Some(Callee::Direct(callee)) = inst.callee() {

@@ -1,7 +1,8 @@
-//! A compiled kernel as bytes: its parts one behind the other.
+//! Compiled kernel as bytes: its parts in sequence.
 //!
-//! Numbers are little-endian. A list is its length and its elements. A place in the text is the number of the instruction there. **Decoding
-//! checks every length against what is left, and gives a kernel or nothing.**
+//! Numbers are little-endian. A list is its length and its elements. A span is stored as the number of the
+//! instruction there. **Decoding checks every length against the bytes left, and returns a kernel or
+//! nothing.**
 
 use super::Places;
 use crate::abi::Kind;
@@ -10,7 +11,7 @@ use broadloom_analysis::Proof;
 use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_ptx::{Func, Selector, Var};
 
-/// Deepest nesting of operands.
+/// Maximum nesting of operands.
 const MAX_DEPTH: u32 = 8;
 
 pub(super) fn encode(code: &Code, places: &Places) -> Vec<u8> {
@@ -58,7 +59,7 @@ pub(super) fn encode(code: &Code, places: &Places) -> Vec<u8> {
     body.0
 }
 
-/// The kernel of an entry, whose instructions stand at these places now.
+/// Decodes the kernel of an entry. `places` are the current spans of its instructions.
 pub(super) fn decode(body: &[u8], places: &Places) -> Option<Code> {
     let mut body = Reader(body);
     let kind = match body.number()? {
@@ -182,7 +183,7 @@ impl<'a> Reader<'a> {
     }
 
     fn small(&mut self) -> Option<u32> {
-        // The highest number is no id.
+        // The highest number is not a valid id.
         u32::try_from(self.number()?).ok().filter(|number| *number != u32::MAX)
     }
 

@@ -1,7 +1,8 @@
-//! Compiled kernels in the cache that all devices share: what a kernel is found by, and what of it is kept.
+//! Compiled kernels in the cache that all devices share: keys and entries.
 //!
-//! The key is everything that the code depends on, down to the build of this crate. Where instructions stand in their text is not part of
-//! it: an entry names instructions by number, and whoever finds it puts the places of the text at hand.
+//! The key is everything that the code depends on, including the build of this crate. The spans of
+//! instructions are not part of it: an entry names instructions by number, and the reader inserts the spans
+//! of its own text.
 
 mod content;
 mod entry;
@@ -21,25 +22,26 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Changes when entries or keys do.
+/// Version number; changes when entries or keys change.
 const FORMAT: u32 = 4;
-/// Most bytes of code that are kept in memory for modules that are loaded again.
+/// Maximum bytes of code kept in memory for modules that are loaded again.
 const MEMORY_BYTES: usize = 256 << 20;
 
 /// Compiled kernels.
 #[derive(Debug)]
 pub(crate) struct Cache(broadloom_device::cache::Cache<Ready>);
 
-/// A kernel as somebody looks for it.
+/// Lookup request for a kernel.
 #[derive(Debug)]
 pub(crate) struct Wanted {
-    /// The keys of code that takes nothing for granted, and of code that takes for granted that index arithmetic does not wrap.
+    /// Keys of the code without assumptions, and of the code that assumes that index arithmetic does not
+    /// wrap.
     keys: [Key; 2],
     name: String,
     places: Places,
 }
 
-/// Where the instructions that a kernel reaches stand in their text, by number.
+/// Spans of the instructions that a kernel reaches, by number.
 #[derive(Debug, Default)]
 struct Places(Vec<Span>);
 
@@ -49,12 +51,12 @@ impl Places {
         Places(instructions.map(|(_, inst)| inst.span).collect())
     }
 
-    /// The number of the first instruction at a place.
+    /// Returns the number of the first instruction at each span.
     fn numbers(&self) -> HashMap<Span, u64> {
         self.0.iter().enumerate().rev().map(|(number, span)| (*span, number as u64)).collect()
     }
 
-    /// What tells it from others.
+    /// Returns a hash of the spans.
     fn variant(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.0.hash(&mut hasher);
@@ -67,7 +69,8 @@ impl Cache {
         Cache(broadloom_device::cache::Cache::new("cpu", folder, most_bytes, MEMORY_BYTES))
     }
 
-    /// What a kernel is found by for a shape of block, whatever the options say of index arithmetic that does not wrap.
+    /// Returns the lookup request of a kernel for a block shape. It does not depend on the option
+    /// `assume_no_wrap`.
     pub(crate) fn wanted(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Wanted {
         let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes } = options;
         let mut code = vec![];
@@ -80,7 +83,7 @@ impl Cache {
             match item {
                 Item::Alias(alias) => put(&format!("{:?} {:?}", alias.alias, alias.aliasee)),
                 Item::File(file) => put(&format!("{} {}", file.number, file.name)),
-                // Places in the source name inlined functions by the texts there.
+                // Source positions name inlined functions by the texts in this section.
                 Item::Section(section) if section.name == ".debug_str" => section.lines.iter().for_each(|line| put(line)),
                 Item::Variable(_) | Item::Declaration(_) | Item::Definition(_) | Item::Section(_) | Item::Pragma(_) => {}
             }
@@ -88,10 +91,10 @@ impl Cache {
         let reachable = reachable(module, kernel);
         let calls = reachable.iter().flat_map(|func| module.functions[*func].instructions()).filter_map(|(_, inst)| inst.call());
         if calls.into_iter().any(|call| matches!(call.callee, Callee::Indirect { .. })) {
-            // Where pointers may lead is said by others too.
+            // Other functions also determine where pointers may lead.
             put(&format!("{:?}", addressed(module)));
         }
-        // Addresses are found by the numbers of variables and functions, so those belong to it.
+        // Addresses are looked up by the numbers of variables and functions, so these are part of the key.
         let mut content = Content::default();
         module.variables.len().hash(&mut content);
         module.variables.values().for_each(|variable| content.variable(variable));
@@ -111,7 +114,7 @@ impl Cache {
         Wanted { keys, name: module.functions[kernel].name.clone(), places: Places::of(module, &reachable) }
     }
 
-    /// A kernel that was compiled before, fast code or other.
+    /// Finds a compiled kernel, in its fast or its general form.
     pub(crate) fn find(&self, wanted: &Wanted, fast: bool) -> Result<Arc<Ready>, Miss> {
         self.0.find(&wanted.keys[usize::from(fast)], wanted.places.variant(), |body| {
             let ready = Ready::new(&wanted.name, entry::decode(body, &wanted.places)?).ok()?;
@@ -125,25 +128,26 @@ impl Cache {
         self.0.keep(&wanted.keys[usize::from(fast)], wanted.places.variant(), ready, ready.object.bytes());
     }
 
-    /// Writes a kernel to disk, if that can be done.
+    /// Writes a kernel to disk, if possible.
     pub(crate) fn store(&self, wanted: &Wanted, fast: bool, code: &Code) {
         self.0.store(&wanted.keys[usize::from(fast)], &entry::encode(code, &wanted.places));
     }
 
-    /// Counts what was found, or why not.
+    /// Counts a hit, or the reason of a miss.
     pub(crate) fn count(&self, outcome: Result<(), Miss>) {
         self.0.count(outcome);
     }
 }
 
-/// What tells this build from others: the file that this code is in, its length and its time.
+/// Returns the identity of this build: the file that contains this code, its length and its modification
+/// time.
 fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
         let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
         let here = build as fn() -> &'static str as usize;
-        // SAFETY: dladdr fills the structure when it returns something else than 0; the name it gives lives as long as the file is
-        // loaded, which this code is part of.
+        // SAFETY: dladdr fills the structure when it returns a value other than 0. The returned name lives as
+        // long as the file is loaded, and this code is part of that file.
         let path = unsafe {
             if libc::dladdr(here as *const libc::c_void, info.as_mut_ptr()) != 0 {
                 let name = info.assume_init().dli_fname;
@@ -158,8 +162,8 @@ fn build() -> &'static str {
     })
 }
 
-/// The kernel and all functions that it can reach: those it names, and all when it calls through pointers. Kernels that are named
-/// are not called, and only their addresses matter.
+/// Returns the kernel and all functions that it can reach: those it names, and all functions if it calls
+/// through pointers. Named kernels are not called; only their addresses matter.
 pub(crate) fn reachable(module: &Module, kernel: Func) -> Vec<Func> {
     let aliases: HashMap<Func, Func> = module
         .items

@@ -1,4 +1,4 @@
-//! Kernels as entries, and what they are found by.
+//! Cache entries and keys of kernels.
 
 use super::*;
 use crate::abi::Kind;
@@ -8,7 +8,7 @@ use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_diag::Sources;
 use broadloom_ptx::{Selector, Var};
 
-/// A folder of its own, removed when dropped.
+/// Temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -73,7 +73,7 @@ fn everything() -> Code {
     }
 }
 
-/// Places of which the first is that of the site in [`everything`].
+/// Returns spans, the first of which is that of the site in [`everything`].
 fn places() -> Places {
     let span = everything().sites[0].span.unwrap();
     Places(vec![span, Span { start: span.end, end: span.end + 3, ..span }])
@@ -84,7 +84,7 @@ fn an_entry_is_the_kernel_it_was_made_from() {
     let code = everything();
     assert_eq!(entry::decode(&entry::encode(&code, &places()), &places()), Some(code));
     assert_eq!(entry::decode(&entry::encode(&small(), &places()), &Places::default()), Some(small()));
-    // Where the text has changed, its places are those of the text at hand.
+    // If the text has changed, the spans are those of the current text.
     let mut moved = places();
     moved.0[0].start += 5;
     let found = entry::decode(&entry::encode(&everything(), &places()), &moved).unwrap();
@@ -121,7 +121,7 @@ fn the_key_holds_all_that_code_depends_on() {
     assert_ne!(base, key(TEXT, "k", [32, 1, 1], &compile::Options { optimise: false, ..options.clone() }));
     let machine = compile::Machine { features: "-avx".into(), ..options.machine.clone() };
     assert_ne!(base, key(TEXT, "k", [32, 1, 1], &compile::Options { machine, ..options.clone() }));
-    // Two CPUs with the same features: LLVM orders instructions in other ways for them.
+    // Two CPUs with equal features: LLVM schedules instructions differently for them.
     let [a, b] = ["haswell", "x86-64-v3"].map(|name| {
         let machine = compile::Machine::named(name).unwrap();
         key(TEXT, "k", [32, 1, 1], &compile::Options { machine, ..options.clone() })
@@ -130,7 +130,7 @@ fn the_key_holds_all_that_code_depends_on() {
     for (from, to) in [("%tid.x", "%tid.y"), ("helper() { ret", "helper() { exit"), (".global .u32", ".global .align 8 .u32")] {
         assert_ne!(base, key(&TEXT.replace(from, to), "k", [32, 1, 1], &options), "{to}");
     }
-    // What the kernel does not reach does not matter, nor does how the text looks.
+    // Code that the kernel does not reach does not matter, nor does the layout of the text.
     assert_eq!(base, key(&TEXT.replace("l() { ret;", "l() { exit;"), "k", [32, 1, 1], &options));
     assert_eq!(base, key(&TEXT.replace("{ ", "{ // a comment\n\t"), "k", [32, 1, 1], &options));
 }
@@ -155,7 +155,7 @@ fn kernels_are_found_again_with_the_reason_when_not() {
     assert_eq!(cache.find(&plain, true).unwrap_err(), Miss::OtherOptions);
     assert_eq!(cache.find(&wanted(TEXT, [64, 1, 1]), false).unwrap_err(), Miss::OtherOptions);
     assert_eq!(cache.find(&wanted(&TEXT.replace("%tid.x", "%tid.y"), [32, 1, 1]), false).unwrap_err(), Miss::Unseen);
-    // A text that looks otherwise finds it too, in memory as on disk, with places of its own.
+    // A text with another layout finds the entry too, in memory and on disk, with its own spans.
     let text = format!("// a comment\n{TEXT}");
     let other = wanted(&text, [32, 1, 1]);
     for cache in [cache, folder.cache()] {

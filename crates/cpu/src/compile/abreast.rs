@@ -1,8 +1,10 @@
-//! Loops behind which warps wait for each other, though nothing says so.
+//! Loops after which warps wait for each other, although no barrier says so.
 //!
-//! A loop reads shared memory, and what follows it writes there, with a barrier in between missing: on a GPU the warps of a block go through the loop side by
-//! side, so that all have read before the first one writes. Programs rely on it without knowing. Run one after the other, the first warp would
-//! write before the second reads. So warps are brought abreast behind such a loop, which costs what they keep meanwhile, once for each barrier.
+//! A loop reads shared memory, the code after it writes there, and the barrier in between is missing. On a
+//! GPU the warps of a block run through the loop side by side, so all have read before the first one writes.
+//! Programs rely on this unknowingly. If warps ran one after the other, the first would write before the
+//! second reads. The warps are therefore synchronised after such a loop. The cost is that of one barrier: the
+//! warps' values are saved across it.
 
 use super::emit::Emitter;
 use broadloom_analysis::{Cfg, Dominators, LoopData, Loops};
@@ -11,7 +13,7 @@ use broadloom_transform::split_at_barriers::plain_barrier;
 use std::collections::HashSet;
 
 impl Emitter<'_> {
-    /// The blocks to which warps leave such loops.
+    /// Returns the blocks at which warps leave such loops.
     pub(crate) fn abreast(&self, cfg: &Cfg) -> Vec<Block> {
         let waits = |block: &Block| self.instructions(*block).any(|inst| plain_barrier(inst).is_some());
         if !cfg.order().iter().any(waits) {
@@ -45,7 +47,8 @@ impl Emitter<'_> {
         inst.opcode() == Some(opcode) && inst.operands.iter().any(in_shared)
     }
 
-    /// Whether shared memory is written on a way from a block, before any barrier and outside of a loop.
+    /// Returns whether shared memory is written on a path from a block, before any barrier and outside a
+    /// loop.
     fn writes_before_barrier(&self, cfg: &Cfg, around: &LoopData, from: Block) -> bool {
         let mut seen: HashSet<Block> = HashSet::from([from]);
         let mut work = vec![from];

@@ -1,19 +1,22 @@
-//! Threads that nothing tells apart.
+//! Threads that compute the same.
 //!
-//! A kernel that never asks for `%tid.y` or `%tid.z` may be launched with blocks that have several rows of threads: all rows then do the same, load for
-//! load and store for store. A GPU runs them side by side, and each finds in memory what all of them found; one after the other they would not, where
-//! they add to what they read (`x[i] += …`). So one row runs for all. What counts how many threads come by, atomics and the like, keeps every row.
+//! A kernel that never reads `%tid.y` or `%tid.z` may be launched with blocks of several rows of threads. All
+//! rows then do the same loads and stores. A GPU runs them side by side, and all rows read the same values
+//! from memory. Run one after the other they would not, if they add to the values they read (`x[i] += …`).
+//! One row therefore runs for all. Instructions that depend on the number of threads, such as atomics, keep
+//! every row.
 
 use broadloom_ptx::{Class, Effects, Function, InstData, Opcode, Operand, Special};
 
-/// The threads of a block that have to run, whose warps are rows of it or parts of one.
+/// Returns the threads of a block that have to run. Its warps are rows of the block or parts of one row.
 pub(crate) fn told_apart(function: &Function, block: [u32; 3]) -> [u32; 3] {
     let [width, ..] = block;
     let is_alike = width.is_multiple_of(32) && function.instructions().all(|(_, inst)| is_the_same_in_all_rows(inst));
     if is_alike { [width, 1, 1] } else { block }
 }
 
-/// Whether an instruction does for one thread what it does for several that come with the same values.
+/// Returns whether an instruction has the same effect for one thread as for several threads with equal
+/// values.
 fn is_the_same_in_all_rows(inst: &InstData) -> bool {
     let is_plain = match inst.opcode() {
         Some(Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Bra | Opcode::Ret | Opcode::Exit) => true,
@@ -23,7 +26,7 @@ fn is_the_same_in_all_rows(inst: &InstData) -> bool {
     is_plain && !inst.any_operand(|operand| !is_the_same(operand))
 }
 
-/// Whether an operand is none of the special registers that tell rows, or numbers of rows, apart.
+/// Returns whether an operand is not a special register that distinguishes rows or counts them.
 fn is_the_same(operand: &Operand) -> bool {
     use Special::{CtaidX, CtaidY, CtaidZ, Laneid, NctaidX, NctaidY, NctaidZ, TidX};
     match operand {

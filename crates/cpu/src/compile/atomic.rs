@@ -1,8 +1,9 @@
 //! `atom` and `red` (manual: "Parallel Synchronization and Communication Instructions").
 //!
-//! Lanes go one after the other, lowest first. An integer sum, minimum or bit operation of all lanes into one place whose old value nobody
-//! wants is combined first and done once. A block runs on one core and its warps never interrupt each other in
-//! between, so atomics on shared memory are plain reads and writes.
+//! Lanes run one after the other, lowest first. If all lanes do an integer sum, minimum or bit operation on
+//! one address and the old value is unused, the values are reduced first and one operation is done. A block
+//! runs on one core and its warps never interrupt each other in between, so atomics on shared memory are
+//! plain reads and writes.
 
 use super::counters::is_number;
 use super::emit::{Emitted, Emitter, Untranslated};
@@ -11,23 +12,23 @@ use super::memory::Reach;
 use super::operand::bits_type;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type};
 
-/// A lane by its number: known now, or when the code runs.
+/// Lane number: known at compile time or at run time.
 #[derive(Clone, Copy)]
 pub(crate) enum Lane {
     Fixed(u32),
     Number(Val),
 }
 
-/// A value whose lanes can be picked one by one.
+/// Value whose lanes can be selected one by one.
 #[derive(Clone, Copy)]
 pub(crate) enum Spilled {
-    /// The same in all lanes.
+    /// Equal in all lanes.
     Same(Val),
     /// On the stack.
     Stack { place: Val, element: Ty },
 }
 
-/// What an atomic does with the old value.
+/// Operation of an atomic on the old value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Update {
     Add,
@@ -130,7 +131,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether an operand is equal in all lanes.
+    /// Returns whether an operand is equal in all lanes.
     fn is_same_everywhere(&self, operand: &Operand) -> bool {
         match operand {
             Operand::Reg(reg) => self.lanes.is_none() || self.shapes.shape(*reg).is_uniform(),
@@ -139,7 +140,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Elements of a vector are atomic one by one.
+    /// Emits an atomic on a vector, whose elements are atomic one by one.
     #[allow(clippy::too_many_arguments, reason = "all of them are the instruction")]
     fn atomic_vector(
         &mut self,
@@ -173,7 +174,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Values of all lanes put where single lanes can be picked by number.
+    /// Spills the lanes of a value, so that a lane can be selected by number.
     pub(crate) fn spill(&self, value: Val) -> Spilled {
         let ir = self.ir;
         match ir.lanes(value) {
@@ -187,7 +188,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The value of a lane.
+    /// Returns the value of a lane.
     pub(crate) fn lane_of(&self, value: Spilled, lane: Lane) -> Val {
         let ir = self.ir;
         match (value, lane) {
@@ -198,20 +199,21 @@ impl Emitter<'_> {
                 ir.load(element, ir.offset(place, offset), bytes as u32)
             }
             (Spilled::Stack { place, element }, Lane::Fixed(lane)) => {
-                // From memory on purpose: hosts take single lanes out of vectors slowly.
+                // Loads from memory on purpose: hosts extract single lanes from vectors slowly.
                 let bytes = u64::from(ir.bits(element).div_ceil(8));
                 ir.load_as_is(element, ir.offset_by(place, u64::from(lane) * bytes), bytes as u32)
             }
         }
     }
 
-    /// Does something for each active lane, lowest first; the results, when wanted, are integers of the type's width.
+    /// Emits an action for each active lane, lowest first. The results, if wanted, are integers of the type's
+    /// width.
     pub(crate) fn each_lane(&self, active: Val, ty: Type, wanted: bool, act: impl Fn(&Self, Lane) -> Val) -> Option<Val> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let element = ir.int(ty.bits());
         let Some(lanes) = self.lanes else {
-            // One lane: a branch around, when it has a guard.
+            // One lane: a branch around the action, if it has a guard.
             if ir.as_constant(active) == Some(1) {
                 let value = act(self, Lane::Fixed(0));
                 return wanted.then_some(value);
@@ -259,7 +261,8 @@ impl Emitter<'_> {
         results.map(|place| ir.load(all, place, 64))
     }
 
-    /// Does something for each active lane, lowest first, in a row without a loop when all are active.
+    /// Emits an action for each active lane, lowest first. If all lanes are active, it runs as straight code
+    /// without a loop.
     fn each_lane_in_a_row(&self, active: Val, ty: Type, act: impl Fn(&Self, Lane) -> Val) {
         let ir = self.ir;
         let Some(lanes) = self.lanes else {
@@ -282,7 +285,8 @@ impl Emitter<'_> {
         ir.go_on_in(done);
     }
 
-    /// One operation for all lanes, where order does not matter and all go to one place; whether it could be done so.
+    /// Emits one operation for all lanes, if order does not matter and all use one address. Returns whether
+    /// it did.
     fn combine(&mut self, inst: &InstData, update: Update, ty: Type, reach: &Reach, operand: &Operand) -> Emitted<bool> {
         let ir = self.ir;
         let Reach::Uniform(pointer) = reach else { return Ok(false) };
@@ -315,7 +319,7 @@ impl Emitter<'_> {
         Ok(true)
     }
 
-    /// One atomic on values that are integers of the type's width; gives the old one.
+    /// Emits one atomic on values that are integers of the type's width. Returns the old value.
     fn update(&self, update: Update, ty: Type, pointer: Val, values: &[Val], shared: bool) -> Val {
         let ir = self.ir;
         let int = ir.int(ty.bits());
@@ -344,7 +348,7 @@ impl Emitter<'_> {
         if let Some(rmw) = rmw {
             return ir.atomic(rmw, pointer, values[0], order);
         }
-        // Try until nobody else was in between.
+        // Retry until no other thread has changed the value in between.
         let (start, again, done) = (ir.here(), ir.block("again"), ir.block("changed"));
         let first = ir.freeze(ir.load(int, pointer, ty.bytes()));
         ir.branch(again);
@@ -360,7 +364,7 @@ impl Emitter<'_> {
         old
     }
 
-    /// What memory holds afterwards.
+    /// Returns the new contents of memory.
     fn changed(&self, update: Update, ty: Type, old: Val, values: &[Val], flush: bool) -> Val {
         let ir = self.ir;
         let int = ir.type_of(old);
@@ -410,7 +414,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Sums give the canonical NaN; a number beats NaN otherwise, and -0 lies below +0.
+    /// Returns the new contents of memory for a float. Sums give the canonical NaN. A number beats NaN in the
+    /// other operations, and -0 is less than +0.
     fn changed_float(&self, update: Update, old: Val, value: Val, float: Ty, flush: bool) -> Val {
         let ir = self.ir;
         let int = ir.type_of(old);
@@ -437,7 +442,8 @@ impl Emitter<'_> {
         ir.bitcast(result, int)
     }
 
-    /// Halves are added in `f32`, whose 24 bits are enough that rounding twice rounds as once.
+    /// Returns the new contents of memory for a half. Halves are added in `f32`, whose 24 bits suffice to
+    /// make double rounding equal to single rounding.
     fn changed_half(&self, update: Update, ty: Type, old: Val, value: Val) -> Val {
         let ir = self.ir;
         let (i16, i32) = (ir.int(16), ir.int(32));
@@ -462,7 +468,7 @@ impl Emitter<'_> {
         ir.select(unordered, ir.constant(i16, 0x7fff), narrow)
     }
 
-    /// 128 bits at once: every host that this is compiled for has it.
+    /// Returns whether the host has 128-bit atomics. Every host that this is compiled for has them.
     fn host_has_wide_atomics(&self) -> bool {
         self.host.wide_atomics
     }

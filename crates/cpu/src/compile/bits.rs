@@ -14,7 +14,8 @@ impl Emitter<'_> {
         Some(ir.zext(is_zero, ty))
     }
 
-    /// Any function of three bits, as the or of the rows of its table; LLVM finds what the machine has for it.
+    /// Emits any function of three bits, as the or of the rows of its table. LLVM selects the machine's
+    /// instruction for it.
     pub(crate) fn lop3(&self, op: &Operation, inputs: &[Val]) -> Option<Vec<Val>> {
         let ir = self.ir;
         let with_predicate = inputs.len() > 4;
@@ -64,17 +65,17 @@ impl Emitter<'_> {
         Some(vec![value, flag])
     }
 
-    /// A vector's first lane when it is a constant, or the scalar itself.
+    /// Returns the scalar itself, or the first lane of a vector.
     pub(crate) fn first_lane(&self, value: Val) -> Val {
         if self.ir.lanes(value).is_some() { self.ir.extract_at(value, 0) } else { value }
     }
 
-    /// Shifts by the width or more give zero, or the sign everywhere.
+    /// Emits a shift. Amounts of the width or more give zero, or the sign in all bits.
     pub(crate) fn shift(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         let ty = ir.type_of(inputs[0]);
         let bits = u64::from(op.ty.bits());
-        // Amounts are 32 bits wide whatever the type.
+        // Amounts are 32 bits wide for every type.
         let amount_ty = ir.type_of(inputs[1]);
         let most = ir.constant(amount_ty, bits - 1);
         let over = ir.icmp(IntPred::LLVMIntUGT, inputs[1], most);
@@ -89,7 +90,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// `shf`: 32 bits out of 64, shifted by at most 32.
+    /// Emits `shf`: 32 bits out of 64, shifted by at most 32.
     pub(crate) fn funnel(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         let (low, high, amount) = (inputs[0], inputs[1], inputs[2]);
@@ -120,7 +121,7 @@ impl Emitter<'_> {
         Some(self.ir.intrinsic("llvm.bitreverse", &[self.ir.type_of(inputs[0])], &[inputs[0]]))
     }
 
-    /// The place of the highest bit that is not the sign, or how far it is from the top.
+    /// Emits `bfind`: the index of the highest bit that differs from the sign, or its distance from the top.
     pub(crate) fn bfind(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         let ty = ir.type_of(inputs[0]);
@@ -134,7 +135,8 @@ impl Emitter<'_> {
         Some(ir.select(none, ir.constant(wide, u64::MAX), found))
     }
 
-    /// Position and length are taken modulo 256; what lies above the top continues the sign, or is zero.
+    /// Emits `bfe`. Position and length are taken modulo 256. Bits above the top are copies of the sign, or
+    /// zero.
     pub(crate) fn bfe(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         let (position, length) = (ir.as_constant(self.first_lane(inputs[1]))?, ir.as_constant(self.first_lane(inputs[2]))?);
@@ -173,7 +175,7 @@ impl Emitter<'_> {
         Some(ir.or(moved, ir.and(inputs[1], ir.not(mask))))
     }
 
-    /// Bytes of two words picked by the nibbles of a constant.
+    /// Emits `prmt`: bytes of two words, selected by the nibbles of a constant.
     pub(crate) fn prmt(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         let named = [Modifier::F4e, Modifier::B4e, Modifier::Rc8, Modifier::Ecl, Modifier::Ecr, Modifier::Rc16];
@@ -187,7 +189,7 @@ impl Emitter<'_> {
             let nibble = selector >> (4 * place) & 0xf;
             let source = inputs[usize::from(nibble & 4 != 0)];
             let up = ir.shl(source, ir.constant(ty, 24 - 8 * (nibble & 3)));
-            // The top bit of a nibble asks for copies of the byte's sign.
+            // The top bit of a nibble selects copies of the byte's sign.
             let byte = if nibble & 8 != 0 {
                 ir.lshr(ir.ashr(up, ir.constant(ty, 31)), ir.constant(ty, 24))
             } else {

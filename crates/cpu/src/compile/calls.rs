@@ -1,11 +1,13 @@
-//! Functions that a kernel calls and that were not inlined, made ready to be called by whole warps.
+//! Functions that a kernel calls and that were not inlined, prepared to be called by whole warps.
 //!
-//! Each is brought into SSA form and linearised on its own, as a kernel is: the lanes that call it are all that it knows. So a call is right wherever
-//! its lanes need nobody else. Some do: a function with a barrier, or with a warp operation that names lanes it did not look for, *meets others*,
-//! and so does whoever calls it; such a call must be one that all lanes come to who still have such things before them.
+//! Each function is converted to SSA form and linearised on its own, like a kernel. It only knows the lanes
+//! that call it, so a call is correct if its lanes do not depend on other lanes. Some functions do: a
+//! function with a barrier, or with a warp operation whose member mask it did not compute itself, *meets
+//! others*, and so does every caller of it. All lanes that still have such operations ahead must reach such a
+//! call together.
 //!
-//! Local memory of a lane holds the frames of all functions that are under way, one behind the other. Where none of those calls itself
-//! that has a frame, it is known how much that can be; else there is a limit, which each call is held to.
+//! Local memory of a lane holds the frames of all active functions in sequence. If no function with a frame
+//! is recursive, the total size is known. Otherwise there is a limit, which each call checks.
 
 use super::lanes::Shapes;
 use super::layout::{Layout, pointed_params};
@@ -20,17 +22,18 @@ use broadloom_transform::return_exits::{addressed, resolve};
 use broadloom_transform::{check, linearise, remove_dead};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a kernel calls, in SSA form.
+/// Functions called by a kernel, in SSA form.
 pub(crate) struct Called {
     functions: BTreeMap<Func, Function>,
-    /// Those whose address is taken.
+    /// Functions whose address is taken.
     pub(crate) addressed: BTreeSet<Func>,
-    /// Those that meet others.
+    /// Functions that meet others.
     meeting: BTreeSet<Func>,
 }
 
 impl Called {
-    /// What a kernel calls, or why that cannot be called in step.
+    /// Collects the functions that a kernel calls. The inner error is the reason why they cannot be called in
+    /// lockstep.
     pub(crate) fn new(
         module: &Module,
         kernel: &Function,
@@ -68,13 +71,13 @@ impl Called {
         Called { functions: BTreeMap::new(), addressed: BTreeSet::new(), meeting: BTreeSet::new() }
     }
 
-    /// Whether one of them ends the thread.
+    /// Returns whether one of the functions contains `exit`.
     pub(crate) fn ends_threads(&self) -> bool {
         let ends = |function: &Function| function.instructions().any(|(_, inst)| inst.opcode() == Some(Opcode::Exit));
         self.functions.values().any(ends)
     }
 
-    /// Functions with a body that a function can call.
+    /// Returns the functions with a body that a function can call.
     fn callees(&self, module: &Module, function: &Function) -> BTreeSet<Func> {
         callees(module, function, &self.addressed)
     }
@@ -86,7 +89,7 @@ impl Called {
                 self.meeting.insert(*func);
             }
         }
-        // Whoever calls one that meets others meets others.
+        // A caller of a function that meets others meets others.
         let mut callers: BTreeMap<Func, Vec<Func>> = BTreeMap::new();
         for (func, function) in &self.functions {
             self.callees(module, function).into_iter().for_each(|callee| callers.entry(callee).or_default().push(*func));
@@ -99,7 +102,7 @@ impl Called {
         Ok(())
     }
 
-    /// Whether an instruction calls a function that meets others.
+    /// Returns whether an instruction calls a function that meets others.
     fn meets(&self, module: &Module, inst: &InstData) -> bool {
         match inst.callee() {
             Some(Callee::Direct(func)) => self.meeting.contains(&resolve(module, func)),
@@ -108,20 +111,21 @@ impl Called {
         }
     }
 
-    /// The functions that may come to call themselves.
+    /// Returns the functions that may call themselves, directly or indirectly.
     fn recursive(&self, module: &Module) -> BTreeSet<Func> {
         recursive(self.functions.iter().map(|(func, function)| (*func, function)), module, &self.addressed)
     }
 
-    /// A function that calls itself and looks at memory that others change: a lane may try again until another has got on, which a lane that
-    /// waits for it to come back does not.
+    /// Finds a recursive function that reads memory that others change. A lane may retry there until another
+    /// lane has made progress, but a lane that waits for the call to return makes none.
     fn waiting(&self, module: &Module) -> Option<Func> {
         let asks = |inst: &InstData| inst.effects().has(Effects::POLL);
         let waits = |inst: &InstData| is_strong_read(inst) && !advances_memory(inst) || asks(inst);
         self.recursive(module).into_iter().find(|func| self.functions[func].instructions().any(|(_, inst)| waits(inst)))
     }
 
-    /// Why lanes of a function may come apart to something that they must come to together.
+    /// Returns the reason why lanes of a function may diverge before an instruction that they must reach
+    /// together.
     pub(crate) fn comes_apart(
         &self,
         module: &Module,
@@ -155,7 +159,7 @@ impl Called {
         function.instructions().find(|(_, inst)| parts(inst)).and_then(|(_, inst)| text(inst))
     }
 
-    /// All of them with uniform branches, or why not.
+    /// Returns all functions with uniform branches, or the reason why that is impossible.
     pub(crate) fn linearised(self, module: &Module, block: [u32; 3]) -> Result<Result<Vec<Unit>, String>, String> {
         let mut units = vec![];
         for (func, function) in &self.functions {
@@ -201,7 +205,8 @@ impl Called {
     }
 }
 
-/// Functions with a body that a function can call, where some have their address taken.
+/// Returns the functions with a body that a function can call. `addressed` holds the functions whose address
+/// is taken.
 fn callees(module: &Module, function: &Function, addressed: &BTreeSet<Func>) -> BTreeSet<Func> {
     let mut found = BTreeSet::new();
     let mut indirect = false;
@@ -218,7 +223,7 @@ fn callees(module: &Module, function: &Function, addressed: &BTreeSet<Func>) -> 
     found
 }
 
-/// The functions that may come to call themselves.
+/// Returns the functions that may call themselves, directly or indirectly.
 fn recursive<'f>(
     functions: impl Iterator<Item = (Func, &'f Function)>,
     module: &Module,
@@ -235,7 +240,8 @@ fn recursive<'f>(
     components(&roots, of).into_iter().filter(calls_itself).flatten().collect()
 }
 
-/// Why a function cannot be vector code, or not pass what it passes, whatever its branches are.
+/// Returns the reason why a function cannot be vector code or cannot pass its arguments, independent of its
+/// branches.
 fn obstacle(module: &Module, function: &Function) -> Option<String> {
     let who = |text: &str| if function.is_kernel { format!("it {text}") } else { format!("`{}` {text}", function.name) };
     if function.instructions().any(|(_, inst)| inst.opcode() == Some(Opcode::Alloca)) {
@@ -268,17 +274,18 @@ fn obstacle(module: &Module, function: &Function) -> Option<String> {
 
 /// Local memory of a lane.
 pub(crate) struct Frames {
-    /// Bytes from one lane to the next.
+    /// Stride between lanes in bytes.
     pub(crate) bytes: u64,
-    /// Bytes that frames may take, where they might take more.
+    /// Maximum bytes of all frames, if they might take more.
     pub(crate) limit: Option<u64>,
 }
 
 impl Frames {
-    /// Room for frames of a kernel and all that it calls. Windows of lanes are a little less than what a thread may have, so that they do not
-    /// all start at the same place of a page and compete for the same lines of the host's cache.
+    /// Computes the space for frames of a kernel and its callees. The window of a lane is slightly smaller
+    /// than what a thread may have. Otherwise all windows would start at the same offset in a page and
+    /// compete for the same cache lines of the host.
     pub(crate) fn new(module: &Module, units: &[Unit], layouts: &[Layout], stack_bytes: u64) -> Frames {
-        // A function that does not call itself is under way once at most.
+        // A function that is not recursive is active at most once.
         let all: u64 = layouts.iter().map(|layout| layout.frame_bytes).sum();
         if units.len() < 2 {
             return Frames { bytes: all, limit: None };

@@ -1,7 +1,9 @@
-//! mbarriers and clusters (manual: "mbarrier", "barrier.cluster", "mapa", "getctarank", "st.async", "red.async", "st.bulk").
+//! mbarriers and clusters (manual: "mbarrier", "barrier.cluster", "mapa", "getctarank", "st.async",
+//! "red.async", "st.bulk").
 //!
-//! The runtime steps mbarriers and counts who comes to the barrier of a cluster. Where shared memory of other blocks lies is known
-//! when code is made: see [`WINDOW`]. Asynchronous operations are done at once: nothing says how long they may take.
+//! The runtime updates mbarriers and counts arrivals at the cluster barrier. The location of other blocks'
+//! shared memory is known at compile time: see [`WINDOW`]. Asynchronous operations are done at once; the
+//! manual gives no duration for them.
 
 use super::Service;
 use super::emit::{Emitted, Emitter, Untranslated};
@@ -11,7 +13,7 @@ use crate::abi::{FAR, Meeting, Reason, WINDOW, offset};
 use broadloom_ptx::{Address, InstData, Modifier, Opcode, Operand, Space, Type};
 
 impl Emitter<'_> {
-    /// An instruction of the class `mbarrier`.
+    /// Emits an instruction of the class `mbarrier`.
     pub(crate) fn mbarrier(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
         let what = meeting(opcode, inst).ok_or_else(|| Untranslated(format!("`{}`", opcode.name())))?;
         let address = self.address_of(inst)?;
@@ -23,18 +25,18 @@ impl Emitter<'_> {
             _ => self.constant(1, Type::U32, true),
         };
         let value = self.meet_at(inst, what, &address, operand)?;
-        // There is one layout here, the older one.
+        // Only the older layout exists here.
         let value =
             if what == Meeting::Look && !inst.has(Modifier::LayoutV0) { self.ir.zero(self.ir.type_of(value)) } else { value };
         self.give_met(inst, value)
     }
 
-    /// `barrier.cluster.arrive` and `barrier.cluster.wait`.
+    /// Emits `barrier.cluster.arrive` and `barrier.cluster.wait`.
     pub(crate) fn cluster_barrier(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
         let what = if opcode == Opcode::BarrierClusterArrive { Meeting::ArriveAtCluster } else { Meeting::WaitForCluster };
         let nothing = self.ir.constant(self.ir.int(64), 0);
         if self.lanes.is_some() {
-            // Lanes that are not here have ended: see `linearise`.
+            // Lanes that are not here have exited: see `linearise`.
             let mask = self.as_mask(self.comers(inst)?);
             self.ir.store(self.ir.not(mask), self.ir.offset_by(self.warp, offset::EXITED), 4);
         }
@@ -42,7 +44,8 @@ impl Emitter<'_> {
         self.meet(inst, what, nothing, nothing, comers).map(drop)
     }
 
-    /// `st.async` and `red.async`: the access itself, and then the mbarrier that waits for its bytes, if there is one.
+    /// Emits `st.async` and `red.async`: the access itself, then the update of the mbarrier that waits for
+    /// its bytes, if there is one.
     pub(crate) fn access_async(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
         if opcode == Opcode::RedAsync {
             self.atomic(inst)?;
@@ -60,7 +63,7 @@ impl Emitter<'_> {
         self.meet_at(inst, Meeting::CompleteBytes, &mbarrier, bytes).map(drop)
     }
 
-    /// `st.bulk`: zeros.
+    /// Emits `st.bulk`, which stores zeros.
     pub(crate) fn store_bulk(&mut self, inst: &InstData) -> Emitted<()> {
         let address = self.address_of(inst)?;
         let Some((operand, ty)) = broadloom_eval::inputs(inst).nth(1) else {
@@ -77,7 +80,7 @@ impl Emitter<'_> {
         self.meet(inst, what, addresses, operand, active)
     }
 
-    /// Calls the runtime for the lanes that are active; what it gives, 64 bits per lane.
+    /// Calls the runtime for the active lanes. Returns its result, 64 bits per lane.
     fn meet(&mut self, inst: &InstData, what: Meeting, address: Val, operand: Val, active: Val) -> Emitted<Val> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -99,7 +102,7 @@ impl Emitter<'_> {
         Ok(ir.load(row, to, 8))
     }
 
-    /// Puts what the runtime gave where it goes.
+    /// Assigns the result of the runtime to its register.
     fn give_met(&mut self, inst: &InstData, value: Val) -> Emitted<()> {
         let ir = self.ir;
         for (operand, ty) in self.written(inst) {
@@ -107,7 +110,7 @@ impl Emitter<'_> {
                 Operand::Reg(reg) => self.is_kept_as_scalar(*reg),
                 _ => true,
             };
-            // All that are active have the same, and the first lane need not be one of them.
+            // All active lanes have the same value, and the first lane need not be active.
             let value = match (scalar, ir.lanes(value)) {
                 (true, Some(_)) => {
                     let mask = self.as_mask(self.active(inst)?);
@@ -124,7 +127,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The lowest lane of a mask; any when there is none.
+    /// Returns the lowest lane of a mask, or any lane if the mask is empty.
     fn first_of(&self, mask: Val) -> Val {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -132,23 +135,24 @@ impl Emitter<'_> {
         ir.and(lane, ir.constant(i32, 31))
     }
 
-    // Where other blocks are.
+    // Addresses of other blocks.
 
-    /// The index of the block in its cluster.
+    /// Returns the index of the block in its cluster.
     pub(crate) fn cluster_ctaid(&self, axis: usize) -> Val {
         let i32 = self.ir.int(32);
         let ctaid = self.field(i32, offset::CTAID + 4 * axis as u64);
         self.ir.urem(ctaid, self.ir.constant(i32, u64::from(self.cluster.size[axis])))
     }
 
-    /// The index of the cluster, or how many there are, by where those of the block stand.
+    /// Returns the index of the cluster, or the number of clusters. `place` is the offset of the block's
+    /// index or of the number of blocks.
     pub(crate) fn in_clusters(&self, place: u64, axis: usize) -> Val {
         let i32 = self.ir.int(32);
         let number = self.field(i32, place + 4 * axis as u64);
         self.ir.udiv(number, self.ir.constant(i32, u64::from(self.cluster.size[axis])))
     }
 
-    /// The rank of the block in its cluster.
+    /// Returns the rank of the block in its cluster.
     pub(crate) fn cluster_rank(&self) -> Val {
         let ir = self.ir;
         let times = |value: Val, axis: usize| ir.mul(value, ir.constant(ir.int(32), u64::from(self.cluster.size[axis])));
@@ -156,7 +160,7 @@ impl Emitter<'_> {
         ir.add(self.cluster_ctaid(0), times(rows, 0))
     }
 
-    /// Where shared memory of the first block of the cluster is, as a number.
+    /// Returns the address of the shared memory of the cluster's first block, as a number.
     fn cluster_start(&self) -> Val {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -164,7 +168,8 @@ impl Emitter<'_> {
         ir.sub(own, ir.mul(ir.zext(self.cluster_rank(), i64), ir.constant(i64, WINDOW)))
     }
 
-    /// Where an address of the shared window leads when it may lead to another block, as a number.
+    /// Translates an address of the shared window that may belong to another block to a host address, as a
+    /// number.
     pub(crate) fn follow_shared(&self, value: Val) -> Val {
         let ir = self.ir;
         let (i64, ty) = (ir.int(64), ir.type_of(value));
@@ -177,7 +182,7 @@ impl Emitter<'_> {
         ir.select(ir.icmp(IntPred::LLVMIntUGE, value, ir.constant(ty, FAR * WINDOW)), other, own)
     }
 
-    /// The address in the shared window of what lies at an address.
+    /// Translates a host address to an address in the shared window.
     pub(crate) fn find_in_shared(&self, value: Val) -> Val {
         let ir = self.ir;
         let (i64, ty) = (ir.int(64), ir.type_of(value));
@@ -190,7 +195,7 @@ impl Emitter<'_> {
         ir.select(ir.icmp(IntPred::LLVMIntULT, own, ir.constant(ty, WINDOW)), own, other)
     }
 
-    /// Where an access goes that may go to shared memory of another block.
+    /// Returns the target of an access that may go to shared memory of another block.
     pub(crate) fn reach_cluster(&self, reg: broadloom_ptx::Reg, more: i64) -> Emitted<Reach> {
         let ir = self.ir;
         let uniform = self.lanes.is_none() || self.shapes.shape(reg).is_uniform();
@@ -201,12 +206,12 @@ impl Emitter<'_> {
         Ok(if uniform { Reach::Uniform(pointer) } else { Reach::Any(pointer) })
     }
 
-    /// The start and the bytes of the shared windows of all blocks of the cluster.
+    /// Returns the start and the bytes of the shared windows of all blocks of the cluster.
     pub(crate) fn cluster_windows(&self) -> (Val, Val) {
         (self.cluster_start(), self.ir.constant(self.ir.int(64), self.cluster.blocks() * WINDOW))
     }
 
-    /// `mapa`: in a cluster of one, an address leads where it led before.
+    /// Emits `mapa`. In a cluster of one block, the address does not change.
     pub(crate) fn map_address(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -239,7 +244,7 @@ impl Emitter<'_> {
         self.assign(result, ty, value)
     }
 
-    /// `getctarank`
+    /// Emits `getctarank`.
     pub(crate) fn rank_of_address(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -261,7 +266,8 @@ impl Emitter<'_> {
         self.assign(result, Type::U32, value)
     }
 
-    /// The address that `mapa` and `getctarank` are given, in 64 bits; the name of a variable stands for what the instruction wants.
+    /// Returns the address operand of `mapa` and `getctarank` in 64 bits. The name of a variable becomes an
+    /// address of the kind that the instruction expects.
     fn mapped(&self, inst: &InstData, from: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
         let ir = self.ir;
         let value = ir.resize(self.fetch(from, ty, scalar)?, ir.int(64), false);
@@ -275,9 +281,9 @@ impl Emitter<'_> {
     }
 }
 
-/// What an instruction does at an mbarrier.
+/// Returns the mbarrier operation of an instruction.
 fn meeting(opcode: Opcode, inst: &InstData) -> Option<Meeting> {
-    // As it is; with bytes that are expected, or a parity; with `.noComplete`.
+    // Columns: plain; with expected bytes, or with a parity; with `.noComplete`.
     let table = [
         (Opcode::MbarrierInit, [Meeting::Init; 3]),
         (Opcode::MbarrierInval, [Meeting::Invalidate; 3]),

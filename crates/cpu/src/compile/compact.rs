@@ -1,30 +1,32 @@
-//! Lanes that store what they have one behind the other: `out[n + __popc(mask & lanemask_lt)] = x` in the lanes of the mask, as programs keep some elements of a row.
+//! Compacting stores: `out[n + __popc(mask & lanemask_lt)] = x` in the lanes of the mask, as programs write
+//! them to keep some elements of a row.
 //!
-//! The address is followed back to the count of a mask's lanes below each lane. The rest is looked at when it happens: whether those that store are the lanes of the
-//! mask, and whether the address grows with the count without wrapping around on its way. Then values are brought together in registers and stored as a row, and
-//! otherwise each goes to its place.
+//! The address is traced back to the number of the mask's lanes below each lane. Two conditions are checked
+//! at run time: the storing lanes are the lanes of the mask, and the address grows with the count without
+//! wrapping around. If both hold, the values are compressed in registers and stored as a row. Otherwise each
+//! value is stored on its own.
 
 use super::emit::{Emitted, Emitter};
 use super::llvm::{IntPred, Val};
 use super::memory::Parts;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
-/// Instructions that an address is followed through.
+/// Maximum number of instructions traced back from an address.
 const STEPS: u32 = 8;
 
-/// A number that is the same in all lanes but for the count of a mask's lanes below each.
+/// Number that differs between lanes only by the count of a mask's lanes below each lane.
 pub(super) struct Ranked {
-    /// Lanes that are counted.
+    /// Mask of the counted lanes.
     mask: Val,
-    /// Whether lanes below are what is counted.
+    /// Condition that the lanes below are counted.
     below: Val,
-    /// The number where none, and where all but one are below.
+    /// The number with no lane below, and with all lanes but one below.
     first: Val,
     last: Val,
 }
 
 impl Emitter<'_> {
-    /// An address that grows with the count of lanes below, as far as that can be seen.
+    /// Returns the form of an address that grows with the number of lanes below, if it can be derived.
     pub(super) fn ranked(&self, reg: Reg) -> Emitted<Option<Ranked>> {
         if self.lanes != Some(32) || !self.host.avx512 { Ok(None) } else { self.ranked_in(reg, STEPS) }
     }
@@ -89,7 +91,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// The number of bits of a register, when that is a mask that is the same in all lanes, each without itself and the lanes behind it.
+    /// Matches the population count of a register that is a uniform mask, restricted in each lane to the
+    /// lanes below it.
     fn rank(&self, reg: Reg) -> Emitted<Option<Ranked>> {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -109,7 +112,7 @@ impl Emitter<'_> {
         Ok(Some(Ranked { mask, below, first: ir.constant(i32, 0), last: ir.sub(count, ir.constant(i32, 1)) }))
     }
 
-    /// Stores what lanes have side by side where their addresses say so.
+    /// Stores the values of the lanes as a row if their addresses are consecutive.
     pub(super) fn store_compact(&self, parts: &Parts, ranked: &Ranked, offset: i64, pointers: Val, guard: Val) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -132,8 +135,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Stores what the lanes of a mask have, one behind the other. Hosts that bring words together may not do so with smaller elements, and some take very long to do it on
-    /// the way to memory.
+    /// Stores the values of a mask's lanes contiguously. Hosts that can compress words may lack it for
+    /// smaller elements, and on some hosts a compressing store to memory is very slow.
     fn store_together(&self, parts: &Parts, start: Val, lanes: Val) -> Emitted<()> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));

@@ -29,7 +29,7 @@ const OPERATORS: [(Modifier, IntPred, IntPred, RealPred); 18] = [
 ];
 
 impl Emitter<'_> {
-    /// The comparison that an instruction asks for, on operands of a type.
+    /// Emits the comparison of an instruction, on operands of a type.
     fn comparison(&self, op: &Operation, ty: Type, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         let (_, signed, unsigned, real) = OPERATORS.iter().find(|(modifier, ..)| op.has(*modifier))?;
@@ -49,7 +49,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// With the third operand, as the BoolOp says.
+    /// Combines the result with the third operand by the instruction's BoolOp.
     fn combined(&self, op: &Operation, value: Val, third: Option<&Val>) -> Val {
         match third {
             Some(third) if op.has(Modifier::And) => self.ir.and(value, *third),

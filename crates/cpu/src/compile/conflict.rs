@@ -1,19 +1,21 @@
-//! Sums in shared memory by lanes that may meet: counting, most often.
+//! Sums in shared memory by lanes whose addresses may conflict, mostly histograms.
 //!
-//! Lanes would go one after the other, each waiting for what the one before left in memory. Where all add the same number, the old
-//! value that a lane sees is the one from before all of them and that number as often as lanes before it go to the same place, which
-//! hosts with AVX-512 find out for sixteen lanes at once. The last lane at a place writes the sum of all.
+//! Lanes would run one after the other, each waiting for the value that the lane before left in memory. If
+//! all lanes add the same number, the old value seen by a lane is the initial value plus that number times
+//! the count of earlier lanes with the same address. Hosts with AVX-512 compute this count for sixteen lanes
+//! at once. The last lane at an address writes the total.
 
 use super::emit::{Emitted, Emitter};
 use super::llvm::Val;
 use super::memory::Reach;
 use broadloom_ptx::{Address, Base};
 
-/// Lanes that are compared with each other at once.
+/// Number of lanes that are compared with each other at once.
 const HALF: u32 = 16;
 
 impl Emitter<'_> {
-    /// Adds a number to 32 bits in each active lane; what was there before. `None` when the host or the address does not allow it.
+    /// Adds a number to 32 bits in each active lane and returns the old value. Returns `None` if the host or
+    /// the address does not allow it.
     pub(crate) fn add_same(&self, address: &Address, reach: &Reach, number: Val, active: Val) -> Emitted<Option<Val>> {
         let ir = self.ir;
         let (Base::Reg(reg), Some(lanes), true) = (address.base, self.lanes, self.host.conflicts) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Instructions that are more than a function of their inputs: which is which, traps, fences, calls.
+//! Instructions that are more than a function of their inputs: dispatch, traps, fences, calls.
 
 use super::Service;
 use super::emit::{Emitted, Emitter, Untranslated};
@@ -11,7 +11,7 @@ use broadloom_device::place::SourcePlace;
 use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Lines, Opcode, Operand, Param, Printer, Symbol, Type, opcodes};
 
 impl Emitter<'_> {
-    /// An instruction that needs memory, other threads or the machine.
+    /// Emits an instruction that needs memory, other threads or the machine.
     pub(crate) fn machine(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
         match opcode {
             Opcode::Mov => self.mov(inst),
@@ -83,7 +83,7 @@ impl Emitter<'_> {
             }
             Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
             Opcode::Alloca => self.allocate_on_stack(inst),
-            // A kernel that reaches one of these is refused before it comes here, and copies are lowered.
+            // A kernel that reaches one of the first is rejected before this point, and copies are lowered.
             opcodes!(refused)
             | Opcode::CpAsync
             | Opcode::CpAsyncCommitGroup
@@ -94,17 +94,17 @@ impl Emitter<'_> {
             Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
                 Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
             }
-            // These are functions of their inputs; a form of them that `eval` has not is unknown.
+            // These are functions of their inputs. A form that `eval` does not have is unknown.
             opcodes!(function) => Err(Untranslated(format!("`{}`", inst.mnemonic_text()))),
         }
     }
 
-    /// Lets others go on first.
+    /// Emits a yield to the other strands.
     pub(crate) fn pause(&self) {
         self.serve(Service::Pause, self.ir.void(), &[self.warp]);
     }
 
-    /// Lets others go on first every few times that control comes here.
+    /// Emits a yield on every sixteenth execution.
     pub(crate) fn pause_sometimes(&self) {
         const TIMES: u64 = 16;
         let ir = self.ir;
@@ -121,13 +121,13 @@ impl Emitter<'_> {
         ir.go_on_in(on);
     }
 
-    /// A number for an instruction that lanes of the slow path meet at.
+    /// Returns a number for an instruction at which lanes of the slow path meet.
     pub(crate) fn next_site(&mut self) -> u64 {
         self.exchanges += 1;
         u64::from(self.exchanges)
     }
 
-    /// Notes an instruction that can fault; its number.
+    /// Records an instruction that can fault and returns its number.
     pub(crate) fn site(&mut self, inst: &InstData) -> u64 {
         let function = self.function;
         let instruction = match self.at.filter(|id| std::ptr::eq(&function.insts[*id], inst)) {
@@ -142,7 +142,7 @@ impl Emitter<'_> {
         self.sites.len() as u64 - 1
     }
 
-    /// Ends the launch where lanes are active.
+    /// Emits a fault if any lane is active.
     pub(crate) fn fault(&mut self, inst: &InstData, reason: Reason, active: Val, address: Val) {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -156,7 +156,7 @@ impl Emitter<'_> {
         ir.go_on_in(after);
     }
 
-    /// `trap` in the lanes whose guard holds; control goes on for the others.
+    /// Emits `trap` for the lanes whose guard holds; the others continue.
     pub(crate) fn trap(&mut self, inst: &InstData) -> Emitted<()> {
         let active = self.active(inst)?;
         let nowhere = self.ir.constant(self.ir.int(64), 0);
@@ -164,7 +164,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `stacksave` and `stackrestore`: memory taken by `alloca` is given back when the function ends, so the top is only a number.
+    /// Emits `stacksave` and `stackrestore`. Memory of `alloca` is released when the function ends, so the
+    /// top is only a number.
     fn stack_top(&mut self, inst: &InstData) -> Emitted<()> {
         for (operand, ty) in self.written(inst) {
             let zero = self.constant(0, ty, true);
@@ -173,7 +174,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `alloca`, on the slow path alone: an offset in the local window.
+    /// Emits `alloca`, on the slow path only: an offset in the local window.
     fn allocate_on_stack(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         if self.lanes.is_some() {
@@ -206,13 +207,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether a function is one that the runtime does.
+    /// Returns whether the runtime implements a function.
     fn is_builtin(&self, func: Func) -> bool {
         let function = &self.module.functions[func];
         !function.has_body && is_builtin(&function.name)
     }
 
-    /// The value of an argument in 64 bits: a register, a number, or what a variable in the frame holds.
+    /// Returns the value of an argument in 64 bits: a register, a number, or the contents of a variable in
+    /// the frame.
     fn argument(&self, inst: &InstData, operand: &Operand) -> Emitted<Val> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -278,7 +280,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Puts the result of a call, 64 bits per lane, where it goes.
+    /// Assigns the result of a call, 64 bits per lane, to its operand.
     fn give(&mut self, inst: &InstData, operand: &Operand, value: Val) -> Emitted<()> {
         let ir = self.ir;
         match operand {
@@ -309,7 +311,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A function of the module, on the slow path: arguments and results lie in memory of the caller.
+    /// Emits a call of a function of the module, on the slow path. Arguments and results lie in the caller's
+    /// memory.
     fn call_function(&mut self, inst: &InstData, call: &Call, func: Func) -> Emitted<()> {
         let ir = self.ir;
         let active = self.active(inst)?;
@@ -333,7 +336,8 @@ impl Emitter<'_> {
         self.take_results(inst, call, &callee.results, callee, results)
     }
 
-    /// Whatever function a register names: its address is compared with those of all that fit. On the slow path.
+    /// Emits an indirect call, on the slow path. The address is compared with those of all functions with a
+    /// fitting signature.
     fn call_indirect(&mut self, inst: &InstData, call: &Call, reg: broadloom_ptx::Reg) -> Emitted<()> {
         let ir = self.ir;
         let address = ir.resize(self.lane0(reg)?, ir.int(64), false);
@@ -376,7 +380,7 @@ impl Emitter<'_> {
         self.take_results(inst, call, &callee.results, callee, results)
     }
 
-    /// Registers that a call that never happens would have written.
+    /// Defines the result registers of a call that never happens.
     pub(crate) fn without_results(&mut self, call: &Call) -> Emitted<()> {
         for operand in &call.results {
             if let Operand::Reg(reg) = operand {
@@ -387,7 +391,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Arguments side by side in memory, and room for the results.
+    /// Stores the arguments side by side in memory and reserves space for the results.
     fn put_arguments(
         &mut self,
         inst: &InstData,
@@ -443,7 +447,7 @@ impl Emitter<'_> {
                 }
                 Operand::Reg(reg) => {
                     let ty = self.function.regs[*reg].ty;
-                    // A call whose guard does not hold writes nothing there.
+                    // A call whose guard is false writes nothing there.
                     let value = ir.freeze(ir.load(self.register_type(ty), from, 1));
                     self.define(*reg, value);
                 }
@@ -457,7 +461,7 @@ impl Emitter<'_> {
         self.ir.vector(self.ir.int(8), bytes as u32)
     }
 
-    /// Parameters in registers get their values where the function starts.
+    /// Loads parameters in registers at the start of the function.
     pub(crate) fn take_parameters(&mut self) {
         let ir = self.ir;
         let function = self.function;
@@ -474,7 +478,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Results in registers are written where the function ends.
+    /// Stores results in registers at the end of the function.
     pub(crate) fn give_results(&mut self) -> Emitted<()> {
         let ir = self.ir;
         let function = self.function;
@@ -492,7 +496,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The address of a variable that is passed to this function or lies in its frame, as a pointer.
+    /// Returns a pointer to a variable that is passed to this function or lies in its frame.
     pub(crate) fn frame_pointer(&self, place: Place) -> Option<Val> {
         let (args, results) = self.passed?;
         match place {
@@ -513,7 +517,7 @@ fn builtin(name: &str) -> Option<Builtin> {
     })
 }
 
-/// Whether a call is one that the runtime does.
+/// Returns whether the runtime implements a function of this name.
 pub(crate) fn is_builtin(name: &str) -> bool {
     builtin(name).is_some()
 }

@@ -1,4 +1,4 @@
-//! Conversions (manual: "cvt"). What is too large or too small for an integer becomes the nearest that it holds.
+//! Conversions (manual: "cvt"). Values outside the range of an integer type are clamped to it.
 
 use super::emit::Emitter;
 use super::float::rounds_specially;
@@ -32,7 +32,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A number rounded to an integer that it holds itself.
+    /// Rounds a float to an integral value of the same type.
     fn integral(&self, op: &Operation, value: Val) -> Val {
         let ir = self.ir;
         let name = if op.has(Modifier::Rni) {
@@ -49,7 +49,8 @@ impl Emitter<'_> {
         ir.intrinsic(name, &[ir.type_of(value)], &[value])
     }
 
-    /// NaN becomes zero, but 1 << (width - 1) from `f64` and to 64 bits.
+    /// Converts a float to an integer. NaN becomes zero, except from `f64` and to 64 bits, where it becomes 1
+    /// << (width - 1).
     fn to_integer(&self, op: &Operation, value: Val) -> Lowered {
         let ir = self.ir;
         let (to, from) = (op.ty, op.source_ty);
@@ -66,7 +67,8 @@ impl Emitter<'_> {
         Some(result)
     }
 
-    /// The nearest integer of a type, rounded toward zero; NaN becomes zero. LLVM's own takes vectors apart.
+    /// Converts to the nearest integer of a type, rounded toward zero; NaN becomes zero. LLVM's intrinsic
+    /// would scalarise vectors.
     fn saturated_integer(&self, value: Val, to: Type) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(value);

@@ -1,12 +1,14 @@
-//! Counting in shared memory with a counter for each lane.
+//! Counting in shared memory with a separate counter for each lane.
 //!
-//! Where many lanes add to a small shared array and nobody looks at it before the next barrier, finding out which lanes meet at a place
-//! costs more than the sums, and so does waiting for what another lane has just added. So each of sixteen lanes has a copy of the array for itself, in which it never meets another; before anybody looks,
-//! the copies are added up. A block that counts little never makes copies: so many additions go straight to the array that
-//! making and adding up the copies would have paid by then.
+//! If many lanes add to a small shared array that is not read before the next barrier, the conflict detection
+//! costs more than the sums. Waiting for the value that another lane has just added costs more as well. Each
+//! of sixteen lanes therefore gets its own copy of the array, which has no conflicts. The copies are summed
+//! before the array is read. A block with few additions never makes copies: the first additions go straight
+//! to the array, up to the number at which making and summing the copies would have paid off.
 //!
-//! A piece of a kernel ([`super::pieces`]) counts if it has such additions and no other access that might go to shared memory. Copies
-//! are added up where a piece starts that has one. At the end of a block its shared memory is gone, and with it the copies.
+//! A piece of a kernel ([`super::pieces`]) counts if it has such additions and no other access that might go
+//! to shared memory. Copies are summed at the start of a piece that has such an access. At the end of a block
+//! its shared memory is discarded, and the copies with it.
 
 use super::emit::{Emitted, Emitter};
 use super::layout::{Place, variable};
@@ -15,54 +17,56 @@ use broadloom_ptx::{Address, Base, Block, InstData, Modifier, Opcode, Operand, R
 use std::cell::Cell;
 use std::collections::HashSet;
 
-/// Lanes that have a copy; the others go behind them.
+/// Number of lanes with a copy. The other lanes use the copies after them.
 const COPIES: u32 = 16;
-/// Copies that lanes take turns with where each adds by itself.
+/// Number of copies used in turn when lanes add one by one.
 const BESIDE: u32 = 8;
-/// Bytes of an array at most, so that the copies stay near the core.
+/// Maximum bytes of an array, so that the copies stay in the nearest cache.
 const MOST_BYTES: u64 = 2048;
-/// Bytes of an array whose counters have numbers of eight bits.
+/// Maximum bytes of an array whose counter indices fit into eight bits.
 const BYTES_OF_BYTES: u64 = 1024;
 
-/// An array that is counted in.
+/// Array of counters.
 struct Table {
     symbol: Symbol,
-    /// Where it starts in shared memory.
+    /// Offset in shared memory.
     start: u64,
     bytes: u64,
-    /// Where its copies start among all.
+    /// Offset of its copies among all copies.
     place: u64,
 }
 
 impl Table {
-    /// From one copy to the next. An address between two numbers does not leave them; and equal places of copies are at different places of a page, or a core would
-    /// take one for another for a while.
+    /// Returns the distance between two copies in bytes. An unaligned address between two counters stays
+    /// within the copy. Equal counters of two copies have different offsets in a page; otherwise a core would
+    /// take one for the other for a while (false aliasing).
     fn stride(&self) -> u64 {
         self.bytes.next_multiple_of(64) + 64
     }
 }
 
-/// The arrays that a kernel counts in.
+/// Arrays of counters of a kernel.
 pub(crate) struct Counters {
     tables: Vec<Table>,
-    /// Whether a piece counts.
+    /// For each piece, true if it counts.
     counts: Vec<bool>,
-    /// Whether a piece has other accesses to shared memory.
+    /// For each piece, true if it has other accesses to shared memory.
     looks: Vec<bool>,
-    /// Where the copies start behind what warps keep.
+    /// Offset of the copies, after the values that warps keep.
     place: u64,
     /// Bytes of all copies.
     pub(crate) bytes: u64,
-    /// Additions until there are copies; one more than that when there are.
+    /// Number of additions before copies are made. One more than that means that copies exist.
     limit: u64,
-    /// Where they are counted.
+    /// Address of the number of additions.
     done: Val,
-    /// Whether lanes add one by one somewhere.
+    /// True if lanes add one by one somewhere.
     one_by_one: Cell<bool>,
 }
 
 impl Emitter<'_> {
-    /// The arrays that the pieces of a kernel count in; their copies start at an offset from where local memory does.
+    /// Finds the arrays that the pieces of a kernel count in. `place` is the offset of their copies from the
+    /// start of local memory.
     pub(crate) fn find_counters(&self, pieces: &[&[Block]], place: u64) -> Option<Counters> {
         if !self.host.avx512 || self.lanes.is_none() || self.cluster.has_others() || !self.callees.is_empty() {
             return None;
@@ -112,18 +116,19 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether an instruction may read or write shared memory, other than by adding to an array.
+    /// Returns whether an instruction may read or write shared memory, other than by adding to an array of
+    /// counters.
     fn may_look(&self, inst: &InstData) -> bool {
         let mut addresses = inst.addresses();
         let elsewhere = |space: Space| matches!(space, Space::Global | Space::Const | Space::Param | Space::Local);
         if inst.opcode() == Some(Opcode::Ld) || inst.is_store() || inst.is_atomic() {
             return self.counted(inst).is_none() && addresses.any(|address| !elsewhere(self.space_of(inst, &address)));
         }
-        // Nothing else gets at memory but by an address or in a function.
+        // All other instructions access memory only by an address or in a function.
         addresses.next().is_some() || matches!(inst.opcode(), None | Some(Opcode::Call))
     }
 
-    /// The array that an instruction adds to, when nobody wants to know what was there.
+    /// Returns the array that an instruction adds to, if the old value is unused.
     fn counted(&self, inst: &InstData) -> Option<Symbol> {
         let ty = inst.types().next()?;
         let is_add = inst.is_atomic() && inst.has(Modifier::Add);
@@ -143,7 +148,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The only shared variable that an address in a window was made from.
+    /// Returns the only shared variable that an address in a window is derived from.
     fn shared_root(&self, reg: Reg) -> Option<Symbol> {
         let mut found = None;
         let (mut work, mut seen) = (vec![reg], HashSet::new());
@@ -173,14 +178,15 @@ impl Emitter<'_> {
         found
     }
 
-    /// What is to be known of a kernel as a whole when all its pieces are there: where most is done by numbers outside of vectors, a core shall do that as fast as it can.
+    /// Sets properties of the whole kernel after all its pieces are emitted. If most work is scalar, wide
+    /// registers are avoided, so that a core runs it at full speed.
     pub(crate) fn counted_all(&self) {
         if self.counters.as_ref().is_some_and(|counters| counters.one_by_one.get()) {
             self.ir.leave_wide_registers();
         }
     }
 
-    /// Adds up the copies where a piece starts that looks at shared memory.
+    /// Sums the copies at the start of a piece that reads shared memory.
     pub(crate) fn add_up_copies(&self, piece: usize) {
         let ir = self.ir;
         let Some(counters) = self.counters.as_ref().filter(|counters| counters.looks[piece]) else { return };
@@ -193,7 +199,7 @@ impl Emitter<'_> {
         let shared = self.pointer_field(crate::abi::offset::SHARED);
         for table in &counters.tables {
             let copies = self.copies(counters, table);
-            // As many counters at a time as go into a line of the cache, when they come out even.
+            // One cache line of counters at a time, if the array is a multiple of it.
             let (ty, bytes) = if table.bytes.is_multiple_of(64) { (ir.vector(i32, 16), 64) } else { (i32, 4) };
             let place = |start: Val, by: u64, number: Val| {
                 ir.offset(ir.offset_by(start, by), ir.mul(number, ir.constant(ir.int(64), bytes)))
@@ -209,7 +215,8 @@ impl Emitter<'_> {
         ir.go_on_in(on);
     }
 
-    /// Adds numbers to the copies where that can be done, and goes on where it cannot; where to go from there.
+    /// Adds numbers to the copies if possible, and continues otherwise. Returns the label to continue at
+    /// after both.
     pub(crate) fn count_apart(&self, inst: &InstData, address: &Address, value: Val, active: Val) -> Emitted<Option<Label>> {
         let ir = self.ir;
         let (Some(counters), Some(lanes), Some(piece), Base::Reg(reg)) =
@@ -268,8 +275,9 @@ impl Emitter<'_> {
         Ok(Some(after))
     }
 
-    /// Adds a number to the copies where all lanes take part, and goes on where some do not. A core adds to memory faster than it scatters, as long as it need not
-    /// wait for what it has just added: eight copies are enough for that, and leave room in the nearest cache. Numbers of counters fit into bytes.
+    /// Adds a number to the copies if all lanes are active, and continues otherwise. A core adds to memory
+    /// faster than it scatters, as long as it does not wait for a value that it has just added. Eight copies
+    /// are enough for that, and leave space in the nearest cache. Indices of counters fit into bytes.
     fn count_one_by_one(&self, (copies, stride): (Val, u64), offsets: Val, value: Val, active: Val, after: Label) {
         let ir = self.ir;
         let [i8, i32, i64] = [8, 32, 64].map(|bits| ir.int(bits));
@@ -293,12 +301,12 @@ impl Emitter<'_> {
         ir.go_on_in(some);
     }
 
-    /// Where the copies of an array are.
+    /// Returns a pointer to the copies of an array.
     fn copies(&self, counters: &Counters, table: &Table) -> Val {
         self.ir.offset_by(self.pointer_field(crate::abi::offset::LOCAL), counters.place + table.place)
     }
 
-    /// Does something so many times, at least once.
+    /// Emits a loop with a fixed number of iterations, at least one.
     fn repeat(&self, times: u64, act: impl FnOnce(Val)) {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -315,7 +323,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether a type is an integer or bits that are taken for one.
+/// Returns whether a type is an integer or untyped bits used as one.
 pub(crate) fn is_number(ty: Type) -> bool {
     ty.is_integer() || ty.kind() == TypeKind::Bits
 }

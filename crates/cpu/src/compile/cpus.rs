@@ -1,7 +1,7 @@
 //! x86-64 CPUs that code can be compiled for by name, and their features.
 //!
-//! A list holds the features from which LLVM selects instructions by itself. Features for system software, cryptography and matrix tiles
-//! need intrinsics that no kernel has, so they are left out.
+//! A list holds the features from which LLVM selects instructions by itself. Features for system software,
+//! cryptography and matrix tiles need intrinsics that no kernel has, so they are left out.
 
 /// A CPU by LLVM's name, the CPU that it extends, and the features that it adds.
 struct Cpu {
@@ -11,7 +11,8 @@ struct Cpu {
 }
 
 const CPUS: &[Cpu] = &[
-    // `cx16` is not in LLVM's list for this name. Every x86-64 CPU since 2006 has it, and atomics of 128 bits need it.
+    // `cx16` is not in LLVM's list for this name. Every x86-64 CPU since 2006 has it, and atomics of 128 bits
+    // need it.
     Cpu { name: "x86-64", extends: None, adds: &["cmov", "cx8", "cx16", "fxsr", "mmx", "sse", "sse2"] },
     Cpu { name: "x86-64-v2", extends: Some("x86-64"), adds: &["crc32", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2"] },
     Cpu { name: "x86-64-v3", extends: Some("x86-64-v2"), adds: &["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"] },
@@ -43,7 +44,7 @@ const CPUS: &[Cpu] = &[
     },
 ];
 
-/// Features with those that they need, as LLVM has them: taking away the second takes away the first.
+/// Pairs of a feature and one that it requires, as in LLVM. Removing the second removes the first.
 const NEEDS: &[(&str, &str)] = &[
     ("sse2", "sse"),
     ("sse3", "sse2"),
@@ -81,7 +82,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CPUS.iter().map(|cpu| cpu.name)
 }
 
-/// Returns the features of a CPU; `None` when no CPU has the name.
+/// Returns the features of a CPU; `None` if no CPU has the name.
 pub(super) fn features(name: &str) -> Option<Vec<&'static str>> {
     let cpu = CPUS.iter().find(|cpu| cpu.name == name)?;
     let mut all = cpu.extends.and_then(features).unwrap_or_default();
@@ -89,12 +90,12 @@ pub(super) fn features(name: &str) -> Option<Vec<&'static str>> {
     Some(all)
 }
 
-/// Returns the feature as the table spells it; `None` when no CPU has it.
+/// Returns the feature as the table spells it; `None` if no CPU has it.
 pub(super) fn feature(name: &str) -> Option<&'static str> {
     CPUS.iter().flat_map(|cpu| cpu.adds).copied().find(|feature| *feature == name)
 }
 
-/// Adds a feature and those that it needs.
+/// Adds a feature and those that it requires.
 pub(super) fn add(features: &mut Vec<&'static str>, feature: &'static str) {
     if !features.contains(&feature) {
         features.push(feature);
@@ -102,7 +103,7 @@ pub(super) fn add(features: &mut Vec<&'static str>, feature: &'static str) {
     NEEDS.iter().filter(|(needing, _)| *needing == feature).for_each(|(_, needed)| add(features, needed));
 }
 
-/// Removes a feature and those that need it; returns all that were removed.
+/// Removes a feature and those that require it. Returns all removed features.
 pub(super) fn remove(features: &mut Vec<&'static str>, feature: &'static str) -> Vec<&'static str> {
     let mut removed = vec![feature];
     for (needing, _) in NEEDS.iter().filter(|(_, needed)| *needed == feature) {

@@ -1,12 +1,13 @@
-//! A function in SSA form, all of whose branches are uniform, as LLVM code for one warp.
+//! Translation of a function in SSA form with uniform branches to LLVM code for one warp.
 //!
-//! A register whose shape is known across all lanes is kept as one scalar, the value of lane 0: equal in all lanes, or a constant
-//! distance apart. All others are vectors of 32 lanes. An instruction whose result is kept as a scalar is computed on the values
-//! of lane 0 of its operands, whatever it is; all others are computed on vectors. On the slow path a warp has one lane, and
-//! everything is a scalar.
+//! A register whose shape is known across all lanes is kept as one scalar, the value of lane 0. Its lanes are
+//! equal, or a constant distance apart. All other registers are vectors of 32 lanes. An instruction whose
+//! result is kept as a scalar is computed on lane 0 of its operands; all others are computed on vectors. On
+//! the slow path a warp has one lane, and everything is a scalar.
 //!
-//! `f32` results that are NaN are made canonical only where their bits can be seen, when they are stored or used as bits: until
-//! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy (`nans.rs`).
+//! NaN results of `f32` are made canonical only where their bits become visible: when they are stored or used
+//! as bits. Until then one NaN cannot be distinguished from another. Registers that may hold another NaN are
+//! called noisy (`nans.rs`).
 
 use super::counters::Counters;
 use super::far::Ahead;
@@ -29,24 +30,25 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-/// What the host offers beyond what LLVM finds out by itself.
+/// Host features that LLVM does not use by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     /// 512-bit vectors with masks.
     pub(crate) avx512: bool,
-    /// Equal lanes of a vector found at once.
+    /// Detection of equal lanes in a vector with one instruction.
     pub(crate) conflicts: bool,
     /// Atomics of 128 bits.
     pub(crate) wide_atomics: bool,
 }
 
-/// Why a function could not be translated: a thing to report, since every verified kernel can.
+/// Reason why a function could not be translated. It is an internal error, since every verified kernel can be
+/// translated.
 #[derive(Debug)]
 pub(crate) struct Untranslated(pub(crate) String);
 
 pub(crate) type Emitted<T> = Result<T, Untranslated>;
 
-/// The translation of one kernel.
+/// Translation of one kernel.
 pub(crate) struct Emitter<'e> {
     pub(crate) ir: &'e Ir,
     pub(crate) module: &'e Module,
@@ -54,77 +56,77 @@ pub(crate) struct Emitter<'e> {
     pub(crate) shapes: &'e Shapes,
     pub(crate) host: Host,
     pub(crate) block: [u32; 3],
-    /// Lanes of a warp; `None` on the slow path, where a warp is one thread.
+    /// Number of lanes of a warp; `None` on the slow path, where a warp is one thread.
     pub(crate) lanes: Option<u32>,
-    /// Where variables of shared, local and parameter memory lie.
+    /// Places of the variables in shared, local and parameter memory.
     pub(crate) layout: &'e super::layout::Layout,
     pub(crate) warp: Val,
     pub(crate) services: Val,
-    /// The linear index of the first lane.
+    /// Linear index of the first lane.
     pub(crate) first: Val,
     pub(crate) specials: Specials,
     pub(crate) values: SecondaryMap<Reg, Option<Val>>,
     nans: Nans,
-    /// Where control goes when the warp is done.
+    /// Label at which the warp is done.
     pub(crate) done: Label,
     pub(crate) rare: Vec<Rare>,
     pub(crate) sites: Vec<Site>,
-    /// The instruction that is being translated.
+    /// Instruction being translated.
     pub(crate) at: Option<Inst>,
     /// Reads at which a loop may wait for another thread.
     polls: &'e HashSet<Inst>,
     pub(crate) loads: Accesses,
     pub(crate) stores: Accesses,
-    /// What the function was passed: arguments and room for results. `None` in a kernel.
+    /// Pointers to the function's arguments and to the space for its results. `None` in a kernel.
     pub(crate) passed: Option<(Val, Val)>,
-    /// The lanes that run this function: threads of the block, and those that call it; `None` when all do.
+    /// Lanes that run this function: threads of the block that call it. `None` if all lanes do.
     pub(crate) exists: Option<Val>,
-    /// The lanes that are threads of the block; `None` when all are.
+    /// Lanes that are threads of the block; `None` if all lanes are.
     pub(crate) threads: Option<Val>,
-    /// Where the frame starts in the local memory of each lane, in vector code.
+    /// Offset of the frame in the local memory of each lane, in vector code.
     pub(crate) frame_start: Val,
-    /// Bytes of local memory that frames of a lane may take, where they may take more than there is.
+    /// Maximum bytes of local memory for the frames of a lane, if they might exceed it.
     pub(crate) stack_limit: Option<u64>,
-    /// Rows for what is passed to and from calls.
+    /// Rows for arguments and results of calls.
     pub(crate) rows: Vec<Val>,
-    /// Local memory on the stack; `None` where the runtime provides it.
+    /// Local memory on the stack; `None` if the runtime provides it.
     pub(crate) frame: Option<Val>,
-    /// Where lanes that are masked off store, once one does.
+    /// Memory that masked-off lanes store to; created on first use.
     pub(crate) sink: Cell<Option<Val>>,
     /// Functions that can be called.
     pub(crate) callees: &'e BTreeMap<Func, Target>,
-    /// The cluster that the block belongs to.
+    /// Shape of the cluster that the block belongs to.
     pub(crate) cluster: crate::cluster::Shape,
-    /// How many instructions lanes of the slow path meet at.
+    /// Number of instructions at which lanes of the slow path meet.
     pub(crate) exchanges: u32,
-    /// Products of matrices, each with the function that computes it.
+    /// Matrix products, each with the function that computes it.
     pub(crate) products: Vec<(Product, Val)>,
-    /// Memory for what calls take and give, by its type.
+    /// Memory for inputs and outputs of runtime calls, by type.
     rooms: Vec<(Ty, Val)>,
     labels: SecondaryMap<Block, Option<Label>>,
     pub(crate) definitions: SecondaryMap<Reg, Option<Inst>>,
     used: SecondaryMap<Reg, bool>,
-    /// Whether one call runs all warps of a block.
+    /// True if one call runs all warps of a block.
     pub(crate) in_block: bool,
-    /// The pieces that the kernel falls into, when there are several.
+    /// Pieces of the kernel, if there are several.
     pub(crate) plan: Option<Rc<Plan>>,
-    /// The piece that is emitted.
+    /// Piece being emitted.
     pub(crate) current: Current,
-    /// Where warps say in which piece they go on.
+    /// Memory in which warps record the piece they continue in.
     pub(crate) states: Option<Val>,
-    /// Bytes behind the local memory of a warp that a block keeps.
+    /// Bytes after the local memory of a warp that a block keeps.
     pub(crate) kept_bytes: u64,
-    /// Shared arrays that lanes count in.
+    /// Shared arrays of counters.
     pub(crate) counters: Option<Counters>,
-    /// Arrays that are only written.
+    /// Write-only arrays.
     pub(crate) streams: Streams,
-    /// Addresses whose next place in a loop is known.
+    /// Addresses whose value in the next iteration of a loop is known.
     pub(crate) ahead: SecondaryMap<Reg, Option<Rc<Ahead>>>,
-    /// The lines of the high-level source, once a place is noted.
+    /// Line table of the high-level source, built when the first position is recorded.
     pub(crate) lines: Option<Lines<'e>>,
 }
 
-/// What an emitter starts from.
+/// Input of an emitter.
 pub(crate) struct Input<'e> {
     pub(crate) ir: &'e Ir,
     pub(crate) module: &'e Module,
@@ -140,7 +142,7 @@ pub(crate) struct Input<'e> {
     pub(crate) polls: &'e HashSet<Inst>,
 }
 
-/// What an emitter has found out on the way.
+/// Results of an emitter besides the code.
 #[derive(Default)]
 pub(crate) struct Output {
     pub(crate) rare: Vec<Rare>,
@@ -153,7 +155,8 @@ pub(crate) struct Output {
     pub(crate) stream_bytes: u64,
 }
 
-/// Translates a function into the body of the one that `input.ir` has begun. `output` goes on from what others have found.
+/// Translates a function into the body of the one that `input.ir` has begun. `output` continues the results
+/// of other functions.
 pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     let ir = input.ir;
     let entry = ir.block("entry");
@@ -161,10 +164,10 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     let warp = ir.argument(0);
     let passed = (!input.function.is_kernel).then(|| (ir.argument(1), ir.argument(2)));
     let services = ir.load_invariant(ir.pointer(), ir.offset_by(warp, abi::offset::SERVICES), 8);
-    // A function that is called does not go from warp to warp.
+    // A called function does not iterate over warps.
     let kind = if input.function.is_kernel || input.kind == Kind::Threads { input.kind } else { Kind::Warps };
     let done = match kind {
-        // Each piece has its own.
+        // Each piece has its own label.
         Kind::Block => entry,
         Kind::Warps | Kind::Threads => ir.block("done"),
     };
@@ -269,8 +272,8 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
 }
 
 impl<'e> Emitter<'e> {
-    /// Memory on the stack for what one call takes and gives, the same for all that want the same type: a kernel with thousands of them would
-    /// go through megabytes that no cache holds.
+    /// Returns memory on the stack for inputs and outputs of one runtime call. Calls with the same type share
+    /// it: a kernel with thousands of them would otherwise use megabytes that no cache holds.
     pub(crate) fn room(&mut self, ty: Ty) -> Val {
         if let Some((_, room)) = self.rooms.iter().find(|(other, _)| *other == ty) {
             return *room;
@@ -280,7 +283,7 @@ impl<'e> Emitter<'e> {
         room
     }
 
-    /// Gets ready for a warp, by the number of its first thread.
+    /// Prepares for a warp, given the number of its first thread.
     pub(crate) fn begin_warp(&mut self, first: Val) {
         let ir = self.ir;
         self.first = first;
@@ -295,7 +298,8 @@ impl<'e> Emitter<'e> {
         self.prepare_specials();
     }
 
-    /// Some blocks of the function, from one of them on. Those that have been emitted before are not counted again.
+    /// Emits some blocks of the function, starting at one of them. Blocks that were emitted before are not
+    /// counted again.
     pub(crate) fn blocks(
         &mut self,
         cfg: &Cfg,
@@ -307,13 +311,13 @@ impl<'e> Emitter<'e> {
         for block in order {
             self.labels[*block] = Some(self.ir.block(&block.to_string()));
         }
-        // Others must get their turn where a loop waits for them.
+        // A loop that waits for other threads must yield to them.
         let pauses = |block: &Block| !self.in_block && function.blocks[*block].insts.iter().any(|inst| self.polls.contains(inst));
         let pausing: HashSet<Block> = order.iter().copied().filter(pauses).collect();
         let abreast = if self.in_block || self.lanes.is_none() { vec![] } else { self.abreast(cfg) };
         self.ir.branch(self.label(entry)?);
         for block in order {
-            // What leads to the start of a piece has left it in its place.
+            // The predecessor of the start of a piece has stored the values in their places.
             if self.plan.is_some() && *block == entry {
                 continue;
             }
@@ -367,7 +371,7 @@ impl<'e> Emitter<'e> {
         self.labels[block].ok_or_else(|| Untranslated(format!("{block} has no label")))
     }
 
-    /// Follows an edge of a block from where the builder stands.
+    /// Follows an edge of a block from the builder's position.
     fn go_on(&mut self, block: Block, edge: usize) -> Emitted<()> {
         match self.function.blocks[block].edges.get(edge) {
             None => self.finish_thread(Opcode::Ret)?,
@@ -382,7 +386,7 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// Gives the parameters of a block their values on the way from here.
+    /// Passes the arguments of an edge from here to the parameters of a block.
     fn pass(&mut self, args: &[Reg], target: Block) -> Emitted<()> {
         let function = self.function;
         for (arg, param) in args.iter().zip(&function.blocks[target].params) {
@@ -393,13 +397,13 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// What a parameter of a block gets from a register.
+    /// Returns the value of a register as a block parameter keeps it.
     pub(crate) fn handed_on(&self, arg: Reg, param: Reg) -> Emitted<Val> {
         let value = if self.is_kept_as_scalar(param) { self.lane0(arg)? } else { self.all_lanes(arg)? };
         Ok(if self.is_noisy(arg) && !self.is_noisy(param) { self.canonical_bits(value) } else { value })
     }
 
-    /// The last instruction of a block.
+    /// Emits the last instruction of a block.
     fn leave(&mut self, block: Block, inst: &InstData) -> Emitted<()> {
         let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
         let condition = match inst.guard {
@@ -430,7 +434,8 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    /// `ret` and `exit`. In a called function `exit` ends the thread, whoever called; in vector code it stands in kernels alone.
+    /// Emits `ret` and `exit`. In a called function `exit` ends the thread; in vector code it occurs only in
+    /// kernels.
     fn finish_thread(&mut self, opcode: Opcode) -> Emitted<()> {
         if opcode == Opcode::Exit && self.passed.is_some() {
             if self.lanes.is_some() {
@@ -444,12 +449,12 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// Whether a register has a value already.
+    /// Returns whether a register has a value already.
     pub(crate) fn has_value(&self, reg: Reg) -> bool {
         self.values[reg].is_some()
     }
 
-    /// Control never comes here.
+    /// Marks this point as unreachable.
     fn end_here(&mut self) -> Emitted<()> {
         self.ir.unreachable();
         Ok(())
@@ -462,7 +467,7 @@ impl<'e> Emitter<'e> {
         };
         let crosses = self.crosses(taken.target).is_some() || self.crosses(other.target).is_some();
         if crosses || taken.target == other.target && !taken.args.is_empty() {
-            // Two edges to one block, or one that has more to do on its way: each has a block of its own.
+            // Two edges to one block, or an edge with code of its own: each gets its own block.
             let (yes, no) = (self.ir.block("taken"), self.ir.block("other"));
             self.ir.branch_if(condition, yes, no);
             self.ir.go_on_in(yes);
@@ -480,7 +485,7 @@ impl<'e> Emitter<'e> {
 
     // Values.
 
-    /// Whether a register is kept as the value of its first lane.
+    /// Returns whether a register is kept as the value of its first lane.
     pub(crate) fn is_kept_as_scalar(&self, reg: Reg) -> bool {
         if self.lanes.is_none() {
             return true;
@@ -490,13 +495,14 @@ impl<'e> Emitter<'e> {
         shape.is_uniform() || (shape.known() == LANE_BITS && is_plain_integer(ty))
     }
 
-    /// By how much each lane of a register that is kept as a scalar exceeds the first; `None` when all are equal.
+    /// Returns the offset of each lane from the first, for a register that is kept as a scalar. Returns
+    /// `None` if all lanes are equal.
     pub(crate) fn offsets(&self, reg: Reg) -> Option<Vec<i64>> {
         let shape = self.shapes.shape(reg);
         if self.lanes.is_none() || shape.is_uniform() { None } else { offsets(&shape) }
     }
 
-    /// The type of a register in one lane.
+    /// Returns the type of a register in one lane.
     pub(crate) fn register_type(&self, ty: Type) -> Ty {
         match ty {
             Type::Pred => self.ir.int(1),
@@ -519,13 +525,13 @@ impl<'e> Emitter<'e> {
         self.values[reg].ok_or_else(|| Untranslated(name()))
     }
 
-    /// The value of a register in lane 0.
+    /// Returns the value of a register in lane 0.
     pub(crate) fn lane0(&self, reg: Reg) -> Emitted<Val> {
         let value = self.kept(reg)?;
         Ok(if self.ir.lanes(value).is_some() { self.ir.extract_at(value, 0) } else { value })
     }
 
-    /// The value of a register in all lanes.
+    /// Returns the value of a register in all lanes.
     pub(crate) fn all_lanes(&self, reg: Reg) -> Emitted<Val> {
         let value = self.kept(reg)?;
         let Some(lanes) = self.lanes else { return Ok(value) };
@@ -538,13 +544,13 @@ impl<'e> Emitter<'e> {
         })
     }
 
-    /// Constants of an integer type.
+    /// Returns a vector of integer constants.
     pub(crate) fn numbers(&self, element: Ty, numbers: &[i64]) -> Val {
         let values: Vec<Val> = numbers.iter().map(|number| self.ir.constant(element, *number as u64)).collect();
         self.ir.constants(&values)
     }
 
-    /// A scalar in all lanes, each so much more than the one before.
+    /// Broadcasts a scalar to all lanes and adds a stride from lane to lane.
     pub(crate) fn spread(&self, scalar: Val, stride: i64, lanes: u32) -> Val {
         let splat = self.ir.splat(scalar, lanes);
         if stride == 0 {
@@ -554,12 +560,12 @@ impl<'e> Emitter<'e> {
         self.ir.add(splat, steps)
     }
 
-    /// The instruction that writes a register; `None` for parameters of blocks.
+    /// Returns the instruction that writes a register; `None` for parameters of blocks.
     pub(crate) fn definition(&self, reg: Reg) -> Option<&InstData> {
         self.definitions[reg].map(|inst| &self.function.insts[inst])
     }
 
-    /// Whether anything reads a register.
+    /// Returns whether a register is read.
     pub(crate) fn is_used(&self, reg: Reg) -> bool {
         self.used[reg]
     }
@@ -568,7 +574,7 @@ impl<'e> Emitter<'e> {
         self.nans.is_noisy(reg)
     }
 
-    /// Gives a register its value: a scalar, or one per lane, in the register's own type.
+    /// Sets the value of a register: a scalar, or one value per lane, in the register's own type.
     pub(crate) fn define(&mut self, reg: Reg, value: Val) {
         let value = match (self.is_kept_as_scalar(reg), self.ir.lanes(value), self.lanes) {
             (true, Some(_), _) => self.ir.extract_at(value, 0),
@@ -591,7 +597,7 @@ impl<'e> Emitter<'e> {
         self.machine(opcode, inst)
     }
 
-    /// An instruction that is a function of its inputs.
+    /// Emits an instruction that is a function of its inputs.
     fn pure(&mut self, inst: &InstData) -> Emitted<()> {
         let results = inst.writes();
         if results.is_empty() {
@@ -625,7 +631,7 @@ impl<'e> Emitter<'e> {
     }
 }
 
-/// Whether a value of a type can be counted with.
+/// Returns whether a type is an integer or untyped bits of at most 64 bits.
 pub(crate) fn is_plain_integer(ty: Type) -> bool {
     matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::U16 | Type::U32 | Type::U64 | Type::S16 | Type::S32 | Type::S64)
         || matches!(ty, Type::B8 | Type::U8 | Type::S8)

@@ -1,14 +1,17 @@
-//! Threads that are inside of LLVM while another ends the process.
+//! Threads inside LLVM while another thread ends the process.
 //!
-//! LLVM keeps tables in static variables, and `exit` destroys them although other threads go on: one that is compiling then runs into what is no
-//! more. So the main thread first waits for those that are inside, which is at most as long as their kernels compile, and none enters behind it.
-//! It must do so before anything else that `exit` does, since tables are destroyed in the reverse order of their making and the last may have been
-//! made a moment ago: first of all come the destructors of the thread's own variables.
+//! LLVM keeps tables in static variables. `exit` destroys them while other threads still run, so a thread
+//! that is compiling would use destroyed tables. The main thread therefore first waits for the threads inside
+//! LLVM, at most as long as their kernels compile, and no thread enters after that. It must wait before
+//! everything else that `exit` does: tables are destroyed in the reverse order of their creation, and the
+//! last may have been created a moment ago. The destructors of the thread's own variables come first of all.
 //!
-//! Where another thread than the first calls `exit`, nothing of the kind is told to us but by `on_exit`: late for tables that are younger.
+//! If another thread than the main thread calls `exit`, only `on_exit` reports it. That is too late for
+//! tables that are younger.
 //!
-//! Compilations that ran out of time are not waited for. When one of them is inside, the process leaves at once with its exit status:
-//! buffered output is written and [`before_leaving`] is called, and everything else that `exit` would do is left out.
+//! The process does not wait for compilations that ran out of time. If one of them is inside LLVM, the
+//! process leaves at once with its exit status. Buffered output is written and [`before_leaving`] is called;
+//! everything else that `exit` would do is skipped.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -17,32 +20,32 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long whoever comes late waits to be gone with the process. The main thread may also end without it, and its last functions may wait for
-/// other threads.
+/// Time that a late thread waits for the process to end. The main thread may also end without the process,
+/// and its last functions may wait for other threads.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static PROCESS: Gate = Gate::new();
 
-/// Counts who is inside, until it is closed.
+/// Counter of the threads inside, until it is closed.
 struct Gate {
     inside: AtomicUsize,
-    /// The thread that closed it, or 0.
+    /// Thread that closed the gate, or 0.
     closed_by: AtomicI32,
 }
 
-/// A thread that is inside for as long as this lives.
+/// Presence of a thread inside a gate, while this value lives.
 pub(super) struct Inside<'g>(&'g Gate);
 
 struct Farewell;
 
 impl Drop for Farewell {
     fn drop(&mut self) {
-        // SAFETY: asks for a number.
+        // SAFETY: only returns a number.
         if this_thread() == unsafe { libc::getpid() } {
             PROCESS.close();
             if PROCESS.has_others() {
-                // Functions that are registered now are called before all others.
-                // SAFETY: the function stays where it is until the process ends.
+                // Functions that are registered last are called first.
+                // SAFETY: the function stays in place until the process ends.
                 unsafe { on_exit(leave, null_mut()) };
             }
         }
@@ -53,10 +56,10 @@ unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// Compilations that nobody waits for any more.
+/// Number of compilations that no thread waits for any more.
 static ABANDONED: AtomicUsize = AtomicUsize::new(0);
 
-/// A compilation that whoever waits for it may give up.
+/// Compilation that the waiting thread may abandon.
 #[derive(Clone, Default)]
 pub(crate) struct Abandoned(Arc<Mutex<State>>);
 
@@ -68,7 +71,7 @@ enum State {
     Ended,
 }
 
-/// The compilation itself, for as long as it goes on.
+/// The compilation itself, while it runs.
 pub(crate) struct Ongoing(Abandoned);
 
 impl Abandoned {
@@ -76,12 +79,12 @@ impl Abandoned {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Begins it.
+    /// Begins the compilation.
     pub(crate) fn enter(self) -> Ongoing {
         Ongoing(self)
     }
 
-    /// Gives it up.
+    /// Abandons the compilation.
     pub(crate) fn leave(&self) {
         self.change(|state| {
             if *state == State::Awaited {
@@ -105,8 +108,9 @@ impl Drop for Ongoing {
 
 static BEFORE_LEAVING: OnceLock<fn(i32) -> i32> = OnceLock::new();
 
-/// Sets the function that is called with the exit status of a process that leaves without the functions that `exit` would call, because
-/// a compilation that ran out of time still goes on. It returns the status to leave with.
+/// Sets the function that is called with the exit status when the process leaves without the functions that
+/// `exit` would call, because a compilation that ran out of time still runs. It returns the status to leave
+/// with.
 pub fn before_leaving(function: fn(i32) -> i32) {
     let _ = BEFORE_LEAVING.set(function);
 }
@@ -125,12 +129,12 @@ extern "C" fn leave(status: c_int, _: *mut c_void) {
 }
 
 thread_local! {
-    /// How often this thread is inside of any gate.
+    /// Number of times this thread has entered any gate.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static FAREWELL: Farewell = const { Farewell };
 }
 
-/// Runs when this is loaded, which the main thread does unless a program opens it as a library.
+/// Runs when this library is loaded. The main thread does that, unless a program opens it as a library.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
@@ -149,7 +153,7 @@ pub(super) fn enter() -> Inside<'static> {
             leave(status, argument);
         }
     }
-    // Only the thread that forks is in the new process.
+    // After a fork, only the forking thread exists in the new process.
     extern "C" fn in_child() {
         PROCESS.inside.store(DEPTH.get(), SeqCst);
     }
@@ -162,7 +166,7 @@ pub(super) fn enter() -> Inside<'static> {
 }
 
 fn this_thread() -> i32 {
-    // SAFETY: asks for a number.
+    // SAFETY: only returns a number.
     unsafe { libc::gettid() }
 }
 
@@ -177,7 +181,8 @@ impl Gate {
     }
 
     fn enter(&self) -> Inside<'_> {
-        // Counted first and looked at then, where `close` does it the other way round: one of the two sees the other.
+        // Counts first and checks then. `close` does it in the opposite order, so one of the two sees the
+        // other.
         self.inside.fetch_add(1, SeqCst);
         if DEPTH.get() == 0 && self.is_closed() {
             self.inside.fetch_sub(1, SeqCst);
@@ -192,10 +197,10 @@ impl Gate {
         Inside(self)
     }
 
-    /// Lets nobody else in, and waits until all others are out whom somebody waits for.
+    /// Closes the gate, and waits until all other threads that are not abandoned are out.
     fn close(&self) {
         self.closed_by.store(this_thread(), SeqCst);
-        // Where LLVM itself gives up, this thread is inside.
+        // If LLVM itself aborts, this thread is inside.
         while self.inside.load(SeqCst) > DEPTH.get() + ABANDONED.load(SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -230,7 +235,7 @@ mod tests {
             while !GATE.is_closed() {
                 std::thread::yield_now();
             }
-            // What was begun may still enter deeper.
+            // A thread that is inside may enter again.
             let _inner = GATE.enter();
             std::thread::sleep(Duration::from_millis(50));
             IS_DONE.store(true, SeqCst);
@@ -239,7 +244,8 @@ mod tests {
         GATE.close();
         assert!(IS_DONE.load(SeqCst), "the gate closed while somebody was inside");
         worker.join().unwrap();
-        // The thread that ends the process may enter; others may not, or not before it is clear that the process goes on.
+        // The thread that ends the process may enter. Others may not, or only once it is clear that the
+        // process continues.
         drop(GATE.enter());
         let (tell, told) = channel();
         let late = std::thread::spawn(move || {

@@ -1,9 +1,10 @@
-//! Loops that warps go through together.
+//! Loops that all warps of a block run in lockstep.
 //!
-//! In a loop that steps over the whole grid, a warp reads a row here and the next one far away; what lies between is for the other
-//! warps. If each warp ran the loop to its end before the next one starts, the host would never read two rows in a row: caches,
-//! prefetchers and pages all expect that. So such a loop is cut at its head, as if there was a barrier that nobody waits at, and
-//! all warps of the block do a round before the next.
+//! In a grid-stride loop, a warp reads one row and the next row far away; the memory between is for the other
+//! warps. If each warp ran the loop to its end before the next one starts, the host would never read two
+//! adjacent rows in sequence. Caches, prefetchers and pages all expect that. Such a loop is therefore split
+//! at its head, as if there were a barrier without waiting, and all warps of the block do one iteration
+//! before the next.
 
 use super::emit::{Emitted, Emitter};
 use super::memory::{LINE, is_row};
@@ -14,29 +15,29 @@ use cranelift_entity::SecondaryMap;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// How to find out where an access goes in the next round.
+/// Recipe for the address of an access in the next iteration.
 pub(crate) struct Ahead {
-    /// Parameters of the loop's head, and the instructions that give them their next values.
+    /// Parameters of the loop's head, and the instructions that compute their next values.
     params: Vec<(Reg, Inst)>,
-    /// What the address is made by, in order.
+    /// Instructions that compute the address, in order.
     chain: Vec<Inst>,
 }
 
-/// What all lanes of a warp access side by side.
+/// Row of memory that all lanes of a warp access side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Row {
-    /// The register that the access goes by.
+    /// Address register of the access.
     reg: Reg,
-    /// How far from there.
+    /// Offset from the register.
     offset: i64,
     bytes: u64,
 }
 
-/// How far a register moves in a round of a loop.
+/// Change of a register in one iteration of a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Known(i64),
-    /// By the same each time, but how much is not known.
+    /// Constant but unknown.
     Same,
     Any,
 }
@@ -69,7 +70,7 @@ struct Search<'s> {
     inside: Loop,
 }
 
-/// Chains of instructions are not followed further than this.
+/// Maximum length of the instruction chains that are followed.
 const DEPTH: u32 = 12;
 
 impl Search<'_> {
@@ -124,7 +125,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a parameter of the loop's head gains in a round.
+    /// Returns the change of a parameter of the loop's head in one iteration.
     fn round(&self, param: Reg, depth: u32) -> Step {
         let function = self.emitter.function;
         let Some(index) = function.blocks[self.header].params.iter().position(|other| *other == param) else { return Step::Any };
@@ -141,7 +142,7 @@ impl Search<'_> {
         found.unwrap_or(Step::Any)
     }
 
-    /// By how much a register exceeds the parameter that it becomes in the next round.
+    /// Returns the difference between a register and the parameter whose next value it is.
     fn gain(&self, reg: Reg, param: Reg, depth: u32) -> Step {
         if reg == param {
             return Step::Known(0);
@@ -167,7 +168,7 @@ impl Search<'_> {
 }
 
 impl Search<'_> {
-    /// How an address is made in a round.
+    /// Returns the recipe for an address in the next iteration.
     fn ahead(&self, reg: Reg) -> Option<Ahead> {
         let mut ahead = Ahead { params: vec![], chain: vec![] };
         self.follow(reg, &mut ahead, DEPTH).then_some(ahead)
@@ -188,7 +189,7 @@ impl Search<'_> {
                 if ahead.params.iter().any(|(param, _)| *param == reg) {
                     return true;
                 }
-                // All ways back gain the same: any of them will do.
+                // All back edges change the parameter by the same amount, so any of them will do.
                 let back = self.cfg.predecessors(self.header).iter().find(|from| self.loops.contains(self.inside, **from));
                 let edge = back.and_then(|from| function.blocks[*from].edges.iter().find(|edge| edge.target == self.header));
                 let Some(inst) = edge.and_then(|edge| self.emitter.definitions[*edge.args.get(index)?]) else { return false };
@@ -213,7 +214,7 @@ impl Search<'_> {
 }
 
 impl Emitter<'_> {
-    /// Asks for the row that an access will go to in the next round, when that is known.
+    /// Prefetches the row that an access uses in the next iteration, if it is known.
     pub(crate) fn look_ahead(&mut self, reg: Reg, offset: i64, bytes: u64) -> Emitted<()> {
         let Some(ahead) = self.ahead[reg].clone() else { return Ok(()) };
         let function = self.function;
@@ -260,7 +261,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Heads of loops in which rows of a warp lie far apart.
+    /// Returns the heads of loops in which the rows of a warp lie far apart.
     pub(crate) fn far_loops(&mut self, cfg: &Cfg) -> Vec<Block> {
         let function = self.function;
         let loops = Loops::new(cfg, &Dominators::new(cfg));
@@ -278,10 +279,11 @@ impl Emitter<'_> {
             (search.header, search.inside) = (data.header, inside);
             let own = data.blocks.iter().filter(|block| loops.innermost(**block) == Some(inside));
             let insts = own.flat_map(|block| &function.blocks[*block].insts).map(|inst| &function.insts[*inst]);
-            // What stands between two barriers is done by all warps together as it is; the next round is far away in time.
+            // All warps run the code between two barriers together anyway, and the next iteration is far away
+            // in time.
             let waits = data.blocks.iter().any(|block| waits(function, *block));
             let rows: HashSet<Row> = insts.filter_map(|inst| self.memory_row(inst)).collect();
-            // What a warp reads of several rows side by side leaves nothing between one round and the next.
+            // If a warp reads several adjacent rows, no gap is left between one iteration and the next.
             let beside = |row: &Row| rows.iter().filter(|other| other.reg == row.reg).map(|other| other.bytes).sum::<u64>();
             let is_far = |row: &&Row| match search.step(row.reg, DEPTH) {
                 Step::Known(step) => step != 0 && (waits || step.unsigned_abs() > beside(row)),
@@ -302,7 +304,7 @@ impl Emitter<'_> {
         found
     }
 
-    /// The row of global memory that an access goes to.
+    /// Returns the row of global memory that an instruction accesses.
     fn memory_row(&self, inst: &InstData) -> Option<Row> {
         if !matches!(inst.opcode(), Some(Opcode::Ld | Opcode::St)) {
             return None;

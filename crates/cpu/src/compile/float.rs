@@ -1,7 +1,9 @@
-//! Floating-point arithmetic (manual: "Floating-Point Instructions", "Half Precision Floating-Point Instructions").
+//! Floating-point arithmetic (manual: "Floating-Point Instructions", "Half Precision Floating-Point
+//! Instructions").
 //!
-//! Rounding to nearest is what hosts do; all other roundings are evaluated lane by lane. Nothing is reassociated or contracted.
-//! Halves are computed in `f32`, or `fma` in `f64`, which are so much wider that rounding twice rounds as once.
+//! Hosts round to nearest; all other roundings are evaluated lane by lane. Nothing is reassociated or
+//! contracted. Halves are computed in `f32`, or for `fma` in `f64`. These formats are wide enough that double
+//! rounding equals single rounding.
 
 use super::emit::{Emitted, Emitter};
 use super::llvm::{IntPred, RealPred, Val};
@@ -9,36 +11,37 @@ use super::pure::Lowered;
 use broadloom_eval::Operation;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
 
-/// Whether an instruction may give a NaN of `f32` that is not the canonical one.
+/// Returns whether an instruction may give a NaN of `f32` that is not canonical.
 pub(crate) fn may_be_noisy(inst: &InstData) -> bool {
     inst.types().next() == Some(Type::F32)
         && inst.effects().is_pure()
         && match inst.opcode() {
             Some(Opcode::Mov | Opcode::Setp | Opcode::Set | Opcode::Copysign | Opcode::Testp) => false,
-            // From `f64` and `bf16`, NaNs keep what of their payload fits.
+            // From `f64` and `bf16`, NaNs keep the part of their payload that fits.
             Some(Opcode::Cvt) => !matches!(inst.types().nth(1), Some(Type::F64 | Type::Bf16)) && !is_copy(inst),
             Some(_) => true,
             None => false,
         }
 }
 
-/// Whether an instruction flushes results that the host may round up to the least normal number first.
+/// Returns whether an instruction flushes results that the host may first round up to the smallest normal
+/// number.
 pub(crate) fn may_flush_late(inst: &InstData) -> bool {
     let rounds = matches!(inst.opcode(), Some(Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div | Opcode::Rcp));
     rounds && Operation::of(inst).is_some_and(|op| op.flushes() && op.ty == Type::F32)
 }
 
-/// Whether a conversion has no effect.
+/// Returns whether a conversion has no effect.
 pub(crate) fn is_copy(inst: &InstData) -> bool {
     inst.opcode() == Some(Opcode::Cvt) && inst.modifiers().all(|modifier| modifier == Modifier::F32)
 }
 
-/// Whether an instruction rounds otherwise than to nearest.
+/// Returns whether an instruction has a rounding mode other than to nearest.
 pub(crate) fn rounds_specially(op: &Operation) -> bool {
     [Modifier::Rz, Modifier::Rm, Modifier::Rp, Modifier::Rna, Modifier::Rs].iter().any(|mode| op.has(*mode))
 }
 
-/// The operation of AVX-512 that takes a direction to round in, and its lanes.
+/// Returns the AVX-512 intrinsic with an explicit rounding mode, and its number of lanes.
 fn directed_intrinsic(opcode: Opcode, ty: Type) -> Option<(&'static str, u32)> {
     if !matches!(ty, Type::F32 | Type::F64) {
         return None;
@@ -58,7 +61,7 @@ fn directed_intrinsic(opcode: Opcode, ty: Type) -> Option<(&'static str, u32)> {
 }
 
 impl Emitter<'_> {
-    /// Subnormal numbers made zero, with their sign.
+    /// Flushes subnormal numbers to zero, keeping the sign.
     pub(crate) fn flushed(&self, value: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(value);
@@ -69,7 +72,7 @@ impl Emitter<'_> {
         ir.select(small, zero, value)
     }
 
-    /// Brought into [0, 1], NaN to 0.
+    /// Clamps to [0, 1]; NaN becomes 0.
     pub(crate) fn saturated(&self, value: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(value);
@@ -80,13 +83,13 @@ impl Emitter<'_> {
         ir.select(below, low, one)
     }
 
-    /// Operands as `.ftz` sees them.
+    /// Returns the operands, flushed if the instruction has `.ftz`.
     fn operands(&self, op: &Operation, inputs: &[Val]) -> Vec<Val> {
         let flush = op.flushes() && op.ty == Type::F32;
         inputs.iter().map(|value| if flush { self.flushed(*value) } else { *value }).collect()
     }
 
-    /// A result as `.ftz` and `.sat` leave it.
+    /// Applies `.ftz` and `.sat` to a result.
     pub(crate) fn finish(&self, op: &Operation, value: Val) -> Val {
         let value = if op.flushes() && op.ty == Type::F32 { self.flushed(value) } else { value };
         if op.has(Modifier::Sat) { self.saturated(value) } else { value }
@@ -113,7 +116,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Arithmetic that rounds in one direction, on hosts whose instructions can say which.
+    /// Emits arithmetic with directed rounding, on hosts whose instructions have a rounding mode.
     fn directed(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         // `_MM_FROUND_NO_EXC` with the direction.
@@ -140,8 +143,9 @@ impl Emitter<'_> {
         parts.pop()
     }
 
-    /// What is below the least normal number before it is rounded is flushed, though rounding would bring it there. The host cannot
-    /// tell, so where the least normal number comes out, the instruction is evaluated once more, exactly.
+    /// Flushes results that are below the smallest normal number before rounding, even if rounding would
+    /// reach it. The host cannot distinguish the two cases, so if the result is the smallest normal number,
+    /// the instruction is evaluated once more, exactly.
     pub(crate) fn flush_before_rounding(
         &mut self,
         inst: &InstData,
@@ -167,7 +171,7 @@ impl Emitter<'_> {
         Ok(vec![phi])
     }
 
-    /// `div.approx` gives zero for divisors above 2^126, whose reciprocals are subnormal.
+    /// Returns zero for `div.approx` by divisors above 2^126, whose reciprocals are subnormal.
     fn divided_by_little(&self, inputs: &[Val], value: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(inputs[1]);
@@ -197,13 +201,14 @@ impl Emitter<'_> {
         self.ir.intrinsic("llvm.fma", &[self.ir.type_of(a)], &[a, b, c])
     }
 
-    /// Halves in a wider format, made canonical when NaN.
+    /// Emits half arithmetic in a wider format, with canonical NaN.
     fn half_arith(&self, opcode: Opcode, inputs: &[Val]) -> Val {
         let ir = self.ir;
         let fused = matches!(opcode, Opcode::Fma | Opcode::Mad);
         let wide = if fused { ir.double() } else { ir.float() };
         let inputs: Vec<Val> = inputs.iter().map(|value| ir.fpext(*value, wide)).collect();
-        // The product of two halves is exact in `f64`, and so is its sum with a third where that decides the rounding.
+        // The product of two halves is exact in `f64`. So is its sum with a third half in all cases where
+        // that decides the rounding.
         let value = match fused {
             true => ir.fadd(ir.fmul(inputs[0], inputs[1]), inputs[2]),
             false => self.arith(opcode, &inputs),
@@ -211,7 +216,7 @@ impl Emitter<'_> {
         self.half_from(value)
     }
 
-    /// A half from a wider format; NaN is canonical.
+    /// Converts from a wider format to half, with canonical NaN.
     pub(crate) fn half_from(&self, value: Val) -> Val {
         let ir = self.ir;
         let half = ir.fptrunc(value, ir.half());
@@ -242,7 +247,7 @@ impl Emitter<'_> {
         Some(self.finish(op, value))
     }
 
-    /// The host's estimate with one step of Newton's, within two units in the last place.
+    /// Emits the host's estimate and one Newton step, within two units in the last place.
     fn fast_rsqrt(&self, value: Val) -> Option<Val> {
         let ir = self.ir;
         let ty = ir.type_of(value);
@@ -263,7 +268,7 @@ impl Emitter<'_> {
         let one = ir.real(ty, 1.0);
         let error = self.fma(ir.fneg(ir.fmul(value, y)), y, one);
         let better = self.fma(ir.fmul(y, ir.real(ty, 0.5)), error, y);
-        // 0, infinity and what is less than 0 are exact already, and the step makes NaN of them.
+        // 0, infinity and negative numbers are exact already, and the step turns them into NaN.
         let unordered = ir.fcmp(RealPred::LLVMRealUNO, error, error);
         Some(ir.select(unordered, y, better))
     }
@@ -285,7 +290,7 @@ impl Emitter<'_> {
         Some(ir.intrinsic("llvm.copysign", &[ir.type_of(inputs[0])], &[inputs[1], inputs[0]]))
     }
 
-    /// A number beats NaN, and -0 lies below +0.
+    /// Emits minimum and maximum. A number beats NaN, and -0 is less than +0.
     pub(crate) fn float_min_max(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
         if !matches!(op.ty, Type::F32 | Type::F64) || op.has(Modifier::Abs) || op.has(Modifier::NaN) || inputs.len() != 2 {
@@ -296,7 +301,8 @@ impl Emitter<'_> {
         let min = op.opcode == Opcode::Min;
         let first = ir.fcmp(if min { RealPred::LLVMRealOLT } else { RealPred::LLVMRealOGT }, a, b);
         let chosen = ir.select(first, a, b);
-        // Zeros of both signs compare equal: the sign is set if either, or both, have it.
+        // Zeros of both signs compare equal. The sign of the minimum is set if either has it, that of the
+        // maximum if both have it.
         let int = ir.int(op.ty.bits());
         let (bits_a, bits_b) = (ir.bitcast(a, int), ir.bitcast(b, int));
         let merged = if min { ir.or(bits_a, bits_b) } else { ir.and(bits_a, bits_b) };

@@ -1,4 +1,5 @@
-//! Textures and surfaces: the runtime does them, lane by lane (manual: "Texture Instructions", "Surface Instructions").
+//! Textures and surfaces. The runtime evaluates them lane by lane (manual: "Texture Instructions", "Surface
+//! Instructions").
 
 use super::Service;
 use super::emit::{Emitted, Emitter, Untranslated};
@@ -8,7 +9,7 @@ use broadloom_eval::texture::{Fetch, Query, Result4, SurfaceAccess, element_type
 use broadloom_ptx::{Base, InstData, Opcode, Operand, Type};
 
 impl Emitter<'_> {
-    /// An instruction of the classes `texture` and `surface`.
+    /// Emits an instruction of the classes `texture` and `surface`.
     pub(crate) fn image(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
         let unknown = || Untranslated(format!("`{}`", inst.mnemonic_text()));
         let mut words: Vec<(Operand, Type)> = vec![];
@@ -51,7 +52,7 @@ impl Emitter<'_> {
             let value = self.ir.resize(value, self.ir.int(ty.bits()), false);
             self.assign(operand, ty, value)?;
         }
-        // All of a texture is there.
+        // Textures are always fully resident.
         let resident = self.written(inst).into_iter().find(|(_, ty)| *ty == Type::Pred);
         if let Some((operand, ty)) = resident {
             let there = self.constant(1, ty, true);
@@ -60,7 +61,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The handle of the texture or surface.
+    /// Returns the handle of the texture or surface.
     fn handle(&self, inst: &InstData) -> Emitted<Val> {
         let scalar = self.lanes.is_none();
         match inst.bracketed().map(|address| address.base) {
@@ -70,7 +71,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Calls the runtime for the lanes that are active; what it gives, 64 bits per lane.
+    /// Calls the runtime for the active lanes. Returns its results, 64 bits per lane.
     fn serve_image(
         &mut self,
         inst: &InstData,

@@ -1,11 +1,13 @@
 //! Calls by whole warps.
 //!
-//! A function that is called in step gets the lanes that call it as a mask, and runs as a kernel does whose other lanes are no threads.
-//! It is `fn(warp, arguments, results, lanes, frame, first)`: what is passed lies in *rows*, one for each parameter, the lanes side by side;
-//! `frame` is where its part of local memory starts, in each lane's window, and `first` the number of the first lane in the block. It is
-//! called when a lane is there to call it, and at no other time: so recursion ends.
+//! A function that is called in lockstep gets the calling lanes as a mask. It runs like a kernel whose other
+//! lanes are not threads. Its signature is `fn(warp, arguments, results, lanes, frame, first)`. Arguments and
+//! results lie in *rows*, one for each parameter, with the lanes side by side. `frame` is the offset of its
+//! part of local memory in each lane's window, and `first` the number of the first lane in the block. The
+//! function is called only if at least one lane calls it, so recursion ends.
 //!
-//! Memory of rows is there for all lanes, so whoever reads or writes it needs no mask to do so; lanes that do not call keep what they had.
+//! Rows have memory for all lanes, so no mask is needed to read or write them. Lanes that do not call keep
+//! their values.
 
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::layout::{LANES, Place, row_bytes, rows};
@@ -17,43 +19,43 @@ use broadloom_ptx::{
     Address, Base, Call, Callee, Func, Function, InstData, Modifier, Operand, Param, Reg, Symbol, Type, Variable,
 };
 
-/// A function that generated code can call.
+/// Function that generated code can call.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) function: Val,
     /// Bytes of its frame in the local memory of a lane.
     pub(crate) frame_bytes: u64,
-    /// Whether something takes its address.
+    /// True if its address is taken.
     pub(crate) is_addressed: bool,
 }
 
-/// What the code of a function called in step is told.
+/// Arguments of a function called in lockstep, besides its parameters.
 #[derive(Clone, Copy)]
 pub(crate) struct Entered {
-    /// The lanes that call, as bits.
+    /// Mask of the calling lanes.
     pub(crate) lanes: Val,
-    /// Where its frame starts.
+    /// Offset of its frame.
     pub(crate) frame: Val,
-    /// The number of the first lane.
+    /// Number of the first lane.
     pub(crate) first: Val,
 }
 
-/// Memory for what a call passes.
+/// Memory for the arguments and results of a call.
 struct Passed {
     args: Val,
     results: Val,
 }
 
-/// Most bytes that are copied without a loop.
+/// Maximum bytes that are copied without a loop.
 const MOST_IN_LINE: u64 = 2048;
 
 impl Emitter<'_> {
-    /// What a function called in step is told; `None` elsewhere.
+    /// Returns the arguments of a function called in lockstep.
     pub(crate) fn entered(ir: &super::llvm::Ir) -> Entered {
         Entered { lanes: ir.argument(3), frame: ir.argument(4), first: ir.argument(5) }
     }
 
-    /// Rows for what this function passes to and from calls.
+    /// Allocates rows for the arguments and results of the calls of this function.
     pub(crate) fn make_rows(&mut self) {
         let ir = self.ir;
         let row = |bytes: &u64| match self.element(*bytes) {
@@ -67,7 +69,7 @@ impl Emitter<'_> {
         self.ir.vector(self.ir.int(8), bytes as u32)
     }
 
-    /// The row that a variable lies in, and the bytes of one lane; `None` when it lies elsewhere.
+    /// Returns the row of a variable and the bytes of one lane; `None` if the variable lies elsewhere.
     pub(crate) fn row_of(&self, base: Base) -> Option<(Val, u64)> {
         let (Base::Symbol(symbol @ Symbol::Local(var)), Some(_)) = (base, self.lanes) else { return None };
         match self.layout.place(symbol)? {
@@ -79,7 +81,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores one element per lane that fills its row; `false` when it does not.
+    /// Stores one element per lane if it fills its row. Returns `false` if it does not.
     pub(crate) fn store_row_whole(&mut self, inst: &InstData, address: &Address, value: &Operand, ty: Type) -> Emitted<bool> {
         let ir = self.ir;
         let Some((row, bytes)) = self.row_of(address.base) else { return Ok(false) };
@@ -96,7 +98,7 @@ impl Emitter<'_> {
         Ok(true)
     }
 
-    /// A call of a function of the module.
+    /// Emits a call of a function of the module.
     pub(crate) fn call_in_step(&mut self, inst: &InstData, call: &Call) -> Emitted<()> {
         match call.callee {
             Callee::Direct(func) => self.call_one(inst, call, func),
@@ -116,7 +118,7 @@ impl Emitter<'_> {
         let passed = self.pass_in_rows(call, callee)?;
         let places = self.places(call)?;
         let after = ir.block("called");
-        // Without a guard somebody is there, or this function would not run.
+        // Without a guard at least one lane is active, or this function would not run.
         if inst.guard.is_some() {
             let go = ir.block("call");
             ir.branch_if(self.any(active), go, after);
@@ -129,7 +131,8 @@ impl Emitter<'_> {
         self.define_results(call, &places)
     }
 
-    /// Whatever functions a register names: as long as lanes are left, the first one's function is called for all that name it.
+    /// Emits an indirect call. While lanes are left, the function of the first one is called for all lanes
+    /// with the same function.
     fn call_each(&mut self, inst: &InstData, call: &Call, reg: Reg) -> Emitted<()> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -181,7 +184,8 @@ impl Emitter<'_> {
         self.define_results(call, &places)
     }
 
-    /// The functions that a pointer may lead to, in groups that are passed the same way, with what they are passed.
+    /// Returns the functions that a pointer may lead to, in groups with the same passing of arguments, with
+    /// the memory for them.
     #[allow(clippy::type_complexity, reason = "used once, where it is taken apart")]
     fn fitting(&mut self, call: &Call) -> Emitted<Vec<(Func, Passed, Vec<(Func, Target)>)>> {
         let callees: Vec<(Func, Target)> = self.callees.iter().map(|(func, target)| (*func, *target)).collect();
@@ -203,7 +207,7 @@ impl Emitter<'_> {
         Ok(groups)
     }
 
-    /// Whether a function takes and gives what the prototype of a call says.
+    /// Returns whether a function has the parameters and results of a call's prototype.
     pub(crate) fn fits(&self, call: &Call, callee: &Function) -> bool {
         let Callee::Indirect { proto: Some(proto), .. } = call.callee else { return false };
         let proto = &self.function.protos[proto];
@@ -214,7 +218,7 @@ impl Emitter<'_> {
         fits(&proto.params, &callee.params) && fits(&proto.results, &callee.results)
     }
 
-    /// Calls a function for lanes, of which there is one.
+    /// Emits a call of a function for a mask of lanes that is not empty.
     fn enter_function(&mut self, inst: &InstData, target: Target, passed: &Passed, lanes: Val) {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -228,7 +232,7 @@ impl Emitter<'_> {
         ir.call(target.function, ir.void(), &arguments);
     }
 
-    /// Puts arguments into rows, and makes room for results.
+    /// Stores arguments into rows, and allocates space for results.
     fn pass_in_rows(&mut self, call: &Call, callee: &Function) -> Emitted<Passed> {
         let ir = self.ir;
         let (places, bytes) = rows(callee, &callee.params);
@@ -250,7 +254,7 @@ impl Emitter<'_> {
             }
         }
         for (operand, (place, bytes)) in call.results.iter().zip(result_places) {
-            // What lanes that do not call keep.
+            // Values that lanes outside the call keep.
             if let (Operand::Symbol(symbol @ Symbol::Local(_), _), None) = (operand, self.element(bytes)) {
                 self.copy_row(self.row(*symbol)?, ir.offset_by(passed.results, place), bytes);
             }
@@ -258,7 +262,7 @@ impl Emitter<'_> {
         Ok(passed)
     }
 
-    /// What is passed for a parameter of a type, in all lanes.
+    /// Returns the value for a parameter of a type, in all lanes.
     fn passed_value(&self, operand: &Operand, ty: Type) -> Emitted<Val> {
         let ir = self.ir;
         let value = match operand {
@@ -274,12 +278,12 @@ impl Emitter<'_> {
         row.map(|(row, _)| row).ok_or_else(|| Untranslated("an argument that lies in no row".into()))
     }
 
-    /// The type of one element per lane that fills a row, if one does.
+    /// Returns the vector type with one element per lane that fills a row, if there is one.
     fn element(&self, bytes: u64) -> Option<Ty> {
         matches!(bytes, 1 | 2 | 4 | 8).then(|| self.ir.vector(self.ir.int(8 * bytes as u32), LANES as u32))
     }
 
-    /// Where the results of a call go: rows, and rows for those that are registers.
+    /// Returns the destinations of a call's results: rows, and temporary rows for registers.
     fn places(&self, call: &Call) -> Emitted<Vec<Option<Val>>> {
         let ir = self.ir;
         let place = |operand: &Operand| match operand {
@@ -293,7 +297,7 @@ impl Emitter<'_> {
         call.results.iter().map(place).collect()
     }
 
-    /// Puts what a function gave its callers where it goes.
+    /// Copies the results of a function to their destinations, for the calling lanes.
     fn take_from_rows(&self, callee: &Function, passed: &Passed, places: &[Option<Val>], callers: Val) {
         let ir = self.ir;
         for (to, (place, bytes)) in places.iter().zip(rows(callee, &callee.results).0) {
@@ -304,13 +308,13 @@ impl Emitter<'_> {
                     let (new, old) = (ir.load(ty, from, bytes as u32), ir.load(ty, to, bytes as u32));
                     ir.store(ir.select(callers, new, old), to, bytes as u32);
                 }
-                // The function wrote what its callers get over what the others keep.
+                // The function overwrote the callers' part; the rest still has the values of the other lanes.
                 None => self.copy_row(from, to, bytes),
             }
         }
     }
 
-    /// Registers get their values.
+    /// Defines the result registers of a call.
     fn define_results(&mut self, call: &Call, places: &[Option<Val>]) -> Emitted<()> {
         for (operand, place) in call.results.iter().zip(places) {
             if let (Operand::Reg(reg), Some(place)) = (operand, place) {
@@ -321,7 +325,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The values of a register in all lanes, from a row.
+    /// Loads the values of a register in all lanes from a row.
     fn load_register(&self, reg: Reg, row: Val) -> Val {
         let ir = self.ir;
         let ty = self.function.regs[reg].ty;
@@ -332,7 +336,7 @@ impl Emitter<'_> {
         ir.load(ir.vector(self.register_type(ty), LANES as u32), row, ty.bytes())
     }
 
-    /// Parameters in registers get their values where the function starts.
+    /// Loads parameters in registers at the start of the function.
     pub(crate) fn take_rows(&mut self) {
         let function = self.function;
         let Some((args, _)) = self.passed else { return };
@@ -344,7 +348,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Copies rows of so many bytes per lane, side by side.
+    /// Copies a row with `bytes` bytes per lane.
     fn copy_row(&self, from: Val, to: Val, bytes: u64) {
         let ir = self.ir;
         if let Some(ty) = self.element(bytes) {
@@ -374,13 +378,13 @@ impl Emitter<'_> {
         ir.go_on_in(after);
     }
 
-    /// The lanes that come to a barrier: those whose guard holds, among all threads of the warp. Who is not among the callers has no barrier
-    /// before it any more.
+    /// Returns the lanes that reach a barrier: those whose guard holds, among all threads of the warp. Lanes
+    /// outside the call have no barrier ahead of them.
     pub(crate) fn comers(&self, inst: &InstData) -> Emitted<Val> {
         self.active_among(inst, self.threads)
     }
 
-    /// What is brought to a reduction at a barrier: lanes that are not among the callers bring what changes nothing.
+    /// Returns the input of a reduction at a barrier. Lanes outside the call contribute the neutral element.
     pub(crate) fn brought_by_callers(&self, inst: &InstData, brought: Val) -> Val {
         let ir = self.ir;
         match self.exists.filter(|_| self.passed.is_some()) {
@@ -391,12 +395,12 @@ impl Emitter<'_> {
     }
 }
 
-/// Bits as wide as a type; predicates are themselves.
+/// Returns the untyped bits type of the same width; predicates are unchanged.
 fn bits_type_of(ty: Type) -> Type {
     if ty == Type::Pred { ty } else { bits_type(ty) }
 }
 
-/// How a function is passed what it takes and gives back.
+/// Returns the row layout of a function's parameters and results.
 fn passing(function: &Function) -> [Vec<(u64, u64)>; 2] {
     [rows(function, &function.params).0, rows(function, &function.results).0]
 }

@@ -42,7 +42,7 @@ impl Emitter<'_> {
         is_plain(op).then(|| self.ir.intrinsic(name, &[self.ir.type_of(inputs[0])], &inputs[..2]))
     }
 
-    /// The part of a product that the instruction asks for.
+    /// Returns the part of a product that the instruction selects.
     fn product(&self, op: &Operation, inputs: &[Val]) -> Val {
         let ir = self.ir;
         if op.has(Modifier::Lo) {
@@ -63,7 +63,8 @@ impl Emitter<'_> {
         ir.trunc(ir.lshr(all, shift), ir.int(bits))
     }
 
-    /// The high half of products of 64 bits, from products of their halves: no host has vectors of 128 bits each, and each lane by itself is much code.
+    /// Computes the high half of 64-bit products from products of their halves. No host has vectors of
+    /// 128-bit integers, and scalar code for each lane is long.
     fn high_half(&self, a: Val, b: Val, signed: bool) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(a);
@@ -111,7 +112,8 @@ impl Emitter<'_> {
         Some(ir.add(ir.select(less, back, forth), inputs[2]))
     }
 
-    /// Division by zero gives all ones and must not stop the machine; so must the most negative number by -1.
+    /// Emits a division that never traps. Division by zero gives all ones; the most negative number is not
+    /// divided by -1.
     fn divide(&self, op: &Operation, inputs: &[Val], take: impl Fn(Val, Val) -> Val) -> Lowered {
         let ir = self.ir;
         let ty = ir.type_of(inputs[0]);
@@ -143,8 +145,9 @@ impl Emitter<'_> {
         self.divide(op, inputs, |a, b| if op.ty.is_signed() { ir.srem(a, b) } else { ir.urem(a, b) })
     }
 
-    /// No host divides vectors of integers, but all divide vectors of `f64`, which hold 32 bits exactly: the quotient is never
-    /// so near to the next integer that rounding reaches it.
+    /// Divides 32-bit integers as `f64`. No host divides integer vectors, but all divide vectors of `f64`,
+    /// which holds 32 bits exactly. The quotient is never so close to the next integer that rounding reaches
+    /// it.
     fn quotient(&self, op: &Operation, a: Val, b: Val) -> Val {
         let ir = self.ir;
         let signed = op.ty.is_signed();

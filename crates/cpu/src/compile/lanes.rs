@@ -1,9 +1,9 @@
-//! How values lie across the lanes of a warp, as the emitter asks for it.
+//! Shapes of values across the lanes of a warp, as the emitter needs them.
 
 use broadloom_analysis::{LANE_BITS, Shape};
 use broadloom_ptx::Reg;
 
-/// The shapes of all registers of a function; with one lane everything is the same in all of them.
+/// Shapes of all registers of a function. With one lane every register is uniform.
 #[derive(Clone, Debug)]
 pub(crate) enum Shapes {
     /// One lane.
@@ -13,7 +13,7 @@ pub(crate) enum Shapes {
 }
 
 impl Shapes {
-    /// The shape of a register wherever it is read.
+    /// Returns the shape of a register wherever it is read.
     pub(crate) fn shape(&self, reg: Reg) -> Shape {
         match self {
             Shapes::One => Shape::uniform(64),
@@ -22,7 +22,8 @@ impl Shapes {
     }
 }
 
-/// By how much each lane's value exceeds that of the first, with its sign; `None` when it is not known for all lanes.
+/// Returns the signed offset of each lane's value from the first. Returns `None` if it is not known for all
+/// lanes.
 pub(crate) fn offsets(shape: &Shape) -> Option<Vec<i64>> {
     if shape.known() < LANE_BITS {
         return None;

@@ -1,36 +1,36 @@
-//! Where the variables that a kernel names lie.
+//! Memory layout of the variables that a kernel names.
 //!
-//! Shared variables lie one behind the other from the start of the block's shared memory, those without a size behind all others.
-//! Local variables lie in a frame that each lane has for itself. What is passed to and from calls lies in rows, one for each variable: in vector
-//! code the variables of all lanes side by side. Everything else is found through a table of addresses that the runtime fills, because
-//! generated code holds no address.
+//! Shared variables follow each other from the start of the block's shared memory, and those without a size
+//! come last. Local variables lie in a frame of each lane. Arguments and results of calls lie in rows, one
+//! for each variable; in vector code a row holds the variable of all lanes side by side. Everything else is
+//! found through a table of addresses that the runtime fills, because generated code holds no address.
 
 use broadloom_device::param_layout;
 use broadloom_ptx::{Callee, Function, InstData, Linkage, Mention, Module, Opcode, Operand, Param, Space, Symbol, Var, Variable};
 use std::collections::{HashMap, HashSet};
 
-/// Where a name leads.
+/// Place of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// An offset in shared memory.
+    /// Offset in shared memory.
     Shared(u64),
-    /// An offset in the frame of the function, which each lane has for itself.
+    /// Offset in the function's frame of each lane.
     Frame(u64),
-    /// The start of dynamic shared memory.
+    /// Start of dynamic shared memory.
     Dynamic,
-    /// An offset in the parameters of the kernel.
+    /// Offset in the parameters of the kernel.
     Param(u64),
-    /// An entry of the table of addresses.
+    /// Entry of the table of addresses.
     Table(u32),
-    /// An offset in what a function was passed.
+    /// Offset in the function's arguments.
     Argument(u64),
-    /// An offset in what a function gives back.
+    /// Offset in the function's results.
     Result(u64),
-    /// A row for what is passed to or from a call, in vector code.
+    /// Row for an argument or result of a call, in vector code.
     Row(usize),
 }
 
-/// The places of all names of a kernel.
+/// Places of all names of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     places: HashMap<Symbol, Place>,
@@ -40,17 +40,17 @@ pub(crate) struct Layout {
     pub(crate) local_bytes: u64,
     /// Bytes of one lane in each row.
     pub(crate) rows: Vec<u64>,
-    /// Whether it is for lanes in step.
+    /// True for vector code.
     vector: bool,
     /// Bytes of the kernel's parameters.
     pub(crate) param_bytes: u64,
-    /// Constant variables: their entry of the table and their bytes.
+    /// Constant variables: table entry and bytes.
     constants: Vec<(u32, u64)>,
 }
 
 impl Layout {
-    /// Lays out what a function names. The table of addresses and shared memory go on from what other functions of the kernel
-    /// have there.
+    /// Lays out the names of a function. The table of addresses and shared memory continue those of other
+    /// functions of the kernel.
     pub(crate) fn new(
         module: &Module,
         function: &Function,
@@ -128,7 +128,7 @@ impl Layout {
         self.places.insert(symbol, place);
     }
 
-    /// `isspacep` must know all constant variables.
+    /// Adds all constant variables, which `isspacep` must know.
     fn add_constants(&mut self, module: &Module, table: &mut Vec<Symbol>) {
         for (var, variable) in &module.variables {
             if variable.space == Space::Const {
@@ -142,17 +142,17 @@ impl Layout {
         }
     }
 
-    /// Constant variables: their entry of the table and their bytes.
+    /// Returns the constant variables: table entry and bytes.
     pub(crate) fn constants(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.constants.iter().copied()
     }
 
-    /// Where a name leads.
+    /// Returns the place of a name.
     pub(crate) fn place(&self, symbol: Symbol) -> Option<Place> {
         self.places.get(&symbol).copied()
     }
 
-    /// The space that a name is in.
+    /// Returns the state space of a name.
     pub(crate) fn space(&self, module: &Module, function: &Function, symbol: Symbol) -> Space {
         variable(module, function, symbol).map_or(Space::Generic, |variable| variable.space)
     }
@@ -166,7 +166,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Bytes in all.
+    /// Returns the total bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.end.next_multiple_of(16)
     }
@@ -184,7 +184,7 @@ fn entry(table: &mut Vec<Symbol>, symbol: Symbol) -> Place {
     Place::Table(index as u32)
 }
 
-/// Where parameters lie that are passed side by side: offset and bytes of each, and bytes of all.
+/// Returns the layout of parameters that are passed side by side: offset and bytes of each, and total bytes.
 pub(crate) fn passed(function: &Function, params: &[Param]) -> (Vec<(u64, u64)>, u64) {
     let mut end = 0u64;
     let places = params
@@ -205,15 +205,15 @@ pub(crate) fn passed(function: &Function, params: &[Param]) -> (Vec<(u64, u64)>,
     (places, end)
 }
 
-/// Lanes of a row.
+/// Number of lanes of a row.
 pub(crate) const LANES: u64 = 32;
 
-/// Bytes of one lane in the row of a variable.
+/// Returns the bytes of one lane in the row of a variable.
 pub(crate) fn row_bytes(variable: &Variable) -> u64 {
     variable.bytes().unwrap_or(0).next_multiple_of(variable.alignment().max(1))
 }
 
-/// Where the rows of parameters lie that are passed in vector code: offset and bytes of one lane of each, and bytes of all.
+/// Returns the layout of parameter rows in vector code: offset and bytes per lane of each, and total bytes.
 pub(crate) fn rows(function: &Function, params: &[Param]) -> (Vec<(u64, u64)>, u64) {
     let mut end = 0u64;
     let places = params
@@ -231,8 +231,8 @@ pub(crate) fn rows(function: &Function, params: &[Param]) -> (Vec<(u64, u64)>, u
     (places, end)
 }
 
-/// Variables for what is passed to and from calls, and parameters of the function itself, that are reached other than by their name in
-/// an access or a call.
+/// Returns the variables for arguments and results of calls, and parameters of the function itself, that are
+/// accessed other than by their name in an access or a call.
 pub(crate) fn pointed_params(function: &Function) -> HashSet<Var> {
     let mut found = HashSet::new();
     for (_, inst) in function.instructions() {
@@ -255,7 +255,8 @@ pub(crate) fn pointed_params(function: &Function) -> HashSet<Var> {
     found
 }
 
-/// An array without a size takes what the launch gives, however it is linked.
+/// Returns whether a variable is dynamic shared memory. An array without a size gets the bytes of the launch,
+/// with any linkage.
 fn is_dynamic(variable: &Variable) -> bool {
     let open = variable.dims.first() == Some(&None);
     open || variable.linkage == Linkage::Extern && variable.bytes() == Some(0)

@@ -1,8 +1,9 @@
-//! A thin layer over LLVM's C interface in which scalars and vectors are one: an operation on a value works on whatever it is.
+//! Thin layer over LLVM's C interface that treats scalars and vectors alike: an operation works on either.
 //!
-//! Invariant: every [`Val`], [`Ty`] and [`Label`] belongs to the context of the [`Ir`] that made it and is used with that one alone;
-//! none outlives it. The compiler keeps all of them within one call. LLVM checks nothing of what it is given, so types are the
-//! caller's care; the module is verified before it is used.
+//! Invariant: every [`Val`], [`Ty`] and [`Label`] belongs to the context of the [`Ir`] that created it, is
+//! used only with that one, and does not outlive it. The compiler keeps all of them within one call. LLVM
+//! does not check its arguments, so the caller is responsible for types. The module is verified before it is
+//! used.
 
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
@@ -29,13 +30,13 @@ pub(crate) use inkwell::llvm_sys::LLVMAtomicRMWBinOp as Rmw;
 pub(crate) use inkwell::llvm_sys::LLVMIntPredicate as IntPred;
 pub(crate) use inkwell::llvm_sys::LLVMRealPredicate as RealPred;
 
-/// A module under construction with the place where the next instruction goes.
+/// Module under construction, with the insertion point of the next instruction.
 pub(crate) struct Ir {
     context: LLVMContextRef,
     module: LLVMModuleRef,
     builder: LLVMBuilderRef,
     function: Cell<LLVMValueRef>,
-    /// Whether the function has operations that there are for registers of 64 bytes alone.
+    /// True if the function has operations that exist only for registers of 64 bytes.
     is_wide: Cell<bool>,
     /// `!{}`, which marks loads of memory that never changes.
     empty_node: LLVMValueRef,
@@ -44,7 +45,8 @@ pub(crate) struct Ir {
 
 impl Drop for Ir {
     fn drop(&mut self) {
-        // SAFETY: the builder was made by `new` and nothing uses it any more; module and context belong to the caller.
+        // SAFETY: the builder was made by `new` and nothing uses it any more; module and context belong to
+        // the caller.
         unsafe { LLVMDisposeBuilder(self.builder) };
     }
 }
@@ -69,9 +71,10 @@ macro_rules! casts {
 }
 
 impl Ir {
-    /// Code for a module.
+    /// Creates a builder for a module.
     pub(crate) fn new(context: LLVMContextRef, module: LLVMModuleRef) -> Ir {
-        // SAFETY: context and module are alive as long as the caller keeps them, which is longer than this value.
+        // SAFETY: context and module are alive as long as the caller keeps them, which is longer than this
+        // value.
         unsafe {
             let builder = LLVMCreateBuilderInContext(context);
             let node = LLVMMDNodeInContext2(context, std::ptr::null_mut(), 0);
@@ -83,7 +86,7 @@ impl Ir {
         }
     }
 
-    /// Declares a function that takes so many pointers and gives nothing back.
+    /// Declares a function that takes `pointers` pointers and returns nothing.
     pub(crate) fn declare(&self, name: &str, pointers: u32, exported: bool) -> Val {
         let name = CString::new(name).unwrap_or_default();
         // SAFETY: the name is copied, the types belong to this context.
@@ -99,7 +102,8 @@ impl Ir {
         }
     }
 
-    /// Declares a function of this module alone that is called in step: three pointers, the lanes, the frame and the first lane.
+    /// Declares a private function that is called in lockstep: three pointers, the lanes, the frame and the
+    /// first lane.
     pub(crate) fn declare_in_step(&self, name: &str) -> Val {
         let name = CString::new(name).unwrap_or_default();
         // SAFETY: the name is copied, the types belong to this context.
@@ -114,7 +118,7 @@ impl Ir {
         }
     }
 
-    /// What follows belongs to a function.
+    /// Sets the function that following instructions belong to.
     pub(crate) fn begin(&self, function: Val) {
         self.function.set(function.0);
         self.is_wide.set(false);
@@ -131,8 +135,8 @@ impl Ir {
         }
     }
 
-    /// Has the function use registers of 32 bytes, if nothing in it needs those of 64. A core that has something in the upper halves of these runs slower,
-    /// whatever it does.
+    /// Makes the function use registers of 32 bytes, if nothing in it needs those of 64. A core with data in
+    /// the upper halves of wide registers runs all code slower.
     pub(crate) fn leave_wide_registers(&self) {
         if !self.is_wide.get() {
             self.attribute("prefer-vector-width", "256");
@@ -140,7 +144,7 @@ impl Ir {
         }
     }
 
-    /// Adds an attribute that LLVM knows to the function: `nounwind`.
+    /// Adds an attribute that LLVM knows to the function, such as `nounwind`.
     pub(crate) fn known_attribute(&self, name: &str) {
         // SAFETY: the name is copied; the function is alive.
         unsafe {
@@ -150,7 +154,7 @@ impl Ir {
         }
     }
 
-    /// An argument of the function.
+    /// Returns an argument of the function.
     pub(crate) fn argument(&self, index: u32) -> Val {
         // SAFETY: the function was declared with more arguments.
         Val(unsafe { LLVMGetParam(self.function.get(), index) })
@@ -193,7 +197,7 @@ impl Ir {
         Ty(unsafe { LLVMVectorType(element.0, lanes) })
     }
 
-    /// `lanes` of the type, or the type itself for none.
+    /// Returns a vector of the type, or the type itself if `lanes` is `None`.
     pub(crate) fn lanes_of(&self, element: Ty, lanes: Option<u32>) -> Ty {
         lanes.map_or(element, |lanes| self.vector(element, lanes))
     }
@@ -203,17 +207,17 @@ impl Ir {
         Ty(unsafe { LLVMTypeOf(value.0) })
     }
 
-    /// How many lanes a value has; `None` for a scalar.
+    /// Returns the number of lanes of a value; `None` for a scalar.
     pub(crate) fn lanes(&self, value: Val) -> Option<u32> {
         self.lanes_in(self.type_of(value))
     }
 
     pub(crate) fn lanes_in(&self, ty: Ty) -> Option<u32> {
-        // SAFETY: the type is alive, and only vectors are asked for their size.
+        // SAFETY: the type is alive, and the size is read only from vectors.
         unsafe { (LLVMGetTypeKind(ty.0) == LLVMTypeKind::LLVMVectorTypeKind).then(|| LLVMGetVectorSize(ty.0)) }
     }
 
-    /// The type of a lane.
+    /// Returns the type of a lane.
     pub(crate) fn element(&self, ty: Ty) -> Ty {
         match self.lanes_in(ty) {
             // SAFETY: the type is a vector.
@@ -222,12 +226,12 @@ impl Ir {
         }
     }
 
-    /// A type of as many lanes as another.
+    /// Returns a type with as many lanes as `shape`.
     pub(crate) fn like(&self, shape: Ty, element: Ty) -> Ty {
         self.lanes_of(element, self.lanes_in(shape))
     }
 
-    /// Bits of a lane; predicates have one.
+    /// Returns the bits of a lane; predicates have one.
     pub(crate) fn bits(&self, ty: Ty) -> u32 {
         let element = self.element(ty);
         // SAFETY: the type is alive.
@@ -243,7 +247,7 @@ impl Ir {
 
     // Constants.
 
-    /// The constant in every lane of the type.
+    /// Returns the integer constant in every lane of the type.
     pub(crate) fn constant(&self, ty: Ty, value: u64) -> Val {
         let element = self.element(ty);
         // SAFETY: the element is an integer type of this context.
@@ -251,7 +255,7 @@ impl Ir {
         self.repeat(scalar, ty)
     }
 
-    /// The floating-point constant in every lane of the type.
+    /// Returns the floating-point constant in every lane of the type.
     pub(crate) fn real(&self, ty: Ty, value: f64) -> Val {
         let element = self.element(ty);
         // SAFETY: the element is a floating-point type of this context.
@@ -259,7 +263,7 @@ impl Ir {
         self.repeat(scalar, ty)
     }
 
-    /// A constant in all lanes of a type.
+    /// Returns a constant in all lanes of a type.
     fn repeat(&self, scalar: Val, ty: Ty) -> Val {
         match self.lanes_in(ty) {
             None => scalar,
@@ -267,14 +271,14 @@ impl Ir {
         }
     }
 
-    /// A vector of constants.
+    /// Returns a vector of constants.
     pub(crate) fn constants(&self, values: &[Val]) -> Val {
         let mut refs: Vec<LLVMValueRef> = values.iter().map(|value| value.0).collect();
         // SAFETY: the values are constants of one type of this context.
         Val(unsafe { LLVMConstVector(refs.as_mut_ptr(), refs.len() as u32) })
     }
 
-    /// `0, step, 2·step, …` in integers of a type.
+    /// Returns `0, step, 2·step, …` in integers of a type.
     pub(crate) fn steps(&self, element: Ty, lanes: u32, step: u64) -> Val {
         let values: Vec<Val> = (0..u64::from(lanes)).map(|lane| self.constant(element, lane.wrapping_mul(step))).collect();
         self.constants(&values)
@@ -290,16 +294,16 @@ impl Ir {
         Val(unsafe { LLVMGetPoison(ty.0) })
     }
 
-    /// The number of an integer constant of at most 64 bits.
+    /// Returns the value of an integer constant of at most 64 bits.
     pub(crate) fn as_constant(&self, value: Val) -> Option<u64> {
-        // SAFETY: the value is alive; only integer constants are asked for their number.
+        // SAFETY: the value is alive; the number is read only from integer constants.
         unsafe {
             let constant = LLVMIsAConstantInt(value.0);
             (!constant.is_null() && self.bits(self.type_of(value)) <= 64).then(|| LLVMConstIntGetZExtValue(constant))
         }
     }
 
-    /// Whether a value is known now.
+    /// Returns whether a value is a constant.
     pub(crate) fn is_constant(&self, value: Val) -> bool {
         // SAFETY: the value is alive.
         unsafe { LLVMIsConstant(value.0) != 0 }
@@ -347,13 +351,13 @@ impl Ir {
         Val(unsafe { LLVMBuildCast(self.builder, opcode, a.0, to.0, NO_NAME.as_ptr()) })
     }
 
-    /// The same bits as another type, of as many lanes as the value has.
+    /// Reinterprets the bits of each lane as another type.
     pub(crate) fn bitcast(&self, a: Val, to: Ty) -> Val {
         let to = self.like(self.type_of(a), self.element(to));
         self.bitcast_whole(a, to)
     }
 
-    /// The same bits as another type, lanes and all.
+    /// Reinterprets the bits of a whole value as another type; the number of lanes may change.
     pub(crate) fn bitcast_whole(&self, a: Val, to: Ty) -> Val {
         if self.type_of(a) == to {
             return a;
@@ -362,7 +366,7 @@ impl Ir {
         Val(unsafe { LLVMBuildBitCast(self.builder, a.0, to.0, NO_NAME.as_ptr()) })
     }
 
-    /// An integer made as wide as another type: cut off, or extended with or without its sign.
+    /// Truncates or extends an integer to the width of another type, with or without its sign.
     pub(crate) fn resize(&self, a: Val, to: Ty, signed: bool) -> Val {
         let (from, wanted) = (self.bits(self.type_of(a)), self.bits(to));
         match from.cmp(&wanted) {
@@ -405,8 +409,9 @@ impl Ir {
         }
     }
 
-    /// Halves are ordered as integers: where LLVM 19 turns the operands of a `vcmpph` under a mask around, to take one of them from
-    /// the stack, it forgets to turn the predicate around too. The order of integers, and whether NaNs count.
+    /// Returns the integer comparison for ordering halves, and whether NaNs satisfy it. Halves are compared
+    /// as integers because of a bug in LLVM 19: when it swaps the operands of a masked `vcmpph` to fold a
+    /// load from the stack, it does not swap the predicate.
     fn order_of_halves(&self, predicate: LLVMRealPredicate, a: Val) -> Option<(LLVMIntPredicate, bool)> {
         use LLVMIntPredicate::{LLVMIntSGE, LLVMIntSGT, LLVMIntSLE, LLVMIntSLT};
         use LLVMRealPredicate::*;
@@ -427,7 +432,7 @@ impl Ir {
         }
     }
 
-    /// An integer that has the order of a half that is a number; both zeros are the same.
+    /// Returns an integer that has the order of a half that is not NaN; both zeros are equal.
     fn half_as_integer(&self, value: Val) -> Val {
         let bits = self.bitcast(value, self.int(16));
         let ty = self.type_of(bits);
@@ -442,14 +447,15 @@ impl Ir {
         Val(unsafe { LLVMBuildSelect(self.builder, condition.0, a.0, b.0, NO_NAME.as_ptr()) })
     }
 
-    /// An intrinsic by name, overloaded on some types.
+    /// Calls an intrinsic by name, overloaded on some types.
     pub(crate) fn intrinsic(&self, name: &str, overloads: &[Ty], arguments: &[Val]) -> Val {
         if name.starts_with("llvm.x86.avx512") {
             self.is_wide.set(true);
         }
         let mut types: Vec<LLVMTypeRef> = overloads.iter().map(|ty| ty.0).collect();
         let mut arguments: Vec<LLVMValueRef> = arguments.iter().map(|value| value.0).collect();
-        // SAFETY: the intrinsic exists in LLVM 19 (names are constants of this crate, tested), types and values belong to this context.
+        // SAFETY: the intrinsic exists in LLVM 19 (names are constants of this crate, tested), types and
+        // values belong to this context.
         unsafe {
             let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
             let function = LLVMGetIntrinsicDeclaration(self.module, id, types.as_mut_ptr(), types.len());
@@ -458,7 +464,7 @@ impl Ir {
         }
     }
 
-    /// A call of a pointer to a C function.
+    /// Calls a pointer to a C function.
     pub(crate) fn call(&self, function: Val, result: Ty, arguments: &[Val]) -> Val {
         let mut types: Vec<LLVMTypeRef> = arguments.iter().map(|value| self.type_of(*value).0).collect();
         let mut values: Vec<LLVMValueRef> = arguments.iter().map(|value| value.0).collect();
@@ -485,7 +491,7 @@ impl Ir {
         Val(unsafe { LLVMBuildInsertElement(self.builder, vector.0, value.0, index.0, NO_NAME.as_ptr()) })
     }
 
-    /// Lanes of `a`, and behind them of `b`, picked by number.
+    /// Selects lanes of `a`, followed by those of `b`, by index.
     pub(crate) fn shuffle(&self, a: Val, b: Val, lanes: &[u32]) -> Val {
         let i32 = self.int(32);
         let picks: Vec<Val> = lanes.iter().map(|lane| self.constant(i32, u64::from(*lane))).collect();
@@ -494,12 +500,12 @@ impl Ir {
         Val(unsafe { LLVMBuildShuffleVector(self.builder, a.0, b.0, picks.0, NO_NAME.as_ptr()) })
     }
 
-    /// Lanes of one vector picked by number.
+    /// Selects lanes of one vector by index.
     pub(crate) fn pick(&self, a: Val, lanes: &[u32]) -> Val {
         self.shuffle(a, self.poison(self.type_of(a)), lanes)
     }
 
-    /// A scalar in all lanes.
+    /// Broadcasts a scalar to all lanes.
     pub(crate) fn splat(&self, scalar: Val, lanes: u32) -> Val {
         let ty = self.vector(self.type_of(scalar), lanes);
         // SAFETY: the value is alive.
@@ -512,12 +518,12 @@ impl Ir {
 
     // Memory.
 
-    /// An address as a pointer.
+    /// Converts an address to a pointer.
     pub(crate) fn as_pointer(&self, address: Val) -> Val {
         self.inttoptr(address, self.pointer())
     }
 
-    /// A table of constants that the module has once under a name.
+    /// Returns a named table of constants, which the module contains once.
     pub(crate) fn table(&self, name: &str, values: &[f64]) -> Val {
         let name = CString::new(name).unwrap_or_default();
         // SAFETY: the name is copied; type and constants belong to this context.
@@ -538,7 +544,7 @@ impl Ir {
         }
     }
 
-    /// A pointer some bytes on; a vector of offsets gives a vector of pointers.
+    /// Returns a pointer plus a number of bytes. A vector of offsets gives a vector of pointers.
     pub(crate) fn offset(&self, pointer: Val, bytes: Val) -> Val {
         // SAFETY: pointer and offset belong to this context.
         Val(unsafe {
@@ -547,7 +553,7 @@ impl Ir {
         })
     }
 
-    /// The place of an element behind a pointer, for each number of a vector.
+    /// Returns a pointer to an element, for each index of a vector.
     pub(crate) fn elements_at(&self, pointer: Val, element: Ty, numbers: Val) -> Val {
         // SAFETY: pointer, type and numbers belong to this context.
         Val(unsafe { LLVMBuildGEP2(self.builder, element.0, pointer.0, [numbers.0].as_mut_ptr(), 1, NO_NAME.as_ptr()) })
@@ -566,14 +572,14 @@ impl Ir {
         }
     }
 
-    /// Freezes a value: it is some number wherever LLVM could take it for undefined. Memory of the stack that
-    /// was never written is: a branch on what is read there would otherwise lead anywhere.
+    /// Freezes a value: it becomes some fixed number if LLVM could treat it as undefined. Stack memory that
+    /// was never written is undefined; a branch on a value read there could otherwise lead anywhere.
     pub(crate) fn freeze(&self, value: Val) -> Val {
         // SAFETY: the value belongs to this context.
         Val(unsafe { LLVMBuildFreeze(self.builder, value.0, NO_NAME.as_ptr()) })
     }
 
-    /// A load that is done where it stands.
+    /// Emits a load that LLVM does not move or merge (volatile).
     pub(crate) fn load_as_is(&self, ty: Ty, pointer: Val, align: u32) -> Val {
         let value = self.load(ty, pointer, align);
         // SAFETY: the value is a load of this context.
@@ -581,7 +587,7 @@ impl Ir {
         value
     }
 
-    /// A load of memory that nobody writes while the kernel runs.
+    /// Emits a load of memory that is not written while the kernel runs.
     pub(crate) fn load_invariant(&self, ty: Ty, pointer: Val, align: u32) -> Val {
         let value = self.load(ty, pointer, align);
         self.mark_invariant(value);
@@ -605,7 +611,7 @@ impl Ir {
         }
     }
 
-    /// A store that is done where it stands, and at once.
+    /// Emits a store that LLVM does not move or merge (volatile).
     pub(crate) fn store_as_is(&self, value: Val, pointer: Val, align: u32) {
         // SAFETY: both values belong to this context.
         unsafe {
@@ -615,11 +621,11 @@ impl Ir {
         }
     }
 
-    /// A store that goes around the cache.
+    /// Emits a non-temporal store.
     pub(crate) fn store_around(&self, value: Val, pointer: Val, align: u32) {
         let kind = "nontemporal";
         let one = self.constant(self.int(32), 1);
-        // SAFETY: all values belong to this context; the node holds the one that its kind asks for.
+        // SAFETY: all values belong to this context; the node holds the constant 1 that its kind requires.
         unsafe {
             let store = LLVMBuildStore(self.builder, value.0, pointer.0);
             LLVMSetAlignment(store, align);
@@ -634,7 +640,7 @@ impl Ir {
         Val(unsafe { LLVMBuildAtomicRMW(self.builder, op, pointer.0, value.0, ordering, 0) })
     }
 
-    /// Gives the old value.
+    /// Emits a compare-and-exchange and returns the old value.
     pub(crate) fn compare_exchange(&self, pointer: Val, compare: Val, value: Val) -> Val {
         use LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent as Order;
         // SAFETY: all values belong to this context.
@@ -644,7 +650,7 @@ impl Ir {
         }
     }
 
-    /// Asks for a line that will be read soon, into the cache of a level.
+    /// Prefetches a line for reading into the cache of a level.
     pub(crate) fn prefetch(&self, place: Val, level: u64) {
         let [read, near, data] = [0, 4 - level, 1].map(|number| self.constant(self.int(32), number));
         self.intrinsic("llvm.prefetch", &[self.pointer()], &[place, read, near, data]);
@@ -656,14 +662,14 @@ impl Ir {
         unsafe { LLVMBuildFence(self.builder, Order, 0, NO_NAME.as_ptr()) };
     }
 
-    /// Keeps LLVM from moving accesses across; the host's own order is enough.
+    /// Keeps LLVM from moving accesses across this point; the host's own order is enough.
     pub(crate) fn compiler_fence(&self) {
         use LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent as Order;
         // SAFETY: the builder stands in a block.
         unsafe { LLVMBuildFence(self.builder, Order, 1, NO_NAME.as_ptr()) };
     }
 
-    /// Memory on the stack, from here until the function ends.
+    /// Allocates memory on the stack, from here until the function ends.
     pub(crate) fn stack_bytes(&self, bytes: Val, align: u32) -> Val {
         // SAFETY: the number is an integer of this context.
         unsafe {
@@ -674,18 +680,19 @@ impl Ir {
         }
     }
 
-    /// Memory on the stack, at the top of the function, that starts as zero.
+    /// Allocates zeroed memory on the stack at the start of the function.
     pub(crate) fn stack_of_zeros(&self, ty: Ty, align: u32) -> Val {
         self.stack_slot(ty, align, true)
     }
 
-    /// Memory on the stack, at the top of the function.
+    /// Allocates memory on the stack at the start of the function.
     pub(crate) fn stack(&self, ty: Ty, align: u32) -> Val {
         self.stack_slot(ty, align, false)
     }
 
     fn stack_slot(&self, ty: Ty, align: u32, zeros: bool) -> Val {
-        // SAFETY: the function has an entry block, in which the new instruction goes first; the builder's place is restored.
+        // SAFETY: the function has an entry block, in which the new instruction goes first; the builder's
+        // position is restored.
         unsafe {
             let here = LLVMGetInsertBlock(self.builder);
             let entry = LLVMGetEntryBasicBlock(self.function.get());
@@ -734,7 +741,7 @@ impl Ir {
     }
 
     pub(crate) fn ret(&self) {
-        // SAFETY: the function gives nothing back.
+        // SAFETY: the function returns nothing.
         unsafe { LLVMBuildRetVoid(self.builder) };
     }
 

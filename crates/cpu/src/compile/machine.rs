@@ -1,4 +1,4 @@
-//! LLVM's side of the compiler: which host it compiles for, which passes it runs, and the object file that comes out.
+//! LLVM side of the compiler: the target machine, the passes, and the resulting object file.
 
 use super::cpus;
 use super::emit::Host;
@@ -18,10 +18,10 @@ use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, Ta
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// The machine that code is made for.
+/// Machine that code is compiled for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine {
-    /// LLVM's name of the system: `x86_64-unknown-linux-gnu`.
+    /// LLVM's target triple: `x86_64-unknown-linux-gnu`.
     pub triple: String,
     /// LLVM's name of the processor.
     pub cpu: String,
@@ -29,12 +29,12 @@ pub struct Machine {
     pub features: String,
 }
 
-/// Names the CPU that code is compiled for: see [`Machine::named`].
+/// Environment variable that names the CPU to compile for: see [`Machine::named`].
 const VARIABLE: &str = "BROADLOOM_CPU";
 
 impl Machine {
-    /// Returns the machine that code is compiled for by default: the CPU of `BROADLOOM_CPU` without the features that this host lacks, or this
-    /// host.
+    /// Returns the machine that code is compiled for by default: the CPU of `BROADLOOM_CPU` without the
+    /// features that this host lacks, or this host.
     pub fn host() -> &'static Machine {
         static HOST: OnceLock<Machine> = OnceLock::new();
         HOST.get_or_init(|| match Machine::told() {
@@ -56,7 +56,7 @@ impl Machine {
         })
     }
 
-    /// Returns the CPU that `BROADLOOM_CPU` names, with all its features; `Err` says what is wrong with the name.
+    /// Returns the CPU that `BROADLOOM_CPU` names, with all its features. `Err` describes an invalid name.
     pub fn told() -> Result<Option<&'static Machine>, String> {
         static TOLD: OnceLock<Result<Option<Machine>, String>> = OnceLock::new();
         let told = TOLD.get_or_init(|| match std::env::var_os(VARIABLE) {
@@ -93,7 +93,8 @@ impl Machine {
         Ok(Machine::x86(cpu, &features, &absent))
     }
 
-    /// Features that are removed stand last: a feature that is added brings along those that it needs.
+    /// Builds a machine. Removed features stand last, because an added feature brings along those that it
+    /// requires.
     fn x86(cpu: &str, features: &[&str], absent: &[&str]) -> Machine {
         let detected = Machine::detected();
         let triple = if detected.is_x86() { detected.triple.clone() } else { "x86_64-unknown-linux-gnu".into() };
@@ -105,7 +106,7 @@ impl Machine {
         self.triple.starts_with("x86_64")
     }
 
-    /// Returns whether code may use a feature, by LLVM's name of it.
+    /// Returns whether code may use a feature, by its LLVM name.
     pub fn has(&self, feature: &str) -> bool {
         let word = self.features.split(',').rev().find(|word| word.strip_prefix(['+', '-']) == Some(feature));
         word.is_some_and(|word| word.starts_with('+'))
@@ -117,7 +118,8 @@ impl Machine {
         present.filter(|name| !host.has(name)).collect()
     }
 
-    /// Returns `Err` with the reason when code for this machine cannot run on this host, or `BROADLOOM_CPU` names no machine.
+    /// Returns `Err` with the reason if code for this machine cannot run on this host, or if `BROADLOOM_CPU`
+    /// names no machine.
     pub fn runs_here(&self) -> Result<(), String> {
         Machine::told()?;
         match self.beyond(Machine::detected()).as_slice() {
@@ -138,19 +140,19 @@ impl Machine {
         Machine::x86(&self.cpu, &features, &absent)
     }
 
-    /// Returns the CPU of `BROADLOOM_CPU` with the features that this host lacks, where `self` is that CPU without them. Code for it can be
-    /// compiled and looked at, not run.
+    /// Returns the CPU of `BROADLOOM_CPU` with the features that this host lacks, if `self` is that CPU
+    /// without them. Code for it can be compiled and inspected, but not run.
     pub(crate) fn whole(&self) -> Option<&'static Machine> {
         let told = Machine::told().ok()??;
         (self == Machine::host() && self != told).then_some(told)
     }
 
-    /// Vectors of at most 256 bits, for any host that has them.
+    /// Returns a machine with vectors of at most 256 bits, for any host that has them.
     pub fn avx2() -> Machine {
         Machine::level("x86-64-v3")
     }
 
-    /// Vectors of 128 bits and nothing newer than SSE 4.2, for any host that has them.
+    /// Returns a machine with vectors of 128 bits and nothing newer than SSE 4.2, for any host that has them.
     pub fn sse() -> Machine {
         Machine::level("x86-64-v2")
     }
@@ -159,7 +161,7 @@ impl Machine {
         Machine::x86(name, &cpus::features(name).unwrap_or_default(), &[])
     }
 
-    /// A 64-bit ARM machine, to see that code can be made for it.
+    /// Returns a 64-bit ARM machine, to check that code can be compiled for it.
     pub fn aarch64() -> Machine {
         Machine { triple: "aarch64-unknown-linux-gnu".into(), cpu: "generic".into(), features: "+neon".into() }
     }
@@ -192,8 +194,8 @@ impl Machine {
     }
 }
 
-/// Makes LLVM's targets known. Parsers and disassemblers stay out of the program. Code for 64-bit ARM can be made on that machine, and
-/// in debug builds, which look at it.
+/// Initialises LLVM's targets. Parsers and disassemblers are not linked. Code for 64-bit ARM can be compiled
+/// on that machine, and in debug builds, whose tests check it.
 fn initialise() {
     #[cfg(any(debug_assertions, target_arch = "x86_64"))]
     // SAFETY: may be called at any time; this is called once.
@@ -213,26 +215,29 @@ fn initialise() {
     }
 }
 
-/// What LLVM does to a kernel before it emits it. Masks and shapes are found already; what is left is to combine what was emitted
-/// naively, to hoist what does not change between warps, and to clean up.
+/// LLVM passes that run on a kernel. Masks and shapes are already computed. The passes combine naively
+/// emitted code, hoist what does not change between warps, and clean up.
 const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,\
     loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg<sink-common-insts>,adce)";
 
-/// Settings that LLVM takes from its command line only.
+/// Settings that LLVM accepts only on its command line.
 ///
-/// - Its scheduler looks at all pairs of accesses to memory of a block until there are so many. A kernel that stores thousands of single
-///   lanes in a row spends most of its time there, for no better order.
-/// - `CodeGenPrepare` starts again at the first block after each change, unless a function has more blocks than this. It then looks at
-///   what it has changed, and comes to the same code: a kernel of Thrust has hundreds of blocks and spends a quarter of its time there.
+/// - The scheduler compares all pairs of memory accesses of a block, up to a limit on their number. A kernel
+///   that stores thousands of single lanes in a row would spend most of its compile time there, without a
+///   better order.
+/// - `CodeGenPrepare` restarts at the first block after each change, unless a function has more blocks than
+///   this. It then visits only what it has changed, with the same resulting code. A kernel of Thrust has
+///   hundreds of blocks and would spend a quarter of its compile time there.
 const SETTINGS: [&CStr; 4] = [c"broadloom", c"-dag-maps-huge-region=200", c"-dag-maps-reduction-size=100", c"-cgpp-huge-func=40"];
 
 fn set_up() {
     let words = SETTINGS.map(CStr::as_ptr);
-    // SAFETY: the words live for ever, and so many are there. This is called once, before any other thread uses what is set.
+    // SAFETY: the words live for ever and `words.len()` is their number. This is called once, before any
+    // other thread uses the settings.
     unsafe { LLVMParseCommandLineOptions(words.len() as i32, words.as_ptr(), std::ptr::null()) };
 }
 
-/// Checks a module, and runs the passes when it is optimised.
+/// Verifies a module, and runs the passes if it is to be optimised.
 pub(crate) fn optimise(module: &Module<'_>, target: &TargetMachine, optimise: bool) -> Result<(), String> {
     module.verify().map_err(|error| format!("LLVM refuses the code made for it: {error}"))?;
     module.set_triple(&target.get_triple());
@@ -243,7 +248,7 @@ pub(crate) fn optimise(module: &Module<'_>, target: &TargetMachine, optimise: bo
     Ok(())
 }
 
-/// The object file of a module, or its assembly.
+/// Returns the object file of a module, or its assembly.
 pub(crate) fn emit(module: &Module<'_>, target: &TargetMachine, assembly: bool) -> Result<Vec<u8>, String> {
     let kind = if assembly { FileType::Assembly } else { FileType::Object };
     let buffer = target.write_to_memory_buffer(module, kind).map_err(|error| error.to_string())?;
@@ -262,7 +267,7 @@ mod tests {
         let skylake = Machine::named("skylake-avx512").unwrap();
         assert!(skylake.facts().avx512 && !skylake.facts().conflicts);
         assert!(Machine::named("skylake-avx512,+avx512vpopcntdq").unwrap().facts().conflicts);
-        // A feature that is added brings those that it needs, and one that is removed takes those that need it.
+        // An added feature adds those that it requires, and a removed one removes those that require it.
         assert!(Machine::named("x86-64,+avx2").unwrap().has("sse4.2"));
         let without = Machine::named("sapphirerapids,-avx512f").unwrap();
         assert!(without.has("avx2") && !without.has("avx512fp16") && !without.facts().avx512);

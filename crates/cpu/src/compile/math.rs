@@ -1,8 +1,9 @@
 //! Approximate functions of `f32` in vector code (manual: `ex2`, `lg2`, `sin`, `cos`, `tanh`), each within
-//! the manual's error. Sines and cosines keep to the manual's tightest bound for arguments of any size.
+//! the manual's error. Sine and cosine keep the manual's tightest bound for arguments of any size.
 //!
-//! Polynomials on a reduced range, the same for scalars and vectors. Their coefficients are those of the
-//! Cephes library (Moshier), whose error on the reduced range is below one unit in the last place.
+//! The functions are polynomials on a reduced range, the same for scalars and vectors. The coefficients are
+//! those of the Cephes library (Moshier), whose error on the reduced range is below one unit in the last
+//! place.
 
 use super::emit::Emitter;
 use super::llvm::{IntPred, RealPred, Ty, Val};
@@ -10,7 +11,7 @@ use super::pure::Lowered;
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Type};
 
-/// 2^x on [-0.5, 0.5], highest power first.
+/// Coefficients of 2^x on [-0.5, 0.5], highest power first.
 const EX2: [f64; 7] = [
     1.535_336_188_319_5e-4,
     1.339_887_440_266_574e-3,
@@ -21,7 +22,7 @@ const EX2: [f64; 7] = [
     1.0,
 ];
 
-/// (log(1 + x) - x + x²/2) / x³ on [√½ - 1, √2 - 1], highest power first.
+/// Coefficients of (log(1 + x) - x + x²/2) / x³ on [√½ - 1, √2 - 1], highest power first.
 const LOG: [f64; 9] = [
     7.037_683_629_2e-2,
     -1.151_461_031_0e-1,
@@ -34,32 +35,32 @@ const LOG: [f64; 9] = [
     3.333_333_117_4e-1,
 ];
 
-/// (sin(x) - x) / x³ in x² on [-π/4, π/4], highest power first.
+/// Coefficients of (sin(x) - x) / x³ in x² on [-π/4, π/4], highest power first.
 const SIN: [f64; 3] = [-1.951_529_589_1e-4, 8.332_160_873_6e-3, -1.666_665_461_1e-1];
 
-/// (cos(x) - 1 + x²/2) / x⁴ in x² on [-π/4, π/4], highest power first.
+/// Coefficients of (cos(x) - 1 + x²/2) / x⁴ in x² on [-π/4, π/4], highest power first.
 const COS: [f64; 3] = [2.443_315_711_809_948e-5, -1.388_731_625_493_765e-3, 4.166_664_568_298_827e-2];
 
-/// π/2 in three parts, the first two with so few bits that their products with small integers are exact.
+/// π/2 in three parts. The first two have so few bits that their products with small integers are exact.
 const HALF_PI: [f64; 3] = [1.570_312_5, 4.837_512_969_970_703e-4, 7.549_789_954_891_882e-8];
 
-/// Above this magnitude, angles are reduced with [`quarter_turns`].
+/// Magnitude above which angles are reduced with [`quarter_turns`].
 const FAR: f64 = 1.0e5;
 
-/// The exponent, as it stands in the bits of an `f32`, of the first entry of [`quarter_turns`]: that of 2^16,
-/// the greatest below [`FAR`].
+/// Biased `f32` exponent of the first entry of [`quarter_turns`]: that of 2^16, the greatest power of two
+/// below [`FAR`].
 const FIRST_FAR: u64 = 127 + 16;
 
-/// 2/π in binary, behind the point.
+/// Binary digits of 2/π after the point.
 const TWO_OVER_PI: [u64; 3] = [0xa2f9_836e_4e44_1529, 0xfc27_57d1_f534_ddc0, 0xdb62_9599_3c43_9041];
 
-/// Quarter turns in the last place of the numbers of each exponent from [`FIRST_FAR`] on: 2^k · 2/π, less the
-/// nearest multiple of 4, in an `f64`. The product with the 24 bits of a mantissa is below 2^25 and exact to
-/// 2^-27. Exponents that are none of a large number have zero.
+/// Returns, for each exponent from [`FIRST_FAR`] on, the quarter turns in one unit in the last place: 2^k ·
+/// 2/π, reduced by the nearest multiple of 4, as `f64`. The product with a 24-bit mantissa is below 2^25 and
+/// exact to 2^-27. Entries for exponents of no finite number are zero.
 fn quarter_turns() -> [f64; 128] {
     std::array::from_fn(|index| {
-        // The number is the mantissa as an integer times 2^scale; what is left of it begins two bits before
-        // the point.
+        // The number is the mantissa as an integer times 2^scale. The reduced part begins two bits before the
+        // point.
         let scale = FIRST_FAR as i32 + index as i32 - 150;
         let first = scale - 2;
         let bit = |at: i32| match usize::try_from(at) {
@@ -74,12 +75,12 @@ fn quarter_turns() -> [f64; 128] {
     })
 }
 
-/// (tanh(x) - x) / x³ in x² for |x| < 0.625, highest power first.
+/// Coefficients of (tanh(x) - x) / x³ in x² for |x| < 0.625, highest power first.
 const TANH: [f64; 5] =
     [-5.704_988_727_459_8e-3, 2.063_908_979_643e-2, -5.373_971_426_92e-2, 1.333_144_219_983e-1, -3.333_328_196_28e-1];
 
 impl Emitter<'_> {
-    /// `ex2`, `lg2`, `sin`, `cos` and `tanh` of `f32`.
+    /// Emits `ex2`, `lg2`, `sin`, `cos` or `tanh` of `f32`.
     pub(crate) fn approximate(&self, op: &Operation, inputs: &[Val], function: impl Fn(&Self, Val) -> Val) -> Lowered {
         if op.ty != Type::F32 {
             return None;
@@ -90,7 +91,7 @@ impl Emitter<'_> {
         Some(if flush { self.flushed(value) } else { value })
     }
 
-    /// A polynomial, highest power first.
+    /// Evaluates a polynomial, highest power first.
     fn polynomial(&self, x: Val, coefficients: &[f64]) -> Val {
         let ty = self.ir.type_of(x);
         let constant = |value: f64| self.ir.real(ty, value);
@@ -105,7 +106,7 @@ impl Emitter<'_> {
         self.ir.like(like, self.ir.int(32))
     }
 
-    /// A whole number as an integer; what does not fit becomes something that the caller throws away.
+    /// Converts an integral float to an integer. Values that do not fit give 0; the caller discards them.
     fn small_integer(&self, whole: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(whole);
@@ -114,7 +115,7 @@ impl Emitter<'_> {
         ir.fptosi(ir.select(fits, whole, ir.real(ty, 0.0)), ir.int(32))
     }
 
-    /// 2 to the power of an integer between -126 and 127.
+    /// Returns 2 to the power of an integer between -126 and 127.
     fn power_of_two(&self, exponent: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(exponent);
@@ -141,7 +142,8 @@ impl Emitter<'_> {
         let half = ir.ashr(exponent, ir.constant(int, 1));
         let other = ir.sub(exponent, half);
         let value = ir.fmul(ir.fmul(power, self.power_of_two(half)), self.power_of_two(other));
-        // 2^-151 and less is nearer to 0 than to the least subnormal number; the polynomial cannot know.
+        // 2^-151 and less is nearer to 0 than to the smallest subnormal number. The polynomial cannot
+        // represent that.
         let gone = ir.fcmp(RealPred::LLVMRealOLE, x, ir.real(ty, -150.0));
         ir.select(gone, ir.real(ty, 0.0), value)
     }
@@ -163,7 +165,7 @@ impl Emitter<'_> {
         let f = ir.fsub(fraction, ir.real(ty, 1.0));
         let square = ir.fmul(f, f);
         let curve = self.fma(ir.fmul(f, square), self.polynomial(f, &LOG), ir.fmul(square, ir.real(ty, -0.5)));
-        // log2(e) = 1 + 0.4427: what is added last is what is exact.
+        // log2(e) = 1 + 0.4427. The exact terms are added last.
         let part = ir.real(ty, std::f64::consts::LOG2_E - 1.0);
         let sum = self.fma(curve, part, ir.fmul(f, part));
         let value = ir.fadd(ir.fadd(ir.fadd(sum, curve), f), exponent);
@@ -204,8 +206,8 @@ impl Emitter<'_> {
         ir.select(zero, x, value)
     }
 
-    /// Replaces what is left of an angle, and in which quadrant it lies, in lanes whose argument is large.
-    /// Nothing is computed where none is.
+    /// Replaces the reduced angle and its quadrant in lanes with a large argument. The computation is skipped
+    /// if there is no such lane.
     fn near_angle_or(&self, far: Val, x: Val, rest: Val, quadrant: Val) -> (Val, Val) {
         let ir = self.ir;
         let (start, reduce, after) = (ir.here(), ir.block("far"), ir.block("reduced"));
@@ -225,7 +227,8 @@ impl Emitter<'_> {
         (rest, quadrant)
     }
 
-    /// A large angle less a multiple of π/2, and that multiple. Of others nothing is said.
+    /// Returns a large angle reduced by a multiple of π/2, and that multiple. The result for small angles is
+    /// unspecified.
     fn far_angle(&self, x: Val) -> (Val, Val) {
         let ir = self.ir;
         let bits = ir.bitcast(x, ir.int(32));
@@ -263,7 +266,7 @@ impl Emitter<'_> {
         let far = ir.fsub(one, ir.fdiv(ir.real(ty, 2.0), ir.fadd(power, one)));
         let far = ir.intrinsic("llvm.copysign", &[ty], &[far, x]);
         let small = ir.fcmp(RealPred::LLVMRealOLT, magnitude, ir.real(ty, 0.625));
-        // The sign of zero is lost on the way.
+        // The reduction loses the sign of zero.
         ir.intrinsic("llvm.copysign", &[ty], &[ir.select(small, near, far), x])
     }
 }

@@ -1,8 +1,8 @@
 //! Matrices of a warp (manual: "Warp Level Matrix Instructions").
 //!
-//! A product is a call with the registers of all lanes in memory: of vector code (`product.rs`), or of the runtime for those that are
-//! rare. What moves matrices is loads and stores, for which lanes exchange addresses. On the slow path, where a warp is one thread, the
-//! runtime brings the lanes together.
+//! A product is a call with the registers of all lanes in memory. It calls vector code (`product.rs`), or the
+//! runtime for rare products. Instructions that move matrices are loads and stores for which lanes exchange
+//! addresses. On the slow path, where a warp is one thread, the runtime brings the lanes together.
 
 use super::Service;
 use super::emit::{Emitted, Emitter, Untranslated};
@@ -14,13 +14,13 @@ use broadloom_eval::matrix::{Product, Rows, Transfer};
 use broadloom_ptx::{InstData, Opcode, Operand, Type};
 use std::mem::offset_of;
 
-/// The registers of a fragment.
+/// Returns the registers of a fragment.
 fn registers(inst: &InstData, index: usize) -> Vec<Operand> {
     inst.operands.get(index).map_or(vec![], |fragment| fragment.elements().to_vec())
 }
 
 impl Emitter<'_> {
-    /// An instruction of the class `matrix`.
+    /// Emits an instruction of the class `matrix`.
     pub(crate) fn matrix(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
         let unknown = || Untranslated(format!("`{}`", inst.mnemonic_text()));
         if matches!(opcode, Opcode::WmmaLoad | Opcode::WmmaStore) {
@@ -38,7 +38,7 @@ impl Emitter<'_> {
         self.multiply(inst, &product)
     }
 
-    /// Ends the launch when not all lanes have come.
+    /// Emits a fault if some lanes are missing.
     fn demand_whole_warp(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -60,7 +60,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What lanes exchange on the slow path: a value for a value.
+    /// Exchanges one value with other lanes on the slow path. Returns the received value.
     fn exchange_value(&mut self, active: Val, kind: Exchange, value: Val, select: Val) -> Val {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -81,12 +81,13 @@ impl Emitter<'_> {
         result.unwrap_or(ir.constant(i64, 0))
     }
 
-    /// The number of the lane, on the slow path.
+    /// Returns the number of the lane, on the slow path.
     fn lane_number(&self) -> Val {
         self.ir.and(self.first, self.ir.constant(self.ir.int(32), 31))
     }
 
-    /// The value of another lane, in 64 bits; which one, follows from the own number.
+    /// Returns the value of another lane, in 64 bits. `source` computes that lane's number from the own
+    /// number.
     fn of_lane(&mut self, inst: &InstData, value: Val, source: impl Fn(&Ir, Val) -> Val) -> Emitted<Val> {
         let ir = self.ir;
         let value = ir.resize(value, ir.int(64), false);
@@ -150,7 +151,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The function for a kind of product, the same for all instructions of the kernel.
+    /// Returns the function for a kind of product, shared by all instructions of the kernel.
     fn product_function(&mut self, product: &Product) -> Val {
         if let Some((_, function)) = self.products.iter().find(|(other, _)| other == product) {
             return *function;
@@ -162,7 +163,7 @@ impl Emitter<'_> {
 
     // Memory.
 
-    /// Loads from anywhere in the lanes that are active, bits in an integer.
+    /// Loads an integer from any address in each active lane.
     fn load_words(&self, ty: Ty, pointers: Val, active: Val) -> Val {
         let ir = self.ir;
         let bytes = u64::from(ir.bits(ty) / 8);
@@ -180,7 +181,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores to anywhere in the lanes that are active.
+    /// Stores to any address in each active lane.
     fn store_words(&self, value: Val, pointers: Val, active: Val) {
         let ir = self.ir;
         let bytes = u64::from(ir.bits(ir.type_of(value)) / 8);
@@ -196,7 +197,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// `ldmatrix` and `stmatrix`: a lane moves its own elements, at addresses that other lanes name.
+    /// Emits `ldmatrix` and `stmatrix`: a lane moves its own elements, at addresses that other lanes provide.
     fn rows_of_matrices(&mut self, inst: &InstData, rows: Rows) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -252,7 +253,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `movmatrix`
+    /// Emits `movmatrix`.
     fn transpose(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let (Some(result), Some(source)) = (inst.operands.first().cloned(), inst.operands.get(1)) else {
@@ -264,7 +265,7 @@ impl Emitter<'_> {
             None => self.lane_number(),
         };
         let number = |value: u64| ir.constant(ir.type_of(numbers), value);
-        // The half that is wanted of the other lane's register.
+        // Selects the half of the other lane's register.
         let shift = ir.shl(ir.and(ir.lshr(numbers, number(2)), number(1)), number(4));
         let mut halves = vec![];
         for part in 0..2 {
@@ -280,7 +281,7 @@ impl Emitter<'_> {
         self.assign(&result, Type::B32, ir.or(halves[0], high))
     }
 
-    /// `wmma.load` and `wmma.store`: each lane moves the elements that it holds.
+    /// Emits `wmma.load` and `wmma.store`: each lane moves the elements that it holds.
     fn fragment(&mut self, inst: &InstData, transfer: &Transfer) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -300,7 +301,7 @@ impl Emitter<'_> {
         };
         let row = ir.lanes_of(i64, self.lanes);
         let lane = if scalar { Some(ir.zext(self.lane_number(), i64)) } else { None };
-        // A number that each lane has by its own.
+        // Returns a number that depends on the lane.
         let by_lane = |emitter: &Self, value: &dyn Fn(u32) -> u32| match lane {
             None => emitter.numbers(i64, &(0..32).map(|lane| i64::from(value(lane))).collect::<Vec<_>>()),
             Some(lane) => {

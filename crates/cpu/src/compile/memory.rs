@@ -1,10 +1,11 @@
 //! Loads and stores (manual: "Data Movement and Conversion Instructions").
 //!
-//! What an access becomes depends on how the addresses of the lanes lie to each other: one access where they are equal, one vector
-//! access where they are side by side, a few where groups of lanes are, and a gather or scatter for all others.
+//! The translation of an access depends on the relative addresses of the lanes. Equal addresses become one
+//! scalar access, adjacent addresses one vector access, and adjacent groups of lanes a few vector accesses.
+//! All others become a gather or scatter.
 //!
-//! Lanes whose guard does not hold never touch memory. A single access for the whole warp goes to the warp's own state instead when
-//! no lane is active, which is always readable.
+//! Lanes whose guard is false never touch memory. A single access for the whole warp is redirected to the
+//! warp's own state if no lane is active; that memory is always readable.
 
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::layout::Place;
@@ -13,27 +14,27 @@ use super::operand::bits_type;
 use crate::abi::offset;
 use broadloom_ptx::{Address, Base, InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
-/// Bytes of the longest row that a prefetch asks for.
+/// Maximum bytes of a row that is prefetched.
 const ROW_AHEAD: i64 = 8 * LINE as i64;
 
-/// How the addresses of all lanes lie to each other.
+/// Relative addresses of all lanes.
 pub(crate) enum Reach {
-    /// All lanes go to one place, or there is one lane.
+    /// All lanes use one address, or there is one lane.
     Uniform(Val),
-    /// Each lane goes so many bytes behind the first.
+    /// Address of the first lane, and the offset of each lane from it in bytes.
     Known(Val, Vec<i64>),
-    /// Within groups of lanes (of this size), each lane goes so many bytes behind the one before.
+    /// Groups of lanes with a fixed stride: size of a group, and stride in bytes within it.
     Grouped(Val, u32, i64),
-    /// Anywhere.
+    /// Arbitrary address in each lane.
     Any(Val),
 }
 
-/// The parts of a vector access.
+/// Parts of a vector access.
 pub(super) struct Parts {
-    /// What goes where, one register or value per element.
+    /// One register or value per element.
     pub(super) elements: Vec<Operand>,
     pub(super) ty: Type,
-    /// Of one element.
+    /// Bytes of one element.
     pub(super) bytes: u64,
 }
 
@@ -49,12 +50,13 @@ impl Parts {
 }
 
 impl Emitter<'_> {
-    /// The operand in brackets.
+    /// Returns the operand in brackets.
     pub(crate) fn address_of(&self, inst: &InstData) -> Emitted<Address> {
         inst.address().ok_or_else(|| Untranslated("an access without an address".into()))
     }
 
-    /// Asks for the lines of a row, but not for what lies apart. Hosts take any address for that, so no mask is needed.
+    /// Prefetches the lines of a row; scattered addresses are not prefetched. Hosts accept any address in a
+    /// prefetch, so no mask is needed.
     pub(crate) fn prefetch(&mut self, inst: &InstData) -> Emitted<()> {
         if inst.has(Modifier::Tensormap) {
             return Ok(());
@@ -75,7 +77,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Where an access goes.
+    /// Returns the addresses of an access.
     pub(crate) fn reach(&self, inst: &InstData, address: &Address) -> Emitted<Reach> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -94,11 +96,12 @@ impl Emitter<'_> {
             Space::Param if self.is_in_frame(address) => Some(self.local_memory()),
             Space::Param | Space::Global | Space::Const | Space::Generic | Space::Tex | Space::Reg => None,
         };
-        // Each lane has a frame of its own.
+        // Each lane has its own frame.
         let in_frame = space == Space::Local || space == Space::Param && self.is_in_frame(address);
         let frame_stride = if in_frame && self.lanes.is_some() { self.layout.local_bytes as i64 } else { 0 };
         let more = ir.constant(i64, address.offset as u64);
-        // Offsets in a window are small: an inactive lane may stand before its start. Shared addresses have 32 bits.
+        // Offsets in a window are small and signed: an inactive lane may lie before its start. Shared
+        // addresses have 32 bits.
         let widened = |value: Val| match space {
             Space::Shared => ir.resize(ir.resize(value, ir.int(32), false), i64, true),
             _ => ir.resize(value, i64, window.is_some()),
@@ -131,7 +134,7 @@ impl Emitter<'_> {
                 let shape = self.shapes.shape(reg);
                 let lanes = self.lanes.unwrap_or(1);
                 let pointers = match self.split(reg)? {
-                    // A scalar and 32-bit offsets behind it are what hosts gather from.
+                    // Hosts gather from a scalar base with 32-bit offsets.
                     Some((base, offsets)) if window.is_none() => {
                         let base = ir.as_pointer(ir.add(base, more));
                         ir.offset(base, offsets)
@@ -166,7 +169,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether an access may go to the shared memory of another block.
+    /// Returns whether an access may go to the shared memory of another block.
     fn is_in_cluster(&self, inst: &InstData, space: Space) -> bool {
         space == Space::Shared && inst.has(Modifier::SharedCluster) && self.cluster.has_others()
     }
@@ -178,7 +181,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether an address in the parameter space is one of the function's own variables: an argument of a call.
+    /// Returns whether an address in the parameter space is a variable of the function itself: an argument of
+    /// a call.
     fn is_in_frame(&self, address: &Address) -> bool {
         match address.base {
             Base::Symbol(symbol) => matches!(self.layout.place(symbol), Some(Place::Frame(_))),
@@ -186,7 +190,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register that is the sum of something uniform and something else, taken apart.
+    /// Splits a register that is the sum of a uniform value and another value.
     fn split(&self, reg: Reg) -> Emitted<Option<(Val, Val)>> {
         let Some(inst) = self.definition(reg).filter(|_| self.shows(reg)) else { return Ok(None) };
         if inst.opcode() != Some(Opcode::Add) || inst.types().next().is_none_or(|ty| ty.bits() != 64) {
@@ -202,7 +206,7 @@ impl Emitter<'_> {
         Ok(Some((self.lane0(base)?, self.all_lanes(rest)?)))
     }
 
-    /// The pointers of all lanes.
+    /// Returns the pointers of all lanes.
     pub(crate) fn pointers(&self, reach: &Reach) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -214,7 +218,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The addresses of all lanes as integers; a scalar where they are equal.
+    /// Returns the addresses of all lanes as integers; a scalar if they are equal.
     pub(crate) fn addresses(&self, reach: &Reach) -> Val {
         let i64 = self.ir.int(64);
         match reach {
@@ -227,7 +231,7 @@ impl Emitter<'_> {
         let parts = Parts::of(inst, inst.operands.first().ok_or_else(|| Untranslated("a load without a result".into()))?);
         let address = self.address_of(inst)?;
         let reach = self.reach(inst, &address)?;
-        // What is passed to and from calls is there for all lanes.
+        // Arguments and results of calls have memory for all lanes.
         let guard = if self.row_of(address.base).is_some() { None } else { self.guard(inst)? };
         let ordered = inst.is_ordered();
         if ordered {
@@ -241,7 +245,7 @@ impl Emitter<'_> {
         let values = match &reach {
             Reach::Uniform(pointer) => {
                 self.loads.uniform += 1;
-                // Somebody always is there: the first lane of a warp, or whoever called.
+                // At least one lane is always active: the first lane of a warp, or a calling lane.
                 let guard = self.own_guard(inst)?;
                 self.load_one(&parts, *pointer, guard, invariant, undivided)
             }
@@ -322,7 +326,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether an access may go to memory of the host's stack, whose contents LLVM takes for undefined until
+    /// Returns whether an access may go to the host's stack, whose contents LLVM treats as undefined until
     /// they are written.
     pub(super) fn may_be_on_stack(&self, space: Space, address: &Address) -> bool {
         let in_frame = matches!(space, Space::Local | Space::Generic | Space::Param) && self.frame.is_some();
@@ -333,7 +337,7 @@ impl Emitter<'_> {
         space == Space::Param && !self.is_in_frame(address) && self.row_of(address.base).is_none()
     }
 
-    /// One access for all lanes.
+    /// Loads with one access for all lanes.
     fn load_one(&self, parts: &Parts, pointer: Val, guard: Option<Val>, invariant: bool, undivided: bool) -> Vec<Val> {
         let ir = self.ir;
         let pointer = match guard {
@@ -351,7 +355,7 @@ impl Emitter<'_> {
         if count == 1 { vec![value] } else { (0..count).map(|index| ir.extract_at(value, index)).collect() }
     }
 
-    /// Lanes of a mask, each as often as a vector access has elements.
+    /// Repeats each lane of a mask for each element of a vector access.
     pub(super) fn widened_mask(&self, mask: Val, count: usize) -> Val {
         if count == 1 {
             return mask;
@@ -365,7 +369,7 @@ impl Emitter<'_> {
         if self.ir.lanes(guard).is_some() { guard } else { self.ir.splat(guard, lanes) }
     }
 
-    /// So many lanes side by side.
+    /// Loads a row of `lanes` lanes side by side.
     pub(super) fn load_row(&self, parts: &Parts, pointer: Val, lanes: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
         let ir = self.ir;
         let count = parts.elements.len();
@@ -389,7 +393,7 @@ impl Emitter<'_> {
         self.apart(all, lanes, count)
     }
 
-    /// The elements of lanes that stand side by side, one vector each.
+    /// Splits interleaved elements of lanes into one vector per element.
     fn apart(&self, all: Val, lanes: u32, count: usize) -> Vec<Val> {
         if count == 1 {
             return vec![all];
@@ -399,7 +403,7 @@ impl Emitter<'_> {
         (0..count).map(|index| self.ir.pick(all, &part(index))).collect()
     }
 
-    /// Vectors of fewer lanes, one behind the other.
+    /// Concatenates vectors of fewer lanes.
     fn joined(&self, mut pieces: Vec<Val>) -> Val {
         while pieces.len() > 1 {
             pieces = pieces
@@ -440,7 +444,7 @@ impl Emitter<'_> {
         pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
     }
 
-    /// Groups of lanes that each go to one place.
+    /// Loads with one address per group of lanes.
     fn load_broadcast(
         &self,
         parts: &Parts,
@@ -517,8 +521,9 @@ impl Emitter<'_> {
                 {
                     self.stores.strided += 1;
                     let values = self.stored(&parts)?;
-                    // A store that reaches over what the next warp reads makes it wait, even with nothing to write there. What is behind a
-                    // structure's start most often belongs to it.
+                    // A store whose range overlaps the next warp's reads makes those wait, even if the
+                    // overlapping lanes are masked off. Memory after a structure's start usually belongs to
+                    // the structure.
                     let spare = i64::from(elements.next_power_of_two() - elements);
                     let back = (address.offset / parts.bytes as i64).clamp(0, spare);
                     let place = self.ir.offset_by(*pointer, (start - back * parts.bytes as i64) as u64);
@@ -553,12 +558,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The values that a store writes, in all lanes.
+    /// Returns the values that a store writes, in all lanes.
     pub(super) fn stored(&self, parts: &Parts) -> Emitted<Vec<Val>> {
         parts.elements.iter().map(|element| self.fetch(element, bits_type(parts.ty), false)).collect()
     }
 
-    /// The last active lane wins, as if they had stored one after the other. What nobody will read soon goes around the cache if that is asked for.
+    /// Stores with one access for all lanes. The last active lane wins, as if they had stored one after the
+    /// other. With `around`, the store is non-temporal.
     fn store_one(&mut self, parts: &Parts, pointer: Val, guard: Option<Val>, around: bool) -> Emitted<()> {
         let ir = self.ir;
         let is_uniform = |element: &Operand| match element {
@@ -583,7 +589,7 @@ impl Emitter<'_> {
         });
         let mut values = vec![];
         for element in &parts.elements {
-            // As bits, so that NaNs are seen as they are to be.
+            // Fetched as bits, so that NaNs are canonical.
             let value = self.fetch(element, bits_type(parts.ty), scalar)?;
             values.push(match (ir.lanes(value), last) {
                 (None, _) => value,
@@ -625,7 +631,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A row that nothing reads soon: where it fills whole lines, it need not go through the cache.
+    /// Stores a row that is not read soon. If it fills whole cache lines, the stores are non-temporal.
     fn stream_row(&self, parts: &Parts, pointer: Val, lanes: u32, values: &[Val], guard: Option<Val>) {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -662,11 +668,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Which lane each element of a span belongs to, the last one where there are several, and which elements are touched. There are as many
-    /// as a power of two, the last ones untouched.
+    /// Returns the lane of each element of a span, and a mask of the elements that are touched. If several
+    /// lanes have the same element, the last one is taken. The length is padded to a power of two with
+    /// untouched elements.
     fn spread_over(&self, elements: u32, picks: &[u32], guard: Option<Val>) -> (Vec<u32>, Option<Val>) {
         let ir = self.ir;
-        // Nothing is done where the mask is not set, and LLVM takes long over vectors of odd lengths.
+        // Elements outside the mask are not accessed, and LLVM compiles vectors of odd lengths slowly.
         let mut sources: Vec<Option<u32>> = vec![None; elements.next_power_of_two() as usize];
         for (lane, pick) in (0..).zip(picks) {
             sources[*pick as usize] = Some(lane);
@@ -686,7 +693,7 @@ impl Emitter<'_> {
         (lanes, mask)
     }
 
-    /// Lanes that lie apart, read at once with what lies between them.
+    /// Loads lanes that lie apart, with the elements between them, in one access.
     fn load_spread(&self, parts: &Parts, place: Val, elements: u32, picks: &[u32], guard: Option<Val>) -> Val {
         let ir = self.ir;
         let element = self.register_type(parts.ty);
@@ -703,7 +710,8 @@ impl Emitter<'_> {
         ir.pick(all, picks)
     }
 
-    /// Lanes that lie apart, each where it belongs, and nothing between them. Of lanes at one place the last wins.
+    /// Stores lanes that lie apart, without the elements between them. Of lanes with one address the last
+    /// wins.
     fn store_spread(&self, parts: &Parts, place: Val, elements: u32, picks: &[u32], value: Val, guard: Option<Val>) {
         let ir = self.ir;
         let (lanes, mask) = self.spread_over(elements, picks, guard);
@@ -717,7 +725,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Elements of lanes put side by side.
+    /// Interleaves the elements of lanes.
     pub(super) fn together(&self, values: &[Val], lanes: u32) -> Val {
         match values {
             [one] => *one,
@@ -730,7 +738,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// As many vectors as a power of two.
+    /// Pads a list of vectors to a power of two.
     fn padded(&self, values: &[Val]) -> Vec<Val> {
         let mut all = values.to_vec();
         while !all.len().is_power_of_two() {
@@ -739,7 +747,7 @@ impl Emitter<'_> {
         all
     }
 
-    /// `mov`: copies, packs and unpacks.
+    /// Emits `mov`: copies, packs and unpacks.
     pub(crate) fn mov(&mut self, inst: &InstData) -> Emitted<()> {
         let ty = inst.types().next().unwrap_or(Type::B32);
         let [to, from] = inst.operands.as_slice() else { return Err(Untranslated("a `mov` without operands".into())) };
@@ -801,7 +809,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `cvta` and `cvta.to`: generic addresses are pointers, those of shared and local memory offsets from their window.
+    /// Emits `cvta` and `cvta.to`. Generic addresses are pointers; those of shared and local memory are
+    /// offsets from their window.
     pub(crate) fn convert_address(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let to = inst.opcode() == Some(Opcode::CvtaTo);
@@ -841,7 +850,7 @@ impl Emitter<'_> {
         self.assign(result, ty, value)
     }
 
-    /// `isspacep`: whether a generic address lies in a window of the warp.
+    /// Emits `isspacep`: tests whether a generic address lies in a window of the warp.
     pub(crate) fn is_space(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -888,7 +897,7 @@ impl Emitter<'_> {
         self.assign(result, Type::Pred, value)
     }
 
-    /// A value in as many lanes as a type has.
+    /// Broadcasts a scalar to the number of lanes of a type.
     pub(crate) fn as_wide(&self, value: Val, like: Ty) -> Val {
         match (self.ir.lanes(value), self.ir.lanes_in(like)) {
             (None, Some(lanes)) => self.ir.splat(value, lanes),
@@ -896,7 +905,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Constant variables are known one by one.
+    /// Tests whether an address lies in a constant variable. Constant variables are tested one by one.
     fn is_constant_memory(&self, address: Val) -> Val {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -912,7 +921,7 @@ impl Emitter<'_> {
         found
     }
 
-    /// The type of an operand that the form does not say.
+    /// Returns the type of an operand if the instruction form does not specify it.
     fn operand_type(&self, operand: &Operand) -> Type {
         match operand {
             Operand::Reg(reg) => bits_type(self.function.regs[*reg].ty),
@@ -921,39 +930,39 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether no two lanes have the same element.
+/// Returns whether no two lanes have the same element.
 fn are_apart(picks: &[u32]) -> bool {
     let mut sorted = picks.to_vec();
     sorted.sort_unstable();
     sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// What known places of lanes are best reached by.
+/// Access patterns for known offsets of lanes.
 enum Pieces {
     /// One vector access.
     Row,
-    /// A vector access for each group of so many lanes.
+    /// One vector access for each group of this many lanes.
     Rows(u32),
-    /// One access for each group of so many lanes.
+    /// One scalar access for each group of this many lanes.
     Same(u32),
-    /// One vector access over all of them: from the lowest place, in elements, each lane's element counted from there.
+    /// One vector access over all lanes: the lowest element, and each lane's element counted from there.
     Span { start: i64, elements: u32, picks: Vec<u32> },
-    /// Lane by lane.
+    /// One access per lane.
     Apart,
 }
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 pub(super) const LINE: u64 = 64;
-/// The least that a store around the cache writes at once.
+/// Minimum bytes of a non-temporal store.
 const AROUND: u64 = 16;
 
-/// Whether lanes of so many bytes lie side by side.
+/// Returns whether lanes of `bytes` bytes lie side by side.
 pub(crate) fn is_row(offsets: &[i64], bytes: u64) -> bool {
     matches!(pieces(offsets, bytes), Pieces::Row)
 }
 
-/// Most elements of a vector access over lanes that lie apart: as many as span less than a page, so that what lies between two
-/// places can be read if both can.
+/// Maximum elements of a vector access over lanes that lie apart. They span less than a page, so that the
+/// elements between two readable addresses are readable too.
 const MOST_SPANNED: i64 = 128;
 
 fn pieces(offsets: &[i64], bytes: u64) -> Pieces {

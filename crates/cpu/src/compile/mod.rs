@@ -1,8 +1,9 @@
-//! From a kernel to machine code for one shape of block.
+//! Compilation of a kernel to machine code for one block shape.
 //!
-//! Passes bring the kernel into SSA form and make all its branches uniform; what cannot run in step goes the slow way, one thread at a
-//! time. Then each instruction becomes LLVM code, and LLVM an object file. Every verified kernel whose instructions the table calls
-//! general is translated; what fails here is a mistake of ours and is reported as one.
+//! Passes convert the kernel to SSA form and make all its branches uniform. A kernel that cannot run in
+//! lockstep takes the slow path, one thread at a time. Then each instruction becomes LLVM code, and LLVM
+//! produces an object file. Every verified kernel whose instructions the table calls general is translated. A
+//! failure here is an internal error and is reported as one.
 
 mod abreast;
 mod alike;
@@ -68,20 +69,21 @@ use prepare::{Prepared, Unit};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-/// How a kernel is compiled.
+/// Options of the compilation of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// For which machine.
+    /// Target machine.
     pub machine: Machine,
-    /// Whether code is optimised.
+    /// True to optimise code.
     pub optimise: bool,
-    /// Whether kernels run as vectors; otherwise one thread at a time.
+    /// True to run kernels as vectors; otherwise they run one thread at a time.
     pub vectorise: bool,
-    /// Whether index arithmetic may be taken not to wrap around, which the launch must have proved.
+    /// True to assume that index arithmetic does not wrap around. The launch must have proved it.
     pub assume_no_wrap: bool,
-    /// Whether pointers that a kernel is given may be taken to lead to different buffers, where that is of use; the launch must have looked.
+    /// True to assume that pointer parameters of a kernel point to different buffers, if that is useful. The
+    /// launch must have checked it.
     pub assume_apart: bool,
-    /// Bytes of local memory that frames of a thread may take, where functions call themselves.
+    /// Maximum bytes of local memory for the frames of a thread, if functions are recursive.
     pub stack_bytes: u64,
 }
 
@@ -98,26 +100,27 @@ impl Default for Options {
     }
 }
 
-/// A kernel that could not be compiled: a mistake of ours.
+/// Error for a kernel that could not be compiled. It is always an internal error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("internal error: kernel `{kernel}` could not be compiled for the CPU: {reason}; please report this")]
 pub struct CompileError {
     /// The kernel.
     pub kernel: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
-/// A stage of compilation, as text.
+/// Stage of compilation, shown as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The kernel in SSA form with uniform branches; one that is not vectorised as each of its threads runs it.
+    /// Kernel in SSA form with uniform branches. If it is not vectorised, the form that each of its threads
+    /// runs.
     Linearised,
     /// LLVM code before its passes.
     Llvm,
-    /// LLVM code behind its passes.
+    /// LLVM code after its passes.
     Optimised,
-    /// Assembly of the machine.
+    /// Assembly code.
     Assembly,
 }
 
@@ -153,33 +156,35 @@ impl Service {
     }
 }
 
-/// A kernel for blocks of a shape behind our own passes, ready to be translated.
+/// Kernel for a block shape after Broadloom's own passes, ready for translation.
 #[derive(Clone, Debug)]
 pub struct Draft(Prepared);
 
 impl Draft {
-    /// Runs the passes. The module's static variables stand at its top: see [`broadloom_transform::hoist_statics`].
+    /// Runs the passes. The module's static variables stand at its top: see
+    /// [`broadloom_transform::hoist_statics`].
     pub fn new(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Draft, CompileError> {
         let broken = |reason: String| CompileError { kernel: module.functions[kernel].name.clone(), reason };
         prepare::prepare(module, kernel, block, options).map(Draft).map_err(broken)
     }
 
-    /// What the code will take for granted of its launches.
+    /// Returns the condition on launches that the code will assume.
     pub fn proof(&self) -> Option<&Proof> {
         self.0.proof.as_ref()
     }
 
-    /// Pointers among the parameters, by their offsets, that the code will take to lead to different buffers.
+    /// Returns the pairs of pointer parameters, by offset, that the code will assume to point to different
+    /// buffers.
     pub fn apart(&self) -> Vec<(u64, u64)> {
         self.0.apart.iter().copied().collect()
     }
 
-    /// Why the kernel will not run as vectors; `None` when it will.
+    /// Returns the reason why the kernel will not be vectorised; `None` if it will.
     pub fn not_vectorised(&self) -> Option<&str> {
         self.0.not_vectorised.as_deref()
     }
 
-    /// The code, made with what the passes were run with.
+    /// Compiles the code. `module` and `options` are those that the passes were run with.
     pub fn compile(self, module: &Module, options: &Options) -> Result<Code, CompileError> {
         let _inside = ending::enter();
         let context = Context::create();
@@ -196,18 +201,18 @@ impl Draft {
     }
 }
 
-/// Compiles a kernel for blocks of a shape. The module's static variables stand at its top: see
+/// Compiles a kernel for a block shape. The module's static variables stand at its top: see
 /// [`broadloom_transform::hoist_statics`].
 pub fn compile(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Code, CompileError> {
     Draft::new(module, kernel, block, options)?.compile(module, options)
 }
 
-/// Why a kernel does not run as vectors; `None` when it does.
+/// Returns the reason why a kernel is not vectorised; `None` if it is.
 pub fn not_vectorised(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Option<String>, CompileError> {
     Ok(Draft::new(module, kernel, block, options)?.0.not_vectorised)
 }
 
-/// A stage of a kernel's compilation as text.
+/// Returns a stage of a kernel's compilation as text.
 pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, stage: Stage) -> Result<String, CompileError> {
     let _inside = ending::enter();
     let context = Context::create();
@@ -269,15 +274,15 @@ fn translate<'c>(
         ir.attribute("probe-stack", "inline-asm");
         ir.attribute("no-builtins", "");
         if vector {
-            // Vectors that registers have no room for lie within lines of the cache.
+            // Spilled vectors lie within cache lines.
             ir.attribute("stackrealign", "");
         }
         if kind == Kind::Threads {
-            // The runtime tells threads apart by the calls they are in.
+            // The runtime identifies the calls that a thread is in by its frame pointers.
             ir.attribute("frame-pointer", "all");
         }
         ir.known_attribute("nounwind");
-        // An access to address 0 is an access like any other: without this, LLVM removes the branch that
+        // An access to address 0 is an access like any other. Without this, LLVM removes the branch that
         // leads to it.
         ir.known_attribute("null_pointer_is_valid");
     };
@@ -329,7 +334,7 @@ fn translate<'c>(
     Ok((llvm, code))
 }
 
-/// The kernel, under the name by which it is found, and the functions that it calls.
+/// Declares the kernel, under its exported name, and the functions that it calls.
 fn declare(ir: &Ir, units: &[Unit], vector: bool) -> Vec<Val> {
     let declare = |(index, unit): (usize, &Unit)| {
         let name = format!("f{}", unit.func.as_u32());
@@ -342,7 +347,7 @@ fn declare(ir: &Ir, units: &[Unit], vector: bool) -> Vec<Val> {
     units.iter().enumerate().map(declare).collect()
 }
 
-/// The functions that can be called, by all their names.
+/// Returns the functions that can be called, under all their names.
 fn callees(module: &Module, units: &[Unit], layouts: &[Layout], functions: &[Val]) -> BTreeMap<Func, Target> {
     if units.len() < 2 {
         return BTreeMap::new();

@@ -1,16 +1,17 @@
-//! Which registers may hold a NaN of `f32` that is not the one that the manual wants.
+//! Registers that may hold a NaN of `f32` that is not the canonical NaN of the manual.
 //!
-//! Arithmetic gives the canonical NaN, hosts give others. Until a NaN's bits are seen nothing can tell, so it is made canonical
-//! only where it is stored or used as bits; a register that may hold another until then is called noisy. Where it meets a value
-//! that was only moved, whose NaNs keep their bits, it must be made canonical before: behind that place nobody knows which is which.
-//! Such a place is a copy or a choice, or the parameter of a block. Copies of bits, between lanes too, carry what is noisy on where nobody
-//! ever looks at the bits.
+//! The manual's arithmetic gives the canonical NaN; hosts give others. The difference is invisible until the
+//! bits of a NaN are used. A NaN is therefore made canonical only when it is stored or used as bits. A
+//! register that may hold another NaN until then is called noisy. If a noisy value is merged with a value
+//! that was only moved, whose NaNs keep their bits, it must be made canonical before: after the merge the two
+//! cannot be told apart. Such a merge is a copy, a selection, or a block parameter. Copies of bits, also
+//! between lanes, stay noisy if their bits are never seen.
 
 use broadloom_eval::{immediate, inputs};
 use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
 
-/// What is known of the NaNs of a function's registers.
+/// NaN facts of a function's registers.
 pub(crate) struct Nans {
     noisy: SecondaryMap<Reg, bool>,
 }
@@ -20,7 +21,7 @@ impl Nans {
         let moved = find_moved(function);
         let seen = find_seen(function);
         let mut noisy: SecondaryMap<Reg, bool> = SecondaryMap::new();
-        // Where bits are never seen, a mixture does no harm.
+        // If the bits are never seen, a mixture is harmless.
         spread(
             function,
             &mut noisy,
@@ -37,25 +38,25 @@ impl Nans {
         Nans { noisy }
     }
 
-    /// Whether a register may hold another NaN than the canonical one where it should be that.
+    /// Returns whether a register may hold another NaN where the canonical one is required.
     pub(crate) fn is_noisy(&self, reg: Reg) -> bool {
         self.noisy[reg]
     }
 }
 
-/// Whether an instruction gives one of its inputs as it is.
+/// Returns whether an instruction returns one of its inputs unchanged.
 pub(crate) fn is_choice(inst: &InstData) -> bool {
     matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct | Opcode::Shfl | Opcode::ShflSync))
         || super::float::is_copy(inst)
 }
 
-/// Whether an instruction moves 32 bits as a whole.
+/// Returns whether an instruction moves 32 bits as a whole.
 fn carries_bits(inst: &InstData) -> bool {
     let parts = |operand: &Operand| matches!(operand, Operand::Vector(_) | Operand::Part { .. });
     is_choice(inst) && inst.types().next().is_some_and(|ty| ty.bits() == 32) && !inst.operands.iter().any(parts)
 }
 
-/// Registers that an instruction reads, with the types in which it does.
+/// Returns the registers that an instruction reads, with the types it reads them in.
 fn sources(inst: &InstData) -> impl Iterator<Item = (Reg, Type)> {
     inputs(inst).filter_map(|(operand, ty)| match operand {
         Operand::Reg(reg) | Operand::Part { reg, .. } => Some((*reg, ty)),
@@ -63,8 +64,8 @@ fn sources(inst: &InstData) -> impl Iterator<Item = (Reg, Type)> {
     })
 }
 
-/// Marks registers until nothing changes: those that an instruction writes where `makes` says so, and parameters of blocks that are
-/// given one that is marked; all but those that `may` does not let.
+/// Marks registers until a fixed point. An instruction's results are marked if `makes` returns true, and a
+/// block parameter is marked if an argument is. Registers for which `may` returns false stay unmarked.
 fn spread(
     function: &Function,
     marks: &mut SecondaryMap<Reg, bool>,
@@ -98,7 +99,7 @@ fn spread(
     }
 }
 
-/// Registers that may hold a NaN whose bits came from elsewhere.
+/// Returns the registers that may hold a NaN whose bits came from elsewhere.
 fn find_moved(function: &Function) -> SecondaryMap<Reg, bool> {
     let mut moved: SecondaryMap<Reg, bool> = SecondaryMap::new();
     for param in &function.params {
@@ -124,7 +125,7 @@ fn find_moved(function: &Function) -> SecondaryMap<Reg, bool> {
     moved
 }
 
-/// Registers whose bits may be seen, there or where they are moved to.
+/// Returns the registers whose bits may be seen, directly or after moves.
 fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
     let mut seen: SecondaryMap<Reg, bool> = SecondaryMap::new();
     let mut changed = true;
@@ -156,7 +157,7 @@ fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
     seen
 }
 
-/// Whether what an instruction does depends on which NaN it is given.
+/// Returns whether the effect of an instruction depends on the bits of a NaN operand.
 fn sees(inst: &InstData) -> bool {
     !inst.effects().is_pure() || matches!(inst.opcode(), Some(Opcode::Copysign | Opcode::Cvt))
 }

@@ -1,7 +1,8 @@
-//! Operands: where values come from and where they go.
+//! Operands: sources and destinations of values.
 //!
-//! An operand is fetched in the type that the instruction gives it, cut to its width when the register is wider; a result is brought
-//! to the type of its register, wider ones extended as the instruction's type says.
+//! An operand is fetched in the type that the instruction gives it, truncated if the register is wider. A
+//! result is converted to the type of its register; a wider register is filled by extension as the
+//! instruction's type says.
 
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::layout::Place;
@@ -10,11 +11,11 @@ use crate::abi::offset;
 use broadloom_eval::immediate;
 use broadloom_ptx::{Address, Base, Guard, InstData, Mnemonic, Operand, Space, Symbol, Type};
 
-/// The canonical NaN of `f32`.
+/// Canonical NaN of `f32`.
 const CANONICAL_NAN: u64 = 0x7fff_ffff;
 
 impl Emitter<'_> {
-    /// The type of a value in one lane, as instructions of a type compute with it.
+    /// Returns the LLVM type of a value in one lane, as instructions of a type compute with it.
     pub(crate) fn value_type(&self, ty: Type) -> Ty {
         match ty {
             Type::F16 => self.ir.half(),
@@ -22,19 +23,21 @@ impl Emitter<'_> {
         }
     }
 
-    /// The operands that an instruction writes, each with the type that the instruction gives it.
+    /// Returns the operands that an instruction writes, each with its type in the instruction.
     pub(crate) fn written(&self, inst: &InstData) -> Vec<(Operand, Type)> {
         let Mnemonic::Known { form, modifiers } = &inst.mnemonic else { return vec![] };
         let specs = form.get().operands.iter().zip(&inst.operands).filter(|(spec, _)| spec.written);
         specs.map(|(spec, operand)| (operand.clone(), spec.type_in(modifiers).unwrap_or(Type::B32))).collect()
     }
 
-    /// The values that an instruction reads, in order, each in its own type: of lane 0, or of all lanes.
+    /// Returns the values that an instruction reads, in order, each in its own type: of lane 0, or of all
+    /// lanes.
     pub(crate) fn inputs(&self, inst: &InstData, scalar: bool) -> Emitted<Vec<Val>> {
         broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch(operand, ty, scalar)).collect()
     }
 
-    /// An operand in a type: of lane 0, or of all lanes. Whoever wants bits gets those of the canonical NaN.
+    /// Fetches an operand in a type: of lane 0, or of all lanes. If it is fetched as bits, NaNs are made
+    /// canonical.
     pub(crate) fn fetch(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
         let ir = self.ir;
         let value = self.fetch_as_is(operand, ty, scalar)?;
@@ -47,7 +50,7 @@ impl Emitter<'_> {
         Ok(self.retype(self.canonical(ir.bitcast(whole, ir.float())), ty))
     }
 
-    /// An operand in a type, with the NaNs that the host made.
+    /// Fetches an operand in a type, with the NaNs that the host produced.
     pub(crate) fn fetch_as_is(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
         let ir = self.ir;
         match operand {
@@ -80,7 +83,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A constant of a PTX type.
+    /// Returns a constant of a PTX type.
     pub(crate) fn constant(&self, bits: u64, ty: Type, scalar: bool) -> Val {
         let ir = self.ir;
         let lanes = if scalar { None } else { self.lanes };
@@ -88,7 +91,7 @@ impl Emitter<'_> {
         ir.bitcast(ir.constant(int, bits), self.value_type(ty))
     }
 
-    /// A value as a type of the same or less width.
+    /// Converts a value to a type of the same or smaller width.
     pub(crate) fn retype(&self, value: Val, ty: Type) -> Val {
         let ir = self.ir;
         let wanted = self.value_type(ty);
@@ -102,7 +105,7 @@ impl Emitter<'_> {
         ir.bitcast(bits, wanted)
     }
 
-    /// NaNs of `f32` made canonical.
+    /// Makes NaNs of `f32` canonical.
     pub(crate) fn canonical(&self, value: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(value);
@@ -111,7 +114,7 @@ impl Emitter<'_> {
         ir.select(unordered, nan, value)
     }
 
-    /// The value of a register of 32 bits with NaNs of `f32` made canonical.
+    /// Makes NaNs of `f32` canonical in the value of a 32-bit register.
     pub(crate) fn canonical_bits(&self, value: Val) -> Val {
         let ir = self.ir;
         let ty = ir.element(ir.type_of(value));
@@ -121,7 +124,7 @@ impl Emitter<'_> {
         ir.bitcast(self.canonical(ir.bitcast(value, ir.float())), ty)
     }
 
-    /// An input of type `f32` that goes where NaNs keep their bits.
+    /// Makes an `f32` input canonical if it is noisy and the instruction keeps the bits of NaNs.
     pub(crate) fn without_noise(&self, operand: &Operand, ty: Type, value: Val) -> Val {
         match operand {
             Operand::Reg(reg) if ty == Type::F32 && self.is_noisy(*reg) => self.canonical(value),
@@ -129,7 +132,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Puts a result of a type into an operand.
+    /// Assigns a result of a type to an operand.
     pub(crate) fn assign(&mut self, operand: &Operand, ty: Type, value: Val) -> Emitted<()> {
         match operand {
             Operand::Reg(reg) | Operand::Part { reg, .. } => {
@@ -143,7 +146,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A value of a type in a register of the same or more width.
+    /// Extends a value of a type to a register of the same or greater width.
     fn widen(&self, value: Val, ty: Type, register: Type) -> Val {
         let ir = self.ir;
         let wanted = self.register_type(register);
@@ -156,14 +159,16 @@ impl Emitter<'_> {
         ir.bitcast(bits, wanted)
     }
 
-    /// The guard that an instruction has itself: in all lanes, or in lane 0 when it is uniform; `None` without one.
+    /// Returns the instruction's own guard: in all lanes, or in lane 0 if it is uniform. Returns `None` if it
+    /// has none.
     pub(crate) fn own_guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
         let Some(Guard { reg, negated }) = inst.guard else { return Ok(None) };
         let value = if self.is_kept_as_scalar(reg) { self.lane0(reg)? } else { self.all_lanes(reg)? };
         Ok(Some(if negated { self.ir.not(value) } else { value }))
     }
 
-    /// The lanes that run an instruction: those whose guard holds, among those that exist; `None` when all do.
+    /// Returns the lanes that run an instruction: those whose guard holds, among the lanes that exist.
+    /// Returns `None` if all do.
     pub(crate) fn guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
         self.guard_among(inst, self.exists)
     }
@@ -180,12 +185,12 @@ impl Emitter<'_> {
         })
     }
 
-    /// Which lanes run an instruction, as a predicate for each.
+    /// Returns the lanes that run an instruction, as a predicate for each lane.
     pub(crate) fn active(&self, inst: &InstData) -> Emitted<Val> {
         self.active_among(inst, self.exists)
     }
 
-    /// Which lanes of those that exist run an instruction.
+    /// Returns the lanes that run an instruction, among those in `exists`.
     pub(crate) fn active_among(&self, inst: &InstData, exists: Option<Val>) -> Emitted<Val> {
         let i1 = self.ir.int(1);
         let guard = self.guard_among(inst, exists)?;
@@ -196,7 +201,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Predicates of all lanes as bits of an integer, lane 0 lowest.
+    /// Converts predicates of all lanes to bits of an integer, lane 0 lowest.
     pub(crate) fn as_mask(&self, predicate: Val) -> Val {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -206,7 +211,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Bits of an integer as predicates of all lanes.
+    /// Converts bits of an integer to predicates of all lanes.
     pub(crate) fn as_predicates(&self, mask: Val) -> Val {
         let ir = self.ir;
         match self.lanes {
@@ -215,7 +220,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether a predicate holds in any lane.
+    /// Returns whether a predicate holds in any lane.
     pub(crate) fn any(&self, predicate: Val) -> Val {
         let ir = self.ir;
         match ir.lanes(predicate) {
@@ -227,18 +232,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// A field of the warp's state.
+    /// Loads a field of the warp's state.
     pub(crate) fn field(&self, ty: Ty, place: u64) -> Val {
         let align = self.ir.bits(ty).div_ceil(8);
         self.ir.load_invariant(ty, self.ir.offset_by(self.warp, place), align)
     }
 
-    /// A pointer of the warp's state.
+    /// Loads a pointer of the warp's state.
     pub(crate) fn pointer_field(&self, place: u64) -> Val {
         self.ir.load_invariant(self.ir.pointer(), self.ir.offset_by(self.warp, place), 8)
     }
 
-    /// The address that a name stands for, as `mov` gives it: an offset in shared, local and parameter memory, a pointer elsewhere.
+    /// Returns the address of a name, as `mov` gives it: an offset in shared, local and parameter memory, a
+    /// pointer elsewhere.
     pub(crate) fn symbol_address(&self, symbol: Symbol, scalar: bool) -> Emitted<Val> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -246,7 +252,7 @@ impl Emitter<'_> {
             Some(Place::Shared(offset)) => ir.constant(i64, offset),
             Some(Place::Frame(offset)) => match self.frame {
                 None => ir.add(self.frame_start, ir.constant(i64, offset)),
-                // On the slow path, the frame of a call lies on the stack, wherever that is.
+                // On the slow path, the frame of a call lies on the stack, at any address.
                 Some(frame) => {
                     let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), i64);
                     ir.sub(ir.ptrtoint(ir.offset_by(frame, offset), i64), start)
@@ -276,7 +282,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// The space that an access goes to: what the instruction says, or that of the variable it names.
+    /// Returns the state space of an access: that of the instruction, or that of the variable it names.
     pub(crate) fn space_of(&self, inst: &InstData, address: &Address) -> Space {
         match (inst.space(), address.base) {
             (Space::Generic, Base::Symbol(symbol)) => self.layout.space(self.module, self.function, symbol),
@@ -285,7 +291,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Bits as wide as a type.
+/// Returns the untyped bits type of the same width.
 pub(crate) fn bits_type(ty: Type) -> Type {
     Type::bits_of(ty.bits()).unwrap_or(Type::B64)
 }

@@ -1,7 +1,8 @@
-//! Two loads of neighbours at places that were computed: one gather of twice the width.
+//! Pairs of loads of adjacent words at computed addresses, emitted as one gather of twice the width.
 //!
-//! What looks between the points of an image or a table reads a place and the next one, for every lane somewhere else, and a gather takes as long as its
-//! lanes are many, whatever their width. Whether the second load is right behind the first is seen when they run: rules at edges may say otherwise.
+//! Interpolation in an image or a table reads an element and the next one, at a different index in each lane.
+//! The time of a gather depends on its number of lanes, not on their width. The adjacency of the two loads is
+//! checked at run time, because clamping at edges may break it.
 
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Val};
@@ -9,7 +10,7 @@ use super::memory::Parts;
 use super::scattered::{HALF, Index, Sum};
 use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
 
-/// A load that may have a neighbour.
+/// Load that may have a neighbour.
 struct Single {
     address: Address,
     reg: Reg,
@@ -18,8 +19,8 @@ struct Single {
 }
 
 impl Emitter<'_> {
-    /// The instructions of a block, with a load that another one may be right behind next to that one. Between the two nothing is but what neither
-    /// needs the first nor does anything but compute.
+    /// Returns the instructions of a block, reordered so that a load stands next to another load that may be
+    /// adjacent to it. Only pure instructions that do not use the first load stand between the two.
     pub(super) fn in_pairs(&self, block: Block) -> Vec<Inst> {
         let function = self.function;
         let mut order = function.blocks[block].insts.clone();
@@ -48,7 +49,7 @@ impl Emitter<'_> {
         order
     }
 
-    /// A load of one word by each lane, at a place that was computed from floats.
+    /// Matches a load of one word per lane, at an address computed from floats.
     fn single(&self, inst: &InstData) -> Option<Single> {
         if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(32) || inst.is_ordered() {
             return None;
@@ -75,7 +76,8 @@ impl Emitter<'_> {
             && !second.reads().iter().any(|read| first.writes().contains(read))
     }
 
-    /// Emits two loads of which the second may be right behind the first in every lane; whether they are such.
+    /// Emits two loads whose addresses may be adjacent in every lane. Returns whether the loads are of this
+    /// kind.
     pub(super) fn load_pair(&mut self, first: &InstData, second: &InstData) -> Emitted<bool> {
         let (Some(a), Some(b)) = (self.single(first), self.single(second)) else { return Ok(false) };
         if !self.is_pair(&a, first, second) {
@@ -112,14 +114,15 @@ impl Emitter<'_> {
         Ok(true)
     }
 
-    /// The index of the first place, and whether in all lanes that take part the second one is a word behind it. `None` when the places are of another kind.
+    /// Returns the index of the first address, and whether the second one is the next word in all active
+    /// lanes. Returns `None` if the addresses have another form.
     fn are_beside(&self, (a, from): (&Sum, i64), (b, to): (&Sum, i64), guard: Option<Val>) -> Emitted<Option<(Index, Val)>> {
         let ir = self.ir;
         let (Some(index_a), Some(index_b)) = (a.index, b.index) else { return Ok(None) };
         if (index_a.scale, index_b.scale) != (4, 4) || index_a.signed != index_b.signed {
             return Ok(None);
         }
-        // What is left for the indices to differ by.
+        // Distance that remains for the indices.
         let apart = 4 - to.wrapping_sub(from);
         if apart % 4 != 0 || apart != 0 && index_a.reg == index_b.reg {
             return Ok(None);
@@ -128,7 +131,7 @@ impl Emitter<'_> {
         let (all_a, all_b) = (self.all_lanes(index_a.reg)?, self.all_lanes(index_b.reg)?);
         let next = ir.add(all_a, ir.constant(ir.type_of(all_a), (apart / 4) as u64));
         let mut is_next = ir.icmp(IntPred::LLVMIntEQ, all_b, next);
-        // An index that wraps is not behind the one before.
+        // An index that wraps is not after the one before.
         match (apart, index_a.signed) {
             (0, _) => {}
             (1.., true) => is_next = ir.and(is_next, ir.icmp(IntPred::LLVMIntSGT, all_b, all_a)),
@@ -142,7 +145,7 @@ impl Emitter<'_> {
         Ok(Some((index_a, ir.and(lanes, ir.icmp(IntPred::LLVMIntEQ, a.base, b.base)))))
     }
 
-    /// The words at indices, and those right behind them, eight lanes at a time.
+    /// Gathers the words at some indices and the words after them, eight lanes at a time.
     fn gather_twice(&self, single: &Single, (base, index): (Val, Index), guard: Option<Val>) -> Emitted<[Val; 2]> {
         let (ir, parts) = (self.ir, &single.parts);
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -168,5 +171,5 @@ impl Emitter<'_> {
     }
 }
 
-/// Lanes whose pairs are gathered at once.
+/// Number of lanes whose pairs are gathered at once.
 const EIGHT: u32 = 8;

@@ -1,12 +1,14 @@
-//! All warps of a block in one call: what they run through together, and what each keeps from one piece to the next.
+//! All warps of a block in one call: pieces of the kernel, and the values that each warp keeps between
+//! pieces.
 //!
-//! A kernel without barriers is one piece: each warp runs it to the end, then the next. At a barrier a kernel falls into pieces
-//! ([`Pieces`]): a loop over the warps for each, and between them what says where each warp goes on. A warp that has more to do in a piece
-//! that comes earlier goes first; when all that are left wait at the barrier, they go on.
+//! A kernel without barriers is one piece: each warp runs it to the end, then the next warp. Barriers split a
+//! kernel into pieces ([`Pieces`]). Each piece is a loop over the warps, and code between the pieces selects
+//! the one in which each warp continues. Warps that continue in an earlier piece go first. When all remaining
+//! warps wait at the barrier, they continue.
 //!
-//! What a warp keeps are the values that are live into the piece where it goes on, in places of its own behind local memory. Values
-//! that are the same for the whole block are computed once at the start, and what is cheap to compute from a thread's number is
-//! computed again.
+//! A warp keeps the values that are live into its next piece, in its own memory after local memory. Values
+//! that are uniform in the block are computed once at the start. Values that are cheap to compute from the
+//! thread index are recomputed.
 
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Label, Val};
@@ -18,21 +20,21 @@ use broadloom_transform::split_at_barriers::{Piece, Pieces, waits};
 use cranelift_entity::SecondaryMap;
 use std::rc::Rc;
 
-/// Warps of a block at most.
+/// Maximum warps of a block.
 const WARPS: u32 = 32;
-/// The state of a warp that has ended; others are the number of the piece in which it goes on.
+/// State of a warp that has ended. Other states are the number of the piece in which it continues.
 const ENDED: u64 = 0xff;
 /// Added to the state of a warp that waits at the barrier.
 const WAITING: u64 = 0x80;
-/// More pieces than this have no number; such a kernel is run warp by warp.
+/// Maximum number of pieces. A kernel with more is run warp by warp.
 pub(crate) const MOST_PIECES: usize = 120;
-/// What may be computed again instead of being kept, in instructions.
+/// Maximum cost, in instructions, of a value that is recomputed instead of kept.
 const CHEAP: u32 = 4;
 
-/// Where warps go when they leave a piece.
+/// Exits of a piece.
 struct Exits {
     targets: Vec<Option<usize>>,
-    /// Whether a warp may pass a barrier without waiting.
+    /// True if a warp may pass a barrier without waiting.
     unsure: bool,
 }
 
@@ -53,7 +55,7 @@ impl Exits {
         exits
     }
 
-    /// Where all warps go that come to the end of it.
+    /// Returns the only exit of the piece, if all warps that reach its end take it.
     fn only(&self) -> Option<Option<usize>> {
         match self.targets.as_slice() {
             [one] if !self.unsure => Some(*one),
@@ -62,71 +64,71 @@ impl Exits {
     }
 }
 
-/// The end of a piece.
+/// End of a piece.
 struct Left {
     latch: Label,
-    /// The states of warps there: the least and the largest.
+    /// Minimum and maximum of the warps' states there.
     least: Val,
     most: Val,
 }
 
-/// A kernel in pieces.
+/// Kernel split into pieces.
 pub(crate) struct Plan {
     pieces: Pieces,
     exits: Vec<Exits>,
-    /// Whether all warps that have not ended come to a piece together, known beforehand.
+    /// For each piece, true if all warps that have not ended are known to reach it together.
     together: Vec<bool>,
-    /// What is live into each piece, parameters of its first block among it.
+    /// Live registers at the start of each piece, including the parameters of its first block.
     live: Vec<Vec<Reg>>,
-    /// Instructions that are done once for the whole block.
+    /// Instructions that are executed once for the whole block.
     once: Vec<Inst>,
-    /// Registers that are not kept: those of `once`, and those that are computed again.
+    /// Registers that are not kept: those of `once`, and those that are recomputed.
     not_kept: BitSet<Reg>,
-    /// Where a warp keeps a register.
+    /// Offset at which a warp keeps a register.
     places: SecondaryMap<Reg, Option<u64>>,
     /// Bytes that a warp keeps, a multiple of 64.
     bytes: u64,
 }
 
 impl Plan {
-    /// Whether there is nothing to wait for.
+    /// Returns whether there is nothing to wait for.
     fn is_whole(&self) -> bool {
         self.pieces.len() == 1 && self.exits[0].only() == Some(None)
     }
 }
 
-/// Bytes behind the local memory of the first warp that a block of so many warps needs.
+/// Returns the bytes after the local memory of the first warp that a block of `warps` warps needs.
 fn kept_bytes(warps: u32, local_bytes: u64, bytes: u64) -> u64 {
     u64::from(warps.saturating_sub(1)) * local_of_warp(local_bytes) + u64::from(warps) * bytes
 }
 
-/// Bytes of local memory of all lanes of a warp.
+/// Returns the bytes of local memory of all lanes of a warp.
 fn local_of_warp(local_bytes: u64) -> u64 {
     (32 * local_bytes).next_multiple_of(64)
 }
 
-/// What a piece is emitted with.
+/// State of the piece being emitted.
 #[derive(Default)]
 pub(crate) struct Current {
     /// Registers that have one value at the start and another one later.
     pub(crate) variables: SecondaryMap<Reg, Option<Val>>,
-    /// Registers that get a value in the piece.
+    /// Registers defined in the piece.
     defines: BitSet<Reg>,
     /// Its number.
     pub(crate) piece: Option<usize>,
-    /// Where a warp goes that leaves the piece.
+    /// Label at which a warp leaves the piece.
     latch: Option<Label>,
-    /// From where warps come there, and in which state.
+    /// Predecessors of that label, with the state of the warp.
     leaving: Vec<(Label, Val)>,
 }
 
 impl Emitter<'_> {
-    /// All warps of a block.
+    /// Emits all warps of a block.
     pub(crate) fn whole_block(&mut self, cfg: &Cfg) -> Emitted<()> {
         let ir = self.ir;
         let threads: u32 = self.block.iter().product();
         let warps = threads.div_ceil(32);
-        // Frames of functions that are called are not kept.
+        // Frames of called functions are not kept.
         let mut starts = vec![];
         if warps > 1 && self.callees.is_empty() {
             starts = self.far_loops(cfg);
@@ -184,7 +186,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One piece for all warps that have come to it; where it ends, and the states of warps there.
+    /// Emits one piece for all warps that have reached it. Returns its end and the states of the warps there.
     #[allow(clippy::too_many_arguments, reason = "where it starts, where it ends, and what it is")]
     fn piece(
         &mut self,
@@ -222,7 +224,7 @@ impl Emitter<'_> {
             ir.branch(body);
         }
         ir.go_on_in(body);
-        // Whoever asks which warp runs, when something goes wrong, looks there.
+        // The runtime reads the current warp there when an error occurs.
         ir.store(first, ir.offset_by(self.warp, offset::FIRST), 4);
         self.begin_warp(first);
         self.done = ir.block("done");
@@ -260,13 +262,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Where the state of a warp stands, by the number of its first thread.
+    /// Returns the address of a warp's state, by the number of its first thread.
     fn state_of(&self, states: Val, first: Val) -> Val {
         let ir = self.ir;
         ir.offset(states, ir.zext(ir.lshr(first, ir.constant(ir.int(32), 5)), ir.int(64)))
     }
 
-    /// The states of all warps: those that exist are at the start.
+    /// Initialises the states of all warps: those that exist are at the start.
     fn new_states(&self, warps: u32) -> Val {
         let ir = self.ir;
         let i8 = ir.int(8);
@@ -276,7 +278,7 @@ impl Emitter<'_> {
         states
     }
 
-    /// The piece in which the first warps go on; when all wait, all do.
+    /// Emits the choice of the piece in which the first warps continue. If all warps wait, all continue.
     fn dispatch(&self, states: Val, warps: u32, dispatch: Label, leaving: &[Left], starts: &[Label], end: Label) {
         let ir = self.ir;
         let i8 = ir.int(8);
@@ -293,8 +295,8 @@ impl Emitter<'_> {
         ir.go_on_in(wait);
         let (same, some) = (ir.block("same"), ir.block("some"));
         ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, least, most), same, some);
-        // Nearly always all warps wait for the same. Their states, each stored by itself, are then not read as a whole, for which the host
-        // would wait until all that was stored before is in the cache.
+        // Nearly always all warps wait at the same point. Then their states, which were stored one by one,
+        // are not read as a vector. That read would stall until all earlier stores are in the cache.
         ir.go_on_in(same);
         let ended = ir.icmp(IntPred::LLVMIntEQ, least, ir.constant(i8, ENDED));
         let together = ir.select(ended, least, ir.and(least, ir.constant(i8, WAITING - 1)));
@@ -321,7 +323,7 @@ impl Emitter<'_> {
         ir.branch(end);
     }
 
-    /// Where local memory of the warp starts.
+    /// Returns the start of the warp's local memory.
     pub(crate) fn local_memory(&self) -> Val {
         let start = self.pointer_field(offset::LOCAL);
         let start = match self.plan {
@@ -331,15 +333,15 @@ impl Emitter<'_> {
         self.ir.ptrtoint(start, self.ir.int(64))
     }
 
-    /// So many bytes for each warp, those of this one.
+    /// Returns the part of this warp in memory with `bytes` bytes for each warp.
     fn of_warp_at(&self, start: Val, bytes: u64) -> Val {
         let ir = self.ir;
         let i64 = ir.int(64);
-        // The first thread has a number that is a multiple of 32.
+        // The number of the first thread is a multiple of 32.
         ir.offset(start, ir.mul(ir.zext(self.first, i64), ir.constant(i64, bytes / 32)))
     }
 
-    // What is kept.
+    // Kept values.
 
     fn place_of(&self, plan: &Plan, reg: Reg) -> Option<Val> {
         let place = plan.places[reg]?;
@@ -366,13 +368,13 @@ impl Emitter<'_> {
         self.current.defines = defines;
     }
 
-    /// Gives what is live into a piece its values.
+    /// Loads the values that are live into a piece.
     fn fetch_live(&mut self, plan: &Plan, piece: usize) -> Emitted<()> {
         let ir = self.ir;
         if piece == 0 && plan.places.values().all(Option::is_none) {
             return Ok(());
         }
-        // The function itself starts with nothing.
+        // The function itself has no live values at its start.
         let live: &[Reg] = if piece == 0 { &[] } else { &plan.live[piece] };
         for reg in live {
             let ty = self.kept_type(*reg);
@@ -399,7 +401,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Computes a register from what is known of a warp at all times.
+    /// Recomputes a register from values that are always known in a warp.
     fn compute_again(&mut self, reg: Reg) -> Emitted<()> {
         if self.has_value(reg) {
             return Ok(());
@@ -415,8 +417,9 @@ impl Emitter<'_> {
         self.instruction(data)
     }
 
-    /// Whether what a register was computed from is here, as it was then. A piece may begin in the middle of a loop: what it is given is
-    /// of an earlier round than what it computes itself.
+    /// Returns whether the operands of a register's definition are available here with the values they had
+    /// then. A piece may begin in the middle of a loop: its live values are then from an earlier iteration
+    /// than the values it computes.
     pub(crate) fn shows(&self, reg: Reg) -> bool {
         let (Some(plan), Some(piece)) = (&self.plan, self.current.piece) else { return true };
         if self.current.variables[reg].is_some() {
@@ -429,7 +432,7 @@ impl Emitter<'_> {
         self.definition(reg).is_some_and(|inst| inst.reads().iter().all(given))
     }
 
-    /// The piece that an edge leads to when it leaves this one.
+    /// Returns the piece that an edge leads to, if it leaves the current one.
     pub(crate) fn crosses(&self, target: Block) -> Option<(Rc<Plan>, usize)> {
         let plan = self.plan.as_ref()?;
         plan.pieces.starting_at(target).map(|piece| (plan.clone(), piece))
@@ -472,7 +475,8 @@ impl Emitter<'_> {
         self.leave_piece(state)
     }
 
-    /// Whether an instruction need not be done again: its results are there from the start, and are the same.
+    /// Returns whether an instruction can be skipped, because its results are available from the start and
+    /// equal.
     pub(crate) fn is_there(&self, inst: &InstData) -> bool {
         let Some(plan) = &self.plan else { return false };
         let results = inst.writes();
@@ -547,13 +551,13 @@ impl Emitter<'_> {
         plan
     }
 
-    /// Whether an instruction gives all threads of a block the same, wherever it stands.
+    /// Returns whether an instruction gives the same result in all threads of a block, wherever it stands.
     fn is_same_for_block(&self, data: &InstData, cost: &SecondaryMap<Reg, Option<u32>>) -> bool {
         let once = |reg: &Reg| cost[*reg] == Some(0);
         if data.guard.is_some() || !data.writes().iter().all(|reg| self.is_kept_as_scalar(*reg)) {
             return false;
         }
-        // What a call gave is in the parameter space too.
+        // Results of calls are in the parameter space too.
         let of_kernel = |at: Address| matches!(at.base, Base::Symbol(_)) && self.is_kernel_param(data.space(), &at);
         let param = data.opcode() == Some(Opcode::Ld) && data.addresses().any(of_kernel);
         if !param && !is_pure(data) {
@@ -563,7 +567,8 @@ impl Emitter<'_> {
     }
 }
 
-/// What it takes to compute the result of an instruction from what a warp always knows; `None` when that is much.
+/// Returns the cost of recomputing the result of an instruction from values that a warp always knows. Returns
+/// `None` if it is expensive.
 fn again(data: &InstData, cost: &SecondaryMap<Reg, Option<u32>>) -> Option<u32> {
     let slow = matches!(data.opcode(), Some(Opcode::Div | Opcode::Rem | Opcode::Sqrt | Opcode::Sin | Opcode::Cos));
     if data.guard.is_some() || slow || !is_pure(data) || data.types().any(|ty| matches!(ty, Type::F64)) {
@@ -576,7 +581,7 @@ fn again(data: &InstData, cost: &SecondaryMap<Reg, Option<u32>>) -> Option<u32> 
     (sum <= CHEAP).then_some(sum)
 }
 
-/// Whether an operand differs between the threads of a block.
+/// Returns whether an operand differs between the threads of a block.
 fn is_of_thread(operand: &Operand) -> bool {
     matches!(operand, Operand::Special(special) if !special.is_same_in_block())
 }

@@ -1,9 +1,10 @@
-//! What happens to a kernel before it becomes LLVM code: calls inlined, SSA form, divergent branches made masks.
+//! Preparation of a kernel for LLVM: inlining, SSA form, and masks for divergent branches.
 //!
-//! Addresses are often computed in 32 bits and then widened, and lanes that lie side by side before stay so only if none of them
-//! wraps around. What is taken for granted about that is proved for each launch by a [`Proof`], on the kernel as it is before
-//! its branches become masks, because there they still say how large an index can be. What the emitter then takes for granted
-//! of the linearised kernel must be among it: instructions carry a number through the passes between.
+//! Addresses are often computed in 32 bits and then widened. Lanes that are adjacent before the widening stay
+//! adjacent only if none of them wraps around. A [`Proof`] checks this assumption for each launch. It works
+//! on the kernel before its branches become masks, because the branches still bound the indices. The
+//! assumptions of the emitter on the linearised kernel must be among the proved ones. Instructions carry a
+//! number through the passes in between, to match them.
 
 use super::Options;
 use super::alike::told_apart;
@@ -26,32 +27,32 @@ use broadloom_transform::{check, linearise, nest_loops, remove_dead, unify_exits
 use cranelift_entity::SecondaryMap;
 use std::collections::{HashMap, HashSet};
 
-/// A kernel made ready for translation, and the functions that it calls.
+/// Kernel prepared for translation, and the functions that it calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) kernel: Unit,
     pub(crate) others: Vec<Unit>,
     pub(crate) kind: Kind,
-    /// The module as it was changed for that, if it was.
+    /// Changed module, if the module was changed.
     pub(crate) module: Option<Module>,
-    /// Why it does not run as vectors.
+    /// Reason why the kernel is not vectorised.
     pub(crate) not_vectorised: Option<String>,
-    /// What is taken for granted.
+    /// Assumptions to prove for each launch.
     pub(crate) proof: Option<Proof>,
-    /// Pointers among the parameters that are taken to lead to different buffers.
+    /// Pointer parameters that are assumed to point to different buffers.
     pub(crate) apart: Apart,
-    /// The threads of a block that run: those that others are like run for them.
+    /// Threads of a block that run. Each runs also for the threads that compute the same.
     pub(crate) runs: [u32; 3],
 }
 
 impl Prepared {
-    /// The kernel, and behind it the functions that it calls.
+    /// Returns the kernel, followed by the functions that it calls.
     pub(crate) fn units(self) -> Vec<Unit> {
         std::iter::once(self.kernel).chain(self.others).collect()
     }
 }
 
-/// A function in SSA form with what is known of it.
+/// Function in SSA form with its analyses.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
     pub(crate) func: Func,
@@ -63,7 +64,7 @@ pub(crate) struct Unit {
 
 #[cfg(test)]
 thread_local! {
-    /// How often this thread has run the passes over a function.
+    /// Number of times this thread has run the passes over a function.
     pub(crate) static PIPELINES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
@@ -75,7 +76,8 @@ pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), Strin
     Ok((cfg, loops, plan))
 }
 
-/// A function in SSA form, with all passes but those for code in step; `called` when vector code calls it.
+/// Converts a function to SSA form, with all passes except those for lockstep code. `called` is set if vector
+/// code calls it.
 pub(crate) fn in_ssa_form(
     module: &Module,
     func: Func,
@@ -109,7 +111,8 @@ pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &
     Ok(Prepared { apart, ..slow(module, kernel, function, block, reason)? })
 }
 
-/// Moves stores out of loops, if it may be taken for granted that pointers lead to different buffers; which ones.
+/// Moves stores out of loops, if pointers may be assumed to point to different buffers. Returns the pairs of
+/// pointers assumed.
 fn without_stores(module: &Module, function: &mut Function, options: &Options) -> Result<Apart, String> {
     if !options.assume_apart {
         return Ok(Apart::new());
@@ -121,7 +124,7 @@ fn without_stores(module: &Module, function: &mut Function, options: &Options) -
     Ok(apart)
 }
 
-/// The same for a module in which `exit` stands in kernels alone.
+/// Prepares a module in which only kernels contain `exit`.
 fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Result<Prepared, String>, String> {
     let Some(changed) = return_exits::run(module) else { return Err("a function that ends nobody ends a thread".to_owned()) };
     let mut choice = Choice::new(&changed, [kernel]);
@@ -130,7 +133,7 @@ fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Optio
     Ok(prepared.map(|prepared| Prepared { module: Some(changed), ..prepared }))
 }
 
-/// Whole warps in step, or why not.
+/// Prepares the kernel for whole warps in lockstep, or returns the reason why that is impossible.
 fn fast(
     module: &Module,
     kernel: Func,
@@ -177,7 +180,7 @@ fn fast(
     if !is_covered(&function, &known, &before, &shapes) {
         known = WarpShapes::new(&function, &cfg, &loops, &plan, &facts, Assume::Nothing);
     }
-    // Who runs into a `trap` leaves nobody behind.
+    // A branch to a `trap` leaves no lanes behind.
     let parts = |block: &Block| known.is_divergent_branch(*block) && cfg.successors(*block).len() > 1;
     if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
         return Ok(Err(format!("a branch of {block} is still divergent")));
@@ -188,12 +191,12 @@ fn fast(
     let mut kind = if waits(&function, &polls) || others.iter().any(one_waits) { Kind::Warps } else { Kind::Block };
     let barriers = |unit: &Function| unit.instructions().any(|(_, inst)| plain_barrier(inst).is_some());
     if !others.is_empty() && (barriers(&function) || others.iter().any(|unit| barriers(&unit.function))) {
-        // Frames of those that are called are not kept from piece to piece.
+        // Frames of called functions are not kept from piece to piece.
         kind = Kind::Warps;
     }
     if kind == Kind::Block {
         if block.iter().product::<u32>() <= 32 {
-            // A warp that is alone has nobody to wait for.
+            // A single warp has no other warp to wait for.
             drop_barriers(&mut function);
         }
         split_at_barriers::run(module, &mut function);
@@ -214,13 +217,13 @@ fn drop_barriers(function: &mut Function) {
     }
 }
 
-/// Whether all that is assumed of the linearised function was found out of, or assumed of, the one before.
+/// Returns whether every assumption on the linearised function was derived or assumed on the function before.
 fn is_covered(function: &Function, known: &WarpShapes, before: &Function, shapes: &WarpShapes) -> bool {
     if known.obligations().is_empty() {
         return true;
     }
     let homes = homes(before);
-    // How much is known of a register, wherever that is most: where it gets its value, or everywhere.
+    // Known bits of a register: the maximum of those at its definition and those everywhere.
     let most = |reg: Reg| {
         let at_home = homes[reg].map_or(0, |home| shapes.shape_in(reg, home).known());
         shapes.shape(reg).known().max(at_home)
@@ -233,7 +236,7 @@ fn is_covered(function: &Function, known: &WarpShapes, before: &Function, shapes
     })
 }
 
-/// The block in which each register gets its value.
+/// Returns the block in which each register is defined.
 fn homes(function: &Function) -> SecondaryMap<Reg, Option<Block>> {
     let mut homes = SecondaryMap::new();
     for block in &function.layout {
@@ -244,10 +247,10 @@ fn homes(function: &Function) -> SecondaryMap<Reg, Option<Block>> {
     homes
 }
 
-/// Numbers are spans that end before they start, which those of texts never do.
+/// Offset of the numbers. A number is a span that ends before it starts; spans of texts never do.
 const MARK: u32 = 1;
 
-/// Gives every instruction its number in place of its span; the spans.
+/// Replaces the span of every instruction by its number. Returns the spans.
 pub(crate) fn number(function: &mut Function) -> HashMap<Inst, Span> {
     let mut spans = HashMap::new();
     for (inst, data) in function.insts.iter_mut() {
@@ -257,7 +260,7 @@ pub(crate) fn number(function: &mut Function) -> HashMap<Inst, Span> {
     spans
 }
 
-/// The instruction that one was made from.
+/// Returns the instruction that an instruction was made from.
 fn origin(data: &InstData) -> Option<Inst> {
     (data.span.end == 0 && data.span.start >= MARK).then(|| Inst::from_u32(data.span.start - MARK))
 }
@@ -270,7 +273,8 @@ pub(crate) fn give_back(function: &mut Function, spans: &HashMap<Inst, Span>) {
     }
 }
 
-/// Lanes that a guard keeps from a barrier have not ended and may come to another one, which a warp in step cannot wait at.
+/// Finds a barrier with a divergent guard. Lanes that the guard excludes have not exited and may reach
+/// another barrier, at which a warp in lockstep cannot wait.
 pub(crate) fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Option<String> {
     function.instructions().find_map(|(_, inst)| {
         let guard = inst.guard?;
@@ -279,7 +283,7 @@ pub(crate) fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Optio
     })
 }
 
-/// Every thread for itself.
+/// Prepares the kernel to run each thread on its own.
 fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reason: String) -> Result<Prepared, String> {
     let unit = |func: Func, choice: &mut Choice| -> Result<Unit, String> {
         let function = in_ssa_form(module, func, block, choice, false)?;
@@ -312,7 +316,7 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
     })
 }
 
-/// Functions with a body that a function can call, directly or through a pointer.
+/// Returns the functions with a body that a function can call, directly or through a pointer.
 fn callees(module: &Module, function: &Function) -> Vec<Func> {
     let mut found = vec![];
     let mut indirect = false;
@@ -330,7 +334,7 @@ fn callees(module: &Module, function: &Function) -> Vec<Func> {
     found
 }
 
-/// Reads at which a loop of a function may wait for another thread.
+/// Returns the reads at which a loop of a function may wait for another thread.
 pub(crate) fn polls(module: &Module, function: &Function) -> HashSet<Inst> {
     let Some(cfg) = Cfg::new(function) else { return HashSet::new() };
     let dominators = Dominators::new(&cfg);
@@ -338,13 +342,13 @@ pub(crate) fn polls(module: &Module, function: &Function) -> HashSet<Inst> {
     Waiting::new(module, function, &cfg, &dominators, &loops).waits().iter().map(|wait| wait.inst).collect()
 }
 
-/// The reads and calls of a function that were made from some instructions; those have numbers.
+/// Returns the reads and calls of a function that were made from `instructions`, which carry numbers.
 pub(crate) fn made_from(function: &Function, instructions: &HashSet<Inst>) -> HashSet<Inst> {
     let is_one = |data: &InstData| data.effects().may_read() && origin(data).is_some_and(|origin| instructions.contains(&origin));
     function.instructions().filter(|(_, data)| is_one(data)).map(|(inst, _)| inst).collect()
 }
 
-/// Whether warps of a kernel wait for each other in other ways than at one barrier for all of them.
+/// Returns whether warps of a kernel wait for each other other than at a single barrier for all of them.
 pub(crate) fn waits(function: &Function, polls: &HashSet<Inst>) -> bool {
     let mut barrier = None;
     let mut waiting = |inst: &InstData| match plain_barrier(inst) {

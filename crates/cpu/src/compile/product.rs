@@ -1,43 +1,47 @@
-//! Products of matrices as vector code: one function for each kind of product, which all instructions of a kernel share.
+//! Matrix products as vector code: one function for each kind of product, shared by all instructions of a
+//! kernel.
 //!
-//! A row of 32 lanes is a tile of 8 rows by 4 groups of the result. For each `k`, what the left factor has there is the same in the four
-//! lanes of a group, and what the right factor has is the same in all groups: two permutations of what the registers hold, and one
-//! multiplication for each row of accumulators. The order of sums is that of [`broadloom_eval::matrix`].
+//! A row of 32 lanes is a tile of 8 rows by 4 groups of the result. For each `k`, the element of the left
+//! factor is equal in the four lanes of a group, and the element of the right factor is equal in all groups.
+//! Both are permutations of the registers. Each row of accumulators then takes one multiplication. The order
+//! of the sums is that of [`broadloom_eval::matrix`].
 //!
-//! Products of integers of 8 bits are computed as floats, in which they and their sums are exact, and added to the accumulators at the end.
+//! Products of 8-bit integers are computed as floats, in which they and their sums are exact, and added to
+//! the accumulators at the end.
 
 use super::llvm::{Ir, RealPred, Ty, Val};
 use broadloom_eval::matrix::{Logic, Product, per_accumulator, per_register};
 use broadloom_ptx::Type;
 
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 const LANES: u32 = 32;
 
-/// Whether there is vector code for a product.
+/// Returns whether there is vector code for a product.
 pub(crate) fn has_code(product: &Product) -> bool {
     let known = matches!(product.a, Type::F16 | Type::Bf16 | Type::Tf32 | Type::F64 | Type::S8 | Type::U8 | Type::B1);
     known && product.is_regular()
 }
 
-/// Bytes of a row of registers.
+/// Returns the bytes of a row of registers.
 pub(crate) fn row_bytes(product: &Product) -> u64 {
     u64::from(LANES) * if product.d == Type::F64 { 8 } else { 4 }
 }
 
-/// Registers of the factors that are looked at: fragments of `wmma` may hold a matrix several times.
+/// Returns the number of registers of each factor that are read. Fragments of `wmma` may hold a matrix
+/// several times.
 fn factors(product: &Product) -> [u32; 2] {
     let deep = product.shape.k / (4 * per_register(product.a));
     [product.shape.m / 8 * deep, product.shape.n / 8 * deep]
 }
 
-/// Whether the function of a product looks at one of the inputs.
+/// Returns whether the function of a product reads one of the inputs.
 pub(crate) fn reads(product: &Product, input: u32) -> bool {
     let [left, right] = factors(product);
     let [_, in_a, in_b, _] = product.registers;
     input < left || (in_a..in_a + right).contains(&input) || input >= in_a + in_b
 }
 
-/// Writes the body of a function that takes pointers to the rows of inputs and of outputs.
+/// Emits the body of a function that takes pointers to the rows of inputs and of outputs.
 pub(crate) fn emit(ir: &Ir, product: &Product) {
     ir.go_on_in(ir.block("entry"));
     Body { ir, product, from: ir.argument(0), to: ir.argument(1) }.run();
@@ -52,12 +56,12 @@ struct Body<'b> {
 }
 
 impl Body<'_> {
-    /// The type of a register.
+    /// Returns the type of a register.
     fn word(&self) -> Ty {
         self.ir.int(if self.product.d == Type::F64 { 64 } else { 32 })
     }
 
-    /// A register of the inputs, all lanes.
+    /// Loads a register of the inputs, all lanes.
     fn input(&self, register: u32) -> Val {
         let row = self.ir.vector(self.word(), LANES);
         self.ir.load(row, self.ir.offset_by(self.from, u64::from(register) * row_bytes(self.product)), 64)
@@ -68,7 +72,7 @@ impl Body<'_> {
         self.ir.store(bits, self.ir.offset_by(self.to, u64::from(register) * row_bytes(self.product)), 64);
     }
 
-    /// One of the elements of a register, as what is multiplied.
+    /// Extracts an element of a register, in the type of the multiplication.
     fn element(&self, ty: Type, register: Val, part: u32) -> Val {
         let ir = self.ir;
         let row = ir.type_of(register);
@@ -92,12 +96,12 @@ impl Body<'_> {
                 let low = ir.and(ir.lshr(register, shifted(bits * part)), ir.constant(row, (1 << bits) - 1));
                 ir.sitofp(low, ir.float())
             }
-            // Single bits are taken as whole words.
+            // Single bits are processed as whole words.
             _ => register,
         }
     }
 
-    /// What the accumulators start with: each tile of the result has two.
+    /// Returns the initial values of the accumulators; each tile of the result has two.
     fn start(&self, tile: u32, side: u32, first: u32) -> Val {
         let ir = self.ir;
         match self.product.c {
@@ -108,7 +112,7 @@ impl Body<'_> {
         }
     }
 
-    /// Words of the factors in a register: elements, but of single bits all of them at once.
+    /// Returns the number of parts of a register of a factor: its elements, or one word for single bits.
     fn parts(&self, ty: Type) -> u32 {
         if ty == Type::B1 { 1 } else { per_register(ty) }
     }
@@ -126,7 +130,7 @@ impl Body<'_> {
         };
         let (a, b) = (elements(product.a, 0, left), elements(product.b, in_a, right));
         let of_groups: Vec<Vec<u32>> = (0..4).map(|member| (0..LANES).map(|lane| lane / 4 * 4 + member).collect()).collect();
-        // Four columns, which are the same in all groups.
+        // Four columns, equal in all groups.
         let of_columns = |member: u32, side: u32| -> Vec<u32> { (0..4).map(|column| 4 * (2 * column + side) + member).collect() };
         let in_groups: Vec<u32> = (0..LANES).map(|lane| lane % 4).collect();
         let tiles = high * wide;
@@ -176,7 +180,7 @@ impl Body<'_> {
         }
     }
 
-    /// Puts the sums of a tile where they go.
+    /// Stores the sums of a tile.
     fn finish(&self, tile: u32, sums: [Val; 2], first: u32) {
         let ir = self.ir;
         if per_accumulator(self.product.d) == 2 {

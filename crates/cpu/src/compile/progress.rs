@@ -1,9 +1,9 @@
-//! The stage that a compilation has come to, for whoever waits for it.
+//! Current stage of a compilation, for the threads that wait for it.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The stage of a compilation.
+/// Stage of a compilation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress(Arc<Mutex<&'static str>>);
 
@@ -12,18 +12,18 @@ thread_local! {
 }
 
 impl Progress {
-    /// The stage; empty before the first.
+    /// Returns the stage; empty before the first.
     pub(crate) fn stage(&self) -> &'static str {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes it the progress of what this thread compiles from now on.
+    /// Makes this the progress of all further compilations of this thread.
     pub(crate) fn enter(&self) {
         CURRENT.set(Some(self.clone()));
     }
 }
 
-/// Notes that this thread begins a stage.
+/// Records that this thread begins a stage.
 pub(super) fn begin(stage: &'static str) {
     CURRENT.with_borrow(|current| {
         if let Some(Progress(current)) = current {

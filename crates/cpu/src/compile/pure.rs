@@ -1,4 +1,5 @@
-//! Instructions that are functions of their inputs: which of them have vector code, and how the others are evaluated lane by lane.
+//! Instructions that are functions of their inputs: vector code for the common ones, and lane-by-lane
+//! evaluation of the others.
 
 use super::Service;
 use super::emit::{Emitted, Emitter};
@@ -7,11 +8,12 @@ use crate::code::Rare;
 use broadloom_eval::Operation;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type, TypeKind, opcodes};
 
-/// The result of lowering: values for what is written, or nothing when there is no vector code for it.
+/// Result of lowering: the value written, or `None` if there is no vector code.
 pub(crate) type Lowered = Option<Val>;
 
 impl Emitter<'_> {
-    /// The results of a pure instruction, all lanes or lane 0 as its inputs are; `None` when the runtime must evaluate it.
+    /// Returns the results of a pure instruction, in all lanes or in lane 0 like its inputs. Returns `None`
+    /// if the runtime must evaluate it.
     pub(crate) fn lower_pure(&mut self, inst: &InstData, inputs: &[Val]) -> Emitted<Option<Vec<Val>>> {
         let Some(op) = Operation::of(inst) else { return Ok(None) };
         let one = |value: Lowered| Ok(value.map(|value| vec![value]));
@@ -72,7 +74,7 @@ impl Emitter<'_> {
             Opcode::Prmt => one(self.prmt(&op, inputs)),
 
             Opcode::Cvt if op.ty == Type::F64 && op.source_ty == Type::F32 => {
-                // A wider format shows what kind of NaN it is.
+                // A wider format makes the payload of a NaN visible.
                 let seen = inputs.iter().map(|value| self.canonical_if_noisy(inst, *value)).collect::<Vec<_>>();
                 one(self.cvt(&op, &seen))
             }
@@ -80,12 +82,12 @@ impl Emitter<'_> {
 
             Opcode::Clmad | Opcode::Dp2a | Opcode::Fns | Opcode::Szext | Opcode::Bmsk | Opcode::CvtPack => Ok(None),
             Opcode::MbarrierPendingCount | opcodes!(class carry) | opcodes!(class video) => Ok(None),
-            // These are more than a function of their inputs: `machine` has them, or refuses them.
+            // These are more than a function of their inputs: `machine` handles or rejects them.
             opcodes!(other) => Ok(None),
         }
     }
 
-    /// A rare instruction: its inputs go to the runtime lane by lane, and its results come back.
+    /// Emits a rare instruction: the runtime evaluates it lane by lane.
     pub(crate) fn evaluate(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<()> {
         for ((operand, ty), value) in written.iter().zip(self.evaluated(inst, written, scalar)?) {
             self.assign(operand, *ty, value)?;
@@ -93,7 +95,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What the runtime gives for an instruction, one value for each that is written.
+    /// Returns the results of the runtime for an instruction, one value for each written operand.
     pub(crate) fn evaluated(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<Vec<Val>> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -101,7 +103,7 @@ impl Emitter<'_> {
         let lanes = self.lanes.unwrap_or(1);
         let number = self.rare.len() as u64;
         self.rare.push(Rare::of(inst));
-        // The runtime gives both results of an instruction that can have two, whether or not both are asked for.
+        // The runtime writes both results of an instruction that can have two, even if only one is used.
         let from = self.room(ir.vector(i64, lanes * (inputs.len() + written.len().max(2)) as u32));
         let to = ir.offset_by(from, inputs.len() as u64 * 8 * u64::from(lanes));
         for (index, value) in inputs.iter().enumerate() {
@@ -109,7 +111,7 @@ impl Emitter<'_> {
             let wide = ir.resize(bits, i64, false);
             ir.store(wide, ir.offset_by(from, index as u64 * 8 * u64::from(lanes)), 8);
         }
-        // One lane is enough where all are equal.
+        // One lane is enough if all are equal.
         let mask = ir.constant(i32, if scalar { 1 } else { 0xffff_ffff });
         self.serve(Service::Evaluate, ir.void(), &[self.warp, ir.constant(i32, number), mask, from, to]);
         let mut values = vec![];
@@ -123,7 +125,8 @@ impl Emitter<'_> {
         Ok(values)
     }
 
-    /// Bits of a result that the runtime gives: those of the type, or of the whole register when a part of it is written.
+    /// Returns the width of a result of the runtime: that of the type, or of the whole register if a part of
+    /// it is written.
     fn result_bits(&self, operand: &Operand, ty: Type) -> u32 {
         match operand {
             Operand::Part { reg, .. } => self.function.regs[*reg].ty.bits(),
@@ -131,12 +134,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// The only input of an instruction, made canonical when it may be another NaN.
+    /// Makes the only input of an instruction canonical if it is noisy.
     fn canonical_if_noisy(&self, inst: &InstData, value: Val) -> Val {
         if inst.reads().iter().any(|reg| self.is_noisy(*reg)) { self.canonical(value) } else { value }
     }
 
-    /// A function of the runtime.
+    /// Calls a function of the runtime.
     pub(crate) fn serve(&self, service: Service, result: super::llvm::Ty, arguments: &[Val]) -> Val {
         let place = self.ir.offset_by(self.services, service.offset());
         let function = self.ir.load_invariant(self.ir.pointer(), place, 8);
@@ -144,7 +147,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an instruction has none of the modifiers that change a plain integer operation.
+/// Returns whether an instruction has none of the modifiers that change a plain integer operation.
 pub(crate) fn is_plain(op: &Operation) -> bool {
     !op.has(Modifier::Sat) && !op.has(Modifier::Relu) && op.ty.kind() != TypeKind::Packed
 }

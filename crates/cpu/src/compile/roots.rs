@@ -1,29 +1,29 @@
-//! Which parameter of a kernel an address comes from, and what follows for stores.
+//! Kernel parameters that addresses are derived from, and non-temporal stores.
 //!
-//! A store that fills whole lines of an array that the kernel does not read need not bring those lines into the cache first. Whether
-//! that pays depends on how much a launch touches, which the runtime says ([`crate::abi::Warp::streams`]): only when it is more than
-//! the cache holds. A store of the whole warp that says itself that nobody reads it soon (`.cs`) goes around the cache in any launch. Such stores may become visible late, so kernels
-//! whose blocks talk to each other have none.
+//! A store that fills whole lines of an array that the kernel does not read need not load those lines into
+//! the cache first. That pays only if the launch touches more memory than the cache holds; the runtime
+//! decides it ([`crate::abi::Warp::streams`]). A store of the whole warp with `.cs` is non-temporal in any
+//! launch. Non-temporal stores may become visible late, so kernels whose blocks communicate have none.
 
 use super::emit::Emitter;
 use broadloom_ptx::{Base, Class, Effects, Function, InstData, Opcode, Operand, Reg, Space, Symbol, Type};
 use std::collections::{HashMap, HashSet};
 
-/// A parameter by its name and the offset in it.
+/// Parameter, by name and offset.
 type Root = (Symbol, i64);
 
-/// Arrays that are only written, whole rows at a time.
+/// Write-only arrays that are written in whole rows.
 #[derive(Default)]
 pub(crate) struct Streams {
     written: HashSet<Root>,
-    /// What a thread touches of all arrays, in bytes; 0 when nothing is streamed.
+    /// Bytes of all arrays that a thread touches; 0 if no store is non-temporal.
     pub(crate) thread_bytes: u64,
-    /// Whether no thread of another block looks at what is stored before the launch is over.
+    /// True if no thread of another block reads the stored values before the launch ends.
     pub(crate) are_free: bool,
 }
 
 impl Emitter<'_> {
-    /// Looks at all accesses of the kernel.
+    /// Analyses all accesses of the kernel.
     pub(crate) fn find_streams(&self) -> Streams {
         let function = self.function;
         let mut streams = Streams::default();
@@ -43,7 +43,8 @@ impl Emitter<'_> {
             let Base::Reg(reg) = address.base else { continue };
             let bytes = inst.accessed_bytes().unwrap_or(4);
             let roots = self.roots(reg);
-            // Stores around the cache hold the buffers that loads from anywhere wait for: an image that is turned took twice as long.
+            // Non-temporal stores occupy the buffers that scattered loads wait for. The rotation of an image
+            // took twice as long with them.
             let is_anywhere = !self.is_kept_as_scalar(reg) && (self.is_loaded(reg) || self.is_rounded(reg));
             if load && (roots.is_empty() || is_anywhere) {
                 return streams;
@@ -64,7 +65,7 @@ impl Emitter<'_> {
         streams
     }
 
-    /// Whether a store through a register goes to an array that is only written.
+    /// Returns whether a store through a register goes to a write-only array.
     pub(crate) fn is_streamed(&self, reg: Reg) -> bool {
         if self.streams.written.is_empty() {
             return false;
@@ -73,7 +74,7 @@ impl Emitter<'_> {
         !roots.is_empty() && roots.iter().all(|root| self.streams.written.contains(root))
     }
 
-    /// The parameters that an address may have been made from; none when that cannot be told.
+    /// Returns the parameters that an address may be derived from; none if that is unknown.
     pub(super) fn roots(&self, reg: Reg) -> HashSet<Root> {
         let mut found = HashSet::new();
         let (mut work, mut seen) = (vec![reg], HashSet::new());
@@ -109,17 +110,18 @@ impl Emitter<'_> {
         found
     }
 
-    /// Whether an address depends on what lanes loaded: then nothing is known of where they go.
+    /// Returns whether an address depends on loaded values. Nothing is then known about the lanes' addresses.
     pub(crate) fn is_loaded(&self, reg: Reg) -> bool {
         self.depends(reg, is_load)
     }
 
-    /// Whether an address depends on what lanes rounded: places that were computed, and lie anywhere.
+    /// Returns whether an address depends on rounded floats. Such addresses are computed and scattered.
     pub(super) fn is_rounded(&self, reg: Reg) -> bool {
         self.depends(reg, is_rounded)
     }
 
-    /// Whether what lanes have of their own in a register comes from a certain instruction, or from one with effects.
+    /// Returns whether the varying part of a register depends on an instruction that satisfies `on`, or on
+    /// one with effects.
     fn depends(&self, reg: Reg, on: fn(&InstData) -> bool) -> bool {
         let (mut work, mut seen) = (vec![reg], HashSet::new());
         while let Some(reg) = work.pop() {
@@ -138,7 +140,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an instruction orders memory, or lets threads of other blocks see what was done before.
+/// Returns whether an instruction orders memory, or makes earlier writes visible to threads of other blocks.
 fn meets_others(inst: &InstData) -> bool {
     let effects = inst.effects();
     inst.is_ordered()
@@ -147,18 +149,18 @@ fn meets_others(inst: &InstData) -> bool {
         || effects.has(Effects::CALL)
 }
 
-/// Whether an instruction reads memory.
+/// Returns whether an instruction reads memory.
 fn is_load(inst: &InstData) -> bool {
     inst.opcode() == Some(Opcode::Ld) && inst.space() != Space::Param
 }
 
-/// Whether an instruction makes an integer of a float: a place that was computed.
+/// Returns whether an instruction converts a float to an integer, as computed indices do.
 fn is_rounded(inst: &InstData) -> bool {
     let mut types = inst.types();
     inst.opcode() == Some(Opcode::Cvt) && types.next().is_some_and(|to| !to.is_float()) && types.any(Type::is_float)
 }
 
-/// What a parameter of a block gets on all ways to it.
+/// Returns the arguments of a block parameter on all edges to the block.
 fn arguments(function: &Function, param: Reg) -> Vec<Reg> {
     let place = function.blocks.iter().find_map(|(block, data)| {
         let index = data.params.iter().position(|other| *other == param)?;

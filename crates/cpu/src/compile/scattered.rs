@@ -1,8 +1,9 @@
-//! Lanes that each go to a place of their own.
+//! Accesses with an arbitrary address in each lane.
 //!
-//! Hosts with AVX-512 gather and scatter 32 and 64 bits. Bytes and halves are gathered as the aligned words that they lie in, which
-//! can be read wherever the byte can. What no host instruction does is done lane by lane without a branch: lanes that are masked off go to a place that
-//! nobody looks at. LLVM itself would branch around every lane, which makes dozens of blocks of one access, slow to compile and to run.
+//! Hosts with AVX-512 gather and scatter 32 and 64 bits. Bytes and halves are gathered as the aligned words
+//! that contain them, which are readable wherever the byte is. Other accesses are done lane by lane without a
+//! branch: masked-off lanes access a dummy address. LLVM itself would branch around every lane. That makes
+//! dozens of blocks out of one access, slow to compile and to run.
 
 use super::emit::{Emitted, Emitter};
 use super::llvm::{IntPred, Label, Val};
@@ -10,7 +11,8 @@ use super::memory::Parts;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
 impl Emitter<'_> {
-    /// What lanes read, one vector for each part. Nothing is said of lanes whose guard does not hold.
+    /// Gathers the values of the lanes, one vector for each part. Lanes whose guard is false get unspecified
+    /// values.
     pub(super) fn gather(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Vec<Val> {
         let lanes = self.lanes.unwrap_or(1);
         let mask = guard.map(|guard| self.whole_guard(guard, lanes));
@@ -26,10 +28,11 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// Lanes that may lie anywhere, but do not depend on what was loaded: most often side by side, but for a border.
+    /// Loads lanes that may have any address, but do not depend on loaded values. They are mostly adjacent,
+    /// except at a border.
     ///
-    /// The first lane says where the row would start, and where that does not fit, the first lane that takes part: at a border
-    /// those that do not take part are often held back from it.
+    /// The first lane determines the start of the row. If that does not fit, the first active lane does: at a
+    /// border, the inactive lanes are often clamped.
     pub(super) fn load_perhaps_row(
         &self,
         parts: &Parts,
@@ -93,7 +96,7 @@ impl Emitter<'_> {
         Ok(values.into_iter().zip(others).enumerate().map(merged).collect())
     }
 
-    /// The address of a row that starts so.
+    /// Returns the address of the row with this start.
     fn row_start(&self, row: &Row, start: Val, offset: i64) -> Val {
         let ir = self.ir;
         let (Some(base), Some(index)) = (row.base, row.index) else { return start };
@@ -103,9 +106,11 @@ impl Emitter<'_> {
         ir.add(first, ir.constant(i64, offset as u64))
     }
 
-    /// Lanes near the edge of a row: those beyond it read its last element again. All of them are within 32 elements from the first lane's on, which are
-    /// read at once and given to lanes. What was read and where that happened, which goes on in a block; here it goes on where lanes are further apart.
-    /// Elements between two that are read can be read as well: they are in the same pages.
+    /// Loads lanes near the edge of a row, where lanes beyond the edge read its last element again. All of
+    /// them lie within 32 elements from the first lane's, which are loaded at once and distributed to the
+    /// lanes. Returns the value and the block of the load, which branches to `after`; the builder continues
+    /// in the case of lanes that are further apart. Elements between two readable elements are readable too:
+    /// they are in the same pages.
     fn load_near(&self, parts: &Parts, row: &Row, offset: i64, guard: Option<Val>, after: Label) -> Option<(Val, Label)> {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -120,14 +125,15 @@ impl Emitter<'_> {
         let last = ir.extract_at(apart, lanes - 1);
         let mut perhaps = is_near(last);
         if let Some(index) = row.index {
-            // As for a whole row.
+            // Same bound as for a whole row.
             let (compare, most) =
                 if index.signed { (IntPred::LLVMIntSLE, i32::MAX as u32) } else { (IntPred::LLVMIntULE, u32::MAX) };
             perhaps = ir.and(perhaps, ir.icmp(compare, start, ir.constant(i32, u64::from(most) - 31 * row.step)));
         }
         let (near, anywhere) = (ir.block("near"), ir.block("anywhere"));
         let most = match guard {
-            // In a row and beyond its edges nobody reads further than the last lane. What is asked here is the same for all loads at an index.
+            // In a row and beyond its edges no lane reads further than the last lane. This check is the same
+            // for all loads at an index.
             None => {
                 let held = ir.icmp(IntPred::LLVMIntULE, apart, ir.splat(last, lanes));
                 let all = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(held), ir.constant(i32, u64::from(u32::MAX)));
@@ -144,7 +150,7 @@ impl Emitter<'_> {
             }
         };
         ir.go_on_in(near);
-        // In elements, which lie so many steps apart.
+        // In elements, which are `step` apart.
         let shift = u64::from(row.step.trailing_zeros());
         let elements = |far: Val| ir.resize(ir.lshr(far, ir.constant(ir.type_of(far), shift)), i32, false);
         let bits = ir.sub(ir.shl(ir.constant(i32, 2), elements(most)), ir.constant(i32, 1));
@@ -159,7 +165,7 @@ impl Emitter<'_> {
         Some((value, near))
     }
 
-    /// Whether all lanes of a mask lie in a row that starts so.
+    /// Returns whether all lanes of a mask lie in a row with this start.
     fn is_row_from(&self, row: &Row, start: Val, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -171,7 +177,8 @@ impl Emitter<'_> {
         };
         let all = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(fits), ir.constant(i32, u64::from(u32::MAX)));
         let Some(index) = row.index else { return all };
-        // Behind the largest number indices would go on elsewhere, and so would those before the smallest, which are large.
+        // Indices after the largest number would wrap, and so would those before the smallest, which are
+        // large.
         let (compare, most) = if index.signed { (IntPred::LLVMIntSLE, i32::MAX as u32) } else { (IntPred::LLVMIntULE, u32::MAX) };
         let more = ir.icmp(compare, start, ir.constant(i32, u64::from(most) - 31 * row.step));
         ir.and(all, more)
@@ -181,7 +188,7 @@ impl Emitter<'_> {
         self.ir.constant(self.ir.element(self.ir.type_of(row.all)), number)
     }
 
-    /// Where the lanes of an access go, as something uniform and an index of 32 bits, when they do.
+    /// Splits the addresses of an access into a uniform base and a 32-bit index, if they have this form.
     pub(super) fn sum_of(&self, space: Space, reg: Reg) -> Emitted<Option<Sum>> {
         match space {
             Space::Global | Space::Generic => self.sum(reg, STEPS),
@@ -193,8 +200,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// Words at indices of 32 bits, sixteen lanes at a time: what hosts gather at once. Where the upper half of a warp may have
-    /// nothing to do, as at the end of a list, it is passed over. `None` when the address is of another kind.
+    /// Gathers words at 32-bit indices, sixteen lanes at a time, which is what hosts gather at once. If the
+    /// upper half of a warp may be inactive, as at the end of a list, it is skipped. Returns `None` if the
+    /// address has another form.
     pub(super) fn gather_by_index(&self, parts: &Parts, sum: &Sum, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
         let ir = self.ir;
         let (Some(lanes), true, 4, [_]) = (self.lanes, self.host.avx512, parts.bytes, parts.elements.as_slice()) else {
@@ -251,7 +259,8 @@ impl Emitter<'_> {
         ir.intrinsic("llvm.masked.gather", &[ty, ir.type_of(places)], &[places, align, mask, ir.zero(ty)])
     }
 
-    /// Bytes or halves out of the aligned words around them. A half is at an even address, so it lies in one word.
+    /// Extracts bytes or halves from the aligned words around them. A half has an even address, so it lies in
+    /// one word.
     fn gather_in_words(&self, parts: &Parts, places: Val, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -273,7 +282,7 @@ impl Emitter<'_> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let element = self.register_type(parts.ty);
-        // The state of the warp can always be read.
+        // The state of the warp is always readable.
         let places = self.or_elsewhere(places, mask, self.warp);
         (0..lanes).fold(ir.poison(ir.vector(element, lanes)), |all, lane| {
             let value = ir.load(element, ir.extract_at(places, lane), parts.bytes as u32);
@@ -281,7 +290,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Writes what lanes have; of lanes that go to one place the last wins.
+    /// Scatters the values of the lanes. Of lanes with one address the last wins.
     pub(super) fn scatter(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -305,13 +314,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Places of lanes in a mask, and one place for all others.
+    /// Returns the addresses of lanes in a mask, and `elsewhere` for all other lanes.
     fn or_elsewhere(&self, places: Val, mask: Option<Val>, elsewhere: Val) -> Val {
         let lanes = self.lanes.unwrap_or(1);
         mask.map_or(places, |mask| self.ir.select(mask, places, self.ir.splat(elsewhere, lanes)))
     }
 
-    /// Room for what nobody reads.
+    /// Returns dummy memory that is never read.
     fn sink(&self) -> Val {
         let made = self.sink.get().unwrap_or_else(|| self.ir.stack(self.ir.int(128), 16));
         self.sink.set(Some(made));
@@ -322,7 +331,7 @@ impl Emitter<'_> {
         if bytes == 0 { pointers } else { self.ir.offset(pointers, self.ir.constant(self.ir.int(64), bytes)) }
     }
 
-    /// All of an address so many times.
+    /// Multiplies an address by a number.
     fn times(&self, sum: Sum, by: i64) -> Option<Sum> {
         let base = self.ir.mul(sum.base, self.ir.constant(self.ir.int(64), by as u64));
         let index = match sum.index {
@@ -332,7 +341,8 @@ impl Emitter<'_> {
         Some(Sum { base, index })
     }
 
-    /// An address as something uniform and an index of 32 bits times a number, when it is that. The value of `base` is that of lane 0.
+    /// Splits an address into a uniform base and a scaled 32-bit index, if it has this form. `base` is the
+    /// value of lane 0.
     fn sum(&self, reg: Reg, steps: u32) -> Emitted<Option<Sum>> {
         let ir = self.ir;
         let i64 = ir.int(64);
@@ -402,12 +412,12 @@ impl Emitter<'_> {
     }
 }
 
-/// Lanes that are gathered at once.
+/// Number of lanes that are gathered at once.
 pub(super) const HALF: u32 = 16;
-/// Instructions that an address is followed through.
+/// Maximum number of instructions traced back from an address.
 const STEPS: u32 = 8;
 
-/// A part of an address that differs between lanes.
+/// Part of an address that differs between lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
     pub(super) reg: Reg,
@@ -415,14 +425,15 @@ pub(super) struct Index {
     pub(super) signed: bool,
 }
 
-/// An address taken apart.
+/// Address split into base and index.
 pub(super) struct Sum {
     pub(super) base: Val,
     pub(super) index: Option<Index>,
 }
 
 impl Sum {
-    /// How far indices of neighbours are apart where lanes of so many bytes lie side by side.
+    /// Returns base, index and the index step between neighbouring lanes, for lanes of `bytes` bytes side by
+    /// side.
     fn row(&self, bytes: u64) -> Option<(Val, Index, u64)> {
         let index = self.index?;
         let scale = u64::try_from(index.scale).ok().filter(|scale| *scale > 0 && bytes.is_multiple_of(*scale))?;
@@ -430,11 +441,11 @@ impl Sum {
     }
 }
 
-/// What decides whether lanes lie side by side: addresses, or indices behind a base.
+/// Values that decide whether lanes are adjacent: addresses, or indices from a base.
 struct Row {
     base: Option<Val>,
     all: Val,
-    /// From one lane to the next.
+    /// Step from one lane to the next.
     step: u64,
     index: Option<Index>,
 }

@@ -1,6 +1,7 @@
-//! Special registers (manual: "Special Registers"). They are read at the head of the warp, so that every block has them.
+//! Special registers (manual: "Special Registers"). They are read at the start of the warp, so that they are
+//! available in every block.
 //!
-//! Lanes that do not exist, behind the last thread of a block, have thread ids that go on counting in `z`.
+//! Lanes after the last thread of a block do not exist; their thread ids continue to count in `z`.
 
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::Val;
@@ -8,20 +9,21 @@ use crate::abi::offset;
 use broadloom_ptx::{Mention, Operand, Special, specials};
 use std::collections::BTreeMap;
 
-/// The special registers that a kernel reads: of lane 0 with the distance to the next lane, or of all lanes.
+/// Special registers that a kernel reads: the value of lane 0 with the stride between lanes, or the values of
+/// all lanes.
 #[derive(Default)]
 pub(crate) struct Specials(BTreeMap<Special, Held>);
 
 #[derive(Clone, Copy)]
 enum Held {
-    /// Of lane 0, and the distance between lanes.
+    /// Value of lane 0, and stride between lanes.
     Scalar(Val, i64),
-    /// Of all lanes.
+    /// Values of all lanes.
     Vector(Val),
 }
 
 impl Emitter<'_> {
-    /// Reads all special registers that the kernel names, but for those that change.
+    /// Reads all special registers that the kernel names, except those that change.
     pub(crate) fn prepare_specials(&mut self) {
         let function = self.function;
         let mut named = vec![];
@@ -41,7 +43,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The value of a special register: of lane 0, or of all lanes.
+    /// Returns the value of a special register: of lane 0, or of all lanes.
     pub(crate) fn special(&self, special: Special, scalar: bool) -> Emitted<Val> {
         let held = match self.specials.0.get(&special) {
             Some(held) => *held,
@@ -55,7 +57,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Clocks, which give another value each time.
+    /// Reads a clock, which has another value each time.
     fn changing(&self, special: Special) -> Emitted<Val> {
         let ir = self.ir;
         let (timer, high) = match special {
@@ -80,7 +82,7 @@ impl Emitter<'_> {
         Held::Scalar(self.field(self.ir.int(32), place), 0)
     }
 
-    /// The number of the thread in the block, counted through all directions, of all lanes.
+    /// Returns the linear index of the thread in the block, of all lanes.
     fn linear(&self) -> Val {
         match self.lanes {
             Some(lanes) => self.spread(self.first, 1, lanes),
@@ -114,7 +116,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A mask of lanes made from the number of the lane.
+    /// Returns a lane mask computed from the number of the lane.
     fn lane_mask(&self, make: impl Fn(u64) -> u64) -> Held {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -124,7 +126,7 @@ impl Emitter<'_> {
                 Held::Vector(ir.constants(&masks))
             }
             None => {
-                // One thread: the mask is picked from all of them by its bits.
+                // One thread: the mask is computed from the lane number.
                 let Held::Scalar(lane, _) = self.lane() else { return self.number(0) };
                 let one = ir.shl(ir.constant(i32, 1), lane);
                 let below = ir.sub(one, ir.constant(i32, 1));
@@ -141,7 +143,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a special register holds throughout the kernel; `None` for those that change.
+    /// Returns the value of a special register that is constant throughout the kernel; `None` for those that
+    /// change.
     fn hold(&self, special: Special) -> Option<Held> {
         let ir = self.ir;
         let threads: u32 = self.block.iter().product();
@@ -200,7 +203,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Half of the address of the workspace for barriers of the whole grid.
+    /// Returns half of the address of the workspace for grid-wide barriers.
     fn workspace_half(&self, high: bool) -> Val {
         let ir = self.ir;
         let address = self.field(ir.int(64), offset::WORKSPACE);

@@ -1,8 +1,10 @@
-//! Vector accesses that other threads watch.
+//! Vector accesses that must be single-copy atomic.
 //!
-//! The manual lets a vector access be taken for accesses to its elements in any order. GPUs do it at once, and programs count on it: a scan that looks back
-//! reads a sum and whether it is there by one `ld.relaxed.v2`. So where lanes go apart, each does one access of the host, instead of one gather or scatter
-//! for every element, between which another core may write. Hosts do accesses of up to 16 bytes at once where they are aligned, as these are.
+//! The manual allows a vector access to be split into accesses to its elements in any order. GPUs do it at
+//! once, and programs rely on it: a scan with look-back reads a sum and its status by one `ld.relaxed.v2`. If
+//! the lanes' addresses are scattered, each lane therefore does one host access. A gather or scatter per
+//! element would allow another core to write in between. Hosts do aligned accesses of up to 16 bytes at once,
+//! and these are aligned.
 
 use super::emit::{Emitted, Emitter};
 use super::llvm::Val;
@@ -11,13 +13,13 @@ use super::operand::bits_type;
 use broadloom_ptx::{InstData, Space, Type};
 
 impl Emitter<'_> {
-    /// Whether an access is one that must not be taken apart.
+    /// Returns whether an access must not be split.
     pub(super) fn is_undivided(&self, inst: &InstData, space: Space, parts: &Parts) -> bool {
         let seen = matches!(space, Space::Global | Space::Generic);
         seen && parts.elements.len() > 1 && parts.total() <= 16 && inst.is_ordered()
     }
 
-    /// What lanes read, one vector for each part, each lane by one access.
+    /// Loads the values of the lanes, one vector for each part, with one access per lane.
     pub(super) fn load_undivided(&self, inst: &InstData, parts: &Parts, reach: &Reach) -> Emitted<Vec<Val>> {
         let ir = self.ir;
         let count = parts.elements.len() as u32;
@@ -42,7 +44,7 @@ impl Emitter<'_> {
         Ok((0..count).map(element).collect())
     }
 
-    /// Writes what lanes have, each by one access; of lanes that go to one place the last wins.
+    /// Stores the values of the lanes, with one access per lane. Of lanes with one address the last wins.
     pub(super) fn store_undivided(&self, inst: &InstData, parts: &Parts, reach: &Reach) -> Emitted<()> {
         let ir = self.ir;
         let pointers = self.spill(self.addresses(reach));

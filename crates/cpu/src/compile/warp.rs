@@ -1,7 +1,8 @@
-//! Instructions of whole warps and of blocks (manual: `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`, `bar`).
+//! Instructions of whole warps and of blocks (manual: `shfl`, `vote`, `match`, `redux`, `elect`,
+//! `activemask`, `bar`).
 //!
-//! On vectors they are permutations and arithmetic on masks: the lanes that take part are those whose guard holds. On the slow
-//! path, where a warp is one thread, the runtime brings the lanes together.
+//! On vectors they are permutations and arithmetic on masks. The active lanes are those whose guard holds. On
+//! the slow path, where a warp is one thread, the runtime brings the lanes together.
 
 use super::Service;
 use super::emit::{Emitted, Emitter, Untranslated};
@@ -15,7 +16,7 @@ impl Emitter<'_> {
         inst.operands.get(index).ok_or_else(|| Untranslated(format!("`{}` without operand {index}", inst.mnemonic_text())))
     }
 
-    /// What an instruction reads at a place among its inputs, in all lanes; a constant where nothing stands.
+    /// Returns an input of an instruction by index, in all lanes. Returns all ones if there is no such input.
     fn input(&self, inst: &InstData, index: usize) -> Emitted<Val> {
         match broadloom_eval::inputs(inst).nth(index) {
             Some((operand, ty)) => self.fetch(operand, ty, self.lanes.is_none()),
@@ -23,7 +24,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An instruction of a warp: what it does to vectors, or the meeting of lanes that are threads.
+    /// Emits an instruction of a warp: on vectors, or on the slow path as an exchange between threads.
     pub(crate) fn warp_operation(&mut self, inst: &InstData, in_step: fn(&mut Self, &InstData) -> Emitted<()>) -> Emitted<()> {
         if self.lanes.is_none() { self.exchange(inst) } else { in_step(self, inst) }
     }
@@ -34,7 +35,7 @@ impl Emitter<'_> {
         self.assign(&result, Type::B32, mask)
     }
 
-    /// `bar.warp.sync`: lanes in step are together already.
+    /// Emits `bar.warp.sync`. Lanes in lockstep are together already.
     pub(crate) fn warp_barrier(&mut self, _inst: &InstData) -> Emitted<()> {
         self.ir.compiler_fence();
         Ok(())
@@ -44,7 +45,7 @@ impl Emitter<'_> {
         if self.ir.lanes(value).is_some() { value } else { self.ir.splat(value, lanes) }
     }
 
-    /// The lane that each lane reads from, after the manual's own pseudocode.
+    /// Emits a shuffle. The source lane follows the manual's pseudocode.
     pub(crate) fn shuffle(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -76,8 +77,8 @@ impl Emitter<'_> {
         };
         let source = ir.select(in_range, source, lane);
         let moved = self.permute(value, source);
-        // What comes from a lane that does not take part is 0, as on machines. Where the guard is the same in all lanes, and so is the mask that they name, all take
-        // part, or none does.
+        // The value from an inactive lane is 0, as on machines. If the guard and the member mask are uniform,
+        // either all lanes are active or none.
         let guard = self.guard(inst)?.filter(|guard| ir.lanes(*guard).is_some());
         let named = self.members(inst)?.filter(|members| ir.lanes(*members).is_some());
         let mut there = guard.map(|guard| self.permute_mask(guard, source));
@@ -97,7 +98,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Lanes of 32 bits picked by numbers below 32.
+    /// Permutes 32-bit lanes by indices below 32.
     pub(super) fn permute(&self, value: Val, source: Val) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -125,7 +126,7 @@ impl Emitter<'_> {
         ir.intrinsic("llvm.masked.gather", &[ty, ir.type_of(pointers)], &[pointers, align, all, ir.zero(ty)])
     }
 
-    /// Predicates picked by lane.
+    /// Permutes predicates by lane.
     fn permute_mask(&self, mask: Val, source: Val) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -138,7 +139,7 @@ impl Emitter<'_> {
         ir.icmp(IntPred::LLVMIntNE, bit, ir.constant(ty, 0))
     }
 
-    /// The lanes that a constant vector names.
+    /// Returns the lanes that a constant vector names.
     fn constant_lanes(&self, source: Val, lanes: u32) -> Option<Vec<u32>> {
         if !self.ir.is_constant(source) {
             return None;
@@ -146,7 +147,7 @@ impl Emitter<'_> {
         (0..lanes).map(|lane| self.ir.as_constant(self.ir.extract_at(source, lane)).map(|number| number as u32 & 31)).collect()
     }
 
-    /// The member mask of an instruction: a scalar when it is the same in all lanes; `None` without one.
+    /// Returns the member mask of an instruction, as a scalar if it is uniform; `None` if there is none.
     fn members(&self, inst: &InstData) -> Emitted<Option<Val>> {
         let unmasked = inst.opcode().is_some_and(Opcode::takes_active_lanes);
         match broadloom_eval::inputs(inst).last() {
@@ -161,7 +162,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The lanes of a mask that are members, in each lane where the members differ.
+    /// Restricts a mask to the members, per lane if the member masks differ.
     fn among(&self, members: Option<Val>, mask: Val) -> Val {
         match members {
             None => mask,
@@ -262,7 +263,7 @@ impl Emitter<'_> {
         self.assign(&result, ty, total)
     }
 
-    /// One value out of those of some lanes.
+    /// Reduces the values of some lanes to one.
     fn reduced(&self, inst: &InstData, ty: Type, value: Val, active: Val) -> Val {
         let ir = self.ir;
         let vector = ir.type_of(value);
@@ -291,7 +292,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Minimum and maximum of floats by their order as integers: -0 below +0, NaN aside.
+    /// Reduces floats to their minimum or maximum by their order as integers: -0 below +0, NaN apart.
     fn redux_float(&self, inst: &InstData, value: Val, active: Val) -> Val {
         let ir = self.ir;
         let min = inst.has(Modifier::Min);
@@ -299,7 +300,7 @@ impl Emitter<'_> {
         let unordered = ir.and(ir.fcmp(RealPred::LLVMRealUNO, value, value), active);
         let bits = ir.bitcast(value, ir.int(32));
         let ty = ir.type_of(bits);
-        // Negative numbers are ordered backwards: all bits but the sign are turned.
+        // Negative numbers are ordered backwards: all bits except the sign are inverted.
         let key = |bits: Val| {
             let ty = ir.type_of(bits);
             let sign = ir.ashr(bits, ir.constant(ty, 31));
@@ -334,7 +335,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `bar` and `barrier`: the runtime brings the warps of a block together.
+    /// Emits `bar` and `barrier`: the runtime brings the warps of a block together.
     pub(crate) fn barrier(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let i32 = ir.int(32);
@@ -368,7 +369,7 @@ impl Emitter<'_> {
             BarrierKind::Sync
         };
         if self.lanes.is_some() {
-            // Lanes that are not here have ended: see `linearise`.
+            // Lanes that are not here have exited: see `linearise`.
             ir.store(ir.not(mask), ir.offset_by(self.warp, offset::EXITED), 4);
         }
         let arguments = [self.warp, id, threads, ir.constant(i32, kind as u64), mask, predicates];
@@ -391,7 +392,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Does something once, when any lane is active.
+    /// Emits an action that runs once if any lane is active.
     pub(crate) fn if_any(&self, active: Val, result: super::llvm::Ty, act: impl FnOnce(&Self) -> Val) -> Val {
         let ir = self.ir;
         let (start, go, after) = (ir.here(), ir.block("some"), ir.block("after"));
@@ -407,7 +408,7 @@ impl Emitter<'_> {
         phi
     }
 
-    /// An instruction of a warp on the slow path.
+    /// Emits an instruction of a warp on the slow path.
     fn exchange(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -488,7 +489,7 @@ fn exchange_kind(opcode: Opcode, inst: &InstData, ty: Type) -> Exchange {
     others.iter().find(|(other, _)| *other == opcode).map_or(Exchange::Wait, |(_, kind)| *kind)
 }
 
-/// What `redux` makes of the values of all lanes.
+/// Returns the reduction of `redux`.
 fn reduction(inst: &InstData, ty: Type) -> Exchange {
     let plain = [
         (Modifier::Add, Exchange::Add),

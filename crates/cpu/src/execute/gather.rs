@@ -1,12 +1,13 @@
-//! Whole warps at the barrier for all, only counted: what most kernels do, without a list of who waits.
+//! Fast path of barriers: whole warps at the barrier for all threads are only counted, without a list of
+//! waiting strands. Most kernels need no more.
 
 use super::{Block, Wait};
 use crate::abi::Kind;
 use crate::barrier::Arrival;
 
 impl Block {
-    /// Whether whole warps that come to barrier 0 are only counted: in a cluster of one block of which no thread has ended, while
-    /// nobody is at any other barrier.
+    /// Returns whether whole warps that reach barrier 0 are only counted. That is so in a cluster of one
+    /// block in which no thread has exited, while no strand is at any other barrier.
     #[inline(always)]
     pub(crate) fn gathers(&self) -> bool {
         // SAFETY: the grid is alive while its blocks run.
@@ -17,7 +18,8 @@ impl Block {
         }
     }
 
-    /// Comes to barrier 0 with a whole warp, all others waiting likewise or still to come; whether the barrier is complete.
+    /// Records the arrival of a whole warp at barrier 0, where all others wait in the same way or have yet to
+    /// arrive. Returns whether the barrier is complete.
     #[inline(always)]
     pub(crate) fn gather(&mut self, index: usize) -> bool {
         self.gathered += 1;
@@ -33,7 +35,7 @@ impl Block {
         true
     }
 
-    /// Makes ordinary arrivals of the strands that are only counted.
+    /// Converts the counted strands to ordinary arrivals.
     #[cold]
     pub(crate) fn disperse(&mut self) {
         // SAFETY: the grid is alive while its blocks run.
@@ -44,7 +46,7 @@ impl Block {
                 let lanes = self.lane_mask(index).count_ones();
                 let arrival = Arrival { strand: index as u32, threads: lanes, trues: 0, expected: None, waits: true };
                 self.strands[index].wait = Wait::Barrier(0);
-                // Nothing is wrong with it: the barrier exists and all came alike.
+                // The arrival is valid: the barrier exists and all arrived in the same way.
                 let _ = self.ctas[0].barriers.arrive(0, arrival, threads);
             }
         }

@@ -1,13 +1,13 @@
-//! Runs blocks: calls of generated code on stacks of their own, in turns.
+//! Execution of blocks: calls of generated code on separate stacks, in turns.
 //!
-//! A *strand* is one call: a whole block, a warp or a thread, as [`Kind`] says. A block runs until all of its strands have ended
-//! ([`Turn::Ended`]), until all that could run would rather let others run first ([`Turn::Paused`]), or until something goes wrong.
-//! A strand that must wait hands the core to the next one of its block directly; the scheduler is asked when there is none.
+//! A *strand* is one call: a whole block, a warp or a thread, depending on [`Kind`]. A block runs until all
+//! of its strands have ended ([`Turn::Ended`]), until all runnable strands have yielded ([`Turn::Paused`]),
+//! or until an error occurs. A waiting strand switches to the next one of its block, or to the scheduler.
 //!
-//! The blocks of a cluster are one [`Block`] here: their strands stand behind each other, in the order of their ranks.
+//! The blocks of a cluster are one [`Block`] here: their strands follow each other, ordered by rank.
 //!
-//! **Everything of a block happens on one thread. No reference to a block is held where a switch can happen: strands, services and
-//! the scheduler meet in the block through a raw pointer, one of them at a time.**
+//! **Everything of a block happens on one thread. No reference to a block is held where a switch can happen:
+//! strands, services and the scheduler access the block through a raw pointer, one of them at a time.**
 
 mod gather;
 mod windows;
@@ -29,70 +29,70 @@ use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 use windows::Windows;
 
-/// Bytes of stack beside what lanes are given: frames of services.
+/// Bytes of stack for the frames of services, besides those of the lanes.
 const STACK_BASE: usize = 128 << 10;
 /// Bytes of stack that a service may need.
 const SERVICE_STACK: usize = 64 << 10;
-/// Bytes of local memory of a lane above which it is taken to be mostly unused.
+/// Bytes of local memory of a lane above which it is assumed to be mostly unused.
 const SPARSE: usize = 64 << 10;
-/// Times that lanes of a warp may meet before other warps have a turn.
+/// Number of exchanges between lanes of a warp before other warps get a turn.
 const MEETINGS: u32 = 1024;
-/// Turns in a row, and time, in which all do nothing but ask mbarriers in vain, after which they would ask forever.
+/// Turns in a row, and time, in which all strands only poll mbarriers: after that, a deadlock is reported.
 const VAIN_TURNS: u32 = 1 << 12;
 const VAIN_TIME: Duration = Duration::from_millis(100);
 
-/// Receives what kernels print.
+/// Receiver of the output of kernels.
 pub type Output = std::sync::Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// What a strand waits for.
+/// Condition that a strand waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Nothing: it can run.
+    /// Nothing: the strand can run.
     Nothing,
     /// A barrier of the block.
     Barrier(u8),
-    /// The barrier for all, together with whole warps of which none has ended: see [`Block::gathered`].
+    /// The barrier for all threads, with only whole warps and no exited thread: see [`Block::gathered`].
     All,
     /// The other lanes of a mask.
     Lanes(u32),
-    /// Lanes that come to the same instruction, whoever they are.
+    /// Any lanes that reach the same instruction.
     Convergence,
     /// The barrier of the cluster.
     Cluster,
-    /// It has ended.
+    /// The strand has ended.
     Ended,
 }
 
 /// One call of generated code.
 #[derive(Debug)]
 pub(crate) struct Strand {
-    /// What the code sees.
+    /// State that the code sees.
     pub(crate) warp: Warp,
     pub(crate) block: *mut Block,
     pub(crate) number: u32,
-    /// The lowest address of its stack at which services may still be called.
+    /// Lowest address of its stack at which services may still be called.
     pub(crate) floor: usize,
     stack: Stack,
     context: Context,
     pub(crate) wait: Wait,
-    /// Whether it has let others run in this round.
+    /// True if it has yielded in this round.
     paused: bool,
-    /// Whether it lets others run because an mbarrier's phase is not complete.
+    /// True if it yields because an mbarrier's phase is not complete.
     pub(crate) asks: bool,
-    /// The phase of the cluster's barrier in which lanes of it arrived that have not waited since, and which lanes.
+    /// Phase of the cluster barrier at which some lanes arrived without waiting since, and their mask.
     pub(crate) arrived: Option<(u64, u32)>,
-    /// Lanes whose end has been counted.
+    /// Lanes whose exit has been counted.
     pub(crate) counted: u32,
-    /// What a barrier gave: threads with a true predicate, threads in all.
+    /// Result of a barrier: threads with a true predicate, and all threads.
     pub(crate) reduced: (u32, u32),
-    /// What it brings to an exchange.
+    /// Exchange that it takes part in.
     exchanges: Option<Exchange>,
     exchanged: *mut Exchanged,
-    /// By which calls it came to the exchange.
+    /// Hash of the calls by which it reached the exchange.
     calls: u64,
 }
 
-/// What workers share with the code that they run.
+/// State that workers share with the code that they run.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     pub(crate) memory: std::sync::Arc<Memory>,
@@ -100,7 +100,7 @@ pub(crate) struct Surroundings {
     pub(crate) services: Services,
 }
 
-/// [`Output`] that can be shown.
+/// [`Output`] with a `Debug` implementation.
 pub(crate) struct OutputSink(pub(crate) Output);
 
 impl std::fmt::Debug for OutputSink {
@@ -109,64 +109,64 @@ impl std::fmt::Debug for OutputSink {
     }
 }
 
-/// A block of a cluster, most often the only one.
+/// Block of a cluster, usually the only one.
 #[derive(Debug)]
 pub(crate) struct Cta {
     pub(crate) ctaid: [u32; 3],
     pub(crate) barriers: Barriers,
-    /// Threads that have not ended.
+    /// Number of threads that have not exited.
     pub(crate) alive: u32,
-    /// Its shared memory.
+    /// Shared memory of the block.
     pub(crate) shared: *mut u8,
 }
 
-/// A block under way with the others of its cluster, or room for some.
+/// Running block with the others of its cluster, or memory for one.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) gate: *const Gate,
     pub(crate) surroundings: *const Surroundings,
     pub(crate) grid: *const Grid,
-    /// How its code is run.
+    /// Execution mode of its code.
     pub(crate) kind: Kind,
-    /// The blocks of the cluster, by rank.
+    /// Blocks of the cluster, by rank.
     pub(crate) ctas: Vec<Cta>,
-    /// Strands of each of them.
+    /// Number of strands of each block.
     each: usize,
     pub(crate) strands: Vec<Box<Strand>>,
-    /// Strands that belong to the grid; the others are kept for larger ones.
+    /// Number of strands that belong to the grid. The others are kept for larger grids.
     pub(crate) count: usize,
-    /// Blocks behind this one that the same strand runs, one call after the other.
+    /// Number of following blocks that the same strand runs, one call after the other.
     following: u64,
     shared: Option<Mapping>,
     /// Shared memory of the blocks of a cluster.
     windows: Option<Windows>,
     local: Option<Mapping>,
     pub(crate) cluster: cluster::Barrier,
-    /// Strands that wait at barrier 0 for all threads of the only block, as most kernels do: as long as whole warps come to it and none
-    /// has ended, they are only counted. Whatever else happens makes ordinary arrivals of them first.
+    /// Number of strands that wait at barrier 0 for all threads of the only block, which most kernels do.
+    /// Whole warps are only counted while no thread has exited. Other events make them ordinary arrivals.
     pub(crate) gathered: usize,
     ended: usize,
-    /// The strand that runs, or ran last.
+    /// Strand that runs, or ran last.
     pub(crate) current: usize,
-    /// Whether control came back because somebody paused.
+    /// True if control came back because a strand yielded.
     yielded: bool,
-    /// Counts what strands do beyond asking mbarriers in vain.
+    /// Number of actions of strands other than polling mbarriers in vain.
     pub(crate) events: u64,
     vain: Vain,
-    /// What a service found wrong.
+    /// Error reported by a service.
     pub(crate) failure: Option<Failure>,
 }
 
-/// Turns of a block that came to nothing.
+/// Turns of a block without progress.
 #[derive(Clone, Copy, Debug)]
 struct Vain {
     turns: u32,
-    /// What had happened before the last one.
+    /// Value of `events` before the last one.
     events: u64,
     since: Instant,
 }
 
-/// How a block stands after its turn.
+/// State of a block after its turn.
 #[derive(Debug)]
 pub(crate) enum Turn {
     Ended,
@@ -177,7 +177,7 @@ pub(crate) enum Turn {
 }
 
 impl Block {
-    /// Room for blocks of a worker.
+    /// Creates memory for blocks of a worker.
     pub(crate) fn new(gate: &Gate, surroundings: &Surroundings) -> Box<Block> {
         Box::new(Block {
             gate,
@@ -203,7 +203,7 @@ impl Block {
         })
     }
 
-    /// Makes room for the blocks of a grid. The grid must live until the last turn of the last block.
+    /// Resizes the memory for the blocks of a grid. The grid must live until the last turn of the last block.
     pub(crate) fn fit(&mut self, grid: &Grid) -> io::Result<()> {
         let (each, lanes) = (grid.strands(), grid.lanes());
         let blocks = grid.cluster.blocks() as usize;
@@ -231,11 +231,11 @@ impl Block {
             windows.fit(blocks, grid.shared_bytes as usize)?;
             self.ctas.iter_mut().enumerate().for_each(|(rank, cta)| cta.shared = windows.start(rank));
         }
-        // Of a large window a thread most often uses little: a huge page of each would be more than all of them need.
+        // A thread uses little of a large window: huge pages would take more memory than all threads need.
         let pages = if local_bytes > SPARSE { Pages::Sparse } else { Pages::Data };
         let local = room(&mut self.local, local_each.saturating_mul(count), pages)?;
         let block = std::ptr::from_mut(self);
-        // A kernel that runs thread by thread has many small stacks, behind the few large ones of a kernel that runs in vectors.
+        // Kernels run thread by thread have many small stacks, vectorised ones a few large ones before them.
         for (number, strand) in (0..).zip(self.strands.iter_mut().take(count)) {
             if strand.stack.bytes() < stack_bytes {
                 **strand = Strand::new(block, number, Stack::new(stack_bytes)?);
@@ -256,7 +256,7 @@ impl Block {
                 params: grid.params.as_ptr().cast(),
                 shared: self.ctas[index / each].shared,
                 local: match grid.ready.code.kind {
-                    // An address inside of the mapping, which has room for all strands.
+                    // Address inside the mapping, which has space for all strands.
                     Kind::Block | Kind::Warps => local.wrapping_add(index * local_each),
                     Kind::Threads => (strand.stack.top() - strand.stack.bytes()) as *mut u8,
                 },
@@ -280,8 +280,8 @@ impl Block {
         Ok(())
     }
 
-    /// Puts all strands before the first instruction of a block, or of the blocks of a cluster, by its number. Where
-    /// [`Grid::runs_in_rows`] says so, several blocks are run by the same strand, one after the other.
+    /// Resets all strands to the first instruction of a block, or of the blocks of a cluster, given by
+    /// number. If [`Grid::runs_in_rows`] is true, one strand runs several blocks, one after the other.
     ///
     /// # Safety
     ///
@@ -303,7 +303,7 @@ impl Block {
             cta.alive = grid.threads;
             cta.barriers.reset();
             if grid.shared_bytes > 0 {
-                // SAFETY: `fit` made the memory at least so large; no strand runs.
+                // SAFETY: `fit` made the memory at least this large; no strand runs.
                 unsafe { std::ptr::write_bytes(cta.shared, 0, grid.shared_bytes as usize) };
             }
         }
@@ -320,7 +320,7 @@ impl Block {
         Ok(())
     }
 
-    /// Puts a strand that has run a block before the first instruction of the next one; whether there is one.
+    /// Resets a strand to the first instruction of the next block. Returns whether there is one.
     ///
     /// # Safety
     ///
@@ -334,8 +334,8 @@ impl Block {
         // SAFETY: the grid is alive, as the caller promises.
         let grid = unsafe { &*self.grid };
         let ([cta], [strand, ..]) = (self.ctas.as_mut_slice(), self.strands.as_mut_slice()) else { return false };
-        // Kept in registers until the end: to read two numbers at once right behind a store of one makes the host wait for all stores of
-        // the block before.
+        // Kept in registers until the end. Reading two numbers at once right after a store of one would stall
+        // the host until all earlier stores of the block are done.
         let [mut x, mut y, mut z] = cta.ctaid;
         x += 1;
         if x == grid.grid[0] {
@@ -346,14 +346,14 @@ impl Block {
         }
         cta.ctaid = [x, y, z];
         if grid.shared_bytes > 0 {
-            // SAFETY: `fit` made the memory at least so large.
+            // SAFETY: `fit` made the memory at least this large.
             unsafe { std::ptr::write_bytes(cta.shared, 0, grid.shared_bytes as usize) };
         }
         (strand.warp.ctaid, strand.warp.exited) = ([x, y, z], 0);
         true
     }
 
-    /// Runs a block until it ends, pauses or fails.
+    /// Runs a block until it ends, yields or fails.
     ///
     /// # Safety
     ///
@@ -374,7 +374,7 @@ impl Block {
         }
     }
 
-    /// Looks whether those who paused can have anything to wait for.
+    /// Checks whether the strands that yielded can have anything to wait for.
     fn paused(&mut self) -> Turn {
         let strands = &self.strands[..self.count];
         let asks = |strand: &Strand| strand.wait != Wait::Nothing || strand.asks;
@@ -392,39 +392,39 @@ impl Block {
         Turn::Paused
     }
 
-    /// The block of the cluster that a strand belongs to: its rank.
+    /// Returns the rank of the block that a strand belongs to.
     pub(crate) fn rank(&self, index: usize) -> usize {
         index / self.each
     }
 
-    /// Where the strand stands that runs, or ran last.
+    /// Returns the index of the block whose strand runs, or ran last.
     pub(crate) fn ctaid(&self) -> [u32; 3] {
         self.ctas.get(self.rank(self.current)).map_or([0; 3], |cta| cta.ctaid)
     }
 
-    /// Warps of all blocks, on the slow path.
+    /// Returns the number of warps of all blocks, on the slow path.
     fn warps(&self) -> usize {
         self.ctas.len() * self.each.div_ceil(32)
     }
 
-    /// The warp of a strand, on the slow path.
+    /// Returns the warp of a strand, on the slow path.
     fn warp_of(&self, index: usize) -> usize {
         self.rank(index) * self.each.div_ceil(32) + index % self.each / 32
     }
 
-    /// The number of a strand in its warp, on the slow path.
+    /// Returns the lane of a strand in its warp, on the slow path.
     pub(crate) fn lane(&self, index: usize) -> usize {
         index % self.each % 32
     }
 
-    /// The numbers of the strands of a warp, on the slow path.
+    /// Returns the numbers of the strands of a warp, on the slow path.
     fn lanes(&self, warp: usize) -> Range<usize> {
         let (rank, warp) = (warp / self.each.div_ceil(32), warp % self.each.div_ceil(32));
         let start = rank * self.each;
         start + warp * 32..start + (warp * 32 + 32).min(self.each)
     }
 
-    /// Counts lanes of a strand that have ended.
+    /// Counts lanes of a strand that have exited.
     pub(crate) fn count_ended(&mut self, index: usize, lanes: u32) {
         if self.gathered > 0 {
             self.disperse();
@@ -446,7 +446,7 @@ impl Block {
         self.complete_barriers(rank);
     }
 
-    /// Counts threads of a block that have ended.
+    /// Counts threads of a block that have exited.
     fn leave_cluster(&mut self, rank: usize, threads: u32) {
         let cta = &mut self.ctas[rank];
         let left = threads.min(cta.alive);
@@ -461,7 +461,7 @@ impl Block {
         self.complete_cluster();
     }
 
-    /// Lets go of the barrier of the cluster when it is complete.
+    /// Releases the barrier of the cluster if it is complete.
     pub(crate) fn complete_cluster(&mut self) {
         if self.cluster.complete() {
             for strand in self.strands[..self.count].iter_mut().filter(|strand| strand.wait == Wait::Cluster) {
@@ -470,7 +470,7 @@ impl Block {
         }
     }
 
-    /// Lets go of all barriers of a block that are complete.
+    /// Releases all barriers of a block that are complete.
     pub(crate) fn complete_barriers(&mut self, rank: usize) {
         // SAFETY: the grid is alive while its blocks run.
         let threads = unsafe { (*self.grid).threads };
@@ -483,7 +483,7 @@ impl Block {
         }
     }
 
-    /// The lanes of a strand that are threads of the block.
+    /// Returns the lanes of a strand that are threads of the block.
     pub(crate) fn lane_mask(&self, index: usize) -> u32 {
         match self.kind {
             Kind::Threads => 1,
@@ -496,13 +496,13 @@ impl Block {
         }
     }
 
-    /// A lane has come to an exchange: lets its group go on when it is complete.
+    /// Releases the group of a lane that has reached an exchange, if the group is complete.
     pub(crate) fn meet(&mut self, first: usize) {
         let Wait::Lanes(mask) = self.strands[first].wait else { return };
         let kind = self.strands[first].exchanges;
         let warp = self.lanes(self.warp_of(first));
         let (mut members, mut count) = ([0; 32], 0);
-        // Every lane that comes looks, and lanes come in order: the last ones are looked at first, so that most looks end at once.
+        // Every lane checks on arrival, in order; checking the last ones first ends most checks at once.
         for index in warp.clone().rev() {
             let strand = &self.strands[index];
             if mask >> (index - warp.start) & 1 == 0 || strand.wait == Wait::Ended {
@@ -518,7 +518,7 @@ impl Block {
         self.exchange(&members[..count]);
     }
 
-    /// Lets lanes of a warp go on that wait for whoever comes; whether there were any.
+    /// Releases lanes of a warp that wait for any others at the same instruction. Returns whether it did.
     fn converge(&mut self, warp: usize) -> bool {
         let mut any = false;
         for first in self.lanes(warp) {
@@ -539,7 +539,7 @@ impl Block {
         any
     }
 
-    /// Runs the exchange of a group that is complete.
+    /// Runs the exchange of a complete group.
     fn exchange(&mut self, members: &[usize]) {
         let Some(kind) = members.first().and_then(|first| self.strands[*first].exchanges) else { return };
         let mut lanes = [Lane::default(); 32];
@@ -549,7 +549,7 @@ impl Block {
         }
         let lanes = &lanes[..members.len().min(32)];
         if kind == Exchange::Product {
-            // SAFETY: the grid is alive while its blocks run, and the lanes wait with their registers on their stacks.
+            // SAFETY: the grid is alive while its blocks run; waiting lanes keep registers on their stacks.
             unsafe { exchange::multiply(&(*self.grid).ready, lanes) };
         }
         for (index, lane) in members.iter().zip(lanes) {
@@ -564,7 +564,7 @@ impl Block {
         }
     }
 
-    /// Lets groups go on that waited for a lane that has ended.
+    /// Releases groups that waited for a lane that has exited.
     fn meet_without(&mut self, ended: usize) {
         for index in self.lanes(self.warp_of(ended)) {
             if matches!(self.strands[index].wait, Wait::Lanes(mask) if mask >> self.lane(ended) & 1 == 1) {
@@ -608,11 +608,11 @@ impl Block {
     }
 }
 
-/// Memory of at least some bytes.
+/// Returns memory of at least `bytes` bytes.
 fn room(place: &mut Option<Mapping>, bytes: usize, pages: Pages) -> io::Result<*mut u8> {
     match place {
         Some(mapping) if mapping.bytes() >= bytes => Ok(mapping.start()),
-        // Code that uses none gets an address that faults.
+        // Code that uses none gets a null pointer, which faults.
         _ if bytes == 0 => Ok(null_mut()),
         _ => {
             *place = None;
@@ -660,13 +660,13 @@ impl Strand {
         }
     }
 
-    /// Notes what it brings to an exchange. The place must stay where it is until the strand goes on.
+    /// Records the operands of an exchange. Their place must not move until the strand continues.
     pub(crate) fn bring(&mut self, kind: Exchange, exchanged: *mut Exchanged, wait: Wait) {
         (self.exchanges, self.exchanged, self.wait) = (Some(kind), exchanged, wait);
     }
 
-    /// Notes by which calls it came to an exchange: a number of the return addresses on its stack, found by frame pointers. The same
-    /// instruction reached by another call is another place: the callers have diverged.
+    /// Records the calls by which the strand reached an exchange, as a hash of the return addresses on its
+    /// stack, found by frame pointers. An instruction in another call is another place: callers diverged.
     pub(crate) fn note_calls(&mut self, frame: usize) {
         let (mut frame, mut calls) = (frame, 0u64);
         let top = self.stack.top();
@@ -675,17 +675,17 @@ impl Strand {
             // SAFETY: both words lie on the stack of this strand, which runs and changes nothing meanwhile.
             let (next, from) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
             calls = (calls.rotate_left(5) ^ from as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            // Callers are above.
+            // Callers have higher addresses.
             (frame, lowest) = (next, frame + 16);
         }
         self.calls = calls;
     }
 }
 
-/// The first function of every strand.
+/// Runs a strand: its first function.
 unsafe extern "C" fn run_strand(argument: *mut c_void) -> ! {
     let strand = argument.cast::<Strand>();
-    // SAFETY: strand, block, gate and grid are alive while a block runs, and the scheduler waits for this context to switch back.
+    // SAFETY: strand, block, gate and grid are alive while a block runs; the scheduler waits for a switch.
     unsafe {
         let block = (*strand).block;
         let entry = (*(*block).grid).entry();
@@ -709,7 +709,7 @@ unsafe extern "C" fn run_strand(argument: *mut c_void) -> ! {
     }
 }
 
-/// Makes stores that went around the cache visible before anything that follows.
+/// Makes non-temporal stores visible before anything that follows.
 fn finish_streams() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 machine has the instruction.
@@ -718,7 +718,7 @@ fn finish_streams() {
     }
 }
 
-/// Ends a strand: all of its threads have come to their end.
+/// Ends a strand: all of its threads have exited.
 ///
 /// # Safety
 ///
@@ -767,7 +767,7 @@ pub(crate) unsafe fn stop(strand: *mut Strand) -> ! {
     std::process::abort()
 }
 
-/// Leaves a strand for good: it failed, and the block knows why.
+/// Leaves a strand for good: it failed, and the block holds the reason.
 ///
 /// # Safety
 ///
@@ -782,13 +782,13 @@ pub(crate) unsafe fn fail(strand: *mut Strand, failure: Failure) -> ! {
     std::process::abort()
 }
 
-/// Lets the next strand of the block run that can, else the scheduler. Returns when this strand may go on.
+/// Switches to the next runnable strand of the block, else to the scheduler. Returns when it may continue.
 ///
 /// # Safety
 ///
 /// Called on the stack of the strand, gate closed.
 pub(crate) unsafe fn hand_over(strand: *mut Strand, direct: bool) {
-    // SAFETY: as in `run_strand`; the strand that is switched to can run, so its context is prepared or saved.
+    // SAFETY: as in `run_strand`; the next strand can run, so its context is prepared or saved.
     unsafe {
         let block = (*strand).block;
         let next = if direct { (&(*block)).next_ready((*strand).number as usize) } else { None };
@@ -804,7 +804,7 @@ pub(crate) unsafe fn hand_over(strand: *mut Strand, direct: bool) {
     }
 }
 
-/// Lets others run first: the strands behind this one, then whoever the scheduler has.
+/// Yields: first to the strands after this one, then to those of the scheduler.
 ///
 /// # Safety
 ///
@@ -836,13 +836,13 @@ impl Block {
         range.find(|index| self.strands[*index].wait == Wait::Nothing)
     }
 
-    /// The next strand behind one that can run, around the end.
+    /// Returns the next runnable strand after one, wrapping around the end.
     fn next_ready(&self, from: usize) -> Option<usize> {
         self.ready_in(from + 1..self.count).or_else(|| self.ready_in(0..from + 1))
     }
 }
 
-/// Runs a strand until control comes back; what went wrong.
+/// Runs a strand until control comes back. Returns the error, if there is one.
 ///
 /// # Safety
 ///
@@ -927,7 +927,8 @@ unsafe fn turn_of_threads(block: *mut Block) -> Turn {
                 let block = unsafe { &mut *block };
                 let sleeps = lanes.clone().any(|index| block.strands[index].wait == Wait::Nothing && block.strands[index].paused);
                 let met = lanes.clone().any(|index| block.strands[index].wait == Wait::Nothing && !block.strands[index].paused);
-                // Whoever waits for company has it now: the others wait elsewhere, have ended, or have had their turn.
+                // Lanes that wait for others at the same instruction have them now: the rest wait elsewhere,
+                // have exited, or have had their turn.
                 let converged = !met && block.converge(warp);
                 progress |= ran || converged;
                 paused |= sleeps;
@@ -951,7 +952,7 @@ unsafe fn turn_of_threads(block: *mut Block) -> Turn {
 }
 
 impl Block {
-    /// What a signal means.
+    /// Translates a signal to a failure.
     fn signal(&self, number: i32, address: usize, known: bool) -> Failure {
         let strand = &self.strands[self.current];
         let threads = self.kind == Kind::Threads;

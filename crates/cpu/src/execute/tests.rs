@@ -1,4 +1,4 @@
-//! Blocks of each kind, made by hand: orders at barriers, exchanges, pauses, faults, limits.
+//! Blocks of each kind, made by hand: orders at barriers, exchanges, yields, faults, limits.
 
 use crate::abi::{BarrierKind, Kind};
 use crate::device::Cpu;
@@ -27,7 +27,7 @@ fn fault(outcome: Result<()>) -> Fault {
     }
 }
 
-/// Adds one to the element of its block.
+/// Kernel that adds one to the element of its block.
 const COUNT: &str = r#"
 define void @kernel(ptr %w) {
   %b = call i64 @param(ptr %w, i64 0)
@@ -55,7 +55,7 @@ fn every_block_runs_once() {
     }
 }
 
-/// Adds one to a counter, for grids larger than any buffer.
+/// Kernel that adds one to a counter, for grids larger than any buffer.
 const COUNT_ALL: &str = r#"
 define void @kernel(ptr %w) {
   %b = call i64 @param(ptr %w, i64 0)
@@ -75,7 +75,7 @@ fn a_large_grid_takes_no_more_than_a_small_one() {
     let code = code(Kind::Block, COUNT_ALL);
     launch(&cpu, &code, &Launch::new([100, 100, 30], [1, 1, 1]), &[out]).unwrap();
     assert_eq!(read(&cpu, out, 1).unwrap(), [300_000]);
-    // The largest there is, stopped after a while: it starts, runs and ends.
+    // The largest possible grid, stopped after a while: it starts, runs and ends.
     let largest = Launch::new([i32::MAX as u32, 65535, 65535], [1, 1, 1]).time_limit(Duration::from_millis(50));
     launch(&cpu, &code, &largest, &[out]).unwrap();
     let fault = fault(cpu.synchronise());
@@ -83,7 +83,8 @@ fn a_large_grid_takes_no_more_than_a_small_one() {
     assert!(read(&cpu, out, 1).unwrap()[0] > 301_000);
 }
 
-/// Each warp writes its turn before and behind a barrier: `out[2 * warp] = turn`, `out[2 * warp + 1] = turn`.
+/// Kernel in which each warp writes its turn before and after a barrier: `out[2 * warp] = turn`,
+/// `out[2 * warp + 1] = turn`.
 const TURNS: &str = r#"
 define internal i32 @turn(ptr %w) {
   %s = call ptr @shared(ptr %w)
@@ -181,7 +182,8 @@ define void @kernel(ptr %w) {
     assert!(cpu.synchronise().is_ok(), "told once");
 }
 
-/// Lane `l` of each warp brings `l` to an exchange and writes what it gets; odd lanes take part or end.
+/// Runs an exchange in which lane `l` of each warp provides `l` and writes its result. Odd lanes take part or
+/// exit.
 fn exchange(kind: u32, members: u32, select: u32, odd_end: bool, convergent: bool) -> Result<Vec<u32>> {
     let ends = if odd_end { "br i1 %odd, label %end, label %go" } else { "br label %go" };
     let text = format!(
@@ -234,12 +236,12 @@ fn threads_meet_in_exchanges() {
     let pairs = exchange(xor, u32::MAX, 1, false, false).unwrap();
     assert_eq!(pairs[..6], [1, 0, 3, 2, 5, 4]);
     assert_eq!(pairs[32..38], [1, 0, 3, 2, 5, 4]);
-    // Lane 0 brings nothing but zero.
+    // Lane 0 provides zero.
     assert_eq!(exchange(ballot, u32::MAX, 0, false, false).unwrap(), [0xffff_fffe; 64]);
-    // Lanes that have ended are not waited for.
+    // Exited lanes are not waited for.
     let even: Vec<u32> = exchange(add, u32::MAX, 0, true, false).unwrap().into_iter().step_by(2).collect();
     assert_eq!(even, [240; 32]);
-    // Whoever comes together is a group.
+    // Lanes that arrive together form a group.
     let even: Vec<u32> = exchange(members, 0, 0, true, true).unwrap().into_iter().step_by(2).collect();
     assert_eq!(even, [0x5555_5555; 32]);
     let fault = fault(exchange(add, 0xf0, 0, false, false).map(drop));
@@ -248,7 +250,7 @@ fn threads_meet_in_exchanges() {
     assert_eq!(fault.thread, Some([0, 0, 0]));
 }
 
-/// Blocks that wait for the block behind them: each spins until the counter has passed its number.
+/// Kernel whose blocks wait for the block after them: each spins until the counter has passed its number.
 const CHAIN: &str = r#"
 define void @kernel(ptr %w) {
   %b = call i64 @param(ptr %w, i64 0)
@@ -278,7 +280,7 @@ fn blocks_that_wait_for_later_ones_let_them_start() {
         let out = buffer(&cpu, 1);
         launch(&cpu, &code(kind, CHAIN), &Launch::linear(40, 1), &[out, 39]).unwrap();
         assert_eq!(read(&cpu, out, 1).unwrap(), [40], "{kind:?}");
-        // All blocks of a cooperative launch run together, however many.
+        // All blocks of a cooperative launch run together, for any number of blocks.
         let out = buffer(&cpu, 1);
         launch(&cpu, &code(kind, CHAIN), &Launch::linear(1000, 1).cooperative(), &[out, 999]).unwrap();
         assert_eq!(read(&cpu, out, 1).unwrap(), [1000], "{kind:?}");
@@ -298,7 +300,7 @@ fn an_endless_loop_meets_its_limit() {
             let fault = fault(cpu.synchronise());
             assert_eq!(fault.kind, FaultKind::TimeLimit, "{kind:?}");
             assert!(start.elapsed() >= limit);
-            // The device goes on.
+            // The device remains usable.
             let out = buffer(&cpu, 3);
             launch(&cpu, &code(Kind::Block, COUNT), &Launch::linear(3, 32), &[out]).unwrap();
             assert_eq!(read(&cpu, out, 3).unwrap(), [1, 1, 1]);
@@ -347,7 +349,8 @@ end:
     assert_eq!(read(&cpu, out, 100).unwrap(), [1; 100]);
 }
 
-/// Threads have small stacks and warps large ones; whoever comes behind whom, each warp has one of its own size.
+/// Threads have small stacks and warps large ones. In any order of kernels, each warp has a stack of its own
+/// size.
 #[test]
 fn warps_have_their_stacks_behind_threads() {
     // About four megabytes, of the 32 that a warp has and the one of a thread.
@@ -438,7 +441,8 @@ fn launching_takes_microseconds_of_the_caller() {
         }
         cpu.synchronise().unwrap();
         times.sort();
-        // Some two microseconds in a quiet process; the bound is for unoptimised code, and the share for a machine that is busy with others.
+        // The launch takes about two microseconds in a quiet process. The bound is for unoptimised code, and
+        // the percentile for a busy machine.
         let time = times[times.len() / 10];
         assert!(time < Duration::from_micros(100), "{time:?} for a launch of {blocks} blocks");
     }

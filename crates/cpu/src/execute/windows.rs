@@ -1,4 +1,5 @@
-//! Shared memory of the blocks of a cluster: a window for each, so far apart that none reaches into another: see [`WINDOW`].
+//! Shared memory of the blocks of a cluster: one window each, far enough apart that none reaches into
+//! another. See [`WINDOW`].
 
 use crate::abi::{FAR, WINDOW};
 use crate::map::{Mapping, Pages, page_bytes};
@@ -9,16 +10,17 @@ use std::io;
 pub(super) struct Windows {
     mapping: Mapping,
     blocks: usize,
-    /// Bytes of each block, by whole pages.
+    /// Bytes of each block, in whole pages.
     bytes: usize,
-    /// A bit for each block whose memory may not be touched any more.
+    /// Bit mask of the blocks whose memory is closed.
     closed: u32,
 }
 
 impl Windows {
-    /// Room for any cluster; nothing of it may be touched.
+    /// Reserves address space for any cluster; none of it is accessible.
     pub(super) fn new() -> io::Result<Windows> {
-        // Behind the last block as much as an address of another block's memory can lead past it.
+        // The space after the last block covers the range that an address of another block's memory can
+        // exceed it by.
         let mapping = Mapping::new((3 * FAR * WINDOW) as usize, Pages::Data)?;
         mapping.protect(0, mapping.bytes(), libc::PROT_NONE)?;
         Ok(Windows { mapping, blocks: 0, bytes: 0, closed: 0 })
@@ -41,19 +43,19 @@ impl Windows {
     }
 
     pub(super) fn start(&self, rank: usize) -> *mut u8 {
-        // An address inside of the mapping.
+        // Address inside the mapping.
         self.mapping.start().wrapping_add(rank * WINDOW as usize)
     }
 
-    /// The block has ended, and its shared memory with it.
+    /// Closes the shared memory of a block that has ended.
     pub(super) fn close(&mut self, rank: usize) {
-        // Where the host cannot, a stray access goes unseen.
+        // If the host cannot protect it, a stray access stays undetected.
         if self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_NONE).is_ok() {
             self.closed |= 1 << rank;
         }
     }
 
-    /// All blocks start.
+    /// Opens the shared memory of all blocks.
     pub(super) fn open(&mut self) -> io::Result<()> {
         for rank in (0..self.blocks).filter(|rank| self.closed >> rank & 1 == 1) {
             self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_READ | libc::PROT_WRITE)?;

@@ -18,7 +18,6 @@ const STT_SECTION: u8 = 3;
 const SHN_UNDEF: u16 = 0;
 const SHN_LORESERVE: u16 = 0xff00;
 
-/// A section.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     kind: u32,
@@ -32,7 +31,8 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Whether it is there when code runs. Tables for unwinding are not: nothing unwinds through generated code.
+    /// Returns whether the section is needed at run time. Unwind tables are not: nothing unwinds through
+    /// generated code.
     pub(crate) fn is_loaded(&self) -> bool {
         self.flags & SHF_ALLOC != 0 && matches!(self.kind, SHT_PROGBITS | SHT_NOBITS) && !self.unwinds
     }
@@ -46,12 +46,11 @@ impl Section {
     }
 }
 
-/// A symbol.
 #[derive(Clone, Debug)]
 pub(crate) struct Symbol<'a> {
     pub(crate) name: &'a str,
     kind: u8,
-    /// The section it is in; `None` when the object does not define it.
+    /// Section that contains it; `None` if the object does not define it.
     pub(crate) section: Option<usize>,
     pub(crate) value: u64,
 }
@@ -62,10 +61,9 @@ impl Symbol<'_> {
     }
 }
 
-/// A relocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relocation {
-    /// The section that is changed.
+    /// Section that is changed.
     pub(crate) section: usize,
     pub(crate) offset: u64,
     pub(crate) kind: u32,
@@ -105,7 +103,7 @@ fn u64_at(bytes: &[u8], offset: u64) -> Option<u64> {
     number(bytes, offset).map(u64::from_le_bytes)
 }
 
-/// The text at an offset of a string table.
+/// Returns the text at an offset of a string table.
 fn text(table: &[u8], offset: u32) -> Option<&str> {
     let rest = table.get(offset as usize..)?;
     let end = rest.iter().position(|byte| *byte == 0)?;
@@ -217,7 +215,7 @@ impl<'a> Elf<'a> {
 
     fn read_relocations(&mut self) -> Option<()> {
         let bytes = self.bytes;
-        // Tables do not overlap, so all of them together have no more entries than the file has room for.
+        // Tables do not overlap, so together they have no more entries than fit into the file.
         let most = bytes.len() / 24;
         for table in self.sections.iter().filter(|section| section.kind == SHT_RELA) {
             let section = table.info as usize;
@@ -243,7 +241,7 @@ impl<'a> Elf<'a> {
         Some(())
     }
 
-    /// The bytes of a section; none when it is all zeros.
+    /// Returns the bytes of a section; none if it is all zeros.
     pub(crate) fn contents(&self, section: &Section) -> Result<&'a [u8], ObjectError> {
         let outside = ObjectError::Malformed("a section outside of it");
         if section.kind == SHT_NOBITS {

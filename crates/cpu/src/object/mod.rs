@@ -1,9 +1,10 @@
-//! Loads a relocatable object file: from the bytes that LLVM emits to code that can be called.
+//! Loader for relocatable object files: from the bytes that LLVM emits to callable code.
 //!
-//! Sections are laid out in three runs of pages (code, constants, data), relocations applied, and the pages then made
-//! executable, read-only or writable; none is ever both writable and executable. Names that the object does not define are looked up in
-//! a fixed table. **Every offset and length of the file is checked: whatever the bytes are, the outcome is code or an error.**
-//! (What the code does when it is called is another matter: objects come from the compiler, or from entries of the cache that this user's secret has tagged.)
+//! Sections are laid out in three runs of pages (code, constants, data) and relocations are applied. The
+//! pages are then made executable, read-only or writable; none is ever both writable and executable. Names
+//! that the object does not define are looked up in a fixed table. **Every offset and length of the file is
+//! checked: for any bytes, the outcome is code or an error.** (The loader does not check the behaviour of the
+//! code: objects come from the compiler, or from cache entries tagged with this user's secret.)
 //!
 //! Follows the ELF specification and its supplements for x86-64 and AArch64.
 
@@ -15,20 +16,20 @@ use crate::map::{Mapping, Pages, page_bytes};
 use elf::Elf;
 use std::ops::Range;
 
-/// A function of generated code.
+/// Function of generated code.
 pub(crate) type Entry = unsafe extern "C" fn(*mut Warp);
 
-/// The name of the function that is called.
+/// Name of the function that is called.
 const ENTRY: &str = "kernel";
-/// Most bytes of one object in memory.
+/// Maximum bytes of one object in memory.
 const MAX_BYTES: u64 = 256 << 20;
-/// Most sections and symbols of one object.
+/// Maximum sections and symbols of one object.
 const MAX_ENTRIES: usize = 1 << 20;
 
-/// Why an object was not loaded.
+/// Reason why an object was not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectError {
-    /// Not an object file, or a broken one; what is wrong with it.
+    /// Not an object file, or a broken one, with the reason.
     Malformed(&'static str),
     /// An object for another machine.
     OtherMachine(u16),
@@ -55,7 +56,7 @@ impl std::fmt::Display for ObjectError {
     }
 }
 
-/// The machine of an object.
+/// Machine of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Machine {
     X86_64,
@@ -63,7 +64,7 @@ pub(crate) enum Machine {
 }
 
 impl Machine {
-    /// The machine this was built for.
+    /// Machine this was built for.
     const HOST: Option<Machine> = if cfg!(target_arch = "x86_64") {
         Some(Machine::X86_64)
     } else if cfg!(target_arch = "aarch64") {
@@ -91,7 +92,8 @@ impl Object {
         let failed = |error: std::io::Error| ObjectError::NoMemory(error.to_string());
         let mapping = Mapping::new(plan.bytes as usize, Pages::Code).map_err(failed)?;
         let image = plan.image(&elf, mapping.start() as u64, &crate::externs::address)?;
-        // SAFETY: the image has `plan.bytes` bytes, the mapping at least as many, and both are separate memory.
+        // SAFETY: the image has `plan.bytes` bytes, the mapping at least as many, and both are separate
+        // memory.
         unsafe { std::ptr::copy_nonoverlapping(image.as_ptr(), mapping.start(), image.len()) };
         let entry = plan.entry(&elf)?;
         for (range, protection) in [
@@ -107,20 +109,22 @@ impl Object {
         Ok(Object { entry: mapping.start() as usize + entry as usize, mapping })
     }
 
-    /// The function `kernel`.
+    /// Returns the function `kernel`.
     pub(crate) fn entry(&self) -> Entry {
-        // SAFETY: `entry` is the address of a function symbol in the executable part of the mapping, which lives as long as `self`;
-        // that it is a function of this type is what the compiler promises (`Code::object`).
+        // SAFETY: `entry` is the address of a function symbol in the executable part of the mapping, which
+        // lives as long as `self`. The compiler guarantees that it is a function of this type
+        // (`Code::object`).
         unsafe { std::mem::transmute::<usize, Entry>(self.entry) }
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.mapping.bytes()
     }
 }
 
-/// Makes instructions that were written as data visible to the core's instruction fetch. x86-64 does so by itself.
+/// Makes instructions that were written as data visible to the core's instruction fetch. x86-64 needs
+/// nothing.
 fn flush_instructions(start: *mut u8, bytes: usize) {
     #[cfg(target_arch = "aarch64")]
     {
@@ -139,14 +143,14 @@ fn flush_instructions(start: *mut u8, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// Where everything of an object goes, as offsets from its first byte in memory.
+/// Memory layout of an object, as offsets from its first byte.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Per section: its offset, when it is loaded.
+    /// Offset of each section, if it is loaded.
     pub(crate) sections: Vec<Option<u64>>,
-    /// Where jumps to far functions are.
+    /// Offset of the jumps to far functions.
     pub(crate) stubs: u64,
-    /// Where addresses read through the global offset table are.
+    /// Offset of the global offset table.
     pub(crate) table: u64,
     code: Range<u64>,
     constants: Range<u64>,
@@ -194,7 +198,7 @@ impl Plan {
         Ok(Plan { sections, stubs, table, code, constants, data, bytes: end })
     }
 
-    /// The bytes in memory when the first one is at `base`.
+    /// Returns the bytes in memory for a first byte at `base`.
     pub(crate) fn image(
         &self,
         elf: &Elf<'_>,
@@ -212,7 +216,7 @@ impl Plan {
         Ok(image)
     }
 
-    /// The offset of the function that is called.
+    /// Returns the offset of the function that is called.
     pub(crate) fn entry(&self, elf: &Elf<'_>) -> Result<u64, ObjectError> {
         let missing = || ObjectError::Undefined(ENTRY.to_owned());
         let symbol = elf.symbols.iter().find(|symbol| symbol.name == ENTRY && symbol.is_function()).ok_or_else(missing)?;

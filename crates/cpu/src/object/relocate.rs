@@ -1,4 +1,4 @@
-//! Applies relocations to an image: places that hold or reach addresses get those of where everything has come to lie.
+//! Relocation of an image: patches the places that hold or reach addresses.
 
 use super::elf::{Elf, Relocation};
 use super::{Machine, ObjectError, Plan, STUB_BYTES};
@@ -39,7 +39,7 @@ pub(super) fn relocate(
     Ok(())
 }
 
-/// Bytes that a relocation changes.
+/// Returns the number of bytes that a relocation changes.
 fn width(machine: Machine, kind: u32) -> Result<u64, ObjectError> {
     Ok(match (machine, kind) {
         (Machine::X86_64, x86::NONE) | (Machine::Aarch64, arm::NONE) => 0,
@@ -92,17 +92,17 @@ mod arm {
     pub(super) const PLT32: u32 = 314;
 }
 
-/// One relocation about to be applied.
+/// Relocation about to be applied.
 struct Place<'a> {
     image: &'a mut [u8],
     base: u64,
-    /// The offset in the image.
+    /// Offset in the image.
     at: u64,
     plan: &'a Plan,
     relocation: &'a Relocation,
-    /// The address of the symbol.
+    /// Address of the symbol.
     target: u64,
-    /// Whether the symbol is in the image.
+    /// True if the symbol is in the image.
     local: bool,
 }
 
@@ -111,7 +111,7 @@ impl Place<'_> {
         ObjectError::OutOfRange(self.relocation.kind)
     }
 
-    /// The address of the place itself.
+    /// Returns the address of the place itself.
     fn here(&self) -> u64 {
         self.base.wrapping_add(self.at)
     }
@@ -120,14 +120,14 @@ impl Place<'_> {
         self.image[self.at as usize..][..bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The address of a word that holds the symbol's address.
+    /// Returns the address of a word that holds the symbol's address.
     fn table_entry(&mut self) -> u64 {
         let at = self.plan.table + 8 * self.relocation.symbol as u64;
         self.image[at as usize..][..8].copy_from_slice(&self.target.to_le_bytes());
         self.base.wrapping_add(at)
     }
 
-    /// The address of code that jumps to the symbol, wherever that is.
+    /// Returns the address of code that jumps to the symbol at any distance.
     fn stub(&mut self, machine: Machine) -> u64 {
         let at = self.plan.stubs + STUB_BYTES * self.relocation.symbol as u64;
         let mut code = [0; STUB_BYTES as usize];
@@ -192,7 +192,7 @@ impl Place<'_> {
         self.put(&word.to_le_bytes());
     }
 
-    /// A distance in words for a field of some bits, at its place in the instruction.
+    /// Patches a branch distance in words into a field of `bits` bits.
     fn branch(&mut self, target: u64, bits: u32, shift: u32) -> Result<(), ObjectError> {
         let distance = target.wrapping_sub(self.here()) as i64;
         let limit = 1i64 << (bits + 1);
@@ -204,7 +204,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// The 21 bits of `adr` and `adrp`.
+    /// Patches the 21 bits of `adr` and `adrp`.
     fn adr(&mut self, value: i64) -> Result<(), ObjectError> {
         if !(-(1 << 20)..1 << 20).contains(&value) {
             return Err(self.out_of_range());
@@ -214,7 +214,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// The low 12 bits of an address, for an access of some bytes.
+    /// Patches the low 12 bits of an address, for an access of `1 << scale` bytes.
     fn low12(&mut self, address: u64, scale: u32) -> Result<(), ObjectError> {
         let low = (address & 0xfff) as u32;
         if low & ((1 << scale) - 1) != 0 {

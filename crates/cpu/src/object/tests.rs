@@ -1,11 +1,11 @@
-//! Objects that load, and the thousands of ways in which they do not.
+//! Objects that load, and thousands of broken variants that do not.
 
 use super::elf::Elf;
 use super::*;
 use crate::testing::{object, object_for};
 use inkwell::targets::RelocMode;
 
-/// A function that uses constants, variables, calls, jump tables and functions of the table.
+/// Function that uses constants, variables, calls, jump tables and functions of the table.
 const RICH: &str = r#"
 @numbers = private constant [4 x i64] [i64 11, i64 22, i64 33, i64 44]
 @counter = internal global i64 5
@@ -119,7 +119,7 @@ fn objects_of_another_machine_are_linked_and_not_loaded() {
     let far = |_: &str| Some(0x7f12_3456_7890usize);
     let base = 0x5555_0000_0000u64;
     let image = plan.image(&elf, base, &far).unwrap();
-    // Calls to functions far away go over a stub that loads the address and jumps.
+    // Calls of far functions use a stub that loads the address and jumps.
     let stub = elf.symbols.iter().position(|symbol| symbol.name == "memset").unwrap() as u64;
     let at = (plan.stubs + STUB_BYTES * stub) as usize;
     assert_eq!(image[at..at + 8], [0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6]);
@@ -164,7 +164,7 @@ fn a_broken_object_is_an_error_or_another_object() {
     }
 }
 
-/// Thousands of sections that are all one table of relocations would become gigabytes.
+/// Thousands of sections that share one relocation table would become gigabytes.
 #[test]
 fn tables_that_overlap_are_refused() {
     let whole = object(RICH);

@@ -1,4 +1,4 @@
-//! Whole warps against one lane at a time.
+//! Fetches of whole warps, compared with one lane at a time.
 
 use super::*;
 use crate::image::HostTexels;
@@ -6,7 +6,7 @@ use broadloom_device::texture::{Level, Sampler};
 use broadloom_eval::texture::Sampled;
 use broadloom_random::Random;
 
-/// A coordinate: a corner, or a place inside or close to a texture.
+/// Returns a random coordinate: a special value, or one inside or near a texture.
 fn coordinate(random: &mut Random, by_index: bool, size: f32) -> u32 {
     let ends = [f32::NAN, f32::INFINITY, -1e30, 1e30, -0.0, -1e-30, 1.0, 0.999_999_94, -1.0, 2.0, 0.5];
     match (by_index, random.below(8)) {
@@ -26,7 +26,7 @@ fn formats() -> Vec<Format> {
 #[test]
 fn a_warp_reads_what_its_lanes_read() {
     let mut numbers = Random::new(7);
-    // Bytes of which no float of 32 bits is made that is no number, but for some.
+    // Bytes that mostly do not form a NaN of `f32`.
     let memory: Vec<u64> =
         (0..4096).map(|_| numbers.bits() & 0xbfbf_bfbf_bfbf_bfbf | u64::from(numbers.below(16) == 0) << 30).collect();
     let mut done = 0;
@@ -65,7 +65,7 @@ fn a_warp_reads_what_its_lanes_read() {
                 }
             }
             let mut outputs = vec![0u64; 4 * LANES];
-            // SAFETY: rows and memory are there.
+            // SAFETY: rows and memory are alive.
             if !unsafe { fetch(&wanted, &texture, inputs.as_ptr(), outputs.as_mut_ptr()) } {
                 continue;
             }

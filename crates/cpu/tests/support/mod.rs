@@ -1,9 +1,9 @@
-//! Kernels from text, and the CPU that code is looked at for.
+//! Kernels from text, and the CPU for tests that inspect code.
 
 use broadloom_cpu::compile::{Machine, Options};
 use broadloom_diag::Sources;
 
-/// Code that is looked at is for one CPU, whatever this host has: one with AVX-512 and nothing newer.
+/// Returns options for one fixed CPU, independent of this host: one with AVX-512 and nothing newer.
 pub(crate) fn for_avx512() -> Options {
     Options { machine: Machine::named("skylake-avx512").unwrap(), ..Options::default() }
 }

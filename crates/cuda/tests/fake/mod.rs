@@ -1,4 +1,4 @@
-//! The fake driver, as tests use it: where it is, and its control.
+//! Path and control of the fake driver.
 
 #![allow(unsafe_code, reason = "the fake driver is a library of C")]
 #![allow(dead_code, reason = "every test uses a part")]
@@ -11,7 +11,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The library: cargo puts it beside the tests, or one folder up.
+/// Returns the library's path: cargo puts it beside the tests or one folder up.
 pub(crate) fn library() -> String {
     let exe = std::env::current_exe().unwrap();
     let folders = exe.ancestors().skip(1).take(2).map(PathBuf::from);
@@ -19,13 +19,13 @@ pub(crate) fn library() -> String {
     found.expect("the fake driver was not built").to_str().unwrap().to_owned()
 }
 
-/// The fake driver has one state for the process: one test at a time uses it.
+/// Locks the fake driver, which has one state per process.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The control of the fake driver.
+/// Control of the fake driver.
 pub(crate) struct Fake {
     handle: *mut c_void,
 }
@@ -35,7 +35,7 @@ impl Fake {
         Fake::at(&library())
     }
 
-    /// The control of a copy of it.
+    /// Opens the control of a copy of the library.
     pub(crate) fn at(path: &str) -> Fake {
         let name = CString::new(path).unwrap();
         // SAFETY: opens the fake driver, which stays open.
@@ -85,35 +85,35 @@ impl Fake {
         alive()
     }
 
-    /// The number of violations, and a report.
+    /// Returns the number of violations and a report.
     pub(crate) fn report(&self) -> (u64, String) {
         let mut buffer = vec![0u8; 8192];
-        // SAFETY: the function has this type, and the buffer so many bytes.
+        // SAFETY: the function has this type, and the buffer has this many bytes.
         let report: extern "C" fn(*mut u8, usize) -> u64 = unsafe { std::mem::transmute(self.find("fakecuda_report")) };
         let count = report(buffer.as_mut_ptr(), buffer.len());
         let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(0);
         (count, String::from_utf8_lossy(&buffer[..end]).into_owned())
     }
 
-    /// Nothing is left, and nothing was done that a driver does not allow.
+    /// Asserts that nothing is left and that no rule of the driver was violated.
     pub(crate) fn assert_clean(&self, when: &str) {
         let (violations, report) = self.report();
         assert_eq!((self.alive(), violations), (0, 0), "{when}: {report}");
     }
 }
 
-/// Options for the fake driver.
+/// Returns options for the fake driver.
 pub(crate) fn options() -> Options {
     let cache = CacheFolder::Nowhere;
     Options { driver: library(), memory_bytes: Some(256 << 20), cache, ..Options::default() }
 }
 
-/// A device of the fake driver.
+/// Opens a device of the fake driver.
 pub(crate) fn open() -> Result<Device> {
     Cuda::new(options()).map(Device::new)
 }
 
-/// A module from its text.
+/// Parses a module.
 pub(crate) fn module(text: &str) -> Arc<Verified> {
     let mut sources = Sources::new();
     let id = sources.add("test.ptx", text);
@@ -121,8 +121,9 @@ pub(crate) fn module(text: &str) -> Arc<Verified> {
     Arc::new(broadloom_ptx::verify(module).unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong))))
 }
 
-/// Kernels for tests: `scale` multiplies by a number, `wild` writes to an address, `together` meets at a grid-wide barrier by counting,
-/// `large` uses dynamic shared memory, `down` calls itself, `say` prints, `forever` does not end until a word is set.
+/// Kernels for tests: `scale` multiplies by a number, `wild` writes to an address, `together` implements a
+/// grid-wide barrier by counting, `large` uses dynamic shared memory, `down` calls itself, `say` prints,
+/// `forever` runs until a word is set.
 pub(crate) const KERNELS: &str = "
 .version 8.0
 .target sm_90
@@ -244,7 +245,7 @@ again:
 }
 ";
 
-/// A module without functions of its own, with `scale` as above.
+/// Module without functions, with `scale` as above.
 pub(crate) const PLAIN: &str = "
 .version 8.0
 .target sm_90

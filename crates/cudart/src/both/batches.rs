@@ -1,7 +1,8 @@
-//! Copies with attributes, and batches: of copies, of prefetches, of ranges whose contents are not needed any more.
+//! Copies with attributes, and batches of copies, prefetches and discards.
 //!
-//! All of a batch is checked before any of it is done. It is then given to its stream piece by piece, since a batch says nothing of the order inside of it.
-//! Memory that host and device share lies where both reach it: to prefetch it changes nothing, nor does it that its contents may be lost.
+//! A whole batch is checked before any of it is done. Its pieces are then submitted to the stream one by one,
+//! since the order inside a batch is unspecified. Managed memory lies where both host and device reach it, so
+//! prefetches and discards change nothing.
 
 use crate::advice::{Advice, checked};
 use crate::boundary::{Call, exported};
@@ -14,7 +15,7 @@ use crate::types::{BoxOperation, CopyAttributes, CopyOperand, Extent, MemLocatio
 use crate::work::{CopyBox, Direction, Side, Work};
 use std::sync::Arc;
 
-/// When the bytes that are copied may be read.
+/// Time at which the source may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     /// In stream order, or at any time.
@@ -24,7 +25,7 @@ enum Order {
 }
 
 impl Order {
-    /// The order of `cudaMemcpySrcAccessOrder`; the flags are a hint.
+    /// Converts a `cudaMemcpySrcAccessOrder`. The flags are a hint.
     fn new(number: u32, flags: u32) -> Outcome<Order> {
         match (number, flags) {
             (1 | 3, 0 | 1) => Ok(Order::Later),
@@ -34,13 +35,14 @@ impl Order {
     }
 }
 
-/// A batch goes to any stream but the one that waits for all others.
+/// Returns the stream of a batch, which may not be the legacy default stream.
 fn stream_of_batch(call: &Call, handle: usize) -> Outcome<Arc<Stream>> {
     let stream = call.stream(handle)?;
     if stream.is_legacy() { Err(Status::INVALID_VALUE) } else { Ok(stream) }
 }
 
-/// What applies to each of `count` pieces of a batch: the entry with the last of the rising indices that is not behind it.
+/// Returns the attributes of each of `count` operations. `firsts` holds ascending indices; entry `i` applies
+/// from index `firsts[i]` on.
 fn applied<T: Copy>(entries: In<T>, firsts: In<usize>, entry_count: usize, count: usize) -> Outcome<Vec<T>> {
     if count == 0 || entry_count == 0 || entry_count > count {
         return Err(Status::INVALID_VALUE);
@@ -54,7 +56,8 @@ fn applied<T: Copy>(entries: In<T>, firsts: In<usize>, entry_count: usize, count
     Ok(firsts.iter().zip(ends).zip(entries).flat_map(|((first, end), entry)| vec![entry; end - first]).collect())
 }
 
-/// Checks copies and does them. Where the index of one that is wrong goes, it is written; the largest number stands for none.
+/// Checks copies and performs them. On error `failed` receives the index of the wrong copy, or the largest
+/// number if none is wrong.
 fn copy_all(call: &Call, stream: &Stream, copies: Vec<(CopyBox, Order)>, failed: Out<usize>) -> Outcome {
     failed.set_if_wanted(usize::MAX);
     call.runtime.device()?;
@@ -69,7 +72,7 @@ fn copy_all(call: &Call, stream: &Stream, copies: Vec<(CopyBox, Order)>, failed:
     if now { call.runtime.wait(stream) } else { Ok(()) }
 }
 
-/// Copies of bytes.
+/// Batch of linear copies.
 struct Linear {
     to: In<u64>,
     from: In<u64>,
@@ -101,7 +104,7 @@ fn array_of(call: &Call, operand: &CopyOperand) -> Outcome<Option<Arc<Array>>> {
     }
 }
 
-/// One side of a box whose extent counts elements of so many bytes.
+/// Converts one side of a box whose extent counts elements of `element` bytes.
 fn side(array: Option<&Array>, operand: &CopyOperand, extent: Extent, element: usize) -> Outcome<Side> {
     let [first, second, third, fourth] = operand.words;
     let Some(array) = array else {
@@ -121,7 +124,7 @@ fn side(array: Option<&Array>, operand: &CopyOperand, extent: Extent, element: u
     Ok(Side { address: array.address + offset as u64, pitch: array.pitch, rows: room[1] })
 }
 
-/// The box that `cudaMemcpy3DBatchOp` describes.
+/// Converts a `cudaMemcpy3DBatchOp` to a box.
 fn box_of(call: &Call, operation: &BoxOperation) -> Outcome<(CopyBox, Order)> {
     let order = Order::new(operation.order, operation.flags)?;
     let (from, to) = (array_of(call, &operation.from)?, array_of(call, &operation.to)?);
@@ -156,9 +159,9 @@ fn copy_boxes(call: &Call, count: usize, list: In<BoxOperation>, failed: Out<usi
     copy_all(call, &stream, copies, failed)
 }
 
-/// Checks ranges of managed memory, or of memory that CUDA did not give out, which the device reaches as well.
+/// Checks ranges of managed memory, or of host memory that the device can access.
 fn ranges(call: &Call, addresses: In<u64>, sizes: In<usize>, count: usize, flags: u64) -> Outcome<Vec<(u64, u64)>> {
-    // Host and device reach one memory at the same time, or such calls are not for this device.
+    // Concurrent access by host and device requires a shared address space.
     if !call.runtime.device()?.unified {
         return Err(Status::NOT_SUPPORTED);
     }
@@ -171,7 +174,7 @@ fn ranges(call: &Call, addresses: In<u64>, sizes: In<usize>, count: usize, flags
     Ok(ranges)
 }
 
-/// Where the ranges of a batch are wanted.
+/// Target locations of a prefetch batch.
 struct Wanted {
     locations: In<MemLocation>,
     firsts: In<usize>,
@@ -216,27 +219,29 @@ exported! { runtime
         copy_all(call, &*call.stream(stream)?, vec![copy], Out::at(0))
     }
 
-    /// Copies of bytes. With the runtime of CUDA 12 a place for the index of a copy that is wrong stands before the stream.
+    /// Copies a batch of bytes. In the CUDA 12 runtime a pointer for the index of a wrong copy comes before
+    /// the stream.
     fn cudaMemcpyBatchAsync / cudaMemcpyBatchAsync_ptsz
     (call, to: In<u64>, from: In<u64>, sizes: In<usize>, count: usize, attributes: In<CopyAttributes>, firsts: In<usize>, attribute_count: usize, eighth: usize, ninth: usize) {
         let (failed, stream) = if runtime_version() >= 13 { (0, eighth) } else { (eighth, ninth) };
         copy_linear(call, &Linear { to, from, sizes, count, attributes, firsts, attribute_count }, Out::at(failed), stream)
     }
 
-    /// Copies of boxes. With the runtime of CUDA 12 a place for the index of a copy that is wrong stands before the flags.
+    /// Copies a batch of boxes. In the CUDA 12 runtime a pointer for the index of a wrong copy comes before
+    /// the flags.
     fn cudaMemcpy3DBatchAsync / cudaMemcpy3DBatchAsync_ptsz(call, count: usize, list: In<BoxOperation>, third: usize, fourth: usize, fifth: usize) {
         let (failed, flags, stream) = if runtime_version() >= 13 { (0, third, fourth) } else { (third, fourth, fifth) };
         copy_boxes(call, count, list, Out::at(failed), flags as u64, stream)
     }
 
-    /// Prefetches of managed memory.
+    /// Prefetches managed memory.
     fn cudaMemPrefetchBatchAsync / cudaMemPrefetchBatchAsync_ptsz = cudaMemDiscardAndPrefetchBatchAsync / cudaMemDiscardAndPrefetchBatchAsync_ptsz
         | cuMemPrefetchBatchAsync / cuMemPrefetchBatchAsync_ptsz = cuMemDiscardAndPrefetchBatchAsync / cuMemDiscardAndPrefetchBatchAsync_ptsz
     (call, addresses: In<u64>, sizes: In<usize>, count: usize, locations: In<MemLocation>, firsts: In<usize>, location_count: usize, flags: u64, stream: usize) {
         prefetch(call, addresses, sizes, count, &Wanted { locations, firsts, count: location_count }, flags, stream)
     }
 
-    /// Ranges of managed memory whose contents are not needed any more.
+    /// Discards the contents of managed memory.
     fn cudaMemDiscardBatchAsync / cudaMemDiscardBatchAsync_ptsz | cuMemDiscardBatchAsync / cuMemDiscardBatchAsync_ptsz
     (call, addresses: In<u64>, sizes: In<usize>, count: usize, flags: u64, stream: usize) {
         let stream = stream_of_batch(call, stream)?;
@@ -246,24 +251,24 @@ exported! { runtime
 }
 
 exported! { driver
-    /// Copies of bytes; the index of one that is wrong goes to its own place.
+    /// Copies a batch of bytes. `failed` receives the index of a wrong copy.
     fn cuMemcpyBatchAsync / cuMemcpyBatchAsync_ptsz
     (call, to: In<u64>, from: In<u64>, sizes: In<usize>, count: usize, attributes: In<CopyAttributes>, firsts: In<usize>, attribute_count: usize, failed: Out<usize>, stream: usize) {
         copy_linear(call, &Linear { to, from, sizes, count, attributes, firsts, attribute_count }, failed, stream)
     }
 
-    /// The same without that place.
+    /// Copies a batch of bytes, without the index of a wrong copy.
     fn cuMemcpyBatchAsync_v2 / cuMemcpyBatchAsync_v2_ptsz
     (call, to: In<u64>, from: In<u64>, sizes: In<usize>, count: usize, attributes: In<CopyAttributes>, firsts: In<usize>, attribute_count: usize, stream: usize) {
         copy_linear(call, &Linear { to, from, sizes, count, attributes, firsts, attribute_count }, Out::at(0), stream)
     }
 
-    /// Copies of boxes; the index of one that is wrong goes to its own place.
+    /// Copies a batch of boxes. `failed` receives the index of a wrong copy.
     fn cuMemcpy3DBatchAsync / cuMemcpy3DBatchAsync_ptsz(call, count: usize, list: In<BoxOperation>, failed: Out<usize>, flags: u64, stream: usize) {
         copy_boxes(call, count, list, failed, flags, stream)
     }
 
-    /// The same without that place.
+    /// Copies a batch of boxes, without the index of a wrong copy.
     fn cuMemcpy3DBatchAsync_v2 / cuMemcpy3DBatchAsync_v2_ptsz(call, count: usize, list: In<BoxOperation>, flags: u64, stream: usize) {
         copy_boxes(call, count, list, Out::at(0), flags, stream)
     }

@@ -1,28 +1,28 @@
-//! The log of what went wrong.
+//! Error log.
 
 use crate::boundary::exported;
 use crate::log;
 use crate::pointer::{Out, Text};
 use crate::status::{Outcome, Status};
 
-/// The entry that an iterator stands at, if there is one.
+/// Returns the entry of an iterator, if one is given.
 fn first(iterator: Out<u32>) -> Outcome<Option<u32>> {
     if iterator.is_null() { Ok(None) } else { iterator.get().map(Some) }
 }
 
 exported! { runtime
-    /// Calls a function with every entry from now on.
+    /// Registers a callback for later entries.
     fn cudaLogsRegisterCallback | cuLogsRegisterCallback(_call, function: usize, data: usize, handle: Out<usize>) {
         handle.set_if_wanted(log::listen(function, data)?);
         Ok(())
     }
 
-    /// Calls it no more.
+    /// Unregisters a callback.
     fn cudaLogsUnregisterCallback | cuLogsUnregisterCallback(_call, handle: usize) {
         log::ignore(handle)
     }
 
-    /// Where the next entry will be.
+    /// Returns the position of the next entry.
     fn cudaLogsCurrent | cuLogsCurrent(_call, iterator: Out<u32>, flags: u32) {
         if flags == 0 { iterator.set(log::end()) } else { Err(Status::INVALID_VALUE) }
     }
@@ -38,7 +38,7 @@ exported! { runtime
         Ok(())
     }
 
-    /// Writes entries to memory, as many of the latest as there is room for, with a zero behind them.
+    /// Writes the latest entries that fit into a buffer, zero-terminated.
     fn cudaLogsDumpToMemory | cuLogsDumpToMemory(_call, iterator: Out<u32>, buffer: Out<u8>, size: Out<usize>, flags: u32) {
         buffer.wanted()?;
         let room = size.get()?;

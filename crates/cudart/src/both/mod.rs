@@ -1,4 +1,5 @@
-//! The functions that `libcudart` and `libcuda` have alike, one file for each area: one text, and a name in either library.
+//! Functions that `libcudart` and `libcuda` share, one file per area. Each has one definition and a name in
+//! either library.
 
 pub(crate) mod batches;
 pub(crate) mod logs;

@@ -1,4 +1,4 @@
-//! Attributes of launches that are nodes of graphs: that all blocks run at the same time, the blocks of a cluster; and hints, which are kept and told.
+//! Launch attributes of kernel nodes: cooperative launch and cluster size. Hints are stored and returned.
 
 use crate::boundary::{Call, exported};
 use crate::graphs::NodeRef;
@@ -14,10 +14,10 @@ type Value = [u32; 16];
 
 const COOPERATIVE: u32 = 2;
 const CLUSTER: u32 = 4;
-/// The last attribute that there is.
+/// Last attribute number.
 const LAST: u32 = 18;
 
-/// A node that launches a kernel.
+/// Returns a kernel node with its kernel and launch.
 fn node(call: &Call, node: usize) -> Outcome<(Arc<NodeRef>, Arc<Kernel>, Launch)> {
     let node = call.runtime.nodes.get(node)?;
     let found = match &node.graph.nodes()[node.index].work {
@@ -65,18 +65,18 @@ fn get(call: &Call, handle: usize, attribute: u32) -> Outcome<Value> {
 }
 
 exported! { runtime
-    /// Sets an attribute of a launch.
+    /// Sets an attribute of a kernel node.
     fn cudaGraphKernelNodeSetAttribute | cuGraphKernelNodeSetAttribute(call, node: usize, attribute: u32, value: In<Value>) {
         set(call, node, attribute, value.get()?)
     }
 
-    /// An attribute of a launch.
+    /// Returns an attribute of a kernel node.
     fn cudaGraphKernelNodeGetAttribute | cuGraphKernelNodeGetAttribute(call, node: usize, attribute: u32, value: Out<Value>) {
         value.wanted()?;
         value.set(get(call, node, attribute)?)
     }
 
-    /// The same attributes as another launch.
+    /// Copies the attributes of another kernel node.
     fn cudaGraphKernelNodeCopyAttributes | cuGraphKernelNodeCopyAttributes(call, to: usize, from: usize) {
         let (source, _, launch) = node(call, from)?;
         node(call, to)?;

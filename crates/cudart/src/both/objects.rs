@@ -6,26 +6,26 @@ use crate::status::Status;
 use crate::user_objects::{Retained, UserObject};
 use std::sync::{Arc, PoisonError};
 
-/// References go to the graph, they are not new ones.
+/// Flag: the caller's references are moved to the graph.
 const MOVE: u32 = 1;
 
 exported! { runtime
-    /// Something that lives as long as it is referred to.
+    /// Creates a user object.
     fn cudaUserObjectCreate | cuUserObjectCreate(call, object: Out<usize>, data: usize, destroy: usize, references: u32, flags: u32) {
         object.wanted()?;
-        // The one flag there is has to be given: nobody waits for the destructor.
+        // The only flag is mandatory: no one waits for the destructor.
         if flags != 1 {
             return Err(Status::INVALID_VALUE);
         }
         object.set(call.runtime.user_objects.insert(UserObject::new(data, destroy, references)?))
     }
 
-    /// More references.
+    /// Adds references to a user object.
     fn cudaUserObjectRetain | cuUserObjectRetain(call, object: usize, count: u32) {
         call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?.retain(count)
     }
 
-    /// Fewer references.
+    /// Removes references from a user object.
     fn cudaUserObjectRelease | cuUserObjectRelease(call, object: usize, count: u32) {
         let found = call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?;
         if found.release(count)? {
@@ -34,7 +34,7 @@ exported! { runtime
         Ok(())
     }
 
-    /// References of a graph.
+    /// Adds references held by a graph.
     fn cudaGraphRetainUserObject | cuGraphRetainUserObject(call, graph: usize, object: usize, count: u32, flags: u32) {
         let graph = call.runtime.graphs.get(graph)?;
         let object = call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?;
@@ -48,7 +48,7 @@ exported! { runtime
         Ok(())
     }
 
-    /// Fewer references of a graph.
+    /// Removes references held by a graph.
     fn cudaGraphReleaseUserObject | cuGraphReleaseUserObject(call, graph: usize, object: usize, count: u32) {
         let graph = call.runtime.graphs.get(graph)?;
         let object = call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?;

@@ -1,4 +1,4 @@
-//! Memory in stream order, and the pools that it comes from.
+//! Stream-ordered allocation, and the memory pools behind it.
 
 use crate::boundary::{Call, exported};
 use crate::device::check_device;
@@ -14,32 +14,32 @@ fn allocate(call: &Call, address: Out<u64>, bytes: usize, pool: &Arc<Pool>, stre
     address.wanted()?;
     let stream = call.stream(stream)?;
     let start = call.runtime.allocate_from(pool, bytes)?;
-    // A captured allocation is the graph's: the same memory at every launch.
+    // A captured allocation belongs to the graph: it is the same memory at every launch.
     if call.runtime.note_in_capture(&stream, &Work::Allocated(start))? {
         call.runtime.memory.give_to_graph(start);
     }
     address.set(start)
 }
 
-/// Whether an attribute is an `int`: the others have 64 bits.
+/// Tests if an attribute is an `int`. The others have 64 bits.
 fn is_int(number: u32) -> bool {
     matches!(number, 1..=3 | 9..=12 | 14 | 15)
 }
 
 exported! { runtime
-    /// Memory in stream order.
+    /// Allocates memory in stream order.
     fn cudaMallocAsync / cudaMallocAsync_ptsz | cuMemAllocAsync / cuMemAllocAsync_ptsz(call, address: Out<u64>, bytes: usize, stream: usize) {
         let pool = call.runtime.pool(call.runtime.pools.current(Place::Device))?;
         allocate(call, address, bytes, &pool, stream)
     }
 
-    /// The same, from a pool.
+    /// Allocates memory from a pool in stream order.
     fn cudaMallocFromPoolAsync / cudaMallocFromPoolAsync_ptsz | cuMemAllocFromPoolAsync / cuMemAllocFromPoolAsync_ptsz
     (call, address: Out<u64>, bytes: usize, pool: usize, stream: usize) {
         allocate(call, address, bytes, &call.runtime.pool(pool)?, stream)
     }
 
-    /// Gives memory back in stream order; what a graph frees stays for its next launch.
+    /// Frees memory in stream order. Memory freed by a graph is kept for its next launch.
     fn cudaFreeAsync / cudaFreeAsync_ptsz | cuMemFreeAsync / cuMemFreeAsync_ptsz(call, address: u64, stream: usize) {
         let stream = call.stream(stream)?;
         if address == 0 {
@@ -51,65 +51,65 @@ exported! { runtime
         call.runtime.free(address)
     }
 
-    /// The pool that a device has from the start.
+    /// Returns the default pool of a device.
     fn cudaDeviceGetDefaultMemPool | cuDeviceGetDefaultMemPool(call, pool: Out<usize>, device: i32) {
         call.runtime.device()?;
         check_device(device)?;
         pool.set(call.runtime.pools.default_of(Place::Device))
     }
 
-    /// The pool that a device uses.
+    /// Returns the current pool of a device.
     fn cudaDeviceGetMemPool | cuDeviceGetMemPool(call, pool: Out<usize>, device: i32) {
         call.runtime.device()?;
         check_device(device)?;
         pool.set(call.runtime.pools.current(Place::Device))
     }
 
-    /// Chooses the pool that a device uses.
+    /// Sets the current pool of a device.
     fn cudaDeviceSetMemPool | cuDeviceSetMemPool(call, device: i32, pool: usize) {
         check_device(device)?;
         call.runtime.choose_pool(Place::Device, pool)
     }
 
-    /// The pool that a place has from the start.
+    /// Returns the default pool of a location.
     fn cudaMemGetDefaultMemPool | cuMemGetDefaultMemPool(call, pool: Out<usize>, location: In<MemLocation>, kind: u32) {
         call.runtime.device()?;
         let place = Place::new(location.get()?, kind)?;
         pool.set(call.runtime.pools.default_of(place))
     }
 
-    /// The pool that a place uses.
+    /// Returns the current pool of a location.
     fn cudaMemGetMemPool | cuMemGetMemPool(call, pool: Out<usize>, location: In<MemLocation>, kind: u32) {
         call.runtime.device()?;
         let place = Place::new(location.get()?, kind)?;
         pool.set(call.runtime.pools.current(place))
     }
 
-    /// Chooses the pool that a place uses.
+    /// Sets the current pool of a location.
     fn cudaMemSetMemPool | cuMemSetMemPool(call, location: In<MemLocation>, kind: u32, pool: usize) {
         call.runtime.device()?;
         call.runtime.choose_pool(Place::new(location.get()?, kind)?, pool)
     }
 
-    /// A pool.
+    /// Creates a pool.
     fn cudaMemPoolCreate | cuMemPoolCreate(call, pool: Out<usize>, properties: In<PoolProperties>) {
         call.runtime.device()?;
         pool.wanted()?;
         pool.set(call.runtime.create_pool(properties.get()?)?)
     }
 
-    /// Gives a pool back.
+    /// Destroys a pool.
     fn cudaMemPoolDestroy | cuMemPoolDestroy(call, pool: usize) {
         call.runtime.destroy_pool(pool)
     }
 
-    /// Gives memory that is kept for later back to the system.
+    /// Returns unused memory to the system.
     fn cudaMemPoolTrimTo | cuMemPoolTrimTo(call, pool: usize, _keep: usize) {
         call.runtime.pool(pool)?;
         call.runtime.judge(call.runtime.device()?.backend().trim())
     }
 
-    /// A number of a pool.
+    /// Returns an attribute of a pool.
     fn cudaMemPoolGetAttribute | cuMemPoolGetAttribute(call, pool: usize, number: u32, value: Out<u64>) {
         match call.runtime.pool_fact(&*call.runtime.pool(pool)?, number)? {
             Fact::Int(fact) => Out::at(value.address()).set(fact),
@@ -117,13 +117,13 @@ exported! { runtime
         }
     }
 
-    /// Sets a number of a pool.
+    /// Sets an attribute of a pool.
     fn cudaMemPoolSetAttribute | cuMemPoolSetAttribute(call, pool: usize, number: u32, value: In<u64>) {
         let fact = if is_int(number) { Fact::Int(In::at(value.address()).get()?) } else { Fact::Wide(value.get()?) };
         call.runtime.pool(pool)?.set_fact(number, fact)
     }
 
-    /// Who may use memory of a pool. A device may always use its own.
+    /// Sets the access rights to a pool's memory. A device can always access its own memory.
     fn cudaMemPoolSetAccess | cuMemPoolSetAccess(call, pool: usize, list: In<[u32; 3]>, count: usize) {
         const NOBODY: u32 = 0;
         const READ_AND_WRITE: u32 = 3;
@@ -138,7 +138,7 @@ exported! { runtime
         Ok(())
     }
 
-    /// The same: reading and writing, unless the program said otherwise.
+    /// Returns the access rights to a pool's memory: read and write, unless the program changed them.
     fn cudaMemPoolGetAccess | cuMemPoolGetAccess(call, flags: Out<u32>, pool: usize, location: In<MemLocation>) {
         const READ_AND_WRITE: u32 = 3;
         let (pool, location) = (call.runtime.pool(pool)?, location.get()?);

@@ -1,4 +1,5 @@
-//! Memory and events that other processes may have. What `cuMemCreate` made is a file without a name, and a descriptor of it is what is passed on.
+//! Memory and events shared with other processes. Memory of `cuMemCreate` is an anonymous file, and a file
+//! descriptor is its shareable handle.
 
 use crate::boundary::{Call, exported};
 use crate::driver::mapping::{Physical, shares_addresses};
@@ -8,10 +9,10 @@ use crate::sharing::{ShareHandle, nameless};
 use crate::status::{Outcome, Status};
 use std::os::fd::IntoRawFd;
 
-/// The one kind of handle that there is: a descriptor of a file.
+/// Only supported kind of handle: a file descriptor.
 const FILE_DESCRIPTOR: u32 = 1;
 
-/// A handle for memory: of the whole allocation that an address is in.
+/// Creates a handle for the whole allocation that contains an address.
 fn share(call: &Call, address: u64) -> Outcome<ShareHandle> {
     call.runtime.device()?;
     let found = call.runtime.memory.find(address).filter(|found| found.kind == Kind::Device).ok_or(Status::INVALID_VALUE)?;
@@ -19,13 +20,13 @@ fn share(call: &Call, address: u64) -> Outcome<ShareHandle> {
 }
 
 exported! { runtime
-    /// A handle for memory.
+    /// Creates a handle for memory.
     fn cudaIpcGetMemHandle | cuIpcGetMemHandle(call, handle: Out<ShareHandle>, address: u64) {
         handle.wanted()?;
         handle.set(share(call, address)?)
     }
 
-    /// Memory of another process.
+    /// Opens memory of another process.
     fn cudaIpcOpenMemHandle | cuIpcOpenMemHandle = cuIpcOpenMemHandle_v2(call, address: Out<u64>, handle: ShareHandle, flags: u32) {
         address.wanted()?;
         if flags > 1 {
@@ -34,24 +35,24 @@ exported! { runtime
         address.set(call.runtime.open_memory(handle, false)?)
     }
 
-    /// Gives it back.
+    /// Closes memory of another process.
     fn cudaIpcCloseMemHandle | cuIpcCloseMemHandle(call, address: u64) {
         call.runtime.close_memory(address)
     }
 
-    /// A handle for an event.
+    /// Creates a handle for an event.
     fn cudaIpcGetEventHandle | cuIpcGetEventHandle(call, handle: Out<ShareHandle>, event: usize) {
         handle.wanted()?;
         handle.set(call.runtime.share_event(event)?)
     }
 
-    /// An event of another process.
+    /// Opens an event of another process.
     fn cudaIpcOpenEventHandle | cuIpcOpenEventHandle(call, event: Out<usize>, handle: ShareHandle) {
         event.wanted()?;
         event.set(call.runtime.open_event(handle)?)
     }
 
-    /// A descriptor that stands for a pool. What is in the pool is shared one by one.
+    /// Returns a descriptor that stands for a pool. Its allocations are exported one by one.
     fn cudaMemPoolExportToShareableHandle | cuMemPoolExportToShareableHandle(call, place: Out<i32>, pool: usize, kind: u32, flags: u32) {
         place.wanted()?;
         if !call.runtime.device()?.unified {
@@ -64,13 +65,13 @@ exported! { runtime
         place.set(nameless(4096)?.into_raw_fd())
     }
 
-    /// A pool of another process.
+    /// Imports a pool of another process.
     fn cudaMemPoolImportFromShareableHandle | cuMemPoolImportFromShareableHandle(call, pool: Out<usize>, descriptor: usize, kind: u32, flags: u32) {
         pool.wanted()?;
         if !call.runtime.device()?.unified {
             return Err(Status::NOT_SUPPORTED);
         }
-        // SAFETY: a number that is no descriptor is refused by the system.
+        // SAFETY: the system refuses a number that is no descriptor.
         let there = i32::try_from(descriptor).is_ok_and(|number| unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0);
         if kind != FILE_DESCRIPTOR || flags != 0 || !there {
             return Err(Status::INVALID_VALUE);
@@ -78,13 +79,13 @@ exported! { runtime
         pool.set(call.runtime.import_pool())
     }
 
-    /// What another process needs to have memory of a pool.
+    /// Exports an allocation of a pool.
     fn cudaMemPoolExportPointer | cuMemPoolExportPointer(call, data: Out<ShareHandle>, address: u64) {
         data.wanted()?;
         data.set(share(call, address)?)
     }
 
-    /// Memory of a pool of another process.
+    /// Imports an allocation of another process's pool.
     fn cudaMemPoolImportPointer | cuMemPoolImportPointer(call, address: Out<u64>, pool: usize, data: In<ShareHandle>) {
         address.wanted()?;
         call.runtime.pool(pool)?;
@@ -93,7 +94,7 @@ exported! { runtime
 }
 
 exported! { driver
-    /// A descriptor of memory, which is the program's to close.
+    /// Returns a file descriptor of memory. The program must close it.
     fn cuMemExportToShareableHandle(call, descriptor: Out<i32>, handle: usize, kind: u32, flags: u64) {
         shares_addresses(call)?;
         descriptor.wanted()?;
@@ -104,14 +105,14 @@ exported! { driver
         descriptor.set(physical.exported()?)
     }
 
-    /// Memory of a descriptor, which stays the program's.
+    /// Imports memory by its file descriptor, which stays owned by the program.
     fn cuMemImportFromShareableHandle(call, handle: Out<usize>, descriptor: usize, kind: u32) {
         shares_addresses(call)?;
         handle.wanted()?;
         if kind != FILE_DESCRIPTOR {
             return Err(Status::INVALID_VALUE);
         }
-        // The number stands in place of an address.
+        // The argument is the descriptor's number, not an address.
         handle.set(call.runtime.physicals.insert(Physical::imported(descriptor as i32)?))
     }
 }

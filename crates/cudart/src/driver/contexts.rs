@@ -1,4 +1,4 @@
-//! Contexts. All of them are one device with one memory; a program may hold several names of it.
+//! Contexts. All contexts are handles of one device with one memory.
 
 use crate::boundary::{Call, exported, has_runtime_context, is_runtime_used};
 use crate::device::{DEVICE, check_device};
@@ -13,19 +13,20 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The context that a device has from the start.
+/// Handle of the primary context.
 pub(crate) const PRIMARY: usize = 0x0b10_0b00_0000_0010;
-/// The newest context.
+/// Handle of the newest context.
 static NEWEST: AtomicUsize = AtomicUsize::new(PRIMARY);
-/// How often the primary context is held.
+/// Number of references to the primary context.
 static HELD: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// Not dropped: a program may call while its thread ends.
+    /// Context stack. It is never dropped, because a program may make calls while its thread ends.
     static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(vec![])) };
 }
 
-/// The context of the calling thread: the one that it made current, the primary one when it has used the runtime, or none.
+/// Returns the current context of the calling thread: the one on its stack, the primary one if it has used
+/// the runtime, or 0.
 pub(crate) fn current() -> usize {
     let without = if has_runtime_context() { PRIMARY } else { 0 };
     STACK.with_borrow(|stack| stack.last().copied().unwrap_or(without))
@@ -70,37 +71,37 @@ fn release(device: i32) -> Outcome {
 }
 
 exported! { driver
-    /// A context, current from now on.
+    /// Creates a context and makes it current.
     fn cuCtxCreate = cuCtxCreate_v2(call, context: Out<usize>, _flags: u32, device: i32) {
         create(call, context, device)
     }
 
-    /// The same, with affinities that make no difference here.
+    /// Creates a context and makes it current. The affinities have no effect.
     fn cuCtxCreate_v3(call, context: Out<usize>, _affinities: usize, _count: i32, _flags: u32, device: i32) {
         create(call, context, device)
     }
 
-    /// The same, with parameters that make no difference here.
+    /// Creates a context and makes it current. The parameters have no effect.
     fn cuCtxCreate_v4(call, context: Out<usize>, _parameters: usize, _flags: u32, device: i32) {
         create(call, context, device)
     }
 
-    /// Gives a context back.
+    /// Destroys a context.
     fn cuCtxDestroy = cuCtxDestroy_v2(_call, context: usize) {
         destroy(context)
     }
 
-    /// Makes a context current and keeps the one before.
+    /// Pushes a context onto the stack.
     fn cuCtxPushCurrent = cuCtxPushCurrent_v2(_call, context: usize) {
         push(context)
     }
 
-    /// The context before is current again.
+    /// Pops the current context from the stack.
     fn cuCtxPopCurrent = cuCtxPopCurrent_v2(_call, context: Out<usize>) {
         pop(context)
     }
 
-    /// Makes a context current.
+    /// Replaces the current context.
     fn cuCtxSetCurrent(_call, context: usize) {
         if context != 0 {
             check(context)?;
@@ -114,39 +115,39 @@ exported! { driver
         Ok(())
     }
 
-    /// The current context.
+    /// Returns the current context.
     fn cuCtxGetCurrent(_call, context: Out<usize>) {
         context.set(current())
     }
 
-    /// The device of the current context.
+    /// Returns the device of the current context.
     fn cuCtxGetDevice(_call, device: Out<i32>) {
         if current() == 0 { Err(Status::INVALID_CONTEXT) } else { device.set(DEVICE) }
     }
 
-    /// A number that no other context has.
+    /// Returns the unique number of a context.
     fn cuCtxGetId(_call, context: usize, id: Out<u64>) {
         id.set(if context == 0 { current() } else { context } as u64)
     }
 
-    /// The version of the interface.
+    /// Returns the version of the interface.
     fn cuCtxGetApiVersion(_call, _context: usize, version: Out<u32>) {
         version.set(3020)
     }
 
-    /// The same.
+    /// Returns the cache configuration.
     fn cuCtxGetCacheConfig(_call, config: Out<u32>) {
         config.set(0)
     }
 
-    /// The least and the greatest priority of streams.
+    /// Returns the lowest and highest priority of streams.
     fn cuCtxGetStreamPriorityRange(_call, least: Out<i32>, greatest: Out<i32>) {
         least.set_if_wanted(PRIORITIES[0]);
         greatest.set_if_wanted(PRIORITIES[1]);
         Ok(())
     }
 
-    /// Holds the primary context.
+    /// Retains the primary context.
     fn cuDevicePrimaryCtxRetain(call, context: Out<usize>, device: i32) {
         call.runtime.device()?;
         check_device(device)?;
@@ -155,42 +156,42 @@ exported! { driver
         context.set(PRIMARY)
     }
 
-    /// Lets go of it.
+    /// Releases the primary context.
     fn cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease_v2(_call, device: i32) {
         release(device)
     }
 
-    /// Takes back everything that the program was given.
+    /// Destroys all objects of the program.
     fn cuDevicePrimaryCtxReset = cuDevicePrimaryCtxReset_v2(call, device: i32) {
         check_device(device)?;
         call.runtime.reset()
     }
 
-    /// Whether the primary context is held.
+    /// Returns whether the primary context is active.
     fn cuDevicePrimaryCtxGetState(_call, device: i32, flags: Out<u32>, active: Out<i32>) {
         check_device(device)?;
         flags.set(8)?;
         active.set(i32::from(HELD.load(Ordering::Relaxed) > 0 || is_runtime_used()))
     }
 
-    /// How the host waits, which makes no difference here.
+    /// Accepts flags on how the host waits. They have no effect.
     fn cuDevicePrimaryCtxSetFlags = cuDevicePrimaryCtxSetFlags_v2(_call, device: i32, _flags: u32) {
         check_device(device)
     }
 
-    /// The device of a context.
+    /// Returns the device of a context.
     fn cuCtxGetDevice_v2(_call, device: Out<i32>, context: usize) {
         check(if context == 0 { current() } else { context })?;
         device.set(DEVICE)
     }
 
-    /// Waits for everything.
+    /// Waits for all work.
     fn cuCtxSynchronize_v2(call, context: usize) {
         check(if context == 0 { current() } else { context })?;
         call.runtime.wait_for_all()
     }
 
-    /// How the host waits, which makes no difference here.
+    /// Accepts flags on how the host waits. They have no effect.
     fn cuCtxSetFlags(_call, flags: u32) {
         if current() == 0 {
             return Err(Status::INVALID_CONTEXT);
@@ -198,12 +199,12 @@ exported! { driver
         if flags & !0xff == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Empties a cache that the device does not have.
+    /// Does nothing: the device has no persisting L2 cache.
     fn cuCtxResetPersistingL2Cache(_call) {
         if current() == 0 { Err(Status::INVALID_CONTEXT) } else { Ok(()) }
     }
 
-    /// One holder more of the current context.
+    /// Adds a reference to the current context.
     fn cuCtxAttach(_call, context: Out<usize>, flags: u32) {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
@@ -211,18 +212,18 @@ exported! { driver
         if current() == 0 { Err(Status::INVALID_CONTEXT) } else { context.set(current()) }
     }
 
-    /// One holder fewer.
+    /// Removes a reference to a context.
     fn cuCtxDetach(_call, context: usize) {
         check(context)
     }
 
-    /// A context has access to itself, and another device there is not.
+    /// Fails: there is no second device.
     fn cuCtxEnablePeerAccess(_call, peer: usize, flags: u32) {
         check(peer)?;
         if flags != 0 { Err(Status::INVALID_VALUE) } else { Err(Status::INVALID_DEVICE) }
     }
 
-    /// No access was given.
+    /// Fails: peer access is never enabled.
     fn cuCtxDisablePeerAccess(_call, peer: usize) {
         check(peer)?;
         Err(Status::PEER_ACCESS_NOT_ENABLED)

@@ -15,7 +15,8 @@ fn copy_async(call: &Call, to: u64, from: u64, bytes: usize, direction: Directio
     call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), direction)
 }
 
-/// The rows that `CUDA_MEMCPY2D` describes. The kinds of memory: 1 of the host, 2 of the device, 3 an array, 4 the address says.
+/// Converts a `CUDA_MEMCPY2D` to a box. Kinds of memory: 1 host, 2 device, 3 array, 4 inferred from the
+/// address.
 fn rows(call: &Call, parms: &DriverMemcpy2D) -> Outcome<CopyBox> {
     let side = |kind: u32, (x, y): (usize, usize), host: usize, device: u64, array: usize, pitch: usize| {
         let (start, pitch) = match kind {
@@ -46,7 +47,7 @@ fn rows(call: &Call, parms: &DriverMemcpy2D) -> Outcome<CopyBox> {
     })
 }
 
-/// The box that `CUDA_MEMCPY3D` describes: slices of rows, of a pitch and a height.
+/// Converts a `CUDA_MEMCPY3D` to a box.
 pub(crate) fn box_of(call: &Call, parms: &DriverMemcpy3D) -> Outcome<CopyBox> {
     let side = |side: &crate::types::DriverSide| {
         let (start, pitch, rows) = match side.kind {
@@ -87,18 +88,18 @@ exported! { driver
         call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
     }
 
-    /// The same in stream order.
+    /// Copies a box in stream order.
     fn cuMemcpy3DAsync_v2 / cuMemcpy3DAsync_v2_ptsz(call, parms: In<DriverMemcpy3D>, stream: usize) {
         let copy = box_of(call, &parms.get()?)?;
         call.runtime.copy_async(&*call.stream(stream)?, copy, Direction::Default)
     }
 
-    /// Copies bytes; the addresses say from where to where.
+    /// Copies bytes. The direction is inferred from the addresses.
     fn cuMemcpy / cuMemcpy_ptds(call, to: u64, from: u64, bytes: usize) {
         copy(call, to, from, bytes, Direction::Default)
     }
 
-    /// The same in stream order.
+    /// Copies bytes in stream order. The direction is inferred from the addresses.
     fn cuMemcpyAsync / cuMemcpyAsync_ptsz(call, to: u64, from: u64, bytes: usize, stream: usize) {
         copy_async(call, to, from, bytes, Direction::Default, stream)
     }
@@ -108,7 +109,7 @@ exported! { driver
         copy(call, to, from, bytes, Direction::HostToDevice)
     }
 
-    /// The same in stream order.
+    /// Copies to the device in stream order.
     fn cuMemcpyHtoDAsync_v2 / cuMemcpyHtoDAsync_v2_ptsz(call, to: u64, from: u64, bytes: usize, stream: usize) {
         copy_async(call, to, from, bytes, Direction::HostToDevice, stream)
     }
@@ -118,7 +119,7 @@ exported! { driver
         copy(call, to, from, bytes, Direction::DeviceToHost)
     }
 
-    /// The same in stream order.
+    /// Copies to the host in stream order.
     fn cuMemcpyDtoHAsync_v2 / cuMemcpyDtoHAsync_v2_ptsz(call, to: u64, from: u64, bytes: usize, stream: usize) {
         copy_async(call, to, from, bytes, Direction::DeviceToHost, stream)
     }
@@ -128,7 +129,7 @@ exported! { driver
         copy(call, to, from, bytes, Direction::DeviceToDevice)
     }
 
-    /// The same in stream order.
+    /// Copies within the device in stream order.
     fn cuMemcpyDtoDAsync_v2 / cuMemcpyDtoDAsync_v2_ptsz(call, to: u64, from: u64, bytes: usize, stream: usize) {
         copy_async(call, to, from, bytes, Direction::DeviceToDevice, stream)
     }
@@ -145,62 +146,62 @@ exported! { driver
         call.runtime.copy_async(&*call.stream(stream)?, copy, Direction::Default)
     }
 
-    /// Sets values of 8 bits.
+    /// Fills memory with 8-bit values.
     fn cuMemsetD8_v2 / cuMemsetD8_v2_ptds(call, address: u64, value: u8, count: usize) {
         fill(call, rows_of(address, 0, u32::from(value), 1, count, 1))
     }
 
-    /// The same in stream order.
+    /// Fills memory with 8-bit values in stream order.
     fn cuMemsetD8Async / cuMemsetD8Async_ptsz(call, address: u64, value: u8, count: usize, stream: usize) {
         fill_async(call, rows_of(address, 0, u32::from(value), 1, count, 1), stream)
     }
 
-    /// Sets rows of values of 8 bits.
+    /// Fills rows with 8-bit values.
     fn cuMemsetD2D8_v2 / cuMemsetD2D8_v2_ptds(call, address: u64, pitch: usize, value: u8, width: usize, height: usize) {
         fill(call, rows_of(address, pitch, u32::from(value), 1, width, height))
     }
 
-    /// The same in stream order.
+    /// Fills rows with 8-bit values in stream order.
     fn cuMemsetD2D8Async / cuMemsetD2D8Async_ptsz(call, address: u64, pitch: usize, value: u8, width: usize, height: usize, stream: usize) {
         fill_async(call, rows_of(address, pitch, u32::from(value), 1, width, height), stream)
     }
 
-    /// Sets values of 16 bits.
+    /// Fills memory with 16-bit values.
     fn cuMemsetD16_v2 / cuMemsetD16_v2_ptds(call, address: u64, value: u16, count: usize) {
         fill(call, rows_of(address, 0, u32::from(value), 2, count, 1))
     }
 
-    /// The same in stream order.
+    /// Fills memory with 16-bit values in stream order.
     fn cuMemsetD16Async / cuMemsetD16Async_ptsz(call, address: u64, value: u16, count: usize, stream: usize) {
         fill_async(call, rows_of(address, 0, u32::from(value), 2, count, 1), stream)
     }
 
-    /// Sets rows of values of 16 bits.
+    /// Fills rows with 16-bit values.
     fn cuMemsetD2D16_v2 / cuMemsetD2D16_v2_ptds(call, address: u64, pitch: usize, value: u16, width: usize, height: usize) {
         fill(call, rows_of(address, pitch, u32::from(value), 2, width, height))
     }
 
-    /// The same in stream order.
+    /// Fills rows with 16-bit values in stream order.
     fn cuMemsetD2D16Async / cuMemsetD2D16Async_ptsz(call, address: u64, pitch: usize, value: u16, width: usize, height: usize, stream: usize) {
         fill_async(call, rows_of(address, pitch, u32::from(value), 2, width, height), stream)
     }
 
-    /// Sets values of 32 bits.
+    /// Fills memory with 32-bit values.
     fn cuMemsetD32_v2 / cuMemsetD32_v2_ptds(call, address: u64, value: u32, count: usize) {
         fill(call, rows_of(address, 0, value, 4, count, 1))
     }
 
-    /// The same in stream order.
+    /// Fills memory with 32-bit values in stream order.
     fn cuMemsetD32Async / cuMemsetD32Async_ptsz(call, address: u64, value: u32, count: usize, stream: usize) {
         fill_async(call, rows_of(address, 0, value, 4, count, 1), stream)
     }
 
-    /// Sets rows of values of 32 bits.
+    /// Fills rows with 32-bit values.
     fn cuMemsetD2D32_v2 / cuMemsetD2D32_v2_ptds(call, address: u64, pitch: usize, value: u32, width: usize, height: usize) {
         fill(call, rows_of(address, pitch, value, 4, width, height))
     }
 
-    /// The same in stream order.
+    /// Fills rows with 32-bit values in stream order.
     fn cuMemsetD2D32Async / cuMemsetD2D32Async_ptsz(call, address: u64, pitch: usize, value: u32, width: usize, height: usize, stream: usize) {
         fill_async(call, rows_of(address, pitch, value, 4, width, height), stream)
     }

@@ -12,7 +12,7 @@ use crate::status::{Outcome, Status};
 use std::ffi::c_char;
 
 exported! { driver
-    /// Makes the driver ready.
+    /// Initialises the driver.
     fn cuInit(call, flags: u32) {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
@@ -20,20 +20,20 @@ exported! { driver
         call.runtime.device().map(drop)
     }
 
-    /// How many devices there are.
+    /// Returns the number of devices.
     fn cuDeviceGetCount(call, count: Out<i32>) {
         call.runtime.device()?;
         count.set(1)
     }
 
-    /// A device by its number.
+    /// Returns a device by its number.
     fn cuDeviceGet(call, device: Out<i32>, number: i32) {
         call.runtime.device()?;
         check_device(number)?;
         device.set(DEVICE)
     }
 
-    /// What a device is called.
+    /// Returns the name of a device.
     fn cuDeviceGetName(call, text: Out<u8>, length: i32, device: i32) {
         check_device(device)?;
         let room = usize::try_from(length).ok().filter(|room| *room > 0).ok_or(Status::INVALID_VALUE)?;
@@ -43,44 +43,44 @@ exported! { driver
         text.set_all(&bytes)
     }
 
-    /// A name for the device that is the same in every process.
+    /// Returns the UUID of a device, the same in every process.
     fn cuDeviceGetUuid = cuDeviceGetUuid_v2(_call, place: Out<[u8; 16]>, device: i32) {
         check_device(device)?;
         place.set(uuid())
     }
 
-    /// Bytes of memory.
+    /// Returns the size of the device's memory, limited to 32 bits.
     fn cuDeviceTotalMem(call, bytes: Out<u32>, device: i32) {
         check_device(device)?;
         bytes.set(call.runtime.memory_left()?.1.min(u32::MAX as usize) as u32)
     }
 
-    /// Bytes of memory.
+    /// Returns the size of the device's memory.
     fn cuDeviceTotalMem_v2(call, bytes: Out<usize>, device: i32) {
         check_device(device)?;
         bytes.set(call.runtime.memory_left()?.1)
     }
 
-    /// The capability.
+    /// Returns the compute capability.
     fn cuDeviceComputeCapability(call, major: Out<i32>, minor: Out<i32>, device: i32) {
         check_device(device)?;
         major.set(call.runtime.attribute(75)?)?;
         minor.set(call.runtime.attribute(76)?)
     }
 
-    /// The device at a place on a bus.
+    /// Returns the device with a PCI bus ID.
     fn cuDeviceGetByPCIBusId(_call, device: Out<i32>, text: Text) {
         if text.get()?.ends_with("00:00.0") { device.set(DEVICE) } else { Err(Status::INVALID_DEVICE) }
     }
 
-    /// Whether a device reaches a peer: there is none.
+    /// Reports that a device cannot access a peer: there is none.
     fn cuDeviceCanAccessPeer(_call, can: Out<i32>, device: i32, peer: i32) {
         check_device(device)?;
         check_device(peer)?;
         can.set(0)
     }
 
-    /// The name of an error.
+    /// Returns the name of an error.
     fn cuGetErrorName(_call, status: u32, name: Out<*const c_char>) {
         match Status(status).driver_name() {
             Some(text) => name.set(kept(text)),
@@ -91,7 +91,7 @@ exported! { driver
         }
     }
 
-    /// The text of an error.
+    /// Returns the text of an error.
     fn cuGetErrorString(_call, status: u32, text: Out<*const c_char>) {
         match Status(status).text() {
             Some(found) => text.set(kept(found)),
@@ -102,7 +102,7 @@ exported! { driver
         }
     }
 
-    /// What `CUdevprop` has: threads and blocks in each direction, memory, clock.
+    /// Returns the fields of `CUdevprop`: maximum threads and blocks in each direction, memory, clock.
     fn cuDeviceGetProperties(call, properties: Out<i32>, device: i32) {
         properties.wanted()?;
         check_device(device)?;

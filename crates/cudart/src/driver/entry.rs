@@ -1,7 +1,8 @@
-//! Functions by their names and versions.
+//! Lookup of functions by name and version.
 //!
-//! A program asks for a name without a version, `cuMemAlloc`, and says which version of CUDA it was written for. The answer is the newest
-//! function that this version has, as `functions/versions.txt` lists them. **A function of a newer version is never given: its parameters may differ.**
+//! A program requests a name without a version, such as `cuMemAlloc`, and the CUDA version that it was
+//! written for. The result is the newest function in that version, as listed in `functions/versions.txt`. **A
+//! function of a newer version is never returned, because its parameters may differ.**
 
 use crate::boundary::{Call, DefaultStream, exported};
 use crate::functions::{address_of, exported_at, versions_of};
@@ -9,13 +10,14 @@ use crate::pointer::{Out, Text};
 use crate::runtime::devices::DRIVER_VERSION;
 use crate::status::{Outcome, Status};
 
-/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`; `CU_GET_PROC_ADDRESS_LEGACY_STREAM` is 1, and 0 leaves it to the caller's own default stream.
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`. `CU_GET_PROC_ADDRESS_LEGACY_STREAM` is 1, and 0 means the
+/// caller's own default stream.
 const PER_THREAD: u64 = 2;
 
-/// Result of a search for a function.
+/// Result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Its address.
+    /// Address of the function.
     Function(usize),
     /// No function has the name.
     Unknown,
@@ -23,7 +25,7 @@ pub(crate) enum Found {
     Newer,
 }
 
-/// Finds a function of the driver by its name, as a version of CUDA knows it.
+/// Finds a driver function by its name and CUDA version.
 pub(crate) fn find(name: &str, version: i32, per_thread: bool) -> Found {
     let versions = versions_of(name);
     let newest = |per_thread: bool| {
@@ -33,7 +35,7 @@ pub(crate) fn find(name: &str, version: i32, per_thread: bool) -> Found {
     match index {
         Some(index) => Found::Function(exported_at(index) as usize),
         None if !versions.is_empty() => Found::Newer,
-        // Names that the headers have no versions of, and names that are exported as they stand.
+        // Names without versions in the headers, and exact names of exported symbols.
         None => match address_of(name).filter(|_| name.starts_with("cu") && !name.starts_with("cuda")) {
             Some(address) => Found::Function(address as usize),
             None => Found::Unknown,
@@ -41,7 +43,8 @@ pub(crate) fn find(name: &str, version: i32, per_thread: bool) -> Found {
     }
 }
 
-/// Finds a function for a call: its address goes to `place`, 0 where there is none, and the result of the search to `found`.
+/// Looks up a function for a call. `place` receives its address, or 0 if there is none, and `found` the
+/// result.
 pub(crate) fn look_up(call: &Call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) -> Outcome<Found> {
     place.wanted()?;
     if flags > PER_THREAD || version > DRIVER_VERSION {
@@ -60,7 +63,7 @@ pub(crate) fn look_up(call: &Call, name: Text, place: Out<usize>, version: i32, 
 }
 
 exported! { driver
-    /// Finds a function; one that is not there is an error.
+    /// Looks up a function. A missing function is an error.
     fn cuGetProcAddress(call, name: Text, place: Out<usize>, version: i32, flags: u64) {
         match look_up(call, name, place, version, flags, Out::at(0))? {
             Found::Function(_) => Ok(()),
@@ -68,7 +71,7 @@ exported! { driver
         }
     }
 
-    /// Finds a function; one that is not there is told by the address 0.
+    /// Looks up a function. A missing function yields the address 0.
     fn cuGetProcAddress_v2 / cuGetProcAddress_v2_ptsz(call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) {
         look_up(call, name, place, version, flags, found).map(drop)
     }
@@ -84,7 +87,7 @@ mod tests {
         Found::Function(address_of(symbol).expect(symbol) as usize)
     }
 
-    /// Each row of the table holds from its version on until the next one of its kind.
+    /// Each row of the table holds from its version up to the next row of its kind.
     #[test]
     fn every_version_of_every_name_is_found() {
         for row in VERSIONS {
@@ -106,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_function_of_the_driver_has_a_version() {
-        /// Exported, and the headers have no type for it.
+        /// Exported function for which the headers have no type.
         const WITHOUT: &str = "cuGetProcAddress_v2_ptsz";
         let dated: BTreeSet<usize> = VERSIONS.iter().map(|row| row.index).collect();
         let driver = FUNCTIONS.iter().enumerate().filter(|(_, function)| function.library == "driver");
@@ -114,7 +117,7 @@ mod tests {
         assert_eq!(undated, [WITHOUT], "functions/versions.txt has no row for the others");
     }
 
-    /// Rows that the headers of CUDA have, copied by hand.
+    /// Sample rows, copied by hand from the CUDA headers.
     #[test]
     fn names_mean_the_version_that_was_asked_for() {
         assert_eq!(find("cuMemAlloc", 13000, false), of("cuMemAlloc_v2"));

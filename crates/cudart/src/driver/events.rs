@@ -8,7 +8,7 @@ pub(crate) use crate::runtime::events::{
 use crate::work::Work;
 
 exported! { driver
-    /// The same, with flags.
+    /// Records an event, with flags.
     fn cuEventRecordWithFlags / cuEventRecordWithFlags_ptsz(call, event: usize, stream: usize, _flags: u32) {
         let stream = call.stream(stream)?;
         let event = call.runtime.events.get(event)?;

@@ -15,7 +15,8 @@ pub(crate) use crate::runtime::occupancy::{
 use crate::status::{Outcome, Status};
 use crate::types::{DriverLaunchConfig, DriverLaunchParams};
 
-/// Arguments in one block: a list of words that ends with 0, in which 1 stands before the address and 2 before that of the size.
+/// Parses a list of extra parameters, terminated by 0: 1 precedes the address of the argument block, and 2
+/// the address of its size.
 pub(crate) fn extra(list: usize) -> Outcome<Arguments> {
     let (mut start, mut size, mut place) = (0, 0, list);
     loop {
@@ -47,7 +48,7 @@ exported! { driver
         launch(call, function, request, stream, params, more)
     }
 
-    /// Launches a kernel whose blocks run at the same time.
+    /// Launches a cooperative kernel.
     fn cuLaunchCooperativeKernel / cuLaunchCooperativeKernel_ptsz(call, function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: usize, params: In<usize>) {
         let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], shared: shared as usize, cooperative: true, cluster: None };
         launch(call, function, request, stream, params, 0)
@@ -61,7 +62,7 @@ exported! { driver
         launch(call, function, request, config.stream, params, more)
     }
 
-    /// Launches kernels whose blocks run at the same time on several devices: on the one there is, one.
+    /// Launches cooperative kernels on several devices. There is one device, so only one launch is allowed.
     fn cuLaunchCooperativeKernelMultiDevice(call, list: In<DriverLaunchParams>, devices: u32, flags: u32) {
         if devices != 1 || flags > 3 {
             return Err(Status::INVALID_VALUE);

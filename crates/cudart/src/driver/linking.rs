@@ -1,4 +1,5 @@
-//! The driver's linker: PTX goes in, alone or in fat binaries, objects and libraries, and one module of PTX comes out, which `cuModuleLoadData` takes.
+//! The driver's linker. Its input is PTX, alone or in fat binaries, objects and libraries. Its output is one
+//! PTX module for `cuModuleLoadData`.
 
 use crate::archive;
 use crate::boundary::{Call, exported};
@@ -11,11 +12,11 @@ use crate::status::{Outcome, Status};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-/// What was given to one linking, and what became of it.
+/// Inputs and result of one link operation.
 #[derive(Debug, Default)]
 pub(crate) struct Linking {
     texts: Mutex<Vec<String>>,
-    /// PTX of the members of libraries, which are linked when something declares what they define.
+    /// PTX of library members. A member is linked if it defines a missing symbol.
     members: Mutex<Vec<String>>,
     linked: Mutex<Option<CString>>,
     logs: Logs,
@@ -37,17 +38,17 @@ fn add(call: &Call, linking: &Linking, kind: u32, bytes: Vec<u8>) -> Outcome {
             let objects = members.into_iter().filter_map(|member| archive::fat_binaries(member).ok());
             objects.map(|containers| of_containers(call, &containers)).collect::<Outcome<Vec<_>>>()?.concat()
         }
-        // Machine code and what compilers keep between their steps.
+        // Machine code and intermediate representations of compilers.
         _ => return Err(Status::NO_BINARY_FOR_GPU),
     };
-    // What is no PTX is told now, by the call that brought it; what it lacks may come with the next one.
+    // Invalid PTX is reported by the call that adds it. Missing symbols may be added later.
     texts.iter().try_for_each(|text| assemble(text.clone()).map(drop))?;
     let place = if kind == LIBRARY { &linking.members } else { &linking.texts };
     place.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
     Ok(())
 }
 
-/// The PTX of fat binaries, without NVIDIA's device runtime, whose functions have bodies of their own here.
+/// Returns the PTX of fat binaries, without NVIDIA's device runtime, which has its own implementation here.
 fn of_containers(call: &Call, containers: &[&[u8]]) -> Outcome<Vec<String>> {
     let of_container = |bytes: &&[u8]| {
         let entries = fatbin::entries(bytes).map_err(|_| Status::INVALID_IMAGE)?;
@@ -68,24 +69,24 @@ fn read(path: Text) -> Outcome<Vec<u8>> {
 }
 
 exported! { driver
-    /// Begins to link.
+    /// Starts a link operation.
     fn cuLinkCreate = cuLinkCreate_v2(call, count: u32, options: usize, values: usize, state: Out<usize>) {
         create(call, state, Logs::among(count, options, values)?, most_registers(count, options, values)?)
     }
 
-    /// Adds what is in memory.
+    /// Adds an input from memory.
     fn cuLinkAddData = cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
         let linking = call.runtime.linkings.get(state)?;
         linking.logs.write(|| add(call, &linking, kind, bytes_there(data, size)?))
     }
 
-    /// Adds a file.
+    /// Adds an input file.
     fn cuLinkAddFile = cuLinkAddFile_v2(call, state: usize, kind: u32, path: Text, _count: u32, _options: usize, _values: usize) {
         let linking = call.runtime.linkings.get(state)?;
         linking.logs.write(|| add(call, &linking, kind, read(path)?))
     }
 
-    /// Links; the module stays until the linking is given back.
+    /// Links the inputs. The module stays valid until the link operation is destroyed.
     fn cuLinkComplete(call, state: usize, module: Out<usize>, size: Out<usize>) {
         let linking = call.runtime.linkings.get(state)?;
         let texts = linking.texts.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -104,7 +105,7 @@ exported! { driver
         Ok(())
     }
 
-    /// Gives a linking back.
+    /// Destroys a link operation.
     fn cuLinkDestroy(call, state: usize) {
         call.runtime.linkings.remove(state).map(drop)
     }

@@ -1,6 +1,7 @@
-//! Virtual memory management: addresses are reserved, memory is made, and the one is put behind the other.
+//! Virtual memory management: reserving addresses, creating physical memory, and mapping it.
 //!
-//! On a device that shares this process's addresses, memory is a file without a name, and putting it somewhere is mapping it there.
+//! On a device with the address space of this process, physical memory is an anonymous file, mapped with
+//! `mmap`.
 
 use crate::boundary::{Call, exported};
 use crate::handles::Handle;
@@ -12,47 +13,47 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sizes and addresses are multiples of this.
+/// Granularity of sizes and addresses in bytes.
 const GRANULARITY: usize = 2 << 20;
 
-/// Memory that can be put behind addresses.
+/// Physical memory that can be mapped.
 #[derive(Debug)]
 pub(crate) struct Physical {
     file: OwnedFd,
     bytes: usize,
     properties: AllocationProperties,
-    /// How often the program has to release it.
+    /// Number of releases left.
     held: AtomicU32,
 }
 
 impl Physical {
-    /// A descriptor of its own for somebody else.
+    /// Duplicates the file descriptor for export.
     pub(crate) fn exported(&self) -> Outcome<i32> {
         self.file.try_clone().map(IntoRawFd::into_raw_fd).map_err(|_| Status::OPERATING_SYSTEM)
     }
 
-    /// Memory behind somebody's descriptor.
+    /// Imports memory by its file descriptor.
     pub(crate) fn imported(descriptor: i32) -> Outcome<Physical> {
         if descriptor < 0 {
             return Err(Status::INVALID_VALUE);
         }
-        // SAFETY: a number that is no descriptor is refused by the system.
+        // SAFETY: the system refuses a number that is no descriptor.
         let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
         if copy < 0 {
             return Err(Status::INVALID_VALUE);
         }
-        // SAFETY: the descriptor was made just now and belongs to nobody else.
+        // SAFETY: the descriptor was just created and has no other owner.
         let file = unsafe { OwnedFd::from_raw_fd(copy) };
         let bytes = std::fs::File::from(file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)?).metadata();
         let bytes = bytes.ok().and_then(|facts| usize::try_from(facts.len()).ok()).ok_or(Status::INVALID_VALUE)?;
         check_size(bytes)?;
-        // It lies where all memory does, and was shared as what it is.
+        // Imported memory has the location and the handle kind of all shared memory.
         let properties = AllocationProperties::new(MemLocation { kind: 1, id: 0 }, 1);
         Ok(Physical { file, bytes, properties, held: AtomicU32::new(1) })
     }
 }
 
-/// Memory behind addresses, by the first: how many bytes, and whose.
+/// Mapped memory by start address: size, handle and memory.
 type Mapped = BTreeMap<usize, (usize, Handle, Arc<Physical>)>;
 
 static MAPPED: Mutex<Mapped> = Mutex::new(BTreeMap::new());
@@ -61,14 +62,14 @@ fn mapped() -> MutexGuard<'static, Mapped> {
     MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reserved addresses, with how many there are.
+/// Reserved ranges: start address and size.
 static RESERVED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 fn reserved() -> MutexGuard<'static, BTreeMap<usize, usize>> {
     RESERVED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a range is reserved.
+/// Tests if a range is reserved.
 fn is_reserved(address: usize, bytes: usize) -> bool {
     let list = reserved();
     let found = list.range(..=address).next_back();
@@ -83,17 +84,18 @@ pub(crate) fn shares_addresses(call: &Call) -> Outcome {
     if call.runtime.device()?.unified { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
 }
 
-/// Addresses behind which there is nothing, at a place or anywhere.
+/// Reserves inaccessible addresses, at a given place or anywhere.
 fn nothing_at(place: usize, bytes: usize) -> Outcome<usize> {
     let fixed = if place == 0 { 0 } else { libc::MAP_FIXED };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
-    // SAFETY: without a place this is new memory; with one it is a range that was reserved here and that nothing else uses.
+    // SAFETY: without a place this is new memory. With one it is a range reserved here, which nothing else
+    // uses.
     let start = unsafe { libc::mmap(place as *mut libc::c_void, bytes, libc::PROT_NONE, flags, -1, 0) };
     if start == libc::MAP_FAILED { Err(Status::OUT_OF_MEMORY) } else { Ok(start as usize) }
 }
 
 exported! { driver
-    /// What sizes are multiples of.
+    /// Returns the granularity of sizes.
     fn cuMemGetAllocationGranularity(call, bytes: Out<usize>, properties: In<AllocationProperties>, option: u32) {
         shares_addresses(call)?;
         properties.get()?.check()?;
@@ -118,7 +120,7 @@ exported! { driver
         address.set(start)
     }
 
-    /// Gives addresses back.
+    /// Frees reserved addresses.
     fn cuMemAddressFree(call, address: usize, bytes: usize) {
         shares_addresses(call)?;
         let mut list = reserved();
@@ -126,12 +128,12 @@ exported! { driver
             return Err(Status::INVALID_VALUE);
         }
         list.remove(&address);
-        // SAFETY: the range was reserved here, and the program says that it uses it no more.
+        // SAFETY: the range was reserved here, and the program states that it is no longer used.
         unsafe { libc::munmap(address as *mut libc::c_void, bytes) };
         Ok(())
     }
 
-    /// Makes memory.
+    /// Creates physical memory.
     fn cuMemCreate(call, handle: Out<usize>, bytes: usize, properties: In<AllocationProperties>, flags: u64) {
         shares_addresses(call)?;
         handle.wanted()?;
@@ -141,12 +143,12 @@ exported! { driver
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name is zero-terminated.
         let file = unsafe { libc::memfd_create(c"broadloom".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
             return Err(Status::OUT_OF_MEMORY);
         }
-        // SAFETY: the file was opened just now and belongs to nobody else.
+        // SAFETY: the descriptor was just opened and has no other owner.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         let size = libc::off_t::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
         // SAFETY: the file is open.
@@ -156,7 +158,7 @@ exported! { driver
         handle.set(call.runtime.physicals.insert(Physical { file, bytes, properties, held: AtomicU32::new(1) }))
     }
 
-    /// Gives memory back; where it is mapped it stays.
+    /// Releases physical memory. Its mappings stay valid.
     fn cuMemRelease(call, handle: usize) {
         let physical = call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?;
         if physical.held.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -165,7 +167,7 @@ exported! { driver
         Ok(())
     }
 
-    /// The handle of the memory behind an address, which has to be released once more.
+    /// Returns the handle of the memory mapped at an address and adds a reference.
     fn cuMemRetainAllocationHandle(call, handle: Out<usize>, address: usize) {
         shares_addresses(call)?;
         handle.wanted()?;
@@ -174,7 +176,7 @@ exported! { driver
         let (_, (_, known, physical)) = found.ok_or(Status::INVALID_VALUE)?;
         match call.runtime.physicals.find(*known) {
             Some(_) => physical.held.fetch_add(1, Ordering::SeqCst),
-            // It was released while it stayed where it is.
+            // The handle was released while the memory stayed mapped.
             None => {
                 call.runtime.physicals.put(*known, physical.clone());
                 physical.held.swap(1, Ordering::SeqCst)
@@ -183,13 +185,13 @@ exported! { driver
         handle.set(*known)
     }
 
-    /// What memory was made as.
+    /// Returns the properties of physical memory.
     fn cuMemGetAllocationPropertiesFromHandle(call, properties: Out<AllocationProperties>, handle: usize) {
         shares_addresses(call)?;
         properties.set(call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?.properties)
     }
 
-    /// Puts memory behind addresses.
+    /// Maps physical memory at reserved addresses.
     fn cuMemMap(call, address: usize, bytes: usize, offset: usize, handle: usize, _flags: u64) {
         shares_addresses(call)?;
         check_size(bytes)?;
@@ -198,7 +200,8 @@ exported! { driver
             return Err(Status::INVALID_VALUE);
         }
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
-        // SAFETY: the range was reserved here, so nothing of this process but the program's own mappings lies there; the file is open.
+        // SAFETY: the range was reserved here, so only the program's own mappings lie there. The file is
+        // open.
         let start = unsafe { libc::mmap(address as *mut libc::c_void, bytes, protection, flags, physical.file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(Status::OUT_OF_MEMORY);
@@ -208,7 +211,7 @@ exported! { driver
         Ok(())
     }
 
-    /// Takes memory away from addresses.
+    /// Unmaps memory from addresses.
     fn cuMemUnmap(call, address: usize, bytes: usize) {
         shares_addresses(call)?;
         call.runtime.wait_for_all()?;
@@ -226,14 +229,14 @@ exported! { driver
         nothing_at(address, bytes).map(drop)
     }
 
-    /// Who may use mapped memory: everybody.
+    /// Accepts access rights. Mapped memory is always accessible.
     fn cuMemSetAccess(call, address: u64, bytes: usize, list: In<[u32; 3]>, count: usize) {
         list.get_all(count)?;
         call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
         check_size(bytes)
     }
 
-    /// The same: reading and writing.
+    /// Returns the access rights: read and write.
     fn cuMemGetAccess(call, flags: Out<u64>, location: In<MemLocation>, address: u64) {
         location.get()?;
         call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;

@@ -13,7 +13,7 @@ pub(crate) use crate::runtime::memory::{
 use crate::status::Status;
 
 exported! { driver
-    /// Memory of the device.
+    /// Allocates device memory.
     fn cuMemAlloc_v2(call, address: Out<u64>, bytes: usize) {
         address.wanted()?;
         if bytes == 0 {
@@ -22,30 +22,30 @@ exported! { driver
         address.set(call.runtime.allocate(bytes, Kind::Device)?)
     }
 
-    /// Rows of memory.
+    /// Allocates pitched memory.
     fn cuMemAllocPitch_v2(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, _element: u32) {
         allocate_pitched(call.runtime, address, pitch, width, height)
     }
 
-    /// The same, with flags.
+    /// Allocates pinned host memory, with flags.
     fn cuMemHostAlloc(call, address: Out<usize>, bytes: usize, flags: u32) {
         address.wanted()?;
         address.set(call.runtime.allocate_host(bytes, flags)?)
     }
 
-    /// Makes memory of the program known.
+    /// Registers host memory of the program.
     fn cuMemHostRegister = cuMemHostRegister_v2(call, address: u64, bytes: usize, flags: u32) {
         call.runtime.register_host(address, bytes, flags)
     }
 
-    /// Where kernels see host memory.
+    /// Returns the device address of host memory.
     fn cuMemHostGetDevicePointer_v2(call, device: Out<u64>, host: u64, _flags: u32) {
         call.runtime.device()?;
         let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
         if known { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// The flags of host memory.
+    /// Returns the flags of host memory.
     fn cuMemHostGetFlags(call, flags: Out<u32>, host: u64) {
         match call.runtime.memory.find(host).map(|found| found.kind) {
             Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
@@ -53,7 +53,7 @@ exported! { driver
         }
     }
 
-    /// The allocation that an address is in.
+    /// Returns the allocation that contains an address.
     fn cuMemGetAddressRange_v2(call, start: Out<u64>, bytes: Out<usize>, address: u64) {
         let found = call.runtime.memory.find(address).ok_or(Status::NOT_FOUND)?;
         start.set_if_wanted(found.start);
@@ -61,7 +61,7 @@ exported! { driver
         Ok(())
     }
 
-    /// Something about a pointer.
+    /// Returns an attribute of a pointer.
     fn cuPointerGetAttribute(call, data: Out<u64>, attribute: u32, address: u64) {
         call.runtime.device()?;
         let found = call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
@@ -69,12 +69,12 @@ exported! { driver
         let host = matches!(found.kind, Kind::Host(_) | Kind::Registered(_));
         let word = |value: u32| Out::<u32>::at(data.address()).set(value);
         match attribute {
-            // The context, the kind of memory, the address on either side.
+            // Context, memory type, device pointer, host pointer.
             1 => data.set(0x0b10_0b00_0000_0010),
             2 => word(if host { 1 } else { 2 }),
             3 => data.set(address),
             4 if host || managed => data.set(address),
-            // Whether copies wait, a number of the allocation, whether it is managed, the device.
+            // Synchronous copies, buffer ID, managed flag, device.
             6 => word(0),
             7 => data.set(found.serial),
             8 => word(u32::from(managed)),
@@ -86,7 +86,7 @@ exported! { driver
         }
     }
 
-    /// Several facts about a pointer; what is not known is 0.
+    /// Returns several attributes of a pointer. Unknown ones are 0.
     fn cuPointerGetAttributes(call, count: u32, attributes: In<u32>, places: In<usize>, address: u64) {
         let _ = call;
         for (attribute, place) in attributes.get_all(count as usize)?.into_iter().zip(places.get_all(count as usize)?) {
@@ -97,18 +97,18 @@ exported! { driver
         Ok(())
     }
 
-    /// Something a program wants of an allocation: that copies wait, which they do.
+    /// Accepts the attribute for synchronous copies, which copies satisfy anyway.
     fn cuPointerSetAttribute(call, value: In<u32>, _attribute: u32, address: u64) {
         value.get()?;
         call.runtime.memory.find(address).map(drop).ok_or(Status::INVALID_VALUE)
     }
 
-    /// Advice on managed memory.
+    /// Records advice on managed memory.
     fn cuMemAdvise(call, address: u64, bytes: usize, advice: u32, device: i32) {
         call.runtime.advise(address, bytes as u64, Advice::new(advice, of_device(device))?)
     }
 
-    /// Moves managed memory.
+    /// Prefetches managed memory.
     fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, device: i32, stream: usize) {
         prefetch(call, address, bytes, of_device(device), stream)
     }

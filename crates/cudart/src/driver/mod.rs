@@ -1,4 +1,4 @@
-//! The functions of `libcuda`, one file for each area. They stand on what the runtime's stand on.
+//! Functions of `libcuda`, one file per area. They share their implementation with the runtime.
 
 pub(crate) use crate::both::{batches, logs, node_attributes, objects, partitions, pools, sharing};
 

@@ -20,7 +20,7 @@ use crate::tell::tell;
 use std::ffi::c_char;
 use std::io::Read;
 
-/// What an image of a module in memory is: a fat binary with or without its control structure, or PTX.
+/// Detects the format of a module in memory: a fat binary with or without its control structure, or PTX.
 pub(crate) fn origin_at(address: usize) -> Outcome<Origin> {
     let head = bytes_at(address, 4)?;
     if head == 0x4662_43b1u32.to_le_bytes() {
@@ -36,10 +36,10 @@ pub(crate) fn origin_at(address: usize) -> Outcome<Origin> {
     Ok(Origin::Text(Text::at(address).get()?))
 }
 
-/// Most bytes of a file with a module.
+/// Maximum size of a module file in bytes.
 const MOST_FILE: u64 = 1 << 31;
 
-/// Reads a file with a module. One that never ends is no module.
+/// Reads a module file. The size limit also stops files without an end.
 pub(crate) fn file(path: &str) -> Outcome<Vec<u8>> {
     let mut bytes = vec![];
     let read = std::fs::File::open(path).and_then(|file| file.take(MOST_FILE + 1).read_to_end(&mut bytes));
@@ -47,7 +47,7 @@ pub(crate) fn file(path: &str) -> Outcome<Vec<u8>> {
     if bytes.len() as u64 > MOST_FILE { Err(Status::INVALID_IMAGE) } else { Ok(bytes) }
 }
 
-/// What a file is.
+/// Detects the format of a module file.
 pub(crate) fn origin_of_file(path: &str) -> Outcome<Origin> {
     let bytes = file(path)?;
     if container_bytes(&bytes).is_some() {
@@ -81,7 +81,7 @@ pub(crate) fn global(call: &Call, address: Out<u64>, bytes: Out<usize>, module: 
     Ok(())
 }
 
-/// Handles of the kernels of a module, as many as are wanted.
+/// Returns the handles of the first `most` kernels of a module.
 pub(crate) fn kernels(call: &Call, module: usize, most: u32) -> Outcome<Vec<usize>> {
     let image = call.runtime.modules.get(module)?;
     let code = image.loaded(call.runtime)?.module.code();
@@ -89,7 +89,7 @@ pub(crate) fn kernels(call: &Call, module: usize, most: u32) -> Outcome<Vec<usiz
     Ok(names.map(|name| call.runtime.add_kernel(&image, name).handle()).collect())
 }
 
-/// One fact about a kernel.
+/// Returns an attribute of a kernel.
 fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {
     let facts = attributes(call.runtime, &*call.runtime.kernel(function)?)?;
     Ok(match attribute {
@@ -112,87 +112,87 @@ fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {
 }
 
 exported! { driver
-    /// A module from a file.
+    /// Loads a module from a file.
     fn cuModuleLoad(call, module: Out<usize>, path: Text) {
         load(call, module, Image::new(origin_of_file(&path.get()?)?))
     }
 
-    /// A module from memory.
+    /// Loads a module from memory.
     fn cuModuleLoadData = cuModuleLoadFatBinary(call, module: Out<usize>, image: usize) {
         load(call, module, Image::new(origin_at(image)?))
     }
 
-    /// The same, with options for a compiler.
+    /// Loads a module from memory, with compiler options.
     fn cuModuleLoadDataEx(call, module: Out<usize>, image: usize, count: u32, options: usize, values: usize) {
         let most = most_registers(count, options, values)?;
         Logs::among(count, options, values)?.write(|| load(call, module, Image::new(origin_at(image)?).with_most_registers(most)))
     }
 
-    /// How many kernels a module has.
+    /// Returns the number of kernels of a module.
     fn cuModuleGetFunctionCount(call, count: Out<u32>, module: usize) {
         let image = call.runtime.modules.get(module)?;
         count.set(image.loaded(call.runtime)?.module.code().kernels().count() as u32)
     }
 
-    /// When modules are loaded: when something of them is used.
+    /// Returns the loading mode: lazy.
     fn cuModuleGetLoadingMode(_call, mode: Out<u32>) {
         mode.set(2)
     }
 
-    /// The module of a library, which is the same.
+    /// Returns the module of a library. Both are the same object.
     fn cuLibraryGetModule(call, module: Out<usize>, library: usize) {
         call.runtime.modules.get(library)?;
         module.set(library)
     }
 
-    /// The function of a kernel, which is the same.
+    /// Returns the function of a kernel. Both are the same object.
     fn cuKernelGetFunction(call, function: Out<usize>, kernel: usize) {
         function.set(call.runtime.kernel(kernel)?.handle())
     }
 
-    /// A fact about a kernel.
+    /// Returns an attribute of a function.
     fn cuFuncGetAttribute(call, value: Out<i32>, attribute: u32, function: usize) {
         value.set(fact(call, attribute, function)?)
     }
 
-    /// Sets something for a kernel.
+    /// Sets an attribute of a function.
     fn cuFuncSetAttribute(call, function: usize, attribute: u32, value: i32) {
         set_attribute(call.runtime, &*call.runtime.kernel(function)?, attribute, value)
     }
 
-    /// A fact about a kernel on a device.
+    /// Returns an attribute of a kernel on a device.
     fn cuKernelGetAttribute(call, value: Out<i32>, attribute: u32, kernel: usize, _device: i32) {
         value.set(fact(call, attribute, kernel)?)
     }
 
-    /// Sets something for a kernel on a device.
+    /// Sets an attribute of a kernel on a device.
     fn cuKernelSetAttribute(call, attribute: u32, value: i32, kernel: usize, _device: i32) {
         set_attribute(call.runtime, &*call.runtime.kernel(kernel)?, attribute, value)
     }
 
-    /// The name of a kernel.
+    /// Returns the name of a kernel.
     fn cuKernelGetName(call, name: Out<*const c_char>, kernel: usize) {
         name.set(kept_name(&*call.runtime.kernel(kernel)?))
     }
 
-    /// The module of a kernel.
+    /// Returns the module of a function.
     fn cuFuncGetModule(call, module: Out<usize>, function: usize) {
         let kernel = call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
         module.set(call.runtime.modules.handle_of(kernel.image()).ok_or(Status::INVALID_HANDLE)?)
     }
 
-    /// The library of a kernel.
+    /// Returns the library of a kernel.
     fn cuKernelGetLibrary(call, library: Out<usize>, kernel: usize) {
         let kernel = call.runtime.kernel(kernel).map_err(|_| Status::INVALID_HANDLE)?;
         library.set(call.runtime.modules.handle_of(kernel.image()).ok_or(Status::INVALID_HANDLE)?)
     }
 
-    /// How many parameters a kernel has.
+    /// Returns the number of parameters of a kernel.
     fn cuKernelGetParamCount(call, kernel: usize, count: Out<usize>) {
         count.set(call.runtime.kernel(kernel)?.resolved(call.runtime)?.kernel.params().len())
     }
 
-    /// Where a parameter is.
+    /// Returns offset and size of a parameter.
     fn cuKernelGetParamInfo(call, kernel: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
         let kernel = call.runtime.kernel(kernel)?;
         let param = kernel.resolved(call.runtime)?.kernel.params().get(index).ok_or(Status::INVALID_VALUE)?;
@@ -201,18 +201,18 @@ exported! { driver
         Ok(())
     }
 
-    /// How caches are used, which makes no difference here.
+    /// Accepts a cache configuration, which has no effect.
     fn cuKernelSetCacheConfig(call, kernel: usize, _config: u32, _device: i32) {
         call.runtime.kernel(kernel).map(drop)
     }
 
-    /// Whether a kernel is loaded: it is when somebody asks.
+    /// Reports every function as loaded.
     fn cuFuncIsLoaded(call, state: Out<u32>, function: usize) {
         call.runtime.kernel(function)?;
         state.set(1)
     }
 
-    /// Loads a kernel.
+    /// Loads a function.
     fn cuFuncLoad(call, function: usize) {
         call.runtime.kernel(function)?.resolved(call.runtime).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Nodes of graphs: of any kind, conditional ones, operations on words, what a node is.
+//! Graph nodes: generic nodes, conditional nodes, stream memory operations, and queries.
 
 use crate::boundary::{Call, exported};
 use crate::driver::words::batch;
@@ -18,7 +18,7 @@ use crate::status::{Outcome, Status};
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, KernelNodeParams};
 use crate::work::Work;
 
-/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`: a context, how many, where they stand, flags.
+/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`: context, count, address of the list, flags.
 type Batch = [u64; 4];
 
 fn operations(call: &Call, params: In<Batch>) -> Outcome<Work> {
@@ -32,66 +32,66 @@ fn kernel_params(call: &Call, node: usize) -> Outcome<KernelNodeParams> {
 }
 
 exported! { driver
-    /// A node of any kind.
+    /// Adds a node of any kind.
     fn cuGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>) {
         add_any(call, node, graph, after, count, params, Words::Driver)
     }
 
-    /// The same, with data for edges.
+    /// Adds a node of any kind, with edge data.
     fn cuGraphAddNode_v2 = cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
         add_any(call, node, graph, after, count, params, Words::Driver)
     }
 
-    /// Changes what a node of any kind does.
+    /// Changes a node of any kind.
     fn cuGraphNodeSetParams = cuGraphNodeSetParams_v2(call, node: usize, params: In<GraphNodeParams>) {
         set_any(call, node, params)
     }
 
-    /// Changes what a node of any kind of a graph that is ready does.
+    /// Changes a node of any kind in an instantiated graph.
     fn cuGraphExecNodeSetParams(call, exec: usize, node: usize, params: Out<GraphNodeParams>) {
         let work = any_work(call, &params.get()?, params, Words::Driver)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// What a node of any kind is.
+    /// Returns the parameters of a node of any kind.
     fn cuGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) {
         any_params(call, node, params, true)
     }
 
-    /// What a launch is.
+    /// Returns the parameters of a kernel node.
     fn cuGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) {
         params.set(kernel_params(call, node)?)
     }
 
-    /// What a launch is.
+    /// Returns the parameters of a kernel node.
     fn cuGraphKernelNodeGetParams_v2(call, node: usize, params: Out<DriverKernelNodeParams>) {
         params.set(DriverKernelNodeParams { params: kernel_params(call, node)?, ..DriverKernelNodeParams::default() })
     }
 
-    /// What a copy is.
+    /// Returns the parameters of a copy node.
     fn cuGraphMemcpyNodeGetParams(call, node: usize, params: Out<DriverMemcpy3D>) {
         params.set(driver_copy_params(call, &copy_of(call, node)?))
     }
 
-    /// Operations on words.
+    /// Adds a node of stream memory operations.
     fn cuGraphAddBatchMemOpNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<Batch>) {
         let work = operations(call, params)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// Changes operations on words.
+    /// Changes a node of stream memory operations.
     fn cuGraphBatchMemOpNodeSetParams(call, node: usize, params: In<Batch>) {
         let work = operations(call, params)?;
         set_work(call, node, work)
     }
 
-    /// Changes operations on words of a graph that is ready.
+    /// Changes a node of stream memory operations in an instantiated graph.
     fn cuGraphExecBatchMemOpNodeSetParams(call, exec: usize, node: usize, params: In<Batch>) {
         let work = operations(call, params)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// How many operations on words a node has; the list was the program's.
+    /// Returns the number of stream memory operations of a node. The list belonged to the program.
     fn cuGraphBatchMemOpNodeGetParams(call, node: usize, params: Out<Batch>) {
         match work_of(call, node)? {
             Work::Words(all) => params.set([0, all.len() as u64, 0, 0]),
@@ -104,12 +104,12 @@ exported! { driver
         call.runtime.begin_capture(&*call.stream(stream)?, None, vec![])
     }
 
-    /// What is captured so far: the number of the capture.
+    /// Returns state and number of a capture.
     fn cuStreamGetCaptureInfo / cuStreamGetCaptureInfo_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>) {
         capture::info(call, stream, status, id, Out::at(0), Out::at(0), Out::at(0), Out::at(0))
     }
 
-    /// Changes what later work comes behind.
+    /// Changes the dependencies of later work.
     fn cuStreamUpdateCaptureDependencies / cuStreamUpdateCaptureDependencies_ptsz(call, stream: usize, nodes: In<usize>, count: usize, flags: u32) {
         capture::update(call, stream, &nodes.get_all(count)?, flags)
     }

@@ -1,4 +1,4 @@
-//! Which size of block keeps a multiprocessor busiest, and how many clusters there may be.
+//! Block sizes for maximum occupancy, and cluster limits.
 
 use crate::boundary::{Call, exported};
 use crate::pointer::{In, Out};
@@ -6,7 +6,8 @@ use crate::runtime::launches::asked;
 use crate::status::{Outcome, Status};
 use crate::types::DriverLaunchConfig;
 
-/// The size of block with the most threads on a multiprocessor, the largest of several, and the blocks that fill the device with it.
+/// Finds the block size with the most resident threads per multiprocessor, the largest on a tie. Returns it
+/// with the number of blocks that fill the device.
 fn best(call: &Call, blocks: Out<i32>, threads: Out<i32>, function: usize, dynamic: (usize, usize), limit: i32) -> Outcome {
     blocks.wanted()?;
     threads.wanted()?;
@@ -20,7 +21,7 @@ fn best(call: &Call, blocks: Out<i32>, threads: Out<i32>, function: usize, dynam
         let shared = match dynamic {
             (0, bytes) => bytes,
             (of_size, _) => {
-                // SAFETY: the program gave a function of this type (`CUoccupancyB2DSize`); it is not 0.
+                // SAFETY: the program passed a function of this type (`CUoccupancyB2DSize`). It is not 0.
                 let of_size: extern "C" fn(i32) -> usize = unsafe { std::mem::transmute(of_size) };
                 of_size(size)
             }
@@ -36,17 +37,17 @@ fn best(call: &Call, blocks: Out<i32>, threads: Out<i32>, function: usize, dynam
 }
 
 exported! { driver
-    /// A size of block, with dynamic shared memory that may depend on it.
+    /// Returns the best block size. Dynamic shared memory may depend on the block size.
     fn cuOccupancyMaxPotentialBlockSize(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32) {
         best(call, blocks, threads, function, (of_size, dynamic), limit)
     }
 
-    /// The same, with flags that make no difference here.
+    /// Returns the best block size. The flags have no effect.
     fn cuOccupancyMaxPotentialBlockSizeWithFlags(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32, _flags: u32) {
         best(call, blocks, threads, function, (of_size, dynamic), limit)
     }
 
-    /// Most blocks that a cluster of a launch may have.
+    /// Returns the maximum cluster size of a launch in blocks.
     fn cuOccupancyMaxPotentialClusterSize(call, size: Out<i32>, function: usize, config: In<DriverLaunchConfig>) {
         size.wanted()?;
         let config = config.get()?;
@@ -54,7 +55,7 @@ exported! { driver
         size.set(call.runtime.most_cluster_blocks(&kernel, config.block, config.shared as usize)?)
     }
 
-    /// Clusters of a launch that are on the device at a time.
+    /// Returns the number of clusters of a launch that run at the same time.
     fn cuOccupancyMaxActiveClusters(call, count: Out<i32>, function: usize, config: In<DriverLaunchConfig>) {
         count.wanted()?;
         let config = config.get()?;

@@ -1,4 +1,4 @@
-//! Launches whose shape and parameters are set one after the other, as CUDA had them before `cuLaunchKernel`.
+//! Launches whose shape and parameters are set by separate calls, the interface before `cuLaunchKernel`.
 
 use crate::boundary::{Call, exported};
 use crate::kernels::{Arguments, Kernel, Request};
@@ -6,16 +6,16 @@ use crate::pointer::bytes_at;
 use crate::status::{Outcome, Status};
 use std::sync::Arc;
 
-/// What a program has set for a kernel.
+/// Launch settings of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prepared {
     block: [u32; 3],
     shared: u32,
-    /// The parameters, as they are laid out.
+    /// Parameter block.
     bytes: Vec<u8>,
 }
 
-/// Most bytes of parameters.
+/// Maximum size of the parameter block in bytes.
 const MOST: usize = 32_764;
 
 fn kernel(call: &Call, function: usize) -> Outcome<Arc<Kernel>> {
@@ -52,7 +52,7 @@ fn launch(call: &Call, function: usize, width: i32, height: i32, stream: usize) 
 }
 
 exported! { driver
-    /// Threads of a block.
+    /// Sets the block size.
     fn cuFuncSetBlockShape(call, function: usize, x: i32, y: i32, z: i32) {
         let block = [x, y, z].map(|threads| u32::try_from(threads).unwrap_or(0));
         if block.contains(&0) {
@@ -62,28 +62,28 @@ exported! { driver
         Ok(())
     }
 
-    /// Dynamic shared memory.
+    /// Sets the dynamic shared memory.
     fn cuFuncSetSharedSize(call, function: usize, bytes: u32) {
         kernel(call, function)?.prepared().shared = bytes;
         Ok(())
     }
 
-    /// Bytes of all parameters.
+    /// Sets the size of the parameter block.
     fn cuParamSetSize(call, function: usize, bytes: u32) {
         resize(call, function, bytes as usize)
     }
 
-    /// A parameter of 32 bits.
+    /// Sets a 32-bit parameter.
     fn cuParamSeti(call, function: usize, offset: i32, value: u32) {
         set(call, function, offset, &value.to_le_bytes())
     }
 
-    /// A parameter that is a `float`.
+    /// Sets a parameter of type `float`.
     fn cuParamSetf(call, function: usize, offset: i32, value: f32) {
         set(call, function, offset, &value.to_le_bytes())
     }
 
-    /// A parameter of any size.
+    /// Sets a parameter of any size.
     fn cuParamSetv(call, function: usize, offset: i32, value: usize, bytes: u32) {
         set(call, function, offset, &bytes_at(value, bytes as usize)?)
     }
@@ -93,12 +93,12 @@ exported! { driver
         launch(call, function, 1, 1, 0)
     }
 
-    /// Launches blocks.
+    /// Launches a grid.
     fn cuLaunchGrid(call, function: usize, width: i32, height: i32) {
         launch(call, function, width, height, 0)
     }
 
-    /// The same in stream order.
+    /// Launches a grid in stream order.
     fn cuLaunchGridAsync(call, function: usize, width: i32, height: i32, stream: usize) {
         launch(call, function, width, height, stream)
     }

@@ -1,4 +1,4 @@
-//! Copies between devices and contexts, of which all are one device, and access to peers, of which there is none.
+//! Copies between devices and contexts. All contexts are one device, and there are no peers.
 
 use crate::boundary::{Call, exported};
 use crate::driver::contexts::check;
@@ -22,18 +22,18 @@ exported! { driver
         call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 
-    /// The same in stream order.
+    /// Copies bytes between contexts in stream order.
     fn cuMemcpyPeerAsync / cuMemcpyPeerAsync_ptsz(call, to: u64, _to_context: usize, from: u64, _from_context: usize, bytes: usize, stream: usize) {
         call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 
-    /// Copies a box between contexts, whose numbers stand where `CUDA_MEMCPY3D` has nothing.
+    /// Copies a box between contexts. Their handles are in fields that `CUDA_MEMCPY3D` does not use.
     fn cuMemcpy3DPeer / cuMemcpy3DPeer_ptds(call, parms: In<DriverMemcpy3D>) {
         let copy = peer_box(call, parms)?;
         call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
     }
 
-    /// The same in stream order.
+    /// Copies a box between contexts in stream order.
     fn cuMemcpy3DPeerAsync / cuMemcpy3DPeerAsync_ptsz(call, parms: In<DriverMemcpy3D>, stream: usize) {
         let copy = peer_box(call, parms)?;
         call.runtime.copy_async(&*call.stream(stream)?, copy, Direction::Default)

@@ -10,20 +10,20 @@ pub(crate) use crate::runtime::streams::{
 use crate::work::Work;
 
 exported! { driver
-    /// Lets a stream wait for an event.
+    /// Makes a stream wait for an event.
     fn cuStreamWaitEvent / cuStreamWaitEvent_ptsz(call, stream: usize, event: usize, _flags: u32) {
         let stream = call.stream(stream)?;
         let event = call.runtime.events.get(event)?;
         call.runtime.submit(&stream, Work::Wait(event))
     }
 
-    /// The context of a stream.
+    /// Returns the context of a stream.
     fn cuStreamGetCtx / cuStreamGetCtx_ptsz(call, stream: usize, context: Out<usize>) {
         call.stream(stream)?;
         context.set(crate::driver::contexts::PRIMARY)
     }
 
-    /// The context of a stream, which is not one of a part of the device.
+    /// Returns the context of a stream, which is never a green context.
     fn cuStreamGetCtx_v2 / cuStreamGetCtx_v2_ptsz(call, stream: usize, context: Out<usize>, part: Out<usize>) {
         call.stream(stream)?;
         part.set_if_wanted(0);

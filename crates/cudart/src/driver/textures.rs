@@ -1,4 +1,4 @@
-//! Arrays, texture and surface objects and references of the driver.
+//! Arrays, texture and surface objects, and texture and surface references of the driver.
 
 use crate::boundary::{Call, exported};
 use crate::device::check_device;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 type Descriptor = [u64; 3];
 /// `CUDA_ARRAY3D_DESCRIPTOR`: width, height, depth, format and channels, flags.
 type Descriptor3D = [u64; 5];
-/// `CUDA_RESOURCE_DESC`: a kind, what is there, flags.
+/// `CUDA_RESOURCE_DESC`: kind, data, flags.
 type Resource = [u64; 18];
 
 /// `CUDA_TEXTURE_DESC`.
@@ -36,7 +36,7 @@ pub(crate) struct DriverTextureDesc {
     pub(crate) reserved: [i32; 12],
 }
 
-/// A format and the number of channels in one word.
+/// Splits a word into format and number of channels.
 fn halves(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
@@ -56,7 +56,7 @@ fn array_of(call: &Call, array: usize) -> Outcome<Arc<Array>> {
     call.runtime.arrays.get(array)
 }
 
-/// What an object looks at, in the words of the runtime.
+/// Converts a driver resource description to the runtime's form.
 fn resource_of(given: &Resource) -> Outcome<ResourceWords> {
     let (format, count) = halves(given[2]);
     Ok(match given[0] as u32 {
@@ -67,7 +67,7 @@ fn resource_of(given: &Resource) -> Outcome<ResourceWords> {
     })
 }
 
-/// The same in the words of the driver.
+/// Converts a runtime resource description to the driver's form.
 fn driver_resource(words: &ResourceWords) -> Resource {
     let mut resource = [0; 18];
     (resource[0], resource[1]) = (words[0], words[1]);
@@ -80,7 +80,7 @@ fn driver_resource(words: &ResourceWords) -> Resource {
     resource
 }
 
-/// The format that an object's memory has.
+/// Returns the format of a resource.
 fn format_in(call: &Call, words: &ResourceWords) -> Outcome<u32> {
     let array = |handle: usize| {
         call.runtime.arrays.get(handle).map(|array| format_of(&array.channels).0).map_err(|_| Status::INVALID_VALUE)
@@ -129,7 +129,7 @@ fn driver_texture_desc(desc: &TextureDesc, format: u32) -> DriverTextureDesc {
     }
 }
 
-/// A place in an array of one dimension.
+/// Returns the address of an offset in a one-dimensional array.
 fn in_array(call: &Call, array: usize, offset: usize, bytes: usize) -> Outcome<u64> {
     let array = array_of(call, array)?;
     let row = array.extent[0] * array.element_bytes();
@@ -153,7 +153,7 @@ fn settings(call: &Call, reference: usize) -> Outcome<Settings> {
     Ok(*call.runtime.references.get(reference)?.settings())
 }
 
-/// Binds rows of memory.
+/// Binds pitched memory.
 fn set_rows(call: &Call, reference: usize, given: In<Descriptor>, address: u64, pitch: usize) -> Outcome {
     let [width, height, format] = given.get()?;
     let (format, count) = halves(format);
@@ -166,32 +166,32 @@ fn set_rows(call: &Call, reference: usize, given: In<Descriptor>, address: u64, 
 }
 
 exported! { driver
-    /// An array of one or two dimensions.
+    /// Creates an array of one or two dimensions.
     fn cuArrayCreate_v2(call, array: Out<usize>, given: In<Descriptor>) {
         let [width, height, format] = given.get()?;
         create(call, array, [width, height, 0], format, 0)
     }
 
-    /// An array of up to three dimensions, or of layers.
+    /// Creates an array of up to three dimensions, or a layered array.
     fn cuArray3DCreate_v2(call, array: Out<usize>, given: In<Descriptor3D>) {
         let [width, height, depth, format, flags] = given.get()?;
         create(call, array, [width, height, depth], format, flags as u32)
     }
 
-    /// Gives an array back.
+    /// Destroys an array.
     fn cuArrayDestroy(call, array: usize) {
         array_of(call, array)?;
         call.runtime.destroy_array(array)
     }
 
-    /// What an array is.
+    /// Returns the description of an array.
     fn cuArrayGetDescriptor_v2(call, given: Out<Descriptor>, array: usize) {
         let array = array_of(call, array)?;
         let (format, count) = format_of(&array.channels);
         given.set([array.extent[0] as u64, array.extent[1] as u64, word(format, count)])
     }
 
-    /// What an array is.
+    /// Returns the description of an array.
     fn cuArray3DGetDescriptor_v2(call, given: Out<Descriptor3D>, array: usize) {
         let array = array_of(call, array)?;
         let (format, count) = format_of(&array.channels);
@@ -199,7 +199,7 @@ exported! { driver
         given.set([width, height, depth, word(format, count), u64::from(array.flags)])
     }
 
-    /// Arrays that halve in size.
+    /// Creates a mipmapped array.
     fn cuMipmappedArrayCreate(call, mipmap: Out<usize>, given: In<Descriptor3D>, levels: u32) {
         mipmap.wanted()?;
         let [width, height, depth, format, flags] = given.get()?;
@@ -208,13 +208,13 @@ exported! { driver
         mipmap.set(call.runtime.create_mipmap(channels(format, count)?, extent, levels, flags as u32)?)
     }
 
-    /// Gives them back.
+    /// Destroys a mipmapped array.
     fn cuMipmappedArrayDestroy(call, mipmap: usize) {
         let mipmap = call.runtime.mipmaps.remove(mipmap)?;
         mipmap.levels.iter().try_for_each(|level| call.runtime.destroy_array(*level))
     }
 
-    /// Elements of a buffer that a texture may have.
+    /// Returns the maximum number of elements of a linear texture.
     fn cuDeviceGetTexture1DLinearMaxWidth(call, width: Out<usize>, format: u32, count: u32, device: i32) {
         check_device(device)?;
         channels(format, count)?;
@@ -222,10 +222,10 @@ exported! { driver
         width.set(1 << 28)
     }
 
-    /// A texture object.
+    /// Creates a texture object.
     fn cuTexObjectCreate(call, object: Out<u64>, resource: In<Resource>, desc: In<DriverTextureDesc>, view: In<u32>) {
         object.wanted()?;
-        // A view of another format or of some levels is not done.
+        // Views with another format or a range of levels are not supported.
         if !view.is_null() {
             return Err(Status::NOT_SUPPORTED);
         }
@@ -234,20 +234,20 @@ exported! { driver
         object.set(call.runtime.create_texture(words, desc)?)
     }
 
-    /// What a texture object looks at.
+    /// Returns the resource description of an object.
     fn cuTexObjectGetResourceDesc = cuSurfObjectGetResourceDesc(call, resource: Out<Resource>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         resource.set(driver_resource(&found.resource))
     }
 
-    /// How a texture object looks at it.
+    /// Returns the texture description of a texture object.
     fn cuTexObjectGetTextureDesc(call, desc: Out<DriverTextureDesc>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         let texture = found.texture.ok_or(Status::INVALID_VALUE)?;
         desc.set(driver_texture_desc(&texture, format_in(call, &found.resource)?))
     }
 
-    /// A surface object.
+    /// Creates a surface object.
     fn cuSurfObjectCreate(call, object: Out<u64>, resource: In<Resource>) {
         object.wanted()?;
         object.set(call.runtime.create_surface(resource_of(&resource.get()?)?)?)
@@ -258,60 +258,60 @@ exported! { driver
         copy(call, in_array(call, to, to_offset, bytes)?, in_array(call, from, from_offset, bytes)?, bytes, Direction::DeviceToDevice)
     }
 
-    /// Copies out of an array.
+    /// Copies from an array to the device.
     fn cuMemcpyAtoD_v2 / cuMemcpyAtoD_v2_ptds(call, to: u64, from: usize, offset: usize, bytes: usize) {
         copy(call, to, in_array(call, from, offset, bytes)?, bytes, Direction::DeviceToDevice)
     }
 
-    /// Copies into an array.
+    /// Copies from the device to an array.
     fn cuMemcpyDtoA_v2 / cuMemcpyDtoA_v2_ptds(call, to: usize, offset: usize, from: u64, bytes: usize) {
         copy(call, in_array(call, to, offset, bytes)?, from, bytes, Direction::DeviceToDevice)
     }
 
-    /// Copies out of an array to the host.
+    /// Copies from an array to the host.
     fn cuMemcpyAtoH_v2 / cuMemcpyAtoH_v2_ptds(call, to: u64, from: usize, offset: usize, bytes: usize) {
         copy(call, to, in_array(call, from, offset, bytes)?, bytes, Direction::DeviceToHost)
     }
 
-    /// The same in stream order.
+    /// Copies from an array to the host in stream order.
     fn cuMemcpyAtoHAsync_v2 / cuMemcpyAtoHAsync_v2_ptsz(call, to: u64, from: usize, offset: usize, bytes: usize, stream: usize) {
         copy_async(call, to, in_array(call, from, offset, bytes)?, bytes, Direction::DeviceToHost, stream)
     }
 
-    /// Copies into an array from the host.
+    /// Copies from the host to an array.
     fn cuMemcpyHtoA_v2 / cuMemcpyHtoA_v2_ptds(call, to: usize, offset: usize, from: u64, bytes: usize) {
         copy(call, in_array(call, to, offset, bytes)?, from, bytes, Direction::HostToDevice)
     }
 
-    /// The same in stream order.
+    /// Copies from the host to an array in stream order.
     fn cuMemcpyHtoAAsync_v2 / cuMemcpyHtoAAsync_v2_ptsz(call, to: usize, offset: usize, from: u64, bytes: usize, stream: usize) {
         copy_async(call, in_array(call, to, offset, bytes)?, from, bytes, Direction::HostToDevice, stream)
     }
 
-    /// A texture reference of a module.
+    /// Returns a texture reference of a module.
     fn cuModuleGetTexRef(call, reference: Out<usize>, module: usize, name: Text) {
         reference.wanted()?;
         reference.set(call.runtime.module_reference(module, &name.get()?, false)?)
     }
 
-    /// A surface reference of a module.
+    /// Returns a surface reference of a module.
     fn cuModuleGetSurfRef(call, reference: Out<usize>, module: usize, name: Text) {
         reference.wanted()?;
         reference.set(call.runtime.module_reference(module, &name.get()?, true)?)
     }
 
-    /// A texture reference of no module.
+    /// Creates a standalone texture reference.
     fn cuTexRefCreate(call, reference: Out<usize>) {
         reference.wanted()?;
         reference.set(call.runtime.references.insert(Reference::new(None, false)))
     }
 
-    /// Gives it back.
+    /// Destroys a texture reference.
     fn cuTexRefDestroy(call, reference: usize) {
         call.runtime.references.remove(reference).map(drop)
     }
 
-    /// Binds an array. The flag says that its format is the reference's, which it has to be.
+    /// Binds an array. The mandatory flag states that the array's format overrides the reference's.
     fn cuTexRefSetArray(call, reference: usize, array: usize, flags: u32) {
         let format = format_of(&array_of(call, array)?.channels);
         if flags != 1 {
@@ -324,7 +324,7 @@ exported! { driver
         })
     }
 
-    /// Binds arrays that halve in size.
+    /// Binds a mipmapped array.
     fn cuTexRefSetMipmappedArray(call, reference: usize, mipmap: usize, flags: u32) {
         if flags != 1 {
             return Err(Status::INVALID_VALUE);
@@ -338,7 +338,7 @@ exported! { driver
         })
     }
 
-    /// Binds linear memory; nothing of it is before its start.
+    /// Binds linear memory. The offset is always 0.
     fn cuTexRefSetAddress_v2(call, offset: Out<usize>, reference: usize, address: u64, bytes: usize) {
         call.runtime.memory.device_range(address, bytes as u64)?;
         offset.set_if_wanted(0);
@@ -349,12 +349,12 @@ exported! { driver
         })
     }
 
-    /// Binds rows of memory.
+    /// Binds pitched memory.
     fn cuTexRefSetAddress2D_v2 = cuTexRefSetAddress2D_v3(call, reference: usize, given: In<Descriptor>, address: u64, pitch: usize) {
         set_rows(call, reference, given, address, pitch)
     }
 
-    /// The format of linear memory that is bound later.
+    /// Sets the format of linear memory that is bound later.
     fn cuTexRefSetFormat(call, reference: usize, format: u32, count: i32) {
         channels(format, count as u32)?;
         set(call, reference, |settings| {
@@ -363,7 +363,7 @@ exported! { driver
         })
     }
 
-    /// What is beyond the edges of an axis.
+    /// Sets the address mode of an axis.
     fn cuTexRefSetAddressMode(call, reference: usize, axis: i32, mode: u32) {
         set(call, reference, |settings| {
             *settings.desc.address.get_mut(axis as usize).ok_or(Status::INVALID_VALUE)? = mode;
@@ -371,7 +371,7 @@ exported! { driver
         })
     }
 
-    /// How values are combined.
+    /// Sets the filter mode.
     fn cuTexRefSetFilterMode(call, reference: usize, mode: u32) {
         set(call, reference, |settings| {
             settings.desc.filter = mode;
@@ -379,7 +379,7 @@ exported! { driver
         })
     }
 
-    /// How levels are combined.
+    /// Sets the filter mode between mipmap levels.
     fn cuTexRefSetMipmapFilterMode(call, reference: usize, mode: u32) {
         set(call, reference, |settings| {
             settings.desc.level_filter = mode;
@@ -387,7 +387,7 @@ exported! { driver
         })
     }
 
-    /// What is added to levels.
+    /// Sets the mipmap level bias.
     fn cuTexRefSetMipmapLevelBias(call, reference: usize, bias: f32) {
         set(call, reference, |settings| {
             settings.desc.level_bias = bias;
@@ -395,7 +395,7 @@ exported! { driver
         })
     }
 
-    /// The least and the greatest level.
+    /// Sets the lowest and highest mipmap level.
     fn cuTexRefSetMipmapLevelClamp(call, reference: usize, least: f32, most: f32) {
         set(call, reference, |settings| {
             (settings.desc.least_level, settings.desc.most_level) = (least, most);
@@ -403,7 +403,7 @@ exported! { driver
         })
     }
 
-    /// How slanted a view may be, which makes no difference here.
+    /// Sets the maximum anisotropy, which has no effect.
     fn cuTexRefSetMaxAnisotropy(call, reference: usize, most: u32) {
         set(call, reference, |settings| {
             settings.desc.anisotropy = most;
@@ -411,7 +411,7 @@ exported! { driver
         })
     }
 
-    /// What is beyond the edges.
+    /// Sets the border colour.
     fn cuTexRefSetBorderColor(call, reference: usize, colour: In<[f32; 4]>) {
         set(call, reference, |settings| {
             settings.desc.border = colour.get()?;
@@ -419,7 +419,7 @@ exported! { driver
         })
     }
 
-    /// How values and coordinates are read.
+    /// Sets the flags.
     fn cuTexRefSetFlags(call, reference: usize, flags: u32) {
         set(call, reference, |settings| {
             settings.flags = flags;
@@ -427,37 +427,37 @@ exported! { driver
         })
     }
 
-    /// The linear memory that is bound.
+    /// Returns the bound linear memory.
     fn cuTexRefGetAddress_v2(call, address: Out<u64>, reference: usize) {
         let settings = settings(call, reference)?;
         if settings.resource[0] == 2 || settings.resource[0] == 3 { address.set(settings.resource[1]) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// The array that is bound.
+    /// Returns the bound array.
     fn cuTexRefGetArray = cuSurfRefGetArray(call, array: Out<usize>, reference: usize) {
         let settings = settings(call, reference)?;
         if settings.resource[0] == 0 { array.set(settings.resource[1] as usize) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// The arrays that are bound.
+    /// Returns the bound mipmapped array.
     fn cuTexRefGetMipmappedArray(call, mipmap: Out<usize>, reference: usize) {
         let settings = settings(call, reference)?;
         if settings.resource[0] == 1 { mipmap.set(settings.resource[1] as usize) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// What is beyond the edges of an axis.
+    /// Returns the address mode of an axis.
     fn cuTexRefGetAddressMode(call, mode: Out<u32>, reference: usize, axis: i32) {
         let settings = settings(call, reference)?;
         mode.set(*settings.desc.address.get(axis as usize).ok_or(Status::INVALID_VALUE)?)
     }
 
-    /// How values are combined.
+    /// Returns the filter mode.
     fn cuTexRefGetFilterMode(call, mode: Out<u32>, reference: usize) {
         let settings = settings(call, reference)?;
         mode.set(settings.desc.filter)
     }
 
-    /// The format.
+    /// Returns the format.
     fn cuTexRefGetFormat(call, format: Out<u32>, count: Out<i32>, reference: usize) {
         let settings = settings(call, reference)?;
         format.set_if_wanted(settings.format.0);
@@ -465,38 +465,38 @@ exported! { driver
         Ok(())
     }
 
-    /// How levels are combined.
+    /// Returns the filter mode between mipmap levels.
     fn cuTexRefGetMipmapFilterMode(call, mode: Out<u32>, reference: usize) {
         let settings = settings(call, reference)?;
         mode.set(settings.desc.level_filter)
     }
 
-    /// What is added to levels.
+    /// Returns the mipmap level bias.
     fn cuTexRefGetMipmapLevelBias(call, bias: Out<f32>, reference: usize) {
         let settings = settings(call, reference)?;
         bias.set(settings.desc.level_bias)
     }
 
-    /// The least and the greatest level.
+    /// Returns the lowest and highest mipmap level.
     fn cuTexRefGetMipmapLevelClamp(call, least: Out<f32>, most: Out<f32>, reference: usize) {
         let settings = settings(call, reference)?;
         least.set(settings.desc.least_level)?;
         most.set(settings.desc.most_level)
     }
 
-    /// How slanted a view may be.
+    /// Returns the maximum anisotropy.
     fn cuTexRefGetMaxAnisotropy(call, most: Out<i32>, reference: usize) {
         let settings = settings(call, reference)?;
         most.set(settings.desc.anisotropy as i32)
     }
 
-    /// What is beyond the edges.
+    /// Returns the border colour.
     fn cuTexRefGetBorderColor(call, colour: Out<[f32; 4]>, reference: usize) {
         let settings = settings(call, reference)?;
         colour.set(settings.desc.border)
     }
 
-    /// How values and coordinates are read.
+    /// Returns the flags.
     fn cuTexRefGetFlags(call, flags: Out<u32>, reference: usize) {
         let settings = settings(call, reference)?;
         flags.set(settings.flags)
@@ -514,7 +514,7 @@ exported! { driver
         })
     }
 
-    /// Binds a texture reference to a kernel, which sees those of its module anyhow.
+    /// Accepts a texture reference for a kernel. A kernel sees the references of its module anyway.
     fn cuParamSetTexRef(call, function: usize, _unit: i32, reference: usize) {
         call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
         settings(call, reference).map(drop)

@@ -1,4 +1,4 @@
-//! Operations of streams on words of memory.
+//! Stream memory operations.
 
 use crate::boundary::{Call, exported};
 use crate::pointer::In;
@@ -6,10 +6,10 @@ use crate::status::{Outcome, Status};
 use crate::words::{Reduction, Until, WordOperation};
 use crate::work::Work;
 
-/// `CUstreamBatchMemOpParams`: what to do, and six words for it.
+/// `CUstreamBatchMemOpParams`: an operation and its data, in six words.
 type Parameters = [u64; 6];
 
-// Numbers of the headers.
+// Numbers in the headers.
 const REDUCTION_ADD: u32 = 0;
 const REDUCTION_AND: u32 = 5;
 const REDUCTION_OR: u32 = 6;
@@ -27,7 +27,7 @@ fn wait(call: &Call, stream: usize, address: u64, value: u64, wide: bool, flags:
     submit(call, stream, vec![waiting(address, value, wide, flags)?])
 }
 
-/// A wait. To flush what other devices wrote is not to be had.
+/// Builds a wait. Flushing of remote writes is not supported.
 fn waiting(address: u64, value: u64, wide: bool, flags: u32) -> Outcome<WordOperation> {
     const FLUSH: u32 = 1 << 30;
     if flags & FLUSH != 0 {
@@ -42,7 +42,7 @@ fn submit(call: &Call, stream: usize, operations: Vec<WordOperation>) -> Outcome
     call.runtime.submit(&stream, Work::Words(operations))
 }
 
-/// One operation of a batch.
+/// Decodes one operation of a batch.
 fn operation([kind, address, value, flags, ..]: Parameters) -> Outcome<WordOperation> {
     let flags = flags as u32;
     Ok(match kind as u32 {
@@ -56,7 +56,7 @@ fn operation([kind, address, value, flags, ..]: Parameters) -> Outcome<WordOpera
     })
 }
 
-/// Operations of a list.
+/// Decodes a list of operations.
 fn list(count: u32, place: usize) -> Outcome<Vec<WordOperation>> {
     const MOST: u32 = 256;
     if count > MOST {
@@ -66,7 +66,7 @@ fn list(count: u32, place: usize) -> Outcome<Vec<WordOperation>> {
     all.into_iter().map(|words| if words[0] as u32 == 8 { reduction(words) } else { operation(words) }).collect()
 }
 
-/// A reduction: flags stand beside the kind, then operation and type in one word, the address and the value.
+/// Decodes a reduction: flags beside the kind, then operator and type in one word, then address and value.
 fn reduction([kind, operation, address, value, ..]: Parameters) -> Outcome<WordOperation> {
     if kind >> 32 != 0 {
         return Err(Status::INVALID_VALUE);
@@ -85,7 +85,7 @@ fn reduction([kind, operation, address, value, ..]: Parameters) -> Outcome<WordO
     Ok(WordOperation::Reduce { address, value, wide, reduction })
 }
 
-/// The work of a node that does operations of a list.
+/// Builds the work of a node from a list of operations.
 pub(crate) fn batch(call: &Call, count: u32, place: usize) -> Outcome<Work> {
     let operations = list(count, place)?;
     operations.iter().try_for_each(|operation| operation.check(call.runtime))?;
@@ -93,27 +93,27 @@ pub(crate) fn batch(call: &Call, count: u32, place: usize) -> Outcome<Work> {
 }
 
 exported! { driver
-    /// Writes a word of 32 bits.
+    /// Writes a 32-bit word.
     fn cuStreamWriteValue32 / cuStreamWriteValue32_ptsz = cuStreamWriteValue32_v2 / cuStreamWriteValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
         write(call, stream, address, u64::from(value), false, flags)
     }
 
-    /// Writes a word of 64 bits.
+    /// Writes a 64-bit word.
     fn cuStreamWriteValue64 / cuStreamWriteValue64_ptsz = cuStreamWriteValue64_v2 / cuStreamWriteValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
         write(call, stream, address, value, true, flags)
     }
 
-    /// Waits for a word of 32 bits.
+    /// Waits for a 32-bit word.
     fn cuStreamWaitValue32 / cuStreamWaitValue32_ptsz = cuStreamWaitValue32_v2 / cuStreamWaitValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
         wait(call, stream, address, u64::from(value), false, flags)
     }
 
-    /// Waits for a word of 64 bits.
+    /// Waits for a 64-bit word.
     fn cuStreamWaitValue64 / cuStreamWaitValue64_ptsz = cuStreamWaitValue64_v2 / cuStreamWaitValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
         wait(call, stream, address, value, true, flags)
     }
 
-    /// Several operations one after the other.
+    /// Performs several operations in order.
     fn cuStreamBatchMemOp / cuStreamBatchMemOp_ptsz = cuStreamBatchMemOp_v2 / cuStreamBatchMemOp_v2_ptsz(call, stream: usize, count: u32, operations: usize, flags: u32) {
         if flags == 0 { submit(call, stream, list(count, operations)?) } else { Err(Status::INVALID_VALUE) }
     }

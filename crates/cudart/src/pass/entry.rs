@@ -1,9 +1,10 @@
-//! Where calls come in: the symbols that programs link with, and where each leads.
+//! Exported symbols, and the trampolines behind them.
 //!
-//! A symbol is two instructions: its number goes into a register that no argument uses, and a table says where to go on. At first that is
-//! [`first`], which asks what the function is to be; from then on the call goes straight to the function of this library or, on a GPU, to
-//! NVIDIA's. Calls that are recorded go through [`recorded`]. **Neither knows what a function takes: all registers that may hold an argument
-//! are kept, and what a caller may have put on the stack is copied**, so functions that are in no list of types pass as well.
+//! A symbol is two instructions: it loads the function's number into a register that no argument uses, and
+//! jumps through a table. The initial target is [`first`], which selects the function. From then on a call
+//! jumps directly to the function of this library or, on a GPU, to NVIDIA's. Recorded calls go through
+//! [`recorded`]. **Neither knows a function's parameters: all argument registers are saved, and possible
+//! stack arguments are copied.** Functions of unknown type therefore pass as well.
 
 use super::record;
 use super::{Frame, choose};
@@ -12,14 +13,15 @@ use std::arch::naked_asm;
 use std::mem::offset_of;
 use std::sync::atomic::AtomicPtr;
 
-/// Where each function leads now, in the order of the list.
+/// Current target of each function, in the order of the list.
 pub(crate) static TABLE: [AtomicPtr<()>; OWN.len()] = [const { AtomicPtr::new(first as *const () as *mut ()) }; OWN.len()];
 
-/// Words that are copied from the caller's stack: no function takes as many. All of them can be read, since behind a program's first frame there
-/// are its arguments and its environment, and behind a thread's its own data.
+/// Number of words copied from the caller's stack, more than any function takes. Reading them is always
+/// valid: above a program's first frame lie its arguments and environment, above a thread's first frame its
+/// own data.
 const STACK_WORDS: usize = 16;
 
-/// The symbol of a function.
+/// Defines the symbol of a function.
 #[cfg(target_arch = "x86_64")]
 macro_rules! symbol {
     ($name:ident, $index:literal) => {
@@ -35,7 +37,7 @@ macro_rules! symbol {
     };
 }
 
-/// The symbol of a function.
+/// Defines the symbol of a function.
 #[cfg(target_arch = "aarch64")]
 macro_rules! symbol {
     ($name:ident, $index:literal) => {
@@ -54,7 +56,7 @@ macro_rules! symbol {
 }
 pub(crate) use symbol;
 
-/// Code that names the parts of a [`Frame`].
+/// Defines naked assembly with the offsets of a [`Frame`]'s fields.
 macro_rules! with_frame {
     ($($code:tt)*) => {
         naked_asm!(
@@ -71,7 +73,7 @@ macro_rules! with_frame {
     };
 }
 
-/// Makes a frame and keeps the arguments and the number of the function there.
+/// Builds a frame and saves the arguments and the function's number in it.
 #[cfg(target_arch = "x86_64")]
 macro_rules! keep {
     () => {
@@ -108,7 +110,7 @@ macro_rules! keep {
     };
 }
 
-/// Brings the arguments back.
+/// Restores the arguments.
 #[cfg(target_arch = "x86_64")]
 macro_rules! bring_back {
     () => {
@@ -129,7 +131,7 @@ macro_rules! bring_back {
     };
 }
 
-/// The first call of a function: asks where it leads, and goes there.
+/// Handles the first call of a function: selects its target and jumps there.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn first() {
@@ -147,7 +149,7 @@ extern "C" fn first() {
     )
 }
 
-/// A call that is recorded: it goes to NVIDIA's function and comes back here.
+/// Handles a recorded call: calls NVIDIA's function and returns here.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(super) extern "C" fn recorded() {
@@ -183,7 +185,7 @@ pub(super) extern "C" fn recorded() {
     )
 }
 
-/// Makes a frame and keeps the arguments and the number of the function there.
+/// Builds a frame and saves the arguments and the function's number in it.
 #[cfg(target_arch = "aarch64")]
 macro_rules! keep {
     () => {
@@ -213,7 +215,7 @@ macro_rules! keep {
     };
 }
 
-/// Brings the arguments back.
+/// Restores the arguments.
 #[cfg(target_arch = "aarch64")]
 macro_rules! bring_back {
     () => {
@@ -229,7 +231,7 @@ macro_rules! bring_back {
     };
 }
 
-/// The first call of a function: asks where it leads, and goes there.
+/// Handles the first call of a function: selects its target and jumps there.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 extern "C" fn first() {
@@ -248,7 +250,7 @@ extern "C" fn first() {
     )
 }
 
-/// A call that is recorded: it goes to NVIDIA's function and comes back here.
+/// Handles a recorded call: calls NVIDIA's function and returns here.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub(super) extern "C" fn recorded() {

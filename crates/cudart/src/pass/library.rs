@@ -1,8 +1,8 @@
-//! NVIDIA's libraries: which they are, and where their functions are.
+//! Search for NVIDIA's libraries and their functions.
 //!
-//! A library that the program has loaded is the one. Otherwise it is looked for where the system's loader would: in the folders of `LD_LIBRARY_PATH`, in
-//! the loader's cache, and where NVIDIA's installers put it; folders in which this library stands for it are passed over. `BROADLOOM_NVIDIA` names
-//! folders to look at before all others.
+//! A library that the program has already loaded is used. Otherwise the search follows the system's loader:
+//! the folders of `LD_LIBRARY_PATH`, the loader's cache, and the usual installation folders. Folders where
+//! this library replaces NVIDIA's are skipped. `BROADLOOM_NVIDIA` names folders to search first.
 
 use crate::functions::{FUNCTIONS, Function};
 use std::collections::HashMap;
@@ -11,11 +11,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Names of the runtime, the newest first.
+/// File names of the runtime, newest first.
 const RUNTIME: &[&str] = &["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so"];
-/// Names of the driver.
+/// File names of the driver.
 const DRIVER: &[&str] = &["libcuda.so.1", "libcuda.so"];
-/// Folders of installers.
+/// Usual installation folders.
 const FOLDERS: &[&str] = &[
     "/usr/local/cuda/lib64",
     "/usr/local/nvidia/lib64",
@@ -27,29 +27,30 @@ const FOLDERS: &[&str] = &[
     "/usr/lib",
 ];
 
-/// A library that is open.
+/// Opened library.
 #[derive(Debug)]
 pub(super) struct Library {
-    /// Its functions in the order of the list, as addresses; 0 for what it does not have.
+    /// Addresses of the functions in the order of the list; 0 for missing ones.
     functions: Vec<usize>,
-    /// The places in the list, by address.
+    /// Indices in the list by address.
     places: HashMap<usize, usize>,
 }
 
 impl Library {
-    /// Opens the one for the functions of a part of the list.
+    /// Opens a library and looks up the functions of one part of the list.
     fn open(path: &Path, part: &str) -> Option<Library> {
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-        // SAFETY: the name ends with a zero. What runs when the library is loaded is trusted as much as the program trusts it.
+        // SAFETY: the name is zero-terminated. The library's initialisers are trusted as much as the program
+        // trusts them.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return None;
         }
         let address = |name: &str| {
             let name = CString::new(name).unwrap_or_default();
-            // SAFETY: the library is open and stays so; the name ends with a zero.
+            // SAFETY: the library is open and stays open; the name is zero-terminated.
             let found = unsafe { libc::dlsym(handle, name.as_ptr()) } as usize;
-            // What depends on it may be found as well: this library.
+            // The lookup may find this library's own symbol through dependencies.
             if is_here(found) { 0 } else { found }
         };
         let of_list = |function: &Function| if function.library == part { address(function.name) } else { 0 };
@@ -58,19 +59,19 @@ impl Library {
         Some(Library { functions, places })
     }
 
-    /// Where a function of the list is.
+    /// Returns the address of a function of the list.
     pub(super) fn find(&self, index: usize) -> Option<*const ()> {
         let address = self.functions[index];
         (address != 0).then_some(address as *const ())
     }
 
-    /// The function of the list that is at an address.
+    /// Returns the index of the function at an address.
     pub(super) fn place_of(&self, address: usize) -> Option<usize> {
         self.places.get(&address).copied()
     }
 }
 
-/// NVIDIA's library: `runtime` or `driver`.
+/// Returns NVIDIA's library: `runtime` or `driver`.
 pub(super) fn of(library: &str) -> Option<&'static Library> {
     static RUNTIME_LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
     static DRIVER_LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
@@ -78,10 +79,10 @@ pub(super) fn of(library: &str) -> Option<&'static Library> {
     place.get_or_init(|| candidates(names).iter().find_map(|path| Library::open(path, library))).as_ref()
 }
 
-/// The file that an address is in.
+/// Returns the file that contains an address.
 fn file_of(address: usize) -> Option<PathBuf> {
     let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the place is there, and all of it was set to zeros; any address may be asked for.
+    // SAFETY: the output is zero-initialised, and any address may be queried.
     let facts = unsafe {
         libc::dladdr(address as *const c_void, facts.as_mut_ptr());
         facts.assume_init()
@@ -89,17 +90,17 @@ fn file_of(address: usize) -> Option<PathBuf> {
     if facts.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the name of a loaded file ends with a zero and stays as long as the file is loaded.
+    // SAFETY: the name of a loaded file is zero-terminated and valid while the file is loaded.
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(facts.dli_fname) }.to_bytes())))
 }
 
-/// Whether an address is in the file that this code is in.
+/// Tests if an address is in the file of this code.
 fn is_here(address: usize) -> bool {
     static HERE: OnceLock<Option<PathBuf>> = OnceLock::new();
     address != 0 && *HERE.get_or_init(|| file_of(of as *const () as usize)) == file_of(address)
 }
 
-/// Files that may be the library, the best first.
+/// Returns the candidate files for a library, best first.
 fn candidates(names: &[&str]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = loaded().into_iter().filter(|path| is_called(path, names)).collect();
     let folders = |variable: &str| -> Vec<PathBuf> {
@@ -114,13 +115,14 @@ fn candidates(names: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a file has one of some names, or one of them with more numbers behind it.
+/// Tests if a file has one of the names, possibly with further version numbers.
 fn is_called(path: &Path, names: &[&str]) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     names.iter().any(|known| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
 
-/// Paths of files of some names in the loader's cache, a file of numbers and of texts with zeros behind them.
+/// Returns the paths of the named files in the loader's cache, a binary file that contains zero-terminated
+/// texts.
 fn in_cache(cache: &[u8], names: &[&str]) -> Vec<PathBuf> {
     let texts = cache.split(|byte| *byte == 0).filter(|text| text.starts_with(b"/"));
     let paths: Vec<PathBuf> = texts.map(|text| PathBuf::from(std::ffi::OsStr::from_bytes(text))).collect();
@@ -128,20 +130,20 @@ fn in_cache(cache: &[u8], names: &[&str]) -> Vec<PathBuf> {
     names.iter().flat_map(of).collect()
 }
 
-/// The files that are loaded.
+/// Returns the loaded files.
 fn loaded() -> Vec<PathBuf> {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
-        // SAFETY: the loader calls this with a file that it has, and with the list that was given to it below.
+        // SAFETY: the loader passes one of its files and the list given to it below.
         let (info, list) = unsafe { (&*info, &mut *list.cast::<Vec<PathBuf>>()) };
         if !info.dlpi_name.is_null() {
-            // SAFETY: the name of a loaded file ends with a zero.
+            // SAFETY: the name of a loaded file is zero-terminated.
             let name = unsafe { CStr::from_ptr(info.dlpi_name) };
             list.push(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())));
         }
         0
     }
     let mut list: Vec<PathBuf> = vec![];
-    // SAFETY: the function fits, and the list is there until the call returns.
+    // SAFETY: the function has the right type, and the list lives until the call returns.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut list).cast()) };
     list
 }

@@ -1,8 +1,9 @@
-//! From the symbols that programs link with to the functions behind them.
+//! Binding of exported symbols to functions.
 //!
-//! With `BROADLOOM_DEVICE=cuda` these are NVIDIA's own, found in the libraries that the program would use without this one; otherwise those of this library.
-//! Where there is a trace, calls on their way to NVIDIA's are spans, and kernels are timed by events around their launches. **What is not recorded
-//! costs one jump. A machine without NVIDIA's libraries answers as one without a GPU.**
+//! With `BROADLOOM_DEVICE=cuda` a symbol leads to NVIDIA's function, found in the libraries that the program
+//! would use without this one. Otherwise it leads to a function of this library. With a trace, calls of
+//! NVIDIA's functions become spans, and events around launches time the kernels. **Calls that are not
+//! recorded cost one jump. Without NVIDIA's libraries the machine appears to have no GPU.**
 
 pub(crate) mod entry;
 mod library;
@@ -16,43 +17,44 @@ use std::panic::catch_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-/// Registers that hold arguments before any stand on the stack.
+/// Number of registers that hold arguments before the stack is used.
 const REGISTERS: usize = if cfg!(target_arch = "aarch64") { 8 } else { 6 };
 
-/// What is kept of a call while it is under way.
+/// Saved state of a call in progress.
 #[repr(C)]
 pub(crate) struct Frame {
     words: [usize; REGISTERS],
     index: usize,
     stack: *const usize,
     result: [usize; 2],
-    /// What `record` knows of it.
+    /// State of the recorder.
     open: Option<Box<record::Open>>,
-    /// Where a large result goes, on machines that have a register for it.
+    /// Address of a large result, on machines with a register for it.
     hidden: usize,
     floats: [[u64; 2]; 8],
 }
 
-// The stack has to stay aligned.
+// The stack must stay aligned.
 const _: () = assert!(size_of::<Frame>().is_multiple_of(16));
 
 impl Frame {
-    /// An argument by its place among words: what is larger than one counts for as many as it has.
+    /// Returns an argument by its word index. Larger arguments count as several words.
     fn word(&self, place: usize) -> usize {
         match place.checked_sub(REGISTERS) {
             None => self.words[place],
-            // SAFETY: functions are asked for arguments that they have, and what does not fit into registers lies there.
+            // SAFETY: only existing arguments are requested, and those that are not in registers are on the
+            // stack.
             Some(behind) => unsafe { *self.stack.add(behind) },
         }
     }
 }
 
-/// The program ends: what is still under way on a GPU is waited for and recorded.
+/// Waits for pending GPU work at exit and records it.
 pub(crate) fn finish() {
     timing::finish();
 }
 
-/// Whether calls are to go to NVIDIA's libraries.
+/// Tests if calls go to NVIDIA's libraries.
 fn wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     *WANTED.get_or_init(|| {
@@ -65,7 +67,7 @@ fn wanted() -> bool {
     })
 }
 
-/// Where a function leads, from now on.
+/// Selects and stores the target of a function.
 extern "C" fn choose(frame: &mut Frame) -> *const () {
     let index = frame.index;
     let chosen = catch_unwind(|| {
@@ -86,7 +88,7 @@ extern "C" fn choose(frame: &mut Frame) -> *const () {
     target
 }
 
-/// A function that NVIDIA's library does not have.
+/// Stands for a function that NVIDIA's library does not have.
 extern "C" fn missing() -> u32 {
     Status::CALL_REQUIRES_NEWER_DRIVER.0
 }

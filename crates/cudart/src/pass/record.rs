@@ -1,8 +1,9 @@
-//! Calls on their way to NVIDIA's functions, as spans of a trace.
+//! Recording of calls of NVIDIA's functions as spans of a trace.
 //!
-//! Of calls inside of calls, which the runtime makes of the driver where it is linked into the program, only the outermost is recorded. Some are looked at
-//! more closely: launches are timed; what waits for the GPU is when times are collected; what names a kernel is remembered; and a function of
-//! the driver that is asked for by its name is given as the symbol of this library, so that calls of it come here.
+//! Of nested calls only the outermost is recorded: a statically linked runtime calls the driver. Some calls
+//! get special treatment. Launches are timed. Calls that wait for the GPU also collect times. Calls that name
+//! a kernel store the name. A lookup of a driver function by name returns this library's symbol, so that
+//! later calls come here.
 
 use super::timing::{self, Timed};
 use super::{Frame, library, missing};
@@ -16,36 +17,36 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
-/// What is looked at more closely.
+/// Special treatment of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Plain,
-    /// A launch; where its parts are.
+    /// Launch, with the positions of its parameters.
     Launch(Parts),
     /// Waits for the GPU.
     Wait,
-    /// After it events are gone.
+    /// Invalidates events.
     Reset,
-    /// Says the name of the kernel that a function of the host stands for.
+    /// Registers the kernel name of a host function.
     Register,
-    /// Gives a handle for the kernel of a name.
+    /// Returns a handle of a kernel by name.
     Named,
-    /// Gives a handle for a kernel that is known otherwise.
+    /// Returns another handle of a known kernel.
     Renamed,
-    /// Gives a function of the driver by its name.
+    /// Returns a driver function by name.
     ByName,
 }
 
-/// Where the parts of a launch are.
+/// Positions of a launch's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parts {
-    /// The kernel, two `dim3`, arguments, shared memory, the stream.
+    /// Kernel, two `dim3`, arguments, shared memory, stream.
     Runtime,
-    /// The kernel, six numbers, shared memory, the stream.
+    /// Kernel, six sizes, shared memory, stream.
     Driver,
-    /// A configuration, the kernel.
+    /// Configuration, kernel.
     Config,
-    /// A graph, the stream.
+    /// Graph, stream.
     Graph,
 }
 
@@ -88,24 +89,24 @@ fn role_at(index: usize) -> Role {
     ROLES.get_or_init(|| FUNCTIONS.iter().map(|function| role(function.name)).collect())[index]
 }
 
-/// What is known of a call that is under way.
+/// State of a recorded call in progress.
 pub(crate) struct Open {
     span: Span,
     timed: Option<Timed>,
 }
 
-/// Names of kernels, by what programs hold in their place.
+/// Returns the kernel names by handle or host function.
 fn names() -> MutexGuard<'static, HashMap<usize, String>> {
     static NAMES: OnceLock<Mutex<HashMap<usize, String>>> = OnceLock::new();
     NAMES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 thread_local! {
-    /// Calls of this thread that are under way.
+    /// Nesting depth of the calls of this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A panic of ours is told once; the program's call goes on.
+/// Runs `work`. A panic is reported once, and the program's call continues.
 fn guarded(work: impl FnOnce()) {
     static TOLD: Once = Once::new();
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
@@ -115,7 +116,7 @@ fn guarded(work: impl FnOnce()) {
     }
 }
 
-/// A call begins; the function that it goes to.
+/// Starts a call. Returns its target.
 pub(super) extern "C" fn enter(frame: &mut Frame) -> *const () {
     let function = library::of(FUNCTIONS[frame.index].library).and_then(|library| library.find(frame.index));
     let depth = DEPTH.replace(DEPTH.get() + 1);
@@ -125,7 +126,7 @@ pub(super) extern "C" fn enter(frame: &mut Frame) -> *const () {
     function.unwrap_or(missing as *const ())
 }
 
-/// A call is over.
+/// Ends a call.
 pub(super) extern "C" fn leave(frame: &mut Frame) {
     if let Some(open) = frame.open.take() {
         guarded(|| end(frame, *open));
@@ -147,7 +148,7 @@ fn begin(frame: &mut Frame) {
     frame.open = Some(Box::new(Open { span, timed }));
 }
 
-/// Begins to time a launch.
+/// Starts timing a launch.
 fn launch(frame: &Frame, parts: Parts, library: &'static str, per_thread: bool, span: &mut Span) -> Option<Timed> {
     let dim3 = |place: usize| [frame.word(place) as u32, (frame.word(place) >> 32) as u32, frame.word(place + 1) as u32];
     let three = |place: usize| [0, 1, 2].map(|axis| frame.word(place + axis) as u32);
@@ -169,7 +170,7 @@ fn launch(frame: &Frame, parts: Parts, library: &'static str, per_thread: bool, 
     if let Some((grid, block)) = shapes {
         notes = vec![("grid", shape(grid)), ("block", shape(block))];
     }
-    // Stream 0 is the calling thread's to who was compiled so.
+    // For programs with a per-thread default stream, stream 0 is the thread's own.
     let stream = if stream == 0 && per_thread { 2 } else { stream };
     timing::begin(library, stream, name, notes)
 }
@@ -181,7 +182,7 @@ fn end(frame: &mut Frame, open: Open) {
     drop(span);
     let name = FUNCTIONS[frame.index].name;
     let good = frame.result[0] as u32 == 0;
-    // NVIDIA's library may have registered its own end during these calls, and ours has to come before it.
+    // NVIDIA's library may have registered an exit handler during these calls, and ours must run before it.
     if !name.starts_with("__cudaRegister") {
         AT_FIRST_CALL.call_once(crate::tracing::write_at_exit);
     }

@@ -1,8 +1,8 @@
-//! How long kernels take on a GPU: an event before each launch and one behind it, in the launch's stream.
+//! Kernel times on a GPU: an event before and one after each launch, in the launch's stream.
 //!
-//! Times are collected when the program waits for the GPU anyhow, and when it ends. Times of events count from one another; a *clock*, an event
-//! whose time on the host is known, brings them to the host's time, and is set anew every second. **Nothing is recorded in a stream that is being
-//! captured, and nothing of this disturbs a capture.**
+//! Times are collected when the program waits for the GPU, and at exit. Event times are relative to each
+//! other. A *clock*, an event with a known host time, converts them to host time and is renewed every second.
+//! **Nothing is recorded in a stream that is being captured, and no capture is disturbed.**
 
 use super::library;
 use crate::functions::index_of;
@@ -12,16 +12,16 @@ use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Launches that are kept before somebody waits.
+/// Number of pending launches at which times are collected.
 const MOST_PENDING: usize = 4096;
-/// How long a clock is good.
+/// Maximum age of a clock.
 const CLOCK_AGE: Duration = Duration::from_secs(1);
-/// What a thread may do while somebody captures: all.
+/// Capture mode that permits all calls of this thread.
 const RELAXED: u32 = 2;
 
-/// Functions of NVIDIA's runtime, or those of the driver of the same meaning.
+/// Functions of NVIDIA's runtime, or the equivalent ones of the driver.
 struct Calls {
-    /// Makes an event.
+    /// Creates an event.
     create: extern "C" fn(*mut usize, u32) -> u32,
     record: extern "C" fn(usize, usize) -> u32,
     query: extern "C" fn(usize) -> u32,
@@ -30,7 +30,7 @@ struct Calls {
     is_capturing: extern "C" fn(usize, *mut u32) -> u32,
     exchange_mode: extern "C" fn(*mut u32) -> u32,
     create_stream: extern "C" fn(*mut usize, u32) -> u32,
-    /// The device, or the context, that is current.
+    /// Returns the current device or context.
     current: extern "C" fn(*mut usize) -> u32,
 }
 
@@ -44,7 +44,7 @@ fn calls(part: &'static str) -> Option<&'static Calls> {
             *address = library.find(index_of(name)?)? as usize;
         }
         let [create, record, query, synchronise, elapsed, is_capturing, exchange_mode, create_stream, current] = addresses;
-        // SAFETY: the functions of these names have these types in NVIDIA's headers.
+        // SAFETY: these functions have these types in NVIDIA's headers.
         Some(unsafe {
             Calls {
                 create: std::mem::transmute::<usize, extern "C" fn(*mut usize, u32) -> u32>(create),
@@ -92,7 +92,7 @@ fn calls(part: &'static str) -> Option<&'static Calls> {
 }
 
 impl Calls {
-    /// Does something that a capture elsewhere must not be hurt by.
+    /// Runs `work` in a mode that does not invalidate captures elsewhere.
     fn relaxed<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut mode = RELAXED;
         (self.exchange_mode)(&mut mode);
@@ -106,17 +106,17 @@ impl Calls {
         ((self.create)(&mut event, 0) == 0).then_some(event)
     }
 
-    /// Seconds from one event to another.
+    /// Returns the seconds between two events.
     fn seconds(&self, from: usize, to: usize) -> Option<f64> {
         let mut milliseconds = 0.0;
         ((self.elapsed)(&mut milliseconds, from, to) == 0).then(|| f64::from(milliseconds) / 1e3)
     }
 }
 
-/// Whose events they are: the runtime's or the driver's, and the device or the context.
+/// Owner of events: the runtime or the driver, with the device or the context.
 type Owner = (&'static str, usize);
 
-/// A launch that is timed.
+/// Launch being timed.
 #[derive(Debug)]
 pub(super) struct Timed {
     owner: Owner,
@@ -127,7 +127,7 @@ pub(super) struct Timed {
     end: usize,
 }
 
-/// An event with its time on the host, in a stream of its own.
+/// Event with its host time, in its own stream.
 #[derive(Debug)]
 struct Clock {
     stream: usize,
@@ -140,7 +140,7 @@ struct State {
     pending: Vec<Timed>,
     free: HashMap<Owner, Vec<usize>>,
     clocks: HashMap<Owner, Clock>,
-    /// Streams in the order in which they came.
+    /// Streams in order of first use.
     streams: HashMap<Owner, Vec<usize>>,
 }
 
@@ -149,7 +149,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A launch begins.
+/// Starts timing a launch.
 pub(super) fn begin(part: &'static str, stream: usize, name: String, notes: Vec<Note>) -> Option<Timed> {
     let calls = calls(part)?;
     calls.relaxed(|| {
@@ -161,7 +161,7 @@ pub(super) fn begin(part: &'static str, stream: usize, name: String, notes: Vec<
         let mut state = state();
         if let Entry::Vacant(place) = state.clocks.entry(owner) {
             let (mut own, event) = (0, calls.event()?);
-            // A stream that waits for no other.
+            // A non-blocking stream.
             if (calls.create_stream)(&mut own, 1) != 0 {
                 return None;
             }
@@ -174,7 +174,7 @@ pub(super) fn begin(part: &'static str, stream: usize, name: String, notes: Vec<
     })
 }
 
-/// A launch was given to the GPU, or refused.
+/// Ends the timing of a launch, which was submitted or refused.
 pub(super) fn end(timed: Timed, good: bool) {
     let Some(calls) = calls(timed.owner.0) else { return };
     let good = good && calls.relaxed(|| (calls.record)(timed.end, timed.stream) == 0);
@@ -189,17 +189,17 @@ pub(super) fn end(timed: Timed, good: bool) {
     }
 }
 
-/// Takes the times of launches that are over.
+/// Collects the times of completed launches.
 pub(super) fn collect() {
     state().collect(false);
 }
 
-/// Waits for all launches and takes their times.
+/// Waits for all launches and collects their times.
 pub(super) fn finish() {
     state().collect(true);
 }
 
-/// Events are about to be gone.
+/// Collects all times before the events become invalid.
 pub(super) fn reset() {
     let mut state = state();
     state.collect(true);
@@ -221,7 +221,7 @@ impl State {
         }
     }
 
-    /// Writes a launch that is over into the trace.
+    /// Writes a completed launch to the trace.
     fn note(&mut self, calls: &Calls, timed: Timed) {
         let Timed { owner, stream, name, notes, start, end } = timed;
         let Some(clock) = self.clocks.get_mut(&owner) else { return };
@@ -237,7 +237,7 @@ impl State {
         });
         self.free.entry(owner).or_default().extend([start, end]);
         let streams = self.streams.entry(owner).or_insert_with(|| vec![0]);
-        // The legacy stream has two names.
+        // The legacy stream has two handles.
         let stream = if stream == 1 { 0 } else { stream };
         let number = streams.iter().position(|known| *known == stream).unwrap_or_else(|| {
             streams.push(stream);

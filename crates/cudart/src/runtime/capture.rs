@@ -1,4 +1,4 @@
-//! Streams captured into graphs.
+//! Capture of streams into graphs.
 
 use crate::boundary::{Call, exported};
 use crate::pointer::{In, Out};
@@ -10,7 +10,7 @@ thread_local! {
     static MODE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Status of a capture: none, under way, or spoilt.
+/// Returns the status of a capture: none, active or invalidated.
 fn state_of(call: &Call, stream: usize) -> Outcome<(u32, u64, usize)> {
     let stream = call.stream(stream)?;
     let capturing = stream.capturing();
@@ -20,7 +20,7 @@ fn state_of(call: &Call, stream: usize) -> Outcome<(u32, u64, usize)> {
     })
 }
 
-/// Status, number, graph and nodes of a capture.
+/// Returns status, number, graph and nodes of a capture.
 #[allow(clippy::too_many_arguments, reason = "they are those of the function of the runtime")]
 pub(crate) fn info(
     call: &Call,
@@ -33,7 +33,7 @@ pub(crate) fn info(
     count: Out<usize>,
 ) -> Outcome {
     thread_local! {
-        /// The list that a program looks at until it asks again.
+        /// List of nodes, valid until the next call.
         static NODES: Cell<Vec<usize>> = const { Cell::new(vec![]) };
     }
     let (state, number, _) = state_of(call, stream)?;
@@ -85,7 +85,7 @@ exported! { runtime
         call.runtime.begin_capture(&*call.stream(stream)?, None, vec![])
     }
 
-    /// Begins a capture into a graph that is there.
+    /// Begins a capture into an existing graph.
     fn cudaStreamBeginCaptureToGraph / cudaStreamBeginCaptureToGraph_ptsz | cuStreamBeginCaptureToGraph / cuStreamBeginCaptureToGraph_ptsz(call, stream: usize, graph: usize, nodes: In<usize>, _edges: usize, count: usize, mode: u32) {
         if mode > 2 {
             return Err(Status::INVALID_VALUE);
@@ -95,7 +95,7 @@ exported! { runtime
         call.runtime.begin_capture(&*call.stream(stream)?, Some(graph), after)
     }
 
-    /// Ends a capture; the graph. Who captured into a graph has its handle and need not be told.
+    /// Ends a capture and returns the graph. `graph` may be null for a capture into an existing graph.
     fn cudaStreamEndCapture / cudaStreamEndCapture_ptsz | cuStreamEndCapture / cuStreamEndCapture_ptsz(call, stream: usize, graph: Out<usize>) {
         let stream = call.stream(stream)?;
         let graphs = &call.runtime.graphs;
@@ -114,12 +114,12 @@ exported! { runtime
         Ok(())
     }
 
-    /// Whether a stream is captured.
+    /// Returns the capture status of a stream.
     fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz | cuStreamIsCapturing / cuStreamIsCapturing_ptsz(call, stream: usize, status: Out<u32>) {
         status.set(state_of(call, stream)?.0)
     }
 
-    /// What is captured so far. With the runtime of CUDA 13 the list of edges stands before their number.
+    /// Returns the state of a capture. In the CUDA 13 runtime the list of edges comes before its length.
     fn cudaStreamGetCaptureInfo / cudaStreamGetCaptureInfo_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>) {
         if super::memory::runtime_version() >= 13 {
             return info(call, stream, status, id, graph, nodes, edges, count);
@@ -132,28 +132,28 @@ exported! { runtime
         Ok(())
     }
 
-    /// The same, without edges.
+    /// Returns the state of a capture, without edges.
     fn cudaStreamGetCaptureInfo_v2 / cudaStreamGetCaptureInfo_v2_ptsz | cuStreamGetCaptureInfo_v2 / cuStreamGetCaptureInfo_v2_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>) {
         info(call, stream, status, id, graph, nodes, Out::at(0), count)
     }
 
-    /// The same, with edges.
+    /// Returns the state of a capture, with edges.
     fn cudaStreamGetCaptureInfo_v3 / cudaStreamGetCaptureInfo_v3_ptsz | cuStreamGetCaptureInfo_v3 / cuStreamGetCaptureInfo_v3_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>) {
         info(call, stream, status, id, graph, nodes, edges, count)
     }
 
-    /// Changes what later work comes behind. With the runtime of CUDA 13 a list of edges stands before the number.
+    /// Changes the dependencies of later work. In the CUDA 13 runtime a list of edges comes before the count.
     fn cudaStreamUpdateCaptureDependencies / cudaStreamUpdateCaptureDependencies_ptsz(call, stream: usize, nodes: In<usize>, third: usize, fourth: usize, fifth: u32) {
         let (count, flags) = if super::memory::runtime_version() >= 13 { (fourth, fifth) } else { (third, fourth as u32) };
         update(call, stream, &nodes.get_all(count)?, flags)
     }
 
-    /// The same, with edges.
+    /// Changes the dependencies of later work, with edges.
     fn cudaStreamUpdateCaptureDependencies_v2 / cudaStreamUpdateCaptureDependencies_v2_ptsz | cuStreamUpdateCaptureDependencies_v2 / cuStreamUpdateCaptureDependencies_v2_ptsz(call, stream: usize, nodes: In<usize>, _edges: usize, count: usize, flags: u32) {
         update(call, stream, &nodes.get_all(count)?, flags)
     }
 
-    /// Exchanges what this thread may do while somebody captures, which is never restricted here.
+    /// Exchanges the capture mode of this thread. Calls are never restricted here.
     fn cudaThreadExchangeStreamCaptureMode | cuThreadExchangeStreamCaptureMode(_call, mode: Out<u32>) {
         let wanted = mode.get()?;
         if wanted > 2 {

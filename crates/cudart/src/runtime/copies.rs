@@ -6,17 +6,17 @@ use crate::status::{Outcome, Status};
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
 use crate::work::{CopyBox, Direction, FillBox, Side};
 
-/// Two sides of rows.
+/// Builds a copy of pitched rows.
 fn rows(to: (u64, usize), from: (u64, usize), width: usize, height: usize) -> CopyBox {
     let side = |(address, pitch): (u64, usize)| Side { address, pitch, rows: height };
     CopyBox { to: side(to), from: side(from), width, height, depth: 1 }
 }
 
-/// The box that `cudaMemcpy3DParms` describes, and its direction.
+/// Converts a `cudaMemcpy3DParms` to a box and a direction.
 pub(crate) fn box_of(call: &Call, parms: &Memcpy3DParms) -> Outcome<(CopyBox, Direction)> {
     let array = |handle: usize| if handle == 0 { Ok(None) } else { call.runtime.arrays.get(handle).map(Some) };
     let (source, target) = (array(parms.src_array)?, array(parms.dst_array)?);
-    // With an array the extent counts its elements, otherwise bytes.
+    // With an array, the extent counts its elements, otherwise bytes.
     let element = source.as_ref().or(target.as_ref()).map_or(1, |array| array.element_bytes());
     let width = parms.extent.width.checked_mul(element).ok_or(Status::INVALID_VALUE)?;
     let side = |array: &Option<std::sync::Arc<crate::memory::Array>>, pointer: &PitchedPtr, pos: &Extent| {
@@ -41,7 +41,7 @@ pub(crate) fn box_of(call: &Call, parms: &Memcpy3DParms) -> Outcome<(CopyBox, Di
     Ok((copy, Direction::new(parms.kind)?))
 }
 
-/// Part of an array as a side: the first byte of a row and the row.
+/// Returns address and pitch of a position in an array.
 pub(crate) fn in_array(call: &Call, handle: usize, x: usize, y: usize) -> Outcome<(u64, usize)> {
     let array = call.runtime.arrays.get(handle)?;
     if x > array.pitch || y > array.extent[1].max(1).saturating_mul(array.extent[2].max(1)) {
@@ -77,7 +77,7 @@ exported! { runtime
         call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 
-    /// The same in stream order.
+    /// Copies bytes between devices in stream order.
     fn cudaMemcpyPeerAsync(call, to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize, stream: usize) {
         crate::device::check_device(to_device)?;
         crate::device::check_device(from_device)?;
@@ -106,25 +106,25 @@ exported! { runtime
         call.runtime.copy_async(&*call.stream(stream)?, copy, direction)
     }
 
-    /// Copies rows into an array.
+    /// Copies rows to an array.
     fn cudaMemcpy2DToArray / cudaMemcpy2DToArray_ptds(call, array: usize, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32) {
         let to = in_array(call, array, x, y)?;
         call.runtime.copy(&*call.stream(0)?, rows(to, (from, pitch), width, height), Direction::new(kind)?)
     }
 
-    /// Copies rows into an array in stream order.
+    /// Copies rows to an array in stream order.
     fn cudaMemcpy2DToArrayAsync / cudaMemcpy2DToArrayAsync_ptsz(call, array: usize, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32, stream: usize) {
         let to = in_array(call, array, x, y)?;
         call.runtime.copy_async(&*call.stream(stream)?, rows(to, (from, pitch), width, height), Direction::new(kind)?)
     }
 
-    /// Copies rows out of an array.
+    /// Copies rows from an array.
     fn cudaMemcpy2DFromArray / cudaMemcpy2DFromArray_ptds(call, to: u64, pitch: usize, array: usize, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         let from = in_array(call, array, x, y)?;
         call.runtime.copy(&*call.stream(0)?, rows((to, pitch), from, width, height), Direction::new(kind)?)
     }
 
-    /// Copies rows out of an array in stream order.
+    /// Copies rows from an array in stream order.
     fn cudaMemcpy2DFromArrayAsync / cudaMemcpy2DFromArrayAsync_ptsz(call, to: u64, pitch: usize, array: usize, x: usize, y: usize, width: usize, height: usize, kind: u32, stream: usize) {
         let from = in_array(call, array, x, y)?;
         call.runtime.copy_async(&*call.stream(stream)?, rows((to, pitch), from, width, height), Direction::new(kind)?)
@@ -140,71 +140,71 @@ exported! { runtime
     fn cudaMemcpyArrayToArray / cudaMemcpyArrayToArray_ptds(call, to: usize, to_x: usize, to_y: usize, from: usize, from_x: usize, from_y: usize, bytes: usize, _kind: u32) {
         let (to, width, height) = array_rows(call, to, (to_x, to_y), bytes)?;
         let (from, from_width, _) = array_rows(call, from, (from_x, from_y), bytes)?;
-        // Rows of two lengths are no box.
+        // Rows of different lengths do not form a box.
         if width != from_width {
             return Err(Status::INVALID_VALUE);
         }
         call.runtime.copy(&*call.stream(0)?, rows(to, from, width, height), Direction::DeviceToDevice)
     }
 
-    /// Copies bytes into an array.
+    /// Copies bytes to an array.
     fn cudaMemcpyToArray / cudaMemcpyToArray_ptds(call, array: usize, x: usize, y: usize, from: u64, bytes: usize, kind: u32) {
         call.runtime.copy(&*call.stream(0)?, into_array(call, array, (x, y), from, bytes)?, Direction::new(kind)?)
     }
 
-    /// Copies bytes into an array in stream order.
+    /// Copies bytes to an array in stream order.
     fn cudaMemcpyToArrayAsync / cudaMemcpyToArrayAsync_ptsz(call, array: usize, x: usize, y: usize, from: u64, bytes: usize, kind: u32, stream: usize) {
         call.runtime.copy_async(&*call.stream(stream)?, into_array(call, array, (x, y), from, bytes)?, Direction::new(kind)?)
     }
 
-    /// Copies bytes out of an array.
+    /// Copies bytes from an array.
     fn cudaMemcpyFromArray / cudaMemcpyFromArray_ptds(call, to: u64, array: usize, x: usize, y: usize, bytes: usize, kind: u32) {
         call.runtime.copy(&*call.stream(0)?, out_of_array(call, array, (x, y), to, bytes)?, Direction::new(kind)?)
     }
 
-    /// Copies bytes out of an array in stream order.
+    /// Copies bytes from an array in stream order.
     fn cudaMemcpyFromArrayAsync / cudaMemcpyFromArrayAsync_ptsz(call, to: u64, array: usize, x: usize, y: usize, bytes: usize, kind: u32, stream: usize) {
         call.runtime.copy_async(&*call.stream(stream)?, out_of_array(call, array, (x, y), to, bytes)?, Direction::new(kind)?)
     }
 
-    /// Sets bytes.
+    /// Fills bytes.
     fn cudaMemset / cudaMemset_ptds(call, address: u64, value: i32, bytes: usize) {
         call.runtime.fill(&*call.stream(0)?, fill_2d(address, bytes, value, bytes, 1))
     }
 
-    /// Sets bytes in stream order.
+    /// Fills bytes in stream order.
     fn cudaMemsetAsync / cudaMemsetAsync_ptsz(call, address: u64, value: i32, bytes: usize, stream: usize) {
         call.runtime.fill_async(&*call.stream(stream)?, fill_2d(address, bytes, value, bytes, 1))
     }
 
-    /// Sets rows.
+    /// Fills rows.
     fn cudaMemset2D / cudaMemset2D_ptds(call, address: u64, pitch: usize, value: i32, width: usize, height: usize) {
         call.runtime.fill(&*call.stream(0)?, fill_2d(address, pitch, value, width, height))
     }
 
-    /// Sets rows in stream order.
+    /// Fills rows in stream order.
     fn cudaMemset2DAsync / cudaMemset2DAsync_ptsz(call, address: u64, pitch: usize, value: i32, width: usize, height: usize, stream: usize) {
         call.runtime.fill_async(&*call.stream(stream)?, fill_2d(address, pitch, value, width, height))
     }
 
-    /// Sets a box.
+    /// Fills a box.
     fn cudaMemset3D / cudaMemset3D_ptds(call, to: PitchedPtr, value: i32, extent: Extent) {
         call.runtime.fill(&*call.stream(0)?, fill_rows(to, value, extent))
     }
 
-    /// Sets a box in stream order.
+    /// Fills a box in stream order.
     fn cudaMemset3DAsync / cudaMemset3DAsync_ptsz(call, to: PitchedPtr, value: i32, extent: Extent, stream: usize) {
         call.runtime.fill_async(&*call.stream(stream)?, fill_rows(to, value, extent))
     }
 }
 
-/// Bytes one behind the other as whole rows of an array, from one of its places on.
+/// Converts contiguous bytes to whole rows of an array, starting at a position.
 fn array_rows(call: &Call, handle: usize, place: (usize, usize), bytes: usize) -> Outcome<((u64, usize), usize, usize)> {
     let array = call.runtime.arrays.get(handle)?;
     let row = array.extent[0] * array.element_bytes();
     let side = in_array(call, handle, place.0, place.1)?;
     let (width, height) = if place.0 + bytes <= row { (bytes, 1) } else { (row, bytes / row) };
-    // A run of bytes that begins within a row, or ends within one behind it, is no box.
+    // A range that starts or ends inside a row and spans several rows does not form a box.
     if width * height != bytes || height > 1 && place.0 != 0 {
         return Err(Status::INVALID_VALUE);
     }

@@ -6,31 +6,31 @@ use crate::status::Status;
 use crate::work::Work;
 
 exported! { runtime
-    /// An event.
+    /// Creates an event.
     fn cudaEventCreate(call, event: Out<usize>) {
         event.wanted()?;
         event.set(call.runtime.create_event(0)?)
     }
 
-    /// An event with flags.
+    /// Creates an event with flags.
     fn cudaEventCreateWithFlags | cuEventCreate(call, event: Out<usize>, flags: u32) {
         event.wanted()?;
         event.set(call.runtime.create_event(flags)?)
     }
 
-    /// Gives an event back.
+    /// Destroys an event.
     fn cudaEventDestroy | cuEventDestroy = cuEventDestroy_v2(call, event: usize) {
         call.runtime.destroy_event(event)
     }
 
-    /// Puts an event behind the work of a stream.
+    /// Records an event in a stream.
     fn cudaEventRecord / cudaEventRecord_ptsz | cuEventRecord / cuEventRecord_ptsz(call, event: usize, stream: usize) {
         let stream = call.stream(stream)?;
         let event = call.runtime.events.get(event)?;
         call.runtime.submit(&stream, Work::Record(event))
     }
 
-    /// The same, with flags.
+    /// Records an event in a stream, with flags.
     fn cudaEventRecordWithFlags / cudaEventRecordWithFlags_ptsz(call, event: usize, stream: usize, flags: u32) {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
@@ -40,7 +40,7 @@ exported! { runtime
         call.runtime.submit(&stream, Work::Record(event))
     }
 
-    /// Whether an event has happened.
+    /// Tests if an event has completed.
     fn cudaEventQuery | cuEventQuery(call, event: usize) {
         call.runtime.query_event(event)
     }
@@ -50,7 +50,7 @@ exported! { runtime
         call.runtime.wait_for_event(event)
     }
 
-    /// Milliseconds from one event to another.
+    /// Returns the milliseconds between two events.
     fn cudaEventElapsedTime = cudaEventElapsedTime_v2 | cuEventElapsedTime = cuEventElapsedTime_v2(call, milliseconds: Out<f32>, start: usize, end: usize) {
         milliseconds.wanted()?;
         milliseconds.set(call.runtime.elapsed(start, end)?)

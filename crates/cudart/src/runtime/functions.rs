@@ -1,4 +1,4 @@
-//! Facts about kernels, and what programs set for them.
+//! Attributes of kernels.
 
 use crate::boundary::exported;
 use crate::device::check_device;
@@ -12,7 +12,7 @@ use crate::types::FuncAttributes;
 use std::ffi::c_char;
 use std::sync::atomic::Ordering;
 
-/// The facts about a kernel.
+/// Returns the attributes of a kernel.
 pub(crate) fn attributes(runtime: &Runtime, kernel: &Kernel) -> Outcome<FuncAttributes> {
     let resolved = kernel.resolved(runtime)?;
     let known = runtime.judge(resolved.kernel.attributes())?;
@@ -36,7 +36,7 @@ pub(crate) fn attributes(runtime: &Runtime, kernel: &Kernel) -> Outcome<FuncAttr
     })
 }
 
-/// Sets what may be set for a kernel.
+/// Sets an attribute of a kernel.
 pub(crate) fn set_attribute(runtime: &Runtime, kernel: &Kernel, attribute: u32, value: i32) -> Outcome {
     const MAX_DYNAMIC_SHARED: u32 = 8;
     const CARVEOUT: u32 = 9;
@@ -54,7 +54,7 @@ pub(crate) fn set_attribute(runtime: &Runtime, kernel: &Kernel, attribute: u32, 
             kernel.carveout.store(value, Ordering::Relaxed);
             Ok(())
         }
-        // What a kernel was compiled for cannot be changed.
+        // A compiled-in cluster size cannot be changed.
         REQUIRED_WIDTH..=REQUIRED_DEPTH => {
             let blocks = u32::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
             if resolved.kernel.function().directive("reqnctapercluster").is_some() {
@@ -75,43 +75,43 @@ pub(crate) fn set_attribute(runtime: &Runtime, kernel: &Kernel, attribute: u32, 
     }
 }
 
-/// A name that stays.
+/// Returns a kernel's name as a pointer that stays valid.
 pub(crate) fn kept_name(kernel: &Kernel) -> *const c_char {
     kept(Box::leak(kernel.name().to_owned().into_boxed_str()))
 }
 
 exported! { runtime
-    /// Facts about a kernel.
+    /// Returns the attributes of a kernel.
     fn cudaFuncGetAttributes(call, facts: Out<FuncAttributes>, function: usize) {
         facts.wanted()?;
         let kernel = call.runtime.kernel(function)?;
         facts.set(attributes(call.runtime, &kernel)?)
     }
 
-    /// Sets something for a kernel.
+    /// Sets an attribute of a kernel.
     fn cudaFuncSetAttribute(call, function: usize, attribute: u32, value: i32) {
         let kernel = call.runtime.kernel(function)?;
         set_attribute(call.runtime, &kernel, attribute, value)
     }
 
-    /// The same, for one device.
+    /// Sets an attribute of a kernel for one device.
     fn cudaKernelSetAttributeForDevice(call, function: usize, attribute: u32, value: i32, device: i32) {
         check_device(device)?;
         let kernel = call.runtime.kernel(function)?;
         set_attribute(call.runtime, &kernel, attribute, value)
     }
 
-    /// How caches are used, which makes no difference here.
+    /// Accepts a cache configuration, which has no effect.
     fn cudaFuncSetCacheConfig = cudaFuncSetSharedMemConfig | cuFuncSetCacheConfig = cuFuncSetSharedMemConfig(call, function: usize, _config: u32) {
         call.runtime.kernel(function).map(drop)
     }
 
-    /// The name of a kernel.
+    /// Returns the name of a kernel.
     fn cudaFuncGetName | cuFuncGetName(call, name: Out<*const c_char>, function: usize) {
         name.set(kept_name(&*call.runtime.kernel(function)?))
     }
 
-    /// Where a parameter is in the block of parameters.
+    /// Returns offset and size of a parameter in the parameter block.
     fn cudaFuncGetParamInfo | cuFuncGetParamInfo(call, function: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
         let kernel = call.runtime.kernel(function)?;
         let param = kernel.resolved(call.runtime)?.kernel.params().get(index).ok_or(Status::INVALID_VALUE)?;
@@ -120,19 +120,19 @@ exported! { runtime
         Ok(())
     }
 
-    /// How many parameters a kernel has.
+    /// Returns the number of parameters of a kernel.
     fn cudaFuncGetParamCount | cuFuncGetParamCount(call, function: usize, count: Out<usize>) {
         count.set(call.runtime.kernel(function)?.resolved(call.runtime)?.kernel.params().len())
     }
 
-    /// The driver's handle of a kernel.
+    /// Returns the driver's handle of a kernel and loads the kernel.
     fn cudaGetFuncBySymbol(call, handle: Out<usize>, function: usize) {
         let kernel = call.runtime.kernel(function)?;
         kernel.resolved(call.runtime)?;
         handle.set(kernel.handle())
     }
 
-    /// The handle of a kernel.
+    /// Returns the handle of a kernel.
     fn cudaGetKernel(call, handle: Out<usize>, function: usize) {
         handle.set(call.runtime.kernel(function)?.handle())
     }

@@ -14,7 +14,7 @@ use crate::types::{GraphNodeParams, HostNodeParams, KernelNodeParams, MemAllocNo
 use crate::work::{CopyBox, Direction, FillBox, HostFunction, Side, Work};
 use std::sync::Arc;
 
-/// Adds a node behind others.
+/// Adds a node with its dependencies.
 pub(crate) fn add(
     call: &Call,
     node: Out<usize>,
@@ -31,7 +31,7 @@ pub(crate) fn add(
     Ok(graph)
 }
 
-/// A launch, from the parameters of a node.
+/// Builds a launch from the parameters of a node.
 pub(crate) fn kernel_work(call: &Call, params: &KernelNodeParams) -> Outcome<Work> {
     let kernel = call.runtime.kernel(params.function)?;
     let request = Request {
@@ -47,7 +47,7 @@ pub(crate) fn kernel_work(call: &Call, params: &KernelNodeParams) -> Outcome<Wor
     call.runtime.prepare(&kernel, &request, Arguments::Places(In::at(params.params)))
 }
 
-/// A fill, from the parameters of a node.
+/// Builds a fill from the parameters of a node.
 pub(crate) fn fill_work(call: &Call, params: &MemsetParams) -> Outcome<Work> {
     if !matches!(params.size, 1 | 2 | 4) {
         return Err(Status::INVALID_VALUE);
@@ -81,7 +81,7 @@ pub(crate) fn host_work(params: &HostNodeParams) -> Outcome<Work> {
     Ok(Work::Host(HostFunction { function: params.function, data: params.data, stream: None }))
 }
 
-/// Changes what a node of a graph does; the kind of work stays.
+/// Replaces the work of a node. The kind of work must stay the same.
 pub(crate) fn set_work(call: &Call, node: usize, work: Work) -> Outcome {
     let node = call.runtime.nodes.get(node)?;
     let mut nodes = node.graph.nodes();
@@ -93,18 +93,18 @@ pub(crate) fn set_work(call: &Call, node: usize, work: Work) -> Outcome {
     Ok(())
 }
 
-/// What a node of a graph does.
+/// Returns the work of a node.
 pub(crate) fn work_of(call: &Call, node: usize) -> Outcome<Work> {
     let node = call.runtime.nodes.get(node)?;
     node.graph.nodes()[node.index].work.clone().ok_or(Status::INVALID_VALUE)
 }
 
-/// Changes what a node of a graph that is ready does.
+/// Replaces the work of a node in an instantiated graph.
 pub(crate) fn set_exec_work(call: &Call, exec: usize, node: usize, work: Work) -> Outcome {
     call.runtime.execs.get(exec)?.set_work(node, None, work)
 }
 
-/// Writes as many handles as there is room for; without a place, how many there are.
+/// Writes as many handles as fit. With a null `place`, returns their number.
 pub(crate) fn answer(handles: &[usize], place: Out<usize>, count: Out<usize>) -> Outcome {
     if place.is_null() {
         return count.set(handles.len());
@@ -133,14 +133,14 @@ pub(crate) fn node_type(work: &Work) -> u32 {
     }
 }
 
-/// Pairs of nodes: who comes before whom.
+/// Returns the edges of a graph as pairs of nodes.
 pub(crate) fn edges(graph: &Graph) -> Vec<(usize, usize)> {
     let nodes = graph.nodes();
     let live = nodes.iter().filter(|node| node.work.is_some());
     live.flat_map(|node| node.after.iter().map(|before| (nodes[*before].handle, node.handle)).collect::<Vec<_>>()).collect()
 }
 
-/// Changes dependencies.
+/// Adds or removes dependencies.
 pub(crate) fn depend(call: &Call, graph: usize, from: &[usize], to: &[usize], there: bool) -> Outcome {
     let graph = call.runtime.graphs.get(graph)?;
     let (from, to) = (call.runtime.places(&graph, from)?, call.runtime.places(&graph, to)?);
@@ -157,7 +157,7 @@ pub(crate) fn depend(call: &Call, graph: usize, from: &[usize], to: &[usize], th
             }
         }
     }
-    // A circle cannot be launched.
+    // A cyclic graph cannot be launched.
     if graph.ordered().is_err() {
         *graph.nodes() = before;
         return Err(Status::INVALID_VALUE);
@@ -165,7 +165,7 @@ pub(crate) fn depend(call: &Call, graph: usize, from: &[usize], to: &[usize], th
     Ok(())
 }
 
-/// With the runtime of CUDA 13 a list of data stands before the number of edges.
+/// Returns the number of edges. In the CUDA 13 runtime a list of edge data comes before it.
 fn edge_count(third: usize, fourth: usize) -> usize {
     if runtime_version() >= 13 { fourth } else { third }
 }
@@ -180,7 +180,7 @@ pub(crate) fn neighbours(call: &Call, node: usize, before: bool) -> Outcome<Vec<
     })
 }
 
-/// Writes as many edges as there is room for; the data of each is nothing but zeros.
+/// Writes as many edges as fit. The edge data is always zero.
 pub(crate) fn answer_edges(
     call: &Call,
     graph: usize,
@@ -201,7 +201,7 @@ pub(crate) fn answer_edges(
     if data.is_null() { Ok(()) } else { data.set_all(&vec![0; before.len().min(room)]) }
 }
 
-/// Writes as many neighbours of a node as there is room for.
+/// Writes as many neighbours of a node as fit.
 pub(crate) fn answer_neighbours(
     call: &Call,
     node: usize,
@@ -215,14 +215,15 @@ pub(crate) fn answer_neighbours(
     if data.is_null() || nodes.is_null() { Ok(()) } else { data.set_all(&vec![0; count.get()?]) }
 }
 
-/// Whose way to describe kernels and copies it is.
+/// Library whose parameter structures are used for kernels and copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
     Runtime,
     Driver,
 }
 
-/// The work of a node of any kind. Memory that it allocates, and graphs that a condition chooses from, are told where the parameters stand.
+/// Builds the work of a node of any kind. Allocated memory and the bodies of a conditional node are written
+/// back to the parameters.
 pub(crate) fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNodeParams>, words: Words) -> Outcome<Work> {
     const WORDS: usize = 16;
     let at = place.address() + WORDS;
@@ -230,7 +231,7 @@ pub(crate) fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNo
     Ok(match params.kind {
         0 if words == Words::Driver => crate::driver::graphs::launch(call, In::at(at))?,
         0 => kernel_work(call, &In::at(at).get()?)?,
-        // Flags, a word of nothing and a context stand before the copy.
+        // The copy comes after flags, padding and a context.
         1 if words == Words::Driver => crate::driver::graphs::copy(call, In::at(at + 16))?,
         1 => box_work(call, &In::at(at + 16).get()?)?,
         2 => fill_work(call, &In::at(at).get()?)?,
@@ -248,7 +249,7 @@ pub(crate) fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNo
             Work::Allocated(address)
         }
         11 => Work::Freed(call.runtime.memory.find(params.words[0]).ok_or(Status::INVALID_VALUE)?.start),
-        // A context, a number and a list stand one behind the other.
+        // Context, count and list are consecutive.
         12 if words == Words::Driver => {
             let [_, count, list, _]: [u64; 4] = In::at(at).get()?;
             crate::driver::words::batch(call, count as u32, list as usize)?
@@ -265,12 +266,12 @@ pub(crate) fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNo
     })
 }
 
-/// All work of a graph that becomes a node.
+/// Returns the work of a child graph.
 pub(crate) fn child_work(graph: &Graph) -> Outcome<Work> {
     if graph.has_conditions() { Err(Status::NOT_SUPPORTED) } else { graph.work().map(Work::Child) }
 }
 
-/// The address of a condition's value, which is its handle.
+/// Checks the handle of a condition, which is the address of its value.
 fn condition(call: &Call, handle: u64) -> Outcome<u64> {
     let of = |graph: &Arc<Graph>| {
         let conditions = graph.conditions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -279,7 +280,8 @@ fn condition(call: &Call, handle: u64) -> Outcome<u64> {
     if call.runtime.graphs.all().iter().any(of) { Ok(handle) } else { Err(Status::INVALID_VALUE) }
 }
 
-/// Takes the work of a graph of the same structure: what became of it, and the node that did not fit.
+/// Updates an instantiated graph from a graph of the same structure. Returns the result and the node that did
+/// not match.
 pub(crate) fn update(call: &Call, exec: usize, graph: usize) -> Outcome<(u32, usize)> {
     let outcome = call.runtime.execs.get(exec)?.update(&*call.runtime.graphs.get(graph)?)?;
     Ok(match outcome {
@@ -315,7 +317,7 @@ pub(crate) fn add_any(
 }
 
 exported! { runtime
-    /// A graph.
+    /// Creates a graph.
     fn cudaGraphCreate | cuGraphCreate(call, graph: Out<usize>, flags: u32) {
         graph.wanted()?;
         if flags != 0 {
@@ -324,12 +326,12 @@ exported! { runtime
         graph.set(call.runtime.graphs.insert(Graph::default()))
     }
 
-    /// Gives a graph back.
+    /// Destroys a graph.
     fn cudaGraphDestroy | cuGraphDestroy(call, graph: usize) {
         call.runtime.destroy_graph(graph)
     }
 
-    /// A copy of a graph.
+    /// Clones a graph.
     fn cudaGraphClone | cuGraphClone(call, copy: Out<usize>, graph: usize) {
         copy.wanted()?;
         let cloned = call.runtime.clone_graph(&*call.runtime.graphs.get(graph)?)?;
@@ -338,60 +340,60 @@ exported! { runtime
         copy.set(handle)
     }
 
-    /// The node of a copy that came from a node.
+    /// Finds the node of a clone by its original.
     fn cudaGraphNodeFindInClone | cuGraphNodeFindInClone(call, node: Out<usize>, original: usize, clone: usize) {
         node.set(call.runtime.node_in_clone(original, &*call.runtime.graphs.get(clone)?)?)
     }
 
-    /// A launch.
+    /// Adds a kernel node.
     fn cudaGraphAddKernelNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<KernelNodeParams>) {
         let work = kernel_work(call, &params.get()?)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// A copy of a box.
+    /// Adds a node that copies a box.
     fn cudaGraphAddMemcpyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<Memcpy3DParms>) {
         let work = box_work(call, &params.get()?)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// A copy of bytes.
+    /// Adds a node that copies bytes.
     fn cudaGraphAddMemcpyNode1D(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, to: u64, from: u64, bytes: usize, kind: u32) {
         let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// A copy into a variable.
+    /// Adds a node that copies to a variable.
     fn cudaGraphAddMemcpyNodeToSymbol(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
         let to = symbols::place(call, symbol, bytes, offset)?;
         let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// A copy out of a variable.
+    /// Adds a node that copies from a variable.
     fn cudaGraphAddMemcpyNodeFromSymbol(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
         let from = symbols::place(call, symbol, bytes, offset)?;
         let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// A fill.
+    /// Adds a fill node.
     fn cudaGraphAddMemsetNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<MemsetParams>) {
         let work = fill_work(call, &params.get()?)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// A function of the host.
+    /// Adds a node that calls a host function.
     fn cudaGraphAddHostNode | cuGraphAddHostNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<HostNodeParams>) {
         add(call, node, graph, after, count, host_work(&params.get()?)?).map(drop)
     }
 
-    /// Nothing.
+    /// Adds an empty node.
     fn cudaGraphAddEmptyNode | cuGraphAddEmptyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize) {
         add(call, node, graph, after, count, Work::Empty).map(drop)
     }
 
-    /// All of another graph, as it is now.
+    /// Adds a child graph node with a clone of the graph.
     fn cudaGraphAddChildGraphNode | cuGraphAddChildGraphNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, child: usize) {
         let child = call.runtime.clone_graph(&*call.runtime.graphs.get(child)?)?;
         let graph = add(call, node, graph, after, count, child_work(&child)?)?;
@@ -401,7 +403,7 @@ exported! { runtime
         Ok(())
     }
 
-    /// The graph behind a node that is one.
+    /// Returns the graph of a child graph node.
     fn cudaGraphChildGraphNodeGetGraph | cuGraphChildGraphNodeGetGraph(call, node: usize, graph: Out<usize>) {
         let node = call.runtime.nodes.get(node)?;
         let child = node.graph.nodes()[node.index].child.clone().ok_or(Status::INVALID_VALUE)?;
@@ -410,19 +412,19 @@ exported! { runtime
         graph.set(handle)
     }
 
-    /// An event that is recorded.
+    /// Adds a node that records an event.
     fn cudaGraphAddEventRecordNode | cuGraphAddEventRecordNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
         let work = Work::Record(call.runtime.events.get(event)?);
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// An event that is waited for.
+    /// Adds a node that waits for an event.
     fn cudaGraphAddEventWaitNode | cuGraphAddEventWaitNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
         let work = Work::Wait(call.runtime.events.get(event)?);
         add(call, node, graph, after, count, work).map(drop)
     }
 
-    /// Memory for the nodes behind it.
+    /// Adds a node that allocates memory for its successors.
     fn cudaGraphAddMemAllocNode | cuGraphAddMemAllocNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<MemAllocNodeParams>) {
         let mut given = params.get()?;
         let address = call.runtime.allocate(given.bytes, Kind::Graph)?;
@@ -431,7 +433,7 @@ exported! { runtime
         add(call, node, graph, after, count, Work::Allocated(address)).map(drop)
     }
 
-    /// Where the memory of a node is.
+    /// Returns the parameters of an allocation node.
     fn cudaGraphMemAllocNodeGetParams | cuGraphMemAllocNodeGetParams(call, node: usize, params: Out<MemAllocNodeParams>) {
         match work_of(call, node)? {
             Work::Allocated(address) => {
@@ -442,13 +444,13 @@ exported! { runtime
         }
     }
 
-    /// Memory is not needed any more; the next launch has it again.
+    /// Adds a node that frees memory. The next launch reuses it.
     fn cudaGraphAddMemFreeNode | cuGraphAddMemFreeNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, address: u64) {
         call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
         add(call, node, graph, after, count, Work::Freed(address)).map(drop)
     }
 
-    /// The address that a node frees.
+    /// Returns the address that a node frees.
     fn cudaGraphMemFreeNodeGetParams | cuGraphMemFreeNodeGetParams(call, node: usize, address: Out<u64>) {
         match work_of(call, node)? {
             Work::Freed(freed) => address.set(freed),
@@ -456,26 +458,26 @@ exported! { runtime
         }
     }
 
-    /// Removes a node.
+    /// Destroys a node.
     fn cudaGraphDestroyNode | cuGraphDestroyNode(call, node: usize) {
         let found = call.runtime.nodes.remove(node)?;
         found.graph.nodes()[found.index].work = None;
         Ok(())
     }
 
-    /// What kind of work a node is.
+    /// Returns the type of a node.
     fn cudaGraphNodeGetType | cuGraphNodeGetType(call, node: usize, kind: Out<u32>) {
         kind.set(node_type(&work_of(call, node)?))
     }
 
-    /// The nodes of a graph.
+    /// Returns the nodes of a graph.
     fn cudaGraphGetNodes | cuGraphGetNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
         let graph = call.runtime.graphs.get(graph)?;
         let handles: Vec<usize> = graph.nodes().iter().filter(|node| node.work.is_some()).map(|node| node.handle).collect();
         answer(&handles, nodes, count)
     }
 
-    /// The nodes that come behind none.
+    /// Returns the nodes without dependencies.
     fn cudaGraphGetRootNodes | cuGraphGetRootNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
         let graph = call.runtime.graphs.get(graph)?;
         let list = graph.nodes();
@@ -484,51 +486,51 @@ exported! { runtime
         answer(&handles, nodes, count)
     }
 
-    /// Who comes before whom. With the runtime of CUDA 13 a list of data stands before the number.
+    /// Returns the edges of a graph. In the CUDA 13 runtime a list of edge data comes before the count.
     fn cudaGraphGetEdges(call, graph: usize, from: Out<usize>, to: Out<usize>, third: usize, fourth: usize) {
         let plain = if runtime_version() >= 13 { third } else { 0 };
         answer_edges(call, graph, from, to, Out::at(plain), Out::at(edge_count(third, fourth)))
     }
 
-    /// The same, with data for edges.
+    /// Returns the edges of a graph, with edge data.
     fn cudaGraphGetEdges_v2 | cuGraphGetEdges_v2(call, graph: usize, from: Out<usize>, to: Out<usize>, data: Out<u64>, count: Out<usize>) {
         answer_edges(call, graph, from, to, data, count)
     }
 
-    /// The nodes that a node comes behind, with data for edges.
+    /// Returns the nodes that a node depends on, with edge data.
     fn cudaGraphNodeGetDependencies_v2 | cuGraphNodeGetDependencies_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
         answer_neighbours(call, node, true, nodes, data, count)
     }
 
-    /// The nodes that come behind a node, with data for edges.
+    /// Returns the nodes that depend on a node, with edge data.
     fn cudaGraphNodeGetDependentNodes_v2 | cuGraphNodeGetDependentNodes_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
         answer_neighbours(call, node, false, nodes, data, count)
     }
 
-    /// A node of any kind.
+    /// Adds a node of any kind.
     fn cudaGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, third: usize, fourth: usize, fifth: usize) {
         let (count, params) = if runtime_version() >= 13 { (fourth, fifth) } else { (third, fourth) };
         add_any(call, node, graph, after, count, Out::at(params), Words::Runtime)
     }
 
-    /// The same, with data for edges.
+    /// Adds a node of any kind, with edge data.
     fn cudaGraphAddNode_v2(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
         add_any(call, node, graph, after, count, params, Words::Runtime)
     }
 
-    /// Changes what a node of any kind does.
+    /// Changes a node of any kind.
     fn cudaGraphNodeSetParams(call, node: usize, params: Out<GraphNodeParams>) {
         let work = any_work(call, &params.get()?, params, Words::Runtime)?;
         set_work(call, node, work)
     }
 
-    /// Changes what a node of any kind of a graph that is ready does.
+    /// Changes a node of any kind in an instantiated graph.
     fn cudaGraphExecNodeSetParams(call, exec: usize, node: usize, params: Out<GraphNodeParams>) {
         let work = any_work(call, &params.get()?, params, Words::Runtime)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// The event that a node records.
+    /// Returns the event that a node records.
     fn cudaGraphEventRecordNodeGetEvent | cuGraphEventRecordNodeGetEvent(call, node: usize, event: Out<usize>) {
         match work_of(call, node)? {
             Work::Record(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
@@ -536,7 +538,7 @@ exported! { runtime
         }
     }
 
-    /// The event that a node waits for.
+    /// Returns the event that a node waits for.
     fn cudaGraphEventWaitNodeGetEvent | cuGraphEventWaitNodeGetEvent(call, node: usize, event: Out<usize>) {
         match work_of(call, node)? {
             Work::Wait(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
@@ -558,66 +560,67 @@ exported! { runtime
         set_work(call, node, work)
     }
 
-    /// Changes a copy to a variable of a graph that is ready.
+    /// Changes a copy to a variable in an instantiated graph.
     fn cudaGraphExecMemcpyNodeSetParamsToSymbol(call, exec: usize, node: usize, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
         let to = symbols::place(call, symbol, bytes, offset)?;
         let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// Changes a copy from a variable of a graph that is ready.
+    /// Changes a copy from a variable in an instantiated graph.
     fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(call, exec: usize, node: usize, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
         let from = symbols::place(call, symbol, bytes, offset)?;
         let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// The nodes that a node comes behind.
+    /// Returns the nodes that a node depends on.
     fn cudaGraphNodeGetDependencies(call, node: usize, nodes: Out<usize>, third: usize, fourth: usize) {
         answer(&neighbours(call, node, true)?, nodes, Out::at(edge_count(third, fourth)))
     }
 
-    /// The nodes that come behind a node.
+    /// Returns the nodes that depend on a node.
     fn cudaGraphNodeGetDependentNodes(call, node: usize, nodes: Out<usize>, third: usize, fourth: usize) {
         answer(&neighbours(call, node, false)?, nodes, Out::at(edge_count(third, fourth)))
     }
 
-    /// Puts nodes behind others.
+    /// Adds dependencies.
     fn cudaGraphAddDependencies(call, graph: usize, from: In<usize>, to: In<usize>, third: usize, fourth: usize) {
         let count = edge_count(third, fourth);
         depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true)
     }
 
-    /// The same, with data for edges.
+    /// Adds dependencies, with edge data.
     fn cudaGraphAddDependencies_v2 | cuGraphAddDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
         depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true)
     }
 
-    /// Nodes are no longer behind others.
+    /// Removes dependencies.
     fn cudaGraphRemoveDependencies(call, graph: usize, from: In<usize>, to: In<usize>, third: usize, fourth: usize) {
         let count = edge_count(third, fourth);
         depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false)
     }
 
-    /// The same, with data for edges.
+    /// Removes dependencies, with edge data.
     fn cudaGraphRemoveDependencies_v2 | cuGraphRemoveDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
         depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false)
     }
 
-    /// Makes a graph ready; up to CUDA 11 the third and later words are for messages.
+    /// Instantiates a graph. Up to CUDA 11 the third and later words are for messages.
     fn cudaGraphInstantiate(call, exec: Out<usize>, graph: usize, flags: u64) {
         exec.wanted()?;
         let flags = if runtime_version() >= 12 { flags } else { 0 };
         exec.set(call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, flags)?)
     }
 
-    /// Makes a graph ready.
+    /// Instantiates a graph.
     fn cudaGraphInstantiateWithFlags | cuGraphInstantiateWithFlags(call, exec: Out<usize>, graph: usize, flags: u64) {
         exec.wanted()?;
         exec.set(call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, flags)?)
     }
 
-    /// The same, with parameters: flags, a stream, and where a node that does not fit and the outcome are told.
+    /// Instantiates a graph with parameters: flags, upload stream, and outputs for an invalid node and the
+    /// result.
     fn cudaGraphInstantiateWithParams / cudaGraphInstantiateWithParams_ptsz | cuGraphInstantiateWithParams / cuGraphInstantiateWithParams_ptsz(call, exec: Out<usize>, graph: usize, params: Out<[u64; 4]>) {
         exec.wanted()?;
         let mut given = params.get()?;
@@ -627,33 +630,34 @@ exported! { runtime
         exec.set(handle)
     }
 
-    /// The flags that a graph was made ready with.
+    /// Returns the flags of an instantiated graph.
     fn cudaGraphExecGetFlags | cuGraphExecGetFlags(call, exec: usize, flags: Out<u64>) {
         flags.set(call.runtime.execs.get(exec)?.flags)
     }
 
-    /// Gives a graph that is ready back.
+    /// Destroys an instantiated graph.
     fn cudaGraphExecDestroy | cuGraphExecDestroy(call, exec: usize) {
         call.runtime.execs.remove(exec).map(drop)
     }
 
-    /// Does the work of a graph.
+    /// Launches a graph.
     fn cudaGraphLaunch / cudaGraphLaunch_ptsz | cuGraphLaunch / cuGraphLaunch_ptsz(call, exec: usize, stream: usize) {
         let exec = call.runtime.execs.get(exec)?;
         call.runtime.launch_graph(&exec, &*call.stream(stream)?)
     }
 
-    /// Brings a graph to the device, where it is.
+    /// Does nothing: an instantiated graph needs no upload.
     fn cudaGraphUpload / cudaGraphUpload_ptsz | cuGraphUpload / cuGraphUpload_ptsz(call, exec: usize, stream: usize) {
         call.runtime.execs.get(exec)?;
         call.stream(stream).map(drop)
     }
 
-    /// Takes the work of a graph of the same structure; what became of it and the node that did not fit are told.
+    /// Updates an instantiated graph from a graph of the same structure. Returns the result and the node that
+    /// did not match.
     fn cudaGraphExecUpdate(call, exec: usize, graph: usize, third: usize, fourth: usize) {
         let (result, node) = update(call, exec, graph)?;
         if runtime_version() >= 12 {
-            // The result, padding, the node that does not fit, and the node that an edge comes from.
+            // Result with padding, mismatching node, and source node of a mismatching edge.
             Out::<[usize; 3]>::at(third).set_if_wanted([result as usize, node, 0]);
         } else {
             Out::<usize>::at(third).set_if_wanted(node);
@@ -662,19 +666,19 @@ exported! { runtime
         if result == 0 { Ok(()) } else { Err(Status::GRAPH_EXEC_UPDATE_FAILURE) }
     }
 
-    /// Changes a launch.
+    /// Changes a kernel node.
     fn cudaGraphKernelNodeSetParams(call, node: usize, params: In<KernelNodeParams>) {
         let work = kernel_work(call, &params.get()?)?;
         set_work(call, node, work)
     }
 
-    /// Changes a launch of a graph that is ready.
+    /// Changes a kernel node of an instantiated graph.
     fn cudaGraphExecKernelNodeSetParams(call, exec: usize, node: usize, params: In<KernelNodeParams>) {
         let work = kernel_work(call, &params.get()?)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// Changes a copy.
+    /// Changes a copy node.
     fn cudaGraphMemcpyNodeSetParams(call, node: usize, params: In<Memcpy3DParms>) {
         let work = box_work(call, &params.get()?)?;
         set_work(call, node, work)
@@ -686,25 +690,25 @@ exported! { runtime
         set_work(call, node, work)
     }
 
-    /// Changes a copy of a graph that is ready.
+    /// Changes a copy node of an instantiated graph.
     fn cudaGraphExecMemcpyNodeSetParams(call, exec: usize, node: usize, params: In<Memcpy3DParms>) {
         let work = box_work(call, &params.get()?)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// Changes a copy of bytes of a graph that is ready.
+    /// Changes a copy of bytes in an instantiated graph.
     fn cudaGraphExecMemcpyNodeSetParams1D(call, exec: usize, node: usize, to: u64, from: u64, bytes: usize, kind: u32) {
         let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// Changes a fill.
+    /// Changes a fill node.
     fn cudaGraphMemsetNodeSetParams | cuGraphMemsetNodeSetParams(call, node: usize, params: In<MemsetParams>) {
         let work = fill_work(call, &params.get()?)?;
         set_work(call, node, work)
     }
 
-    /// What a fill is.
+    /// Returns the parameters of a fill node.
     fn cudaGraphMemsetNodeGetParams | cuGraphMemsetNodeGetParams(call, node: usize, params: Out<MemsetParams>) {
         match work_of(call, node)? {
             Work::Fill(fill) => params.set(MemsetParams {
@@ -719,18 +723,18 @@ exported! { runtime
         }
     }
 
-    /// Changes a fill of a graph that is ready.
+    /// Changes a fill node of an instantiated graph.
     fn cudaGraphExecMemsetNodeSetParams(call, exec: usize, node: usize, params: In<MemsetParams>) {
         let work = fill_work(call, &params.get()?)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// Changes a function of the host.
+    /// Changes a host function node.
     fn cudaGraphHostNodeSetParams | cuGraphHostNodeSetParams(call, node: usize, params: In<HostNodeParams>) {
         set_work(call, node, host_work(&params.get()?)?)
     }
 
-    /// What a function of the host is.
+    /// Returns the parameters of a host function node.
     fn cudaGraphHostNodeGetParams | cuGraphHostNodeGetParams(call, node: usize, params: Out<HostNodeParams>) {
         match work_of(call, node)? {
             Work::Host(host) => params.set(HostNodeParams { function: host.function, data: host.data }),
@@ -738,12 +742,12 @@ exported! { runtime
         }
     }
 
-    /// Changes a function of the host of a graph that is ready.
+    /// Changes a host function node of an instantiated graph.
     fn cudaGraphExecHostNodeSetParams | cuGraphExecHostNodeSetParams(call, exec: usize, node: usize, params: In<HostNodeParams>) {
         set_exec_work(call, exec, node, host_work(&params.get()?)?)
     }
 
-    /// Changes a graph that is a node of one that is ready.
+    /// Changes a child graph node of an instantiated graph.
     fn cudaGraphExecChildGraphNodeSetParams | cuGraphExecChildGraphNodeSetParams(call, exec: usize, node: usize, child: usize) {
         let work = child_work(&*call.runtime.graphs.get(child)?)?;
         set_exec_work(call, exec, node, work)
@@ -761,24 +765,24 @@ exported! { runtime
         set_work(call, node, work)
     }
 
-    /// Changes the event that a node of a graph that is ready records.
+    /// Changes the event that a node records in an instantiated graph.
     fn cudaGraphExecEventRecordNodeSetEvent | cuGraphExecEventRecordNodeSetEvent(call, exec: usize, node: usize, event: usize) {
         let work = Work::Record(call.runtime.events.get(event)?);
         set_exec_work(call, exec, node, work)
     }
 
-    /// Changes the event that a node of a graph that is ready waits for.
+    /// Changes the event that a node waits for in an instantiated graph.
     fn cudaGraphExecEventWaitNodeSetEvent | cuGraphExecEventWaitNodeSetEvent(call, exec: usize, node: usize, event: usize) {
         let work = Work::Wait(call.runtime.events.get(event)?);
         set_exec_work(call, exec, node, work)
     }
 
-    /// Whether the work of a node is done.
+    /// Returns whether a node is enabled.
     fn cudaGraphNodeGetEnabled | cuGraphNodeGetEnabled(call, exec: usize, node: usize, enabled: Out<u32>) {
         enabled.set(u32::from(call.runtime.execs.get(exec)?.enabled(node)?))
     }
 
-    /// Says whether the work of a node is done.
+    /// Enables or disables a node.
     fn cudaGraphNodeSetEnabled | cuGraphNodeSetEnabled(call, exec: usize, node: usize, enabled: u32) {
         let exec = call.runtime.execs.get(exec)?;
         match exec.work_of(node)? {
@@ -787,19 +791,19 @@ exported! { runtime
         }
     }
 
-    /// Memory that graphs keep: none beyond what they use.
+    /// Does nothing: graphs keep no unused memory.
     fn cudaDeviceGraphMemTrim | cuDeviceGraphMemTrim(call, device: i32) {
         crate::device::check_device(device)?;
         call.runtime.device().map(drop)
     }
 
-    /// The same: how much it is.
+    /// Returns the amount of memory in use.
     fn cudaDeviceGetGraphMemAttribute | cuDeviceGetGraphMemAttribute(call, device: i32, _attribute: u32, value: Out<u64>) {
         crate::device::check_device(device)?;
         value.set(call.runtime.device()?.backend().memory().used)
     }
 
-    /// Sets high-water marks back.
+    /// Resets high-water marks.
     fn cudaDeviceSetGraphMemAttribute | cuDeviceSetGraphMemAttribute(call, device: i32, _attribute: u32, value: In<u64>) {
         crate::device::check_device(device)?;
         value.get()?;

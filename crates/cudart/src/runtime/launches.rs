@@ -1,4 +1,4 @@
-//! Launches of kernels, and of functions of the host.
+//! Launches of kernels and calls of host functions.
 
 use crate::boundary::{Call, exported};
 use crate::kernels::{Arguments, Request};
@@ -10,15 +10,15 @@ use crate::work::{HostFunction, Work};
 use std::cell::Cell;
 
 thread_local! {
-    /// Shapes of launches that are written `kernel<<<…>>>(…)`, between the brackets and the arguments. Nothing here is dropped: a program may
-    /// launch while its thread ends.
+    /// Launch configurations of `kernel<<<…>>>(…)`, pushed before the arguments are evaluated. The value
+    /// needs no destructor, because a program may launch while its thread ends.
     static SHAPES: Cell<Shapes> = const { Cell::new(Shapes { list: [None; DEEPEST], count: 0 }) };
 }
 
-/// How many launches may stand in each other's arguments.
+/// Maximum depth of launches nested in each other's arguments.
 const DEEPEST: usize = 16;
 
-/// Blocks, threads, shared memory and stream of a launch.
+/// Grid, block, shared memory and stream of a launch.
 type Shape = (Dim3, Dim3, usize, usize);
 
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ struct Shapes {
     count: usize,
 }
 
-/// What the attributes of a launch ask for: whether all blocks run at the same time, and the blocks of a cluster.
+/// Decodes launch attributes: cooperative flag and cluster size.
 pub(crate) fn asked(attributes: In<LaunchAttribute>, count: u32) -> Outcome<(bool, Option<[u32; 3]>)> {
     const COOPERATIVE: u32 = 2;
     const CLUSTER: u32 = 4;
@@ -36,7 +36,7 @@ pub(crate) fn asked(attributes: In<LaunchAttribute>, count: u32) -> Outcome<(boo
         match attribute.id {
             COOPERATIVE => cooperative = attribute.value[0] != 0,
             CLUSTER => cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
-            // Hints on priorities, caches and overlap change nothing that a program can see.
+            // Hints on priorities, caches and overlap have no visible effect.
             _ => {}
         }
     }
@@ -59,7 +59,8 @@ fn launch(
     outcome.map_err(|status| if runtime_version() >= 13 { status.of_driver() } else { status })
 }
 
-/// Calls a function of the host in stream order, with a stream and its status before what it is given or not.
+/// Calls a host function in stream order. `given` is the stream to pass before the data, together with a
+/// status.
 pub(crate) fn host_function(call: &Call, stream: usize, function: usize, data: usize, given: Option<usize>) -> Outcome {
     if function == 0 {
         return Err(Status::INVALID_VALUE);
@@ -68,7 +69,7 @@ pub(crate) fn host_function(call: &Call, stream: usize, function: usize, data: u
 }
 
 exported! { runtime
-    /// Keeps the shape of a launch until its arguments are there.
+    /// Pushes a launch configuration until the arguments are evaluated.
     fn __cudaPushCallConfiguration(_call, grid: Dim3, block: Dim3, shared: usize, stream: usize) {
         let mut shapes = SHAPES.get();
         *shapes.list.get_mut(shapes.count).ok_or(Status::OUT_OF_MEMORY)? = Some((grid, block, shared, stream));
@@ -77,7 +78,7 @@ exported! { runtime
         Ok(())
     }
 
-    /// The shape that was kept.
+    /// Pops a launch configuration.
     fn __cudaPopCallConfiguration(_call, grid: Out<Dim3>, block: Out<Dim3>, shared: Out<usize>, stream: Out<usize>) {
         let mut shapes = SHAPES.get();
         shapes.count = shapes.count.checked_sub(1).ok_or(Status::MISSING_CONFIGURATION)?;
@@ -89,7 +90,7 @@ exported! { runtime
         stream.set(shape.3)
     }
 
-    /// The kernel that a function of the host stands for.
+    /// Returns the kernel of a host function.
     fn __cudaGetKernel(call, kernel: Out<usize>, function: usize) {
         kernel.set(call.runtime.kernel(function)?.handle())
     }
@@ -104,12 +105,12 @@ exported! { runtime
         launch(call, function, (grid, block, shared), arguments, stream, (false, None))
     }
 
-    /// Launches a kernel whose blocks run at the same time.
+    /// Launches a cooperative kernel.
     fn cudaLaunchCooperativeKernel / cudaLaunchCooperativeKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize) {
         launch(call, function, (grid, block, shared), arguments, stream, (true, None))
     }
 
-    /// The same on several devices: on the one there is, one.
+    /// Launches a cooperative kernel on several devices. There is one device, so only one launch is allowed.
     fn cudaLaunchCooperativeKernelMultiDevice(call, list: In<LaunchParams>, devices: u32, flags: u32) {
         if devices != 1 || flags > 3 {
             return Err(Status::INVALID_VALUE);
@@ -125,12 +126,12 @@ exported! { runtime
         launch(call, function, (config.grid, config.block, config.shared), arguments, config.stream, asked)
     }
 
-    /// Calls a function of the host in stream order.
+    /// Calls a host function in stream order.
     fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz | cuLaunchHostFunc / cuLaunchHostFunc_ptsz(call, stream: usize, function: usize, data: usize) {
         host_function(call, stream, function, data, None)
     }
 
-    /// The same; how the thread that calls it waits makes no difference here.
+    /// Calls a host function in stream order. The synchronisation mode has no effect.
     fn cudaLaunchHostFunc_v2 / cudaLaunchHostFunc_v2_ptsz | cuLaunchHostFunc_v2 / cuLaunchHostFunc_v2_ptsz(call, stream: usize, function: usize, data: usize, mode: u32) {
         if mode > 1 {
             return Err(Status::INVALID_VALUE);
@@ -138,7 +139,7 @@ exported! { runtime
         host_function(call, stream, function, data, None)
     }
 
-    /// Calls a function of the host in stream order with the stream and its status.
+    /// Calls a host function in stream order with the stream and its status.
     fn cudaStreamAddCallback / cudaStreamAddCallback_ptsz | cuStreamAddCallback / cuStreamAddCallback_ptsz(call, stream: usize, function: usize, data: usize, flags: u32) {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);

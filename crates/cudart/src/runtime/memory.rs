@@ -1,4 +1,4 @@
-//! Memory: of the device, of the host, managed, registered; what a pointer is.
+//! Device, host, managed and registered memory, and attributes of pointers.
 
 use crate::advice::{Advice, checked, of_device};
 use crate::boundary::{Call, exported};
@@ -10,17 +10,19 @@ use crate::status::{Outcome, Status};
 use crate::types::{Extent, MemLocation, PitchedPtr, PointerAttributes};
 use crate::work::Work;
 
-/// The version of the runtime that the program was linked with: the same names differ between them.
+/// Returns the version of the runtime that the program was linked with. Functions of the same name differ
+/// between versions.
 pub(crate) fn runtime_version() -> u32 {
     static VERSION: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
     *VERSION.get_or_init(|| loaded_runtimes().into_iter().max().unwrap_or(13))
 }
 
-/// Versions of the libraries in this process that are called after a runtime. Asked of the loader's list: to open a library by its name, even one
-/// that is there, runs its initialisers again in a process that is about to end.
+/// Returns the versions of all runtime libraries in this process, from the loader's list. Opening a library
+/// by name, even a loaded one, would run its initialisers again in a process that is about to exit.
 fn loaded_runtimes() -> Vec<u32> {
     unsafe extern "C" fn look(library: *mut libc::dl_phdr_info, _: usize, versions: *mut libc::c_void) -> i32 {
-        // SAFETY: the loader hands out an entry of its list, whose name ends with a zero if it has one, and what was given to it below.
+        // SAFETY: the loader passes an entry of its list, whose name is zero-terminated if present, and the
+        // list given below.
         let (name, versions) = unsafe { ((*library).dlpi_name, &mut *versions.cast::<Vec<u32>>()) };
         if !name.is_null() {
             // SAFETY: as above.
@@ -32,7 +34,8 @@ fn loaded_runtimes() -> Vec<u32> {
         0
     }
     let mut versions = Vec::new();
-    // SAFETY: the function takes what the loader gives it and a list of versions, which lives until it comes back.
+    // SAFETY: the function takes the loader's entry and a list of versions, which lives until the call
+    // returns.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut versions).cast()) };
     versions
 }
@@ -43,7 +46,7 @@ fn pitched(runtime: &Runtime, width: usize, rows: usize) -> Outcome<(u64, usize)
     Ok((runtime.allocate(bytes, Kind::Device)?, pitch))
 }
 
-/// Memory in rows, for the runtime and the driver.
+/// Allocates pitched memory, for the runtime and the driver.
 pub(crate) fn allocate_pitched(runtime: &Runtime, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize) -> Outcome {
     address.wanted()?;
     pitch.wanted()?;
@@ -52,7 +55,7 @@ pub(crate) fn allocate_pitched(runtime: &Runtime, address: Out<u64>, pitch: Out<
     pitch.set(bytes)
 }
 
-/// Where memory is wanted, as a word: a location with the runtime of CUDA 13, and before that the number of a device.
+/// Decodes a location: a `cudaMemLocation` in the CUDA 13 runtime, a device number before.
 fn location(word: u64) -> MemLocation {
     if runtime_version() >= 13 { MemLocation { kind: word as u32, id: (word >> 32) as i32 } } else { of_device(word as i32) }
 }
@@ -61,7 +64,7 @@ fn advise(call: &Call, address: u64, bytes: usize, advice: u32, location: MemLoc
     call.runtime.advise(address, bytes as u64, Advice::new(advice, location)?)
 }
 
-/// Moves managed memory, which lies where everybody reaches it.
+/// Records a prefetch. Managed memory is accessible everywhere, so nothing is moved.
 pub(crate) fn prefetch(call: &Call, address: u64, bytes: usize, location: MemLocation, stream: usize) -> Outcome {
     let stream = call.stream(stream)?;
     call.runtime.advise(address, bytes as u64, Advice::Fetched(checked(location)?))?;
@@ -77,23 +80,23 @@ fn range_attribute(call: &Call, data: Out<i32>, bytes: usize, attribute: u32, ad
 }
 
 exported! { runtime
-    /// Memory of the device.
+    /// Allocates device memory.
     fn cudaMalloc(call, address: Out<u64>, bytes: usize) {
         address.wanted()?;
         address.set(call.runtime.allocate(bytes, Kind::Device)?)
     }
 
-    /// Gives it back.
+    /// Frees device memory.
     fn cudaFree | cuMemFree_v2(call, address: u64) {
         call.runtime.free(address)
     }
 
-    /// Rows of memory.
+    /// Allocates pitched memory.
     fn cudaMallocPitch(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize) {
         allocate_pitched(call.runtime, address, pitch, width, height)
     }
 
-    /// Slices of rows.
+    /// Allocates pitched slices.
     fn cudaMalloc3D(call, place: Out<PitchedPtr>, extent: Extent) {
         place.wanted()?;
         let rows = extent.height.checked_mul(extent.depth).ok_or(Status::INVALID_VALUE)?;
@@ -101,7 +104,7 @@ exported! { runtime
         place.set(PitchedPtr { ptr: start as usize, pitch, xsize: extent.width, ysize: extent.height })
     }
 
-    /// Memory that host and device reach at one address.
+    /// Allocates managed memory, which has one address for host and device.
     fn cudaMallocManaged | cuMemAllocManaged(call, address: Out<u64>, bytes: usize, flags: u32) {
         address.wanted()?;
         if bytes == 0 || !(flags == 1 || flags == 2) {
@@ -110,13 +113,13 @@ exported! { runtime
         address.set(call.runtime.allocate(bytes, Kind::Managed)?)
     }
 
-    /// Host memory that is copied in stream order.
+    /// Allocates pinned host memory.
     fn cudaMallocHost | cuMemAllocHost_v2(call, address: Out<usize>, bytes: usize) {
         address.wanted()?;
         address.set(call.runtime.allocate_host(bytes, 0)?)
     }
 
-    /// The same, with flags.
+    /// Allocates pinned host memory, with flags.
     fn cudaHostAlloc(call, address: Out<usize>, bytes: usize, flags: u32) {
         address.wanted()?;
         if flags & !7 != 0 {
@@ -125,12 +128,12 @@ exported! { runtime
         address.set(call.runtime.allocate_host(bytes, flags)?)
     }
 
-    /// Gives host memory back.
+    /// Frees pinned host memory.
     fn cudaFreeHost | cuMemFreeHost(call, address: u64) {
         call.runtime.free_host(address)
     }
 
-    /// Makes memory of the program known.
+    /// Registers host memory of the program.
     fn cudaHostRegister(call, address: u64, bytes: usize, flags: u32) {
         if flags & !15 != 0 {
             return Err(Status::INVALID_VALUE);
@@ -138,19 +141,19 @@ exported! { runtime
         call.runtime.register_host(address, bytes, flags)
     }
 
-    /// Forgets it.
+    /// Unregisters host memory of the program.
     fn cudaHostUnregister | cuMemHostUnregister(call, address: u64) {
         call.runtime.unregister_host(address)
     }
 
-    /// Where kernels see host memory.
+    /// Returns the device address of host memory.
     fn cudaHostGetDevicePointer(call, device: Out<u64>, host: u64, flags: u32) {
         call.runtime.device()?;
         let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
         if known && flags == 0 { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// The flags of host memory.
+    /// Returns the flags of host memory.
     fn cudaHostGetFlags(call, flags: Out<u32>, host: u64) {
         call.runtime.device()?;
         match call.runtime.memory.find(host).map(|found| found.kind) {
@@ -159,14 +162,14 @@ exported! { runtime
         }
     }
 
-    /// Free and total bytes.
+    /// Returns the free and total bytes of device memory.
     fn cudaMemGetInfo | cuMemGetInfo_v2(call, free: Out<usize>, total: Out<usize>) {
         let (left, all) = call.runtime.memory_left()?;
         free.set(left)?;
         total.set(all)
     }
 
-    /// What a pointer is.
+    /// Returns the attributes of a pointer.
     fn cudaPointerGetAttributes(call, attributes: Out<PointerAttributes>, address: u64) {
         let opened = call.runtime.device()?;
         let host = |unified: bool| if unified { address as usize } else { 0 };
@@ -182,23 +185,23 @@ exported! { runtime
         })
     }
 
-    /// Advice on managed memory.
+    /// Records advice on managed memory.
     fn cudaMemAdvise(call, address: u64, bytes: usize, advice: u32, word: u64) {
         advise(call, address, bytes, advice, location(word))
     }
 
-    /// The same, with a location.
+    /// Records advice on managed memory, with a location.
     fn cudaMemAdvise_v2 | cuMemAdvise_v2(call, address: u64, bytes: usize, advice: u32, location: MemLocation) {
         advise(call, address, bytes, advice, location)
     }
 
-    /// Moves managed memory. With the runtime of CUDA 13 flags stand before the stream.
+    /// Prefetches managed memory. In the CUDA 13 runtime the flags come before the stream.
     fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, word: u64, third: usize, fourth: usize) {
         let stream = if runtime_version() >= 13 { fourth } else { third };
         prefetch(call, address, bytes, location(word), stream)
     }
 
-    /// The same, with a location.
+    /// Prefetches managed memory, with a location.
     fn cudaMemPrefetchAsync_v2 / cudaMemPrefetchAsync_v2_ptsz | cuMemPrefetchAsync_v2 / cuMemPrefetchAsync_v2_ptsz
     (call, address: u64, bytes: usize, location: MemLocation, flags: u32, stream: usize) {
         if flags != 0 {
@@ -207,19 +210,19 @@ exported! { runtime
         prefetch(call, address, bytes, location, stream)
     }
 
-    /// Says which stream uses managed memory, which all may.
+    /// Accepts the stream that uses managed memory. All streams may use it.
     fn cudaStreamAttachMemAsync / cudaStreamAttachMemAsync_ptsz | cuStreamAttachMemAsync / cuStreamAttachMemAsync_ptsz(call, stream: usize, address: u64, _bytes: usize, _flags: u32) {
         let stream = call.stream(stream)?;
         call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
         call.runtime.submit(&stream, Work::Empty)
     }
 
-    /// Something about a range of managed memory.
+    /// Returns an attribute of a range of managed memory.
     fn cudaMemRangeGetAttribute | cuMemRangeGetAttribute(call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) {
         range_attribute(call, data, bytes, attribute, address, count)
     }
 
-    /// A device that peers may reach: there is one device, and it is no peer of its own.
+    /// Reports that a device cannot access a peer: there is none.
     fn cudaDeviceCanAccessPeer(call, can: Out<i32>, device: i32, peer: i32) {
         call.runtime.device()?;
         check_device(device)?;
@@ -227,19 +230,19 @@ exported! { runtime
         can.set(0)
     }
 
-    /// There is no peer.
+    /// Fails: there is no peer.
     fn cudaDeviceEnablePeerAccess(call, _peer: i32, _flags: u32) {
         call.runtime.device()?;
         Err(Status::INVALID_DEVICE)
     }
 
-    /// There is no peer.
+    /// Fails: there is no peer.
     fn cudaDeviceDisablePeerAccess(call, _peer: i32) {
         call.runtime.device()?;
         Err(Status::INVALID_DEVICE)
     }
 
-    /// Several facts about a range, one place for each.
+    /// Returns several attributes of a range.
     fn cudaMemRangeGetAttributes | cuMemRangeGetAttributes(call, places: In<usize>, sizes: In<usize>, attributes: In<u32>, count: usize, address: u64, bytes: usize) {
         let all = places.get_all(count)?.into_iter().zip(sizes.get_all(count)?).zip(attributes.get_all(count)?);
         all.into_iter().try_for_each(|((place, size), attribute)| range_attribute(call, Out::at(place), size, attribute, address, bytes))

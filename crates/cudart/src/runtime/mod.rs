@@ -1,4 +1,4 @@
-//! The functions of `libcudart`, one file for each area.
+//! Functions of `libcudart`, one file per area.
 
 pub(crate) use crate::both::{batches, logs, node_attributes, objects, partitions, pools, sharing};
 

@@ -1,4 +1,4 @@
-//! Nodes of graphs: conditional ones, what a node is, numbers of nodes and graphs.
+//! Graph nodes: conditional nodes, queries, and numbers of nodes and graphs.
 
 use crate::boundary::{Call, exported};
 use crate::conditions::Condition;
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A value for conditional nodes of a graph; its handle is its address.
+/// Creates a value for conditional nodes of a graph. Its handle is its address.
 pub(crate) fn create_condition(call: &Call, handle: Out<u64>, graph: usize, default: u32, flags: u32) -> Outcome {
     handle.wanted()?;
     let graph = call.runtime.graphs.get(graph)?;
@@ -34,13 +34,13 @@ pub(crate) fn create_condition(call: &Call, handle: Out<u64>, graph: usize, defa
     handle.set(address)
 }
 
-/// Arguments of a launch, and a list of where each is.
+/// Arguments of a launch, and pointers to them.
 type Listed = (Vec<Vec<u8>>, Vec<usize>);
 
-/// What programs were told of the arguments of nodes, which they may look at until they ask again.
+/// Arguments of nodes returned to the program. They stay valid until the next query of the node.
 static TOLD: Mutex<Option<HashMap<Handle, Listed>>> = Mutex::new(None);
 
-/// A list of places of the arguments of a node.
+/// Returns a pointer to the list of pointers to a node's arguments.
 fn places(node: Handle, arguments: &[Argument]) -> usize {
     let bytes: Vec<Vec<u8>> =
         arguments.iter().map(|argument| if let Argument::Bytes(bytes) = argument { bytes.clone() } else { vec![] }).collect();
@@ -50,14 +50,14 @@ fn places(node: Handle, arguments: &[Argument]) -> usize {
     start
 }
 
-/// A launch as the runtime describes it.
+/// Converts a launch to runtime parameters.
 fn kernel_params(node: Handle, function: usize, launch: &Launch, arguments: &[Argument]) -> KernelNodeParams {
     let dim3 = |[x, y, z]: [u32; 3]| crate::types::Dim3 { x, y, z };
     let (grid, block) = (dim3(launch.grid), dim3(launch.block));
     KernelNodeParams { function, grid, block, shared: launch.shared_bytes, params: places(node, arguments), extra: 0 }
 }
 
-/// The launch of a node: its kernel, and how the runtime describes it with the function that the program knows.
+/// Returns the kernel of a node and its runtime parameters, with the function that the program knows.
 pub(crate) fn launch_of(call: &Call, node: usize) -> Outcome<(Arc<Kernel>, KernelNodeParams)> {
     match work_of(call, node)? {
         Work::Launch { kernel, launch, arguments } => {
@@ -68,7 +68,7 @@ pub(crate) fn launch_of(call: &Call, node: usize) -> Outcome<(Arc<Kernel>, Kerne
     }
 }
 
-/// A copy as the runtime describes it: both sides as rows of memory, also where one is an array.
+/// Converts a copy to runtime parameters. Both sides are described as pitched memory, even arrays.
 fn copy_params(call: &Call, copy: &CopyBox) -> Memcpy3DParms {
     let on_device = |side: &Side| call.runtime.memory.find(side.address).is_some_and(|found| found.on_device());
     let side = |side: &Side| PitchedPtr {
@@ -82,7 +82,7 @@ fn copy_params(call: &Call, copy: &CopyBox) -> Memcpy3DParms {
     Memcpy3DParms { src_ptr: side(&copy.from), dst_ptr: side(&copy.to), extent, kind, ..Memcpy3DParms::default() }
 }
 
-/// The same as the driver describes it.
+/// Converts a copy to driver parameters.
 pub(crate) fn driver_copy_params(call: &Call, copy: &CopyBox) -> DriverMemcpy3D {
     let parms = copy_params(call, copy);
     let side = |pointer: &PitchedPtr, on_device: bool| DriverSide {
@@ -102,7 +102,7 @@ pub(crate) fn driver_copy_params(call: &Call, copy: &CopyBox) -> DriverMemcpy3D 
     }
 }
 
-/// The copy of a node.
+/// Returns the copy of a node.
 pub(crate) fn copy_of(call: &Call, node: usize) -> Outcome<CopyBox> {
     match work_of(call, node)? {
         Work::Copy(copy) => Ok(copy),
@@ -110,7 +110,7 @@ pub(crate) fn copy_of(call: &Call, node: usize) -> Outcome<CopyBox> {
     }
 }
 
-/// What a node of any kind is, where the parameters of one stand.
+/// Writes the parameters of a node of any kind.
 pub(crate) fn any_params(call: &Call, node: usize, place: Out<GraphNodeParams>, of_driver: bool) -> Outcome {
     place.wanted()?;
     let work = work_of(call, node)?;
@@ -153,22 +153,22 @@ pub(crate) fn any_params(call: &Call, node: usize, place: Out<GraphNodeParams>, 
             Out::at(at).set([conditional.address, shape, conditional.handles.as_ptr() as u64, 0])
         }
         Work::Empty => Ok(()),
-        // Its list was the program's.
+        // The list of operations belonged to the program.
         Work::Words(_) | Work::Decision(_) => Err(Status::NOT_SUPPORTED),
     }
 }
 
-/// The place of a node in its graph.
+/// Returns the index of a node in its graph.
 fn place_of(call: &Call, node: usize) -> Outcome<usize> {
     Ok(call.runtime.nodes.get(node)?.index)
 }
 
-/// A number of a handle that no other has.
+/// Returns the unique number of a handle.
 fn number(handle: Handle) -> u32 {
     (handle >> 4) as u32
 }
 
-/// A graph in the language of Graphviz.
+/// Renders a graph in the Graphviz language.
 fn drawn(graph: &Graph) -> String {
     let mut text = "digraph dot {\n".to_owned();
     for node in graph.nodes().iter() {
@@ -189,7 +189,7 @@ fn drawn(graph: &Graph) -> String {
             Work::Words(_) => "BATCH MEM OP".to_owned(),
             Work::Conditional(_) | Work::Decision(_) => "CONDITIONAL".to_owned(),
         };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "\"{:#x}\" [label={label:?}];", node.handle);
     }
     for (from, to) in edges(graph) {
@@ -205,83 +205,83 @@ pub(crate) fn draw(call: &Call, graph: usize, path: Text) -> Outcome {
 }
 
 exported! { runtime
-    /// A value for conditional nodes.
+    /// Creates a value for conditional nodes.
     fn cudaGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, default: u32, flags: u32) {
         create_condition(call, handle, graph, default, flags)
     }
 
-    /// The same, with a context, of which there is one.
+    /// Creates a value for conditional nodes. There is only one context.
     fn cudaGraphConditionalHandleCreate_v2 | cuGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, _context: usize, default: u32, flags: u32) {
         create_condition(call, handle, graph, default, flags)
     }
 
-    /// What a launch is.
+    /// Returns the parameters of a kernel node.
     fn cudaGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) {
         params.set(launch_of(call, node)?.1)
     }
 
-    /// What a copy is.
+    /// Returns the parameters of a copy node.
     fn cudaGraphMemcpyNodeGetParams(call, node: usize, params: Out<Memcpy3DParms>) {
         params.set(copy_params(call, &copy_of(call, node)?))
     }
 
-    /// What a node of any kind is.
+    /// Returns the parameters of a node of any kind.
     fn cudaGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) {
         any_params(call, node, params, false)
     }
 
-    /// The number of a node in its graph.
+    /// Returns the number of a node in its graph.
     fn cudaGraphNodeGetLocalId | cuGraphNodeGetLocalId(call, node: usize, id: Out<u32>) {
         id.set(place_of(call, node)? as u32)
     }
 
-    /// A number that no other node has.
+    /// Returns the unique number of a node.
     fn cudaGraphNodeGetToolsId | cuGraphNodeGetToolsId(call, node: usize, id: Out<u64>) {
         call.runtime.nodes.get(node)?;
         id.set(u64::from(number(node)))
     }
 
-    /// The number of a graph.
+    /// Returns the number of a graph.
     fn cudaGraphGetId | cuGraphGetId(call, graph: usize, id: Out<u32>) {
         call.runtime.graphs.get(graph)?;
         id.set(number(graph))
     }
 
-    /// The number of a graph that is ready.
+    /// Returns the number of an instantiated graph.
     fn cudaGraphExecGetId | cuGraphExecGetId(call, exec: usize, id: Out<u32>) {
         call.runtime.execs.get(exec)?;
         id.set(number(exec))
     }
 
-    /// The graph of a node.
+    /// Returns the graph of a node.
     fn cudaGraphNodeGetContainingGraph | cuGraphNodeGetContainingGraph(call, node: usize, graph: Out<usize>) {
         let found = call.runtime.nodes.get(node)?;
         graph.set(call.runtime.handle_of_graph(&found.graph))
     }
 
-    /// Writes a graph to a file, in the language of Graphviz.
+    /// Writes a graph to a file in the Graphviz language.
     fn cudaGraphDebugDotPrint | cuGraphDebugDotPrint(call, graph: usize, path: Text, _flags: u32) {
         draw(call, graph, path)
     }
 
-    /// A hint for a stream, of which none is kept but its priority.
+    /// Returns an attribute of a stream. Only the priority is stored.
     fn cudaStreamGetAttribute / cudaStreamGetAttribute_ptsz | cuStreamGetAttribute / cuStreamGetAttribute_ptsz(call, stream: usize, attribute: u32, value: Out<[u64; 8]>) {
         stream_attribute(call, stream, attribute, value)
     }
 }
 
-/// A hint for a stream: 64 bytes.
+/// Returns an attribute of a stream: 64 bytes.
 pub(crate) fn stream_attribute(call: &Call, stream: usize, attribute: u32, value: Out<[u64; 8]>) -> Outcome {
     let stream = call.stream(stream)?;
     match attribute {
-        // The window of a cache, how the host waits, the domain of barriers.
+        // Cache window, synchronisation policy, memory synchronisation domain.
         1 | 3 | 9 | 10 => value.set([0; 8]),
         8 => value.set([u64::from(stream.priority as u32), 0, 0, 0, 0, 0, 0, 0]),
         _ => Err(Status::INVALID_VALUE),
     }
 }
 
-/// The same parameters of a node as for a `In` of a driver's structure.
+/// Changes a node of any kind from the driver's parameters.
 pub(crate) fn set_any(call: &Call, node: usize, params: In<GraphNodeParams>) -> Outcome {
     let work =
         crate::runtime::graphs::any_work(call, &params.get()?, Out::at(params.address()), crate::runtime::graphs::Words::Driver)?;

@@ -1,4 +1,4 @@
-//! Copies between devices, of which there is one, and facts about pairs of them.
+//! Copies between devices, of which there is one, and attributes of pairs of devices.
 
 use crate::boundary::{Call, exported};
 use crate::device::check_device;
@@ -48,13 +48,13 @@ exported! { runtime
         call.runtime.copy(&*call.stream(0)?, copy, crate::work::Direction::DeviceToDevice)
     }
 
-    /// The same in stream order.
+    /// Copies a box between devices in stream order.
     fn cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz(call, parms: In<PeerParms>, stream: usize) {
         let copy = peer_box(call, parms)?;
         call.runtime.copy_async(&*call.stream(stream)?, copy, crate::work::Direction::DeviceToDevice)
     }
 
-    /// A fact about two devices, which have to be two.
+    /// Returns an attribute of two different devices.
     fn cudaDeviceGetP2PAttribute | cuDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
         value.wanted()?;
         check_device(from)?;

@@ -1,10 +1,10 @@
-//! What compiled programs call before `main`, and at their end.
+//! Functions that compiled programs call before `main` and at exit.
 
 use crate::boundary::{DefaultStream, runtime};
 use crate::pointer::{In, Out, Text};
 use crate::registration::Wrapper;
 
-/// Registers a fat binary; a handle to it.
+/// Registers a fat binary and returns its handle.
 pub(crate) extern "C" fn __cudaRegisterFatBinary(wrapper: In<Wrapper>) -> usize {
     let mut handle = 0;
     runtime("__cudaRegisterFatBinary", DefaultStream::Legacy, |call| {
@@ -14,10 +14,10 @@ pub(crate) extern "C" fn __cudaRegisterFatBinary(wrapper: In<Wrapper>) -> usize 
     handle
 }
 
-/// All of a fat binary is registered.
+/// Ends the registration of a fat binary.
 pub(crate) extern "C" fn __cudaRegisterFatBinaryEnd(_handle: usize) {}
 
-/// A fat binary goes away: a library is closed, or the program ends.
+/// Unregisters a fat binary when a library is closed or the program ends.
 pub(crate) extern "C" fn __cudaUnregisterFatBinary(handle: usize) {
     runtime("__cudaUnregisterFatBinary", DefaultStream::Legacy, |call| {
         if let Ok(image) = call.runtime.registry.image(handle) {
@@ -28,7 +28,7 @@ pub(crate) extern "C" fn __cudaUnregisterFatBinary(handle: usize) {
     });
 }
 
-/// Says which kernel a function of the host stands for.
+/// Registers the kernel of a host function.
 pub(crate) extern "C" fn __cudaRegisterFunction(
     handle: usize,
     host: usize,
@@ -46,7 +46,7 @@ pub(crate) extern "C" fn __cudaRegisterFunction(
     });
 }
 
-/// Says which variable one of the host stands for.
+/// Registers the device variable of a host variable.
 pub(crate) extern "C" fn __cudaRegisterVar(
     handle: usize,
     host: usize,
@@ -60,7 +60,7 @@ pub(crate) extern "C" fn __cudaRegisterVar(
     runtime("__cudaRegisterVar", DefaultStream::Legacy, |call| call.runtime.registry.add_variable(handle, host, name.get()?));
 }
 
-/// Says where the host keeps the address of a managed variable.
+/// Registers the host address that receives the address of a managed variable.
 pub(crate) extern "C" fn __cudaRegisterManagedVar(
     handle: usize,
     host: usize,
@@ -78,12 +78,12 @@ pub(crate) extern "C" fn __cudaRegisterManagedVar(
     });
 }
 
-/// Says which variable one of the host stands for that the device reads directly.
+/// Registers a host variable that the device reads directly.
 pub(crate) extern "C" fn __cudaRegisterHostVar(handle: usize, name: Text, host: usize, _bytes: usize) {
     runtime("__cudaRegisterHostVar", DefaultStream::Legacy, |call| call.runtime.registry.add_variable(handle, host, name.get()?));
 }
 
-/// The program is about to use a managed variable of a fat binary: its address must be there.
+/// Loads a fat binary whose managed variables the program is about to use.
 pub(crate) extern "C" fn __cudaInitModule(handle: usize) -> u8 {
     let status = runtime("__cudaInitModule", DefaultStream::Legacy, |call| {
         let image = call.runtime.registry.image(handle)?;
@@ -92,5 +92,5 @@ pub(crate) extern "C" fn __cudaInitModule(handle: usize) -> u8 {
     u8::from(status == 0)
 }
 
-/// A table of functions for both sides of a program; there is none here.
+/// Does nothing: there is no unified function table here.
 pub(crate) extern "C" fn __cudaRegisterUnifiedTable(_handle: usize, _table: Out<usize>) {}

@@ -7,25 +7,25 @@ use crate::streams::PRIORITIES;
 use crate::work::Work;
 
 exported! { runtime
-    /// A stream.
+    /// Creates a stream.
     fn cudaStreamCreate(call, stream: Out<usize>) {
         stream.wanted()?;
         stream.set(call.runtime.create_stream(0, 0)?)
     }
 
-    /// A stream with flags.
+    /// Creates a stream with flags.
     fn cudaStreamCreateWithFlags | cuStreamCreate(call, stream: Out<usize>, flags: u32) {
         stream.wanted()?;
         stream.set(call.runtime.create_stream(flags, 0)?)
     }
 
-    /// A stream with a priority, which makes no difference here but is kept.
+    /// Creates a stream with a priority, which is stored but has no effect.
     fn cudaStreamCreateWithPriority | cuStreamCreateWithPriority(call, stream: Out<usize>, flags: u32, priority: i32) {
         stream.wanted()?;
         stream.set(call.runtime.create_stream(flags, priority)?)
     }
 
-    /// Gives a stream back.
+    /// Destroys a stream.
     fn cudaStreamDestroy | cuStreamDestroy = cuStreamDestroy_v2(call, stream: usize) {
         call.runtime.destroy_stream(stream)
     }
@@ -35,12 +35,12 @@ exported! { runtime
         call.runtime.wait(&*call.stream(stream)?)
     }
 
-    /// Whether a stream has nothing left to do.
+    /// Tests if all work of a stream is done.
     fn cudaStreamQuery / cudaStreamQuery_ptsz | cuStreamQuery / cuStreamQuery_ptsz(call, stream: usize) {
         call.runtime.query_stream(&*call.stream(stream)?)
     }
 
-    /// Lets a stream wait for an event.
+    /// Makes a stream wait for an event.
     fn cudaStreamWaitEvent / cudaStreamWaitEvent_ptsz(call, stream: usize, event: usize, flags: u32) {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
@@ -50,28 +50,28 @@ exported! { runtime
         call.runtime.submit(&stream, Work::Wait(event))
     }
 
-    /// The flags of a stream.
+    /// Returns the flags of a stream.
     fn cudaStreamGetFlags / cudaStreamGetFlags_ptsz | cuStreamGetFlags / cuStreamGetFlags_ptsz(call, stream: usize, flags: Out<u32>) {
         flags.set(call.stream(stream)?.flags)
     }
 
-    /// The priority of a stream.
+    /// Returns the priority of a stream.
     fn cudaStreamGetPriority / cudaStreamGetPriority_ptsz | cuStreamGetPriority / cuStreamGetPriority_ptsz(call, stream: usize, priority: Out<i32>) {
         priority.set(call.stream(stream)?.priority)
     }
 
-    /// A number that no other stream has.
+    /// Returns the unique number of a stream.
     fn cudaStreamGetId / cudaStreamGetId_ptsz | cuStreamGetId / cuStreamGetId_ptsz(call, stream: usize, id: Out<u64>) {
         id.set(u64::from(call.stream(stream)?.id().0) + 1)
     }
 
-    /// The device of a stream.
+    /// Returns the device of a stream.
     fn cudaStreamGetDevice / cudaStreamGetDevice_ptsz | cuStreamGetDevice / cuStreamGetDevice_ptsz(call, stream: usize, device: Out<i32>) {
         call.stream(stream)?;
         device.set(0)
     }
 
-    /// The least and the greatest priority.
+    /// Returns the lowest and highest priority.
     fn cudaDeviceGetStreamPriorityRange(call, least: Out<i32>, greatest: Out<i32>) {
         call.runtime.device()?;
         least.set_if_wanted(PRIORITIES[0]);
@@ -79,13 +79,13 @@ exported! { runtime
         Ok(())
     }
 
-    /// Takes hints on caches and priorities, which make no difference here.
+    /// Accepts hints on caches and priorities, which have no effect.
     fn cudaStreamSetAttribute / cudaStreamSetAttribute_ptsz | cuStreamSetAttribute / cuStreamSetAttribute_ptsz(call, stream: usize, _attribute: u32, value: In<u64>) {
         call.stream(stream)?;
         value.get().map(drop)
     }
 
-    /// The same hints as another stream.
+    /// Copies the attributes of another stream, which have no effect.
     fn cudaStreamCopyAttributes / cudaStreamCopyAttributes_ptsz | cuStreamCopyAttributes / cuStreamCopyAttributes_ptsz(call, to: usize, from: usize) {
         call.stream(to)?;
         call.stream(from).map(drop)

@@ -1,4 +1,4 @@
-//! Variables of modules, by what stands for them in the host's code.
+//! Variables of modules, addressed by their host variables.
 
 use crate::boundary::{Call, exported};
 use crate::check::because;
@@ -16,7 +16,7 @@ pub(crate) fn variable(call: &Call, symbol: usize) -> Outcome<GlobalVariable> {
         .map_err(|status| if status == Status::NOT_FOUND { Status::INVALID_SYMBOL } else { status })
 }
 
-/// The place in a variable, when so many bytes fit behind it.
+/// Returns the address at an offset in a variable, if `bytes` bytes fit there.
 pub(crate) fn place(call: &Call, symbol: usize, bytes: usize, offset: usize) -> Outcome<u64> {
     let variable = variable(call, symbol)?;
     let end = (bytes as u64).checked_add(offset as u64);
@@ -45,36 +45,36 @@ fn from_symbol(kind: u32) -> Outcome<Direction> {
 }
 
 exported! { runtime
-    /// Copies into a variable.
+    /// Copies to a variable.
     fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(call, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
         let to = place(call, symbol, bytes, offset)?;
         call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), to_symbol(kind)?)
     }
 
-    /// Copies into a variable in stream order.
+    /// Copies to a variable in stream order.
     fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(call, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32, stream: usize) {
         let to = place(call, symbol, bytes, offset)?;
         call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), to_symbol(kind)?)
     }
 
-    /// Copies out of a variable.
+    /// Copies from a variable.
     fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(call, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
         let from = place(call, symbol, bytes, offset)?;
         call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), from_symbol(kind)?)
     }
 
-    /// Copies out of a variable in stream order.
+    /// Copies from a variable in stream order.
     fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(call, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32, stream: usize) {
         let from = place(call, symbol, bytes, offset)?;
         call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), from_symbol(kind)?)
     }
 
-    /// Where a variable is.
+    /// Returns the address of a variable.
     fn cudaGetSymbolAddress(call, address: Out<u64>, symbol: usize) {
         address.set(variable(call, symbol)?.address)
     }
 
-    /// How large a variable is.
+    /// Returns the size of a variable.
     fn cudaGetSymbolSize(call, bytes: Out<usize>, symbol: usize) {
         bytes.set(variable(call, symbol)?.bytes as usize)
     }

@@ -7,53 +7,53 @@ use crate::textures::{ResourceWords, TextureDesc};
 use crate::types::Extent;
 
 exported! { runtime
-    /// A texture object.
+    /// Creates a texture object.
     fn cudaCreateTextureObject(call, object: Out<u64>, resource: In<ResourceWords>, desc: In<TextureDesc>, view: In<u32>) {
         object.wanted()?;
-        // A view of another format or of some levels is not done.
+        // Views with another format or a range of levels are not supported.
         if !view.is_null() {
             return Err(Status::NOT_SUPPORTED);
         }
         object.set(call.runtime.create_texture(resource.get()?, desc.get()?)?)
     }
 
-    /// Gives a texture object back.
+    /// Destroys a texture or surface object.
     fn cudaDestroyTextureObject = cudaDestroySurfaceObject | cuTexObjectDestroy = cuSurfObjectDestroy(call, object: u64) {
         call.runtime.destroy_object(object)
     }
 
-    /// What a texture object looks at.
+    /// Returns the resource description of an object.
     fn cudaGetTextureObjectResourceDesc = cudaGetSurfaceObjectResourceDesc(call, resource: Out<ResourceWords>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         resource.set(found.resource)
     }
 
-    /// How a texture object looks at it.
+    /// Returns the texture description of a texture object.
     fn cudaGetTextureObjectTextureDesc(call, desc: Out<TextureDesc>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         desc.set(found.texture.ok_or(Status::INVALID_VALUE)?)
     }
 
-    /// A surface object.
+    /// Creates a surface object.
     fn cudaCreateSurfaceObject(call, object: Out<u64>, resource: In<ResourceWords>) {
         object.wanted()?;
         object.set(call.runtime.create_surface(resource.get()?)?)
     }
 
-    /// Arrays that halve in size.
+    /// Creates a mipmapped array.
     fn cudaMallocMipmappedArray(call, mipmap: Out<usize>, format: In<[i32; 5]>, extent: Extent, levels: u32, flags: u32) {
         mipmap.wanted()?;
         let extent = [extent.width, extent.height, extent.depth];
         mipmap.set(call.runtime.create_mipmap(format.get()?, extent, levels, flags)?)
     }
 
-    /// One of them.
+    /// Returns a level of a mipmapped array.
     fn cudaGetMipmappedArrayLevel | cuMipmappedArrayGetLevel(call, array: Out<usize>, mipmap: usize, level: u32) {
         let mipmap = call.runtime.mipmaps.get(mipmap)?;
         array.set(*mipmap.levels.get(level as usize).ok_or(Status::INVALID_VALUE)?)
     }
 
-    /// Gives them back.
+    /// Destroys a mipmapped array.
     fn cudaFreeMipmappedArray(call, mipmap: usize) {
         if mipmap == 0 {
             return Ok(());
@@ -62,7 +62,7 @@ exported! { runtime
         mipmap.levels.iter().try_for_each(|level| call.runtime.destroy_array(*level))
     }
 
-    /// Elements of a buffer that a texture may have.
+    /// Returns the maximum number of elements of a linear texture.
     fn cudaDeviceGetTexture1DLinearMaxWidth(call, width: Out<usize>, format: In<[i32; 5]>, device: i32) {
         crate::device::check_device(device)?;
         format.get()?;
@@ -70,7 +70,7 @@ exported! { runtime
         width.set(1 << 28)
     }
 
-    /// The view that a texture object was made with: none ever is.
+    /// Fails: texture objects never have a resource view.
     fn cudaGetTextureObjectResourceViewDesc | cuTexObjectGetResourceViewDesc(call, _view: Out<u64>, object: u64) {
         call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         Err(Status::INVALID_VALUE)

@@ -1,11 +1,12 @@
-//! Groups of calls whose objects live for one step: conditional nodes, user objects, pools and their sharing, arrays and textures of the driver, batches of copies.
+//! Groups of calls whose objects live for one step: conditional nodes, user objects, pools and their sharing,
+//! arrays and textures of the driver, batches of copies.
 
 use crate::{INVALID_HANDLE, INVALID_VALUE, Model, OK, Place, cudaGraphAddMemcpyNode1D, cudaGraphCreate, cudaGraphDestroy};
 use crate::{cudaFreeAsync, cudaGraphExecDestroy, cudaGraphInstantiate, cudaGraphLaunch};
 use broadloom_cudart::Status;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// `cudaMemcpyAttributes`: an order, two hints, flags.
+/// `cudaMemcpyAttributes`: order, two hints, flags.
 type CopyAttributes = [u32; 6];
 
 unsafe extern "C" {
@@ -58,7 +59,7 @@ fn unified() -> bool {
 }
 
 impl Model {
-    /// A copy between known memory that holds and does not overlap, if chance finds one.
+    /// Returns a valid random copy between known allocations without overlap, if one was found.
     fn good_copy(&mut self) -> Option<(u64, u64, usize)> {
         let (to, from) = (self.address(), self.address());
         let bytes = self.length(to);
@@ -66,7 +67,7 @@ impl Model {
         good.then_some((to, from, bytes))
     }
 
-    /// A graph with a conditional node, each of whose graphs copies something: the copy is done that the value chooses.
+    /// Tests a conditional node whose bodies each copy something: only the selected copy is done.
     pub(crate) fn condition(&mut self) {
         let (mut graph, mut handle, mut node, mut exec) = (0, 0, 0, 0);
         let (kind, value) = (self.random.below(4) as u64, self.random.below(4) as u32);
@@ -78,11 +79,11 @@ impl Model {
             _ => false,
         };
         if kind == 1 && count == 1 && value != 0 {
-            // Nothing would end it.
+            // Such a loop would never end.
             return;
         }
         let bad = self.random.one_in(8);
-        // SAFETY: places, lists and structures are there; the copies stay inside of memory.
+        // SAFETY: outputs, lists and structures are valid; the copies stay inside known memory.
         unsafe {
             self.expect("cudaGraphCreate", cudaGraphCreate(&mut graph, 0), OK);
             let got = cudaGraphConditionalHandleCreate(&mut handle, graph, value, 1);
@@ -122,12 +123,12 @@ impl Model {
         self.gone.push(graph);
     }
 
-    /// An object that is gone when the program and all graphs have let go of it, and not before.
+    /// Tests that a user object is destroyed exactly when the program and all graphs have released it.
     pub(crate) fn user_object(&mut self) {
         let count = AtomicU32::new(0);
         let (mut object, mut graph, mut exec) = (0, 0, 0);
         let held = self.random.below(4) as u32;
-        // SAFETY: places are there, and the number outlives the object.
+        // SAFETY: outputs are valid, and the counter outlives the object.
         unsafe {
             let got = cudaUserObjectCreate(&mut object, &count, gone, held, 1);
             self.expect("cudaUserObjectCreate", got, if held > 0 { OK } else { INVALID_VALUE });
@@ -137,7 +138,7 @@ impl Model {
             let more = self.random.below(3) as u32;
             self.expect("cuUserObjectRetain", cuUserObjectRetain(object, more), if more > 0 { OK } else { INVALID_VALUE });
             self.expect("cudaGraphCreate", cudaGraphCreate(&mut graph, 0), OK);
-            // The program's own references may go to the graph.
+            // The program's own references may be moved to the graph.
             let moved = self.random.one_in(2);
             let got = cudaGraphRetainUserObject(graph, object, 1, u32::from(moved));
             self.expect("cudaGraphRetainUserObject", got, OK);
@@ -165,14 +166,14 @@ impl Model {
         self.gone.push(graph);
     }
 
-    /// A pool of a size, what it gives out and takes back, and what another process would see of it.
+    /// Tests a pool with a maximum size: allocations, frees, and sharing with another process.
     pub(crate) fn pool(&mut self) {
         let (mut pool, mut imported, mut descriptor) = (0, 0, -1);
         let shared = self.random.one_in(2);
-        // Pinned, shared or not, at the device, with most 4096 bytes.
+        // Pinned, shareable or not, on the device, with a maximum of 4096 bytes.
         let properties = [1 | u64::from(shared) << 32, 1, 0, 4096, 0, 0, 0, 0, 0, 0, 0];
         let refused = Status::NOT_SUPPORTED.0;
-        // SAFETY: places and structures are there.
+        // SAFETY: outputs and structures are valid.
         unsafe {
             let got = cudaMemPoolCreate(&mut pool, &properties);
             self.expect("cudaMemPoolCreate", got, if shared && !unified() { refused } else { OK });
@@ -224,13 +225,13 @@ impl Model {
         }
     }
 
-    /// An array of bytes: what is copied into it comes out of it.
+    /// Tests that bytes copied to an array are read back from it.
     pub(crate) fn array(&mut self) {
         const BYTES: u64 = 1;
         let (mut array, mut texture) = (0, 0);
         let width = self.random.below(300);
         let descriptor = [width as u64, 0, BYTES | 1 << 32];
-        // SAFETY: places, structures and ranges are there.
+        // SAFETY: outputs, structures and ranges are valid.
         unsafe {
             let got = cuArrayCreate_v2(&mut array, &descriptor);
             self.expect("cuArrayCreate_v2", got, if width > 0 { OK } else { INVALID_VALUE });
@@ -257,7 +258,7 @@ impl Model {
             self.expect("cuMemcpyAtoH_v2", cuMemcpyAtoH_v2(back.as_mut_ptr(), array, 0, width), OK);
             let wrong = model.iter().zip(&back).position(|(want, got)| want.is_some_and(|want| want != *got));
             assert!(wrong.is_none(), "seed {}, step {}: byte {wrong:?} of an array is wrong", self.seed, self.step);
-            // A texture over it, with numbers as they are.
+            // A texture over the array, with unnormalised values.
             let (mut resource, mut state) = ([0; 18], [0; 26]);
             (resource[1], state[4]) = (array, 1);
             self.expect("cuTexObjectCreate", cuTexObjectCreate(&mut texture, &resource, &state, 0), OK);
@@ -267,7 +268,7 @@ impl Model {
         }
     }
 
-    /// Copies in one batch, to places that have nothing to do with each other; one of them may be wrong, and then none is done.
+    /// Tests a batch of copies with independent destinations. If one copy is invalid, none is done.
     pub(crate) fn batch(&mut self) {
         let mut copies: Vec<(u64, u64, usize)> = vec![];
         for _ in 0..self.random.below(4) {
@@ -288,7 +289,7 @@ impl Model {
             copies.iter().enumerate().map(|(index, copy)| if spoiled == Some(index) { usize::MAX / 2 } else { copy.2 }).collect();
         let order = 1 + self.random.below(3) as u32;
         let (attributes, firsts, mut failed) = ([order, 0, 0, 0, 0, 0], [0], 7);
-        // SAFETY: the lists are there, and the library checks the ranges.
+        // SAFETY: the lists are valid, and the library checks the ranges.
         let got = unsafe {
             cuMemcpyBatchAsync(
                 to.as_ptr(),

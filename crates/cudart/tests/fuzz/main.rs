@@ -1,8 +1,10 @@
-//! Random sequences of calls, right ones and wrong ones, against a small model that knows what each returns and what memory holds.
+//! Random sequences of valid and invalid calls, compared with a small model of return values and memory
+//! contents.
 //!
-//! Sequences run in a process of their own, so that one that crashes or does not come back is told with its seed. **No call returns the status of
-//! a panic, every status is the model's, memory is as the model has it, and what was freed is there again at the end.**
-//! `BROADLOOM_FUZZ_SEED` and `BROADLOOM_FUZZ_CALLS` say where to begin and how many sequences to run.
+//! Sequences run in a separate process, so that a crash or a hang is reported with its seed. **No call
+//! returns the status of a panic, every status equals the model's, memory has the model's contents, and all
+//! memory is free at the end.** `BROADLOOM_FUZZ_SEED` and `BROADLOOM_FUZZ_CALLS` set the first seed and the
+//! number of sequences.
 
 #![allow(unsafe_code, reason = "the library is one of C")]
 #![allow(clippy::missing_safety_doc, reason = "NVIDIA's documentation says it")]
@@ -84,7 +86,7 @@ unsafe extern "C" {
     fn cuCtxSynchronize() -> u32;
 }
 
-/// Adds a number to every byte of a range: thread `i` has byte `i`.
+/// Kernel that adds a number to every byte of a range: thread `i` handles byte `i`.
 const KERNEL: &std::ffi::CStr = c".version 7.0\n.target sm_75\n.address_size 64\n\
     .visible .entry add(.param .u64 data, .param .u32 n, .param .u32 value)\n{\n\
     .reg .pred %p; .reg .b16 %h<3>; .reg .b32 %r<7>; .reg .b64 %d<4>;\n\
@@ -103,7 +105,7 @@ enum Kind {
     Registered,
 }
 
-/// An allocation and what it holds: `None` where nobody knows.
+/// Allocation with its contents: `None` for unknown bytes.
 #[derive(Debug)]
 struct Memory {
     start: u64,
@@ -111,7 +113,7 @@ struct Memory {
     kind: Kind,
 }
 
-/// A graph, and the copies that its nodes make, in order; each behind the one before.
+/// Graph with the copies of its nodes. Each node depends on the previous one.
 #[derive(Clone, Debug, Default)]
 struct Graph {
     handle: u64,
@@ -131,7 +133,7 @@ struct Model {
     gone: Vec<u64>,
     last: u32,
     kernel: u64,
-    /// Memory of this program that CUDA may or may not know.
+    /// Host memory of this program, parts of which may be registered.
     arena: Vec<u8>,
 }
 
@@ -145,7 +147,7 @@ const ALREADY_REGISTERED: u32 = 712;
 const NOT_REGISTERED: u32 = 713;
 
 impl Model {
-    /// A call has been made: it returned what it had to.
+    /// Checks the status of a call.
     #[track_caller]
     fn expect(&mut self, what: &str, got: u32, want: u32) {
         assert!(
@@ -172,7 +174,7 @@ impl Model {
         })
     }
 
-    /// A handle: a good one when there is one, or one of the past, or nonsense.
+    /// Returns a random handle: usually a valid one, sometimes a stale or invalid one.
     fn handle(&mut self, good: &[u64]) -> u64 {
         match self.random.below(12) {
             0 if !self.gone.is_empty() => self.gone[self.random.below(self.gone.len())],
@@ -191,7 +193,7 @@ impl Model {
         (stream, streams.contains(&stream))
     }
 
-    /// An address: mostly inside of memory, at times at its edges or nowhere.
+    /// Returns a random address: usually inside memory, sometimes at its edges or invalid.
     fn address(&mut self) -> u64 {
         match self.random.below(16) {
             0 => 0,
@@ -227,7 +229,7 @@ impl Model {
         };
         let mut place = 7;
         let kind = [Kind::Device, Kind::Device, Kind::Managed, Kind::Host][self.random.below(4)];
-        // SAFETY: the place is there.
+        // SAFETY: the output is valid.
         let (name, got) = unsafe {
             match kind {
                 Kind::Device => ("cudaMalloc", cudaMalloc(&mut place, bytes)),
@@ -259,7 +261,7 @@ impl Model {
             Some(Kind::Host) if host => OK,
             Some(_) | None => INVALID_VALUE,
         };
-        // SAFETY: a call with numbers.
+        // SAFETY: the arguments are numbers.
         let got = unsafe { if host { cudaFreeHost(address) } else { cudaFree(address) } };
         self.expect(if host { "cudaFreeHost" } else { "cudaFree" }, got, want);
         if want == OK && address != 0 {
@@ -282,7 +284,7 @@ impl Model {
             } else {
                 OK
             };
-            // SAFETY: the range is ours.
+            // SAFETY: the range belongs to this program.
             let got = unsafe { cudaHostRegister(address, bytes, 0) };
             self.expect("cudaHostRegister", got, want);
             if want == OK {
@@ -292,7 +294,7 @@ impl Model {
         } else {
             let address = self.address();
             let found = self.memory.iter().position(|memory| memory.start == address && memory.kind == Kind::Registered);
-            // SAFETY: a call with numbers.
+            // SAFETY: the argument is a number.
             let got = unsafe { cudaHostUnregister(address) };
             self.expect("cudaHostUnregister", got, if found.is_some() { OK } else { NOT_REGISTERED });
             if let Some(index) = found {
@@ -317,7 +319,7 @@ impl Model {
         let bytes = self.length(to);
         let want = if bytes == 0 || self.holds(to, bytes) { OK } else { INVALID_VALUE };
         if self.random.one_in(2) {
-            // SAFETY: the library checks what it is given.
+            // SAFETY: the library checks its arguments.
             let got = unsafe { cudaMemset(to, i32::from(value), bytes) };
             self.expect("cudaMemset", got, want);
         } else {
@@ -336,7 +338,8 @@ impl Model {
         }
     }
 
-    /// A word that a stream writes and then waits for, which a device without the host's addresses refuses.
+    /// Tests a word that a stream writes and then waits for. A device with its own address space refuses
+    /// both.
     fn word(&mut self) {
         let (stream, good) = self.stream();
         let (address, value) = (self.address(), self.random.bits() as u32);
@@ -347,7 +350,7 @@ impl Model {
             (true, false, false) => INVALID_VALUE,
             (true, false, true) => OK,
         };
-        // SAFETY: the library checks what it is given.
+        // SAFETY: the library checks its arguments.
         let got = unsafe { cuStreamWriteValue32_v2(stream, address, value, 0) };
         self.expect("cuStreamWriteValue32_v2", got, want);
         // SAFETY: as above.
@@ -359,10 +362,10 @@ impl Model {
         }
     }
 
-    /// Waits for a stream, so that what was given to it has happened.
+    /// Waits for a stream, so that its work is done.
     fn wait(&mut self, good: bool, stream: u64) {
         if good {
-            // SAFETY: a call with a number.
+            // SAFETY: the argument is a number.
             let got = unsafe { cudaStreamSynchronize(stream) };
             self.expect("cudaStreamSynchronize", got, OK);
         }
@@ -373,7 +376,7 @@ impl Model {
         let measured = if self.random.one_in(2) { to } else { from };
         let mut bytes = self.length(measured);
         let kind = if self.random.one_in(10) { 5 + self.random.below(90) as u32 } else { 4 };
-        // Memory of the program that CUDA does not know is taken for what the program says it is: none of it is passed here but for nothing.
+        // The library trusts addresses that CUDA does not know, so copies with such addresses are empty.
         let unknown = |model: &Model, address: u64| model.find(address).is_none() && address != 0;
         if unknown(self, to) || unknown(self, from) {
             bytes = 0;
@@ -388,7 +391,7 @@ impl Model {
             () => INVALID_VALUE,
         };
         let (stream, right) = self.stream();
-        // SAFETY: both sides are known to the library, which checks them, or there is nothing to copy.
+        // SAFETY: the library knows and checks both sides, or the copy is empty.
         let (name, got, want) = unsafe {
             if self.random.one_in(2) {
                 ("cudaMemcpy", cudaMemcpy(to, from, bytes, kind), want)
@@ -400,7 +403,7 @@ impl Model {
         };
         self.expect(name, got, want);
         if want == OK {
-            // SAFETY: a call without arguments.
+            // SAFETY: the call has no arguments.
             let got = unsafe { cudaDeviceSynchronize() };
             self.expect("cudaDeviceSynchronize", got, OK);
             self.apply(to, from, bytes);
@@ -421,7 +424,7 @@ impl Model {
         match self.random.below(4) {
             0 => {
                 let (mut place, flags) = (0, self.random.below(3) as u32);
-                // SAFETY: the place is there.
+                // SAFETY: the output is valid.
                 let got = unsafe { cudaStreamCreateWithFlags(&mut place, flags) };
                 self.expect("cudaStreamCreateWithFlags", got, if flags < 2 { OK } else { INVALID_VALUE });
                 if flags < 2 {
@@ -432,7 +435,7 @@ impl Model {
                 let streams = self.streams.clone();
                 let stream = self.handle(&streams);
                 let good = streams.contains(&stream);
-                // SAFETY: a call with a number.
+                // SAFETY: the argument is a number.
                 let got = unsafe { cudaStreamDestroy(stream) };
                 self.expect("cudaStreamDestroy", got, if good { OK } else { INVALID_HANDLE });
                 if good {
@@ -442,13 +445,13 @@ impl Model {
             }
             2 => {
                 let (stream, good) = self.stream();
-                // SAFETY: a call with a number.
+                // SAFETY: the argument is a number.
                 let got = unsafe { cudaStreamSynchronize(stream) };
                 self.expect("cudaStreamSynchronize", got, if good { OK } else { INVALID_HANDLE });
             }
             _ => {
                 let (stream, good) = self.stream();
-                // SAFETY: a call with a number.
+                // SAFETY: the argument is a number.
                 let got = unsafe { cudaStreamQuery(stream) };
                 let want = if good && got == NOT_READY {
                     NOT_READY
@@ -469,7 +472,7 @@ impl Model {
         match self.random.below(6) {
             0 | 1 => {
                 let (mut place, flags) = (0, self.random.below(9) as u32);
-                // SAFETY: the place is there.
+                // SAFETY: the output is valid.
                 let got = unsafe { cudaEventCreateWithFlags(&mut place, flags & 8) };
                 self.expect("cudaEventCreateWithFlags", got, if flags < 8 { OK } else { INVALID_VALUE });
                 if flags < 8 {
@@ -477,7 +480,7 @@ impl Model {
                 }
             }
             2 => {
-                // SAFETY: a call with a number.
+                // SAFETY: the argument is a number.
                 let got = unsafe { cudaEventDestroy(event) };
                 self.expect("cudaEventDestroy", got, if known.is_some() { OK } else { INVALID_HANDLE });
                 if let Some(index) = known {
@@ -487,7 +490,7 @@ impl Model {
             }
             3 => {
                 let (stream, good) = self.stream();
-                // SAFETY: a call with numbers.
+                // SAFETY: the arguments are numbers.
                 let got = unsafe { cudaEventRecord(event, stream) };
                 self.expect("cudaEventRecord", got, if good && known.is_some() { OK } else { INVALID_HANDLE });
                 if let (true, Some(index)) = (good, known) {
@@ -496,7 +499,7 @@ impl Model {
             }
             4 => {
                 let (stream, good) = self.stream();
-                // SAFETY: a call with numbers.
+                // SAFETY: the arguments are numbers.
                 let got = unsafe { cudaStreamWaitEvent(stream, event, 0) };
                 self.expect("cudaStreamWaitEvent", got, if good && known.is_some() { OK } else { INVALID_HANDLE });
             }
@@ -504,7 +507,7 @@ impl Model {
                 let other = self.handle(&handles);
                 let recorded = |handle: u64| self.events.iter().any(|(known, recorded)| *known == handle && *recorded);
                 let (good, mut time) = (recorded(event) && recorded(other), 0.0);
-                // SAFETY: the place is there; else calls with numbers.
+                // SAFETY: the output is valid; the other arguments are numbers.
                 let got = unsafe { cudaEventElapsedTime(&mut time, event, other) };
                 let want = if good && got == NOT_READY {
                     NOT_READY
@@ -514,7 +517,7 @@ impl Model {
                     INVALID_HANDLE
                 };
                 self.expect("cudaEventElapsedTime", got, want);
-                // SAFETY: a call with a number.
+                // SAFETY: the argument is a number.
                 let got = unsafe { cudaEventQuery(event) };
                 let want = if known.is_some() && got == NOT_READY {
                     NOT_READY
@@ -535,7 +538,7 @@ impl Model {
         let index = self.random.below(self.memory.len());
         let memory = &self.memory[index];
         let (address, count, value) = (memory.start, memory.bytes.len() as u32, self.random.bits() as u32);
-        // Half of them fit; what nobody wrote is not read.
+        // Half of the launches are valid. Unwritten bytes are not read.
         let known = memory.bytes.iter().all(Option::is_some);
         let (threads, shared) = ([64, 0, 1024, 2048][self.random.below(4)], [0, 1 << 20][usize::from(self.random.one_in(6))]);
         let blocks = if threads == 0 { 1 } else { count.div_ceil(threads) };
@@ -545,7 +548,7 @@ impl Model {
             return;
         }
         let params = [(&raw const address).cast(), (&raw const count).cast(), (&raw const value).cast::<c_void>()];
-        // SAFETY: the arguments are those of the kernel, which stays inside of the range.
+        // SAFETY: the arguments match the kernel, which stays inside the range.
         let got = unsafe { cuLaunchKernel(self.kernel, blocks, 1, 1, threads, 1, 1, shared, stream, params.as_ptr(), 0) };
         let want = if !good {
             INVALID_HANDLE
@@ -556,7 +559,7 @@ impl Model {
         };
         self.expect("cuLaunchKernel", got, want);
         if want == OK {
-            // SAFETY: a call without arguments.
+            // SAFETY: the call has no arguments.
             let got = unsafe { cuCtxSynchronize() };
             self.expect("cuCtxSynchronize", got, OK);
             for byte in &mut self.memory[index].bytes {
@@ -572,13 +575,13 @@ impl Model {
         match self.random.below(7) {
             0 => {
                 let mut place = 0;
-                // SAFETY: the place is there.
+                // SAFETY: the output is valid.
                 let got = unsafe { cudaGraphCreate(&mut place, 0) };
                 self.expect("cudaGraphCreate", got, OK);
                 self.graphs.push(Graph { handle: place, ..Graph::default() });
             }
             1 => {
-                // SAFETY: a call with a number.
+                // SAFETY: the argument is a number.
                 let got = unsafe { cudaGraphDestroy(graph) };
                 self.expect("cudaGraphDestroy", got, if known.is_some() { OK } else { INVALID_HANDLE });
                 if let Some(index) = known {
@@ -593,7 +596,7 @@ impl Model {
                 let bytes = self.length(to);
                 let apart = to.abs_diff(from) >= bytes as u64;
                 let good = apart && bytes > 0 && self.holds(to, bytes) && self.holds(from, bytes);
-                // SAFETY: lists and places are there.
+                // SAFETY: lists and outputs are valid.
                 let (name, got) = unsafe {
                     if good {
                         let got = cudaGraphAddMemcpyNode1D(&mut node, graph, after.as_ptr(), after.len(), to, from, bytes, 4);
@@ -612,7 +615,7 @@ impl Model {
             }
             4 => {
                 let mut place = 0;
-                // SAFETY: the place is there.
+                // SAFETY: the output is valid.
                 let got = unsafe { cudaGraphInstantiate(&mut place, graph, 0) };
                 self.expect("cudaGraphInstantiate", got, if known.is_some() { OK } else { INVALID_HANDLE });
                 if let Some(index) = known {
@@ -623,7 +626,7 @@ impl Model {
                 let handles: Vec<u64> = self.execs.iter().map(|exec| exec.handle).collect();
                 let exec = self.handle(&handles);
                 let known = handles.iter().position(|handle| *handle == exec);
-                // SAFETY: a call with a number.
+                // SAFETY: the argument is a number.
                 let got = unsafe { cudaGraphExecDestroy(exec) };
                 self.expect("cudaGraphExecDestroy", got, if known.is_some() { OK } else { INVALID_HANDLE });
                 if let Some(index) = known {
@@ -635,11 +638,11 @@ impl Model {
                 let (stream, good) = self.stream();
                 let Some(exec) = (!self.execs.is_empty()).then(|| self.random.below(self.execs.len())) else { return };
                 let exec = self.execs[exec].clone();
-                // What the copies go to may be gone; then it is not launched.
+                // A graph is not launched if memory of its copies was freed.
                 if !exec.copies.iter().all(|(to, from, bytes)| self.holds(*to, *bytes) && self.holds(*from, *bytes)) {
                     return;
                 }
-                // SAFETY: all sides of the copies are there.
+                // SAFETY: all sides of the copies are valid.
                 let got = unsafe { cudaGraphLaunch(exec.handle, stream) };
                 self.expect("cudaGraphLaunch", got, if good { OK } else { INVALID_HANDLE });
                 if good {
@@ -652,11 +655,11 @@ impl Model {
         }
     }
 
-    /// A fill that is captured and done by the graph that it becomes.
+    /// Tests a captured fill.
     fn capture(&mut self) {
         let (Some(stream), Some(memory)) = (self.streams.first().copied(), self.memory.first()) else { return };
         let (to, bytes, value, mut graph) = (memory.start, memory.bytes.len(), self.random.bits() as u8, 0);
-        // SAFETY: the range is known; the place is there.
+        // SAFETY: the range is known; the output is valid.
         unsafe {
             let got = cudaStreamBeginCapture(stream, 1);
             self.expect("cudaStreamBeginCapture", got, OK);
@@ -666,29 +669,29 @@ impl Model {
             self.expect("cudaStreamSynchronize", got, Status::STREAM_CAPTURE_UNSUPPORTED.0);
             let got = cudaStreamEndCapture(stream, &mut graph);
             if got != OK {
-                // Waiting spoils a capture.
+                // Waiting invalidates a capture.
                 self.expect("cudaStreamEndCapture", got, Status::STREAM_CAPTURE_INVALIDATED.0);
                 return;
             }
         }
         self.graphs.push(Graph { handle: graph, ..Graph::default() });
-        // What the graph does is not in the model: it is taken apart again.
+        // The model does not know the graph's work, so the graph is destroyed.
         let index = self.graphs.len() - 1;
-        // SAFETY: a call with a number.
+        // SAFETY: the argument is a number.
         let got = unsafe { cudaGraphDestroy(graph) };
         self.expect("cudaGraphDestroy", got, OK);
         self.graphs.swap_remove(index);
         self.gone.push(graph);
     }
 
-    /// Looks at an allocation.
+    /// Compares an allocation with the model.
     fn look(&mut self) {
         if self.memory.is_empty() {
             return;
         }
         let index = self.random.below(self.memory.len());
         let mut bytes = vec![0u8; self.memory[index].bytes.len()];
-        // SAFETY: both ranges are there, of the same length.
+        // SAFETY: both ranges are valid and of the same length.
         let got = unsafe { cudaMemcpy(bytes.as_mut_ptr() as u64, self.memory[index].start, bytes.len(), 4) };
         self.expect("cudaMemcpy", got, OK);
         let wrong = self.memory[index].bytes.iter().zip(&bytes).position(|(want, got)| want.is_some_and(|want| want != *got));
@@ -702,14 +705,14 @@ impl Model {
     }
 
     fn errors(&mut self) {
-        // SAFETY: calls without arguments.
+        // SAFETY: the calls have no arguments.
         let (peeked, got, again) = unsafe { (cudaPeekAtLastError(), cudaGetLastError(), cudaGetLastError()) };
         assert_eq!((peeked, got, again), (self.last, self.last, OK), "seed {}, step {}: the last error", self.seed, self.step);
         self.last = OK;
     }
 
     fn end(mut self) {
-        // SAFETY: calls with numbers that were given.
+        // SAFETY: the arguments are numbers returned by the library.
         unsafe {
             for memory in std::mem::take(&mut self.memory) {
                 let got = match memory.kind {
@@ -737,7 +740,7 @@ impl Model {
     }
 }
 
-/// One sequence.
+/// Runs one sequence.
 fn sequence(seed: u64, kernel: u64) {
     let random = Random::new(seed);
     let mut model = Model {
@@ -782,18 +785,18 @@ fn sequence(seed: u64, kernel: u64) {
 
 fn free_bytes() -> usize {
     let (mut free, mut total) = (0, 0);
-    // SAFETY: the places are there.
+    // SAFETY: the outputs are valid.
     assert_eq!(unsafe { cudaMemGetInfo(&mut free, &mut total) }, OK);
     free
 }
 
-/// What the process that is started below does: sequences, one after the other.
+/// Runs sequences in the child process started below.
 #[test]
 fn sequences() {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let (Some(from), Some(count)) = (number("FUZZ_FROM"), number("FUZZ_COUNT")) else { return };
     let (mut module, mut kernel) = (0, 0);
-    // SAFETY: places and texts are there.
+    // SAFETY: outputs and texts are valid.
     unsafe {
         assert_eq!(cuInit(0), OK);
         assert_eq!(cudaDeviceSynchronize(), OK);
@@ -806,7 +809,7 @@ fn sequences() {
         sequence(seed, kernel);
         assert_eq!(free_bytes(), free, "seed {seed}: memory is lost");
     }
-    // SAFETY: a call with a number that was given.
+    // SAFETY: the argument is a handle returned by the library.
     assert_eq!(unsafe { cuModuleUnload(module) }, OK);
     assert!(free_bytes() >= free);
 }
@@ -823,7 +826,7 @@ fn run(device: &str, from: u64, count: u64, limit: Duration) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What it writes is read while it runs, so that it never waits for us.
+    // The output is read while the process runs, so that it never blocks on a full pipe.
     let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let read = |stream: &mut dyn std::io::Read| {
         let mut text = String::new();
@@ -857,7 +860,7 @@ fn calls_do_as_the_model_says() {
     };
     let (from, count) = (number("BROADLOOM_FUZZ_SEED").unwrap_or(1), number("BROADLOOM_FUZZ_CALLS").unwrap_or(150));
     for device in ["cpu", "interp"] {
-        // Far longer than it takes: only what never ends is stopped.
+        // The limit is far above the normal duration and only stops hangs.
         run(device, from, count, Duration::from_secs(600 + count));
     }
 }

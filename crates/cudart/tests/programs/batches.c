@@ -1,4 +1,4 @@
-// Batches of copies, prefetches and discards; advice on managed memory; pools of memory.
+// Batches of copies, prefetches and discards; advice on managed memory; memory pools.
 
 #include "cuda.h"
 
@@ -42,12 +42,12 @@ static void linear(void) {
     void *to[2] = {device, device + 4}, *from[2] = {host, pinned};
     size_t sizes[2] = {16, 16}, firsts[2] = {0, 1}, failed = 7;
     OK(cudaMemcpyBatchAsync(to, from, sizes, 2, attributes, firsts, 2, stream));
-    // The second was to be read before the call returned.
+    // The second source had to be read before the call returned.
     memset(pinned, 0, 32);
     OK(cudaStreamSynchronize(stream));
     OK(cudaMemcpy(back, device, 32, TO_HOST));
     CHECK(back[0] == 1 && back[3] == 4 && back[4] == 1 && back[7] == 4);
-    // Attributes for all copies, rising indices, orders that there are, a stream that does not wait for all others.
+    // Invalid calls: missing attributes, indices that do not ascend, an unknown order, the legacy stream.
     firsts[1] = 2;
     CHECK(cudaMemcpyBatchAsync(to, from, sizes, 2, attributes, firsts, 2, stream) == 1);
     CHECK(cudaMemcpyBatchAsync(to, from, sizes, 2, attributes, firsts, 0, stream) == 1);
@@ -55,7 +55,7 @@ static void linear(void) {
     CHECK(cudaMemcpyBatchAsync(to, from, sizes, 2, attributes, firsts, 1, 0) == 1);
     attributes[0].order = 0;
     CHECK(cuMemcpyBatchAsync_v2(to, from, sizes, 2, attributes, firsts, 1, stream) == 1);
-    // Which one is wrong is told, and nothing was done.
+    // The wrong copy is reported, and nothing was done.
     attributes[0].order = 3, from[0] = host + 4, sizes[1] = 100;
     CHECK(cuMemcpyBatchAsync(to, from, sizes, 2, attributes, firsts, 1, &failed, stream) == 1 && failed == 1);
     OK(cudaMemcpy(back, device, 32, TO_HOST));
@@ -67,7 +67,7 @@ static void linear(void) {
     OK(cudaStreamSynchronize(stream));
     OK(cudaMemcpy(back, device + 8, 16, TO_HOST));
     CHECK(back[0] == 5 && back[3] == 8);
-    // A batch is captured as copies, but not one whose source is gone when the call is over.
+    // A batch is captured as copies, unless its source must be read during the call.
     graph_t graph;
     void *exec;
     size_t count = 0;
@@ -103,7 +103,7 @@ static void boxes(void) {
     struct box box[2] = {{.to = {2, .array = {array, 0, 0, 0}}, .from = {1, .pointer = {host, 0, 0, {0, 0}}}, .width = 8, .height = 6, .depth = 1, .order = 3},
         {.to = {2, .array = {other, 0, 0, 0}}, .from = {1, .pointer = {host, 8, 6, {0, 0}}}, .width = 8, .height = 6, .depth = 1, .order = 1}};
     OK(cudaMemcpy3DBatchAsync(2, box, 0, stream));
-    // From the third column and the second row on, into rows of four.
+    // From the third column and the second row on, to rows of four.
     struct box out = {.from = {2, .array = {array, 2, 1, 0}}, .to = {1, .pointer = {device, 4, 0, {0, 0}}}, .width = 3, .height = 4, .depth = 1, .order = 1};
     OK(cudaMemset(device, 0, 64));
     OK(cudaMemcpy3DWithAttributesAsync(&out, 0, stream));
@@ -117,7 +117,7 @@ static void boxes(void) {
     CHECK(cuMemcpy3DBatchAsync(2, box, &failed, 0, stream) == 1 && failed == 1);
     box[1].depth = 1, box[1].from.pointer.length = 7;
     CHECK(cudaMemcpy3DBatchAsync(2, box, 0, stream) == 1 && cudaMemcpy3DBatchAsync(1, box, 1, stream) == 1 && cudaMemcpy3DBatchAsync(0, box, 0, stream) == 1);
-    // Between arrays by an old name: the last two rows become the first.
+    // Between arrays, by a deprecated function: the last two rows become the first.
     OK(cudaMemcpyArrayToArray(other, 0, 0, array, 0, 4, 64, WITHIN));
     OK(cudaMemcpy2DFromArray(host, 32, other, 0, 0, 32, 6, TO_HOST));
     CHECK(host[0][0] == 32 && host[1][7] == 47 && host[2][0] == 16);
@@ -173,7 +173,7 @@ static void advice(void) {
         ranges[1] = device;
         CHECK(cudaMemDiscardBatchAsync(ranges, sizes, 2, 0, stream) == 1);
     }
-    // What was said of memory goes with it.
+    // Advice is removed with its memory.
     OK(cudaFree(managed));
     OK(cudaMallocManaged(&managed, 1 << 16, 1));
     CHECK(fact(1, managed, 64) == 0 && fact(4, managed, 64) == -2);
@@ -205,7 +205,7 @@ static void pools(void) {
     int never = 0;
     OK(cudaMemPoolSetAttribute(pool, 2, &never));
     CHECK((int)number(pool, 2) == 0 && (int)number(pool, 1) == 1 && (int)number(first, 2) == 1);
-    // The pool that a device uses.
+    // The current pool of a device.
     OK(cudaDeviceSetMemPool(0, pool));
     OK(cudaDeviceGetMemPool(&current, 0));
     CHECK(current == pool);
@@ -216,7 +216,7 @@ static void pools(void) {
     OK(cudaDeviceGetMemPool(&current, 0));
     CHECK(current == first);
     OK(cudaFree(memory));
-    // Pools of the host give memory that the host has.
+    // Pools of the host allocate host memory.
     struct location where = HOST, nowhere = {0, 0};
     OK(cudaMemPoolCreate(&other, &host));
     OK(cudaMemGetDefaultMemPool(&current, &where, 1));

@@ -1,4 +1,5 @@
-// Events of whole contexts, the device's resources, clusters of blocks, launches of the old kind, handles of memory, the log, small queries.
+// Events of whole contexts, device resources, clusters of blocks, deprecated launches, memory handles, the
+// log, small queries.
 
 #include "cuda.h"
 #include <unistd.h>
@@ -38,14 +39,15 @@ int cuGraphInstantiate(void **exec, graph_t graph, node_t *node, char *messages,
 int cuGLInit(void), cuGetProcAddress_v2_ptsz(const char *name, void **place, int version, uint64_t flags, int *found);
 
 static const char *MODULE = ".version 8.0\n.target sm_90\n.address_size 64\n"
-    // Each block writes to its neighbour in the cluster, and says what it found and how many blocks there are.
+    // Each block writes to its neighbour in the cluster, and returns the value that it found and the number
+    // of blocks.
     ".visible .entry around(.param .u64 out)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\n.shared .align 4 .b32 tile[1];\n"
     "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %cluster_ctarank;\nmov.u32 %r2, %cluster_nctarank;\nmov.u32 %r3, %ctaid.x;\n"
     "add.u32 %r4, %r1, 1;\nrem.u32 %r4, %r4, %r2;\nmapa.shared::cluster.u32 %r5, tile, %r4;\nst.shared::cluster.u32 [%r5], %r3;\n"
     "barrier.cluster.arrive;\nbarrier.cluster.wait;\nld.shared.u32 %r6, [tile];\nmad.lo.u32 %r7, %r2, 100, %r6;\n"
     "mul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], %r7;\nret;\n}\n"
     ".visible .entry pair(.param .u64 out)\n.reqnctapercluster 2\n{\nret;\n}\n"
-    // A number, a float and an address in one block of parameters.
+    // A number, a float and an address in one parameter block.
     ".visible .entry sum(.param .u32 a, .param .f32 b, .param .u64 out)\n{\n.reg .b32 %r<6>;\n.reg .b64 %rd<3>;\n.reg .f32 %f<3>;\n"
     "ld.param.u32 %r1, [a];\nld.param.f32 %f1, [b];\nld.param.u64 %rd1, [out];\ncvt.rn.f32.u32 %f2, %r1;\nadd.f32 %f2, %f2, %f1;\n"
     "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\nmad.lo.u32 %r2, %r2, %r3, %r4;\n"
@@ -73,7 +75,7 @@ static void events(void) {
     for (int i = 0; i < 2; i++) LAUNCH(1 << 8, 256, streams[i], scale(memory + i * (1 << 16), memory + i * (1 << 16), 1, 1 << 16));
     OK(cuCtxRecordEvent(context, event));
     OK(cudaEventSynchronize(event));
-    // All that was given before is done.
+    // All work submitted before is done.
     OK(cudaStreamQuery(streams[0]));
     OK(cudaStreamQuery(streams[1]));
     OK(cudaExecutionCtxRecordEvent(whole, event));
@@ -83,12 +85,12 @@ static void events(void) {
     OK(cudaExecutionCtxSynchronize(whole));
     OK(cudaStreamQuery(later));
     CHECK(cuCtxRecordEvent(context, (event_t)5) == 400 && cuCtxWaitEvent((void *)5, event) == 201);
-    // A capture cannot take part, and does not survive it.
+    // A captured stream cannot take part, and the capture becomes invalid.
     graph_t graph;
     OK(cudaStreamBeginCapture(later, 0));
     CHECK(cuCtxRecordEvent(context, event) == 900);
     CHECK(cudaStreamEndCapture(later, &graph) == 901);
-    // Resources: all multiprocessors in one piece.
+    // Resources: all multiprocessors in one partition.
     struct resource resource;
     int count;
     void *part = &part;
@@ -123,7 +125,7 @@ static void clusters(void) {
     OK(cudaLaunchKernelExC(&same, around, args));
     OK(cudaMemcpy(back, out, 32, TO_HOST));
     CHECK(back[0] == 201 && back[1] == 200 && back[7] == 206);
-    // Sizes that do not divide the grid, that are too large, that are not the kernel's own.
+    // Sizes that do not divide the grid, that are too large, or that differ from the kernel's own.
     four.value[0] = 3;
     CHECK(cuLaunchKernelEx(&config, around, args, 0) == 912);
     four.value[0] = 16, config.grid[0] = 16;
@@ -143,7 +145,7 @@ static void clusters(void) {
     same.count = 0;
     CHECK(cudaOccupancyMaxActiveClusters(&count, around, &same) == 912);
     OK(cudaOccupancyMaxActiveClusters(&count, pair, &same));
-    // A size that a program requires.
+    // A size that the program requires.
     OK(cuFuncGetAttribute(&value, 11, pair));
     CHECK(value == 2 && cuFuncSetAttribute(pair, 11, 4) == 800);
     OK(cuFuncSetAttribute(around, 11, 2));
@@ -151,7 +153,7 @@ static void clusters(void) {
     OK(cudaMemcpy(back, out, 32, TO_HOST));
     CHECK(back[0] == 201);
     OK(cuFuncSetAttribute(around, 11, 0));
-    // Nodes of graphs.
+    // Graph nodes.
     graph_t graph;
     node_t node, other;
     void *exec;
@@ -250,7 +252,7 @@ static void handles(void) {
     OK(cuMemRelease(memory));
     OK(cuMemRelease(memory));
     CHECK(cuMemRelease(memory) == 1);
-    // It is still behind its addresses, and its handle can be had again.
+    // It is still mapped, and its handle can be retained again.
     OK(cuMemRetainAllocationHandle(&same, (void *)address));
     CHECK(same == memory);
     OK(cuMemRelease(same));
@@ -288,7 +290,7 @@ static void logs(void) {
     CHECK(strncmp(text, "cuMemFree_v2: ", 14) == 0 && strstr(text, "\ncudaMalloc: invalid argument") != 0 && size == strlen(text) && text[size - 1] == '\n');
     OK(cuLogsDumpToMemory(&iterator, text, &size, 0));
     CHECK(size == 0);
-    // Too little room for anything, and for all of it.
+    // A buffer too small for any entry, and one too small for all of them.
     size = 10;
     CHECK(cuLogsDumpToMemory(&start, text, &size, 0) == 1 && size == 0);
     size = 95;

@@ -1,4 +1,4 @@
-// The driver: modules, launches, functions by their names.
+// The driver: modules, launches, lookup of functions by name.
 
 #include "cuda.h"
 #include <unistd.h>
@@ -52,7 +52,7 @@ int main(void) {
     CHECK(cuGetProcAddress("cuNothing", (void **)&allocate, 12000, 0) == 500);
     CHECK(cuGetProcAddress_v2("cuInit", (void **)&allocate, 99000, 0, &found) == 1);
     CHECK(cuGetProcAddress_v2("cuInit", (void **)&allocate, 12000, 3, &found) == 1);
-    // A function keeps the parameters of the version that was asked for.
+    // A function has the parameters of the requested version.
     int (*synchronize)(void) = 0;
     OK(cuGetProcAddress_v2("cuCtxSynchronize", (void **)&synchronize, 12090, 0, &found));
     CHECK(found == 0 && synchronize == cuCtxSynchronize);
@@ -109,7 +109,7 @@ int main(void) {
     CHECK(values[0] == 1 && values[63] == 1);
     shape.block.x = 5000;
     CHECK(cuGraphAddKernelNode_v2(&launch, graph, 0, 0, &shape) == 1);
-    // What the driver returns is nothing to the runtime.
+    // Errors of the driver are not errors of the runtime.
     cudaGetLastError();
     CHECK(cuGraphLaunch(graph, 0) == 400 && cudaGetLastError() == 0);
     OK(cuGraphExecDestroy(exec));
@@ -121,7 +121,7 @@ int main(void) {
     OK(cuMemcpyDtoH_v2(values, x, sizeof values));
     CHECK(values[2] == 77);
 
-    // Memory that another process could have, where memory is the host's.
+    // Memory that another process could open, if memory is the host's.
     int shareable = 0, file = -1;
     OK(cudaDeviceGetAttribute(&shareable, 103, 0));
     if (shareable) {
@@ -140,12 +140,12 @@ int main(void) {
         CHECK(values[63] == 5);
     }
 
-    // A module that is no PTX, and one that is machine code.
+    // A module that is not PTX, and one that is machine code.
     CHECK(cuModuleLoadData(&module, "this is no module") == 218);
     static const struct fat code = FAT(2, "machine code");
     CHECK(cuModuleLoadData(&module, &code) == 209);
 
-    // Logs, which programs print without having written to them: texts that end, within the room that they have.
+    // Logs, which programs print without initialising them: zero-terminated texts within their buffers.
     char info[64], error[16], *broken = "this is no module";
     const int logs[] = {3, 4, 0, 5, 6};
     void *room[] = {info, (void *)sizeof info, (void *)32, error, (void *)sizeof error};

@@ -1,4 +1,4 @@
-// Graphs, captured and made node by node.
+// Graphs, captured and built node by node.
 
 #include "cuda.h"
 
@@ -21,7 +21,7 @@ int main(void) {
     OK(cudaMalloc(&y, sizeof in));
     for (int i = 0; i < N; i++) in[i] = i;
 
-    // Captured: a copy, two launches on two streams, a function of the host, a copy back.
+    // Captured: a copy, two launches on two streams, a host function, a copy back.
     OK(cudaStreamBeginCapture(a, 0));
     OK(cudaMemcpyAsync(x, in, sizeof in, TO_DEVICE, a));
     OK(cudaEventRecord(fork, a));
@@ -52,7 +52,7 @@ int main(void) {
     CHECK(cudaGraphLaunch(exec, a) == 400);
     CHECK(cudaStreamEndCapture(a, &graph) == 401);
 
-    // Made node by node.
+    // Built node by node.
     node_t copy, kernel, back;
     float factor = 3;
     unsigned n = N;
@@ -73,7 +73,7 @@ int main(void) {
     CHECK(out[7] == 71);
     CHECK(cudaGraphExecKernelNodeSetParams(exec, copy, &params) == 1);
 
-    // Captured into a graph that there is: its handle is known.
+    // Captured into an existing graph, whose handle is known.
     graph_t known, told = 0;
     OK(cudaGraphCreate(&known, 0));
     OK(cudaStreamBeginCaptureToGraph(a, known, 0, 0, 0, 0));
@@ -92,7 +92,7 @@ int main(void) {
     OK(cudaGraphDestroy(told));
     OK(cudaGraphDestroy(known));
 
-    // Nobody can wait for what is being captured, nor ask for it: that ends the capture.
+    // Waiting for or querying a stream that is being captured invalidates the capture.
     for (int way = 0; way < 3; way++) {
         OK(cudaStreamBeginCapture(a, 0));
         CHECK((way == 0 ? cudaStreamSynchronize(a) : way == 1 ? cudaStreamQuery(a) : cudaDeviceSynchronize()) == 900);
@@ -100,7 +100,7 @@ int main(void) {
     }
     OK(cudaStreamSynchronize(a));
 
-    // Memory that a graph allocates and the program frees is there again at the next launch.
+    // Memory that a graph allocates and the program frees is allocated again by the next launch.
     float *own;
     OK(cudaStreamBeginCapture(a, 0));
     OK(cudaMallocAsync((void **)&own, sizeof in, a));

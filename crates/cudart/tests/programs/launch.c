@@ -24,7 +24,7 @@ int main(void) {
     OK(cudaMemcpy(out, device_out, sizeof out, TO_HOST));
     for (int i = 0; i < N; i++) CHECK(out[i] == 2 * i + 1);
 
-    // The variable, by what stands for it.
+    // The variable, by its host variable.
     float other = 100, read = 0;
     size_t bytes = 0;
     OK(cudaGetSymbolSize(&bytes, &bias));
@@ -46,7 +46,7 @@ int main(void) {
     OK(cudaDeviceSynchronize());
     CHECK(*shared_count == 5 + 64);
 
-    // Rows.
+    // Pitched rows.
     char rows[4][10], back[4][10];
     void *pitched;
     size_t pitch;
@@ -77,7 +77,7 @@ int main(void) {
     CHECK(strcmp(cudaGetErrorName(2), "cudaErrorMemoryAllocation") == 0 && strcmp(cudaGetErrorString(2), "out of memory") == 0);
     CHECK(cudaGraphicsMapResources(0, 0, 0) == 400 && cudaGetLastError() == 400);
 
-    // More dynamic shared memory has to be asked for.
+    // More dynamic shared memory needs an attribute.
     void *args[] = {&device_out, &device_in, &other, &count};
     CHECK(cudaLaunchKernel((void *)scale, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 64 << 10, 0) == 1);
     OK(cudaFuncSetAttribute((void *)scale, 8, 64 << 10));
@@ -89,7 +89,7 @@ int main(void) {
     CHECK(cudaFree(device_in) == 1);
     cudaGetLastError();
 
-    // As on a GPU, a kernel that leaves its buffer by a little finds memory there; a copy does not.
+    // As on a GPU, a small out-of-bounds access of a kernel succeeds; that of a copy does not.
     enum { LARGE = 4 << 20 };
     char *large;
     int items = N;
@@ -99,7 +99,7 @@ int main(void) {
     CHECK(cudaMemcpy(in, large - 4, 8, TO_HOST) == 1 && cudaGetLastError() == 1);
     OK(cudaFree(large));
 
-    // A kernel that fails poisons the device: every later call says so.
+    // A failing kernel poisons the device: every later call returns its error.
     LAUNCH(1, 1, 0, wild((void *)16));
     CHECK(cudaDeviceSynchronize() == 700);
     CHECK(cudaGetLastError() == 700);

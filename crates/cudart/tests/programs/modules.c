@@ -1,11 +1,11 @@
-// Modules that do not assemble: every way to load one says so at once, with the place.
+// Modules that do not assemble: every way to load one reports this at once, with the location.
 
 #include "cuda.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 #define KERNEL(name, code) ".visible .entry " name "(.param .u64 out)\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>;\n" code "ret;\n}\n"
 #define STORE "ld.param.u64 %rd1, [out]; mov.u32 %r1, 7; st.global.u32 [%rd1], %r1;\n"
-// The kernel that could run is no excuse for the other one.
+// The valid kernel does not excuse the invalid one.
 #define BROKEN HEAD KERNEL("good", STORE) KERNEL("bad", "nonsense;\n")
 
 int cuModuleLoad(void **module, const char *path), cuModuleLoadFatBinary(void **module, const void *fat);
@@ -18,7 +18,7 @@ static char error[1024];
 static const int options[] = {5, 6};
 static void *values[2];
 
-// Empties the log, for the call behind it.
+// Clears the log for the following call.
 static void **log_of_errors(void) {
     strcpy(error, "nothing");
     values[0] = error, values[1] = (void *)sizeof error;
@@ -74,11 +74,11 @@ int main(int count, char **arguments) {
     OK(cuLinkDestroy(linking));
     CHECK(remove(path) == 0);
 
-    // What PTX has and this device has not is for launches to find: the kernel beside it runs.
+    // PTX that this device does not support is refused at the launch: the kernel beside it runs.
     OK(cuModuleLoadData(&module, ".version 8.0\n.target sm_90a\n.address_size 64\n" KERNEL("good", STORE) KERNEL("other", "wgmma.fence.sync.aligned;\n")));
     launch(module, "good");
 
-    // What one module declares and another defines is found when both are there, and no sooner.
+    // A symbol that one module declares and another defines is resolved when both are present.
     char *uses = HEAD ".extern .global .u32 seven;\n" KERNEL("k", "ld.param.u64 %rd1, [out]; ld.global.u32 %r1, [seven]; st.global.u32 [%rd1], %r1;\n");
     char *defines = HEAD ".visible .global .u32 seven = 7;\n";
     link_begins(&linking);

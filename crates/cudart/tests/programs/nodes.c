@@ -1,4 +1,4 @@
-// Conditional nodes, what nodes are, user objects, operations on words of memory.
+// Conditional nodes, node parameters, user objects, stream memory operations.
 
 #include "cuda.h"
 #include <pthread.h>
@@ -16,7 +16,8 @@ int cuGraphAddBatchMemOpNode(node_t *node, graph_t graph, const node_t *after, s
 
 static const char *COUNT = ".version 7.5\n.target sm_75\n.address_size 64\n"
     ".extern .func cudaGraphSetConditional\n(\n\t.param .b64 cudaGraphSetConditional_param_0,\n\t.param .b32 cudaGraphSetConditional_param_1\n)\n;\n"
-    // Adds 1 to a number; the condition is the number of the parameter, or 0 when the sum has reached the last parameter.
+    // Adds 1 to a number. The condition is the value of the parameter, or 0 when the sum has reached the last
+    // parameter.
     ".visible .entry count(.param .u64 handle, .param .u64 place, .param .u32 value, .param .u32 end)\n{\n"
     ".reg .pred %p<2>;\n.reg .b32 %r<6>;\n.reg .b64 %rd<4>;\n"
     "ld.param.u64 %rd1, [handle];\nld.param.u64 %rd2, [place];\nld.param.u32 %r3, [value];\nld.param.u32 %r4, [end];\n"
@@ -71,7 +72,7 @@ static void conditions(unsigned *places) {
     graph_t graph, copy;
     uint64_t handle, other;
     OK(cudaMemset(places, 0, 64));
-    // As long as a number is less than 5, and again when it starts from 0.
+    // While a number is less than 5, and again when it starts from 0.
     OK(cudaGraphCreate(&graph, 0));
     CHECK(cudaGraphConditionalHandleCreate(&handle, 0, 1, 1) == 400);
     OK(cudaGraphConditionalHandleCreate(&handle, graph, 1, 1));
@@ -83,7 +84,7 @@ static void conditions(unsigned *places) {
     run(graph, 2);
     CHECK(at(places) == 7);
     OK(cudaGraphDestroy(graph));
-    // A kernel sets what chooses between two, inside of a choice of three.
+    // A kernel sets the condition of two bodies, inside a switch of three.
     for (unsigned value = 0; value < 4; value++) {
         OK(cudaMemset(places, 0, 64));
         OK(cudaGraphCreate(&graph, 0));
@@ -168,7 +169,7 @@ static void words(unsigned *places) {
     OK(cudaMemset(places, 0, 64));
     int status = cuStreamWaitValue32_v2(other, (uint64_t)flag, 1, 1);
     if (status == 801) {
-        // A device without addresses of the host cannot wait for it.
+        // A device with its own address space cannot wait for the host.
         CHECK(cuStreamWriteValue32_v2(other, (uint64_t)flag, 1, 0) == 801);
         return;
     }
@@ -188,7 +189,7 @@ static void words(unsigned *places) {
         {6, 0, 0, 0, 0, {0}},
         {8, 0, 0, 0, 0, {0}},
     };
-    // A reduction: an operation and a type stand before the address.
+    // A reduction: operator and type come before the address.
     uint64_t reduce[6] = {8, 0 | 14ull << 32, (uint64_t)flag, 4, 0, 0};
     memcpy(&batch[3], reduce, sizeof reduce);
     OK(cuStreamBatchMemOp_v2(other, 4, batch, 0));
@@ -218,7 +219,7 @@ int main(void) {
     params(places);
     objects();
     words(places);
-    // All of it is gone at once.
+    // Everything is destroyed at once.
     size_t free_before, free_after, total;
     int cudaMemGetInfo(size_t *, size_t *);
     OK(cudaMemGetInfo(&free_before, &total));

@@ -1,4 +1,5 @@
-// What stands for NVIDIA's libraries on machines without a GPU: functions that say what they were given. Events have a clock that goes on by itself.
+// Fake NVIDIA libraries for machines without a GPU: functions that print their arguments. Events have a clock
+// that advances by itself.
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// Calls of NVIDIA's libraries with arguments in every place where arguments can be. What they say is the same whether calls pass through or not.
+// Calls of NVIDIA's libraries with arguments in all possible positions. The output is the same whether calls
+// are forwarded or not.
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ int main(void) {
         printf("%d\n", cudaLaunchKernel(&host, (dim3){1, 2, 3}, (dim3){4, 5, 6}, arguments, 7, (void *)0x88));
     }
     printf("%d\n", cudaLaunchKernel(&host, (dim3){0, 2, 3}, (dim3){4, 5, 6}, arguments, 7, 0));
-    // A stream that is captured.
+    // A stream that is being captured.
     printf("%d\n", cudaLaunchKernel(&host, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 7, (void *)0x66));
     printf("%d\n", cudaDeviceSynchronize());
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) = 0;

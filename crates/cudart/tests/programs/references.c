@@ -72,7 +72,7 @@ int main(void) {
     OK(cuSurfObjectCreate(&object, &resource));
     OK(cuSurfObjectDestroy(object));
 
-    // A reference: an array, another one whose bytes become fractions.
+    // References: to an array, and to another one whose bytes become fractions.
     CHECK(cuModuleGetTexRef(&reference, module, "nothing") == 500);
     OK(cuModuleGetTexRef(&reference, module, "image"));
     CHECK(cuTexRefGetArray(&none, reference) == 1 && cuTexRefSetArray(reference, array, 0) == 1);
@@ -97,7 +97,7 @@ int main(void) {
     OK(cuMemcpyDtoH_v2(got, out, 32));
     for (int i = 0; i < 8; i++) CHECK(got[i] == bytes[i] / 255.0f);
 
-    // Levels.
+    // Mipmap levels.
     OK(cuMipmappedArrayCreate(&mipmap, &(struct descriptor3){8, 8, 0, 0x20, 1, 0}, 3));
     OK(cuMipmappedArrayGetLevel(&level, mipmap, 2));
     OK(cuArray3DGetDescriptor_v2(&told3, level));

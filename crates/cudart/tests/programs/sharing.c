@@ -1,4 +1,4 @@
-// Memory and events of one process in another.
+// Memory and events shared between processes.
 
 #include "cuda.h"
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ static void receive(int from, void *data, size_t bytes) {
 
 enum { N = 100000 };
 
-// The other process: doubles what it finds, and says so by an event.
+// The other process: doubles the values, and signals this with an event.
 static int other(int from, int to) {
     struct letter letter;
     float *memory, *again, *small, *pooled, *host = malloc(N * sizeof(float));
@@ -52,7 +52,7 @@ static int other(int from, int to) {
     CHECK(cudaMallocFromPoolAsync(&again, 16, pool, 0) == 1);
     OK(cudaMemset(pooled, 9, 16));
     OK(cudaDeviceSynchronize());
-    // Memory of a pool is given back as one's own is, that of a handle is not.
+    // Imported memory of a pool is freed like local memory, memory of a handle is not.
     OK(cudaFreeAsync(pooled, stream));
     CHECK(cudaFreeAsync(pooled, stream) == 1 && cudaFree(memory) == 1 && cudaGetLastError() == 1);
     OK(cudaIpcCloseMemHandle(memory));
@@ -86,7 +86,7 @@ int main(void) {
     OK(cudaEventCreate(&plain));
     int first = cudaIpcGetMemHandle(&letter.memory, memory);
     if (first == 801) {
-        // A device that does not share addresses shares nothing.
+        // A device with its own address space shares nothing.
         close(there[1]);
         waitpid(child, &status, 0);
         puts("ok");

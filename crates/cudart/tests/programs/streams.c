@@ -1,4 +1,4 @@
-// Streams, events, functions of the host, host memory, and who waits for whom.
+// Streams, events, host functions, host memory, and the order between streams.
 
 #include "cuda.h"
 #include <pthread.h>
@@ -12,7 +12,7 @@ static void callback(stream_t stream, int status, void *data) {
 }
 
 static void *other_thread(void *data) {
-    // Errors are each thread's own.
+    // Errors are per thread.
     CHECK(cudaGetLastError() == 0);
     CHECK(cudaFree(&next) == 1);
     LAUNCH(1, 32, 0, tally());
@@ -41,7 +41,7 @@ int main(void) {
     OK(cudaLaunchHostFunc(a, note, (void *)1));
     OK(cudaStreamAddCallback(a, callback, &seen, 0));
     OK(cudaEventRecord(end, a));
-    // The other stream goes its own way, but for the event.
+    // The other stream is independent, except for the event.
     OK(cudaStreamWaitEvent(b, end, 0));
     OK(cudaLaunchHostFunc(b, note, (void *)2));
     OK(cudaMemcpyAsync(pinned, managed, N * 4, TO_HOST, b));
@@ -54,7 +54,7 @@ int main(void) {
     for (int i = 0; i < N; i++) CHECK(pinned[i] == 3 * (i % 1000) + 1 && managed[i] == pinned[i]);
     OK(cudaStreamQuery(a));
 
-    // The default stream waits for `a`, and `a` for the default stream; nobody says so.
+    // The default stream waits for `a`, and `a` for the default stream, implicitly.
     for (int round = 0; round < 20; round++) {
         OK(cudaMemsetAsync(device, 0, N * 4, a));
         LAUNCH(N / 256, 256, 0, scale(device_out, device, 1, N));
@@ -63,7 +63,7 @@ int main(void) {
         CHECK(plain[3] == 2);
     }
 
-    // Memory of the program, registered: kernels reach it.
+    // Registered memory of the program: kernels can access it.
     static float own[4096];
     float *mapped;
     OK(cudaHostRegister(own, sizeof own, 2));
@@ -95,7 +95,7 @@ int main(void) {
     CHECK(cudaEventRecord(start, 0) == 400);
     OK(cudaFreeHost(pinned));
     OK(cudaDeviceReset());
-    // It ends without giving everything back.
+    // The program ends without releasing everything.
     puts("ok");
     return 0;
 }

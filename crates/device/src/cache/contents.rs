@@ -1,48 +1,48 @@
-//! The contents of the folder of compiled code, for a person who asks.
+//! Listing and clearing of the cache folder.
 
 use super::{CacheFolder, Counts, counts, disk};
 use crate::private::{Folder, Refusal, Secret};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Devices whose code is kept.
+/// Devices with cached code.
 pub(super) const DEVICES: [&str; 2] = ["cpu", "cuda"];
-/// Most paths that are told not to be used.
+/// Maximum number of listed refusals.
 const MOST_REFUSED: usize = 20;
 
-/// The contents of a folder of compiled code.
+/// Contents of a cache folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// The folder, whether it exists or not.
     pub folder: PathBuf,
-    /// Its contents for each device.
+    /// Contents per device.
     pub devices: Vec<DeviceContents>,
-    /// Folders and files that are not used, with the reasons: the first of them.
+    /// Refused folders and files with the reasons, up to a maximum.
     pub refused: Vec<Refusal>,
-    /// How many more there are.
+    /// Number of further refusals.
     pub more_refused: usize,
 }
 
-/// The entries of a device.
+/// Entries of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceContents {
-    /// The device: `cpu`, `cuda`.
+    /// Device: `cpu`, `cuda`.
     pub device: &'static str,
-    /// Pieces of code: on the CPU kernels for one shape of block, on GPUs modules.
+    /// Number of entries: on the CPU kernels for one block shape, on GPUs modules.
     pub entries: u64,
-    /// Their bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// Hits and misses since the folder was empty.
     pub counts: Counts,
 }
 
 impl Contents {
-    /// Pieces of code for all devices.
+    /// Returns the number of entries of all devices.
     pub fn entries(&self) -> u64 {
         self.devices.iter().map(|device| device.entries).sum()
     }
 
-    /// Bytes for all devices.
+    /// Returns the size in bytes of all devices.
     pub fn bytes(&self) -> u64 {
         self.devices.iter().map(|device| device.bytes).sum()
     }
@@ -57,12 +57,13 @@ impl Contents {
 }
 
 impl CacheFolder {
-    /// The devices whose code is kept, by name.
+    /// Returns the names of the devices with cached code.
     pub fn devices() -> &'static [&'static str] {
         &DEVICES
     }
 
-    /// Returns what it holds, and which of it is not used; `None` when code is kept nowhere. A folder that does not exist is empty.
+    /// Returns the contents and the refused parts, or `None` if the cache is disabled. A missing folder is
+    /// empty.
     pub fn contents(&self) -> Option<Contents> {
         let path = self.path()?;
         let mut contents = empty(path, None);
@@ -81,8 +82,8 @@ impl CacheFolder {
         Some(contents)
     }
 
-    /// Removes all compiled code, of one device or of all, and nothing else; what was removed. Devices that are open make again what they
-    /// need. Nothing is removed from a folder that others can write to.
+    /// Removes all cached code, of one device or of all, and nothing else. Returns the removed contents. Open
+    /// devices recompile the code that they need. Nothing is removed from a folder that others can write to.
     pub fn clear(&self, device: Option<&str>) -> Result<Option<Contents>, Refusal> {
         let Some(path) = self.path() else { return Ok(None) };
         let mut removed = empty(path, device);
@@ -95,7 +96,7 @@ impl CacheFolder {
                 [disk::EVICTED, disk::COUNTS].into_iter().try_for_each(|note| gone(&folder, note.as_ref()))?;
             }
         }
-        // Files that were not used are gone as well; what is in folders that are not used is not.
+        // Refused files were removed as well; the contents of refused folders were not.
         removed.refused.clear();
         folders.into_iter().next().map_or(Ok(Some(removed)), Err)
     }
@@ -107,7 +108,7 @@ fn empty(folder: PathBuf, only: Option<&str>) -> Contents {
     Contents { folder, devices, refused: vec![], more_refused: 0 }
 }
 
-/// Goes through the files of the devices that are asked for. Returns the folders that are not used.
+/// Visits the files of the requested devices. Returns the refused folders.
 fn visit(
     folder: &Folder,
     contents: &mut Contents,
@@ -115,13 +116,13 @@ fn visit(
 ) -> Result<Vec<Refusal>, Refusal> {
     let all = contents.devices.len() == DEVICES.len();
     for place in &mut contents.devices {
-        // A folder that is not used is told below.
+        // A refused folder is reported below.
         if let Ok(Some(folder)) = folder.folder(place.device) {
             place.counts = counts::read(&folder);
         }
     }
     disk::visit(folder, |device, shelf, named| {
-        // Files of earlier versions are of no use to anybody.
+        // Files of earlier versions are useless.
         if device.is_none() {
             return if all { act(shelf, &named.name) } else { Ok(()) };
         }

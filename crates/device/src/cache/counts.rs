@@ -1,7 +1,7 @@
-//! How often code was found, and why not, kept beside the entries of a device.
+//! Cache statistics: hits, and misses by reason, stored beside the entries of a device.
 //!
-//! A line for each kind: its name and a number. Processes add to it one after the other, under a lock of the file; **what cannot be written is
-//! not counted, and what cannot be read counts as nothing.**
+//! The file has a line for each kind: its name and a number. Processes add to it in turn under a file lock.
+//! **Counts that cannot be written are lost, and counts that cannot be read are zero.**
 
 use super::Miss;
 use super::disk::COUNTS;
@@ -10,28 +10,28 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::time::Duration;
 
-/// How long and how often a process waits for others that count.
+/// Wait time for the lock, and maximum number of waits.
 const WAIT: Duration = Duration::from_millis(1);
 const MOST_WAITS: u32 = 500;
 const FOUND: &str = "found";
-/// No file of ours is longer.
+/// Maximum size of the file in bytes.
 const MOST_BYTES: u64 = 4096;
 
-/// How often code was found, and why not.
+/// Hits, and misses by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often it was found.
+    /// Number of hits.
     pub found: u64,
     missed: [u64; Miss::ALL.len()],
 }
 
 impl Counts {
-    /// How often it was not found for a reason.
+    /// Returns the number of misses for a reason.
     pub fn missed(&self, reason: Miss) -> u64 {
         self.missed[reason as usize]
     }
 
-    /// How often it was not found.
+    /// Returns the number of all misses.
     pub fn all_missed(&self) -> u64 {
         self.missed.iter().sum()
     }
@@ -70,26 +70,26 @@ impl Counts {
     }
 }
 
-/// A note in a folder.
+/// Reads the counts in a folder.
 pub(super) fn read(folder: &Folder) -> Counts {
     let text = folder.read(COUNTS, MOST_BYTES).ok().flatten();
     text.and_then(|text| String::from_utf8(text).ok()).map_or_else(Counts::default, |text| Counts::parse(&text))
 }
 
-/// Adds to what a note in a folder says.
+/// Adds to the counts in a folder.
 pub(super) fn add(folder: &Folder, more: &Counts) {
     let Ok(mut file) = folder.file_to_change(COUNTS) else { return };
     if !locked(&file) {
         return;
     }
     let mut text = String::new();
-    // A file that is no text is begun anew.
+    // A file that is not text is overwritten.
     let _ = (&mut file).take(MOST_BYTES).read_to_string(&mut text);
     let sum = Counts::parse(&text).plus(more).text();
     let _ = file.rewind().and_then(|()| file.write_all(sum.as_bytes())).and_then(|()| file.set_len(sum.len() as u64));
 }
 
-/// Locks a file, unless that takes long: whoever can read a file can keep it locked.
+/// Locks a file, with a time limit: any user who can read a file can keep it locked.
 fn locked(file: &File) -> bool {
     for _ in 0..MOST_WAITS {
         match file.try_lock() {

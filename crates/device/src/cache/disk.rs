@@ -1,9 +1,11 @@
-//! Code on disk: `DEVICE/xx/CODE-VERSION-MACHINE-OPTIONS.kernel` below the folder, `xx` the first digits of the code.
+//! Cache entries on disk: `DEVICE/xx/CODE-VERSION-MACHINE-OPTIONS.kernel` below the folder, with `xx` the
+//! first digits of the code's hash.
 //!
-//! Entries made from the same code lie side by side, so that a miss is explained by looking at one small folder. Beside the entries of a device lie
-//! two notes: `evicted` names what had to make room lately, and `counts` what was found and what was not.
+//! Entries of the same code are in one small folder, which explains a miss. Beside the entries of a device
+//! are two notes: `evicted` lists recently evicted entries, and `counts` the hits and misses.
 //!
-//! Each folder is opened relative to the one above it and examined ([`Folder`]): what others could have written is not read.
+//! Each folder is opened relative to its parent and examined ([`Folder`]). Files that others could have
+//! written are not read.
 
 use super::{Counts, Key, Miss, contents::DEVICES, counts};
 use crate::private::{Folder, KnownFolder, Named, Refusal, Secret, UNFINISHED};
@@ -13,45 +15,45 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// Changes when entries or their names do.
+/// Version of the format of entries and their names.
 pub(super) const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"broadlm\0";
-/// Bytes before the tag of an entry: magic, format, key.
+/// Size in bytes before the tag of an entry: magic, format, key.
 const UNTAGGED: usize = 8 + 4 + 32;
-/// Bytes before what an entry holds.
+/// Size in bytes of an entry's header.
 pub(super) const HEADER: usize = UNTAGGED + 32;
-/// Most bytes of an entry. A larger file is not read.
+/// Maximum size of an entry in bytes. Larger files are not read.
 pub(super) const MOST_ENTRY: u64 = 256 << 20;
-/// The purpose that tags of entries are made for; tags of other files differ.
+/// Purpose that tags of entries include; tags of other files differ.
 const PURPOSE: &[u8] = b"compiled code";
-/// The folder is looked over after so many new files.
+/// Number of new files after which the folder is swept.
 pub(super) const SWEEP_EVERY: u64 = 64;
-/// Files under construction are left alone so long.
+/// Age at which unfinished files are removed.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// The time of a file's last use is kept this exactly.
+/// Resolution of the time of last use.
 const USE_GRAIN: Duration = Duration::from_secs(3600);
-/// Ends of the names of entries.
+/// File extension of entries.
 pub(super) const ENDING: &str = "kernel";
 /// Notes beside the entries of a device.
 pub(super) const EVICTED: &str = "evicted";
 pub(super) const COUNTS: &str = "counts";
-/// Bytes of names that are remembered when their files had to make room.
+/// Maximum bytes of names of evicted files.
 const MOST_EVICTED: usize = 64 << 10;
-/// No note of names is longer.
+/// Maximum size of a note in bytes.
 const MOST_NOTE: u64 = 1 << 20;
 
-/// The entries of a device.
+/// Entries of a device.
 #[derive(Debug)]
 pub(super) struct Disk {
     device: &'static str,
     folder: KnownFolder,
     most_bytes: u64,
-    /// The secret of tags, when it is not the user's.
+    /// Secret for tags, if it is not the user's.
     secret: Option<Secret>,
     stored: AtomicU64,
 }
 
-/// The reason for a miss that a refusal is.
+/// Converts a refusal to the reason for a miss.
 fn missed(refusal: &Refusal) -> Miss {
     if refusal.is_distrust() { Miss::Untrusted } else { Miss::Unreadable }
 }
@@ -68,7 +70,7 @@ impl Disk {
         }
     }
 
-    /// Adds to the counts, when there is a folder for them.
+    /// Adds to the counts, if the folder exists.
     pub(super) fn add_counts(&self, more: &Counts) {
         if let Ok(Some(folder)) = self.device_folder() {
             counts::add(&folder, more);
@@ -83,12 +85,12 @@ impl Disk {
         self.device_folder()?.map_or(Ok(None), |folder| folder.folder(&key.names().0))
     }
 
-    /// The name of the file of an entry.
+    /// Returns the file name of an entry.
     fn name(key: &Key) -> String {
         format!("{}.{ENDING}", key.names().1)
     }
 
-    /// An entry with its header, whole.
+    /// Reads a complete entry with its header.
     pub(super) fn read(&self, key: &Key) -> Result<Vec<u8>, Miss> {
         let secret = self.secret().map_err(missed)?;
         let Some(shelf) = self.shelf(key).map_err(|refusal| missed(&refusal))? else { return Err(self.explain(key, None)) };
@@ -105,14 +107,14 @@ impl Disk {
         Ok(entry)
     }
 
-    /// Removes an entry. It will be written again; where it cannot be removed, it is found broken again.
+    /// Removes an entry, which will be rewritten. If it cannot be removed, it is found damaged again.
     pub(super) fn remove(&self, key: &Key) {
         if let Ok(Some(shelf)) = self.shelf(key) {
             let _ = shelf.remove(Disk::name(key));
         }
     }
 
-    /// Why an entry is not there, by what is.
+    /// Determines the reason for a missing entry from its neighbours.
     fn explain(&self, key: &Key, shelf: Option<&Folder>) -> Miss {
         let (_, name) = key.names();
         let note = self.device_folder().ok().flatten().and_then(|folder| folder.read(EVICTED, MOST_NOTE).ok().flatten());
@@ -129,7 +131,7 @@ impl Disk {
         let mut found = Miss::Unseen;
         for other in entries {
             let Some(other) = other.to_str().and_then(|name| name.strip_suffix(ENDING)?.strip_suffix('.')) else { continue };
-            // Another process has written it meanwhile: when it was looked for, it was not there.
+            // Another process has written it since the lookup.
             if other == name {
                 continue;
             }
@@ -138,7 +140,7 @@ impl Disk {
             if code != own_code {
                 continue;
             }
-            // The nearest relative is the best explanation.
+            // The most similar entry is the best explanation.
             match (version == own_version, machine == own_machine) {
                 (true, true) => return Miss::OtherOptions,
                 (true, false) => found = Miss::OtherMachine,
@@ -149,7 +151,7 @@ impl Disk {
         found
     }
 
-    /// Writes an entry, if that can be done.
+    /// Writes an entry, if possible.
     pub(super) fn write(&self, key: &Key, body: &[u8]) {
         let length = (HEADER + body.len()) as u64;
         if length > self.most_bytes.min(MOST_ENTRY) {
@@ -170,23 +172,23 @@ impl Disk {
         let tag = secret.tag(&[PURPOSE, &entry, body]);
         entry.extend(tag.as_bytes());
         entry.extend(body);
-        // Nothing that happens to the folder is an error.
+        // Errors of the folder are ignored.
         let _ = shelf.write(&Disk::name(key), &entry);
     }
 }
 
-/// Whether an entry is one, belongs to a key and was made by who has the secret.
+/// Checks that an entry is complete, belongs to a key and was tagged with the secret.
 fn is_whole(entry: &[u8], key: &Key, secret: &Secret) -> bool {
     let Some((header, body)) = entry.split_at_checked(HEADER) else { return false };
     let (untagged, tag) = header.split_at(UNTAGGED);
-    // The comparison of tags takes the same time whichever bytes differ.
+    // The comparison of tags takes constant time.
     untagged[..8] == MAGIC
         && untagged[8..12] == FORMAT.to_le_bytes()
         && untagged[12..] == key.whole
         && blake3::Hash::from_slice(tag).is_ok_and(|tag| tag == secret.tag(&[PURPOSE, untagged, body]))
 }
 
-/// Notes that a file was used.
+/// Updates the time of last use of a file.
 fn touch(file: &File) {
     let now = SystemTime::now();
     let used = file.metadata().and_then(|facts| facts.modified());
@@ -199,13 +201,13 @@ fn has_ending(name: &OsStr, endings: &[&str]) -> bool {
     Path::new(name).extension().and_then(OsStr::to_str).is_some_and(|ending| endings.contains(&ending))
 }
 
-/// Whether a file is an entry by its name.
+/// Tests if a file name is that of an entry.
 pub(super) fn is_entry(name: &OsStr) -> bool {
     has_ending(name, &[ENDING])
 }
 
-/// Visits the files of a folder that are ours by their names: entries and what becomes one, each with the device that it is for and the
-/// folder that it is in. Those of earlier versions lie in the folder itself and are for none. Returns the folders that are not used.
+/// Visits the cache's own files in a folder: entries and unfinished entries, each with its device and folder.
+/// Files of earlier versions are in the folder itself and have no device. Returns the refused folders.
 pub(super) fn visit<E>(
     folder: &Folder,
     mut act: impl FnMut(Option<&'static str>, &Folder, &Named) -> Result<(), E>,
@@ -248,10 +250,10 @@ pub(super) fn visit<E>(
     Ok(refused)
 }
 
-/// A file that may have to make room.
+/// File that may be evicted.
 type Kept = (SystemTime, u64, Option<&'static str>, String, OsString);
 
-/// Removes the entries that were not used for the longest time until the others have room, and what was never finished.
+/// Evicts the least recently used entries until the others fit, and removes abandoned unfinished files.
 pub(super) fn sweep(folder: &Folder, most_bytes: u64) {
     let now = SystemTime::now();
     let mut entries: Vec<Kept> = vec![];
@@ -298,7 +300,7 @@ pub(super) fn sweep(folder: &Folder, most_bytes: u64) {
     }
 }
 
-/// Adds names to a note, and forgets the oldest when it has become long.
+/// Adds names to a note, and drops the oldest if it is too long.
 fn remember(folder: &Folder, names: &[&str]) {
     let note = folder.read(EVICTED, MOST_NOTE).ok().flatten().unwrap_or_default();
     let mut text = String::from_utf8(note).unwrap_or_default();
@@ -308,6 +310,6 @@ fn remember(folder: &Folder, names: &[&str]) {
         let rest = text.get(text.len() - MOST_EVICTED / 2..).and_then(|rest| rest.split_once('\n'));
         kept = rest.map_or("", |(_, rest)| rest);
     }
-    // A count that cannot be written is forgotten.
+    // A note that cannot be written is lost.
     let _ = folder.write(EVICTED, kept.as_bytes());
 }

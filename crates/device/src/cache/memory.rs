@@ -1,4 +1,4 @@
-//! Code in memory: what was used last stays.
+//! Cache in memory with least-recently-used eviction.
 
 use super::Key;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ struct Kept<T> {
     used: u64,
 }
 
-/// Values of bounded size, by key and variant.
+/// Values of bounded total size, by key and variant.
 #[derive(Debug)]
 pub(super) struct Memory<T> {
     values: HashMap<(Key, u64), Kept<T>>,
@@ -46,7 +46,7 @@ impl<T> Memory<T> {
         }
     }
 
-    /// Forgets all variants of something.
+    /// Removes all variants of a key.
     pub(super) fn forget(&mut self, key: &Key) {
         let bytes = &mut self.bytes;
         self.values.retain(|(other, _), kept| {

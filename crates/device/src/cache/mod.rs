@@ -1,16 +1,17 @@
-//! Compiled code of every device, kept in memory and on disk.
+//! Cache of compiled code of every device, in memory and on disk.
 //!
-//! Code is found by what it was made from: a [`Key`] holds the code itself, the version of Broadloom, the machine and the options, each hashed
-//! by itself, so that a [`Miss`] can say what has changed since. On disk every entry is a file that is written aside and renamed, so that processes may
-//! share the folder; it carries its key and a tag, and whatever is not whole is as good as not there. The folder is bounded: the
-//! files that were not used for the longest time go first. **Nothing that happens to the folder is an error: without it, code is made
-//! again.**
+//! A [`Key`] consists of the code, the version of Broadloom, the machine and the options. Each part is hashed
+//! separately, so that a [`Miss`] can report which part has changed. On disk every entry is a file that is
+//! written aside and renamed, so processes can share the folder. An entry carries its key and a tag; a
+//! damaged entry counts as missing. The folder has a maximum size and evicts the least recently used files.
+//! **No problem with the folder is an error: without it, code is compiled again.**
 //!
-//! Code from an entry is executed, so it must be this user's own. Folders and files that another user could have written are not opened
-//! ([`private`](crate::private)), and the tag of an entry is a hash keyed by the user's [`Secret`](crate::private::Secret): an entry that was made elsewhere
-//! is broken. Where there is no secret, nothing is kept.
+//! Code of an entry is executed, so it must be this user's own. Folders and files that another user could
+//! have written are not opened ([`private`](crate::private)). The tag of an entry is a hash keyed by the
+//! user's [`Secret`](crate::private::Secret), so entries of others count as damaged. Without a secret nothing
+//! is stored.
 //!
-//! The contents of an entry are the executor's own affair: bytes here, decoded by whoever asked.
+//! The contents of an entry are opaque bytes, decoded by the executor.
 
 mod contents;
 mod counts;
@@ -27,19 +28,20 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where compiled code is kept between runs.
+/// Folder of compiled code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheFolder {
-    /// `$BROADLOOM_CACHE`, or `broadloom` in `$XDG_CACHE_HOME` or `~/.cache`; nowhere when `$BROADLOOM_CACHE` is `off`.
+    /// `$BROADLOOM_CACHE`, or `broadloom` in `$XDG_CACHE_HOME` or `~/.cache`; disabled if `$BROADLOOM_CACHE`
+    /// is `off`.
     Default,
-    /// A folder of one's own.
+    /// Given folder.
     At(PathBuf),
-    /// Nowhere.
+    /// Disabled.
     Nowhere,
 }
 
 impl CacheFolder {
-    /// Where it is; `None` when code is kept nowhere.
+    /// Returns the path, or `None` if the cache is disabled.
     pub fn path(&self) -> Option<PathBuf> {
         match self {
             CacheFolder::Nowhere => None,
@@ -58,44 +60,44 @@ impl CacheFolder {
     }
 }
 
-/// Bytes of code that are kept on disk unless somebody says otherwise.
+/// Default maximum size of the cache on disk in bytes.
 pub const CACHE_BYTES: u64 = 1 << 30;
 
-/// The inputs of compiled code. Everything that its bytes depend on is in one of these.
+/// Inputs of compiled code. They include everything that the code depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// The device that it is for: `cpu`, `cuda`.
+    /// Device: `cpu`, `cuda`.
     pub device: &'static str,
-    /// A digest of the code in the form that it was made from.
+    /// Digest of the source code.
     pub code: [u8; 32],
-    /// The compiler: the version of Broadloom, down to the build where that matters.
+    /// Compiler: the version of Broadloom, with the build where that matters.
     pub version: &'a str,
-    /// The target: features of the CPU, or the GPU and its driver.
+    /// Target: features of the CPU, or the GPU and its driver.
     pub machine: &'a str,
-    /// How it was made: options, the shape of block.
+    /// Options, and the block shape.
     pub options: &'a str,
 }
 
-/// The digest of some bytes.
+/// Returns the digest of bytes.
 pub fn digest(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes).as_bytes()
 }
 
-/// The key of compiled code.
+/// Key of compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     device: &'static str,
     whole: [u8; 32],
     code: [u8; 16],
-    /// The version, the machine and the options.
+    /// Version, machine and options.
     rest: [[u8; 8]; 3],
 }
 
 impl Key {
-    /// The key of what is made from something.
+    /// Computes the key for the inputs.
     pub fn new(origin: &Origin<'_>) -> Key {
         let Origin { device, code, version, machine, options } = *origin;
-        // An entry in another format was made by another version.
+        // Entries in another format count as made by another version.
         let version = format!("{} {version}", disk::FORMAT);
         let parts = [&version, machine, options].map(|text| *blake3::hash(text.as_bytes()).as_bytes());
         let mut whole = blake3::Hasher::new();
@@ -108,7 +110,8 @@ impl Key {
         Key { device, whole: *whole.finalize().as_bytes(), code, rest: parts.map(first) }
     }
 
-    /// The names of the folder that it is in and of its file: the code first, so that what was made from the same code is found.
+    /// Returns the names of the entry's folder and file. They start with the code, so that entries of the
+    /// same code are found.
     fn names(&self) -> (String, String) {
         let code = hex(&self.code);
         let [version, machine, options] = self.rest.map(|part| hex(&part));
@@ -123,28 +126,28 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Why code was not found.
+/// Reason for a cache miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Miss {
-    /// Nothing is kept on disk.
+    /// The cache is disabled.
     Disabled,
-    /// Nothing was made from this code, as far as is known.
+    /// No entry of this code is known.
     Unseen,
-    /// It was made by another version of Broadloom.
+    /// The entry was made by another version of Broadloom.
     OtherVersion,
-    /// It was made for another machine: other features of the CPU, another GPU or driver.
+    /// The entry was made for another machine: other CPU features, another GPU or driver.
     OtherMachine,
-    /// It was made with other options, or for another shape of block.
+    /// The entry was made with other options, or for another block shape.
     OtherOptions,
-    /// It was there, and had to make room.
+    /// The entry was evicted.
     Evicted,
-    /// The entry was not whole, or not made by this user.
+    /// The entry was damaged, or not made by this user.
     Corrupt,
     /// The folder cannot be read.
     Unreadable,
-    /// Somebody else may have written to the folder or to the file, or there is no secret to tell.
+    /// Another user may have written to the folder or the file, or there is no secret to verify it.
     Untrusted,
-    /// Code of this kind is not kept here.
+    /// Code of this kind is not cached.
     Unkept,
 }
 
@@ -163,7 +166,7 @@ impl Miss {
         Miss::Unkept,
     ];
 
-    /// One word for it.
+    /// Returns a one-word name.
     pub fn name(self) -> &'static str {
         match self {
             Miss::Disabled => "disabled",
@@ -197,7 +200,7 @@ impl fmt::Display for Miss {
     }
 }
 
-/// Compiled code of one device. `T` is what it becomes in memory.
+/// Cache of one device. `T` is the decoded form of the code.
 #[derive(Debug)]
 pub struct Cache<T> {
     disk: Option<Disk>,
@@ -206,21 +209,22 @@ pub struct Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// A cache over a folder with at most so many bytes on disk, all devices together, and in memory.
+    /// Creates a cache in a folder, with a maximum size on disk for all devices together, and in memory.
     pub fn new(device: &'static str, folder: &CacheFolder, most_bytes: u64, most_in_memory: usize) -> Cache<T> {
         let disk = folder.path().map(|folder| Disk::new(device, folder, most_bytes, None));
         Cache { disk, memory: Mutex::new(Memory::new(most_in_memory)), counts: Mutex::default() }
     }
 
-    /// A cache whose entries have tags by another secret than the user's.
+    /// Creates a cache whose entries are tagged with a given secret.
     #[cfg(test)]
     fn with_secret(device: &'static str, folder: &CacheFolder, most_bytes: u64, secret: crate::private::Secret) -> Cache<T> {
         let disk = folder.path().map(|folder| Disk::new(device, folder, most_bytes, Some(secret)));
         Cache { disk, memory: Mutex::new(Memory::new(1 << 20)), counts: Mutex::default() }
     }
 
-    /// What was made before. In memory it also goes by a variant: a number for what `decode` adds to the entry, such as places in a text.
-    /// `decode` gives the value and its bytes in memory.
+    /// Looks up code. The cache in memory is also keyed by a variant: a number for the information that
+    /// `decode` adds to the entry, such as locations in a text. `decode` returns the value and its size in
+    /// memory.
     pub fn find(&self, key: &Key, variant: u64, decode: impl FnOnce(&[u8]) -> Option<(T, usize)>) -> Result<Arc<T>, Miss> {
         if let Some(value) = self.memory.lock().unwrap_or_else(PoisonError::into_inner).find(&(*key, variant)) {
             return Ok(value);
@@ -236,19 +240,19 @@ impl<T> Cache<T> {
         Ok(value)
     }
 
-    /// Keeps something in memory.
+    /// Stores a value in memory.
     pub fn keep(&self, key: &Key, variant: u64, value: &Arc<T>, bytes: usize) {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).keep((*key, variant), value.clone(), bytes);
     }
 
-    /// Writes an entry to disk, if that can be done.
+    /// Writes an entry to disk, if possible.
     pub fn store(&self, key: &Key, body: &[u8]) {
         if let Some(disk) = &self.disk {
             disk.write(key, body);
         }
     }
 
-    /// Forgets something that turned out to be of no use.
+    /// Removes a useless entry.
     pub fn discard(&self, key: &Key) {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).forget(key);
         if let Some(disk) = &self.disk {
@@ -256,7 +260,7 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Counts what somebody found, or why not. One may look several times for what counts once.
+    /// Counts a hit or a miss. One counted request may involve several lookups.
     pub fn count(&self, outcome: Result<(), Miss>) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(outcome);
     }

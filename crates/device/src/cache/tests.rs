@@ -1,4 +1,4 @@
-//! Entries that are kept, shared, broken, refused and explained.
+//! Tests of entries: stored, shared, damaged, refused and explained.
 
 use super::disk::{ENDING, HEADER, MOST_ENTRY, SWEEP_EVERY};
 use super::*;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-/// A folder of its own, removed when dropped.
+/// Temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -27,7 +27,7 @@ impl Folder {
         CacheFolder::At(self.0.clone())
     }
 
-    /// All files below it that are entries.
+    /// Returns all entries below it.
     fn files(&self) -> Vec<PathBuf> {
         let mut files = vec![];
         let visited = disk::visit::<()>(&Private::open(&self.0).unwrap().unwrap(), |_, shelf, named| {
@@ -80,7 +80,7 @@ fn entries_are_found_again_and_broken_ones_are_not() {
     assert_eq!(find(&folder.cache(1 << 20), &key), Err(Miss::Unseen));
     folder.cache(1 << 20).store(&key, BODY);
     assert_eq!(find(&folder.cache(1 << 20), &key).as_deref(), Ok(BODY));
-    // In memory it stays without the file, for each variant by itself.
+    // In memory it stays without the file, separately for each variant.
     let cache = folder.cache(1 << 20);
     assert!(find(&cache, &key).is_ok());
     let file = folder.file(&key);
@@ -88,7 +88,7 @@ fn entries_are_found_again_and_broken_ones_are_not() {
     fs::remove_file(&file).unwrap();
     assert!(find(&cache, &key).is_ok());
     assert_eq!(cache.find(&key, 1, |body| Some((body.to_vec(), 1))), Err(Miss::Unseen));
-    // A broken file is gone once it was met, whichever byte it is that changed.
+    // A damaged file is removed once found, whichever byte changed.
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
@@ -98,7 +98,7 @@ fn entries_are_found_again_and_broken_ones_are_not() {
             assert!(!file.exists());
         }
     }
-    // So is what is whole and cannot be decoded, and what belongs to another key.
+    // So is an intact file that cannot be decoded, or that belongs to another key.
     fs::write(&file, &whole).unwrap();
     assert_eq!(folder.cache(1 << 20).find(&key, 0, |_| None), Err(Miss::Corrupt));
     assert!(!file.exists());
@@ -121,10 +121,10 @@ fn a_miss_says_what_has_changed() {
     assert_eq!(missed(Origin { version: "2", ..made }), Miss::OtherVersion);
     assert_eq!(missed(Origin { version: "2", machine: "sse", options: "64", ..made }), Miss::OtherVersion);
     assert_eq!(missed(Origin { code: digest(b"other"), ..made }), Miss::Unseen);
-    // The nearest entry explains a miss best, whichever comes first in the folder.
+    // The most similar entry explains a miss best, in any order of the files.
     cache.store(&Key::new(&Origin { version: "2", options: "64", ..made }), BODY);
     assert_eq!(missed(Origin { version: "2", ..made }), Miss::OtherOptions);
-    // Of another device nothing is known.
+    // Nothing is known of another device.
     let cuda: Cache<Vec<u8>> = Cache::with_secret("cuda", &folder.folder(), 1 << 20, Secret::of_byte(1));
     let gpu = Key::new(&Origin { device: "cuda", ..made });
     assert_eq!(find(&cuda, &gpu), Err(Miss::Unseen));
@@ -148,12 +148,12 @@ fn the_folder_stays_small_and_forgets_the_oldest() {
             fs::File::options().append(true).open(folder.file(&key(0))).unwrap().set_modified(old).unwrap();
         }
     }
-    // It is looked over now and then, not at every file.
+    // The folder is swept now and then, not for every file.
     assert!(folder.files().len() as u64 <= 10 + SWEEP_EVERY, "{} files", folder.files().len());
     assert!(!folder.file(&key(0)).exists());
     assert!(folder.file(&key(199)).exists());
     assert_eq!(find(&folder.cache(10 * size), &key(0)), Err(Miss::Evicted));
-    // Files that are not ours stay, and so do files that are being written.
+    // Foreign files stay, and so do unfinished files.
     let (strange, unfinished) = (folder.0.join("notes.txt"), folder.0.join("cpu/00/1-1.unfinished"));
     fs::create_dir_all(folder.0.join("cpu/00")).unwrap();
     [&strange, &unfinished].into_iter().for_each(|path| fs::write(path, "not an entry").unwrap());
@@ -162,7 +162,7 @@ fn the_folder_stays_small_and_forgets_the_oldest() {
     sweep(&folder.0, 0);
     assert!(folder.files().is_empty());
     assert_eq!([&strange, &unfinished, &early].map(|path| path.exists()), [true, true, false]);
-    // Names of what had to go do not pile up either.
+    // The list of evicted names is bounded too.
     for round in 0..40 {
         (0..60u8).for_each(|number| cache.store(&Key::new(&Origin { options: &round.to_string(), ..origin(number) }), BODY));
         sweep(&folder.0, 0);
@@ -183,7 +183,7 @@ fn memory_stays_small_and_keeps_what_is_used() {
     assert_eq!(kept, 3);
     cache.discard(&key(0));
     assert_eq!(find(&cache, &key(0)), Err(Miss::Disabled));
-    // An entry that is too large for the folder is still of use to the process that made it.
+    // An entry too large for the folder is still cached in memory.
     cache.keep(&key(50), 0, &Arc::new(vec![50]), 1000);
     assert!(find(&cache, &key(50)).is_ok());
 }
@@ -191,7 +191,7 @@ fn memory_stays_small_and_keeps_what_is_used() {
 #[test]
 fn a_folder_that_cannot_be_written_is_no_error() {
     let folder = Folder::new("readonly");
-    // A file where the folder should be: nothing can be created there, whoever asks.
+    // A file in place of the folder: nothing can be created there, even by root.
     fs::write(&folder.0, b"").unwrap();
     let cache = folder.cache(1 << 20);
     cache.store(&key(1), BODY);
@@ -199,7 +199,7 @@ fn a_folder_that_cannot_be_written_is_no_error() {
     cache.count(Err(Miss::Unreadable));
     drop(cache);
     fs::remove_file(&folder.0).unwrap();
-    // A device whose files take nothing.
+    // A device that accepts no data.
     let full = cache_at(&PathBuf::from("/dev/full"), 1 << 20);
     full.store(&key(1), BODY);
     assert_eq!(find(&full, &key(1)), Err(Miss::Unreadable));
@@ -232,7 +232,7 @@ fn what_is_found_is_counted_and_cleared() {
     assert_eq!((cpu.device, cpu.entries, cpu.bytes), ("cpu", 2, 2 * (HEADER + BODY.len()) as u64));
     assert_eq!((cpu.counts.found, cpu.counts.missed(Miss::Unseen), cpu.counts.all_missed()), (4, 2, 2));
     assert_eq!((gpu.device, gpu.entries, gpu.counts), ("cuda", 1, Counts::default()));
-    // One device, then all; what is not ours stays.
+    // One device, then all; foreign files stay.
     fs::write(folder.0.join("cpu/notes.txt"), "not ours").unwrap();
     assert_eq!(folder.folder().clear(Some("cpu")).unwrap().unwrap().entries(), 2);
     let left = folder.folder().contents().unwrap();
@@ -241,7 +241,7 @@ fn what_is_found_is_counted_and_cleared() {
     assert_eq!(folder.folder().contents().unwrap().entries(), 0);
     assert!(folder.0.join("cpu/notes.txt").exists());
     assert_eq!(CacheFolder::Nowhere.contents(), None);
-    // Counts that are no counts are begun anew.
+    // Invalid counts are replaced.
     fs::write(folder.0.join("cpu/counts"), b"found many\nunseen \xff\n").unwrap();
     let cache = folder.cache(1 << 20);
     cache.count(Ok(()));
@@ -254,7 +254,8 @@ const CHILD: &str = "BROADLOOM_CACHE_CHILD";
 #[test]
 fn processes_share_a_folder() {
     if let Some(folder) = std::env::var_os(CHILD) {
-        // One of several processes: writes and reads the same entries as the others, and never sees half of one.
+        // One of several processes: it writes and reads the same entries as the others, and never sees a
+        // partial one.
         for round in 0..150u8 {
             let cache = cache_at(&PathBuf::from(&folder), 1 << 20);
             let key = key(round % 75);
@@ -279,15 +280,15 @@ fn processes_share_a_folder() {
     let contents = folder.folder().contents().unwrap();
     assert_eq!(contents.entries(), 75, "{contents:?}");
     let counts = contents.devices[0].counts;
-    // Before the folder is there nothing can be counted in it.
+    // Counts are lost while the folder does not exist.
     assert!((440..=450).contains(&(counts.found + counts.all_missed())), "{counts:?}");
     (0..75).for_each(|number| assert!(find(&folder.cache(1 << 20), &key(number)).is_ok()));
 }
 
-/// A user who is not root and not this one.
+/// A user that is neither root nor this one.
 const STRANGER: u32 = 54_321;
 
-/// Whether files can be given to another user here; says so when not.
+/// Tests if files can be given to another user here, and reports if not.
 fn can_give_away() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -301,7 +302,8 @@ fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// An entry, or a folder on the way to it, that is spoilt in some way is not used, is named with the reason, and does no harm to what comes after.
+/// Tests that a spoilt entry, or a folder on the path to it, is not used and is reported with the reason,
+/// without further harm.
 fn refused(name: &str, at: fn(&Folder, &Key) -> PathBuf, spoil: impl Fn(&Path), reason: Reason) {
     let folder = Folder::new(name);
     let key = key(1);
@@ -318,7 +320,7 @@ fn refused(name: &str, at: fn(&Folder, &Key) -> PathBuf, spoil: impl Fn(&Path), 
     assert!(refused.contains(&Refusal { path: path.clone(), reason }), "{name}: {refused:?}");
     let told = refused.iter().find(|refusal| refusal.path == path).unwrap();
     assert!(told.to_string().starts_with(&format!("{}: ", path.display())) && !told.help().is_empty());
-    // A file is replaced by whoever makes the code again; in a folder of others nothing is written.
+    // A file is replaced when the code is compiled again; nothing is written to a foreign folder.
     folder.cache(1 << 20).store(&key, b"made again");
     let after = find(&folder.cache(1 << 20), &key);
     if path == folder.file(&key) {
@@ -413,7 +415,7 @@ fn code_of_another_user_is_broken() {
     own.cache(1 << 20).store(&key, BODY);
     fs::copy(other.file(&key), own.file(&key)).unwrap();
     assert_eq!(find(&own.cache(1 << 20), &key), Err(Miss::Corrupt));
-    // The tag holds for the whole of an entry: neither the body nor the key of another one goes with it.
+    // The tag covers the whole entry: neither body nor key can be exchanged.
     own.cache(1 << 20).store(&key, BODY);
     let mut entry = fs::read(own.file(&key)).unwrap();
     let digest = blake3::hash(BODY);

@@ -1,8 +1,9 @@
 //! Folders that only this user can write to, held open while they are used.
 //!
-//! A path is walked from the root, one component at a time, each opened relative to the one before it without following links. Links
-//! above the last component are expanded by the walk itself, when they belong to this user or to root. So every folder that the path
-//! depends on was examined through the descriptor that the next step uses.
+//! A path is walked from the root, one component at a time, each opened relative to the previous one without
+//! following links. Links above the last component are resolved by the walk itself, if they belong to this
+//! user or to root. Every folder on the path is therefore examined through the descriptor that the next step
+//! uses.
 
 use super::{Facts, NO_FOLDER, Reason, Refusal, SECRET_BYTES};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags};
@@ -17,52 +18,53 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Most links of one path.
+/// Maximum number of links in a path.
 const MOST_LINKS: u32 = 40;
-/// How often a folder is made that somebody else removes at the same time.
+/// Maximum number of attempts to create a folder that another process removes meanwhile.
 const MOST_ATTEMPTS: u32 = 8;
 
 const FOLDER: Mode = Mode::RWXU;
 const FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const OPENED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A FIFO or a terminal that stands where a file should be neither blocks nor becomes ours.
+/// Flags for reading. A FIFO or a terminal in place of a file neither blocks nor becomes the controlling
+/// terminal.
 const READ: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// An open folder that belongs to this user and that nobody else can write to.
+/// Open folder that belongs to this user and that no one else can write to.
 #[derive(Debug)]
 pub struct Folder {
     opened: File,
     path: PathBuf,
-    /// Whether it, and what is in it, may be root's.
+    /// True if it and its contents may belong to root.
     or_root: bool,
 }
 
-/// The kind of file that a name in a folder stands for, without following it.
+/// Directory entry, without following links.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// The name.
+    /// Name.
     pub name: OsString,
-    /// Bytes of the file.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it was last changed.
+    /// Time of the last change.
     pub modified: SystemTime,
-    /// Why a file of this name is not used.
+    /// Reason why the file is not used.
     pub refusal: Option<Reason>,
 }
 
 impl Folder {
-    /// Opens a folder; `None` when it does not exist.
+    /// Opens a folder; `None` if it does not exist.
     pub fn open(path: &Path) -> Result<Option<Folder>, Refusal> {
         walk(path, false, false)
     }
 
-    /// Opens a folder that may belong to root, as one that was installed; `None` when it does not exist.
+    /// Opens a folder that may belong to root, such as an installed one; `None` if it does not exist.
     pub fn open_installed(path: &Path) -> Result<Option<Folder>, Refusal> {
         walk(path, false, true)
     }
 
-    /// Opens a folder. Missing folders on the way to it are made, each with mode 0700.
+    /// Opens a folder and creates missing folders of its path, each with mode 0700.
     pub fn create(path: &Path) -> Result<Folder, Refusal> {
         walk(path, true, false)?.ok_or_else(|| Refusal::system(path, "it was removed while it was made"))
     }
@@ -72,7 +74,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens a folder in this one; `None` when it does not exist.
+    /// Opens a subfolder; `None` if it does not exist.
     pub fn folder(&self, name: &str) -> Result<Option<Folder>, Refusal> {
         let path = self.path.join(name);
         match rustix::fs::openat(&self.opened, name, OPENED, Mode::empty()) {
@@ -82,7 +84,7 @@ impl Folder {
         }
     }
 
-    /// Opens a folder in this one, and makes it when it does not exist.
+    /// Opens a subfolder and creates it if it does not exist.
     pub fn folder_made(&self, name: &str) -> Result<Folder, Refusal> {
         for _ in 0..MOST_ATTEMPTS {
             if let Some(found) = self.folder(name)? {
@@ -93,7 +95,7 @@ impl Folder {
         Err(Refusal::system(&self.path.join(name), "it was removed while it was made"))
     }
 
-    /// Makes a folder in this one that does not exist; `None` when the name is taken.
+    /// Creates a subfolder; `None` if the name is taken.
     pub fn new_folder(&self, name: &str) -> Result<Option<Folder>, Refusal> {
         match rustix::fs::mkdirat(&self.opened, name, FOLDER) {
             Ok(()) => {}
@@ -105,7 +107,7 @@ impl Folder {
         self.folder(name)
     }
 
-    /// Opens a file for reading; `None` when it does not exist.
+    /// Opens a file for reading; `None` if it does not exist.
     pub fn file(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Refusal> {
         let name = name.as_ref();
         match rustix::fs::openat(&self.opened, name, READ, Mode::empty()) {
@@ -115,13 +117,13 @@ impl Folder {
         }
     }
 
-    /// Opens a file for reading and writing, and makes it when it does not exist.
+    /// Opens a file for reading and writing and creates it if it does not exist.
     pub fn file_to_change(&self, name: &str) -> Result<File, Refusal> {
         let flags = READ | OFlags::RDWR | OFlags::CREATE;
         match rustix::fs::openat(&self.opened, name, flags, FILE) {
             Ok(opened) => {
                 let file = self.own_file(OsStr::new(name), File::from(opened))?;
-                // The umask takes bits away from a new file.
+                // The umask removes bits from the mode of a new file.
                 if file.metadata().is_ok_and(|facts| Facts::of(&facts).mode & 0o777 != FILE.as_raw_mode()) {
                     rustix::fs::fchmod(&file, FILE).map_err(|error| Refusal::system(&self.path.join(name), error))?;
                 }
@@ -138,7 +140,7 @@ impl Folder {
         Ok(opened)
     }
 
-    /// Reads a file that this returned, unless it has more bytes than are allowed.
+    /// Reads an opened file of this folder, up to a maximum size.
     pub fn contents(&self, name: impl AsRef<OsStr>, file: &File, most: u64) -> Result<Vec<u8>, Refusal> {
         let path = || self.path.join(name.as_ref());
         let bytes = file.metadata().map_err(|error| Refusal::system(&path(), error))?.len();
@@ -152,30 +154,30 @@ impl Folder {
         if contents.len() as u64 > most { Err(large(contents.len() as u64)) } else { Ok(contents) }
     }
 
-    /// Reads a file of at most so many bytes; `None` when it does not exist.
+    /// Reads a file up to a maximum size; `None` if it does not exist.
     pub fn read(&self, name: impl AsRef<OsStr>, most: u64) -> Result<Option<Vec<u8>>, Refusal> {
         let Some(file) = self.file(&name)? else { return Ok(None) };
         self.contents(name, &file, most).map(Some)
     }
 
-    /// Writes a file aside, of mode 0600, and puts it in the place of whatever has the name.
+    /// Writes a temporary file of mode 0600 and renames it, replacing any file of that name.
     pub fn write(&self, name: &str, contents: &[u8]) -> io::Result<()> {
         let aside = self.write_aside(contents, FILE)?;
         rustix::fs::renameat(&self.opened, &aside, &self.opened, name).map_err(|error| self.without(&aside, error))
     }
 
-    /// Writes a program, of mode 0700, as [`Folder::write`] does.
+    /// Writes an executable of mode 0700, as [`Folder::write`] does.
     pub fn write_program(&self, name: &str, contents: &[u8]) -> io::Result<()> {
         let aside = self.write_aside(contents, FOLDER)?;
         rustix::fs::renameat(&self.opened, &aside, &self.opened, name).map_err(|error| self.without(&aside, error))
     }
 
-    /// Writes a file that nobody has written before; `false` when the name is taken.
+    /// Writes a new file; `false` if the name is taken.
     pub(super) fn write_new(&self, name: &str, contents: &[u8; SECRET_BYTES]) -> io::Result<bool> {
         let aside = self.write_aside(contents, FILE)?;
         let mut moved = rustix::fs::renameat_with(&self.opened, &aside, &self.opened, name, RenameFlags::NOREPLACE);
         if matches!(moved, Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) {
-            // Not every file system can do that; what each can do leaves the first name.
+            // Some file systems lack this operation. A hard link also keeps an existing name.
             moved = rustix::fs::linkat(&self.opened, &aside, &self.opened, name, AtFlags::empty());
             let _ = rustix::fs::unlinkat(&self.opened, &aside, AtFlags::empty());
         }
@@ -189,12 +191,12 @@ impl Folder {
         }
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     pub fn link(&self, name: &str, target: &Path) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.opened, name)?)
     }
 
-    /// Returns where a symbolic link of this user's leads; `None` when the name does not exist.
+    /// Returns the target of a symbolic link of this user; `None` if the name does not exist.
     pub fn link_target(&self, name: &OsStr) -> Result<Option<PathBuf>, Refusal> {
         let path = || self.path.join(name);
         let facts = match self.facts(name) {
@@ -212,7 +214,7 @@ impl Folder {
         Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes()))))
     }
 
-    /// Gives a folder in this one another name; `false` when that is taken.
+    /// Renames a subfolder; `false` if the name is taken.
     pub fn rename_folder(&self, from: &str, to: &str) -> io::Result<bool> {
         match rustix::fs::renameat(&self.opened, from, &self.opened, to) {
             Ok(()) => Ok(true),
@@ -221,17 +223,17 @@ impl Folder {
         }
     }
 
-    /// Writes a file under a name of its own.
+    /// Writes a file under a unique temporary name.
     fn write_aside(&self, contents: &[u8], mode: Mode) -> io::Result<String> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        // Processes of several containers may have the same number, and what forks the same random one.
+        // Processes of several containers may have the same ID, and forked processes the same random number.
         static PROCESS: OnceLock<u64> = OnceLock::new();
         let process = PROCESS.get_or_init(super::random_number);
         let aside = format!("{}-{process:016x}-{serial}.{UNFINISHED}", std::process::id());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&self.opened, &aside, flags, mode)?);
-        // The umask takes bits away.
+        // The umask removes bits.
         let written = rustix::fs::fchmod(&file, mode).map_err(io::Error::from).and_then(|()| file.write_all(contents));
         written.map(|()| aside.clone()).map_err(|error| self.without(&aside, error))
     }
@@ -241,7 +243,7 @@ impl Folder {
         error.into()
     }
 
-    /// Removes a file, or a link itself; one that does not exist is removed.
+    /// Removes a file or a link. A missing file counts as removed.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.opened, name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -249,7 +251,7 @@ impl Folder {
         }
     }
 
-    /// Removes an empty folder in this one.
+    /// Removes an empty subfolder.
     pub fn remove_folder(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.opened, name, AtFlags::REMOVEDIR)?)
     }
@@ -267,7 +269,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Returns what a name stands for; `None` when it does not exist.
+    /// Returns a directory entry; `None` if it does not exist.
     pub fn named(&self, name: &OsStr) -> Option<Named> {
         let found = rustix::fs::statat(&self.opened, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let facts = Facts::of_stat(&found);
@@ -280,7 +282,7 @@ impl Folder {
         rustix::fs::statat(&self.opened, name, AtFlags::SYMLINK_NOFOLLOW).map(|found| Facts::of_stat(&found))
     }
 
-    /// The reason why a name was not opened. What is there may have changed meanwhile; nothing depends on it.
+    /// Determines why a name could not be opened. The answer may be outdated; it only serves the message.
     fn objection(&self, name: &OsStr, as_folder: bool, error: Errno) -> Refusal {
         let path = self.path.join(name);
         let reason = match self.facts(name) {
@@ -294,7 +296,7 @@ impl Folder {
     }
 }
 
-/// End of the names of files that are being written.
+/// File extension of unfinished files.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
 impl Facts {
@@ -310,7 +312,7 @@ impl Facts {
     }
 }
 
-/// Checks a folder that was opened.
+/// Checks an opened folder.
 fn own(opened: File, path: PathBuf, or_root: bool) -> Result<Folder, Refusal> {
     let facts = opened.metadata().map_err(|error| Refusal::system(&path, error))?;
     match Facts::of(&facts).own(or_root) {
@@ -319,17 +321,17 @@ fn own(opened: File, path: PathBuf, or_root: bool) -> Result<Folder, Refusal> {
     }
 }
 
-/// Makes a folder. Another process may be faster.
+/// Creates a folder. Another process may be faster.
 fn make(parent: &File, name: &OsStr) -> Result<(), Errno> {
     match rustix::fs::mkdirat(parent, name, FOLDER) {
-        // The umask takes bits away. Nobody else can have replaced what we have just made: see `Facts::above`.
+        // The umask removes bits. No one else can have replaced the new folder: see `Facts::above`.
         Ok(()) => rustix::fs::chmodat(parent, name, FOLDER, AtFlags::empty()),
         Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// The components of a path, last first.
+/// Returns the components of a path, last first.
 fn components(path: &Path) -> impl Iterator<Item = OsString> {
     let names = path.components().rev().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -346,7 +348,7 @@ fn walk(path: &Path, create: bool, or_root: bool) -> Result<Option<Folder>, Refu
     let mut ahead: Vec<OsString> = components(&whole).collect();
     let (mut links, mut attempts) = (0, 0);
     while let Some(name) = ahead.pop() {
-        // The folder that the next name is looked up in.
+        // Folder in which the next name is looked up.
         let facts = here.metadata().map_err(|error| Refusal::system(&shown, error))?;
         Facts::of(&facts).above().map_err(|reason| Refusal::new(&shown, reason))?;
         // The path so far has no links, so its last name is the folder itself.
@@ -389,16 +391,16 @@ fn walk(path: &Path, create: bool, or_root: bool) -> Result<Option<Folder>, Refu
     own(here, shown, or_root).map(Some)
 }
 
-/// A folder by its path, whose way there is examined once.
+/// Folder by its path, which is examined once.
 #[derive(Debug)]
 pub struct KnownFolder {
     path: PathBuf,
-    /// Device and number of the folder to which the way was examined.
+    /// Device and inode of the folder whose path was examined.
     examined: Mutex<Option<(u64, u64)>>,
 }
 
 impl KnownFolder {
-    /// Names a folder; nothing is opened.
+    /// Names a folder without opening it.
     pub fn new(path: PathBuf) -> KnownFolder {
         KnownFolder { path, examined: Mutex::default() }
     }
@@ -408,7 +410,7 @@ impl KnownFolder {
         &self.path
     }
 
-    /// Opens the folder; `None` when it does not exist.
+    /// Opens the folder; `None` if it does not exist.
     pub fn open(&self) -> Result<Option<Folder>, Refusal> {
         let examined = *self.examined.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(examined) = examined
@@ -422,7 +424,7 @@ impl KnownFolder {
         Ok(self.remembered(Folder::open(&self.path)?))
     }
 
-    /// Opens the folder, and makes it when it does not exist.
+    /// Opens the folder and creates it if it does not exist.
     pub fn create(&self) -> Result<Folder, Refusal> {
         if let Some(found) = self.open()? {
             return Ok(found);
@@ -434,7 +436,7 @@ impl KnownFolder {
     fn remembered(&self, found: Option<Folder>) -> Option<Folder> {
         let number = found.as_ref().and_then(|folder| folder.opened.metadata().ok()).map(|facts| (facts.dev(), facts.ino()));
         *self.examined.lock().unwrap_or_else(PoisonError::into_inner) = number;
-        // Messages name the path that the person gave.
+        // Messages show the path that the user gave.
         found.map(|folder| Folder { path: self.path.clone(), ..folder })
     }
 }

@@ -1,17 +1,17 @@
-//! Files and folders that nobody but this user can have written.
+//! Files and folders that only this user can have written.
 //!
-//! Compiled code is executed from files, so a file that another user of the machine wrote is that user's code in this
-//! process. The attacker here is any other user who is not root: one who can write to shared folders, and can neither write to
-//! this user's folders nor read the [`Secret`]. Processes of this user, and root, are trusted.
+//! Compiled code is executed from files, so a file written by another user is that user's code in this
+//! process. The attacker is any other user except root: one who can write to shared folders, but can neither
+//! write to this user's folders nor read the [`Secret`]. Processes of this user and root are trusted.
 //!
-//! - A [`Folder`] belongs to this user, and nobody else can write to it. Each folder above it belongs to this user or to root; others
-//!   can write there only if it has the sticky bit, as `/tmp` has.
-//! - A file is opened relative to its open folder and examined after opening, never before. Links are not followed, and only
-//!   regular files are read.
-//! - What is read is limited in size before memory is taken for it.
+//! - A [`Folder`] belongs to this user, and no one else can write to it. Each folder above it belongs to this
+//!   user or to root; others can write there only if it has the sticky bit, as `/tmp` has.
+//! - A file is opened relative to its open folder and examined after opening, never before. Links are not
+//!   followed, and only regular files are read.
+//! - The size is checked before memory is allocated for the contents.
 //! - New folders have mode 0700 and new files mode 0600, whatever the umask.
 //!
-//! **A [`Refusal`] says which path is not used, why, and what to do.**
+//! **A [`Refusal`] names the path that is not used, the reason, and the remedy.**
 
 mod folder;
 mod secret;
@@ -26,7 +26,7 @@ use rustix::fs::FileType;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A path that is not used, with the reason.
+/// Refused path with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The path.
@@ -35,33 +35,33 @@ pub struct Refusal {
     pub reason: Reason,
 }
 
-/// Why a path is not used.
+/// Reason for refusing a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It belongs to another user, of this number.
+    /// The path belongs to another user, with this ID.
     Owner(u32),
-    /// Others can write to it; its mode.
+    /// Others can write to it. The value is the mode.
     Writable(u32),
-    /// Others can read it, and it is a secret; its mode.
+    /// Others can read it although it is a secret. The value is the mode.
     Readable(u32),
-    /// It is a symbolic link.
+    /// Symbolic link.
     Link,
-    /// It has several names; their number.
+    /// File with several hard links. The value is their number.
     HardLinks(u64),
-    /// It is neither a regular file nor a folder, as its use demands.
+    /// Not a regular file or folder, as required.
     Kind(&'static str),
-    /// It is larger than anything that is kept there.
+    /// File larger than the limit.
     Size {
-        /// Its bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// The limit.
+        /// Limit in bytes.
         most: u64,
     },
-    /// It does not hold what belongs there.
+    /// Unexpected contents.
     Content(String),
-    /// The system does not let this user at it.
+    /// Access refused by the system.
     System(String),
-    /// It cannot be found, since an environment variable is missing.
+    /// Unknown path, because an environment variable is missing.
     NoHome,
 }
 
@@ -74,7 +74,7 @@ impl Refusal {
         Refusal::new(path, Reason::System(error.to_string()))
     }
 
-    /// Returns true if the path may hold what somebody else wrote, rather than being out of reach.
+    /// Tests if the path may contain data of another user, rather than being inaccessible.
     pub fn is_distrust(&self) -> bool {
         match self.reason {
             Reason::Owner(_)
@@ -90,7 +90,7 @@ impl Refusal {
         }
     }
 
-    /// Says what to do about it.
+    /// Returns the remedy.
     pub fn help(&self) -> String {
         let path = self.path.display();
         match &self.reason {
@@ -127,15 +127,15 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The reason for a path that should be a folder and is not.
+/// Reason for a path that should be a folder but is not.
 const NO_FOLDER: &str = "not a folder";
 
-/// Returns the number of the user that this process acts for.
+/// Returns the effective user ID of this process.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Returns a number for names that others do not guess. Nothing depends on it but how often a name is taken.
+/// Returns a random number for file names. It only has to make collisions rare.
 fn random_number() -> u64 {
     let mut number = [0; 8];
     let _ = rustix::rand::getrandom(&mut number[..], rustix::rand::GetRandomFlags::empty());
@@ -164,7 +164,7 @@ impl Facts {
         }
     }
 
-    /// Checks something that only this user, or root where that is allowed, may have written.
+    /// Checks that only this user, or root if allowed, may have written it.
     fn own(&self, or_root: bool) -> Result<(), Reason> {
         if self.owner != user() && !(or_root && self.owner == 0) {
             Err(Reason::Owner(self.owner))
@@ -175,7 +175,7 @@ impl Facts {
         }
     }
 
-    /// Checks a folder above one of ours: others must not be able to rename what is in it.
+    /// Checks a parent folder: others must not be able to rename its contents.
     fn above(&self) -> Result<(), Reason> {
         const STICKY: u32 = 0o1000;
         if self.owner != user() && self.owner != 0 {
@@ -187,7 +187,7 @@ impl Facts {
         }
     }
 
-    /// Checks a file of ours.
+    /// Checks a file of this user.
     fn own_file(&self, or_root: bool) -> Result<(), Reason> {
         match self.kind {
             FileType::RegularFile => {}

@@ -1,7 +1,8 @@
-//! The user's secret, by which what this user kept is told from what others did.
+//! The user's secret, which authenticates stored data.
 //!
-//! The secret is 32 random bytes in the file `secret` of the [state folder](state_folder), readable by this user alone. It is made once and
-//! read once per process. Removing it makes everything that was kept with it worthless, and nothing else.
+//! The secret is 32 random bytes in the file `secret` of the [state folder](state_folder), readable by this
+//! user alone. It is created once and read once per process. Removing it only invalidates the data stored
+//! with it.
 
 use super::{Facts, Folder, Reason, Refusal};
 use rustix::rand::GetRandomFlags;
@@ -9,11 +10,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Bytes of a secret.
+/// Size of a secret in bytes.
 pub const SECRET_BYTES: usize = 32;
 const NAME: &str = "secret";
 
-/// A key for tags that only this user can make and check.
+/// Key for tags that only this user can compute and verify.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; SECRET_BYTES]);
 
@@ -23,7 +24,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Returns the folder for what this user's programs remember: `broadloom` in `$XDG_STATE_HOME` or `~/.local/state`.
+/// Returns the state folder of this user: `broadloom` in `$XDG_STATE_HOME` or `~/.local/state`.
 pub fn state_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let states = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local").join("state")));
@@ -31,20 +32,21 @@ pub fn state_folder() -> Option<PathBuf> {
 }
 
 impl Secret {
-    /// Returns the secret of this user, read or made by the first call of the process.
+    /// Returns the secret of this user, read or created by the first call of the process.
     pub fn of_user() -> Result<&'static Secret, &'static Refusal> {
         static SECRET: OnceLock<Result<Secret, Refusal>> = OnceLock::new();
         SECRET.get_or_init(|| Secret::at(&state_folder().ok_or_else(no_home)?)).as_ref()
     }
 
-    /// Returns why the secret of this user cannot be had. A secret that does not exist is no reason, and is not made.
+    /// Returns why the secret of this user is unavailable. A missing secret is no reason, and is not created.
     pub fn refusal() -> Option<Refusal> {
         let Some(folder) = state_folder() else { return Some(no_home()) };
         let found = Folder::open(&folder).and_then(|folder| folder.map_or(Ok(None), |folder| existing(&folder)));
         found.err()
     }
 
-    /// Returns the secret in a folder, and makes it when there is none. Of several processes that make one, the first wins.
+    /// Returns the secret in a folder and creates it if it does not exist. If several processes create one,
+    /// the first wins.
     pub fn at(folder: &Path) -> Result<Secret, Refusal> {
         let folder = Folder::create(folder)?;
         if let Some(secret) = existing(&folder)? {
@@ -62,7 +64,7 @@ impl Secret {
         existing(&folder)?.ok_or_else(|| failed(&"it was removed while it was made"))
     }
 
-    /// Returns the tag of some parts: a hash that nobody can compute without the secret.
+    /// Returns the tag of some parts: a hash that cannot be computed without the secret.
     pub fn tag(&self, parts: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         for part in parts {
@@ -84,7 +86,7 @@ fn no_home() -> Refusal {
 fn existing(folder: &Folder) -> Result<Option<Secret>, Refusal> {
     let path = || folder.path().join(NAME);
     let file = match folder.file(NAME) {
-        // One that is being made has two names for a moment on file systems that cannot rename without replacing.
+        // On file systems without an exclusive rename, a new secret briefly has two names.
         Err(Refusal { reason: Reason::HardLinks(2), .. }) => {
             std::thread::sleep(std::time::Duration::from_millis(20));
             folder.file(NAME)?

@@ -1,25 +1,25 @@
-//! Folders for a while, in the system's folder for temporary files.
+//! Temporary folders in the system's temporary folder.
 //!
-//! Names there are known to everybody, so a folder is made new under a random name, with mode 0700: whatever stands there already is
-//! never used.
+//! Names there are public, so a folder is created under a random name with mode 0700. Existing files of that
+//! name are never used.
 
 use super::{Folder, Refusal};
 use std::path::{Path, PathBuf};
 
-/// How many names are tried.
+/// Maximum number of names to try.
 const MOST_ATTEMPTS: u32 = 16;
 
-/// A new folder that is removed, with all it holds, when this is dropped.
+/// New folder, removed with its contents on drop.
 #[derive(Debug)]
 pub struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Makes a folder whose name begins with a prefix.
+    /// Creates a folder whose name starts with a prefix.
     pub fn new(prefix: &str) -> Result<Temporary, Refusal> {
         Temporary::within(&std::env::temp_dir(), prefix)
     }
 
-    /// Makes a folder in another one, which may be writable by others if it has the sticky bit.
+    /// Creates a folder in another one, which may be writable by others if it has the sticky bit.
     pub fn within(parent: &Path, prefix: &str) -> Result<Temporary, Refusal> {
         for _ in 0..MOST_ATTEMPTS {
             let path = parent.join(format!("{prefix}-{:016x}", super::random_number()));
@@ -27,10 +27,10 @@ impl Temporary {
                 Ok(()) => {
                     let made = Temporary(path);
                     use std::os::unix::fs::PermissionsExt;
-                    // The umask takes bits away.
+                    // The umask removes bits.
                     std::fs::set_permissions(&made.0, std::fs::Permissions::from_mode(0o700))
                         .map_err(|error| Refusal::system(&made.0, error))?;
-                    // The folders above are examined as well.
+                    // The parent folders are examined as well.
                     return match Folder::open(&made.0)? {
                         Some(_) => Ok(made),
                         None => Err(Refusal::system(&made.0, "it was removed while it was made")),
@@ -43,12 +43,12 @@ impl Temporary {
         Err(Refusal::system(parent, "no name is free there"))
     }
 
-    /// Returns where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Leaves the folder where it is.
+    /// Keeps the folder on drop.
     pub fn keep(self) -> PathBuf {
         let path = self.0.clone();
         std::mem::forget(self);

@@ -1,4 +1,4 @@
-//! Folders and files that are refused, and a secret that several processes make at once.
+//! Tests of refused folders and files, and of a secret that several processes create at the same time.
 
 use super::*;
 use std::fs;
@@ -25,7 +25,7 @@ fn the_folders_above_are_examined() {
         assert_eq!(Folder::open(&folder).unwrap_err(), Refusal::new(&above, Reason::Writable(mode)));
         assert_eq!(Folder::create(&folder.join("more")).unwrap_err().path, above);
     }
-    // With the sticky bit nobody can replace what is ours.
+    // With the sticky bit, others cannot replace this user's files.
     chmod(&above, 0o1777);
     assert!(Folder::open(&folder).unwrap().is_some());
     chmod(&folder, 0o1777);
@@ -61,7 +61,7 @@ fn links_above_are_followed_when_they_are_ours() {
     }
     symlink("loop", at("loop")).unwrap();
     assert!(matches!(reason(&at("loop/own")), Reason::System(_)));
-    // Where others could write to what a link leads to, it does not lead there.
+    // A link is not followed to a folder that others can write to.
     chmod(&at("real"), 0o777);
     assert_eq!(Folder::open(&at("absolute/own")).unwrap_err(), Refusal::new(&at("real"), Reason::Writable(0o777)));
     if user() == 0 {
@@ -71,7 +71,7 @@ fn links_above_are_followed_when_they_are_ours() {
     }
 }
 
-/// The file that was examined is the one that is read: the path has no say any more once a file is open.
+/// The examined file is the one that is read: after opening, the path no longer matters.
 #[test]
 fn a_file_that_is_replaced_after_opening_is_the_one_that_was_opened() {
     let temporary = Temporary::new("broadloom-replaced").unwrap();
@@ -82,13 +82,13 @@ fn a_file_that_is_replaced_after_opening_is_the_one_that_was_opened() {
     fs::remove_file(&path).unwrap();
     symlink("/etc/hostname", &path).unwrap();
     assert_eq!(folder.contents("entry", &opened, 100).unwrap(), b"ours");
-    // A folder that is replaced after opening is the one that was opened, too.
+    // The same holds for a folder that is replaced after opening.
     folder.write("entry", b"ours").unwrap();
     fs::rename(folder.path(), temporary.path().join("moved")).unwrap();
     fs::create_dir(folder.path()).unwrap();
     fs::write(&path, "theirs").unwrap();
     assert_eq!(folder.read("entry", 100).unwrap().unwrap(), b"ours");
-    // One that grows while it is read stops at the limit.
+    // Reading a growing file stops at the limit.
     let path = temporary.path().join("moved/entry");
     let opened = folder.file("entry").unwrap().unwrap();
     fs::write(&path, "longer than it was").unwrap();

@@ -8,9 +8,36 @@ use crate::reference;
 pub trait Engine {
     /// Runs one effect. Images are those that [`Inputs`] lists; of frames, the current one is in the middle.
     fn run(&mut self, step: &Step, inputs: &[Image]) -> Result<Image, EffectError>;
+
+    /// Runs a chain. After each tile, `progress` is given the number of tiles that are done, and of all.
+    fn run_chain(&mut self, chain: &Chain<'_>, progress: &mut dyn FnMut(usize, usize)) -> Result<Image, EffectError>;
+
+    /// Returns the decisions of the optimiser and the kernels as text; nothing where there are none.
+    fn explain(&mut self, _chain: &Chain<'_>) -> Result<String, EffectError> {
+        Ok(String::new())
+    }
+
+    /// Measures a chain: lines with the time of each kernel and the gain of each optimisation; none where nothing is known.
+    fn statistics(&mut self, _chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
+        Ok(vec![])
+    }
 }
 
-/// The naive references, as an engine.
+/// A chain of effects with its images. The first effect takes `inputs`; every other takes the result before it as its first
+/// image, and its further images from `further`, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain<'a> {
+    /// The effects.
+    pub steps: &'a [Step],
+    /// The images of the first effect.
+    pub inputs: &'a [Image],
+    /// The further images of the others.
+    pub further: &'a [Image],
+    /// The planes that effects take and change; none for all.
+    pub planes: &'a [String],
+}
+
+/// The naive references, as an engine. A chain runs effect by effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
 
@@ -18,26 +45,55 @@ impl Engine for Reference {
     fn run(&mut self, step: &Step, inputs: &[Image]) -> Result<Image, EffectError> {
         reference::run(step, inputs)
     }
+
+    fn run_chain(&mut self, chain: &Chain<'_>, _progress: &mut dyn FnMut(usize, usize)) -> Result<Image, EffectError> {
+        let Chain { steps, inputs, further, planes } = *chain;
+        let mut further = further.iter();
+        let mut image: Option<Image> = None;
+        for step in steps {
+            let inputs: Vec<Image> = match image {
+                None => inputs.to_vec(),
+                Some(image) => {
+                    let more = match step.effect().inputs {
+                        Inputs::Images(roles) => roles.len() - 1,
+                        Inputs::Frames(_) => 0,
+                    };
+                    std::iter::once(image).chain(further.by_ref().take(more).cloned()).collect()
+                }
+            };
+            image = Some(on_planes(step, inputs, planes)?);
+        }
+        image.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })
+    }
 }
 
-/// Runs a chain. The first effect takes `inputs`; every other takes the result before it as its first image, and its
-/// further images from `further`, in order.
-pub fn run_steps(engine: &mut dyn Engine, steps: &[Step], inputs: &[Image], further: &[Image]) -> Result<Image, EffectError> {
-    let mut further = further.iter();
-    let mut image: Option<Image> = None;
-    for step in steps {
-        let result = match image {
-            None => engine.run(step, inputs)?,
-            Some(image) => {
-                let wanted = match step.effect().inputs {
-                    Inputs::Images(roles) => roles.len(),
-                    Inputs::Frames(_) => 1,
-                };
-                let inputs: Vec<Image> = std::iter::once(image).chain(further.by_ref().take(wanted - 1).cloned()).collect();
-                engine.run(step, &inputs)?
-            }
-        };
-        image = Some(result);
+/// Runs an effect by reference on some planes, or on all where none are named.
+fn on_planes(step: &Step, mut inputs: Vec<Image>, planes: &[String]) -> Result<Image, EffectError> {
+    if planes.is_empty() {
+        return reference::run(step, &inputs);
     }
-    image.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })
+    let names: Vec<&str> = planes.iter().map(String::as_str).collect();
+    let is_of_frames = matches!(step.effect().inputs, Inputs::Frames(_));
+    let Some(whole) = inputs.get(inputs.len() / 2 * usize::from(is_of_frames)).cloned() else {
+        return Err(EffectError::Inputs { effect: step.effect().name, reason: "there is no image".to_owned() });
+    };
+    let changed = if is_of_frames { inputs.len() } else { 1 };
+    for image in &mut inputs[..changed] {
+        *image = image.select(&names)?;
+    }
+    let result = reference::run(step, &inputs)?;
+    if result.bounds() != whole.bounds() {
+        let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
+        return Err(EffectError::Inputs { effect: step.effect().name, reason });
+    }
+    let mut kept = vec![];
+    for plane in whole.planes() {
+        match (result.plane(plane.name()), names.contains(&plane.name())) {
+            (Some(changed), _) => kept.push(changed.clone()),
+            (None, false) => kept.push(plane.clone()),
+            (None, true) => {}
+        }
+    }
+    kept.extend(result.planes().iter().filter(|plane| whole.plane(plane.name()).is_none()).cloned());
+    Ok(result.with_planes(kept)?)
 }

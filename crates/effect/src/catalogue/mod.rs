@@ -15,7 +15,7 @@ mod settings;
 mod table;
 
 pub use chain::{Step, chain};
-pub use engine::{Engine, Reference, run_steps};
+pub use engine::{Chain, Engine, Reference};
 pub use error::EffectError;
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter, Value};

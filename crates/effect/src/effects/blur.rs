@@ -8,8 +8,8 @@
 use crate::functor::{Axis, Indexer, Kernel, Moving, Output, Precise, Primitive, Real};
 use crate::{Boundary, Picture, Result};
 
-/// The radius up to which a mean is computed from its taps.
-const FEW_TAPS: u32 = 4;
+/// The radius up to which a mean is computed from its taps. They come from a cache, so that the image itself limits the time.
+const FEW_TAPS: u32 = 12;
 
 /// The mean of a line, carried along it.
 struct LineMean {

@@ -1,11 +1,10 @@
 //! Local contrast: adaptive histogram equalisation with limited contrast.
 //!
-//! The device counts the pixels of all tiles in one histogram. The tables, which are small, are made on the host.
+//! The device counts the pixels of all tiles in one histogram and makes a table of each; the host waits for nothing.
 
 use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
-use crate::plan::{Options, Plan};
 use crate::{Boundary, Error, Picture, Result};
-use broadloom_graph::{Node, Shape};
+use broadloom_graph::{AxisMap, Combine, Node, Shape};
 use broadloom_scalar::{Builder, Element, Literal, Type, Value};
 
 /// The settings of the effect.
@@ -32,24 +31,42 @@ impl Clahe {
         place.floor().max(0.0).min(f64::from(self.bins - 1))
     }
 
-    /// Turns counts into the curve of a tile.
-    fn curve(&self, counts: &[u32], area: f64) -> Vec<f32> {
+    /// Turns counts into curves, a row for each tile: counts up to the limit are summed, and the excess goes to all bins alike.
+    fn curves(&self, counts: &Node, area: f64) -> Result<Node> {
         let limit = match self.clip > 0.0 {
             true => (self.clip * area / f64::from(self.bins)).floor().max(1.0),
             false => f64::INFINITY,
         };
-        let excess: f64 = counts.iter().map(|count| (f64::from(*count) - limit).max(0.0)).sum();
-        let mut sum = 0.0;
-        let each = counts.iter().map(|count| {
-            sum += f64::from(*count).min(limit) + excess / f64::from(self.bins);
-            (self.low + (self.high - self.low) * sum / area) as f32
-        });
-        each.collect()
+        let context = counts.context();
+        let bins = self.bins as usize;
+        let rows = counts.shape().count() / bins;
+        let shape = Shape::from([rows, bins]);
+        let counts = counts.reshape(shape.clone())?;
+        let f = Builder::function("clip");
+        let count = f.convert(f.parameter("count", counts.ty()), Type::F64);
+        let most = f.parameter("limit", Type::F64);
+        let function = f.finish_function(&[f.min(count, most), f.max(f.sub(count, most), 0.0f64)])?;
+        let scalar = |value: f64| Node::fill(context, Shape::from([]), &[Literal::from(value)]);
+        let parts = Node::call(&function, &[&counts, &scalar(limit)?])?;
+        // Sums of whole numbers: exact in any order.
+        let sums = parts[0].scan(Combine::Sum, 1, true)?;
+        let excess = parts[1].reduce(Combine::Sum, &[1])?.affine("excess", &[AxisMap::same(0)], shape.clone(), None)?;
+        let f = Builder::function("curve");
+        f.keep_products();
+        let [sum, excess_of, low, scale, share] =
+            ["sum", "excess", "low", "scale", "share"].map(|name| f.parameter(name, Type::F64));
+        let bin = f.convert(f.add(f.parameter("bin", Type::I32), 1), Type::F64);
+        let height = f.add(sum, f.mul(f.mul(excess_of, share), bin));
+        let function = f.finish_function(&[f.convert(f.add(low, f.mul(scale, height)), Type::F32)])?;
+        let place = Node::position(context, shape, 1, Element::I32)?;
+        let (scale, share) = ((self.high - self.low) / area, 1.0 / f64::from(self.bins));
+        let curves = Node::call(&function, &[&sums, &excess, &scalar(self.low)?, &scalar(scale)?, &scalar(share)?, &place])?;
+        Ok(curves[0].clone())
     }
 }
 
 /// Counts the pixels of all tiles and components: component by component, tile by tile, bin by bin.
-fn counts(keys: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Result<Vec<u32>> {
+fn counts(keys: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Result<Node> {
     let context = keys.context();
     let f = Builder::function("tile_and_bin");
     let bin = f.parameter("bin", Type::F32);
@@ -67,12 +84,11 @@ fn counts(keys: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Result
         inputs.push(Node::fill(context, Shape::from([]), &[Literal::from(number)])?);
     }
     let keys = Node::call(&function, &inputs.iter().collect::<Vec<&Node>>())?.swap_remove(0);
-    let histogram = keys.histogram(total)?.read()?;
-    Ok(histogram.lanes.iter().map(|lane| lane.as_i128().unwrap_or(0) as u32).collect())
+    Ok(keys.histogram(total)?)
 }
 
-/// Equalises every component. Computes the histograms and waits for the device.
-pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary, options: &Options) -> Result<Picture> {
+/// Equalises every component.
+pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<Picture> {
     let (bounds, components) = (picture.bounds(), picture.components());
     let Clahe { tiles, bins, low, high, .. } = *settings;
     let total = components as u64 * u64::from(tiles) * u64::from(tiles) * u64::from(bins);
@@ -86,15 +102,13 @@ pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary, options: &
     })?;
     let [width, height] = tile.map(|side| side as usize * tiles as usize);
     let keys = key.with_boundary(boundary).with_size(width, height)?.one(&[picture])?;
-    let bounds_of_keys = keys.bounds();
-    let nodes = Plan::new(&[(keys, bounds_of_keys)], options)?.nodes()?;
     let tile = tile.map(|side| side as i32);
-    let counts = counts(&nodes[0], settings, tile, total as usize)?;
     let area = f64::from(tile[0]) * f64::from(tile[1]);
-    let tables = counts.chunks_exact(bins as usize).flat_map(|counts| settings.curve(counts, area));
-    let bytes: Vec<u8> = tables.flat_map(f32::to_le_bytes).collect();
-    let shape = Shape::from([components, (tiles * tiles) as usize, bins as usize]);
-    let tables = Picture::from_node(Node::upload(picture.context(), Type::F32, shape, &bytes)?, 0, 0)?;
+    let (own, size) = (*settings, [components, (tiles * tiles) as usize, bins as usize]);
+    let tables = Picture::whole("tables", &[&keys], size, move |nodes| {
+        let counts = counts(&nodes[0], &own, tile, total as usize)?;
+        Ok(own.curves(&counts, area)?.reshape(Shape::from(size))?)
+    })?;
     let inputs = [Indexer::point(), Indexer::anywhere()];
     let apply = Primitive::from_kernel("equalise", &inputs, &[Output::Component], &[], |k| {
         let bin = settings.bin(k.input(0).centre()).cast::<i32>();

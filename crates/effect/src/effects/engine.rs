@@ -1,10 +1,10 @@
 //! Effects by name, on a device.
 
 use super::*;
-use crate::catalogue::{EffectError, Engine, Inputs, Settings, Step};
+use crate::catalogue::{Chain, EffectError, Engine, Inputs, Settings, Step};
 use crate::file::Cube;
-use crate::image::{Image, Plane, SampleType};
-use crate::plan::{Options, Plan};
+use crate::image::Image;
+use crate::plan::{self, Options, Plan};
 use crate::{Boundary, Error, Picture, reference};
 use broadloom_graph::Context;
 use broadloom_skeleton::Rule;
@@ -27,26 +27,138 @@ impl Engine for OnDevice {
     fn run(&mut self, step: &Step, inputs: &[Image]) -> Result<Image, EffectError> {
         run(&self.context, step, inputs, &self.options)
     }
+
+    fn run_chain(&mut self, chain: &Chain<'_>, progress: &mut dyn FnMut(usize, usize)) -> Result<Image, EffectError> {
+        let layers = chained(&self.context, chain, &self.options)?;
+        layers.image_with(&self.options, progress).map_err(|error| failed(&names(chain), error))
+    }
+
+    fn explain(&mut self, chain: &Chain<'_>) -> Result<String, EffectError> {
+        let layers = chained(&self.context, chain, &self.options)?;
+        let wanted: Vec<(Picture, crate::Rect)> =
+            layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
+        if wanted.is_empty() {
+            return Ok(String::new());
+        }
+        let told = Plan::new(&wanted, &self.options).and_then(|plan| plan.explain());
+        told.map(|told| told.text()).map_err(|error| failed(&names(chain), error))
+    }
+
+    fn statistics(&mut self, chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
+        let layers = chained(&self.context, chain, &self.options)?;
+        statistics(&layers, &self.options).map_err(|error| failed(&names(chain), error))
+    }
+}
+
+/// The names of a chain's effects.
+fn names(chain: &Chain<'_>) -> String {
+    chain.steps.iter().map(|step| step.effect().name).collect::<Vec<&str>>().join(",")
+}
+
+/// Measures the kernels of an image and the gain of each technique.
+fn statistics(layers: &Layers, options: &Options) -> crate::Result<Vec<String>> {
+    let wanted: Vec<(Picture, crate::Rect)> = layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
+    if wanted.is_empty() {
+        return Ok(vec![]);
+    }
+    let plan = Plan::new(&wanted, options)?;
+    if !plan.fits() {
+        return Ok(vec!["the image is computed in tiles, whose kernels are not measured".to_owned()]);
+    }
+    let (_, profiles) = plan.profile()?;
+    let total: f64 = profiles.iter().map(|profile| profile.time.as_secs_f64()).sum();
+    let mut lines = vec![];
+    for profile in &profiles {
+        let ms = profile.time.as_secs_f64() * 1e3;
+        let share = 100.0 * profile.time.as_secs_f64() / total.max(1e-12);
+        let bytes = (profile.kernel.bytes_read + profile.kernel.bytes_written) as f64 / 1e6;
+        lines.push(format!("{:<28}{ms:>10.3} ms {share:>5.1} %  {bytes:>9.2} MB", profile.functors.join(", ")));
+    }
+    for gain in plan::gains(&wanted, options)? {
+        lines.push(format!("without {:<20}{:>10.3} ms {:>6.2} ×", gain.name, gain.without.as_secs_f64() * 1e3, gain.factor()));
+    }
+    Ok(lines)
 }
 
 /// A run of an effect.
 struct Run<'a> {
     context: &'a Context,
     settings: &'a Settings,
-    options: &'a Options,
     /// The image that the effect changes; of frames, the middle one.
-    image: &'a Image,
+    image: &'a Layers,
 }
 
-type Outcome = Result<Image, EffectError>;
+type Outcome = Result<Layers, EffectError>;
+
+fn failed(effect: &str, error: Error) -> EffectError {
+    match error {
+        Error::Image(error) => EffectError::Image(error),
+        other => EffectError::Device { effect: effect.to_owned(), reason: other.to_string() },
+    }
+}
 
 /// Computes an effect. Samples of the result are `f32`.
-pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &Options) -> Outcome {
+pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &Options) -> Result<Image, EffectError> {
+    let layers: Vec<Layers> = inputs.iter().map(Layers::from).collect();
+    let result = apply(context, settings, &layers, options)?;
+    result.image(options).map_err(|error| failed(settings.effect().name, error))
+}
+
+/// Builds the graph of a chain. Nothing is computed, but for `canny`.
+pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outcome {
+    let Chain { steps, inputs, further, planes } = *chain;
+    let mut further = further.iter().map(Layers::from);
+    let mut result: Option<Layers> = None;
+    for step in steps {
+        let is_of_frames = matches!(step.effect().inputs, Inputs::Frames(_));
+        let mut inputs: Vec<Layers> = match result {
+            None => inputs.iter().map(Layers::from).collect(),
+            Some(image) => {
+                let more = match step.effect().inputs {
+                    Inputs::Images(roles) => roles.len() - 1,
+                    Inputs::Frames(_) => 0,
+                };
+                std::iter::once(image).chain(further.by_ref().take(more)).collect()
+            }
+        };
+        let Some(whole) = inputs.get(inputs.len() / 2 * usize::from(is_of_frames)).cloned() else {
+            return Err(EffectError::Inputs { effect: step.effect().name, reason: "there is no image".to_owned() });
+        };
+        if planes.is_empty() {
+            result = Some(apply(context, step, &inputs, options)?);
+            continue;
+        }
+        let changed = if is_of_frames { inputs.len() } else { 1 };
+        for image in &mut inputs[..changed] {
+            let there = image.names();
+            let place = |name: &String| {
+                let missing = || crate::ImageError::NoPlane {
+                    name: name.clone(),
+                    there: there.iter().map(|name| (*name).to_owned()).collect(),
+                };
+                there.iter().position(|own| own == name).ok_or_else(missing)
+            };
+            let indices = planes.iter().map(place).collect::<Result<Vec<usize>, _>>()?;
+            *image = image.select(&indices);
+        }
+        let part = apply(context, step, &inputs, options)?;
+        if part.bounds() != whole.bounds() {
+            let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
+            return Err(EffectError::Inputs { effect: step.effect().name, reason });
+        }
+        result = Some(whole.replaced(&planes.iter().map(String::as_str).collect::<Vec<&str>>(), part));
+    }
+    result.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })
+}
+
+/// Builds the graph of an effect. Nothing is computed, but for `canny`.
+pub fn apply(context: &Context, settings: &Settings, inputs: &[Layers], options: &Options) -> Outcome {
     let effect = settings.effect();
     settings.complete()?;
-    reference::check(settings, inputs)?;
+    let shapes: Vec<(crate::Rect, Vec<&str>)> = inputs.iter().map(|input| (input.bounds(), input.names())).collect();
+    reference::check(settings, &shapes)?;
     let image = &inputs[inputs.len() / 2 * usize::from(matches!(effect.inputs, Inputs::Frames(_)))];
-    let run = Run { context, settings, options, image };
+    let run = Run { context, settings, image };
     let boundary = boundary(settings);
     let number = |name: &str| settings.number(name) as f32;
     let whole = |name: &str| settings.integer(name).clamp(0, i64::from(u32::MAX)) as u32;
@@ -69,7 +181,7 @@ pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &O
         "clahe" => {
             let (low, high) = reference::range(settings)?;
             let (tiles, clip, bins) = (whole("tiles"), settings.number("clip"), whole("bins"));
-            run.each_color(|x| clahe(x, &Clahe { tiles, clip, bins, low, high }, boundary, options))
+            run.each_color(|x| clahe(x, &Clahe { tiles, clip, bins, low, high }, boundary))
         }
         "close" => run.each(|x| close(x, whole("radius"), boundary)),
         "color_matrix" => {
@@ -132,12 +244,11 @@ pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &O
         "tone_map" => run.each(|x| tone_map(x, number("exposure"))),
         "unsharp" => run.each(|x| unsharp(x, settings.number("sigma"), number("amount"), boundary)),
         "warp" => {
-            let names: Vec<&str> = inputs[1].names().take(2).collect();
-            if names.len() < 2 {
+            if inputs[1].names().len() < 2 {
                 let reason = "its field needs two planes: the displacement along x and along y".to_owned();
                 return Err(EffectError::Inputs { effect: effect.name, reason });
             }
-            let field = run.picture(&inputs[1].select(&names)?)?;
+            let field = run.picture(&inputs[1].select(&[0, 1]))?;
             run.each(|x| warp(x, &field, number("scale"), boundary))
         }
         other => Err(EffectError::UnknownEffect { name: other.to_owned(), nearest: None }),
@@ -166,75 +277,60 @@ fn bayer(settings: &Settings) -> Bayer {
 
 impl Run<'_> {
     fn failed(&self, error: Error) -> EffectError {
-        match error {
-            Error::Image(error) => EffectError::Image(error),
-            other => EffectError::Device { effect: self.settings.effect().name.to_owned(), reason: other.to_string() },
-        }
+        failed(self.settings.effect().name, error)
     }
 
-    fn picture(&self, image: &Image) -> Result<Picture, EffectError> {
-        Picture::new(self.context, image).map_err(|error| self.failed(error))
+    fn picture(&self, image: &Layers) -> Result<Picture, EffectError> {
+        image.picture(self.context).map_err(|error| self.failed(error))
     }
 
-    fn computed(&self, picture: &Picture) -> Outcome {
-        let images = Plan::new(&[(picture.clone(), picture.bounds())], self.options).and_then(|plan| plan.run());
-        let mut images = images.map_err(|error| self.failed(error))?;
-        let none = || EffectError::Device { effect: self.settings.effect().name.to_owned(), reason: "no result".into() };
-        images.pop().ok_or_else(none)
-    }
-
-    /// Computes a function of some planes. Returns its planes with other names.
+    /// Applies a function to some planes. Returns its planes with other names.
     fn planes(&self, indices: &[usize], names: &[&str], function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
-        let all = self.image.planes();
-        let chosen: Vec<&str> = indices.iter().map(|index| all[*index].name()).collect();
-        let picture = self.picture(&self.image.select(&chosen)?)?;
-        let result = self.computed(&function(&picture).map_err(|error| self.failed(error))?)?;
-        let named = result.planes().iter().zip(names).map(|(plane, name)| plane.clone().renamed(name));
-        Ok(Image::new(result.bounds(), named.collect::<Vec<Plane>>())?.with_color(self.image.color()))
+        let picture = self.picture(&self.image.select(indices))?;
+        let result = function(&picture).map_err(|error| self.failed(error))?;
+        Ok(Layers::new(&result, names, self.image.color()))
     }
 
-    /// Changes some planes; the others stay, as `f32`.
+    /// Changes some planes; the others stay.
     fn some(&self, indices: &[usize], function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
-        let all = self.image.planes();
         if indices.is_empty() {
-            return Ok(self.image.converted(SampleType::F32));
+            return Ok(self.image.clone());
         }
-        let names: Vec<&str> = indices.iter().map(|index| all[*index].name()).collect();
-        let changed = self.planes(indices, &names, function)?;
-        let plane = |(index, plane): (usize, &Plane)| match indices.iter().position(|changed| *changed == index) {
-            Some(place) => changed.planes()[place].clone(),
-            None => plane.converted(SampleType::F32),
-        };
-        let planes = all.iter().enumerate().map(plane).collect();
-        Ok(Image::new(changed.bounds(), planes)?.with_color(self.image.color()))
+        let all = self.image.names();
+        let names: Vec<&str> = indices.iter().map(|index| all[*index]).collect();
+        Ok(self.image.replaced(&names, self.planes(indices, &names, function)?))
+    }
+
+    fn count(&self) -> usize {
+        self.image.names().len()
     }
 
     /// Changes all planes.
     fn each(&self, function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
-        self.some(&(0..self.image.planes().len()).collect::<Vec<usize>>(), function)
+        self.some(&(0..self.count()).collect::<Vec<usize>>(), function)
     }
 
     /// Changes all planes but alpha.
     fn each_color(&self, function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
-        let planes = self.image.planes().iter().enumerate();
-        let indices: Vec<usize> = planes.filter(|(_, plane)| plane.channel() != "A").map(|(index, _)| index).collect();
+        let names = self.image.names();
+        let indices: Vec<usize> = (0..names.len()).filter(|index| reference::channel(names[*index]) != "A").collect();
         self.some(&indices, function)
     }
 
     /// Changes red, green and blue.
     fn colors(&self, function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
-        let indices = reference::colors(self.settings.effect().name, self.image)?;
+        let indices = reference::colors(self.settings.effect().name, &self.image.names())?;
         self.some(&indices, function)
     }
 
     /// Makes one plane, `Y`, of all.
     fn to_one(&self, function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
-        self.planes(&(0..self.image.planes().len()).collect::<Vec<usize>>(), &["Y"], function)
+        self.planes(&(0..self.count()).collect::<Vec<usize>>(), &["Y"], function)
     }
 
     /// Makes red, green and blue of the one plane of a sensor.
     fn sensor(&self, function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
-        match self.image.planes().len() {
+        match self.count() {
             1 => self.planes(&[0], &["R", "G", "B"], function),
             count => Err(EffectError::Inputs {
                 effect: self.settings.effect().name,
@@ -284,18 +380,17 @@ impl Run<'_> {
         if settings.color[0] == settings.color[1] && settings.color[1] == settings.color[2] {
             return Err(self.bad("color", "it must not be grey"));
         }
-        let [red, green, blue] = reference::colors(self.settings.effect().name, self.image)?;
-        let all = self.image.planes();
-        let layer = all[red].layer();
-        let alpha_name = if layer.is_empty() { "A".to_owned() } else { format!("{layer}.A") };
-        if let Some(alpha) = all.iter().position(|plane| plane.name() == alpha_name) {
+        let all = self.image.names();
+        let [red, green, blue] = reference::colors(self.settings.effect().name, &all)?;
+        let alpha_name = match reference::layer(all[red]) {
+            "" => "A".to_owned(),
+            layer => format!("{layer}.A"),
+        };
+        if let Some(alpha) = all.iter().position(|name| *name == alpha_name) {
             return self.some(&[red, green, blue, alpha], |x| key(x, &settings));
         }
         // An image without alpha is opaque.
-        let (width, height) = (self.image.width(), self.image.height());
-        let opaque = Plane::new(&alpha_name, width, height, vec![1.0f32; self.image.bounds().area() as usize])?;
-        let planes = all.iter().cloned().chain([opaque]).collect();
-        let image = Image::new(self.image.bounds(), planes)?.with_color(self.image.color());
+        let image = self.image.with_filled(&alpha_name, 1.0).map_err(|error| self.failed(error))?;
         Run { image: &image, ..*self }.some(&[red, green, blue, all.len()], |x| key(x, &settings))
     }
 
@@ -307,15 +402,15 @@ impl Run<'_> {
             alpha: number("alpha"),
             beta: number("beta"),
         };
-        match reference::colors(self.settings.effect().name, self.image) {
+        match reference::colors(self.settings.effect().name, &self.image.names()) {
             Ok(indices) => self.some(&indices, |x| detail(x, &luma(x)?, &settings, boundary)),
             Err(_) => self.each(|x| detail(x, &mean_of_components(x)?, &settings, boundary)),
         }
     }
 }
 
-/// The brightness of red, green and blue.
-fn luma(picture: &Picture) -> crate::Result<Picture> {
+/// Computes the brightness of red, green and blue.
+pub fn luma(picture: &Picture) -> crate::Result<Picture> {
     use crate::functor::{Indexer, Output, Primitive};
     let inputs = [Indexer::point().pixel(3)];
     let functor = Primitive::from_kernel("luma", &inputs, &[Output::Pixel(1)], &[], |k| {
@@ -325,8 +420,8 @@ fn luma(picture: &Picture) -> crate::Result<Picture> {
     functor.one(&[picture])
 }
 
-/// Colours with the brightness that the local Laplacian filter gives.
-fn detail(picture: &Picture, brightness: &Picture, settings: &LocalLaplacian, boundary: Boundary) -> crate::Result<Picture> {
+/// Gives colours the brightness that the local Laplacian filter computes.
+pub fn detail(picture: &Picture, brightness: &Picture, settings: &LocalLaplacian, boundary: Boundary) -> crate::Result<Picture> {
     let bright = local_laplacian(brightness, settings, boundary)?;
     let functor = crate::functor::Primitive::point("recolour", 3, |x| x[1] / (x[2] + 0.01) * (x[0] + 0.01))?;
     functor.one(&[picture, &bright, brightness])

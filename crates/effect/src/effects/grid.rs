@@ -64,14 +64,17 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         return Err(bad("the grid has too many cells; choose larger ones"));
     }
     let (side, rows) = (cell as i32, rows as i32);
-    let gather = Primitive::from_kernel("gather", &[Indexer::anywhere()], &[Output::Component; 2], &[], |k| {
-        let (row, plane) = (k.y() % rows, k.y() / rows);
+    // The plane of a pixel is computed once, and not for each plane.
+    let level = Primitive::point("level", 1, |x| (settings.level(x[0]) + 0.5).floor().cast::<f32>())?.one(&[picture])?;
+    let inputs = [Indexer::anywhere(), Indexer::anywhere()];
+    let gather = Primitive::from_kernel("gather", &inputs, &[Output::Component; 2], &[], |k| {
+        let (row, plane) = (k.y() % rows, (k.y() / rows).cast::<f32>());
         let (sum, count) = (k.local(0.0f32), k.local(0.0f32));
         let (left, top) = (corner(k.x(), side), corner(row, side));
         k.repeat(0, side, |j| {
             k.repeat(0, side, |i| {
                 let value = k.input(0).pick(left + i, top + j).max(low as f32).min(high as f32);
-                let own = (settings.level(value) + 0.5).floor().cast::<i32>().eq(plane);
+                let own = k.input(1).pick(left + i, top + j).eq(plane);
                 sum.set(sum.get() + own.select::<f32>(value, 0.0));
                 count.set(count.get() + own.select::<f32>(1.0, 0.0));
             });
@@ -79,7 +82,7 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         vec![sum.get(), count.get()]
     })?;
     let gather = gather.with_boundary(boundary).with_size(columns as usize, rows as usize * values as usize)?;
-    let [sum, count] = gather.call([picture])?;
+    let [sum, count] = gather.call([picture, &level])?;
     let soften = |grid: &Picture| -> Result<Picture> {
         let grid = blurred(grid, rows, [0, 0, 1])?;
         blurred(&blurred(&grid, rows, [1, 0, 0])?, rows, [0, 1, 0])

@@ -1,6 +1,6 @@
 //! Effects: graphs of functors for the effects of the catalogue.
 //!
-//! Each function takes pictures and gives one. All but `canny` and `clahe` compute nothing themselves. The catalogue has the
+//! Each function takes pictures and gives one. All but `canny` compute nothing themselves. The catalogue has the
 //! formulas; the guide says which effects are approximate.
 
 mod blur;
@@ -12,6 +12,7 @@ mod engine;
 mod grain;
 mod grid;
 mod laplacian;
+mod layers;
 mod morphology;
 mod raw;
 mod resize;
@@ -25,10 +26,11 @@ pub use canny::canny;
 pub use clahe::{Clahe, clahe};
 pub use colour::{ColourKey, Curve, color_matrix, curves, key, tone_map};
 pub use edges::{gradients, harris, mean_of_components, sobel};
-pub use engine::{OnDevice, run};
+pub use engine::{OnDevice, apply, chained, detail, luma, run};
 pub use grain::{degrain, diffusion};
 pub use grid::{Grid, bilateral_grid};
 pub use laplacian::{LocalLaplacian, local_laplacian};
+pub use layers::Layers;
 pub use morphology::{Extreme, close, extreme, median, open};
 pub use raw::{Bayer, Camera, camera, demosaic};
 pub use resize::{Filter, resize};

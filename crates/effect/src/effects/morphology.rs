@@ -174,7 +174,42 @@ fn network(count: usize) -> Vec<(usize, usize)> {
 }
 
 /// The radius up to which a median is computed by a sorting network.
-const NETWORK_RADIUS: u32 = 2;
+const NETWORK_RADIUS: u32 = 3;
+
+/// Exchanges after which the middle of nine values is in its place (Paeth).
+const MIDDLE_OF_9: [u8; 38] =
+    [1, 2, 4, 5, 7, 8, 0, 1, 3, 4, 6, 7, 1, 2, 4, 5, 7, 8, 0, 3, 5, 8, 4, 7, 3, 6, 1, 4, 2, 5, 4, 7, 4, 2, 6, 4, 4, 2];
+
+/// Exchanges after which the middle of 25 values is in its place (Devillard).
+const MIDDLE_OF_25: [u8; 198] = [
+    0, 1, 3, 4, 2, 4, 2, 3, 6, 7, 5, 7, 5, 6, 9, 10, 8, 10, 8, 9, 12, 13, 11, 13, 11, 12, 15, 16, 14, 16, 14, 15, 18, 19, 17, 19,
+    17, 18, 21, 22, 20, 22, 20, 21, 23, 24, 2, 5, 3, 6, 0, 6, 0, 3, 4, 7, 1, 7, 1, 4, 11, 14, 8, 14, 8, 11, 12, 15, 9, 15, 9, 12,
+    13, 16, 10, 16, 10, 13, 20, 23, 17, 23, 17, 20, 21, 24, 18, 24, 18, 21, 19, 22, 8, 17, 9, 18, 0, 18, 0, 9, 10, 19, 1, 19, 1,
+    10, 11, 20, 2, 20, 2, 11, 12, 21, 3, 21, 3, 12, 13, 22, 4, 22, 4, 13, 14, 23, 5, 23, 5, 14, 15, 24, 6, 24, 6, 15, 7, 16, 7,
+    19, 13, 21, 15, 23, 7, 13, 7, 15, 1, 9, 3, 11, 5, 17, 11, 17, 9, 17, 4, 10, 6, 12, 7, 14, 4, 6, 4, 7, 12, 14, 10, 14, 6, 7,
+    10, 12, 6, 10, 6, 17, 12, 17, 7, 17, 7, 10, 12, 18, 7, 12, 10, 18, 12, 20, 10, 20, 10, 12,
+];
+
+/// Exchanges after which the middle of so many values is in its place.
+fn exchanges(count: usize) -> Vec<(usize, usize)> {
+    let pairs = |list: &[u8]| list.chunks_exact(2).map(|pair| (usize::from(pair[0]), usize::from(pair[1]))).collect();
+    match count {
+        9 => pairs(&MIDDLE_OF_9),
+        25 => pairs(&MIDDLE_OF_25),
+        _ => network(count),
+    }
+}
+
+/// An integer that is in the order of the samples: the bits, those of negative samples turned round but for the sign.
+fn key(sample: Real<'_>) -> Whole<'_> {
+    let bits = sample.to_bits();
+    bits.lt(0).select::<i32>(i32::MAX - bits, bits)
+}
+
+/// The sample of a key.
+fn unkey(key: Whole<'_>) -> Real<'_> {
+    key.lt(0).select::<i32>(i32::MAX - key, key).from_bits()
+}
 
 /// Computes the exact median of a square.
 pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Picture> {
@@ -186,11 +221,12 @@ pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pict
     let functor = if radius <= NETWORK_RADIUS {
         Primitive::from_kernel("median", &inputs, &[Output::Component], &[], |k| {
             let places = (-side..=side).flat_map(|y| (-side..=side).map(move |x| (x, y)));
-            let mut values: Vec<Real<'_>> = places.map(|(x, y)| k.input(0).at(x, y)).collect();
-            for (low, high) in network(values.len()) {
+            // Integers have one order and no NaN, so an exchange is two instructions.
+            let mut values: Vec<Whole<'_>> = places.map(|(x, y)| key(k.input(0).at(x, y))).collect();
+            for (low, high) in exchanges(values.len()) {
                 (values[low], values[high]) = (values[low].min(values[high]), values[low].max(values[high]));
             }
-            vec![values[values.len() / 2]]
+            vec![unkey(values[values.len() / 2])]
         })?
     } else {
         Primitive::from_kernel("median", &inputs, &[Output::Component], &[], |k| vec![selected(&k, side)])?
@@ -200,11 +236,6 @@ pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pict
 
 /// Finds the middle value bit by bit: the greatest number that at most half of the values are less than.
 fn selected<'k>(k: &Kernel<'k>, side: i32) -> Real<'k> {
-    // Integers in the order of the samples: the bits, those of negative samples turned round but for the sign.
-    let key = |sample: Real<'k>| {
-        let bits = sample.to_bits();
-        bits.lt(0).select::<i32>(i32::MAX - bits, bits)
-    };
     let middle = (2 * side + 1) * (2 * side + 1) / 2;
     let less_than = |bound: Whole<'k>| {
         let count = k.local(0i32);
@@ -224,9 +255,7 @@ fn selected<'k>(k: &Kernel<'k>, side: i32) -> Real<'k> {
         found.set(fits.select::<i32>(next, found.get()));
         step.set(step.get() / 2);
     });
-    let bits = found.get();
-    let turned = bits.lt(0).select::<i32>(i32::MAX - bits, bits);
-    turned.from_bits()
+    unkey(found.get())
 }
 
 #[cfg(test)]
@@ -244,6 +273,27 @@ mod tests {
                 }
                 assert!(values.is_sorted(), "{count} values, {bits:b}");
             }
+        }
+        for bits in 0..1u32 << 9 {
+            let mut values: Vec<u32> = (0..9).map(|bit| bits >> bit & 1).collect();
+            for (low, high) in exchanges(9) {
+                (values[low], values[high]) = (values[low].min(values[high]), values[low].max(values[high]));
+            }
+            assert_eq!(values[4], u32::from(bits.count_ones() >= 5), "{bits:b}");
+        }
+        // Bits of a word are cases: 64 at a time.
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state ^ state >> 29
+        };
+        for _ in 0..2000 {
+            let mut values: Vec<u64> = (0..25).map(|_| random()).collect();
+            let ones: Vec<u32> = (0..64).map(|bit| values.iter().map(|value| (value >> bit & 1) as u32).sum()).collect();
+            for (low, high) in exchanges(25) {
+                (values[low], values[high]) = (values[low] & values[high], values[low] | values[high]);
+            }
+            assert!((0..64).all(|bit| (values[12] >> bit & 1 == 1) == (ones[bit] >= 13)));
         }
         let mut many: Vec<usize> = (0..25).map(|i| i * 7 % 25).collect();
         for (low, high) in network(25) {

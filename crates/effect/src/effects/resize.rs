@@ -2,7 +2,7 @@
 //!
 //! The weights of a row's pixels are computed on the host, once for all rows, and are an image of their own.
 
-use crate::functor::{Axis, Indexer, Output, Primitive};
+use crate::functor::{Axis, Indexer, Kernel, Output, Primitive, Real, Whole};
 use crate::{Boundary, Error, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
@@ -43,6 +43,8 @@ impl Filter {
 
 /// Pixels along an axis, at most: their numbers are exact in `f32`.
 const MAX_EXTENT: usize = 1 << 24;
+/// Pixels that one pixel of the result is made of, up to which they are read without a loop.
+const FEW_TAPS: usize = 16;
 /// Pixels that one pixel of the result is made of, at most.
 const MAX_TAPS: usize = 1 << 16;
 
@@ -73,6 +75,16 @@ fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> 
     Ok((taps, table))
 }
 
+/// A pixel times its weight: the place of the result, the first pixel of its window, and the number of the weight from 1 on.
+fn weighed<'k>(k: &Kernel<'k>, axis: Axis, [place, first, tap]: [Whole<'k>; 3]) -> Real<'k> {
+    let (image, from) = (k.input(0), first + tap - 1);
+    let sample = match axis {
+        Axis::Horizontal => image.pick(from, k.y()),
+        Axis::Vertical => image.pick(k.x(), from),
+    };
+    k.input(1).pick(place, tap) * sample
+}
+
 fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Picture> {
     let bounds = picture.bounds();
     let (width, height) = (bounds.width as usize, bounds.height as usize);
@@ -83,19 +95,19 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
     let table = Picture::from_node(table, 0, 0)?;
     let inputs = [Indexer::anywhere(), Indexer::anywhere().pixel(1)];
     let functor = Primitive::from_kernel("resize", &inputs, &[Output::Component], &[], |k| {
-        let (image, table) = (k.input(0), k.input(1));
+        let table = k.input(1);
         let place = if axis == Axis::Horizontal { k.x() } else { k.y() };
         let first = table.pick(place, 0).cast::<i32>();
+        if taps <= FEW_TAPS {
+            let mut sum = weighed(&k, axis, [place, first, k.constant(1)]);
+            for tap in 2..=taps as i32 {
+                sum = sum + weighed(&k, axis, [place, first, k.constant(tap)]);
+            }
+            return vec![sum];
+        }
         // The height of the table is the number of weights and one.
         let sum = k.local(0.0f32);
-        k.repeat(1, table.size()[1], |tap| {
-            let from = first + tap - 1;
-            let sample = match axis {
-                Axis::Horizontal => image.pick(from, k.y()),
-                Axis::Vertical => image.pick(k.x(), from),
-            };
-            sum.set(sum.get() + table.pick(place, tap) * sample);
-        });
+        k.repeat(1, table.size()[1], |tap| sum.set(sum.get() + weighed(&k, axis, [place, first, tap])));
         vec![sum.get()]
     })?;
     let (width, height) = if axis == Axis::Horizontal { (new, height) } else { (width, new) };

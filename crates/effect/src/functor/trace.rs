@@ -119,7 +119,10 @@ fn once(subject: &Subject<'_>, checking: bool, body: &Body<'_>) -> Result<Once> 
         return Err(Error::Functor { name: subject.name.to_owned(), reason });
     }
     results.extend(outside.map(|outside| b.get(outside)));
-    let function = b.finish_function(&results).map_err(|error| Error::functor(subject.name, error))?;
+    // Products are fused with sums here and nowhere else, so that the bits of a result do not depend on the kernel that the
+    // functor becomes a part of.
+    let function = b.finish_function(&results).and_then(|function| function.settle_products());
+    let function = function.map_err(|error| Error::functor(subject.name, error))?;
     let taps = shared.taps.take();
     // A report that is never set is a literal zero or a variable without assignments; looking at the taps is enough.
     let reduced = taps.is_none();

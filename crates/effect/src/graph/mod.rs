@@ -7,11 +7,13 @@ mod boundary;
 mod picture;
 mod reduce;
 pub(crate) mod region;
+mod whole;
 
 pub use boundary::Boundary;
-pub(crate) use picture::Origin;
 pub use picture::Picture;
+pub(crate) use picture::{Origin, uploaded};
 pub use reduce::Reduction;
+pub(crate) use whole::Whole;
 
 use crate::functor::{Indexer, Output, Primitive};
 use crate::{Error, Rect, Result};
@@ -27,12 +29,14 @@ pub(crate) struct Application {
 impl Drop for Application {
     /// Drops one picture after the other: a long chain must not need a deep stack.
     fn drop(&mut self) {
-        let mut doomed = std::mem::take(&mut self.inputs);
-        while let Some(picture) = doomed.pop() {
-            if let Some(mut application) = picture.into_application() {
-                doomed.append(&mut application.inputs);
-            }
-        }
+        drop_pictures(std::mem::take(&mut self.inputs));
+    }
+}
+
+/// Drops pictures one after the other, with what they are made of.
+fn drop_pictures(mut doomed: Vec<Picture>) {
+    while let Some(picture) = doomed.pop() {
+        doomed.append(&mut picture.into_inputs());
     }
 }
 

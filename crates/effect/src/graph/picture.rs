@@ -1,6 +1,6 @@
 //! Pictures: images that are there, or that will be computed.
 
-use super::Application;
+use super::{Application, Whole};
 use crate::image::{Image, Plane, Rect, SampleType, Samples};
 use crate::plan::{Options, Plan};
 use crate::{Error, Result};
@@ -25,8 +25,12 @@ struct Data {
 pub(crate) enum Origin {
     /// An array of `f32` with the axes component, row, column.
     Array(Node),
+    /// An image of the host. The part that is needed is copied when it is needed.
+    Host(Image),
     /// An output of a call.
     Applied(Arc<Application>, usize),
+    /// An operation on whole images.
+    Whole(Arc<Whole>),
 }
 
 impl fmt::Debug for Picture {
@@ -52,34 +56,45 @@ fn append(bytes: &mut Vec<u8>, plane: &Plane) {
     }
 }
 
+/// Copies an image to the device: an array of `f32` with the axes component, row, column.
+pub(crate) fn uploaded(context: &Context, image: &Image) -> Result<Node> {
+    let ty = image.sample_type();
+    let (components, [height, width]) = (image.planes().len(), [image.height() as usize, image.width() as usize]);
+    let size = components.saturating_mul(height).saturating_mul(width).saturating_mul(ty.bytes());
+    let mut bytes: Vec<u8> = vec![];
+    bytes.try_reserve_exact(size).map_err(|_| crate::ImageError::Memory(size as u64))?;
+    image.planes().iter().for_each(|plane| match plane.sample_type() == ty {
+        true => append(&mut bytes, plane),
+        false => append(&mut bytes, &plane.converted(ty)),
+    });
+    let shape = Shape::from([components, height, width]);
+    let scale = |node: Node, most: f32| -> broadloom_graph::Result<Node> {
+        let real = Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?;
+        let most = Node::fill(context, Shape::from([]), &[Literal::from(most)])?;
+        Node::elementwise(Elementwise::Binary(BinaryOp::Div), &[&real, &most])
+    };
+    match ty {
+        SampleType::F32 => Ok(Node::upload(context, Type::F32, shape, &bytes)?),
+        SampleType::F16 => {
+            let node = Node::upload(context, Type::F16, shape, &bytes)?;
+            Ok(Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?)
+        }
+        SampleType::U8 => Ok(scale(Node::upload(context, Type::U8, shape, &bytes)?, 255.0)?),
+        SampleType::U16 => Ok(scale(Node::upload(context, Type::U16, shape, &bytes)?, 65535.0)?),
+    }
+}
+
 impl Picture {
     /// Copies an image to the device. Integers stay what they are there; kernels scale them to 0 … 1.
     pub fn new(context: &Context, image: &Image) -> Result<Picture> {
-        let ty = image.sample_type();
-        let (components, [height, width]) = (image.planes().len(), [image.height() as usize, image.width() as usize]);
-        let size = components.saturating_mul(height).saturating_mul(width).saturating_mul(ty.bytes());
-        let mut bytes: Vec<u8> = vec![];
-        bytes.try_reserve_exact(size).map_err(|_| crate::ImageError::Memory(size as u64))?;
-        image.planes().iter().for_each(|plane| match plane.sample_type() == ty {
-            true => append(&mut bytes, plane),
-            false => append(&mut bytes, &plane.converted(ty)),
-        });
-        let shape = Shape::from([components, height, width]);
-        let scale = |node: Node, most: f32| -> broadloom_graph::Result<Node> {
-            let real = Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?;
-            let most = Node::fill(context, Shape::from([]), &[Literal::from(most)])?;
-            Node::elementwise(Elementwise::Binary(BinaryOp::Div), &[&real, &most])
-        };
-        let node = match ty {
-            SampleType::F32 => Node::upload(context, Type::F32, shape, &bytes)?,
-            SampleType::F16 => {
-                let node = Node::upload(context, Type::F16, shape, &bytes)?;
-                Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?
-            }
-            SampleType::U8 => scale(Node::upload(context, Type::U8, shape, &bytes)?, 255.0)?,
-            SampleType::U16 => scale(Node::upload(context, Type::U16, shape, &bytes)?, 65535.0)?,
-        };
-        Picture::from_node(node, image.bounds().x, image.bounds().y)
+        Picture::from_node(uploaded(context, image)?, image.bounds().x, image.bounds().y)
+    }
+
+    /// Makes a picture of an image of the host. Each plan copies the part that it needs to the device, so that images larger
+    /// than its memory can be computed in tiles.
+    pub fn from_image(context: &Context, image: &Image) -> Picture {
+        let (bounds, components) = (image.bounds(), image.planes().len());
+        Picture(Arc::new(Data { context: context.clone(), bounds, components, origin: Origin::Host(image.clone()) }))
     }
 
     /// Makes a picture of an array of `f32` with the axes component, row, column. Its upper left pixel is at (x, y).
@@ -109,11 +124,21 @@ impl Picture {
         Picture(Arc::new(Data { context: context.clone(), bounds, components, origin }))
     }
 
-    /// Takes the call out of a picture that nobody else has.
-    pub(super) fn into_application(self) -> Option<Application> {
-        match Arc::into_inner(self.0)?.origin {
-            Origin::Applied(application, _) => Arc::into_inner(application),
-            Origin::Array(_) => None,
+    pub(super) fn of_whole(context: &Context, bounds: Rect, components: usize, whole: Whole) -> Picture {
+        let origin = Origin::Whole(Arc::new(whole));
+        Picture(Arc::new(Data { context: context.clone(), bounds, components, origin }))
+    }
+
+    /// Takes the inputs of the call out of a picture that nobody else has.
+    pub(super) fn into_inputs(self) -> Vec<Picture> {
+        match Arc::into_inner(self.0).map(|data| data.origin) {
+            Some(Origin::Applied(application, _)) => {
+                Arc::into_inner(application).map_or_else(Vec::new, |mut call| std::mem::take(&mut call.inputs))
+            }
+            Some(Origin::Whole(whole)) => {
+                Arc::into_inner(whole).map_or_else(Vec::new, |mut whole| std::mem::take(&mut whole.inputs))
+            }
+            Some(Origin::Array(_) | Origin::Host(_)) | None => vec![],
         }
     }
 

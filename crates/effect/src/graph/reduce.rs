@@ -1,13 +1,13 @@
 //! Reductions: a few numbers from all pixels of a picture.
 //!
-//! They are the third kind of functor, beside those without a state and those with one. The picture is computed on the device and
-//! reduced there; only the numbers come to the host.
+//! The picture is computed on the device and reduced there. [`Picture::reduced`] and [`Picture::counted`] are pictures of their
+//! own, which other functors read; [`Picture::reduce`] and [`Picture::histogram`] bring the numbers to the host.
 
 use super::Picture;
 use crate::plan::{Options, Plan};
 use crate::{Error, Result};
 use broadloom_graph::{Combine, Elementwise, Node, Shape};
-use broadloom_scalar::{Builder, Element, Literal, Type};
+use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
 
 /// A way to combine all pixels of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,44 @@ impl Picture {
         nodes.into_iter().next().ok_or_else(|| Error::Call { name: "reduction".into(), reason: "there is no image".into() })
     }
 
+    /// Combines all pixels. Returns a picture of one pixel, rounded to `f32`. Nothing runs until an image is asked for.
+    pub fn reduced(&self, reduction: Reduction) -> Result<Picture> {
+        let area = self.bounds().area() as f64;
+        Picture::whole("reduction", &[self], [self.components(), 1, 1], move |nodes| {
+            let numbers = reduction.of(&nodes[0])?;
+            let numbers = match reduction {
+                Reduction::Mean => {
+                    let area = Node::fill(numbers.context(), Shape::from([]), &[Literal::from(area)])?;
+                    Node::elementwise(Elementwise::Binary(BinaryOp::Div), &[&numbers, &area])?
+                }
+                Reduction::Least | Reduction::Greatest | Reduction::Sum => numbers,
+            };
+            let components = numbers.shape().count();
+            let numbers = Node::elementwise(Elementwise::Convert(Element::F32), &[&numbers])?;
+            Ok(numbers.reshape(Shape::from([components, 1, 1]))?)
+        })
+    }
+
+    /// Counts the pixels of each component in equal bins from `low` to `high`, as [`Picture::histogram`] does. Returns a
+    /// picture of one row with a pixel for each bin. Nothing runs until an image is asked for.
+    pub fn counted(&self, bins: usize, low: f32, high: f32) -> Result<Picture> {
+        self.check_bins(bins, low, high)?;
+        let components = self.components();
+        Picture::whole("histogram", &[self], [components, 1, bins], move |nodes| {
+            let counts = counts(&nodes[0], bins, low, high)?;
+            let counts = Node::elementwise(Elementwise::Convert(Element::F32), &[&counts])?;
+            Ok(counts.reshape(Shape::from([components, 1, bins]))?)
+        })
+    }
+
+    fn check_bins(&self, bins: usize, low: f32, high: f32) -> Result<()> {
+        if bins == 0 || bins.saturating_mul(self.components()) > MAX_BINS || low.is_nan() || high.is_nan() || low >= high {
+            let reason = format!("{bins} bins from {low} to {high}; there are 1 to {MAX_BINS} for all components");
+            return Err(Error::Call { name: "histogram".into(), reason });
+        }
+        Ok(())
+    }
+
     /// Combines all pixels. Returns a number for each component. Waits for the device.
     ///
     /// ```
@@ -45,43 +83,54 @@ impl Picture {
     /// ```
     pub fn reduce(&self, reduction: Reduction, options: &Options) -> Result<Vec<f64>> {
         let node = self.computed(options)?;
-        let (combine, scale) = match reduction {
-            Reduction::Least => (Combine::Min, 1.0),
-            Reduction::Greatest => (Combine::Max, 1.0),
-            Reduction::Sum => (Combine::Sum, 1.0),
-            Reduction::Mean => (Combine::Sum, 1.0 / self.bounds().area() as f64),
+        let scale = match reduction {
+            Reduction::Least | Reduction::Greatest | Reduction::Sum => 1.0,
+            Reduction::Mean => 1.0 / self.bounds().area() as f64,
         };
-        let wide = Node::elementwise(Elementwise::Convert(Element::F64), &[&node])?;
-        let numbers = wide.reduce(combine, &[1, 2])?.read()?;
+        let numbers = reduction.of(&node)?.read()?;
         Ok(numbers.lanes.iter().map(|lane| lane.as_f64().unwrap_or(f64::NAN) * scale).collect())
     }
 
     /// Counts the pixels of each component in equal bins from `low` to `high`. Values outside count in the first or the last
     /// bin, NaN in the first. Waits for the device.
     pub fn histogram(&self, bins: usize, low: f32, high: f32, options: &Options) -> Result<Vec<Vec<u32>>> {
-        let total = bins.saturating_mul(self.components());
-        if bins == 0 || total > MAX_BINS || low.is_nan() || high.is_nan() || low >= high {
-            let reason = format!("{bins} bins from {low} to {high}; there are 1 to {MAX_BINS} for all components");
-            return Err(Error::Call { name: "histogram".into(), reason });
-        }
-        let node = self.computed(options)?;
-        let f = Builder::function("bin");
-        let (value, component) = (f.parameter("x", Type::F32), f.parameter("c", Type::I32));
-        let [low_value, scale] = ["low", "scale"].map(|name| f.parameter(name, Type::F32));
-        let count = f.parameter("bins", Type::I32);
-        let place = f.floor(f.mul(f.sub(value, low_value), scale));
-        // The greater of a number and NaN is the number.
-        let place = f.min(f.max(place, 0.0), f.convert(f.sub(count, 1), Type::F32));
-        let key = f.add(f.mul(component, count), f.min(f.convert(place, Type::I32), f.sub(count, 1)));
-        let function = f.finish_function(&[key])?;
-        let context = node.context();
-        let components = Node::position(context, node.shape().clone(), 0, Element::I32)?;
-        let scalar = |literal: Literal| Node::fill(context, Shape::from([]), &[literal]);
-        let scale = bins as f32 / (high - low);
-        let [low, scale, count] = [low.into(), scale.into(), (bins as i32).into()].map(scalar);
-        let keys = Node::call(&function, &[&node, &components, &low?, &scale?, &count?])?;
-        let counts = keys[0].histogram(total)?.read()?;
+        self.check_bins(bins, low, high)?;
+        let counts = counts(&self.computed(options)?, bins, low, high)?.read()?;
         let counts: Vec<u32> = counts.lanes.iter().map(|lane| lane.as_i128().unwrap_or(0) as u32).collect();
         Ok(counts.chunks(bins).map(<[u32]>::to_vec).collect())
     }
+}
+
+impl Reduction {
+    /// Combines rows and columns, in double precision.
+    fn of(self, node: &Node) -> Result<Node> {
+        let combine = match self {
+            Reduction::Least => Combine::Min,
+            Reduction::Greatest => Combine::Max,
+            Reduction::Sum | Reduction::Mean => Combine::Sum,
+        };
+        let wide = Node::elementwise(Elementwise::Convert(Element::F64), &[node])?;
+        Ok(wide.reduce(combine, &[1, 2])?)
+    }
+}
+
+/// Counts the pixels of each component in bins, component by component.
+fn counts(node: &Node, bins: usize, low: f32, high: f32) -> Result<Node> {
+    let total = bins * node.shape().extents()[0];
+    let f = Builder::function("bin");
+    let (value, component) = (f.parameter("x", Type::F32), f.parameter("c", Type::I32));
+    let [low_value, scale] = ["low", "scale"].map(|name| f.parameter(name, Type::F32));
+    let count = f.parameter("bins", Type::I32);
+    let place = f.floor(f.mul(f.sub(value, low_value), scale));
+    // The greater of a number and NaN is the number.
+    let place = f.min(f.max(place, 0.0), f.convert(f.sub(count, 1), Type::F32));
+    let key = f.add(f.mul(component, count), f.min(f.convert(place, Type::I32), f.sub(count, 1)));
+    let function = f.finish_function(&[key])?;
+    let context = node.context();
+    let components = Node::position(context, node.shape().clone(), 0, Element::I32)?;
+    let scalar = |literal: Literal| Node::fill(context, Shape::from([]), &[literal]);
+    let scale = bins as f32 / (high - low);
+    let [low, scale, count] = [low.into(), scale.into(), (bins as i32).into()].map(scalar);
+    let keys = Node::call(&function, &[node, &components, &low?, &scale?, &count?])?;
+    Ok(keys[0].histogram(total)?)
 }

@@ -3,9 +3,9 @@
 //! Items stand in an order in which each comes behind its inputs. Equal calls of a functor are one item, because a call is one
 //! object that its outputs share.
 
-use crate::Rect;
 use crate::functor::Primitive;
-use crate::graph::{Origin, Picture};
+use crate::graph::{Origin, Picture, Whole};
+use crate::{Image, Rect};
 use broadloom_graph::Node;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +22,12 @@ pub(crate) struct Port {
 pub(crate) enum Work {
     /// An array that is there.
     Source(Node),
+    /// An image of the host.
+    Host(Image),
     /// A call.
     Functor(Primitive),
+    /// An operation on whole images.
+    Whole(Arc<Whole>),
     /// The one input with rows and columns exchanged.
     Transpose,
 }
@@ -57,7 +61,9 @@ impl Items {
         // Arrays by their pictures, calls by themselves.
         let (mut arrays, mut calls): (HashMap<usize, usize>, HashMap<usize, usize>) = Default::default();
         let find = |picture: &Picture, arrays: &HashMap<usize, usize>, calls: &HashMap<usize, usize>| match picture.origin() {
-            Origin::Array(_) => arrays.get(&picture.identity()).map(|item| Port { item: *item, output: 0 }),
+            Origin::Array(_) | Origin::Host(_) | Origin::Whole(_) => {
+                arrays.get(&picture.identity()).map(|item| Port { item: *item, output: 0 })
+            }
             Origin::Applied(call, output) => {
                 calls.get(&(Arc::as_ptr(call) as usize)).map(|item| Port { item: *item, output: *output })
             }
@@ -74,6 +80,22 @@ impl Items {
                     arrays.insert(picture.identity(), number);
                     let (work, outputs) = (Work::Source(node.clone()), vec![picture.components()]);
                     items.items.push(Item { work, inputs: vec![], outputs, bounds, transposed: false, needed: None });
+                }
+                Origin::Host(image) => {
+                    arrays.insert(picture.identity(), number);
+                    let (work, outputs) = (Work::Host(image.clone()), vec![picture.components()]);
+                    items.items.push(Item { work, inputs: vec![], outputs, bounds, transposed: false, needed: None });
+                }
+                Origin::Whole(whole) if !is_ready => {
+                    let inputs = whole.inputs.iter().rev().map(|input| (input.clone(), false)).collect::<Vec<_>>();
+                    open.push((picture, true));
+                    open.extend(inputs);
+                }
+                Origin::Whole(whole) => {
+                    arrays.insert(picture.identity(), number);
+                    let inputs = whole.inputs.iter().filter_map(|input| find(input, &arrays, &calls)).collect();
+                    let (work, outputs) = (Work::Whole(whole.clone()), vec![picture.components()]);
+                    items.items.push(Item { work, inputs, outputs, bounds, transposed: false, needed: None });
                 }
                 Origin::Applied(call, _) if !is_ready => {
                     let inputs = call.inputs.iter().rev().map(|input| (input.clone(), false)).collect::<Vec<_>>();
@@ -96,6 +118,35 @@ impl Items {
         }
         items.results = pictures.iter().filter_map(|picture| find(picture, &arrays, &calls)).collect();
         items
+    }
+
+    /// Returns the bytes that an item adds to the memory of the device.
+    pub(crate) fn bytes(&self, number: usize) -> u64 {
+        let item = &self.items[number];
+        match item.work {
+            Work::Source(_) => 0,
+            Work::Host(_) | Work::Functor(_) | Work::Whole(_) | Work::Transpose => {
+                let region = item.needed.unwrap_or(item.bounds);
+                (4 * item.outputs.iter().sum::<usize>() as u64).saturating_mul(region.area())
+            }
+        }
+    }
+
+    /// Returns a bound on the bytes that are alive at a time, where each item is computed on its own, in this order.
+    pub(crate) fn peak(&self) -> u64 {
+        let mut uses = self.uses();
+        let (mut alive, mut peak) = (0u64, 0u64);
+        for (number, item) in self.items.iter().enumerate() {
+            alive = alive.saturating_add(self.bytes(number));
+            peak = peak.max(alive);
+            for port in &item.inputs {
+                uses[port.item] -= 1;
+                if uses[port.item] == 0 {
+                    alive -= self.bytes(port.item).min(alive);
+                }
+            }
+        }
+        peak
     }
 
     /// Returns how many inputs and results use each item.

@@ -9,24 +9,29 @@
 
 mod items;
 mod lower;
+mod measure;
 mod options;
 mod order;
 mod regions;
+mod tiles;
 mod transpose;
 
+pub use measure::{Gain, Profile, gains};
 pub use options::{Options, Switch};
 
 use crate::functor::{Axis, Nature, Primitive, Reach, reported};
-use crate::graph::Picture;
+use crate::graph::{Picture, uploaded};
 use crate::image::{Image, Plane, Rect};
 use crate::{Error, Result};
-use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary};
+use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary, Template};
 use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
 use broadloom_skeleton::cost::{Costs, Each};
-use items::{Items, Port, Work};
+use items::{Item, Items, Port, Work};
 use lower::{Part, Site, axes, cropped};
 use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// An effect that is ready to be computed.
 #[derive(Debug)]
@@ -34,8 +39,24 @@ pub struct Plan {
     context: Context,
     options: Options,
     items: Items,
-    wanted: Vec<Rect>,
+    results: Vec<(Picture, Rect)>,
     notes: Vec<String>,
+    /// The plan of the graph, for runs after the first.
+    again: Mutex<Again>,
+}
+
+/// The state of a plan that runs several times.
+#[derive(Debug, Default)]
+enum Again {
+    /// It has not run.
+    #[default]
+    Never,
+    /// It has run, and functors were lowered.
+    Once,
+    /// A template computes it: nothing is lowered any more.
+    Ready(Arc<Template>),
+    /// There is no template of it.
+    Impossible,
 }
 
 /// A plan as text: a line for each decision, and the kernels.
@@ -71,10 +92,11 @@ impl Explanation {
     }
 }
 
-/// Computes stages, or explains them.
+/// Computes stages, explains them, or measures their kernels.
 enum Mode<'a> {
     Run,
     Explain(&'a mut Vec<Summary>),
+    Measure(&'a mut Vec<(Summary, Vec<Duration>)>),
 }
 
 impl Mode<'_> {
@@ -82,6 +104,10 @@ impl Mode<'_> {
     fn stage(&mut self, context: &Context, nodes: &mut [Node]) -> Result<()> {
         match self {
             Mode::Run => Ok(context.evaluate(nodes)?),
+            Mode::Measure(stages) => {
+                stages.push(context.measure(nodes)?);
+                Ok(())
+            }
             Mode::Explain(summaries) => {
                 summaries.push(context.explain(nodes)?);
                 for node in nodes.iter_mut() {
@@ -122,24 +148,71 @@ impl Plan {
         if options.order.decides(|| true) {
             order::least_memory(&mut items);
         }
-        Ok(Plan { context, options: *options, items, wanted, notes })
+        Ok(Plan { context, options: *options, items, results: results.to_vec(), notes, again: Mutex::default() })
     }
 
-    /// Computes the images. Planes are named by their numbers.
+    /// Computes the images. Planes are named by their numbers. Images that need more than the memory of the options are
+    /// computed in tiles.
     pub fn run(&self) -> Result<Vec<Image>> {
-        let nodes = self.nodes()?;
-        nodes.iter().zip(&self.wanted).map(|(node, region)| image(node, *region)).collect()
+        self.run_with(&mut |_, _| {})
     }
 
-    /// Computes the images as arrays on the device, with the axes component, row, column. Does not wait for the device.
+    /// Computes the images as [`Plan::run`] does. After each tile, `progress` is given the number of tiles that are done, and of all.
+    pub fn run_with(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<Vec<Image>> {
+        if !self.fits() {
+            return self.run_tiles(progress);
+        }
+        let nodes = self.nodes()?;
+        nodes.iter().zip(&self.results).map(|(node, (_, region))| image(node, *region)).collect()
+    }
+
+    /// Computes the images as arrays on the device, with the axes component, row, column. Does not wait for the device. The
+    /// second run makes a template of the graph, by which it and all others only launch.
     pub fn nodes(&self) -> Result<Vec<Node>> {
-        self.lower(&mut Mode::Run, &mut vec![])
+        let sources = self.sources();
+        let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
+        *again = match std::mem::take(&mut *again) {
+            Again::Never => Again::Once,
+            Again::Once => self.template(&sources).map_or(Again::Impossible, |template| Again::Ready(Arc::new(template))),
+            other => other,
+        };
+        let template = match &*again {
+            Again::Ready(template) => Some(template.clone()),
+            Again::Never | Again::Once | Again::Impossible => None,
+        };
+        drop(again);
+        match template {
+            Some(template) => Ok(template.call(&sources)?),
+            None => self.lower(&mut Mode::Run, &mut vec![], &[]),
+        }
+    }
+
+    /// The arrays that are in memory already, in the order of their items.
+    fn sources(&self) -> Vec<Node> {
+        let ready = |item: &Item| match &item.work {
+            Work::Source(node) if node.buffer().is_some() => Some(node.clone()),
+            Work::Source(_) | Work::Host(_) | Work::Functor(_) | Work::Whole(_) | Work::Transpose => None,
+        };
+        self.items.items.iter().filter_map(ready).collect()
+    }
+
+    /// Makes a template of the graph as a function of its sources; `None` where it is not one.
+    fn template(&self, sources: &[Node]) -> Option<Template> {
+        let is_host = |item: &Item| matches!(item.work, Work::Host(_));
+        if sources.is_empty() || self.options.check || self.items.items.iter().any(is_host) {
+            return None;
+        }
+        let lowered = |symbols: &[Node]| {
+            let failed = |error: Error| broadloom_graph::Error::Plan { what: "an effect".into(), reason: error.to_string() };
+            self.lower(&mut Mode::Run, &mut vec![], symbols).map_err(failed)
+        };
+        self.context.template(sources, lowered).ok()
     }
 
     /// Returns the decisions and the kernels. Memory is allocated, and nothing is computed.
     pub fn explain(&self) -> Result<Explanation> {
         let (mut stages, mut notes) = (vec![], self.notes.clone());
-        self.lower(&mut Mode::Explain(&mut stages), &mut notes)?;
+        self.lower(&mut Mode::Explain(&mut stages), &mut notes, &[])?;
         Ok(Explanation { notes, stages })
     }
 
@@ -148,8 +221,10 @@ impl Plan {
         self.items.items.iter().filter(|item| matches!(item.work, Work::Transpose)).count()
     }
 
-    fn lower(&self, mode: &mut Mode<'_>, notes: &mut Vec<String>) -> Result<Vec<Node>> {
+    /// Lowers all items. Where symbols are given, they stand for the [sources](Plan::sources).
+    fn lower(&self, mode: &mut Mode<'_>, notes: &mut Vec<String>, symbols: &[Node]) -> Result<Vec<Node>> {
         let items = &self.items.items;
+        let mut symbols = symbols.iter();
         let mut uses = self.items.uses();
         let mut values: Vec<Vec<Node>> = vec![vec![]; items.len()];
         for (number, item) in items.iter().enumerate() {
@@ -160,7 +235,11 @@ impl Plan {
                 Part { node: values[port.item][port.output].clone(), region, bounds }
             };
             let mut outputs = match &item.work {
-                Work::Source(node) => vec![cropped(node, item.bounds, needed, false)?],
+                Work::Source(node) => {
+                    let symbol = if node.buffer().is_some() { symbols.next() } else { None };
+                    vec![cropped(symbol.unwrap_or(node), item.bounds, needed, false)?]
+                }
+                Work::Host(image) => vec![uploaded(&self.context, &image.view(needed)?)?],
                 Work::Transpose => {
                     let input = part(&item.inputs[0], &values);
                     let extents = input.node.shape().extents().to_vec();
@@ -169,6 +248,17 @@ impl Plan {
                     let turned = input.node.affine("transpose", &maps, shape, None)?;
                     // Its rows may be fewer than those of the input, where that is needed elsewhere.
                     vec![cropped(&turned, input.region, needed, item.transposed)?]
+                }
+                Work::Whole(whole) => {
+                    let inputs: Vec<Node> = item.inputs.iter().map(|port| part(port, &values).node).collect();
+                    notes.push(format!("{}: of whole images", whole.name));
+                    let node = (whole.make)(&inputs)?;
+                    let wanted = lower::shape(item.outputs[0], item.bounds, false);
+                    if node.ty() != Type::F32 || node.shape().extents() != wanted.extents() {
+                        let reason = format!("it makes an array of `{}` with the shape {}", node.ty(), node.shape());
+                        return Err(Error::Call { name: whole.name.clone(), reason });
+                    }
+                    vec![node]
                 }
                 Work::Functor(primitive) => {
                     let components = match primitive.code.outputs.first() {
@@ -188,8 +278,9 @@ impl Plan {
                 }
             };
             let ends = match &item.work {
-                Work::Source(_) => false,
+                Work::Source(_) | Work::Host(_) => false,
                 Work::Transpose => true,
+                Work::Whole(_) => self.options.fuse == Switch::Off,
                 Work::Functor(primitive) => {
                     self.options.fuse == Switch::Off || self.options.contract == Switch::Off && !primitive.is_point()
                 }
@@ -206,7 +297,7 @@ impl Plan {
             values[number] = outputs;
         }
         let mut results = vec![];
-        for (port, region) in self.items.results.iter().zip(&self.wanted) {
+        for (port, (_, region)) in self.items.results.iter().zip(&self.results) {
             let item = &items[port.item];
             let from = item.needed.unwrap_or(item.bounds);
             results.push(cropped(&values[port.item][port.output], from, *region, false)?);

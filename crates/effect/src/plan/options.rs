@@ -52,6 +52,9 @@ pub struct Options {
     pub order: Switch,
     /// Reads outside of declared windows are errors. Kernels are slower.
     pub check: bool,
+    /// Bytes of the device's memory that a plan may use; three quarters of it where nothing is said. Larger images are
+    /// computed in tiles.
+    pub memory: Option<u64>,
 }
 
 impl Options {
@@ -75,6 +78,7 @@ impl Options {
             shape: switch,
             order: switch,
             check: false,
+            memory: None,
         }
     }
 

@@ -1,24 +1,32 @@
 //! The order of functors, for least memory.
 //!
-//! Among the items whose inputs are there, the one comes next after which the fewest bytes are alive: it frees most, or makes
-//! least.
+//! Two orders are made, and the one counts whose peak is least. *Greedy*: among the items whose inputs are there, the one comes
+//! next after which the fewest bytes are alive. *Depth first* (Sethi and Ullman): the inputs of an item are computed one after
+//! the other, the one first that needs most while it is computed and leaves least.
 
-use super::items::{Items, Work};
+use super::items::Items;
 
 /// Brings items into an order that needs little memory.
 pub(crate) fn least_memory(items: &mut Items) {
-    let count = items.items.len();
-    let size = |number: usize| -> i64 {
-        let item = &items.items[number];
-        match item.work {
-            Work::Source(_) => 0,
-            Work::Functor(_) | Work::Transpose => {
-                let region = item.needed.unwrap_or(item.bounds);
-                (item.outputs.iter().sum::<usize>() as i64).saturating_mul(region.area() as i64)
-            }
+    let others = [greedy(items), depth_first(items)];
+    let others: Vec<Items> =
+        others.iter().filter(|order| order.len() == items.items.len()).map(|order| arranged(items, order)).collect();
+    for other in others {
+        if other.peak() < items.peak() {
+            *items = other;
         }
-    };
-    let sizes: Vec<i64> = (0..count).map(size).collect();
+    }
+}
+
+/// The sizes of items, as signed numbers of which a few can be added.
+fn sizes(items: &Items) -> Vec<i64> {
+    let size = |number: usize| i64::try_from(items.bytes(number)).unwrap_or(i64::MAX).min(i64::MAX / 4096);
+    (0..items.items.len()).map(size).collect()
+}
+
+fn greedy(items: &Items) -> Vec<usize> {
+    let count = items.items.len();
+    let sizes = sizes(items);
     let mut uses = items.uses();
     let mut waits: Vec<usize> = items.items.iter().map(|item| item.inputs.len()).collect();
     let mut consumers: Vec<Vec<usize>> = vec![vec![]; count];
@@ -30,11 +38,9 @@ pub(crate) fn least_memory(items: &mut Items) {
     while !ready.is_empty() {
         let change = |number: &usize| {
             let inputs = &items.items[*number].inputs;
-            let mut seen: Vec<usize> = inputs.iter().map(|port| port.item).collect();
-            seen.sort_unstable();
-            seen.dedup();
             let frees = |source: &usize| inputs.iter().filter(|port| port.item == *source).count() == uses[*source];
-            sizes[*number] - seen.iter().filter(|source| frees(source)).map(|source| sizes[*source]).sum::<i64>()
+            sizes[*number]
+                - sources(items, *number).iter().filter(|source| frees(source)).map(|source| sizes[*source]).sum::<i64>()
         };
         // The first of several: the order of the graph decides.
         let Some((place, number)) = ready.iter().copied().enumerate().min_by_key(|(_, number)| (change(number), *number)) else {
@@ -52,12 +58,58 @@ pub(crate) fn least_memory(items: &mut Items) {
         }
         order.push(number);
     }
-    let mut places = vec![0; count];
+    order
+}
+
+/// The items that an item reads, each once.
+fn sources(items: &Items, number: usize) -> Vec<usize> {
+    let mut seen: Vec<usize> = items.items[number].inputs.iter().map(|port| port.item).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen
+}
+
+fn depth_first(items: &Items) -> Vec<usize> {
+    let sizes = sizes(items);
+    let mut needs: Vec<i64> = vec![];
+    let mut children: Vec<Vec<usize>> = vec![];
+    for number in 0..items.items.len() {
+        let mut own = sources(items, number);
+        own.sort_by_key(|source| (sizes[*source] - needs[*source], *source));
+        let (mut held, mut most) = (0i64, 0i64);
+        for source in &own {
+            most = most.max(held.saturating_add(needs[*source]));
+            held = held.saturating_add(sizes[*source]);
+        }
+        needs.push(most.max(held.saturating_add(sizes[number])));
+        children.push(own);
+    }
+    let (mut order, mut is_done) = (vec![], vec![false; items.items.len()]);
+    let mut open: Vec<(usize, bool)> = items.results.iter().rev().map(|port| (port.item, false)).collect();
+    while let Some((number, is_ready)) = open.pop() {
+        if is_done[number] {
+            continue;
+        }
+        if is_ready {
+            is_done[number] = true;
+            order.push(number);
+            continue;
+        }
+        open.push((number, true));
+        open.extend(children[number].iter().rev().map(|child| (*child, false)));
+    }
+    order
+}
+
+/// The items in another order.
+fn arranged(items: &Items, order: &[usize]) -> Items {
+    let mut places = vec![0; items.items.len()];
     order.iter().enumerate().for_each(|(place, number)| places[*number] = place);
     let mut sorted: Vec<_> = order.iter().map(|number| items.items[*number].clone()).collect();
     for item in &mut sorted {
         item.inputs.iter_mut().for_each(|port| port.item = places[port.item]);
     }
-    items.items = sorted;
-    items.results.iter_mut().for_each(|port| port.item = places[port.item]);
+    let mut results = items.results.clone();
+    results.iter_mut().for_each(|port| port.item = places[port.item]);
+    Items { items: sorted, results }
 }

@@ -19,7 +19,10 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
     for number in (0..items.items.len()).rev() {
         let item = &mut items.items[number];
         let Some(mut needed) = item.needed else { continue };
-        if realign && !matches!(item.work, Work::Source(_)) {
+        if matches!(item.work, Work::Whole(_)) {
+            needed = item.bounds;
+            item.needed = Some(needed);
+        } else if realign && !matches!(item.work, Work::Source(_) | Work::Host(_)) {
             needed = aligned(needed, item.bounds);
             item.needed = Some(needed);
         }
@@ -28,7 +31,8 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
         for (place, port) in inputs.iter().enumerate() {
             let source = &mut items.items[port.item];
             let region = match &work {
-                Work::Source(_) | Work::Transpose => needed,
+                Work::Source(_) | Work::Host(_) | Work::Transpose => needed,
+                Work::Whole(_) => source.bounds,
                 Work::Functor(primitive) => match primitive.reach_of(place) {
                     Some(reach) => grown(needed, reach, source.bounds, primitive.boundary),
                     None => source.bounds,

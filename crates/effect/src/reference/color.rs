@@ -8,7 +8,7 @@ use crate::image::{Image, Plane};
 
 /// Applies a function to red, green and blue together. Other planes stay.
 fn each_pixel(settings: &Settings, image: &Image, function: impl Fn([f64; 3]) -> [f64; 3]) -> Result<Image, EffectError> {
-    let indices = colors(settings.effect().name, image)?;
+    let indices = colors(settings.effect().name, &image.names().collect::<Vec<&str>>())?;
     let mut fields = indices.map(|index| Field::of(&image.planes()[index]));
     for place in 0..fields[0].values.len() {
         let result = function([0, 1, 2].map(|channel| fields[channel].values[place]));
@@ -137,7 +137,7 @@ pub(super) fn key(settings: &Settings, image: &Image) -> Result<Image, EffectErr
     let unit = screen.map(|part| part / length);
     let (tolerance, softness) = (settings.number("tolerance"), settings.number("softness"));
     let (spill, premultiply) = (settings.number("spill"), settings.choice("premultiply") == "yes");
-    let indices = colors(effect, image)?;
+    let indices = colors(effect, &image.names().collect::<Vec<&str>>())?;
     let mut fields = indices.map(|index| Field::of(&image.planes()[index]));
     let layer = image.planes()[indices[0]].layer();
     let alpha_name = if layer.is_empty() { "A".to_owned() } else { format!("{layer}.A") };

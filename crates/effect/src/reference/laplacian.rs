@@ -84,7 +84,7 @@ fn filtered(y: &Field, edge: Edge, copies: i64, count: i64, alpha: f64, beta: f6
 
 /// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of fewer than three planes.
 pub(super) fn local(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
-    let planes: Vec<usize> = match colors(settings.effect().name, image) {
+    let planes: Vec<usize> = match colors(settings.effect().name, &image.names().collect::<Vec<&str>>()) {
         Ok(colors) => colors.to_vec(),
         Err(_) => (0..image.planes().len()).collect(),
     };

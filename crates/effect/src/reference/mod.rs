@@ -18,7 +18,7 @@ mod smooth;
 mod warp;
 
 use crate::catalogue::{EffectError, Inputs, Settings};
-use crate::image::{Image, Plane};
+use crate::image::{Image, Plane, Rect};
 pub(crate) use color::Curve;
 use field::{Edge, Field};
 pub(crate) use resize::new_size;
@@ -30,7 +30,8 @@ const MAX_GRID: f64 = 1024.0;
 pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> {
     let effect = settings.effect();
     settings.complete()?;
-    check(settings, inputs)?;
+    let shapes: Vec<(Rect, Vec<&str>)> = inputs.iter().map(|image| (image.bounds(), image.names().collect())).collect();
+    check(settings, &shapes)?;
     let image = &inputs[inputs.len() / 2 * usize::from(matches!(effect.inputs, Inputs::Frames(_)))];
     let edge = Edge { rule: settings.rule(), border: settings.border() };
     let each = |function: &dyn Fn(&Field) -> Field| {
@@ -105,7 +106,7 @@ pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> 
 }
 
 /// Fails where the number or the sizes of images are not those that the effect takes.
-pub(crate) fn check(settings: &Settings, inputs: &[Image]) -> Result<(), EffectError> {
+pub(crate) fn check(settings: &Settings, inputs: &[(Rect, Vec<&str>)]) -> Result<(), EffectError> {
     let effect = settings.effect();
     let wanted = match effect.inputs {
         Inputs::Images(roles) => roles.len(),
@@ -116,11 +117,11 @@ pub(crate) fn check(settings: &Settings, inputs: &[Image]) -> Result<(), EffectE
         let plural = if wanted == 1 { "" } else { "s" };
         return fail(format!("it takes {wanted} image{plural}, and there are {}", inputs.len()));
     }
-    let first = inputs[0].bounds();
-    if let Some(other) = inputs.iter().find(|image| image.bounds() != first) {
-        return fail(format!("its images must cover the same pixels; one is {first}, another {}", other.bounds()));
+    let (first, names) = &inputs[0];
+    if let Some((other, _)) = inputs.iter().find(|(bounds, _)| bounds != first) {
+        return fail(format!("its images must cover the same pixels; one is {first}, another {other}"));
     }
-    if matches!(effect.inputs, Inputs::Frames(_)) && inputs.iter().any(|image| !image.names().eq(inputs[0].names())) {
+    if matches!(effect.inputs, Inputs::Frames(_)) && inputs.iter().any(|(_, own)| own != names) {
         return fail("its frames must have the same planes".to_owned());
     }
     Ok(())
@@ -159,17 +160,25 @@ fn each_color(image: &Image, function: &dyn Fn(&Field) -> Field) -> Result<Image
     Ok(image.with_planes(planes.collect::<Result<_, _>>()?)?)
 }
 
+/// Returns the layer of a plane: its name before the last dot; empty where there is none.
+pub(crate) fn layer(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(layer, _)| layer)
+}
+
+/// Returns the channel of a plane: its name behind the last dot.
+pub(crate) fn channel(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, channel)| channel)
+}
+
 /// Returns the indices of red, green and blue: the planes of these names in the layer of the first `R`; else the first three.
-pub(crate) fn colors(effect: &'static str, image: &Image) -> Result<[usize; 3], EffectError> {
-    let planes = image.planes();
-    if let Some(red) = planes.iter().position(|plane| plane.channel() == "R") {
-        let layer = planes[red].layer();
-        let of = |channel: &str| planes.iter().position(|plane| plane.layer() == layer && plane.channel() == channel);
+pub(crate) fn colors(effect: &'static str, names: &[&str]) -> Result<[usize; 3], EffectError> {
+    if let Some(red) = names.iter().position(|name| channel(name) == "R") {
+        let of = |wanted: &str| names.iter().position(|name| layer(name) == layer(names[red]) && channel(name) == wanted);
         if let (Some(green), Some(blue)) = (of("G"), of("B")) {
             return Ok([red, green, blue]);
         }
     }
-    match planes.len() {
+    match names.len() {
         3.. => Ok([0, 1, 2]),
         count => {
             let reason = format!("it needs red, green and blue; the image has {count} of them");

@@ -1,6 +1,7 @@
 //! The devices and images of the tests.
 
-use broadloom_device::Device;
+use broadloom_device::{Device, Machine, MachineKind};
+use broadloom_effect::plan::{Options, Switch};
 use broadloom_effect::{Image, Rect};
 use broadloom_graph::Context;
 use std::sync::OnceLock;
@@ -13,6 +14,31 @@ pub(crate) fn contexts() -> &'static [Context; 2] {
         let cpu = broadloom_cpu::Cpu::new(broadloom_cpu::Options::default()).expect("a CPU");
         [Context::new(&interp), Context::new(&Device::new(cpu))]
     })
+}
+
+/// Returns a context whose plans are for an H200 and whose kernels the interpreter runs.
+pub(crate) fn as_gpu() -> Context {
+    let interp = broadloom_interp::Interp::new(broadloom_interp::Options::default());
+    let machine = Machine {
+        kind: MachineKind::Cuda,
+        multiprocessors: 132,
+        registers: Some(65536),
+        max_shared_bytes: 232_448,
+        cache_bytes: Some(60 << 20),
+        ..broadloom_device::Backend::machine(&interp).clone()
+    };
+    let options = broadloom_interp::Options { machine: Some(machine), ..broadloom_interp::Options::default() };
+    Context::new(&Device::new(broadloom_interp::Interp::new(options)))
+}
+
+/// Returns options with random switches.
+pub(crate) fn any_options(random: &mut Random) -> Options {
+    let mut options = Options::default();
+    for name in Options::NAMES {
+        let switch = [Switch::Off, Switch::Auto, Switch::On][random.below(3)];
+        *options.switch(name).expect("a name of the list") = switch;
+    }
+    options
 }
 
 /// Returns whether every case runs on the CPU too, where each costs a compilation; else some do.

@@ -3,7 +3,7 @@
 use crate::devices::{Random, assert_near, contexts, thorough};
 use broadloom_effect::catalogue::{Effect, Settings, chain};
 use broadloom_effect::plan::Options;
-use broadloom_effect::{Image, effects, reference};
+use broadloom_effect::{Image, Rect, effects, reference};
 use broadloom_graph::Context;
 
 fn check(context: &Context, text: &str, inputs: &[Image], tolerance: f32) {
@@ -31,7 +31,7 @@ const EACH: &[(&str, f32)] = &[
     ("curves points=0,0.1,0.3,0.5,1,0.9", 1e-5),
     ("curves points=0.2,0,0.7,1 interpolation=linear", 1e-5),
     ("box radius=2", 1e-5),
-    ("box radius=6", 1e-5),
+    ("box radius=14", 1e-5),
     ("gaussian sigma=1.5", 1e-3),
     ("gaussian sigma=9", 2e-3),
     ("unsharp sigma=1 amount=2", 3e-3),
@@ -76,15 +76,48 @@ fn effects_agree_with_their_references() {
     }
 }
 
+/// All rules, the smallest sizes, one to eight planes, and images that are parts of larger ones.
 #[test]
-fn effects_take_the_smallest_images() {
+fn effects_agree_for_all_rules_sizes_and_planes() {
     let context = &contexts()[0];
-    for text in ["box radius=6", "gaussian sigma=9", "dilate radius=5", "median radius=3", "diffusion", "degrain", "sobel"] {
-        for rule in ["boundary=mirror", "boundary=wrap"] {
-            check(context, &format!("{text} {rule}"), &[Random(8).image(1, 1, 1)], 2e-3);
-            check(context, &format!("{text} {rule}"), &[Random(9).image(1, 2, 1)], 2e-3);
+    let mut random = Random(11);
+    let sizes = [(1, 1), (1, 5), (6, 1), (4, 3), (7, 2)];
+    for (number, (text, tolerance)) in EACH.iter().enumerate() {
+        let has_rule = Effect::find(text.split(' ').next().unwrap_or_default()).expect("an effect").boundary.is_some();
+        for turn in 0..2 {
+            let rule = RULES[(number + turn + turn * number / 4) % 4];
+            let (width, height) = sizes[turn * (1 + number % 4)];
+            let whole = random.image(1 + (2 * number + turn) % 8, width + 3, height + 2);
+            // Rows of a part lie farther apart than they are long.
+            let part = whole.view(Rect::new(1, 2, width, height)).expect("a part");
+            let text = if has_rule { format!("{text} {rule}") } else { (*text).to_owned() };
+            check(context, &text, &[part], *tolerance);
         }
     }
+}
+
+#[test]
+fn tables_of_colours_agree_with_their_reference() {
+    let folder = std::env::temp_dir().join(format!("broadloom-lut-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let entry = |i: usize| format!("{} {} {}", (i * 7 % 10) as f32 / 10.0, (i * 3 % 8) as f32 / 8.0, (i % 5) as f32 / 4.0);
+    let table = |head: &str, count: usize| {
+        let entries: Vec<String> = (0..count).map(entry).collect();
+        format!("{head}\nDOMAIN_MIN 0.1 0 -0.5\nDOMAIN_MAX 0.9 1 1.5\n{}\n", entries.join("\n"))
+    };
+    let (solid, flat) = (folder.join("solid.cube"), folder.join("flat.cube"));
+    std::fs::write(&solid, table("LUT_3D_SIZE 3", 27)).expect("a file");
+    std::fs::write(&flat, table("LUT_1D_SIZE 5", 5)).expect("a file");
+    let image = Random(12).image(4, 7, 5);
+    for (device, context) in contexts().iter().enumerate() {
+        for (file, how) in [(&solid, "trilinear"), (&solid, "tetrahedral"), (&flat, "trilinear")] {
+            if device == 0 || how == "tetrahedral" {
+                let text = format!("lut file={} interpolation={how}", file.display());
+                check(context, &text, std::slice::from_ref(&image), 1e-5);
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("a folder");
 }
 
 #[test]

@@ -3,4 +3,6 @@
 mod basics;
 mod devices;
 mod effects;
+mod graphs;
 mod optimiser;
+mod same;

@@ -1,7 +1,7 @@
 //! The references against pinned results of SciPy, OpenCV, Pillow and NumPy.
 
 use crate::values::{noise, values};
-use broadloom_effect::catalogue::{EFFECTS, Effect, Engine, Inputs, Kind, Reference, Settings, chain, run_steps};
+use broadloom_effect::catalogue::{Chain, EFFECTS, Effect, Engine, Inputs, Kind, Reference, Settings, chain};
 use broadloom_effect::{Image, Plane, Rect, reference};
 
 /// Makes an image of numbers that Python computes as well: ((7x + 13y + 3xy + 5p) mod 17) / 17 in plane p.
@@ -361,7 +361,10 @@ fn chains_pass_results_on() {
     let image = pattern(9, 7, &["R", "G", "B"]);
     let steps = chain("box,warp,tone_map", &["radius=1"]).unwrap();
     let field = Image::from_f32(9, 7, [("X", vec![0.0; 63]), ("Y", vec![0.0; 63])]).unwrap();
-    let result = run_steps(&mut Reference, &steps, std::slice::from_ref(&image), &[field]).unwrap();
+    let result = {
+        let chain = Chain { steps: &steps, inputs: std::slice::from_ref(&image), further: &[field], planes: &[] };
+        Reference.run_chain(&chain, &mut |_, _| {}).unwrap()
+    };
     let soft = run("box", &["radius=1"], &[image]);
     assert_eq!(values(&result), values(&run("tone_map", &[], &[soft])));
 }

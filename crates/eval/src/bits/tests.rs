@@ -1,4 +1,4 @@
-//! Logic, shifts and bit fields against loops over single bits.
+//! Logic, shifts and bit fields, tested against loops over single bits.
 
 use super::super::testing::{op, pairs, values};
 use super::*;

@@ -1,10 +1,10 @@
-//! Conversions against the host's, against the crate `half`, and against their definition.
+//! Conversions, tested against the host's, against the crate `half`, and against their definition.
 
 use crate::testing::{op, run};
 use broadloom_random::Random;
 use half::{bf16, f16};
 
-/// `f32` corner values, and pseudo-random ones.
+/// Returns `f32` corner values, and pseudo-random ones.
 fn singles() -> Vec<f32> {
     let mut list =
         vec![0.0, 0.5, 1.0, 1.5, 2.5, 3.5, 0.49999997, 127.5, 128.0, 255.0, 255.5, 256.0, 32767.5, 65504.0, 65519.996, 65520.0];
@@ -126,11 +126,11 @@ fn integers_to_floats_as_the_host_does() {
             ("s64", u64::from((value as i64 as f32).to_bits()), (value as i64 as f64).to_bits()),
         ];
         for (ty, single, double) in results {
-            // Bits above the width of the type, as a wider register has them, do not count.
+            // Bits above the width of the type, as in a wider register, do not count.
             assert_eq!(run(&op(&format!("cvt.rn.f32.{ty}")), &[value]), single, "{ty} {value:x}");
             assert_eq!(run(&op(&format!("cvt.rn.f64.{ty}")), &[value]), double, "{ty} {value:x}");
         }
-        // Rounding toward zero, down and up bracket the value.
+        // Rounding toward zero, down and up brackets the value.
         let [low, high] =
             ["rm", "rp"].map(|rounding| f32::from_bits(run(&op(&format!("cvt.{rounding}.f32.u64")), &[value]) as u32));
         assert!(f64::from(low) <= value as f64 && value as f64 <= f64::from(high));

@@ -1,14 +1,16 @@
-//! Approximate instructions (manual: `div.approx`, `rcp.approx`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`).
+//! Approximate instructions (manual: `div.approx`, `rcp.approx`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`,
+//! `tanh`).
 //!
-//! All but those that keep only the upper half of an `f64` are computed in `f64`, whose error is far below the bounds of the
-//! manual, and rounded once to the type of the instruction. Operands and results go through `.ftz` as in exact instructions.
+//! All except those that keep only the upper half of an `f64` are computed in `f64`, whose error is far below
+//! the bounds of the manual, and rounded once to the type of the instruction. `.ftz` applies to operands and
+//! results as in exact instructions.
 
 use super::{Mode, half, lanes, quiet_nan_f64};
 use crate::soft::{Format, Number};
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// Applies a function in `f64` to each lane. The function gets no NaN.
+/// Applies a function in `f64` to each lane. The function never gets a NaN.
 #[inline(always)]
 fn each(op: &Operation, register: u64, function: impl Fn(f64) -> f64) -> u64 {
     let ftz = op.has(Modifier::Ftz);
@@ -31,7 +33,8 @@ fn each(op: &Operation, register: u64, function: impl Fn(f64) -> f64) -> u64 {
     })
 }
 
-/// `div.approx.f32`: the dividend times the reciprocal of the divisor, which is flushed where it would be subnormal.
+/// Computes `div.approx.f32`: the dividend times the reciprocal of the divisor, which is flushed if it would
+/// be subnormal.
 pub(super) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     const FORMAT: Format = Format::F32;
     /// 2^126.
@@ -46,13 +49,13 @@ pub(super) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     mode.result(FORMAT, Number::of(FORMAT, a).div(Number::of(FORMAT, b)))
 }
 
-/// The upper word of an `f64` as a number of its own, subnormal ones zero; `None` for NaN.
+/// Returns the upper word of an `f64` as a number, with subnormals flushed to zero; `None` for NaN.
 fn upper_word(bits: u64) -> Option<f64> {
     let upper = Format::F64.flushed(bits & 0xffff_ffff_0000_0000);
     (!Format::F64.is_nan(upper)).then_some(f64::from_bits(upper))
 }
 
-/// A result of which only the upper word stays, rounded down to it; NaN and subnormal ones as the manual has them.
+/// Truncates a result to its upper word; NaN and subnormals follow the manual.
 fn to_upper_word(value: f64) -> u64 {
     if value.is_nan() {
         return 0x7fff_ffff_0000_0000;
@@ -60,17 +63,17 @@ fn to_upper_word(value: f64) -> u64 {
     Format::F64.flushed(value.to_bits() & 0xffff_ffff_0000_0000)
 }
 
-/// `rcp.approx.ftz.f64`.
+/// Computes `rcp.approx.ftz.f64`.
 pub(super) fn rcp_f64(bits: u64) -> u64 {
     to_upper_word(upper_word(bits).map_or(f64::NAN, f64::recip))
 }
 
-/// `rsqrt.approx.ftz.f64`.
+/// Computes `rsqrt.approx.ftz.f64`.
 fn rsqrt_upper_f64(bits: u64) -> u64 {
     to_upper_word(upper_word(bits).map_or(f64::NAN, inverse_root))
 }
 
-/// `rsqrt.approx.f64`.
+/// Computes `rsqrt.approx.f64`.
 fn rsqrt_f64(bits: u64) -> u64 {
     let result = inverse_root(f64::from_bits(bits));
     if result.is_nan() {
@@ -80,7 +83,7 @@ fn rsqrt_f64(bits: u64) -> u64 {
 }
 
 fn inverse_root(value: f64) -> f64 {
-    // The root of -0 is -0, its inverse -∞, as the manual has it.
+    // The root of -0 is -0, and its inverse -∞, as the manual says.
     value.sqrt().recip()
 }
 

@@ -1,22 +1,22 @@
-//! Approximate instructions against their bounds (manual: "Floating-Point Instructions"), over dense samples. What they are
-//! compared with is computed from series, not from the functions under test.
+//! Approximate instructions, tested against their bounds (manual: "Floating-Point Instructions") over dense
+//! samples. The reference values are computed from series, not from the functions under test.
 
 use crate::testing::{op, run};
 use half::{bf16, f16};
 
-/// e^x for |x| ≤ 1: its series.
+/// Computes e^x for |x| ≤ 1 by its series.
 fn exp_series(x: f64) -> f64 {
     (1..30).rev().fold(1.0, |sum, n| 1.0 + x * sum / f64::from(n))
 }
 
-/// 2^x: a power of two times a series.
+/// Computes 2^x as a power of two times a series.
 fn true_ex2(x: f64) -> f64 {
     let whole = x.round();
     let (a, b) = ((whole / 2.0).floor(), whole - (whole / 2.0).floor());
     exp_series((x - whole) * std::f64::consts::LN_2) * 2f64.powi(a as i32) * 2f64.powi(b as i32)
 }
 
-/// The logarithm to base 2: the exponent, and twice the series of the inverse hyperbolic tangent.
+/// Computes the logarithm to base 2: the exponent, and twice the series of the inverse hyperbolic tangent.
 fn true_lg2(x: f64) -> f64 {
     let (mut x, mut exponent) = (x, 0.0);
     while x > std::f64::consts::SQRT_2 {
@@ -30,10 +30,10 @@ fn true_lg2(x: f64) -> f64 {
     exponent + 2.0 * series / std::f64::consts::LN_2
 }
 
-/// The sine, brought into [-π, π] first.
+/// Computes the sine, after reduction to [-π, π].
 fn true_sin(x: f64) -> f64 {
     let turns = (x / std::f64::consts::TAU).round();
-    // 2π in two parts, so that little is lost for a few hundred turns.
+    // 2π in two parts, so that little precision is lost for a few hundred turns.
     let x = (x - turns * std::f64::consts::TAU) - turns * 2.4492935982947064e-16;
     let square = x * x;
     let series = (1..25).rev().fold(1.0, |sum, n| 1.0 - square * sum / f64::from(2 * n * (2 * n + 1)));
@@ -48,24 +48,24 @@ fn true_tanh(x: f64) -> f64 {
     ((1.0 - e) / (1.0 + e)).copysign(x)
 }
 
-/// An instruction on `f32` as a function.
+/// Returns an instruction on `f32` as a function.
 fn unary(text: &str) -> impl Fn(f32) -> f64 {
     let op = op(text);
     move |x| f64::from(f32::from_bits(run(&op, &[u64::from(x.to_bits())]) as u32))
 }
 
-/// An instruction on bits as a function.
+/// Returns an instruction on bits as a function.
 fn bitwise(text: &str) -> impl Fn(u64) -> u64 {
     let op = op(text);
     move |bits| run(&op, &[bits])
 }
 
-/// Samples from one value to another.
+/// Returns samples from one value to another.
 fn between(low: f32, high: f32, count: u32) -> impl Iterator<Item = f32> {
     (0..=count).map(move |n| low + (high - low) * n as f32 / count as f32)
 }
 
-/// Samples over all exponents.
+/// Returns samples over all exponents.
 fn all_magnitudes() -> impl Iterator<Item = f32> {
     (1..0x7f80_0000u32).step_by(104_729).map(f32::from_bits)
 }
@@ -83,7 +83,7 @@ fn powers_of_two() {
         if x.is_finite() {
             let found = f16::from_bits(ex2_f16(u64::from(bits)) as u16).to_f64();
             let expected = true_ex2(x.to_f64());
-            // Where the result is subnormal or overflows, a bound on the relative error says nothing.
+            // If the result is subnormal or overflows, a bound on the relative error does not apply.
             if (2f64.powi(-14)..65504.0).contains(&expected) {
                 assert!((found - expected).abs() <= expected * 2f64.powf(-9.9), "2^{x}");
             }
@@ -150,7 +150,8 @@ fn roots_and_reciprocals() {
     for x in all_magnitudes() {
         let wide = f64::from(x);
         let close = |found: f64, of: f64, bound: f64| (found / of - 1.0).abs() <= bound;
-        // Judged by what they are: the square of a root, the product with a reciprocal; a small error doubles in a square.
+        // Checked by their definition: the square of a root, the product with a reciprocal. A small error
+        // doubles in a square.
         let root = sqrt(x);
         assert!(close(root * root, wide, 2.0 * 2f64.powi(-23)), "root of {x}");
         let inverse = rsqrt(x);

@@ -5,9 +5,10 @@ use crate::soft::{Format, Number, Rounding};
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// Applies an operation to the lanes of an instruction: as the host has it where it rounds to nearest, else exactly. Halves are
-/// computed in `f64`, which must be exact, or rounded to odd, or so much wider that rounding twice rounds as once. `first` is
-/// the order in which NaN operands of `f64` are handed on.
+/// Applies an operation to the lanes of an instruction: with the host's operation if it rounds to nearest,
+/// else exactly. Halves are computed in `f64`; the result must be exact, rounded to odd, or wide enough that
+/// double rounding equals single rounding. `first` is the order in which NaN operands of `f64` are
+/// propagated.
 #[inline(always)]
 fn apply<const N: usize>(
     op: &Operation,
@@ -48,7 +49,7 @@ fn by_way_of_f64<const N: usize>(format: Format, mode: Mode, operands: [u64; N],
     mode.clamp(format, half::from_f64(format, host(operands.map(|bits| half::to_f64(format, bits)))))
 }
 
-/// An operation computed exactly and rounded.
+/// Computes an operation exactly and rounds the result.
 fn exactly<const N: usize>(
     format: Format,
     mode: Mode,
@@ -76,7 +77,7 @@ fn single<const N: usize>(
     }
     let bits = u64::from(result.to_bits());
     if mode.ftz {
-        // The host may have rounded up to the smallest normal number what is flushed before it gets there.
+        // The host may have rounded up to the smallest normal number a value that is flushed before that.
         if bits & FORMAT.magnitude_mask() == FORMAT.least_normal() {
             return exactly(FORMAT, mode, operands, soft);
         }
@@ -120,7 +121,7 @@ pub(crate) fn mul(op: &Operation, inputs: &Inputs) -> u64 {
     apply(op, inputs, [1, 0], |[a, b]| a * b, |[a, b]| a * b, |[a, b], _| a.mul(b))
 }
 
-/// `fma`, and `mad` on floats, which is the same.
+/// Computes `fma`, and `mad` on floats, which is the same.
 pub(crate) fn fma(op: &Operation, inputs: &Inputs) -> u64 {
     if op.source_ty != op.ty || op.third_ty != op.ty {
         return mixed::fma(op, inputs);
@@ -136,8 +137,8 @@ pub(crate) fn fma(op: &Operation, inputs: &Inputs) -> u64 {
     apply(op, inputs, [1, 2, 0], |[a, b, c]| a.mul_add(b, c), |[a, b, c]| half::sum_to_odd(a * b, c), soft)
 }
 
-/// The NaN that tensor copies put where there is nothing, with either sign; the same bits in `f16` and `bf16`. `.oob` makes the
-/// result zero where a factor is it.
+/// NaN that tensor copies store out of bounds, with either sign; it has the same bits in `f16` and `bf16`.
+/// `.oob` makes the result zero if a factor has this value.
 const OUT_OF_BOUNDS: u64 = 0x7ff7;
 
 fn fma_oob(op: &Operation, inputs: &Inputs) -> u64 {
@@ -155,7 +156,7 @@ pub(crate) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     if op.has(Modifier::Approx) {
         return approx::div(op, inputs);
     }
-    // `.full` may be two units off; it is correctly rounded here.
+    // `.full` may be off by two units; it is correctly rounded here.
     apply(op, inputs, [0, 1], |[a, b]| a / b, |[a, b]| a / b, |[a, b], _| a.div(b))
 }
 
@@ -163,7 +164,7 @@ pub(crate) fn rcp(op: &Operation, inputs: &Inputs) -> u64 {
     if op.has(Modifier::Approx) && op.ty == Type::F64 {
         return approx::rcp_f64(inputs[0]);
     }
-    // `.approx` may be one unit off; it is correctly rounded here.
+    // `.approx` may be off by one unit; it is correctly rounded here.
     let one = Number::of(Format::F32, Format::F32.one());
     apply(op, inputs, [0], |[a]| a.recip(), |[a]| a.recip(), |[a], _| one.div(a))
 }

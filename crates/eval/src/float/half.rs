@@ -1,15 +1,15 @@
-//! `f16` and `bf16` by way of the host's `f64`: quicker than exact arithmetic, and the same.
+//! `f16` and `bf16` computed in the host's `f64`: faster than exact arithmetic, with the same results.
 
 use crate::soft::Format;
 
-/// The value of a half. NaN is any NaN.
+/// Converts a half to `f64`. The payload of a NaN is unspecified.
 #[inline(always)]
 pub(crate) fn to_f64(format: Format, bits: u64) -> f64 {
     let bias = (Format::F64.bias() - format.bias()) as u64;
     let magnitude = bits & format.magnitude_mask();
     let sign = (bits & format.sign_bit()) << (64 - format.bits());
     if magnitude < format.least_normal() {
-        // Scaled by the worth of its last bit.
+        // Scaled by the value of its last bit.
         let unit = (bias + 1 - u64::from(format.fraction_bits())) << 52;
         return f64::from_bits((magnitude as f64 * f64::from_bits(unit)).to_bits() | sign);
     }
@@ -18,7 +18,7 @@ pub(crate) fn to_f64(format: Format, bits: u64) -> f64 {
     f64::from_bits(sign | if magnitude >= format.infinity() { wide | exponent } else { wide + exponent })
 }
 
-/// A value rounded to nearest, ties to even. NaN is the canonical one.
+/// Rounds to nearest, ties to even. NaN becomes canonical.
 #[inline(always)]
 pub(crate) fn from_f64(format: Format, value: f64) -> u64 {
     let bits = value.to_bits();
@@ -38,16 +38,18 @@ pub(crate) fn from_f64(format: Format, value: f64) -> u64 {
     }
     let (kept, lost, half) = (significand >> shift, significand & ((1 << shift) - 1), 1u64 << (shift - 1));
     let up = lost > half || lost == half && kept & 1 == 1;
-    // The leading one adds to the exponent field, and so does a carry; from the largest number on it makes infinity.
+    // The leading one adds to the exponent field, and so does a carry. Beyond the largest number the result
+    // is infinity.
     let field = (exponent.max(least) - least) as u64;
     sign | ((field << format.fraction_bits()) + kept + u64::from(up))
 }
 
-/// The sum, rounded so that its last bit is odd unless it is exact: whoever rounds it again, to fewer bits, rounds as if once.
+/// Returns the sum, rounded to odd unless it is exact: a second rounding to fewer bits then equals a single
+/// rounding.
 #[inline(always)]
 pub(crate) fn sum_to_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
-    // What rounding left out, exactly.
+    // Exact rounding error.
     let part = sum - a;
     let error = (a - (sum - part)) + (b - part);
     let bits = sum.to_bits();

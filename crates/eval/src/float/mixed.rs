@@ -1,5 +1,5 @@
-//! `add`, `sub`, `mul`, `fma` whose operands have other types than the result (manual: "Mixed Precision Floating-Point
-//! Instructions"): every operand is taken for what it is worth, and the result is rounded once.
+//! `add`, `sub`, `mul`, `fma` whose operands have other types than the result (manual: "Mixed Precision
+//! Floating-Point Instructions"): operands are used exactly, and the result is rounded once.
 
 use super::{Lanes, Mode, lanes};
 use crate::narrow::power_of_two;
@@ -7,7 +7,7 @@ use crate::soft::{Number, Rounding};
 use crate::{Inputs, Operation};
 use broadloom_ptx::Type;
 
-/// The value of a lane of a register of some type.
+/// Returns the value of a lane of a register of some type.
 fn number(mode: Mode, ty: Type, register: u64, lane: u32) -> Number {
     match Lanes::of(ty) {
         Some(lanes) => Number::of(lanes.format, mode.operand(lanes.format, lanes.get(register, lane))),

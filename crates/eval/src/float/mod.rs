@@ -1,14 +1,14 @@
-//! Floating-point instructions (manual: "Floating-Point Instructions", "Half Precision Floating-Point Instructions",
-//! "Mixed Precision Floating-Point Instructions").
+//! Floating-point instructions (manual: "Floating-Point Instructions", "Half Precision Floating-Point
+//! Instructions", "Mixed Precision Floating-Point Instructions").
 //!
-//! All formats share one implementation: an instruction takes its operands apart lane by lane, computes the exact result and
-//! rounds it once. `f32` and `f64` rounded to nearest take the host's operations, which IEEE 754 defines to the last bit, and halves
-//! those of `f64`.
+//! All formats share one implementation: an instruction splits its operands into lanes, computes the exact
+//! result and rounds it once. `f32` and `f64` rounded to nearest use the host's operations, which IEEE 754
+//! defines bit for bit, and halves those of `f64`.
 //!
-//! What the manual leaves open follows the hardware. An instruction on `f32`, `f16` or `bf16` whose result is NaN gives the
-//! canonical one, all ones below the sign. On `f64`, NaN operands are handed on, made quiet: the second before the first, of
-//! `fma` the second, then the third, then the first, of `div` the dividend first; an operation that is invalid gives
-//! `0xfff8000000000000`.
+//! Where the manual leaves a choice, the hardware is followed. An instruction on `f32`, `f16` or `bf16` whose
+//! result is NaN gives the canonical one, all ones below the sign. On `f64`, NaN operands are propagated and
+//! made quiet: the second before the first, for `fma` the second, then the third, then the first, for `div`
+//! the dividend first. An invalid operation gives `0xfff8000000000000`.
 
 pub(crate) mod approx;
 pub(crate) mod arith;
@@ -27,12 +27,12 @@ use super::truncate;
 use crate::Operation;
 use broadloom_ptx::{Modifier, Type};
 
-/// The floats that a register of some type holds.
+/// Floats in a register of some type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lanes {
     pub(crate) format: Format,
     pub(crate) count: u32,
-    /// Bits from one to the next.
+    /// Stride of the lanes in bits.
     pub(crate) stride: u32,
 }
 
@@ -45,7 +45,8 @@ impl Lanes {
         Lanes { format, count, stride }
     }
 
-    /// How the floats of a type stand in a register; `None` for other types and for formats without a fraction.
+    /// Returns the layout of the floats of a type in a register; `None` for other types and for formats
+    /// without a fraction.
     pub(crate) const fn of(ty: Type) -> Option<Lanes> {
         Some(match ty {
             Type::F16 => Lanes::one(Format::F16),
@@ -82,43 +83,43 @@ impl Lanes {
         })
     }
 
-    /// The bits of one lane.
+    /// Returns the bits of one lane.
     pub(crate) fn get(self, register: u64, lane: u32) -> u64 {
         truncate(register >> (lane * self.stride), self.format.bits())
     }
 
-    /// The lanes made by a function, side by side.
+    /// Packs the lanes made by a function.
     pub(crate) fn make(self, mut lane: impl FnMut(u32) -> u64) -> u64 {
         (0..self.count).fold(0, |register, index| register | lane(index) << (index * self.stride))
     }
 }
 
-/// Whether a type has floats in its lanes.
+/// Returns whether a type has floats in its lanes.
 pub(crate) fn is_float(ty: Type) -> bool {
     Lanes::of(ty).is_some()
 }
 
-/// The lanes of an instruction's type. The table gives these instructions no type without lanes.
+/// Returns the lanes of an instruction's type. The table gives these instructions no type without lanes.
 pub(crate) fn lanes(op: &Operation) -> Lanes {
     Lanes::of(op.ty).unwrap_or(Lanes::one(Format::F32))
 }
 
-/// What the modifiers of an instruction say about its operands and its result.
+/// Treatment of operands and result, from the modifiers of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
     pub(crate) rounding: Rounding,
-    /// Subnormal operands and results are zero.
+    /// Subnormal operands and results become zero.
     pub(crate) ftz: bool,
-    /// The result is brought into [0, 1].
+    /// The result is clamped to [0, 1].
     pub(crate) sat: bool,
-    /// A negative result is zero.
+    /// A negative result becomes zero.
     pub(crate) relu: bool,
     /// No result is infinite.
     pub(crate) satfinite: bool,
 }
 
 impl Mode {
-    /// Nothing said: to nearest.
+    /// Returns the default mode: round to nearest.
     #[cfg(test)]
     pub(crate) const fn plain() -> Mode {
         Mode { rounding: Rounding::Nearest, ftz: false, sat: false, relu: false, satfinite: false }
@@ -134,20 +135,20 @@ impl Mode {
         }
     }
 
-    /// An operand as the instruction sees it.
+    /// Returns the operand with `.ftz` applied.
     #[inline(always)]
     pub(crate) fn operand(self, format: Format, bits: u64) -> u64 {
         if self.ftz { format.flushed(bits) } else { bits }
     }
 
-    /// The bits of a result. A NaN is the canonical one.
+    /// Returns the bits of a result. A NaN is canonical.
     pub(crate) fn result(self, format: Format, number: Number) -> u64 {
         let overflow = if self.satfinite { Overflow::Largest } else { Overflow::Ieee };
         let flush = if self.ftz { Flush::Zero } else { Flush::Keep };
         self.clamp(format, number.to_bits(format, self.rounding, overflow, flush))
     }
 
-    /// The bits of a result after `.sat` and `.relu`.
+    /// Applies `.sat` and `.relu` to the bits of a result.
     #[inline]
     pub(crate) fn clamp(self, format: Format, bits: u64) -> u64 {
         if self.sat {
@@ -157,7 +158,7 @@ impl Mode {
     }
 }
 
-/// The rounding an instruction asks for; to nearest when it does not say.
+/// Returns the rounding mode of an instruction; to nearest if it has none.
 pub(crate) fn rounding(op: &Operation) -> Rounding {
     if op.has(Modifier::Rz) {
         Rounding::Zero
@@ -172,7 +173,7 @@ pub(crate) fn rounding(op: &Operation) -> Rounding {
     }
 }
 
-/// The first NaN among `f64` operands, made quiet; `None` where there is none.
+/// Returns the first NaN among `f64` operands, made quiet; `None` if there is none.
 pub(crate) fn quiet_nan_f64(operands: &[u64]) -> Option<u64> {
     operands.iter().find(|&&bits| Format::F64.is_nan(bits)).map(|bits| bits | 1 << 51)
 }

@@ -5,7 +5,7 @@ use crate::soft::Format;
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// A number whose order is that of the values; -0 lies below +0.
+/// Returns a number with the order of the values; -0 is below +0.
 fn key(format: Format, bits: u64) -> i64 {
     let magnitude = (bits & format.magnitude_mask()) as i64;
     if format.is_negative(bits) { !magnitude } else { magnitude }
@@ -15,7 +15,7 @@ fn key(format: Format, bits: u64) -> i64 {
 struct Choice {
     format: Format,
     largest: bool,
-    /// Any NaN makes the result NaN (`.NaN`); else a number beats it.
+    /// True for `.NaN`: any NaN makes the result NaN. Otherwise a number beats it.
     nan: bool,
 }
 
@@ -40,7 +40,7 @@ impl Choice {
 
 #[inline(always)]
 fn choose(op: &Operation, inputs: &Inputs, largest: bool) -> u64 {
-    // The formats of most kernels are known where their code is made.
+    // The formats of most kernels are constants here.
     if op.ty == Type::F32 {
         of_format(op, Format::F32, largest, |index| inputs[index])
     } else if op.ty == Type::F64 {

@@ -22,7 +22,7 @@ fn each(op: &Operation, register: u64, change: impl Fn(Format, u64) -> u64) -> u
 fn of_format(op: &Operation, format: Format, bits: u64, change: &impl Fn(Format, u64) -> u64) -> u64 {
     let bits = if op.has(Modifier::Ftz) { format.flushed(bits) } else { bits };
     match format.is_nan(bits) {
-        // A NaN of `f64` passes through, its sign too.
+        // A NaN of `f64` passes through with its sign.
         true if format == Format::F64 => quiet_nan_f64(&[bits]).unwrap_or(bits),
         true => format.canonical_nan(),
         false => change(format, bits),
@@ -37,7 +37,7 @@ pub(crate) fn neg(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], |format, bits| bits ^ format.sign_bit())
 }
 
-/// Works on bits: NaNs keep their payload.
+/// Computes `copysign` on bits: NaNs keep their payload.
 pub(crate) fn copysign(op: &Operation, inputs: &Inputs) -> u64 {
     let sign = lanes(op).format.sign_bit();
     inputs[0] & sign | inputs[1] & !sign

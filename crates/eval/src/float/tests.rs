@@ -1,11 +1,11 @@
-//! Floating-point instructions: the host's results against exact ones, the rules for NaN, `.ftz`, `.sat`, `.relu`, and forms
-//! of packed and mixed types.
+//! Floating-point instructions: the host's results against exact ones, the rules for NaN, `.ftz`, `.sat`,
+//! `.relu`, and forms of packed and mixed types.
 
 use super::*;
 use crate::testing::{op, run};
 use broadloom_random::Random;
 
-/// Corner values of a format, and pseudo-random ones with exponents near one and anywhere.
+/// Returns corner values of a format, and pseudo-random ones with exponents near one and anywhere.
 fn values(format: Format, count: u64) -> Vec<u64> {
     let (one, least, infinity) = (format.one(), format.least_normal(), format.infinity());
     let mut list = vec![0, 1, least - 1, least, least + 1, one - 1, one, one + 1, infinity - 1, infinity, infinity + 1];
@@ -25,7 +25,7 @@ fn exact(format: Format, ftz: bool, number: impl Fn(&dyn Fn(u64) -> Number) -> N
     mode.result(format, number(&|bits| Number::of(format, mode.operand(format, bits))))
 }
 
-/// Equal, or both NaN: which NaN is another test's question.
+/// Returns whether two values are equal, or both NaN; another test checks which NaN.
 fn agree(format: Format, a: u64, b: u64) -> bool {
     a == b || format.is_nan(a) && format.is_nan(b)
 }
@@ -66,7 +66,7 @@ fn halves_by_way_of_f64_and_exact_arithmetic_agree() {
             let wide = half::to_f64(format, bits);
             let exactly = f64::from_bits(Mode::plain().result(Format::F64, Number::of(format, bits)));
             assert!(wide == exactly && wide.is_sign_negative() == exactly.is_sign_negative() || wide.is_nan(), "{ty} {bits:x}");
-            // The half itself, the middle to the next, and the doubles beside it.
+            // The half itself, the midpoint to the next, and the adjacent doubles.
             let middle = (wide + half::to_f64(format, bits + 1)) / 2.0;
             for value in [wide, middle, middle.next_up(), middle.next_down()] {
                 let exactly = Mode::plain().result(format, Number::of(Format::F64, value.to_bits()));
@@ -94,7 +94,7 @@ fn halves_by_way_of_f64_and_exact_arithmetic_agree() {
 
 #[test]
 fn sums_to_odd_round_again_as_if_once() {
-    // 1 + 2^-11 + 2^-60 lies above the middle of two f16, though not in f64.
+    // 1 + 2^-11 + 2^-60 is above the midpoint of two f16, though not in f64.
     let sum = half::sum_to_odd(1.0 + 2f64.powi(-11), 2f64.powi(-60));
     assert_eq!(half::from_f64(Format::F16, sum), 0x3c01);
     assert_eq!(half::from_f64(Format::F16, half::sum_to_odd(1.0 + 2f64.powi(-11), -2f64.powi(-60))), 0x3c00);

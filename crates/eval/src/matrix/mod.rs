@@ -1,16 +1,18 @@
-//! Matrices that the lanes of a warp hold together: where their elements are, and what products of them are (manual: "Warp Level
-//! Matrix Instructions").
+//! Matrices held jointly by the lanes of a warp: the layout of their elements, and their products (manual:
+//! "Warp Level Matrix Instructions").
 //!
-//! A *fragment* is what all lanes hold of one matrix: registers, each with one or more elements side by side, the lowest first. Values of
-//! fragments are given as `[register][lane]`, as registers hold them.
+//! A *fragment* is the part of one matrix that all lanes hold: registers, each with one or more elements side
+//! by side, the lowest first. Values of fragments are passed as `[register][lane]`, as registers hold them.
 //!
-//! **Numbers.** The manual leaves the order and the rounding of sums of floats open. Here a product of two elements is exact, and sums go
-//! along `k` from 0 on: each product is added to the accumulator by a fused multiply-add of `f32`, rounded to nearest, denormals kept.
-//! An accumulator of `f16` is one of `f32` meanwhile and is rounded once, at the end. `f64` is added with the rounding that the instruction
-//! names. Sums of integers are exact, and cut or limited to 32 bits at the end. A NaN that comes out is the canonical one.
+//! **Numbers.** The manual leaves the order and the rounding of float sums open. Here a product of two
+//! elements is exact, and sums go along `k` from 0 on: each product is added to the accumulator by a fused
+//! multiply-add of `f32`, rounded to nearest, denormals kept. An `f16` accumulator is kept in `f32` and
+//! rounded once, at the end. `f64` is added with the rounding of the instruction. Integer sums are exact, and
+//! truncated or clamped to 32 bits at the end. NaN results are canonical.
 //!
-//! The layout of fragments of `wmma`, which the manual leaves open, is that of `mma`: register by register the same, for more rows or
-//! columns more of them, and again from the start where there are more registers than elements.
+//! The layout of `wmma` fragments, which the manual leaves open, is that of `mma`: the same register by
+//! register, with more registers for more rows or columns, repeated from the start if there are more
+//! registers than elements.
 
 mod product;
 #[cfg(test)]
@@ -22,21 +24,21 @@ pub use transfer::{ROW_BYTES, Rows, Transfer, transpose};
 
 use broadloom_ptx::{InstData, Modifier, Type};
 
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 pub const LANES: usize = 32;
 
-/// Which of the matrices of a product one is.
+/// Role of a matrix in a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The left factor, `m` rows of `k`.
+    /// Left factor, `m` rows of `k`.
     A,
-    /// The right factor, `k` rows of `n`.
+    /// Right factor, `k` rows of `n`.
     B,
-    /// What is added, and the result, `m` rows of `n`.
+    /// Addend, and the result, `m` rows of `n`.
     C,
 }
 
-/// The sizes of a product.
+/// Sizes of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Rows of the result.
@@ -48,7 +50,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape among the modifiers of an instruction: `.m16n8k16`.
+    /// Returns the shape among the modifiers of an instruction: `.m16n8k16`.
     fn of(inst: &InstData) -> Option<Shape> {
         inst.modifiers().find_map(|modifier| Shape::from_text(modifier.text()))
     }
@@ -59,7 +61,7 @@ impl Shape {
         Some(Shape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
     }
 
-    /// Rows and columns of one of the matrices.
+    /// Returns the rows and columns of one of the matrices.
     pub fn extent(self, role: Role) -> (u32, u32) {
         match role {
             Role::A => (self.m, self.k),
@@ -68,11 +70,13 @@ impl Shape {
         }
     }
 
-    /// The row and the column of an element of a fragment: by lane and by its number, with so many elements in a register of a factor.
+    /// Returns the row and the column of an element of a fragment, by lane and element index. `per_register`
+    /// is the number of elements in a register of a factor.
     ///
-    /// A factor falls into tiles of 8 rows (of `B` columns) by four registers along `k`; each lane has one register of each tile. Tiles follow each
-    /// other along the 8 first for `A`, along `k` first for `B`. The result falls into tiles of 8 by 8 with two elements for each lane,
-    /// those below each other first.
+    /// A factor is split into tiles of 8 rows (for `B` columns) by four registers along `k`; each lane has
+    /// one register of each tile. Tiles follow each other along the 8 first for `A`, along `k` first for `B`.
+    /// The result is split into tiles of 8 by 8 with two elements for each lane, those below each other
+    /// first.
     pub fn place(self, role: Role, lane: u32, element: u32, per_register: u32) -> (u32, u32) {
         let (group, member) = (lane / 4, lane % 4);
         match role {
@@ -92,17 +96,18 @@ impl Shape {
     }
 }
 
-/// Elements of a factor in one register.
+/// Returns the number of elements of a factor in one register.
 pub fn per_register(ty: Type) -> u32 {
     if ty == Type::F64 { 1 } else { 32 / ty.bits() }
 }
 
-/// Elements of an accumulator in one register.
+/// Returns the number of elements of an accumulator in one register.
 pub fn per_accumulator(ty: Type) -> u32 {
     if ty == Type::F16 { 2 } else { 1 }
 }
 
-/// Whether an instruction with a shape is one of those that this describes: no sparse matrix, no scaled blocks, none of the formats of 4 and 6 bits.
+/// Returns whether this module describes an instruction with a shape: no sparse matrix, no scaled blocks,
+/// none of the formats of 4 and 6 bits.
 fn is_plain(inst: &InstData) -> bool {
     !inst.modifiers().any(|modifier: Modifier| {
         let text = modifier.text();

@@ -5,43 +5,45 @@ use crate::soft::{Flush, Format, Number, Overflow, Rounding};
 use crate::{sign_extend, truncate};
 use broadloom_ptx::{InstData, Modifier, Opcode, Type};
 
-/// What takes the place of multiplication for single bits; what it gives is counted.
+/// Replacement of multiplication for single bits; the resulting ones are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Logic {
-    /// Bits that both have.
+    /// Bits set in both.
     And,
     /// Bits that differ.
     Xor,
 }
 
-/// A product of two matrices plus a third, as an instruction describes it.
+/// Product of two matrices plus a third, as an instruction describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// Its sizes.
     pub shape: Shape,
-    /// The type of an element of the left factor.
+    /// Type of an element of the left factor.
     pub a: Type,
-    /// The type of an element of the right factor.
+    /// Type of an element of the right factor.
     pub b: Type,
-    /// The type of what is added.
+    /// Type of the addend.
     pub c: Type,
-    /// The type of the result.
+    /// Type of the result.
     pub d: Type,
-    /// How many registers of a lane hold the result, the factors, and what is added, in the order of the operands.
+    /// Number of registers of a lane for the result, the factors, and the addend, in the order of the
+    /// operands.
     pub registers: [u32; 4],
-    /// Whether sums of integers stay at the ends of their range.
+    /// True if integer sums saturate.
     pub saturates: bool,
-    /// What is done with single bits.
+    /// Operation on single bits.
     pub logic: Option<Logic>,
-    /// How sums of `f64` are rounded.
+    /// Rounding of `f64` sums.
     rounding: Modifier,
-    /// Four products of `m8n8k4`, each by two groups of four lanes; whether the left factor is given by columns, and the right one by
-    /// rows.
+    /// Four products of `m8n8k4`, each by two groups of four lanes; whether the left factor is column-major,
+    /// and the right one row-major.
     quads: Option<(bool, bool)>,
 }
 
 impl Product {
-    /// The product that an instruction computes; `None` when it is another instruction, or one that this does not describe.
+    /// Returns the product that an instruction computes; `None` for other instructions and for those that
+    /// this does not describe.
     pub fn of(inst: &InstData) -> Option<Product> {
         let opcode = inst.opcode()?;
         if !matches!(opcode, Opcode::Mma | Opcode::WmmaMma) || !is_plain(inst) {
@@ -51,7 +53,7 @@ impl Product {
         let types: Vec<Type> = inst.types().collect();
         let (d, a, b, c) = match types.as_slice() {
             [d, a, b, c] => (*d, *a, *b, *c),
-            // `wmma.mma` of halves does not say what they are.
+            // `wmma.mma` of halves does not name their type.
             [d, c] => (*d, Type::F16, Type::F16, *c),
             _ => return None,
         };
@@ -79,7 +81,7 @@ impl Product {
         product.holds_all().then_some(product)
     }
 
-    /// Whether registers hold all elements of the matrices.
+    /// Returns whether registers hold all elements of the matrices.
     fn holds_all(&self) -> bool {
         let per = [per_accumulator(self.d), per_register(self.a), per_register(self.b), per_accumulator(self.c)];
         let roles = [Role::C, Role::A, Role::B, Role::C];
@@ -89,22 +91,24 @@ impl Product {
         })
     }
 
-    /// How many rows of 32 values the inputs have: all registers of both factors and of what is added.
+    /// Returns the number of input rows of 32 values: all registers of both factors and of the addend.
     pub fn inputs(&self) -> usize {
         self.registers[1..].iter().sum::<u32>() as usize
     }
 
-    /// How many rows of 32 values the result has.
+    /// Returns the number of result rows of 32 values.
     pub fn outputs(&self) -> usize {
         self.registers[0] as usize
     }
 
-    /// Whether it is one product by all lanes, laid out as [`Shape::place`] says, in `f32` or `f64` to nearest or in integers.
+    /// Returns whether it is one product by all lanes, laid out by [`Shape::place`], in `f32`, in `f64`
+    /// rounded to nearest, or in integers.
     pub fn is_regular(&self) -> bool {
         self.quads.is_none() && self.rounding == Modifier::Rn
     }
 
-    /// The product. Inputs are the registers of `a`, `b` and `c` one behind the other, outputs those of `d`, each `[register][lane]`.
+    /// Computes the product. Inputs are the registers of `a`, `b` and `c` in sequence, outputs those of `d`,
+    /// each `[register][lane]`.
     pub fn multiply(&self, inputs: &[u64], outputs: &mut [u64]) {
         let [_, a, b, _] = self.registers.map(|count| count as usize * LANES);
         let (Some(left), Some(right), Some(sum)) = (inputs.get(..a), inputs.get(a..a + b), inputs.get(a + b..)) else { return };
@@ -142,7 +146,7 @@ impl Product {
         number(x).mul(number(y)).add(number(acc), rounding).to_bits(Format::F64, rounding, Overflow::Ieee, Flush::Keep)
     }
 
-    /// Where an element is: the number of the product, row and column.
+    /// Returns the position of an element: the number of the product, row and column.
     pub(super) fn place(&self, role: Role, lane: u32, element: u32, per: u32) -> (u32, u32, u32) {
         let Some((a_by_columns, b_by_rows)) = self.quads else {
             let (row, column) = self.shape.place(role, lane, element, per);
@@ -154,14 +158,14 @@ impl Product {
             Role::A => (member + high, element),
             Role::B if b_by_rows => (member, element + high),
             Role::B => (element, member + high),
-            // Accumulators of halves are rows, those of `f32` squares of two by two.
+            // Half accumulators are rows, those of `f32` are squares of two by two.
             Role::C if per == 2 => (member + high, element),
             Role::C => ((lane & 1) + (element & 2) + high, (element & 4) + (lane & 2) + (element & 1)),
         };
         (quad, row, column)
     }
 
-    /// The elements of a matrix, row by row, of all products one behind the other.
+    /// Gathers the elements of a matrix, row by row, of all products in sequence.
     fn gather<T: Copy + Default>(
         &self,
         role: Role,
@@ -225,7 +229,7 @@ impl Product {
     }
 }
 
-/// An element as an integer.
+/// Converts an element to an integer.
 fn integer(ty: Type, bits: u64) -> i64 {
     match ty {
         Type::S4 => sign_extend(bits, 4),
@@ -234,12 +238,12 @@ fn integer(ty: Type, bits: u64) -> i64 {
     }
 }
 
-/// An element as a float of 32 bits, which holds all values of the shorter formats.
+/// Converts an element to `f32`, which holds all values of the shorter formats.
 fn single(ty: Type, bits: u64) -> f32 {
     let format = match ty {
         Type::F16 => return half::f16::from_bits(bits as u16).to_f32(),
         Type::Bf16 => return f32::from_bits((bits as u32) << 16),
-        // The low 13 bits are not looked at.
+        // The low 13 bits are ignored.
         Type::Tf32 => return f32::from_bits(bits as u32 & !0x1fff),
         Type::E4m3 => Format::E4M3,
         Type::E5m2 => Format::E5M2,

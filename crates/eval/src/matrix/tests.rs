@@ -1,10 +1,10 @@
-//! Fragments and products against the manual's formulas and plain sums.
+//! Fragments and products, tested against the manual's formulas and plain sums.
 
 use super::*;
 use broadloom_ptx::{Operand, Reg};
 use broadloom_random::Random;
 
-/// An instruction with so many registers in each of its operands.
+/// Returns an instruction with the given number of registers in each operand.
 fn inst(mnemonic: &str, registers: &[usize]) -> InstData {
     let operand = |count: &usize| match count {
         1 => Operand::Reg(Reg::from_u32(0)),
@@ -17,13 +17,13 @@ fn product(mnemonic: &str, registers: &[usize]) -> Product {
     Product::of(&inst(mnemonic, registers)).unwrap_or_else(|| panic!("{mnemonic}"))
 }
 
-/// Numbers that look like chance.
+/// Returns a generator of pseudo-random numbers.
 fn noise(seed: u64) -> impl FnMut() -> u64 {
     let mut random = Random::new(seed);
     move || random.bits()
 }
 
-/// The layouts in the manual's own words.
+/// The layouts in the manual's own formulas.
 #[test]
 fn elements_are_where_the_manual_says() {
     for lane in 0..32 {
@@ -63,7 +63,8 @@ fn elements_are_where_the_manual_says() {
     }
 }
 
-/// Every element of every matrix has at least one place, in all shapes of `wmma` as many as registers allow.
+/// Every element of every matrix has at least one position, and in all shapes of `wmma` as many as registers
+/// allow.
 #[test]
 fn fragments_hold_whole_matrices() {
     let shapes = [("m16n16k16", 2, 16), ("m8n32k16", 2, 16), ("m32n8k16", 2, 16), ("m16n16k8", 1, 4), ("m16n16k16", 4, 8)];
@@ -195,14 +196,16 @@ fn sums_are_limited_where_that_is_asked_for() {
     }
 }
 
-/// A sum goes along `k`, rounded to `f32` at every step; NaNs come out canonical; what `tf32` does not have is not looked at.
+/// Sums go along `k`, rounded to `f32` at every step. NaNs are canonical, and bits that `tf32` lacks are
+/// ignored.
 #[test]
 fn floats_are_added_in_order() {
     let mma = product("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", &[4, 4, 2, 4]);
     let one = u64::from(1f32.to_bits()) | 0x1fff;
     let tiny = u64::from(2f32.powi(-24).to_bits());
     let mut inputs = vec![0; 10 * 32];
-    // Row 0 is 1, 2^-24, 2^-24, …: each of these is lost after the first. Row 1 is 2^-24, …, 1 at the end: they add up before.
+    // Row 0 is 1, 2^-24, 2^-24, …: each of these is lost after the first. Row 1 is 2^-24, …, 1 at the end:
+    // they add up before.
     inputs[0] = one;
     for (register, lane) in [(0, 1), (0, 2), (0, 3), (2, 0), (2, 1), (2, 2), (2, 3)] {
         inputs[32 * register + lane] = tiny;
@@ -216,7 +219,7 @@ fn floats_are_added_in_order() {
     let mut outputs = vec![0; 4 * 32];
     mma.multiply(&inputs, &mut outputs);
     assert_eq!(outputs[0], u64::from(1f32.to_bits()));
-    // Three and a half units, to even.
+    // Three and a half units, rounded to even.
     assert_eq!(outputs[4], u64::from((1f32 + 2f32.powi(-21)).to_bits()));
     assert_eq!(outputs[2 * 32], u64::from(f32::INFINITY.to_bits()), "the low bits of a NaN of tf32 are not there");
     inputs[32] = 0x7fc0_0000;

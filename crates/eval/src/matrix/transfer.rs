@@ -1,22 +1,25 @@
-//! Matrices on their way between memory and fragments: `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`, `wmma.store`.
+//! Matrix transfers between memory and fragments: `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`,
+//! `wmma.store`.
 
 use super::{LANES, Role, Shape, is_plain, per_accumulator, per_register};
 use broadloom_ptx::{InstData, Modifier, Opcode, Type};
 
-/// Matrices of 8 by 8 elements of 16 bits, whose rows of 16 bytes lie where lanes say: those of the first matrix where lanes 0 to 7 say, and so on.
+/// Matrices of 8 by 8 elements of 16 bits. Lanes provide the addresses of their rows of 16 bytes: lanes 0 to
+/// 7 those of the first matrix, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rows {
-    /// How many matrices: 1, 2 or 4. Each is one register of every lane.
+    /// Number of matrices: 1, 2 or 4. Each is one register of every lane.
     pub count: u32,
-    /// Whether rows in memory are columns in registers.
+    /// True if rows in memory are columns in registers.
     pub transposed: bool,
 }
 
-/// Bytes of a row of a matrix of 8 by 8, and what its address is a multiple of.
+/// Bytes of a row of an 8 by 8 matrix, and the alignment of its address.
 pub const ROW_BYTES: u64 = 16;
 
 impl Rows {
-    /// `ldmatrix` and `stmatrix` as they are for sm_90; `None` for other instructions and later forms.
+    /// Returns the transfer of `ldmatrix` and `stmatrix` in their sm_90 forms; `None` for other instructions
+    /// and later forms.
     pub fn of(inst: &InstData) -> Option<Rows> {
         let held = match inst.opcode()? {
             Opcode::Ldmatrix => inst.operands.first()?,
@@ -32,13 +35,14 @@ impl Rows {
         (registers == count).then(|| Rows { count, transposed: inst.has(Modifier::Trans) })
     }
 
-    /// Where one of the two elements of a lane's register is: its row in memory, and the number of the element in it.
+    /// Returns the position of one of the two elements of a lane's register: its row in memory, and its index
+    /// in the row.
     pub fn element(self, lane: u32, part: u32) -> (u32, u32) {
         let (row, column) = (lane / 4, 2 * (lane % 4) + part);
         if self.transposed { (column, row) } else { (row, column) }
     }
 
-    /// Registers out of rows: `rows[8 * matrix + row]` gives `[matrix][lane]`.
+    /// Fills registers from rows: `rows[8 * matrix + row]` gives `[matrix][lane]`.
     pub fn load(self, rows: &[[u8; 16]], registers: &mut [u64]) {
         for (position, register) in registers.iter_mut().enumerate().take(self.count as usize * LANES) {
             let (matrix, lane) = (position / LANES, (position % LANES) as u32);
@@ -51,7 +55,7 @@ impl Rows {
         }
     }
 
-    /// Rows out of registers.
+    /// Fills rows from registers.
     pub fn store(self, registers: &[u64], rows: &mut [[u8; 16]]) {
         for (position, register) in registers.iter().enumerate().take(self.count as usize * LANES) {
             let (matrix, lane) = (position / LANES, (position % LANES) as u32);
@@ -65,30 +69,30 @@ impl Rows {
     }
 }
 
-/// `movmatrix`: the transpose of a matrix of 8 by 8, each lane with one register of it.
+/// Computes `movmatrix`: the transpose of an 8 by 8 matrix, each lane with one register of it.
 pub fn transpose(registers: &[u64], transposed: &mut [u64]) {
     let mut rows = [[0; 16]; 8];
     Rows { count: 1, transposed: false }.store(registers, &mut rows);
     Rows { count: 1, transposed: true }.load(&rows, transposed);
 }
 
-/// A fragment of `wmma` on its way from or to memory. Each lane moves the elements that it holds.
+/// Transfer of a `wmma` fragment from or to memory. Each lane moves the elements that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
-    /// Which matrix it is.
+    /// Role of the matrix.
     pub role: Role,
-    /// The sizes of the product.
+    /// Sizes of the product.
     pub shape: Shape,
-    /// The type of an element.
+    /// Type of an element.
     pub ty: Type,
-    /// How many registers of a lane hold it.
+    /// Number of registers of a lane.
     pub registers: u32,
-    /// Whether columns, not rows, lie in one piece.
+    /// True for column-major order.
     pub by_columns: bool,
 }
 
 impl Transfer {
-    /// `wmma.load` and `wmma.store`; `None` for other instructions.
+    /// Returns the transfer of `wmma.load` and `wmma.store`; `None` for other instructions.
     pub fn of(inst: &InstData) -> Option<Transfer> {
         let held = match inst.opcode()? {
             Opcode::WmmaLoad => inst.operands.first(),
@@ -111,24 +115,25 @@ impl Transfer {
         (registers * transfer.per_register() * LANES as u32 >= rows * columns).then_some(transfer)
     }
 
-    /// Elements in one register.
+    /// Returns the number of elements in one register.
     pub fn per_register(&self) -> u32 {
         if self.role == Role::C { per_accumulator(self.ty) } else { per_register(self.ty) }
     }
 
-    /// Elements from a row to the next, or a column to the next, where the instruction does not say.
+    /// Returns the default stride between rows, or between columns, in elements.
     pub fn least_stride(&self) -> u32 {
         let (rows, columns) = self.shape.extent(self.role);
         if self.by_columns { rows } else { columns }
     }
 
-    /// In which row or column an element is, counted in strides, and which of its elements it is.
+    /// Returns the row or column of an element, counted in strides, and its index there.
     pub fn place(&self, lane: u32, element: u32) -> (u32, u32) {
         let (row, column) = self.shape.place(self.role, lane, element, self.per_register());
         if self.by_columns { (column, row) } else { (row, column) }
     }
 
-    /// Bits of memory that are moved at once, and how many such pieces a register has: the whole register where its elements lie side by side.
+    /// Returns the bits of memory that are moved at once, and the number of such pieces in a register: the
+    /// whole register if its elements are contiguous.
     pub fn pieces(&self) -> (u32, u32) {
         let per = self.per_register();
         let (first, second) = (self.place(0, 0), self.place(0, per - 1));

@@ -1,8 +1,8 @@
-//! Narrow formats against their definition: a table of all their values.
+//! Narrow formats, tested against their definition: a table of all their values.
 
 use crate::testing::{op, run};
 
-/// All values that a format without a sign bit has: sign aside, an exponent and a fraction.
+/// Returns all non-negative values of a format with some exponent and fraction bits.
 fn table(exponent_bits: u32, fraction_bits: u32, count: u32) -> Vec<f64> {
     let bias = (1 << (exponent_bits - 1)) - 1;
     (0..count)
@@ -17,22 +17,22 @@ fn table(exponent_bits: u32, fraction_bits: u32, count: u32) -> Vec<f64> {
         .collect()
 }
 
-/// Name, values that are not negative, bit of the sign, bits from one to the next, code of NaN.
+/// Name, non-negative values, sign bit, stride in bits, code of NaN.
 type Described = (&'static str, Vec<f64>, u64, u32, u64);
 
 fn formats() -> [Described; 5] {
     [
-        // All ones is NaN, and so is everything behind the largest number of e5m2 but infinity.
+        // All ones is NaN, and so is everything above the largest number of e5m2 except infinity.
         ("e4m3x2", table(4, 3, 127), 0x80, 8, 0x7f),
         ("e5m2x2", table(5, 2, 124), 0x80, 8, 0x7f),
-        // No NaN: it becomes the largest number.
+        // Without NaN: it becomes the largest number.
         ("e3m2x2", table(3, 2, 32), 0x20, 8, 0x1f),
         ("e2m3x2", table(2, 3, 32), 0x20, 8, 0x1f),
         ("e2m1x2", table(2, 1, 8), 0x8, 4, 0x7),
     ]
 }
 
-/// The code of the nearest value, of two equally near the even one.
+/// Returns the code of the nearest value; of two equally near ones, the even one.
 fn nearest(values: &[f64], magnitude: f64) -> u64 {
     let distance = |code: &usize| (values[*code] - magnitude).abs();
     let best = (0..values.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)).then((a % 2).cmp(&(b % 2))));
@@ -44,7 +44,7 @@ fn to_narrow_formats() {
     for (name, values, sign, stride, nan) in formats() {
         let narrow = op(&format!("cvt.rn.satfinite.{name}.f32"));
         let relu = op(&format!("cvt.rn.satfinite.relu.{name}.f32"));
-        // Every value, every point in the middle of two, and points beside them.
+        // Every value, every midpoint, and points next to them.
         let mut samples = values.clone();
         samples.extend(values.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0));
         let beside: Vec<f64> = samples.iter().flat_map(|x| [x * (1.0 - 1e-5), x * (1.0 + 1e-5)]).collect();
@@ -58,7 +58,7 @@ fn to_narrow_formats() {
             assert_eq!(run(&relu, &[b, a]), code, "{name} {x}");
         }
         assert_eq!(run(&narrow, &[0xffc0_0000, 0]), nan << stride, "{name}");
-        // The same out of pairs of halves.
+        // Same from pairs of halves.
         let [from_f16, from_bf16] = ["f16x2", "bf16x2"].map(|source| op(&format!("cvt.rn.satfinite.{name}.{source}")));
         assert_eq!(run(&from_f16, &[0x3c00_bc00]), run(&narrow, &[0x3f80_0000, 0xbf80_0000]), "{name}");
         assert_eq!(run(&from_bf16, &[0x3f80_bf80]), run(&narrow, &[0x3f80_0000, 0xbf80_0000]), "{name}");
@@ -151,11 +151,12 @@ fn random_rounding() {
     assert_eq!(run(&bf16, &[0x3f80_4000, 0x3f80_4000, 0xbfff_c000]), 0x3f80_3f81, "a carry only from the lower half");
     let f16 = op("cvt.rs.f16x2.f32");
     assert_eq!(run(&f16, &[0x3f80_0800, 0x3f80_0800, 0xf7ff_1800]), 0x3c00_3c01, "thirteen bits of each half");
-    // 1 + 1/32 lies a quarter from 1 to the next e4m3: the first two share the upper bits, the last two the lower.
+    // 1 + 1/32 is a quarter of the way from 1 to the next e4m3: the first two share the upper bits, the last
+    // two the lower.
     let e4m3 = op("cvt.rs.satfinite.e4m3x4.f32");
     let x = 0x3f84_0000;
     assert_eq!(run(&e4m3, &[x, x, x, x, 0xc000_bfff]), 0x3939_3838);
-    // 1.125 lies a quarter from 1 to the next e2m1, 1.5.
+    // 1.125 is a quarter of the way from 1 to the next e2m1, 1.5.
     let e2m1 = op("cvt.rs.satfinite.e2m1x4.f32");
     let x = 0x3f90_0000;
     assert_eq!(run(&e2m1, &[x, x, x, x, 0xc0bf_00ff]), 0x3322, "upper bytes for the first two");

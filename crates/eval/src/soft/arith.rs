@@ -2,15 +2,16 @@
 
 use super::{Exact, Rounding};
 
-/// The place of the highest bit when two values are added: above it there is room for a carry.
+/// Position of the highest bit when two values are added: above it there is space for a carry.
 const TOP: i32 = 125;
 
-/// The product. Its significand has as many bits as both together: at most 106.
+/// Returns the product. Its significand has as many bits as both together: at most 106.
 pub(super) fn multiply(a: Exact, b: Exact) -> Exact {
     Exact::new(a.negative != b.negative, a.exponent + b.exponent, a.significand * b.significand)
 }
 
-/// The sum. Of two zeros, and of two values that cancel, the sign depends on the rounding (IEEE 754, 6.3).
+/// Returns the sum. For two zeros, and for two values that cancel, the sign depends on the rounding (IEEE
+/// 754, 6.3).
 pub(super) fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     let zero = |negative| Exact::new(negative, 0, 0);
     if a.is_zero() || b.is_zero() {
@@ -23,7 +24,8 @@ pub(super) fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     }
     let (a, b) = (a.with_top_at(TOP), b.with_top_at(TOP));
     let (large, small) = if a.exponent >= b.exponent { (a, b) } else { (b, a) };
-    // Bits are lost only when more than TOP - 105 places apart; then the difference keeps its high bits and rounds as the exact one.
+    // Bits are lost only if the exponents differ by more than TOP - 105. Then the difference keeps its high
+    // bits and rounds like the exact one.
     let small = small.shifted_right(large.exponent - small.exponent);
     if large.negative == small.negative {
         return Exact { significand: large.significand + small.significand, sticky: small.sticky, ..large };
@@ -31,7 +33,7 @@ pub(super) fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     if large.significand < small.significand {
         return Exact { significand: small.significand - large.significand, ..small };
     }
-    // What is sticky is subtracted too: one unit less, and something above it.
+    // The sticky part is subtracted too: one unit less, plus something above it.
     let difference = large.significand - small.significand - u128::from(small.sticky);
     if difference == 0 {
         return zero(rounding == Rounding::Down);
@@ -39,7 +41,7 @@ pub(super) fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     Exact { significand: difference, sticky: small.sticky, ..large }
 }
 
-/// The quotient of two values, the divisor not zero.
+/// Returns the quotient of two values; the divisor is not zero.
 pub(super) fn divide(a: Exact, b: Exact) -> Exact {
     let negative = a.negative != b.negative;
     if a.is_zero() {
@@ -55,7 +57,7 @@ pub(super) fn divide(a: Exact, b: Exact) -> Exact {
     }
 }
 
-/// The square root of a value that is not negative.
+/// Returns the square root of a value that is not negative.
 pub(super) fn square_root(a: Exact) -> Exact {
     if a.is_zero() {
         return a;

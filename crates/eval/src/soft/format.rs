@@ -2,25 +2,25 @@
 
 use super::Exact;
 
-/// What the encodings with the highest exponent mean.
+/// Meaning of the encodings with the highest exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Specials {
     /// Infinity and NaNs.
     Ieee,
-    /// Numbers, but for all ones, which is NaN.
+    /// Numbers, except for all ones, which is NaN.
     NanOnly,
     /// Numbers.
     None,
 }
 
-/// How a floating-point number is written in bits: sign, exponent with the usual bias, fraction.
+/// Encoding of a floating-point number: sign, exponent with the usual bias, fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     F16,
     BF16,
     F32,
     F64,
-    /// As many bits as count; in its register they stand above 13 zeros.
+    /// The significant bits only; in its register they stand above 13 zeros.
     TF32,
     E5M2,
     E4M3,
@@ -43,7 +43,7 @@ impl Format {
         }
     }
 
-    /// Without the leading one, which is not written.
+    /// Returns the number of fraction bits, without the implicit leading one.
     #[inline(always)]
     pub(crate) const fn fraction_bits(self) -> u32 {
         match self {
@@ -81,19 +81,19 @@ impl Format {
         (1 << (self.exponent_bits() - 1)) - 1
     }
 
-    /// The exponent of the smallest normal number.
+    /// Returns the exponent of the smallest normal number.
     #[inline(always)]
     pub(crate) const fn least_exponent(self) -> i32 {
         1 - self.bias()
     }
 
-    /// The bit of the sign; zero where there is none.
+    /// Returns the sign bit; zero if there is none.
     #[inline(always)]
     pub(crate) const fn sign_bit(self) -> u64 {
         (self.is_signed() as u64) << (self.exponent_bits() + self.fraction_bits())
     }
 
-    /// All bits but the sign.
+    /// Returns a mask of all bits except the sign.
     #[inline(always)]
     pub(crate) const fn magnitude_mask(self) -> u64 {
         (1 << (self.exponent_bits() + self.fraction_bits())) - 1
@@ -104,13 +104,13 @@ impl Format {
         (1 << self.fraction_bits()) - 1
     }
 
-    /// The exponent field of infinity, and infinity where the format has it.
+    /// Returns the exponent field of infinity, which is infinity if the format has it.
     #[inline(always)]
     pub(crate) const fn infinity(self) -> u64 {
         self.magnitude_mask() & !self.fraction_mask()
     }
 
-    /// The largest number.
+    /// Returns the largest number.
     #[inline(always)]
     pub(crate) const fn largest(self) -> u64 {
         match self.specials() {
@@ -120,19 +120,20 @@ impl Format {
         }
     }
 
-    /// One.
+    /// Returns one.
     #[inline(always)]
     pub(crate) const fn one(self) -> u64 {
         (self.bias() as u64) << self.fraction_bits()
     }
 
-    /// The smallest normal number.
+    /// Returns the smallest normal number.
     #[inline(always)]
     pub(crate) const fn least_normal(self) -> u64 {
         1 << self.fraction_bits()
     }
 
-    /// The NaN that an instruction gives which does not hand one on: all ones below the sign, except for `f64`.
+    /// Returns the NaN of an instruction that does not propagate one: all ones below the sign, except for
+    /// `f64`.
     #[inline(always)]
     pub(crate) const fn canonical_nan(self) -> u64 {
         if matches!(self, Format::F64) { 0xfff8_0000_0000_0000 } else { self.magnitude_mask() }
@@ -169,19 +170,19 @@ impl Format {
         magnitude != 0 && magnitude < self.least_normal()
     }
 
-    /// Zero with the same sign where the number is subnormal (`.ftz` on an operand).
+    /// Flushes a subnormal number to zero with the same sign (`.ftz` on an operand).
     #[inline(always)]
     pub(crate) const fn flushed(self, bits: u64) -> u64 {
         if self.is_subnormal(bits) { bits & self.sign_bit() } else { bits }
     }
 
-    /// The bits with a sign put on.
+    /// Adds a sign to the bits.
     #[inline(always)]
     pub(crate) const fn with_sign(self, magnitude: u64, negative: bool) -> u64 {
         if negative { magnitude | self.sign_bit() } else { magnitude }
     }
 
-    /// The exact value of bits that are neither NaN nor infinite.
+    /// Returns the exact value of bits that are neither NaN nor infinite.
     #[inline]
     pub(crate) fn exact(self, bits: u64) -> Exact {
         let exponent = ((bits & self.magnitude_mask()) >> self.fraction_bits()) as i32;

@@ -1,12 +1,13 @@
 //! Floating-point arithmetic in software: exact values, and one function that rounds them to any format.
 //!
-//! A finite number is taken apart into an [`Exact`] value, sign · significand · 2^exponent. Operations on exact values lose
-//! nothing that rounding could ask for: what does not fit below the significand is remembered as one sticky bit. [`round`] then
-//! makes the bits of a [`Format`] in a [`Rounding`] (manual: "Rounding Modifiers"). A [`Number`] is an exact value, an infinity or
-//! NaN, with the operations of IEEE 754 on them; which NaN an instruction gives is the business of whoever knows the instruction.
+//! A finite number is represented as an [`Exact`] value, sign · significand · 2^exponent. Operations on exact
+//! values lose nothing that matters for rounding: bits that do not fit below the significand are recorded as
+//! one sticky bit. [`round`] then computes the bits in a [`Format`] with a [`Rounding`] (manual: "Rounding
+//! Modifiers"). A [`Number`] is an exact value, an infinity or NaN, with the operations of IEEE 754. The
+//! caller chooses the NaN of an instruction.
 //!
-//! Widths: a significand has at most 53 bits, a product 106. Sums keep 126 bits and quotients and roots at least 57, always
-//! more than the 53 bits of the widest format and its two bits for rounding.
+//! Widths: a significand has at most 53 bits, a product 106. Sums keep 126 bits and quotients and roots at
+//! least 57, always more than the 53 bits of the widest format and its two rounding bits.
 
 mod arith;
 mod format;
@@ -19,13 +20,14 @@ pub(crate) use format::{Format, Specials};
 pub(crate) use number::Number;
 pub(crate) use round::{Flush, Overflow, Rounding, integral, round, to_integer};
 
-/// A finite number: sign · (significand + something below one if sticky) · 2^exponent. A sticky one has a significand.
+/// Finite number: sign · (significand + a part below one if sticky) · 2^exponent. A sticky one has a nonzero
+/// significand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exact {
     pub(crate) negative: bool,
     pub(crate) exponent: i32,
     pub(crate) significand: u128,
-    /// Whether something above zero and below one unit of the significand is missing from it.
+    /// True if a part above zero and below one unit of the significand is missing.
     pub(crate) sticky: bool,
 }
 
@@ -34,7 +36,7 @@ impl Exact {
         Exact { negative, exponent, significand, sticky: false }
     }
 
-    /// An integer.
+    /// Converts an integer.
     pub(crate) fn integer(value: i128) -> Self {
         Exact::new(value < 0, 0, value.unsigned_abs())
     }
@@ -47,17 +49,17 @@ impl Exact {
         Exact { negative: !self.negative, ..self }
     }
 
-    /// The same times a power of two.
+    /// Returns the value times a power of two.
     pub(crate) fn scaled(self, exponent: i32) -> Self {
         Exact { exponent: self.exponent + exponent, ..self }
     }
 
-    /// The exponent of the highest bit; for numbers that are not zero.
+    /// Returns the exponent of the highest bit, for numbers that are not zero.
     pub(crate) fn magnitude(self) -> i32 {
         self.exponent + 127 - self.significand.leading_zeros() as i32
     }
 
-    /// The same number with its highest bit at a place; bits that fall off become sticky.
+    /// Returns the same number with its highest bit at a position; lost bits become sticky.
     fn with_top_at(self, bit: i32) -> Self {
         let shift = bit - (127 - self.significand.leading_zeros() as i32);
         if shift >= 0 {
@@ -66,7 +68,7 @@ impl Exact {
         self.shifted_right(-shift)
     }
 
-    /// The same number with its exponent raised; bits that fall off become sticky.
+    /// Returns the same number with its exponent raised; lost bits become sticky.
     fn shifted_right(self, shift: i32) -> Self {
         let (kept, lost) = match shift {
             0 => (self.significand, 0),

@@ -1,12 +1,12 @@
-//! Numbers of any format with the operations of IEEE 754, before they are rounded.
+//! Numbers of any format with the operations of IEEE 754, before rounding.
 
 use super::arith::{divide, multiply, square_root, sum};
 use super::{Exact, Flush, Format, Overflow, Rounding, Specials, round};
 
-/// A value of a floating-point format.
+/// Value of a floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
-    /// Not a number, whatever its payload.
+    /// Not a number, with any payload.
     Nan,
     Infinite {
         negative: bool,
@@ -15,7 +15,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// The value of bits.
+    /// Returns the value of bits.
     pub(crate) fn of(format: Format, bits: u64) -> Number {
         if format.is_nan(bits) {
             Number::Nan
@@ -26,7 +26,8 @@ impl Number {
         }
     }
 
-    /// The bits of the value in a format. NaN becomes the canonical one; where the format has none, the largest number.
+    /// Returns the bits of the value in a format. NaN becomes canonical; if the format has none, the largest
+    /// number.
     pub(crate) fn to_bits(self, format: Format, rounding: Rounding, overflow: Overflow, flush: Flush) -> u64 {
         match (self, format.specials(), overflow) {
             (Number::Nan, Specials::None, _) => format.largest(),
@@ -48,7 +49,7 @@ impl Number {
         }
     }
 
-    /// The same times a power of two.
+    /// Returns the value times a power of two.
     pub(crate) fn scaled(self, exponent: i32) -> Number {
         match self {
             Number::Nan | Number::Infinite { .. } => self,

@@ -2,44 +2,45 @@
 
 use super::{Exact, Format};
 
-/// Which neighbour an exact value becomes.
+/// Rounding mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rounding {
-    /// `.rn`: the nearer, of two equally near the even one.
+    /// `.rn`: to nearest, ties to even.
     Nearest,
-    /// `.rna`: the nearer, of two equally near the one farther from zero.
+    /// `.rna`: to nearest, ties away from zero.
     NearestAway,
-    /// `.rz`: the one nearer to zero.
+    /// `.rz`: toward zero.
     Zero,
-    /// `.rm`: the lower.
+    /// `.rm`: down.
     Down,
-    /// `.rp`: the upper.
+    /// `.rp`: up.
     Up,
-    /// `.rs`: the one farther from zero if what is cut off and these random bits, as many as said, have a carry.
+    /// `.rs`: away from zero if the lost fraction plus `count` random bits carries.
     Random { bits: u32, count: u32 },
 }
 
-/// What becomes of a value above the largest number.
+/// Treatment of a value above the largest number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// Infinity, or the largest number where the rounding says so; NaN in a format without infinity.
+    /// Infinity, or the largest number, depending on the rounding; NaN in a format without infinity.
     Ieee,
     /// The largest number (`.satfinite`).
     Largest,
 }
 
-/// What becomes of a result below the smallest normal number.
+/// Treatment of a result below the smallest normal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flush {
-    /// It stays.
+    /// Kept.
     Keep,
-    /// Zero with its sign (`.ftz`). What counts is the value rounded as if exponents had no end: one that reaches the smallest
-    /// normal number stays.
+    /// Zero with its sign (`.ftz`). The value rounded with unbounded exponents decides: one that reaches the
+    /// smallest normal number is kept.
     Zero,
 }
 
 impl Rounding {
-    /// Whether a magnitude goes up, that ends in an odd or even bit and has `lost` of a unit cut off.
+    /// Returns whether a magnitude is rounded up, given that it ends in an odd or even bit and `lost` was cut
+    /// off.
     fn away(self, negative: bool, odd: bool, lost: Lost) -> bool {
         match self {
             Rounding::Nearest => lost.half > Half::At || lost.half == Half::At && odd,
@@ -51,7 +52,7 @@ impl Rounding {
         }
     }
 
-    /// Whether a value too large becomes infinite rather than the largest number.
+    /// Returns whether a value too large becomes infinite rather than the largest number.
     fn overflows(self, negative: bool) -> bool {
         match self {
             Rounding::Nearest | Rounding::NearestAway | Rounding::Random { .. } => true,
@@ -62,7 +63,7 @@ impl Rounding {
     }
 }
 
-/// How much was cut off, against half a unit.
+/// Comparison of the lost part with half a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Half {
     Nothing,
@@ -71,29 +72,29 @@ enum Half {
     Above,
 }
 
-/// What was cut off, as a share of one unit.
+/// Lost part, as a fraction of one unit.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     half: Half,
-    /// The share, times 2^64, rounded down.
+    /// Fraction times 2^64, rounded down.
     fraction: u64,
 }
 
 impl Lost {
-    /// Whether the share and random bits, read as a binary fraction, make one or more.
+    /// Returns whether the fraction plus random bits, read as a binary fraction, is at least one.
     fn carries(self, bits: u32, count: u32) -> bool {
         let random = u64::from(bits) << (64 - count);
         self.fraction.checked_add(random).is_none()
     }
 }
 
-/// Cuts the lowest `shift` bits off: what stays, and what was lost.
+/// Cuts off the lowest `shift` bits. Returns the rest and the lost part.
 fn cut(value: Exact, shift: i32) -> (u128, Lost) {
     if shift <= 0 {
         let half = if value.sticky { Half::Below } else { Half::Nothing };
         return (value.significand << -shift, Lost { half, fraction: 0 });
     }
-    // The lost bits, moved to the top of a word of their own.
+    // The lost bits, moved to the top of a separate word.
     let (kept, lost, rest) = match shift {
         1..=127 => (value.significand >> shift, value.significand << (128 - shift), false),
         128 => (0, value.significand, false),
@@ -111,13 +112,13 @@ fn cut(value: Exact, shift: i32) -> (u128, Lost) {
     (kept, Lost { half, fraction: (lost >> 64) as u64 })
 }
 
-/// The magnitude in units of 2^quantum, rounded.
+/// Returns the magnitude in units of 2^quantum, rounded.
 fn rounded(value: Exact, quantum: i32, rounding: Rounding) -> u128 {
     let (kept, lost) = cut(value, quantum.saturating_sub(value.exponent));
     kept + u128::from(rounding.away(value.negative, kept & 1 == 1, lost))
 }
 
-/// The bits of a value in a format.
+/// Returns the bits of a value in a format.
 pub(crate) fn round(value: Exact, format: Format, rounding: Rounding, overflow: Overflow, flush: Flush) -> u64 {
     if value.is_zero() {
         return format.with_sign(0, value.negative);
@@ -132,7 +133,8 @@ pub(crate) fn round(value: Exact, format: Format, rounding: Rounding, overflow: 
     }
     let exponent = magnitude.max(least);
     let significand = rounded(value, exponent - fraction_bits, rounding) as u64;
-    // The leading one of a normal number adds one to the exponent field, and so does a carry out of the fraction.
+    // The leading one of a normal number adds one to the exponent field, and so does a carry out of the
+    // fraction.
     let biased = i64::from(exponent) + i64::from(format.bias()) - 1;
     let largest = format.largest();
     let top = (largest >> format.fraction_bits()) as i64;
@@ -150,7 +152,7 @@ pub(crate) fn round(value: Exact, format: Format, rounding: Rounding, overflow: 
     }
 }
 
-/// The value rounded to an integer, as an exact value with its sign; a zero keeps it.
+/// Rounds the value to an integer, as an exact value with its sign; a zero keeps its sign.
 pub(crate) fn integral(value: Exact, rounding: Rounding) -> Exact {
     if value.exponent >= 0 {
         return value;
@@ -158,7 +160,7 @@ pub(crate) fn integral(value: Exact, rounding: Rounding) -> Exact {
     Exact::new(value.negative, 0, rounded(value, 0, rounding))
 }
 
-/// The value rounded to an integer and brought into a range.
+/// Rounds the value to an integer and clamps it to a range.
 pub(crate) fn to_integer(value: Exact, rounding: Rounding, least: i128, largest: i128) -> i128 {
     if value.significand != 0 && value.magnitude() >= 66 {
         return if value.negative { least } else { largest };

@@ -1,5 +1,6 @@
-//! Every operation against its definition: a result is right if no other number of the format is what its rounding asks for. The
-//! comparison is made with integers of any length, which share nothing with the code under test.
+//! Every operation, tested against its definition: a result is right if no other number of the format
+//! satisfies its rounding. The comparison uses integers of arbitrary length, which share nothing with the
+//! code under test.
 
 use super::*;
 use broadloom_random::Random;
@@ -80,7 +81,7 @@ impl Dyadic {
     }
 }
 
-/// The value that an encoding without its sign stands for; the one of infinity is the next power of two.
+/// Returns the value of an encoding without its sign; infinity stands for the next power of two.
 fn value(format: Format, magnitude: u64) -> Dyadic {
     let fraction = magnitude & ((1 << format.fraction_bits()) - 1);
     let exponent = (magnitude >> format.fraction_bits()) as i32;
@@ -97,7 +98,7 @@ fn middle(format: Format, magnitude: u64) -> Dyadic {
     sum
 }
 
-/// Whether `result` is what a value becomes, of which only its sign and how it compares with others are known.
+/// Returns whether `result` is the rounded value, given only its sign and its comparison with other values.
 fn is_rounded(format: Format, rounding: Rounding, result: u64, negative: bool, against: impl Fn(&Dyadic) -> Ordering) -> bool {
     let magnitude = result & format.magnitude_mask();
     if format.is_negative(result) != negative || magnitude > format.infinity() {
@@ -151,7 +152,7 @@ fn is_rounded(format: Format, rounding: Rounding, result: u64, negative: bool, a
 
 const ROUNDINGS: [Rounding; 5] = [Rounding::Nearest, Rounding::NearestAway, Rounding::Zero, Rounding::Down, Rounding::Up];
 
-/// Finite numbers of a format: corners, and pseudo-random ones, half of them near one.
+/// Returns finite numbers of a format: corners, and pseudo-random ones, half of them near one.
 fn numbers(format: Format, count: usize) -> Vec<u64> {
     let (one, least, largest) = (format.one(), format.least_normal(), format.largest());
     let mut list = vec![0, 1, 2, least / 2, least - 1, least, least + 1, one - 1, one, one + 1, one + least / 2, one + least];
@@ -284,7 +285,8 @@ fn zeros_have_the_sign_of_the_standard() {
 #[test]
 fn flushing_looks_at_the_value_rounded_without_a_least_exponent() {
     let flushed = |exact, rounding| round(exact, Format::F32, rounding, Overflow::Ieee, Flush::Zero);
-    // (1 - 2^-24) · 2^-126 has a place of its own below the smallest normal number; (1 - 2^-26) · 2^-126 has not.
+    // (1 - 2^-24) · 2^-126 is representable below the smallest normal number with unbounded exponents; (1 -
+    // 2^-26) · 2^-126 is not.
     let below = Exact::new(false, -150, (1 << 24) - 1);
     let nearly = Exact::new(false, -152, (1 << 26) - 1);
     assert_eq!(flushed(below, Rounding::Nearest), 0);

@@ -1,18 +1,18 @@
-//! Which texels an instruction wants, and what they are: `tex`, `tld4`.
+//! Texture fetches: `tex`, `tld4`.
 
 use super::sample::Taps;
 use super::{Channel, Filter, Format, Image, Layers, Sampler};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
 
-/// What coordinates mean.
+/// Meaning of coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Geometry {
-    /// `.1d`
+    /// `.1d`.
     Line,
-    /// `.2d`
+    /// `.2d`.
     Plane,
-    /// `.3d`
+    /// `.3d`.
     Volume,
     /// `.a1d`: the layer comes first.
     Lines,
@@ -20,7 +20,7 @@ pub enum Geometry {
     Planes,
     /// `.cube`: a direction.
     Cube,
-    /// `.acube`: the number of the cube comes first.
+    /// `.acube`: the index of the cube comes first.
     Cubes,
 }
 
@@ -35,17 +35,17 @@ impl Geometry {
         (Modifier::Acube, Geometry::Cubes),
     ];
 
-    /// The geometry among the modifiers of an instruction; `None` when it has none of these.
+    /// Returns the geometry among the modifiers of an instruction; `None` if it has none of these.
     pub fn of(inst: &InstData) -> Option<Geometry> {
         Geometry::ALL.iter().find(|(modifier, _)| inst.has(*modifier)).map(|(_, geometry)| *geometry)
     }
 
-    /// Whether the first coordinate is the number of a layer.
+    /// Returns whether the first coordinate is the index of a layer.
     pub fn has_layer(self) -> bool {
         matches!(self, Geometry::Lines | Geometry::Planes | Geometry::Cubes)
     }
 
-    /// Axes of an image.
+    /// Returns the number of axes of an image.
     pub fn axes(self) -> usize {
         match self {
             Geometry::Line | Geometry::Lines => 1,
@@ -54,7 +54,7 @@ impl Geometry {
         }
     }
 
-    /// How many coordinates it takes at least, with that of the layer.
+    /// Returns the minimum number of coordinates, including the layer.
     pub(super) fn coordinates(self) -> usize {
         match self {
             Geometry::Line => 1,
@@ -69,7 +69,7 @@ impl Geometry {
     }
 }
 
-/// How a level is chosen.
+/// Selection of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum LevelBy {
@@ -77,11 +77,11 @@ pub enum LevelBy {
     Base,
     /// By its number.
     Number,
-    /// By how fast coordinates change.
+    /// By the gradients of the coordinates.
     Gradient,
 }
 
-/// What comes out.
+/// Form of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Result4 {
@@ -93,28 +93,30 @@ pub enum Result4 {
     Pairs,
 }
 
-/// An instruction that fetches from a texture.
+/// Instruction that fetches from a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fetch {
-    /// What coordinates mean.
+    /// Meaning of coordinates.
     pub geometry: Geometry,
-    /// Whether coordinates are integers.
+    /// True if coordinates are integers.
     pub by_index: bool,
-    /// How a level is chosen.
+    /// Selection of a level.
     pub level: LevelBy,
-    /// What comes out.
+    /// Form of the result.
     pub result: Result4,
     /// `tld4`: the component that is gathered.
     pub gather: Option<u8>,
-    /// How many coordinates are given, how many words say the level, how many an offset.
+    /// Number of coordinates, of words for the level, and of words for an offset.
     counts: [u8; 3],
 }
 
-/// Most words that an instruction takes: four coordinates, two changes of four, an offset of three and one that is not looked at.
+/// Maximum number of words of an instruction: four coordinates, two gradients of four, an offset of three and
+/// one ignored word.
 pub const MOST_WORDS: usize = 16;
 
 impl Fetch {
-    /// The fetch of an instruction; `None` for another one, for one with a sampler of its own, with a depth to compare with, or of several samples.
+    /// Returns the fetch of an instruction. Returns `None` for other instructions, and for fetches with a
+    /// separate sampler, with a depth comparison, or with several samples.
     pub fn of(inst: &InstData) -> Option<Fetch> {
         let gather = match inst.opcode()? {
             Opcode::Tex => None,
@@ -149,7 +151,7 @@ impl Fetch {
         })
     }
 
-    /// The operands that a fetch takes; `None` as [`Fetch::of`].
+    /// Returns the operands of a fetch; `None` like [`Fetch::of`].
     pub fn inputs(inst: &InstData) -> Option<FetchInputs<'_>> {
         let form = inst.form()?;
         let mut inputs = FetchInputs::default();
@@ -170,22 +172,22 @@ impl Fetch {
         Some(inputs)
     }
 
-    /// How many words it takes: coordinates, the level, an offset.
+    /// Returns the number of input words: coordinates, the level, an offset.
     pub fn words(&self) -> usize {
         self.counts.iter().map(|count| usize::from(*count)).sum()
     }
 
-    /// Whether something is added to the numbers of texels.
+    /// Returns whether an offset is added to texel indices.
     pub fn has_offset(&self) -> bool {
         self.counts[2] > 0
     }
 
-    /// How many words come out.
+    /// Returns the number of result words.
     pub fn results(&self) -> usize {
         if self.result == Result4::Pairs { 2 } else { 4 }
     }
 
-    /// The whole of it as a number.
+    /// Encodes the fetch as a number.
     pub fn bits(&self) -> u64 {
         let gather = self.gather.map_or(0, |component| u64::from(component) + 1);
         let counts = self.counts.map(u64::from);
@@ -199,7 +201,7 @@ impl Fetch {
             | counts[2] << 24
     }
 
-    /// The fetch that a number stands for.
+    /// Decodes a fetch from a number.
     pub fn from_bits(bits: u64) -> Option<Fetch> {
         let level = [LevelBy::Base, LevelBy::Number, LevelBy::Gradient];
         let result = [Result4::Words, Result4::Halves, Result4::Pairs];
@@ -214,14 +216,14 @@ impl Fetch {
     }
 }
 
-/// The operands of a fetch.
+/// Operands of a fetch.
 #[derive(Debug, Default)]
 pub struct FetchInputs<'i> {
-    /// Coordinates, with the layer before them.
+    /// Coordinates, after the layer.
     pub coordinates: &'i [Operand],
-    /// The level, or how fast coordinates change.
+    /// Level, or gradients of the coordinates.
     pub level: Vec<&'i Operand>,
-    /// What is added to the numbers of texels.
+    /// Offset of texel indices.
     pub offset: &'i [Operand],
 }
 
@@ -231,29 +233,29 @@ impl FetchInputs<'_> {
     }
 }
 
-/// What somebody samples.
+/// Texture to sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampled<'s, L> {
-    /// The levels, the largest first.
+    /// Levels, the largest first.
     pub levels: &'s [L],
-    /// What its images are to each other.
+    /// Relation of its images.
     pub layers: Layers,
-    /// Whether texels that there are not read as zeros.
+    /// True if texels out of range read as zeros.
     pub is_buffer: bool,
-    /// How it is read.
+    /// Sampler.
     pub sampler: &'s Sampler,
 }
 
 /// Texels in memory.
 pub trait Texels<L> {
-    /// How texels of a level lie.
+    /// Returns the layout of a level's texels.
     fn image<'l>(&self, level: &'l L) -> &'l Image;
 
-    /// The bits of the texel so many bytes behind the first of a level, which is inside of it.
+    /// Returns the bits of the texel at a byte offset in a level. The texel is inside the level.
     fn texel(&mut self, level: &L, offset: u64, bytes: u32) -> u128;
 }
 
-/// A value: what a texture holds, as floats or as integers.
+/// Sampled value, as floats or as integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Floats([f32; 4]),
@@ -261,7 +263,7 @@ pub(super) enum Value {
 }
 
 impl Fetch {
-    /// What comes out, word by word. `inputs` has [`Fetch::words`] words.
+    /// Runs the fetch and returns its result words. `inputs` has [`Fetch::words`] words.
     pub fn run<L, T: Texels<L>>(&self, sampled: &Sampled<'_, L>, texels: &mut T, inputs: &[u64]) -> [u32; 4] {
         let word = |index: usize| inputs.get(index).copied().unwrap_or(0) as u32;
         let [coordinates, level_words, _] = self.counts.map(usize::from);
@@ -316,12 +318,12 @@ impl Fetch {
     }
 }
 
-/// Whether texels of a format come out as floats.
+/// Returns whether texels of a format are returned as floats.
 pub(super) fn is_float(format: Format, sampler: &Sampler) -> bool {
     format.channel == Channel::Float || (sampler.normalised_values && format.bits < 32)
 }
 
-/// Whether neighbours are mixed.
+/// Returns whether neighbouring texels are interpolated.
 pub(super) fn is_mixed(format: Format, sampler: &Sampler) -> bool {
     sampler.filter == Filter::Linear && is_float(format, sampler)
 }

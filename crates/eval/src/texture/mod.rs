@@ -1,8 +1,9 @@
-//! What textures and surfaces are: how texels lie in memory, and how a sampler makes a value of them (manual: "Texture Instructions",
-//! "Texture, Sampler and Surface Types").
+//! Textures and surfaces: memory layout of texels, and sampling (manual: "Texture Instructions", "Texture,
+//! Sampler and Surface Types").
 //!
-//! An [`Image`] describes texels, not where they are: whoever executes knows the address. Rows of texels lie one behind the other,
-//! [`Image::row_pitch`] bytes apart, slices of a volume, layers and faces [`Image::slice_pitch`] bytes.
+//! An [`Image`] describes texels, not their address, which the executor knows. Rows of texels are
+//! [`Image::row_pitch`] bytes apart; slices of a volume, layers and faces are [`Image::slice_pitch`] bytes
+//! apart.
 
 mod fetch;
 mod sample;
@@ -13,35 +14,35 @@ mod tests;
 pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4, Sampled, Texels};
 pub use surface::{Beyond, Doing, Query, SurfaceAccess, element_type};
 
-/// What a channel of a texel holds.
+/// Contents of a channel of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// An integer with a sign.
+    /// Signed integer.
     Signed,
-    /// An integer without one.
+    /// Unsigned integer.
     Unsigned,
-    /// A float of 16 or 32 bits.
+    /// Float of 16 or 32 bits.
     Float,
 }
 
-/// What a texel is.
+/// Format of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// What each of its channels holds.
+    /// Contents of each channel.
     pub channel: Channel,
     /// Bits of a channel: 8, 16 or 32, for floats 16 or 32.
     pub bits: u8,
-    /// How many channels there are: 1, 2 or 4.
+    /// Number of channels: 1, 2 or 4.
     pub channels: u8,
 }
 
 impl Format {
-    /// Bytes of a texel.
+    /// Returns the bytes of a texel.
     pub fn texel_bytes(self) -> u32 {
         u32::from(self.bits / 8) * u32::from(self.channels)
     }
 
-    /// Whether there is such a format.
+    /// Returns whether the format exists.
     pub fn is_valid(self) -> bool {
         let bits = match self.channel {
             Channel::Signed | Channel::Unsigned => matches!(self.bits, 8 | 16 | 32),
@@ -51,12 +52,12 @@ impl Format {
     }
 }
 
-/// What the images of a texture or surface are to each other.
+/// Relation of the images of a texture or surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layers {
     /// One image of one, two or three axes.
     None,
-    /// As many layers as the image is deep, of one or two axes each.
+    /// Layers, one for each unit of depth, of one or two axes each.
     Array,
     /// Six faces of a cube.
     Cube,
@@ -67,28 +68,28 @@ pub enum Layers {
 /// Texels of one level of a texture, or of a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Image {
-    /// What a texel is.
+    /// Format of a texel.
     pub format: Format,
     /// Texels of a row.
     pub width: u32,
-    /// Rows; 1 when there is one axis.
+    /// Rows; 1 if there is one axis.
     pub height: u32,
-    /// Slices, layers, or faces of all cubes together; 1 when there is one.
+    /// Slices, layers, or faces of all cubes together; 1 if there is one.
     pub depth: u32,
-    /// Bytes from a row to the next.
+    /// Bytes between two rows.
     pub row_pitch: u64,
-    /// Bytes from a slice, layer or face to the next.
+    /// Bytes between two slices, layers or faces.
     pub slice_pitch: u64,
 }
 
 impl Image {
-    /// An image whose rows follow each other without a gap.
+    /// Returns an image whose rows follow each other without a gap.
     pub fn packed(format: Format, [width, height, depth]: [u32; 3]) -> Image {
         let row_pitch = u64::from(width) * u64::from(format.texel_bytes());
         Image { format, width, height, depth, row_pitch, slice_pitch: row_pitch.saturating_mul(u64::from(height)) }
     }
 
-    /// Bytes from the first texel to behind the last one; `None` when no memory is that large.
+    /// Returns the bytes from the first texel to the end of the last one; `None` on overflow.
     pub fn bytes(&self) -> Option<u64> {
         let row = u64::from(self.width).checked_mul(u64::from(self.format.texel_bytes()))?;
         let rows = u64::from(self.height.checked_sub(1)?).checked_mul(self.row_pitch)?;
@@ -96,13 +97,13 @@ impl Image {
         slices.checked_add(rows)?.checked_add(row)
     }
 
-    /// Where a texel is, in bytes from the first.
+    /// Returns the offset of a texel in bytes from the first.
     #[inline(always)]
     pub fn offset(&self, x: u32, y: u32, z: u32) -> u64 {
         u64::from(z) * self.slice_pitch + u64::from(y) * self.row_pitch + u64::from(x) * u64::from(self.format.texel_bytes())
     }
 
-    /// What is wrong with it: a size of zero, a format that there is not, rows that lie in each other.
+    /// Checks the image: the error describes a size of zero, an invalid format, or overlapping rows.
     pub fn check(&self, layers: Layers) -> Result<(), String> {
         if !self.format.is_valid() {
             return Err(format!("there is no format of {} channels of {} bits", self.format.channels, self.format.bits));
@@ -130,12 +131,13 @@ impl Image {
     }
 }
 
-/// What lies beyond the edge of an image.
+/// Addressing beyond the edge of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AddressMode {
-    /// The image again; where coordinates are not normalised, as [`AddressMode::Clamp`].
+    /// Repeats the image; like [`AddressMode::Clamp`] if coordinates are not normalised.
     Wrap,
-    /// The image again, every other time turned around; where coordinates are not normalised, as [`AddressMode::Clamp`].
+    /// Repeats the image, mirrored every other time; like [`AddressMode::Clamp`] if coordinates are not
+    /// normalised.
     Mirror,
     /// The texel at the edge.
     #[default]
@@ -144,38 +146,38 @@ pub enum AddressMode {
     Border,
 }
 
-/// What is between texels, or between levels.
+/// Interpolation between texels, or between levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Filter {
-    /// The nearest.
+    /// Nearest.
     #[default]
     Point,
-    /// A mean of those around, weighted by distance, in steps of 1/256.
+    /// Mean of the neighbours, weighted by distance, in steps of 1/256.
     Linear,
 }
 
-/// How a texture is read.
+/// Sampling parameters of a texture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// What lies beyond the edges, by axis.
+    /// Addressing beyond the edges, by axis.
     pub address: [AddressMode; 3],
-    /// What is between texels.
+    /// Interpolation between texels.
     pub filter: Filter,
-    /// Whether coordinates go from 0 to 1 over the image; otherwise they count texels.
+    /// True if coordinates go from 0 to 1 over the image; otherwise they count texels.
     pub normalised_coordinates: bool,
-    /// Whether integers of 8 and 16 bits are read as floats from 0 or -1 to 1.
+    /// True if integers of 8 and 16 bits are read as floats from 0 or -1 to 1.
     pub normalised_values: bool,
-    /// Whether colours of 8 bits are in sRGB and are made linear when they are read as floats.
+    /// True if 8-bit colours are sRGB and are made linear when they are read as floats.
     pub srgb: bool,
-    /// The colour of the border.
+    /// Border colour.
     pub border: [f32; 4],
-    /// What is between levels.
+    /// Interpolation between levels.
     pub level_filter: Filter,
-    /// What is added to the level that is asked for.
+    /// Bias added to the requested level.
     pub level_bias: f32,
-    /// The least level that is read.
+    /// Minimum level.
     pub least_level: f32,
-    /// The most.
+    /// Maximum level.
     pub most_level: f32,
 }
 
@@ -196,7 +198,8 @@ impl Default for Sampler {
     }
 }
 
-/// The numbers by which `txq` and `suq` name the type and the order of channels (manual: "Channel Data Type and Channel Order Fields").
+/// Returns the numbers by which `txq` and `suq` name the type and the order of channels (manual: "Channel
+/// Data Type and Channel Order Fields").
 pub fn channel_codes(format: Format, normalised: bool) -> (u32, u32) {
     let kind = match (format.channel, format.bits, normalised) {
         (Channel::Signed, 8, true) => 0x10d0,

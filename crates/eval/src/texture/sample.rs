@@ -1,21 +1,22 @@
-//! How a value is made of texels (CUDA programming guide: "Texture Fetching").
+//! Sampling of texels (CUDA programming guide: "Texture Fetching").
 //!
-//! A coordinate `x` in texels (a normalised one times the number of texels) means texel `floor(x)` when the nearest is wanted. Mixing takes texels `i` and `i + 1`
-//! with `i = floor(x - 0.5)` and the weights `1 - a` and `a`, where `a` is the fraction of `x - 0.5` rounded to eight bits, so that it has 257 values from
-//! 0 to 1; weights of several axes are multiplied. Coordinates are computed in `f64`, sums in `f32`, along the first axis first. A texel
-//! whose weight is zero is not looked at. Cubes are mixed within a face.
+//! A coordinate `x` in texels (a normalised one times the number of texels) selects texel `floor(x)` with
+//! nearest filtering. Linear filtering uses texels `i` and `i + 1` with `i = floor(x - 0.5)` and the weights
+//! `1 - a` and `a`. `a` is the fraction of `x - 0.5` rounded to eight bits, so that it has 257 values from 0
+//! to 1. Weights of several axes are multiplied. Coordinates are computed in `f64`, sums in `f32`, along the
+//! first axis first. A texel whose weight is zero is not read. Cubes are filtered within a face.
 
 use super::fetch::{Fetch, Geometry, Sampled, Texels, Value, is_float, is_mixed};
 use super::{AddressMode, Channel, Filter, Format, Image, Sampler};
 
-/// The texels along one axis: numbers, `None` beyond the border, and the weight of the second.
+/// Texels along one axis: indices, `None` beyond the border, and the weight of the second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tap {
     texels: [Option<u32>; 2],
     weight: f32,
 }
 
-/// The texels that a value is made of.
+/// Texels that contribute to a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taps {
     axes: [Tap; 3],
@@ -24,10 +25,10 @@ pub(super) struct Taps {
     zeros_outside: bool,
 }
 
-/// Beyond this coordinates mean the same as here.
+/// Bound of coordinates; beyond it they have the same effect.
 const FAR: f64 = 1e9;
 
-/// The number of a texel on an axis of so many; `None` beyond the border.
+/// Returns the index of a texel on an axis of `count` texels; `None` beyond the border.
 fn on_axis(number: i64, count: u32, mode: AddressMode) -> Option<u32> {
     let length = i64::from(count.max(1));
     match mode {
@@ -41,7 +42,7 @@ fn on_axis(number: i64, count: u32, mode: AddressMode) -> Option<u32> {
     }
 }
 
-/// The fraction of a number in steps of 1/256, from 0 to 1.
+/// Rounds a fraction to steps of 1/256, from 0 to 1.
 fn weight(fraction: f64) -> f32 {
     ((fraction * 256.0 + 0.5).floor() / 256.0) as f32
 }
@@ -63,7 +64,7 @@ impl Taps {
         for axis in 0..fetch.geometry.axes() {
             let (count, offset) = (counts[axis], i64::from(offsets[axis]));
             let mode = if is_cube { AddressMode::Clamp } else { sampler.address[axis] };
-            // Only coordinates that are normalised come again.
+            // Only normalised coordinates wrap.
             let normalised = is_cube || sampler.normalised_coordinates && !fetch.by_index;
             let mode = match mode {
                 AddressMode::Wrap | AddressMode::Mirror if !normalised => AddressMode::Clamp,
@@ -96,7 +97,7 @@ impl Taps {
         Taps { axes, slice, mixes, zeros_outside: is_buffer }
     }
 
-    /// A texel, or the border.
+    /// Returns a texel, or the border.
     fn texel<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, at: [Option<u32>; 3]) -> Value {
         let image = *texels.image(level);
         let float = is_float(image.format, sampled.sampler);
@@ -130,7 +131,7 @@ impl Taps {
         Value::Floats(sum)
     }
 
-    /// One component of the four texels around, counter-clockwise from the lower left.
+    /// Returns one component of the four texels around, counter-clockwise from the lower left.
     pub(super) fn gather<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, component: usize) -> Value {
         let [x, y, z] = self.axes;
         let mut one = |i: usize, j: usize| self.texel(texels, level, sampled, [x.texels[i], y.texels[j], z.texels[0]]);
@@ -144,7 +145,7 @@ impl Taps {
     }
 }
 
-/// A normalised coordinate brought to where the image is, by how it comes again.
+/// Folds a normalised coordinate into the image by its addressing mode.
 fn folded(x: f64, mode: AddressMode) -> f64 {
     let (whole, fraction) = (x.floor(), x - x.floor());
     match mode {
@@ -155,13 +156,13 @@ fn folded(x: f64, mode: AddressMode) -> f64 {
     }
 }
 
-/// The bits of a channel.
+/// Returns the bits of a channel.
 fn channel(bits: u128, format: Format, number: u8) -> u32 {
     let width = u32::from(format.bits);
     (bits >> (width * u32::from(number)) & ((1 << width) - 1)) as u32
 }
 
-/// The channels of a texel as integers; those that it has not are 0, the last one 1.
+/// Returns the channels of a texel as integers; missing ones are 0, the last one 1.
 fn words(bits: u128, format: Format) -> [u32; 4] {
     let mut all = [0, 0, 0, 1];
     for number in 0..format.channels {
@@ -174,7 +175,7 @@ fn words(bits: u128, format: Format) -> [u32; 4] {
     all
 }
 
-/// The channels of a texel as floats; those that it has not are 0, the last one 1.
+/// Returns the channels of a texel as floats; missing ones are 0, the last one 1.
 fn floats(bits: u128, format: Format, sampler: &Sampler) -> [f32; 4] {
     let mut all = [0.0, 0.0, 0.0, 1.0];
     for number in 0..format.channels {
@@ -194,12 +195,12 @@ fn floats(bits: u128, format: Format, sampler: &Sampler) -> [f32; 4] {
     all
 }
 
-/// What a colour in sRGB is.
+/// Converts an sRGB colour to linear.
 fn linear(value: f32) -> f32 {
     if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
 }
 
-/// The face of a cube that a direction meets, and where, from 0 to 1.
+/// Returns the face of a cube that a direction hits, and the position there, from 0 to 1.
 pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, f32, f32) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     let (face, major, s, t) = if ax >= ay && ax >= az {
@@ -214,10 +215,10 @@ pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, f32, f32) {
     (face, (s / major + 1.0) / 2.0, (t / major + 1.0) / 2.0)
 }
 
-/// The level at which neighbouring threads are about one texel apart.
+/// Returns the level at which neighbouring threads are about one texel apart.
 pub(super) fn level_of_gradient(image: &Image, sampler: &Sampler, is_cube: bool, x: [f32; 3], y: [f32; 3]) -> f32 {
     let counts = match is_cube {
-        // A face is as wide as a direction changes by two.
+        // A direction component changes by two over the width of a face.
         true => [image.width as f32 / 2.0; 3],
         false => [image.width, image.height, image.depth].map(|count| count as f32),
     };
@@ -226,7 +227,7 @@ pub(super) fn level_of_gradient(image: &Image, sampler: &Sampler, is_cube: bool,
     length(x).max(length(y)).log2()
 }
 
-/// A value out of the level that is asked for, or of two that it is between.
+/// Returns the value of the requested level, or interpolates between two levels.
 pub(super) fn between_levels<L>(sampled: &Sampled<'_, L>, number: Option<f32>, mut at: impl FnMut(&L) -> Value) -> Value {
     let Some(first) = sampled.levels.first() else { return Value::Words([0; 4]) };
     let most = sampled.levels.len() - 1;

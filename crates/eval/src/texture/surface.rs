@@ -1,21 +1,21 @@
-//! Surfaces: texels by their number, and properties of textures and surfaces: `suld`, `sust`, `sured`, `txq`, `suq`.
+//! Surfaces: texels by index, and properties of textures and surfaces: `suld`, `sust`, `sured`, `txq`, `suq`.
 
 use super::{AddressMode, Channel, Filter, Geometry, Image, Layers, Sampler, channel_codes};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
 
-/// What becomes of an access beyond the edge.
+/// Treatment of an access beyond the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Beyond {
     /// The launch ends.
     Trap,
-    /// The nearest place is taken.
+    /// The nearest texel is accessed.
     Clamp,
-    /// A load gives zero, a store does nothing.
+    /// A load returns zero, a store does nothing.
     Zero,
 }
 
-/// What is done with a surface.
+/// Operation on a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Doing {
@@ -40,29 +40,29 @@ pub enum Doing {
 const DOINGS: [Doing; 8] =
     [Doing::Load, Doing::Store, Doing::StoreTexel, Doing::Add, Doing::Min, Doing::Max, Doing::And, Doing::Or];
 
-/// An instruction that reads or writes a surface.
+/// Instruction that reads or writes a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SurfaceAccess {
-    /// What is done.
+    /// Operation.
     pub doing: Doing,
-    /// What coordinates mean.
+    /// Meaning of coordinates.
     pub geometry: Geometry,
-    /// What becomes of it beyond the edge.
+    /// Treatment beyond the edge.
     pub beyond: Beyond,
-    /// Whether the first coordinate counts texels, not bytes.
+    /// True if the first coordinate counts texels, not bytes.
     pub by_texel: bool,
-    /// Whether numbers have a sign; of `sured.p` the format of the surface says so.
+    /// True for signed numbers; for `sured.p` the format of the surface decides.
     pub signed: bool,
     /// Bytes of an element.
     pub bytes: u8,
-    /// How many elements.
+    /// Number of elements.
     pub elements: u8,
-    /// How many coordinates are given.
+    /// Number of coordinates.
     pub coordinates: u8,
 }
 
 impl SurfaceAccess {
-    /// The access of an instruction; `None` for another one.
+    /// Returns the access of an instruction; `None` for other instructions.
     pub fn of(inst: &InstData) -> Option<SurfaceAccess> {
         let by_texel = inst.has(Modifier::P);
         let doing = match inst.opcode()? {
@@ -110,7 +110,7 @@ impl SurfaceAccess {
         })
     }
 
-    /// Coordinates and what is stored; `None` for other instructions.
+    /// Returns the coordinates and the stored values; `None` for other instructions.
     pub fn inputs(inst: &InstData) -> Option<(&[Operand], &[Operand])> {
         let place = inst.operands.iter().position(|operand| matches!(operand, Operand::Texture(_)))?;
         let Operand::Texture(texture) = &inst.operands[place] else { return None };
@@ -119,17 +119,17 @@ impl SurfaceAccess {
         Some((coordinates.elements(), values))
     }
 
-    /// How many words it takes: coordinates, then values.
+    /// Returns the number of input words: coordinates, then values.
     pub fn words(&self) -> usize {
         usize::from(self.coordinates) + if self.doing == Doing::Load { 0 } else { usize::from(self.elements) }
     }
 
-    /// How many words come out.
+    /// Returns the number of result words.
     pub fn results(&self) -> usize {
         if self.doing == Doing::Load { usize::from(self.elements) } else { 0 }
     }
 
-    /// Bytes of memory that are touched, of an image.
+    /// Returns the bytes of memory that are accessed in an image.
     pub fn total(&self, image: &Image) -> u32 {
         match self.doing {
             Doing::StoreTexel => image.format.texel_bytes(),
@@ -137,7 +137,7 @@ impl SurfaceAccess {
         }
     }
 
-    /// The whole of it as a number.
+    /// Encodes the access as a number.
     pub fn bits(&self) -> u64 {
         self.doing as u64
             | (self.geometry as u64) << 4
@@ -149,7 +149,7 @@ impl SurfaceAccess {
             | u64::from(self.coordinates) << 32
     }
 
-    /// The access that a number stands for.
+    /// Decodes an access from a number.
     pub fn from_bits(bits: u64) -> Option<SurfaceAccess> {
         Some(SurfaceAccess {
             doing: *DOINGS.get((bits & 15) as usize)?,
@@ -163,7 +163,8 @@ impl SurfaceAccess {
         })
     }
 
-    /// Where it goes, in bytes from the first texel; `Ok(None)` when nothing is touched, an error when the launch ends.
+    /// Returns the address in bytes from the first texel; `Ok(None)` if nothing is accessed, an error if the
+    /// launch ends.
     pub fn place(&self, image: &Image, coordinates: &[u64]) -> Result<Option<u64>, String> {
         let number = |index: usize| i64::from(coordinates.get(index).copied().unwrap_or(0) as i32);
         let first = usize::from(self.geometry.has_layer());
@@ -177,7 +178,7 @@ impl SurfaceAccess {
         let unit = match (self.by_texel, self.doing) {
             (false, _) => 1,
             (true, Doing::StoreTexel) => i64::from(image.format.texel_bytes()),
-            // What is reduced says how large it is.
+            // A reduction determines its own size.
             (true, _) => i64::from(self.bytes),
         };
         let x = number(first).saturating_mul(unit);
@@ -189,7 +190,7 @@ impl SurfaceAccess {
         let at = match self.beyond {
             _ if inside => at,
             Beyond::Zero => return Ok(None),
-            // There is no place for what is wider than a row.
+            // An access wider than a row has no valid address.
             Beyond::Clamp if total > row => return Ok(None),
             Beyond::Clamp => std::array::from_fn(|axis| at[axis].clamp(0, most[axis])),
             Beyond::Trap => {
@@ -205,7 +206,7 @@ impl SurfaceAccess {
         Ok(Some(z * image.slice_pitch + y * image.row_pitch + x))
     }
 
-    /// What is stored for some values, in a surface of a format.
+    /// Returns the stored bits for some values, in a surface of a format.
     pub fn stored(&self, image: &Image, values: &[u64]) -> u128 {
         let pack = |width: u32, values: &mut dyn Iterator<Item = u64>| {
             (0..).zip(values).fold(0u128, |bits, (index, value)| {
@@ -231,7 +232,7 @@ impl SurfaceAccess {
         pack(u32::from(format.bits), &mut values.iter().copied().chain(std::iter::repeat(0)).take(channels).map(convert))
     }
 
-    /// What a reduction leaves.
+    /// Returns the result of a reduction.
     pub fn reduced(&self, image: &Image, old: u64, value: u64) -> u64 {
         let bits = 8 * u32::from(self.bytes);
         let signed = if self.by_texel { image.format.channel == Channel::Signed } else { self.signed };
@@ -263,7 +264,7 @@ impl SurfaceAccess {
     }
 }
 
-/// A property that `txq` or `suq` asks for.
+/// Property that `txq` or `suq` queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Query {
@@ -273,29 +274,29 @@ pub enum Query {
     Height,
     /// Slices.
     Depth,
-    /// What a channel holds.
+    /// Contents of a channel.
     ChannelType,
-    /// Which channels there are.
+    /// Order of channels.
     ChannelOrder,
-    /// Whether coordinates go from 0 to 1.
+    /// True if coordinates go from 0 to 1.
     Normalised,
-    /// Whether they do not, whatever the texture says.
+    /// True if coordinates are forced to be unnormalised, independent of the texture.
     ForceUnnormalised,
-    /// What is between texels.
+    /// Interpolation between texels.
     Filter,
-    /// What lies beyond the edges of the first axis.
+    /// Addressing beyond the edges of the first axis.
     Address0,
-    /// Of the second.
+    /// Addressing beyond the edges of the second axis.
     Address1,
-    /// Of the third.
+    /// Addressing beyond the edges of the third axis.
     Address2,
-    /// How many layers there are.
+    /// Number of layers.
     Layers,
-    /// How many levels there are.
+    /// Number of levels.
     Levels,
-    /// How many samples a texel has.
+    /// Number of samples of a texel.
     Samples,
-    /// Whether rows lie one behind the other.
+    /// True if rows follow each other in memory.
     Linear,
 }
 
@@ -318,7 +319,7 @@ const QUERIES: [(Modifier, Query); 15] = [
 ];
 
 impl Query {
-    /// What an instruction asks for; `None` for another one.
+    /// Returns the query of an instruction; `None` for other instructions.
     pub fn of(inst: &InstData) -> Option<Query> {
         if !matches!(inst.opcode()?, Opcode::Txq | Opcode::Suq) {
             return None;
@@ -326,12 +327,12 @@ impl Query {
         QUERIES.iter().find(|(modifier, _)| inst.has(*modifier)).map(|(_, query)| *query)
     }
 
-    /// What a number stands for.
+    /// Decodes a query from a number.
     pub fn from_bits(bits: u64) -> Option<Query> {
         QUERIES.get(bits as usize).map(|(_, query)| *query)
     }
 
-    /// The answer for a texture or surface with so many levels, of one of which the image is.
+    /// Returns the answer for a texture or surface with `levels` levels; `image` is one of them.
     pub fn answer(self, image: &Image, layers: Layers, levels: usize, sampler: &Sampler) -> u32 {
         let (kind, order) = channel_codes(image.format, sampler.normalised_values);
         let address = |axis: usize| match sampler.address[axis] {
@@ -372,7 +373,7 @@ impl Query {
     }
 }
 
-/// The type of a register that holds an element of a surface.
+/// Returns the type of a register that holds an element of a surface.
 pub fn element_type(access: &SurfaceAccess) -> Type {
     Type::bits_of(8 * u32::from(access.bytes)).unwrap_or(Type::B32)
 }

@@ -1,4 +1,4 @@
-//! Sampling against plain formulas, and the edges of surfaces.
+//! Sampling, tested against plain formulas, and the edges of surfaces.
 
 use super::*;
 use broadloom_ptx::{Address, Base, InstData, Operand, Reg, TextureOperand};
@@ -112,11 +112,11 @@ fn mixing_has_256_steps() {
     assert_eq!(texture.first(&tex, &[1.5]), 256.0);
     assert_eq!(texture.first(&tex, &[0.2]), 0.0);
     assert_eq!(texture.first(&tex, &[9.0]), 512.0);
-    // A 600th is nearer to no step than to the first; three 600ths are nearer to the first.
+    // 1/600 is nearer to zero than to the first step; 3/600 is nearer to the first.
     assert_eq!(texture.first(&tex, &[0.5 + 1.0 / 600.0]), 0.0);
     assert_eq!(texture.first(&tex, &[0.5 + 3.0 / 600.0]), 1.0);
     assert_eq!(texture.first(&tex, &[1.4999]), 256.0);
-    // Against the plain formula for many coordinates.
+    // Compared with the plain formula for many coordinates.
     for step in 0..400 {
         let x = 0.37f32 + step as f32 * 0.011;
         let position = f64::from(x) - 0.5;

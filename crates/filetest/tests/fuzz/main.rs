@@ -1,9 +1,9 @@
-//! Texts made by chance from real ones go through parser, verifier, printer and interpreter.
+//! Random texts derived from real ones go through parser, verifier, printer and interpreter.
 //!
-//! Whatever the text: no panic, no hang, a diagnostic for what is refused, a module in proportion to the text for what is
-//! accepted, and a print that means the same module. Whatever the module: once verified, the interpreter loads and runs it, or
-//! says why not. Runs for a few seconds; `BROADLOOM_FUZZ_SECONDS=600` for longer. Text number n is always the same: a failure
-//! names it, and `BROADLOOM_FUZZ_FROM=n` starts there.
+//! For any text there is no panic, no hang, a diagnostic if it is rejected, a module in proportion to the
+//! text if it is accepted, and a print that means the same module. For any verified module, the interpreter
+//! loads and runs it, or reports why not. The test runs for a few seconds; `BROADLOOM_FUZZ_SECONDS=600` for
+//! longer. Text number n is always the same: a failure names it, and `BROADLOOM_FUZZ_FROM=n` starts there.
 
 mod mutate;
 
@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A text that takes longer than this hangs.
+/// Time after which a text counts as hanging.
 const HANG: Duration = Duration::from_secs(60);
-/// The longest texts to start from.
+/// Maximum bytes of the texts to start from.
 const SEED: usize = 12 << 10;
 
 fn seeds() -> Vec<String> {
@@ -40,17 +40,17 @@ fn seeds() -> Vec<String> {
     seeds
 }
 
-/// Text number `number`.
+/// Returns text number `number`.
 fn text_of(seeds: &[String], number: u64) -> String {
     let mut random = Random::new(number);
-    // Every sixteenth is bytes of any kind, the rest is made from real texts.
+    // Every sixteenth is random bytes, the rest is derived from real texts.
     if number.is_multiple_of(16) {
         let length = random.below(400);
         let bytes: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
         return String::from_utf8_lossy(&bytes).into_owned();
     }
     let mut text = seeds[random.below(seeds.len())].clone();
-    // Half of them get changes that often leave them valid: what is accepted goes further.
+    // Half of them get changes that often keep them valid: accepted texts go further.
     let gentle = random.below(2) == 0;
     for _ in 0..1 + random.below(4) {
         let other = &seeds[random.below(seeds.len())];
@@ -59,7 +59,7 @@ fn text_of(seeds: &[String], number: u64) -> String {
     text
 }
 
-/// The outcome of a text.
+/// Outcome of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Refused,
@@ -110,7 +110,7 @@ fn without_spans(mut module: Module) -> Module {
     module
 }
 
-/// How many things a module is made of.
+/// Returns the number of items of a module.
 fn size(module: &Module) -> usize {
     let functions = module.functions.values().map(|function| {
         let operands: usize = function.insts.values().map(|inst| inst.operands.len()).sum();
@@ -126,7 +126,7 @@ fn number_from(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`, and it takes a number")))
 }
 
-/// Judges texts until the time is over; how many of each fate.
+/// Judges texts until the time is over. Returns the number of each outcome.
 fn drive(
     limit: Duration,
     text_of: impl Fn(u64) -> String + Send + Sync + 'static,
@@ -190,11 +190,11 @@ fn texts_made_by_chance_are_read_safely() {
     let seeds = seeds();
     assert!(seeds.len() > 300, "only {} texts to start from", seeds.len());
     let [refused, unverified, accepted] = drive(time_limit(), move |number| text_of(&seeds, number), judge);
-    // A run in which everything is refused at once would test little.
+    // A run in which everything is rejected at once would test little.
     assert!(accepted > 0 && refused > 0, "refused {refused}, unverified {unverified}, accepted {accepted}");
 }
 
-/// Loads what is verified and launches its kernels, watched or not.
+/// Loads verified modules and launches their kernels, in checking mode or not.
 fn execute(text: &str) -> Result<Fate, String> {
     let mut sources = Sources::new();
     let id = sources.add("fuzz.ptx", text);
@@ -215,7 +215,7 @@ fn execute(text: &str) -> Result<Fate, String> {
             bytes => Argument::Bytes(vec![1; bytes as usize]),
         });
         let launch = Launch::new([2, 1, 1], block).shared(4096).time_limit(Duration::from_millis(40));
-        // A fault is as good an end as any.
+        // A fault is a valid outcome.
         drop(kernel.launch(&launch, &arguments.collect::<Vec<_>>()));
     }
     Ok(Fate::Accepted)
@@ -242,7 +242,7 @@ fn verified_modules_never_make_the_interpreter_panic() {
     assert!(accepted > 0, "refused {refused}, unverified {unverified}, accepted {accepted}");
 }
 
-/// Every text that a corpus file is cut to is refused or accepted, never anything else.
+/// Every prefix of a corpus file is rejected or accepted, without any other outcome.
 #[test]
 fn truncated_texts_are_read_safely() {
     let seeds = seeds();

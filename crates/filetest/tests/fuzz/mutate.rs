@@ -2,7 +2,7 @@
 
 use broadloom_random::Random;
 
-/// Words that matter to the parser, and numbers at the edges.
+/// Words that matter to the parser, and numbers at limits.
 const WORDS: &[&str] = &[
     "{",
     "}",
@@ -106,7 +106,8 @@ const WORDS: &[&str] = &[
     "()",
 ];
 
-/// The tokens of a text, roughly: words, numbers, single signs; white space belongs to what follows.
+/// Splits a text roughly into tokens: words, numbers, single characters. White space belongs to the following
+/// token.
 fn tokens(text: &str) -> Vec<&str> {
     let mut found = vec![];
     let mut start = 0;
@@ -123,7 +124,7 @@ fn tokens(text: &str) -> Vec<&str> {
     found
 }
 
-/// The nearest place at or before `at` where a text can be cut.
+/// Returns the nearest character boundary at or before `at`.
 fn boundary(text: &str, mut at: usize) -> usize {
     at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -132,7 +133,7 @@ fn boundary(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// A text with one change; `other` gives pieces for splices.
+/// Returns a text with one change; `other` provides pieces for splices.
 pub(crate) fn mutate(text: &str, other: &str, random: &mut Random) -> String {
     match random.below(10) {
         0 => flip_bytes(text, random),
@@ -145,7 +146,8 @@ pub(crate) fn mutate(text: &str, other: &str, random: &mut Random) -> String {
     }
 }
 
-/// A text with one change that often leaves it valid: a token for one of its kind, or lines of a body changed about.
+/// Returns a text with one change that often keeps it valid: a token replaced by one of its kind, or lines of
+/// a body reordered.
 pub(crate) fn nudge(text: &str, random: &mut Random) -> String {
     if random.below(3) == 0 {
         return shuffle_lines(text, random);
@@ -161,7 +163,7 @@ pub(crate) fn nudge(text: &str, random: &mut Random) -> String {
     for _ in 0..1 + random.below(3) {
         let at = random.below(list.len());
         let wanted = kind(list[at]);
-        // The next of its kind from anywhere.
+        // The next token of its kind from anywhere.
         let from = random.below(list.len());
         let alike =
             (0..list.len()).map(|step| (from + step) % list.len()).find(|&other| other != at && kind(list[other]) == wanted);
@@ -183,7 +185,7 @@ fn flip_bytes(text: &str, random: &mut Random) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The start of one text and the end of another.
+/// Joins the start of one text and a part of another.
 fn splice(text: &str, other: &str, random: &mut Random) -> String {
     let cut = boundary(text, random.below(text.len() + 1));
     let from = boundary(other, random.below(other.len() + 1));
@@ -206,7 +208,7 @@ fn shuffle_lines(text: &str, random: &mut Random) -> String {
     lines.concat()
 }
 
-/// A piece of the text many times over.
+/// Repeats a piece of the text many times.
 fn repeat_piece(text: &str, random: &mut Random) -> String {
     let start = boundary(text, random.below(text.len() + 1));
     let end = boundary(text, start + random.below(80)).max(start);
@@ -214,7 +216,7 @@ fn repeat_piece(text: &str, random: &mut Random) -> String {
     [&text[..start], &text[start..end].repeat(times), &text[end..]].concat()
 }
 
-/// Something wrapped around a place many times.
+/// Nests brackets or operators around a place many times.
 fn nest(text: &str, random: &mut Random) -> String {
     let (open, close) = [("{", "}"), ("(", ")"), ("[", "]"), ("-", ""), ("{ ", " }\n"), ("1 ? (", ") : 2")][random.below(6)];
     let at = boundary(text, random.below(text.len() + 1));

@@ -1,7 +1,8 @@
-//! A process that says of one kernel after the other how the GPU does with it, and starts anew when a kernel took it along.
+//! Helper process that tests kernels on the GPU, restarted when a kernel destroys its context.
 //!
-//! The process reads the path of a kernel per line, and answers with two: one when the kernel is valid and the GPU agrees without optimisations,
-//! and one that says how it went with them. A process that ends or falls silent behind the first of them was ended by the second run.
+//! The process reads the path of a kernel per line and answers with two lines. The first says that the kernel
+//! is valid and that the GPU agrees without optimisations; the second gives the result with optimisations. A
+//! process that ends or hangs after the first line was ended by the second run.
 
 use crate::{Options, Summary, saved, say};
 use broadloom_cuda::Cuda;
@@ -16,39 +17,40 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How a kernel did.
+/// Result of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The GPU agrees.
     Right,
-    /// It differs first in this register or place.
+    /// The GPU differs, first in this register or address.
     Differs(String),
-    /// It ends in a fault.
+    /// The kernel faults.
     Faults,
-    /// It does not end.
+    /// The kernel does not end.
     Stuck,
-    /// Nothing can be said: the kernel is not what kernels must be, or the GPU differs without optimisations, too.
+    /// No verdict: the kernel is invalid, or the GPU also differs without optimisations.
     Invalid(String),
 }
 
 impl Verdict {
-    /// Whether this is wrong in the way in which the other is.
+    /// Tests if this is the same kind of failure as another.
     pub(super) fn is_like(&self, other: &Verdict) -> bool {
         match (self, other) {
-            // Fewer stores move the place; one difference may well show in other registers.
+            // Removing stores moves the address; one difference may show in other registers.
             (Verdict::Differs(_), Verdict::Differs(_)) => true,
             (one, other) => one == other,
         }
     }
 }
 
-/// How long an answer may take. Kernels end within milliseconds; what is compiled is small.
+/// Time limit of an answer. Kernels end within milliseconds, and the code is small.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// How long the interpreter may take, and the GPU without optimisations: a kernel of which pieces went may not end.
+/// Time limit of the interpreter, and of the GPU without optimisations: a kernel with removed pieces may not
+/// end.
 const LIMIT: Duration = Duration::from_secs(1);
 const VALID: &str = "valid";
 
-/// The process, and what has been asked.
+/// Helper process.
 pub(super) struct Judge {
     process: Process,
     path: PathBuf,
@@ -99,11 +101,11 @@ impl Judge {
         Ok(Judge { process: Process::start()?, path })
     }
 
-    /// How the GPU does with a kernel.
+    /// Tests a kernel on the GPU.
     pub(super) fn ask(&mut self, kernel: &Kernel) -> Result<Verdict, String> {
         std::fs::write(&self.path, saved::text(kernel)).map_err(|error| format!("{}: {error}", self.path.display()))?;
         writeln!(self.process.questions, "{}", self.path.display()).map_err(|error| error.to_string())?;
-        // What was lost with the process, or for it, is started again.
+        // A process that ended or hangs is restarted.
         let (verdict, is_lost) = match self.process.answers.recv_timeout(PATIENCE) {
             Ok(answer) if answer == VALID => match self.process.answers.recv_timeout(PATIENCE) {
                 Ok(answer) => read(&answer),
@@ -123,10 +125,10 @@ impl Judge {
     }
 }
 
-/// What a process says of a kernel that took its context along without optimisations.
+/// Answer for a kernel that destroyed the context without optimisations.
 const LOST: &str = "lost";
 
-/// How the run with optimisations went, and whether it took the context along.
+/// Parses the result of the run with optimisations. Returns it with a flag for a lost context.
 fn read(answer: &str) -> (Verdict, bool) {
     match answer.strip_prefix("differs ") {
         Some(place) => (Verdict::Differs(place.to_owned()), false),
@@ -141,7 +143,7 @@ impl Drop for Judge {
     }
 }
 
-/// The process itself.
+/// Runs the helper process.
 pub(crate) fn run(_: &Options) -> Summary {
     let answer = |text: &str| say(&format!("judge: {text}"));
     let open = |level| {
@@ -175,7 +177,7 @@ pub(crate) fn run(_: &Options) -> Summary {
     Summary::default()
 }
 
-/// A kernel's code, and what it gives by the interpreter, which has nothing to say against it.
+/// Returns a kernel's code and its result on the interpreter, which must find no error.
 pub(super) fn expected(kernel: &Kernel) -> Result<(Arc<Verified>, Vec<u8>), String> {
     let code = module(kernel).map_err(|_| "it is not valid")?;
     let interp = Interp::new(broadloom_interp::Options { check: true, ..broadloom_interp::Options::default() });

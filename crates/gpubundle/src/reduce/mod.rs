@@ -1,8 +1,8 @@
-//! Makes a random kernel on which the GPU goes wrong smaller: pieces are left out for as long as it goes wrong in the same way.
+//! Reduction of a random kernel that fails on the GPU: pieces are removed while it fails in the same way.
 //!
-//! A kernel goes wrong when the interpreter finds nothing to say against it, the GPU agrees without the assembler's optimisations, and with them
-//! it differs, faults or does not end. Who answers that is a process of its own ([`judge`]), since a fault takes the only context that a process
-//! has. What can be left out is said by [`pieces`].
+//! A kernel fails if the interpreter finds no error, the GPU agrees without the assembler's optimisations,
+//! and with them it differs, faults or hangs. A separate process tests this ([`judge`]), since a fault
+//! destroys the only context of a process. [`pieces`] lists the removable pieces.
 
 mod judge;
 mod pieces;
@@ -14,7 +14,7 @@ use broadloom_fuzzgen::Kernel;
 use judge::{Judge, Verdict};
 use std::ops::Range;
 
-/// Reduces the kernel of the seed, or of the file; what is left of it is saved beside, and its body is in the report.
+/// Reduces the kernel of the seed or of the file. The result is saved, and its body is in the report.
 pub(crate) fn run(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let reduced = saved::wanted(options).and_then(|kernel| {
@@ -38,7 +38,8 @@ pub(crate) fn run(options: &Options) -> Summary {
     summary
 }
 
-/// The smallest kernel that is still wrong, found by leaving out ever fewer pieces at a time until not one can go.
+/// Returns the smallest kernel that still fails, found by removing fewer and fewer pieces at a time until
+/// none can be removed.
 fn smallest(mut kernel: Kernel, mut is_wrong: impl FnMut(&Kernel) -> Result<bool, String>) -> Result<Kernel, String> {
     loop {
         let before = kernel.text.len();
@@ -62,7 +63,7 @@ fn smallest(mut kernel: Kernel, mut is_wrong: impl FnMut(&Kernel) -> Result<bool
     }
 }
 
-/// The text without some of its lines.
+/// Removes lines from a text.
 fn without(text: &str, chosen: &[Range<usize>]) -> String {
     let lines = text.lines().enumerate().filter(|(number, _)| !chosen.iter().any(|piece| piece.contains(number)));
     lines.map(|(_, line)| format!("{line}\n")).collect()
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
     use broadloom_fuzzgen::{Config, generate};
 
-    /// What is left of a kernel is right, and holds the instruction that is to blame and little else.
+    /// The reduced kernel is valid and contains the failing instruction and little else.
     #[test]
     fn little_is_left_but_what_is_to_blame() {
         let blamed = |kernel: &Kernel| kernel.text.lines().filter(|line| line.contains("madc.hi")).count();
@@ -81,7 +82,7 @@ mod tests {
         let all = kernel.text.lines().count();
         let left = smallest(kernel, |smaller| Ok(blamed(smaller) == 1 && judge::expected(smaller).is_ok())).unwrap();
         assert_eq!(blamed(&left), 1);
-        // Beside declarations, labels and what ends loops there is hardly anything.
+        // Besides declarations, labels and loop control there is hardly anything.
         let is_frame = |line: &str| line.starts_with('.') || line.contains("%c") || line.contains("%n");
         let instructions = left.text.lines().filter_map(|line| line.strip_prefix('\t')).filter(|line| !is_frame(line)).count();
         let lines = left.text.lines().count();

@@ -1,12 +1,12 @@
-//! What can be left out of the text of a random kernel: every instruction but those that end functions and count loops, and whole calls with
-//! the parameters around them.
+//! Removable pieces of a random kernel: every instruction except those that end functions and count loops,
+//! and whole calls with their parameters.
 //!
-//! Every register is set before the first statement, so most of what is left is a kernel as good as before. Where it is not, since an
-//! address or a barrier went, the interpreter's checks say so.
+//! Every register is set before the first statement, so most reduced kernels are valid. If not, because an
+//! address or a barrier was removed, the interpreter's checks report it.
 
 use std::ops::Range;
 
-/// The lines of each piece, in order.
+/// Returns the lines of each piece, in order.
 pub(super) fn of(text: &str) -> Vec<Range<usize>> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let mut pieces = vec![];
@@ -28,14 +28,14 @@ pub(super) fn of(text: &str) -> Vec<Range<usize>> {
     pieces
 }
 
-/// The end of the block with a call that a line opens.
+/// Returns the end of the block with a call that a line opens.
 fn call_behind(lines: &[&str], at: usize) -> Option<usize> {
     let is_inside = lines[at] == "{" && lines.get(at + 1)?.starts_with(".param");
     let length = lines[at..].iter().position(|line| *line == "}").filter(|_| is_inside)?;
     Some(at + length + 1)
 }
 
-/// Whether a line is an instruction that can be left out by itself.
+/// Tests if a line is an instruction that can be removed separately.
 fn may_go(line: &str) -> bool {
     let Some(instruction) = line.strip_suffix(';') else { return false };
     let word = match instruction.strip_prefix('@') {
@@ -44,7 +44,7 @@ fn may_go(line: &str) -> bool {
     };
     let (opcode, operands) = word.split_once(' ').unwrap_or((word, ""));
     let result = operands.split([',', '|', '}']).next().unwrap_or_default().trim();
-    // Without these a loop has no end.
+    // Without these a loop does not end.
     let counts = result == "%c" || result.starts_with("%n");
     let opcode: Vec<&str> = opcode.split('.').collect();
     match opcode[0] {

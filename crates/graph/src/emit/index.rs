@@ -110,7 +110,7 @@ impl Half<'_, '_, '_> {
         value
     }
 
-    /// Whether an index is at most one extent before or behind a position along the axis of that extent.
+    /// Returns whether an index is at most one extent before or behind a position along the axis of that extent.
     fn is_near(&self, base: IndexId, extent: &Number) -> bool {
         let (Some(domain), Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(offset) }) =
             (self.trace.domain, &self.trace.indices[base as usize])
@@ -158,7 +158,7 @@ impl Half<'_, '_, '_> {
         if extent.is_on_device() { self.emitter.builder.max(value, 1) } else { value }
     }
 
-    /// Whether an index lies within an extent.
+    /// Returns whether an index lies within an extent.
     pub(super) fn inside(&mut self, id: IndexId, extent: &Number) -> Value {
         let (value, ty) = self.unbounded(id);
         let extent = self.extent(extent, ty);
@@ -181,7 +181,7 @@ impl Half<'_, '_, '_> {
         }
     }
 
-    /// Whether an index is the thread's own, and so much before or behind.
+    /// Returns whether an index is the thread's own, and so much before or behind.
     fn is_moved(&self, index: IndexId) -> bool {
         match self.affine_index(index) {
             Index::Affine { axis: Some(_), stride: Number::Known(1), offset } => offset != Number::Known(0),
@@ -212,7 +212,7 @@ impl Half<'_, '_, '_> {
         }
     }
 
-    /// Where an element is in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last
+    /// Emits the place of an element in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last
     /// axis comes last, so that it can be part of the access.
     pub(super) fn linear(&mut self, node: Id, place: &Place) -> Value {
         let indices = match place {

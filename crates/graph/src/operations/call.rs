@@ -5,11 +5,12 @@
 //! own. Loops of the function may read. Every read has a boundary rule, so no place that a function computes lies outside of
 //! an array.
 
-use crate::build::{MAX_ARGUMENTS, possible, same_context};
+use crate::build::{possible, same_context};
 use crate::error::{Error, Result};
+use crate::limits::{MAX_ARGUMENTS, MOST_APPENDED, MOST_OPERATIONS};
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::{MOST_OPERATIONS, check_size};
+use crate::op::check_size;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Setting, Spelling};
@@ -19,7 +20,7 @@ use broadloom_skeleton::kit::Nested;
 use broadloom_skeleton::{Map, Sink, Source};
 use smallvec::SmallVec;
 
-/// How a function reads an array.
+/// Ways in which a function reads an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reads {
     /// At a position, through an accessor of the array's rank.
@@ -42,9 +43,6 @@ struct Call {
     /// Elements that each position appends to queues.
     appended: Vec<usize>,
 }
-
-/// Elements that a position appends to all queues, at most.
-const MOST_APPENDED: usize = 256;
 
 impl Node {
     /// Computes a function at every position of a shape. Returns its results as arrays of the shape, then its queues.
@@ -277,7 +275,10 @@ impl Bound<'_> {
         };
         let (mut places, mut inside) = (vec![], f.literal(true));
         for (index, extent) in indices.iter().zip(extents) {
-            let (place, holds) = boundary.rule().place(f, f.convert(*index, Type::I64), *extent);
+            let (place, holds) = match boundary.rule() {
+                Rule::Clamp | Rule::Constant if f.type_of(*index) == Type::I32 => narrow(f, boundary.rule(), *index, *extent),
+                rule => rule.place(f, f.convert(*index, Type::I64), *extent),
+            };
             places.push(place);
             inside = holds.map_or(inside, |holds| f.and(inside, holds));
         }
@@ -301,6 +302,15 @@ impl Bound<'_> {
         let place = offset.map_or(next, |offset| f.add(next, f.convert(offset, Type::I64)));
         self.at(f, &[place])
     }
+}
+
+/// Applies a rule in 32 bits, of which a vector has twice as many. An index of 32 bits never passes 2³¹ − 1, however long the
+/// axis is.
+fn narrow(f: &Builder, rule: Rule, index: Value, extent: Value) -> (Value, Option<Value>) {
+    let last = f.convert(f.min(f.sub(extent, 1i64), i64::from(i32::MAX)), Type::I32);
+    let place = f.convert(f.max(f.min(index, last), 0), Type::I64);
+    let inside = (rule == Rule::Constant).then(|| f.and(f.ge(index, 0), f.le(index, last)));
+    (place, inside)
 }
 
 fn literal(f: &Builder, lanes: &Lanes, ty: Type) -> Value {

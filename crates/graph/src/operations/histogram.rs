@@ -13,7 +13,7 @@ use broadloom_skeleton::Histogram as Kernel;
 use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
 
-/// How many elements of the one input fall into each bin, as `u32`.
+/// The number of elements of the input that fall into each bin, as `u32`.
 #[derive(Clone, Debug)]
 struct Histogram {
     bins: usize,
@@ -42,7 +42,7 @@ impl Hash for Histogram {
 }
 
 impl Node {
-    /// How many elements, integers, are the number of each bin; all others are not counted.
+    /// Counts the elements, integers, that are the number of each bin. Elements beyond the bins are not counted.
     pub fn histogram(&self, bins: usize) -> Result<Node> {
         let shape = Shape::from(bins);
         possible("histogram", &shape)?;

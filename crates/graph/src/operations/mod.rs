@@ -8,6 +8,7 @@ mod product;
 mod reduce;
 mod scan;
 mod scatter;
+mod segment_numbers;
 mod segmented_extreme;
 mod segmented_reduce;
 mod segmented_scan;
@@ -32,6 +33,7 @@ pub(crate) const WORDS: &[(&str, Read)] = &[
     ("reduce", reduce::read),
     ("scan", scan::read),
     ("scatter", scatter::read),
+    ("segment_numbers", segment_numbers::read),
     ("segmented_argmax", segmented_extreme::read),
     ("segmented_argmin", segmented_extreme::read),
     ("segmented_reduce", segmented_reduce::read),

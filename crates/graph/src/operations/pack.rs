@@ -4,6 +4,7 @@ use crate::amount::Amount;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::length::Length;
+use crate::limits::MAX_LINES;
 use crate::naive::HostArray;
 use crate::node::Node;
 use crate::op::Elementwise;
@@ -19,14 +20,11 @@ use smallvec::{SmallVec, smallvec};
 /// are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Pack {
-    /// Whether all others follow.
+    /// True if all others follow.
     rest: bool,
     /// The number of lines that are packed. The result with this number is the number of elements.
     lines: u8,
 }
-
-/// Lines that one pack takes at most; more are several packs.
-const MAX_LINES: usize = 6;
 
 impl Node {
     /// The elements of a line where another is true. Only the device knows how many they are; nothing waits. See [`Length`].
@@ -43,6 +41,17 @@ impl Node {
     /// waits.
     pub fn pack_counted(&self, chosen: &Node) -> Result<(Node, Node)> {
         self.packed(chosen, Pack { rest: false, lines: 1 })
+    }
+
+    /// The elements of a line where another is true, at the start of a line as long as this one, and their number as a length. What follows them is anything. This
+    /// line has an element at least. Nothing waits.
+    pub fn pack_measured(&self, chosen: &Node) -> Result<(Node, Length)> {
+        if self.bound().is_empty() {
+            let reason = "a line without elements has no length of the device".to_owned();
+            return Err(Error::Range { operation: "pack".into(), shape: self.bound().clone(), reason });
+        }
+        let (values, count) = self.pack_counted(chosen)?;
+        Ok((values, Length::of(count, self.bound().size())))
     }
 
     /// The elements of a line where another is true, then all others, both in their order; and how many the former are, a `u32`. Nothing waits.

@@ -145,7 +145,7 @@ pub(super) fn pattern(mut parts: Parts, axes: &Axes) -> Result<Form> {
 #[derive(Debug)]
 struct Spreads {
     kernel: Kernel,
-    /// Whether a thread can have several rows of results.
+    /// True if a thread can have several rows of results.
     repeats: bool,
 }
 

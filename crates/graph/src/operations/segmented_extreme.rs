@@ -1,6 +1,6 @@
 //! Segmented extreme: where the least or the greatest element of each segment of a line is.
 
-use super::segmented_reduce::{feeds, is_in_segments, pattern};
+use super::segmented_reduce::{feeds, is_in_segments, one_less, pattern};
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, compare};
 use crate::node::Node;
@@ -53,8 +53,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
         let (left, right) = (values.shape().clone(), labels.shape().clone());
         return Err(Error::Shapes { operation: call.name().to_owned(), left, right });
     }
-    let count = values.shape().count();
-    let offsets = if offsets.holds_segments(count) { offsets.clone() } else { offsets.segment_offsets(count)? };
+    let offsets = offsets.held_to(&values.shape().size())?;
     if offsets.bound().count() < 2 {
         return Ok(vec![Node::fill(values.context(), Shape::from(0), &[Literal::zero(labels.ty().element())])?]);
     }
@@ -71,7 +70,7 @@ impl Operation for SegmentedExtreme {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[1].ty(), Shape::from(inputs[2].bound().count().saturating_sub(1)))])
+        Ok(vec![(inputs[1].ty(), one_less(inputs[2]))])
     }
 
     fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {

@@ -25,7 +25,7 @@ impl Node {
         let operation = || format!("segmented {}", combine.name());
         self.line(&operation())?;
         same_context(&operation(), &[self, offsets])?;
-        self.reduce_segments(&offsets.hosted()?.segment_offsets(self.bound().count())?, combine)
+        self.reduce_segments(&offsets.segment_offsets(self.bound().size())?, combine)
     }
 
     /// Reduces segments whose offsets are held to the line.
@@ -35,7 +35,7 @@ impl Node {
         }
         let context = same_context("segments", &[self, offsets])?;
         // Beyond a length that only the device knows stand identities, which are part of the last segment.
-        let segments = Shape::from(offsets.bound().count() - 1);
+        let segments = one_less(offsets);
         if self.bound().is_empty() || segments.is_empty() {
             return Node::fill(context, segments, &combine.identity(self.ty()));
         }
@@ -47,8 +47,8 @@ impl Node {
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input, offsets] = call.exactly()?;
     let combine = call.combine(input.ty())?;
-    let held = input.shape().rank() == 1 && offsets.holds_segments(input.shape().count());
-    Ok(vec![if held { input.reduce_segments(offsets, combine)? } else { input.segmented_reduce(offsets, combine)? }])
+    input.line(call.name())?;
+    Ok(vec![input.reduce_segments(&offsets.held_to(&input.shape().size())?, combine)?])
 }
 
 impl Operation for SegmentedReduce {
@@ -61,7 +61,7 @@ impl Operation for SegmentedReduce {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), Shape::from(inputs[1].bound().count().saturating_sub(1)))])
+        Ok(vec![(inputs[0].ty(), one_less(inputs[1]))])
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
@@ -110,6 +110,11 @@ impl Operation for SegmentedReduce {
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         domain.iter().copied().chain([result.count() as u64]).collect()
     }
+}
+
+/// A line of one element less: there is one more offset than there are segments.
+pub(super) fn one_less(offsets: &Node) -> Shape {
+    Shape::from_amounts(&[offsets.bound().size().minus(&1.into())])
 }
 
 /// Returns whether an operation is a reduction of segments that this pattern computes.

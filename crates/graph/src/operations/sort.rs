@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 /// last input has their offsets, one more than there are segments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sort {
-    /// How each key is compared.
+    /// The order of each key.
     keys: SmallVec<[SortKey; 2]>,
     /// The longest segment that the pattern takes, where there are segments.
     longest: Option<u32>,
@@ -84,7 +84,7 @@ pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
     let keys = keys_of(call, lines.len())?;
     let (lines, values) = lines.split_at(keys.len());
     let keys: Vec<(&Node, SortKey)> = lines.iter().copied().zip(keys).collect();
-    let longest = if call.has("longest") { Some(call.number("longest")?) } else { None };
+    let longest = if call.has("longest") { Some(call.number("longest")?.into()) } else { None };
     Node::segmented_sort(offsets, longest, &keys, values)
 }
 

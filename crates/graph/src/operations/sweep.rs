@@ -2,15 +2,17 @@
 
 use crate::build::same_context;
 use crate::error::{Error, Result};
+use crate::limits::MOST_OPERATIONS;
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::{MOST_OPERATIONS, check_size};
+use crate::op::check_size;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};
 use crate::view::Boundary;
 use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
+use broadloom_skeleton::cost;
 use broadloom_skeleton::{Operator, Pattern, Split, Sweep as Kernel, SweepSpread};
 use smallvec::SmallVec;
 
@@ -26,7 +28,7 @@ pub struct Step {
     pub states: usize,
     /// The declared window: how far before and behind its position the function looks. Larger offsets are reduced to these.
     pub reach: (u32, u32),
-    /// Whether lines are swept from their ends to their starts.
+    /// True if lines are swept from their ends to their starts.
     pub backwards: bool,
     /// The values before and behind a line; as a constant, one for each array.
     pub boundary: Boundary<Vec<Lanes>>,
@@ -39,12 +41,12 @@ pub struct Step {
 struct Sweep {
     step: Step,
     axis: u8,
-    /// Whether each part of a line has a start of its own.
+    /// True if each part of a line has a start of its own.
     restarts: bool,
 }
 
 /// Parts of a line, at most: the blocks of a grid in its second direction.
-const MOST_PARTS: usize = 65535;
+const MOST_PARTS: usize = cost::GRID_ROWS as usize;
 
 impl Node {
     /// Sweeps along an axis of arrays of one shape. `start` has the state before the first step, then the constants of a line;

@@ -4,9 +4,10 @@
 
 use crate::build::same_context;
 use crate::error::{Error, Result};
+use crate::limits::MOST_OPERATIONS;
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::{MOST_OPERATIONS, check_size};
+use crate::op::check_size;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};

@@ -60,7 +60,7 @@ impl Segments {
         let total = self.data.total.plus(&other.data.total)?;
         let joined = Segments::with_lengths(&lengths, self.data.count.clone(), total, None)?;
         joined.data.forms.set_lengths(&lengths);
-        if joined.data.count.bound == 0 || joined.data.total.bound == 0 {
+        if joined.data.count.is_none() || joined.data.total.is_none() {
             return Ok((joined, pairs.iter().map(|(first, _)| (*first).clone()).collect()));
         }
         let starts = [&self.padded_starts()?, &other.padded_starts()?].map(|starts| joined.spread(starts));

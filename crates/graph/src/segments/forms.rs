@@ -1,12 +1,10 @@
 //! The forms of a descriptor. Each is made when it is first asked for.
 
-use super::{Segments, binary, convert};
+use super::{Measure, Segments, binary};
 use crate::error::Result;
 use crate::node::Node;
-use crate::op::{Combine, Elementwise};
-use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
-use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
+use broadloom_scalar::{BinaryOp, Element, Literal};
 use std::sync::{Arc, OnceLock};
 
 /// Nodes that were made.
@@ -18,6 +16,8 @@ pub(super) struct Forms {
     ends: OnceLock<Node>,
     heads: OnceLock<Node>,
     ids: OnceLock<Node>,
+    /// The numbers of segments and head flags, as one operation gives them.
+    numbers: OnceLock<[Node; 2]>,
     places: OnceLock<Node>,
     /// As long as this is alive, forms that a plan computes are kept in memory.
     alive: Arc<()>,
@@ -27,6 +27,24 @@ impl Forms {
     /// A new node that is kept in memory when a plan computes it, as long as the descriptor is alive.
     pub(super) fn keep(&self, node: Node) -> Node {
         node.remembered_by(Arc::downgrade(&self.alive))
+    }
+
+    /// The forms that were made, with numbers of the host in place of lengths. Others are made from the offsets when they are asked for.
+    pub(super) fn learned(&self, count: &Measure, total: &Measure) -> Result<Forms> {
+        let forms = Forms { alive: self.alive.clone(), ..Forms::default() };
+        let each = [
+            (&self.lengths, &forms.lengths, count),
+            (&self.heads, &forms.heads, total),
+            (&self.ids, &forms.ids, total),
+            (&self.places, &forms.places, total),
+        ];
+        for (own, learned, measure) in each {
+            if let Some(form) = own.get().filter(|_| !measure.is_none()) {
+                let form = measure.first_of(form)?;
+                learned.get_or_init(|| form);
+            }
+        }
+        Ok(forms)
     }
 
     /// Returns whether a node is the ids.
@@ -61,12 +79,12 @@ impl Segments {
         self.data.bounds.affine("segments", &[axis], self.data.count.shape(), None)
     }
 
-    /// Where each segment begins, with room for the bound on the number of segments. Those behind the last begin behind all elements.
+    /// Returns the start of each segment, with room for the bound on the number of segments. Those behind the last begin behind all elements.
     pub(super) fn padded_starts(&self) -> Result<Node> {
         once(&self.data.forms.starts, || self.offsets_from(0))
     }
 
-    /// Where each segment ends, with room for the bound on the number of segments.
+    /// Returns the end of each segment, with room for the bound on the number of segments.
     pub(super) fn padded_ends(&self) -> Result<Node> {
         once(&self.data.forms.ends, || self.offsets_from(1))
     }
@@ -78,7 +96,7 @@ impl Segments {
         })
     }
 
-    /// Where each segment begins, an `i64`, and last where all end: one more than there are segments.
+    /// Returns the start of each segment, an `i64`, and last the end of all: one more than there are segments.
     pub fn offsets(&self) -> Result<Node> {
         once(&self.data.forms.offsets, || match &self.data.count.length {
             None => Ok(self.data.bounds.clone()),
@@ -89,52 +107,46 @@ impl Segments {
         })
     }
 
-    /// Where each segment begins, an `i64`.
+    /// Returns the start of each segment, an `i64`.
     pub fn starts(&self) -> Result<Node> {
         self.data.count.cut(self.padded_starts()?)
     }
 
-    /// Where each segment ends, an `i64`.
+    /// Returns the end of each segment, an `i64`.
     pub fn ends(&self) -> Result<Node> {
         self.data.count.cut(self.padded_ends()?)
     }
 
-    /// Where each segment that has elements begins; -1 for others. So no two are the same place.
-    fn own_starts(&self) -> Result<Node> {
-        let f = Builder::function("start");
-        let (start, end) = (f.parameter("start", Type::I64), f.parameter("end", Type::I64));
-        let function = f.finish_function(&[f.select(f.lt(start, end), start, -1i64)])?;
-        Node::elementwise(Elementwise::Call(function, 0), &[&self.padded_starts()?, &self.padded_ends()?])
+    /// The number of the segment of each element, and whether it begins there: of segments and elements that there can be.
+    fn numbers(&self) -> Result<[Node; 2]> {
+        let numbers = &self.data.forms.numbers;
+        if let Some(numbers) = numbers.get() {
+            return Ok(numbers.clone());
+        }
+        let found = self.data.total.places(Element::I64)?.numbers_of_segments(&self.data.bounds)?;
+        let found = found.map(|node| self.data.forms.keep(node));
+        Ok(numbers.get_or_init(|| found).clone())
     }
 
-    /// Whether a segment begins at each element.
+    /// Returns whether a segment begins at each element.
     pub fn heads(&self) -> Result<Node> {
         once(&self.data.forms.heads, || {
-            let total = &self.data.total;
-            let none = Node::fill(self.context(), total.shape(), &[Literal::from(false)])?;
-            if total.bound == 0 || self.data.count.bound == 0 {
-                return total.cut(none);
+            if self.data.total.is_none() || self.data.count.is_none() {
+                return self.data.total.filled(&[Literal::from(false)]);
             }
-            let one = Node::fill(self.context(), Shape::from([]), &[Literal::from(true)])?;
-            let heads = none.scatter(&[&self.own_starts()?], &one, Some(Combine::Any))?;
-            total.cut(self.data.forms.keep(heads))
+            let [_, heads] = self.numbers()?;
+            Ok(heads)
         })
     }
 
     /// The number of the segment of each element, an `i32`.
     pub fn ids(&self) -> Result<Node> {
         once(&self.data.forms.ids, || {
-            let (total, count) = (&self.data.total, &self.data.count);
-            if total.bound == 0 || count.bound == 0 {
-                return total.filled(&[Literal::from(0i32)]);
+            if self.data.total.is_none() || self.data.count.is_none() {
+                return self.data.total.filled(&[Literal::from(0i32)]);
             }
-            // Each segment leaves its number, counted from 1, at its first element; the greatest so far is that of an element.
-            let none = Node::fill(self.context(), total.shape(), &[Literal::from(0u32)])?;
-            let numbers = Node::position(self.context(), count.shape(), 0, Element::U32)?;
-            let numbers = binary(BinaryOp::Add, &numbers, &super::scalar(self.context(), 1u32)?)?;
-            let marks = none.scatter(&[&self.own_starts()?], &numbers, Some(Combine::Sum))?;
-            let numbers = self.data.forms.keep(total.cut(marks)?.scan(Combine::Max, 0, true)?);
-            binary(BinaryOp::Sub, &convert(&numbers, Element::I32)?, &super::scalar(self.context(), 1i32)?)
+            let [ids, _] = self.numbers()?;
+            Ok(ids)
         })
     }
 

@@ -5,22 +5,37 @@
 //! `offsets[k]` up to but not including `offsets[k + 1]`, and none where both are equal. The first segment starts where the line does, and the last one ends
 //! where it ends, whatever the first and the last offset say. Offsets never decrease; for others results are anything, but nothing outside is touched. The work of all these is spread over elements, not over segments, so that it does not matter how long they are; only segments that are known to be short are sorted one by one.
 
+use super::{Segments, Total};
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::error::{Error, Result};
+use crate::known::known;
 use crate::node::{Expression, Node, State};
-use crate::op::{Combine, Elementwise, Op};
-use crate::shape::Shape;
+use crate::op::{Elementwise, Op};
 use broadloom_scalar::{Builder, Element, Function, Literal, Type};
-use broadloom_skeleton::{SegmentedSort, SortKey};
+use broadloom_skeleton::SortKey;
 
 /// An offset held to a line: by its place, the last place and the length of the line.
 pub(super) fn held_offset(ty: Type) -> Result<Function> {
-    let f = Builder::function("offset");
-    let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", ty));
-    let (last, length) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
-    let held = f.max(f.min(f.convert(offset, Type::I64), length), 0i64);
-    let held = f.select(f.ge(place, last), length, held);
-    Ok(f.finish_function(&[f.select(f.eq(place, 0i64), 0i64, held)])?)
+    known("offset", ty, || {
+        let f = Builder::function("offset");
+        let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", ty));
+        let (last, length) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
+        let held = f.max(f.min(f.convert(offset, Type::I64), length), 0i64);
+        let held = f.select(f.ge(place, last), length, held);
+        Ok(f.finish_function(&[f.select(f.eq(place, 0i64), 0i64, held)])?)
+    })
+}
+
+/// The end of a segment held to a line: by its number, its end, the number of segments and the length of the line. The last one ends where the line does.
+pub(super) fn held_end(ty: Type) -> Result<Function> {
+    known("end", ty, || {
+        let f = Builder::function("end");
+        let (number, end) = (f.parameter("number", Type::I64), f.parameter("end", ty));
+        let (count, length) = (f.parameter("count", Type::I64), f.parameter("length", Type::I64));
+        let held = f.max(f.min(f.convert(end, Type::I64), length), 0i64);
+        Ok(f.finish_function(&[f.select(f.ge(f.add(number, 1i64), count), length, held)])?)
+    })
 }
 
 impl Node {
@@ -30,54 +45,50 @@ impl Node {
         if !self.ty().is_scalar() || !self.ty().element().is_integer() {
             return Err(Error::Type { operation: operation.to_owned(), ty: self.ty() });
         }
-        if self.shape().is_empty() {
+        if self.bound().is_empty() {
             let reason = "there is one more offset than there are segments".to_owned();
-            return Err(Error::Range { operation: operation.to_owned(), shape: self.shape().clone(), reason });
+            return Err(Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason });
         }
         Ok(())
     }
 
     /// Offsets of the segments of a line of so many elements, `i64`: these, held to the line, the first 0 and the last its length.
-    pub fn segment_offsets(&self, length: usize) -> Result<Node> {
+    pub fn segment_offsets(&self, length: impl Into<Amount>) -> Result<Node> {
         self.checked_offsets("segments")?;
-        let function = held_offset(self.ty())?;
-        let places = Node::position(self.context(), self.shape().clone(), 0, Element::I64)?;
-        let inputs = [&places, self, &self.number(self.shape().count() - 1)?, &self.number(length)?];
-        Node::elementwise(Elementwise::Call(function, 0), &inputs)
+        let offsets = self.hosted()?;
+        let last = super::number(self.context(), &offsets.bound().size().minus(&1.into()))?;
+        let length = super::number(self.context(), &length.into())?;
+        let places = offsets.position_like(0, Element::I64)?;
+        Node::elementwise(Elementwise::Call(held_offset(self.ty())?, 0), &[&places, &offsets, &last, &length])
+    }
+
+    /// These offsets held to a line of so many elements, where they are not already.
+    pub(crate) fn held_to(&self, length: &Amount) -> Result<Node> {
+        if self.holds_segments(length) { Ok(self.clone()) } else { self.segment_offsets(length.clone()) }
     }
 
     /// Returns whether these are offsets that [`Node::segment_offsets`] gave for a line of so many elements, or a text that says the same.
-    pub(crate) fn holds_segments(&self, length: usize) -> bool {
+    pub(super) fn holds_segments(&self, length: &Amount) -> bool {
         let state = self.state();
         let State::Pending(Expression { op: Op::Elementwise(Elementwise::Call(function, 0)), inputs }) = &state else {
             return false;
         };
         let [places, offsets, last, end] = &inputs[..] else { return false };
-        let is_number = |node: &Node, number: usize| match &*node.lock() {
+        let is_number = |node: &Node, number: i64| match &*node.lock() {
             State::Pending(Expression { op: Op::Fill(value), .. }) => {
-                value.symbol().is_none() && value.lanes().as_slice() == [Literal::from(number as i64)]
+                value.symbol().is_none() && value.lanes().as_slice() == [Literal::from(number)]
             }
             State::Pending(_) | State::Ready(_) | State::Symbolic(_) => false,
         };
         let counts = |node: &Node| matches!(&*node.lock(), State::Pending(Expression { op: Op::Position(0), .. }));
-        self.shape().rank() == 1
+        self.bound().rank() == 1
+            && self.length().is_none()
+            && length.is_known()
+            && self.bound().size().is_known()
             && counts(places)
-            && is_number(last, self.shape().count().wrapping_sub(1))
-            && is_number(end, length)
+            && is_number(last, self.bound().size().get() - 1)
+            && is_number(end, length.get())
             && held_offset(offsets.ty()).is_ok_and(|held| held.to_string() == function.to_string())
-    }
-
-    /// Whether a segment starts at each of so many places. This array has the offsets.
-    pub fn segment_starts(&self, length: usize) -> Result<Node> {
-        let offsets = self.segment_offsets(length)?;
-        let none = Node::fill(self.context(), Shape::from(length), &[Literal::from(false)])?;
-        let one = Node::fill(self.context(), Shape::from([]), &[Literal::from(true)])?;
-        none.scatter(&[&offsets], &one, Some(Combine::Any))
-    }
-
-    /// The number of the segment of each of so many places, a `u32`, counted from 1 and with those that have no elements. This array has the offsets.
-    pub fn segment_numbers(&self, length: usize) -> Result<Node> {
-        self.segment_offsets(length)?.histogram(length)?.scan(Combine::Sum, 0, true)
     }
 
     /// Lines of one length, in the order of keys within each segment, equal ones keeping their order. Keys come first in the result. NaN is behind all
@@ -87,7 +98,7 @@ impl Node {
     /// start is sorted then, and the rest is anything. Otherwise all is sorted at once, by the number of the segment first.
     pub fn segmented_sort(
         offsets: &Node,
-        longest: Option<usize>,
+        longest: Option<Amount>,
         keys: &[(&Node, SortKey)],
         values: &[&Node],
     ) -> Result<Vec<Node>> {
@@ -98,21 +109,10 @@ impl Node {
         };
         same_context("segmented sort", &[offsets, first])?;
         first.line("segmented sort")?;
-        let length = first.shape().count();
-        let types: Vec<Type> = keys.iter().map(|(node, _)| node.ty()).collect();
-        let machine = first.context().device().machine();
-        let longest = longest.and_then(|longest| SegmentedSort::longest(machine, &types, !values.is_empty(), longest as u64));
-        if let Some(longest) = longest.filter(|_| offsets.shape().count() > 1) {
-            let offsets = if offsets.holds_segments(length) { offsets.clone() } else { offsets.segment_offsets(length)? };
-            return Node::sorted(keys, values, Some((longest, &offsets)));
+        let segments = Segments::from_offsets(offsets, Total::of(first))?;
+        match longest {
+            Some(longest) => segments.no_longer_than(longest).sort(keys, values),
+            None => segments.sort(keys, values),
         }
-        let numbers = offsets.segment_numbers(length)?;
-        // Eight bits are a round.
-        let bits = (usize::BITS - offsets.shape().count().leading_zeros()).next_multiple_of(8).min(32);
-        let mut all = vec![(&numbers, SortKey { descending: false, bits: Some(bits) })];
-        all.extend(keys);
-        let mut sorted = Node::sort(&all, values)?;
-        sorted.remove(0);
-        Ok(sorted)
     }
 }

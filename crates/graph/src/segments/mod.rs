@@ -30,9 +30,11 @@ mod scan;
 pub use pick::Checked;
 pub use scan::Direction;
 
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::known::known;
 use crate::length::Length;
 use crate::node::Node;
 use crate::op::{Combine, Elementwise};
@@ -40,7 +42,7 @@ use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use forms::Forms;
-use line::held_offset;
+use line::{held_end, held_offset};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -66,7 +68,7 @@ use std::sync::Arc;
 pub struct Segments {
     data: Arc<Data>,
     /// An upper bound of the lengths, if one is known.
-    longest: Option<usize>,
+    longest: Option<Amount>,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,8 @@ struct Data {
 pub enum Total {
     /// A number of the host.
     Host(usize),
+    /// A number of the host that may follow from the extents of a function's inputs.
+    Amount(Amount),
     /// A number that only the device knows.
     Device(Length),
     /// The sum of the lengths, computed by the device, and this number at most.
@@ -99,7 +103,7 @@ impl Total {
     pub fn of(line: &Node) -> Total {
         match line.length() {
             Some(length) => Total::Device(length.clone()),
-            None => Total::Host(line.bound().count()),
+            None => Total::Amount(line.bound().size()),
         }
     }
 }
@@ -108,48 +112,82 @@ impl Total {
 #[derive(Clone, Debug)]
 struct Measure {
     /// An upper bound; the number itself if there is no length.
-    bound: usize,
+    bound: Amount,
     length: Option<Length>,
     /// The number as an `i64` without axes.
     count: Node,
 }
 
 impl Measure {
-    fn host(context: &Context, bound: usize) -> Result<Measure> {
-        let count = Node::fill(context, Shape::from([]), &[Literal::from(bound as i64)])?;
+    fn host(context: &Context, bound: impl Into<Amount>) -> Result<Measure> {
+        let bound = bound.into();
+        let count = number(context, &bound)?;
         Ok(Measure { bound, length: None, count })
     }
 
     fn device(length: &Length) -> Result<Measure> {
         let count = Node::elementwise(Elementwise::Convert(Element::I64), &[length.count()])?;
-        Ok(Measure { bound: length.bound(), length: Some(length.clone()), count })
+        Ok(Measure { bound: length.amount().clone(), length: Some(length.clone()), count })
     }
 
     /// The number of elements of a line.
     fn of(line: &Node) -> Result<Measure> {
         match line.length() {
             Some(length) => Measure::device(length),
-            None => Measure::host(line.context(), line.bound().count()),
+            None => Measure::host(line.context(), line.bound().size()),
         }
     }
 
     /// The shape of a line with room for the bound.
     fn shape(&self) -> Shape {
-        Shape::from(self.bound)
+        Shape::from_amounts(std::slice::from_ref(&self.bound))
+    }
+
+    /// The shape of a line with one more.
+    fn one_more(&self) -> Shape {
+        Shape::from_amounts(&[self.bound.plus(&1.into())])
+    }
+
+    /// Returns whether there are none, whatever the device knows.
+    fn is_none(&self) -> bool {
+        self.bound.equals(&0.into())
+    }
+
+    /// Returns whether numbers up to it have 32 bits.
+    fn is_narrow(&self) -> bool {
+        !Amount::from(NARROW).is_less(&self.bound)
+    }
+
+    /// The bound as a number, on which a function that is traced relies.
+    fn fixed(&self) -> usize {
+        usize::try_from(self.bound.get()).unwrap_or(0)
     }
 
     /// The number on the host; waits for a length.
     fn read(&self) -> Result<usize> {
-        self.length.as_ref().map_or(Ok(self.bound), Length::read)
+        self.length.as_ref().map_or_else(|| Ok(self.fixed()), Length::read)
     }
 
     /// Returns whether both numbers are equal; waits where that is not known.
     fn equals(&self, other: &Measure) -> Result<bool> {
         match (&self.length, &other.length) {
-            (None, None) => Ok(self.bound == other.bound),
+            (None, None) => Ok(self.bound.equals(&other.bound)),
             (Some(own), Some(theirs)) if own.is_same(theirs) => Ok(true),
             _ => Ok(self.read()? == other.read()?),
         }
+    }
+
+    /// The number as one of the host, where that has learned it.
+    fn learned(&self, context: &Context) -> Result<Measure> {
+        match self.length.as_ref().and_then(Length::known) {
+            Some(known) => Measure::host(context, known),
+            None => Ok(self.clone()),
+        }
+    }
+
+    /// The first elements of a line, as many as the number says.
+    fn first_of(&self, line: &Node) -> Result<Node> {
+        line.first_elements(self.length.as_ref(), self.fixed())
     }
 
     /// A line with room for the bound, cut to the number.
@@ -174,11 +212,20 @@ impl Measure {
 
     /// The sum of two numbers.
     fn plus(&self, other: &Measure) -> Result<Measure> {
-        let bound = self.bound.saturating_add(other.bound);
+        let bound = self.bound.plus(&other.bound);
         if self.length.is_none() && other.length.is_none() {
             return Measure::host(self.count.context(), bound);
         }
+        let bound = usize::try_from(bound.get()).unwrap_or(usize::MAX);
         Measure::device(&Length::new(&binary(BinaryOp::Add, &self.count, &other.count)?, bound)?)
+    }
+}
+
+/// A number as an `i64` without axes.
+fn number(context: &Context, amount: &Amount) -> Result<Node> {
+    match amount.is_known() {
+        true => scalar(context, amount.get()),
+        false => Ok(Node::counting(context, amount)),
     }
 }
 
@@ -243,18 +290,22 @@ const NARROW: usize = i32::MAX as usize;
 
 /// A length as a number that is not negative.
 fn held_length(ty: Type, narrow: bool) -> Result<Function> {
-    let f = Builder::function("length");
-    let length = f.max(f.convert(f.parameter("length", ty), Type::I64), 0i64);
-    let length = if narrow { f.convert(f.min(length, NARROW as i64), Type::U32) } else { length };
-    Ok(f.finish_function(&[length])?)
+    known(if narrow { "narrow length" } else { "wide length" }, ty, || {
+        let f = Builder::function("length");
+        let length = f.max(f.convert(f.parameter("length", ty), Type::I64), 0i64);
+        let length = if narrow { f.convert(f.min(length, NARROW as i64), Type::U32) } else { length };
+        Ok(f.finish_function(&[length])?)
+    })
 }
 
 /// The sum of two numbers that are at most [`NARROW`]; larger ones become that.
 fn narrow_sum() -> Result<Combine> {
-    let f = Builder::function("ends");
-    let (a, b) = (f.parameter("a", Type::U32), f.parameter("b", Type::U32));
-    let function = f.finish_function(&[f.min(f.add(a, b), NARROW as u32)])?;
-    Ok(Combine::by(function, &[Literal::zero(Element::U32)])?)
+    let function = known("ends", Type::U32, || {
+        let f = Builder::function("ends");
+        let (a, b) = (f.parameter("a", Type::U32), f.parameter("b", Type::U32));
+        Ok(f.finish_function(&[f.min(f.add(a, b), NARROW as u32)])?)
+    })?;
+    Ok(Combine::commutative(function, &[Literal::zero(Element::U32)])?)
 }
 
 impl Segments {
@@ -271,6 +322,7 @@ impl Segments {
         };
         let total = match total {
             Total::Host(total) => Measure::host(context, total)?,
+            Total::Amount(total) => Measure::host(context, total)?,
             Total::Device(length) => Measure::device(&length)?,
             Total::Within(bound) => Measure::device(&Length::new(&sum()?, bound)?)?,
             Total::Unknown => Measure::host(context, read_number(&sum()?)?)?,
@@ -281,18 +333,21 @@ impl Segments {
     /// Makes segments whose numbers are known. Lengths that were counted by the device itself are kept as a form.
     fn with_lengths(lengths: &Node, count: Measure, total: Measure, origin: Option<pack::Origin>) -> Result<Segments> {
         let forms = Forms::default();
-        if count.bound == 0 {
+        if count.is_none() {
             let bounds = Node::fill(lengths.context(), Shape::from(1), &[Literal::from(0i64)])?;
             return Ok(Segments::made(count, total, bounds, forms, origin));
         }
-        let narrow = total.bound <= NARROW;
+        let narrow = total.is_narrow();
         let [held] = call(&held_length(lengths.ty(), narrow)?, &[&padded(lengths)?])?;
         let combine = if narrow { narrow_sum()? } else { Combine::Sum };
-        let ends = forms.keep(held.scan(combine, 0, true)?);
+        let ends = held.scan(combine, 0, true)?;
+        // Ends are held to the line where they are computed, so that offsets are a view of memory.
+        let places = Node::position(lengths.context(), count.shape(), 0, Element::I64)?;
+        let [ends] = call(&held_end(ends.ty())?, &[&places, &ends, &count.count, &total.count])?;
+        let ends = forms.keep(ends);
         let before = AxisMap { offset: -1, ..AxisMap::same(0) };
-        let zero = Boundary::Constant(smallvec![Literal::zero(ends.ty().element())]);
-        let offsets = ends.affine("segments", &[before], Shape::from(count.bound + 1), Some(&zero))?;
-        let bounds = bounds(&offsets, &count.count, &total)?;
+        let zero = Boundary::Constant(smallvec![Literal::zero(Element::I64)]);
+        let bounds = ends.affine("segments", &[before], count.one_more(), Some(&zero))?;
         Ok(Segments::made(count, total, bounds, forms, origin))
     }
 
@@ -305,7 +360,7 @@ impl Segments {
         offsets.checked_offsets("segments")?;
         let context = offsets.context();
         let count = match offsets.length() {
-            None => Measure::host(context, offsets.bound().count() - 1)?,
+            None => Measure::host(context, offsets.bound().size().minus(&1.into()))?,
             Some(length) => {
                 let fewer = binary(BinaryOp::Sub, &Measure::device(length)?.count, &scalar(context, 1i64)?)?;
                 Measure::device(&Length::new(&fewer, length.bound() - 1)?)?
@@ -318,11 +373,15 @@ impl Segments {
         };
         let total = match total {
             Total::Host(total) => Measure::host(context, total)?,
+            Total::Amount(total) => Measure::host(context, total)?,
             Total::Device(length) => Measure::device(&length)?,
             Total::Within(bound) => Measure::device(&Length::new(&last()?, bound)?)?,
             Total::Unknown => Measure::host(context, read_number(&last()?)?)?,
         };
-        let bounds = bounds(&padded(offsets)?, &count.count, &total)?;
+        let bounds = match total.length.is_none() && offsets.holds_segments(&total.bound) {
+            true => offsets.clone(),
+            false => bounds(&padded(offsets)?, &count.count, &total)?,
+        };
         Ok(Segments::made(count, total, bounds, Forms::default(), None))
     }
 
@@ -341,7 +400,7 @@ impl Segments {
         let [heads] = call(&function, &[&total.places(Element::I64)?, heads])?;
         let forms = Forms::default();
         forms.set_heads(&heads);
-        if total.bound == 0 || count == Some(0) {
+        if total.is_none() || count == Some(0) {
             let bounds = Node::fill(context, Shape::from(1), &[Literal::from(0i64)])?;
             return Ok(Segments::made(Measure::host(context, 0)?, total, bounds, forms, None));
         }
@@ -354,10 +413,10 @@ impl Segments {
                 let limit = binary(BinaryOp::Min, &limit, &count.count)?;
                 (count, limit)
             }
-            None => (Measure::device(&Length::of(found, total.bound))?, limit),
+            None => (Measure::device(&Length::of(found, total.bound.clone()))?, limit),
         };
         // There are as many starts as were found.
-        let places = Node::position(context, Shape::from(count.bound + 1), 0, Element::I64)?;
+        let places = Node::position(context, count.one_more(), 0, Element::I64)?;
         let bounds = bounds(&starts.gather(&[&places], &Boundary::Clamp)?, &limit, &total)?;
         Ok(Segments::made(count, total, bounds, forms, None))
     }
@@ -366,10 +425,25 @@ impl Segments {
         Segments { data: Arc::new(Data { count, total, bounds, forms, origin }), longest: None }
     }
 
+    /// Returns these segments with numbers that the host has learned ([`Length::learn`]) in place of lengths. Forms that were made are shared.
+    pub fn learned(&self) -> Result<Segments> {
+        let (count, total) = (&self.data.count, &self.data.total);
+        let is_learned = |measure: &Measure| measure.length.as_ref().is_some_and(|length| length.known().is_some());
+        if !is_learned(count) && !is_learned(total) {
+            return Ok(self.clone());
+        }
+        let (count, total) = (count.learned(self.context())?, total.learned(self.context())?);
+        // Offsets behind the last segment are the number of elements, so fewer of them are enough.
+        let bounds = self.data.bounds.first_elements(None, count.fixed() + 1)?;
+        let forms = self.data.forms.learned(&count, &total)?;
+        let data = Data { count, total, bounds, forms, origin: None };
+        Ok(Segments { data: Arc::new(data), longest: self.longest.clone() })
+    }
+
     /// Returns the same segments, with the promise that none has more elements than this. Short ones are sorted faster where that is known. The promise is not checked: of a
     /// longer segment only the start is sorted, and the rest is anything.
-    pub fn no_longer_than(&self, longest: usize) -> Segments {
-        Segments { longest: Some(longest), ..self.clone() }
+    pub fn no_longer_than(&self, longest: impl Into<Amount>) -> Segments {
+        Segments { longest: Some(longest.into()), ..self.clone() }
     }
 
     /// The context of its forms.
@@ -379,7 +453,7 @@ impl Segments {
 
     /// The number of segments, or where only the device knows it an upper bound. Never waits.
     pub fn count_bound(&self) -> usize {
-        self.data.count.bound
+        self.data.count.fixed()
     }
 
     /// The number of segments, where only the device knows it.
@@ -389,7 +463,7 @@ impl Segments {
 
     /// The number of elements, or where only the device knows it an upper bound. Never waits.
     pub fn total_bound(&self) -> usize {
-        self.data.total.bound
+        self.data.total.fixed()
     }
 
     /// The number of elements, where only the device knows it.
@@ -401,7 +475,7 @@ impl Segments {
     pub fn total(&self) -> Total {
         match &self.data.total.length {
             Some(length) => Total::Device(length.clone()),
-            None => Total::Host(self.data.total.bound),
+            None => Total::Amount(self.data.total.bound.clone()),
         }
     }
 

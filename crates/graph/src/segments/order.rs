@@ -1,10 +1,25 @@
 //! Sorting within segments.
 
 use super::{Segments, binary, convert};
+use crate::amount::Amount;
 use crate::error::{Error, Result};
 use crate::node::Node;
-use broadloom_scalar::{BinaryOp, Element, Literal};
+use broadloom_device::Machine;
+use broadloom_scalar::{BinaryOp, Element, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, SortKey};
+
+/// The longest segment of a pattern that sorts segments where they lie, for segments of which none is longer than this; `None` if that is too long. A function
+/// that is traced relies on the answer alone.
+fn in_place(machine: &Machine, types: &[Type], values: bool, longest: &Amount) -> Option<u32> {
+    let mut length = 1;
+    loop {
+        let taken = SegmentedSort::longest(machine, types, values, length)?;
+        if !Amount::from(i64::from(taken)).is_less(longest) {
+            return Some(taken);
+        }
+        length = 2 * u64::from(taken);
+    }
+}
 
 impl Segments {
     /// Sorts lines within segments by keys, the first of which counts most; equal ones keep their order. Keys come first in the result. NaN is behind all numbers.
@@ -22,17 +37,17 @@ impl Segments {
         let types: Vec<_> = keys.iter().map(|(line, _)| line.ty()).collect();
         let machine = first.context().device().machine();
         let has_lengths = lines.clone().any(|line| line.length().is_some());
-        let longest = self.longest.filter(|_| self.data.count.bound > 0 && !has_lengths);
-        let longest = longest.and_then(|longest| SegmentedSort::longest(machine, &types, !values.is_empty(), longest as u64));
-        if let Some(longest) = longest {
+        let count = &self.data.count;
+        let longest = self.longest.as_ref().filter(|_| !has_lengths && !count.is_none());
+        if let Some(longest) = longest.and_then(|longest| in_place(machine, &types, !values.is_empty(), longest)) {
             return Node::sorted(keys, values, Some((longest, &self.data.bounds)));
         }
-        if self.data.count.bound <= 1 {
+        if !Amount::from(1).is_less(&count.bound) {
             return Node::sort(keys, values);
         }
         let numbers = convert(&self.ids()?, Element::U32)?;
         // Eight bits are a round.
-        let bits = (usize::BITS - self.data.count.bound.leading_zeros()).next_multiple_of(8).min(32);
+        let bits = [8, 16, 24].into_iter().find(|bits| count.bound.is_less(&Amount::from(1i64 << bits))).unwrap_or(32);
         let mut all = vec![(&numbers, SortKey { descending: false, bits: Some(bits) })];
         all.extend(keys);
         let mut sorted = Node::sort(&all, values)?;
@@ -47,7 +62,7 @@ impl Segments {
             return Err(Error::Type { operation: "rank".into(), ty: element.into() });
         }
         let total = &self.data.total;
-        if total.bound == 0 || self.data.count.bound == 0 {
+        if total.is_none() || self.data.count.is_none() {
             return total.filled(&[Literal::zero(element)]);
         }
         let places = total.places(Element::I64)?;
@@ -63,14 +78,14 @@ impl Segments {
 }
 
 impl Segments {
-    /// Where the elements of each segment in order come from, as places of the whole line, an `i64`; equal ones keep their order.
+    /// Returns the places, on the whole line, of the elements of each segment in order, an `i64`; equal ones keep their order.
     pub fn sorted_places(&self, line: &Node, descending: bool) -> Result<Node> {
         let places = self.data.total.places(Element::I64)?;
         let mut sorted = self.sort(&[(line, SortKey { descending, bits: None })], &[&places])?;
         Ok(sorted.swap_remove(1))
     }
 
-    /// Where the elements of each segment in order come from, as places within the segment, an `i64`.
+    /// Returns the places, within the segment, of the elements of each segment in order, an `i64`.
     pub fn sorted_within(&self, line: &Node, descending: bool) -> Result<Node> {
         let places = self.sorted_places(line, descending)?;
         let starts = binary(BinaryOp::Sub, &self.data.total.places(Element::I64)?, &self.places()?)?;

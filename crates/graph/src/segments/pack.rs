@@ -20,7 +20,7 @@ pub(super) struct Origin {
 }
 
 /// Operations on an element that are done before a pack at most: they are done for elements that are not chosen, too.
-const MOST_OPERATIONS: u64 = 64;
+const MOST_OPERATIONS: u64 = broadloom_skeleton::cost::UNCHOSEN;
 
 impl Segments {
     /// Keeps the elements of lines where a flag is true, with the segments that they form: as many as before, each with the elements of the old one that are
@@ -35,12 +35,12 @@ impl Segments {
         values.iter().try_for_each(|line| self.check_elements("segmented pack", line))?;
         let counts = convert(flags, Element::I64)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
         let lengths = self.data.count.cut(counts)?;
-        if self.data.total.bound == 0 {
+        if self.data.total.is_none() {
             let segments = Segments::with_lengths(&lengths, self.data.count.clone(), self.data.total.clone(), None)?;
             return Ok((segments, values.iter().map(|line| (*line).clone()).collect()));
         }
         let (packed, count) = Node::pack_lines(flags, values)?;
-        let length = Length::of(count, self.data.total.bound);
+        let length = Length::of(count, self.data.total.bound.clone());
         let packed: Vec<Node> = packed.into_iter().map(|line| line.with_length(Some(length.clone()))).collect();
         let lines = packed.iter().cloned().zip(values.iter().map(|line| (*line).clone())).collect();
         let origin = Origin { segments: self.clone(), flags: flags.clone(), lines };

@@ -12,7 +12,7 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Type};
 pub struct Checked {
     /// The lines. Where a place is not in its segment, elements are zero, or stay as they are.
     pub values: Vec<Node>,
-    /// Whether any place is not in its segment: a `bool` without axes. It is computed only if it is used.
+    /// Flag, a `bool` without axes: true if any place is not in its segment. It is computed only if it is used.
     pub outside: Node,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn within(starts: &Node, ends: &Node, index: &Node) -> Result<[Node; 
     call(&f.finish_function(&[place, f.not(is_in)])?, &[starts, ends, &convert(index, Element::I64)?])
 }
 
-/// Whether any flag is true.
+/// Returns whether any flag is true.
 fn any(flags: &Node) -> Result<Node> {
     flags.reduce(Combine::Any, &[0])
 }
@@ -47,7 +47,7 @@ impl Segments {
         to.check_elements("segmented gather", index)?;
         check_index("segmented gather", index)?;
         values.iter().try_for_each(|line| self.check_elements("segmented gather", line))?;
-        if self.data.count.bound == 0 {
+        if self.data.count.is_none() {
             let nothing = |line: &&Node| to.data.total.filled(&zeros(line.ty()));
             let values = values.iter().map(nothing).collect::<Result<_>>()?;
             return Ok(Checked { values, outside: scalar(self.context(), false)? });
@@ -64,7 +64,7 @@ impl Segments {
         check_index("segmented permute", index)?;
         values.iter().try_for_each(|line| self.check_elements("segmented permute", line))?;
         let total = &self.data.total;
-        if total.bound == 0 || self.data.count.bound == 0 {
+        if total.is_none() || self.data.count.is_none() {
             let values = values.iter().map(|line| (*line).clone()).collect();
             return Ok(Checked { values, outside: scalar(self.context(), false)? });
         }
@@ -107,7 +107,7 @@ impl Segments {
         }
         let [places, outside] = within(&self.starts()?, &self.ends()?, index)?;
         let outside = any(&outside)?;
-        if self.data.total.bound == 0 || self.data.count.bound == 0 {
+        if self.data.total.is_none() || self.data.count.is_none() {
             return Ok(Checked { values: vec![line.clone()], outside });
         }
         let f = Builder::function("here");
@@ -124,7 +124,7 @@ impl Segments {
         let numbers = convert(numbers, Element::I64)?;
         let lengths = self.lengths()?.gather(&[&numbers], &Boundary::Constant(zeros(Type::I64).into()))?;
         let taken = Segments::from_lengths(&lengths, total)?;
-        if self.data.count.bound == 0 || taken.data.count.bound == 0 {
+        if self.data.count.is_none() || taken.data.count.is_none() {
             let nothing = |line: &&Node| taken.data.total.filled(&zeros(line.ty()));
             let values = values.iter().map(nothing).collect::<Result<_>>()?;
             return Ok((taken, values));

@@ -1,6 +1,6 @@
 //! Elements of each segment combined into one value.
 
-use super::{NARROW, Segments, binary, convert};
+use super::{Segments, binary, convert};
 use crate::error::{Error, Result};
 use crate::node::Node;
 use crate::op::{Combine, Elementwise, Extreme};
@@ -33,10 +33,10 @@ impl Segments {
         if !line.ty().is_scalar() || line.ty() == Type::BOOL || !element.is_integer() || !element.is_signed() {
             return Err(Error::Type { operation: which.name().to_owned(), ty: line.ty() });
         }
-        if self.data.total.bound == 0 || self.data.count.bound == 0 {
+        if self.data.total.is_none() || self.data.count.is_none() {
             return self.data.count.filled(&[Literal::from_i128(element, -1)]);
         }
-        let label = if self.data.total.bound <= NARROW { Element::I32 } else { Element::I64 };
+        let label = if self.data.total.is_narrow() { Element::I32 } else { Element::I64 };
         let found = line.extreme_in_segments(which, label, &self.data.bounds)?;
         let f = Builder::function("extreme");
         let (found_in, start) = (f.parameter("found", label), f.parameter("start", Type::I64));
@@ -50,7 +50,7 @@ impl Segments {
     /// The value of each element's segment: a line of values, one for each segment, becomes one with a value for each element.
     pub fn distribute(&self, values: &Node) -> Result<Node> {
         self.check_segments("distribute", values)?;
-        if self.data.count.bound == 0 {
+        if self.data.count.is_none() {
             let nothing = vec![Literal::zero(values.ty().element()); values.ty().lanes()];
             return self.data.total.filled(&nothing);
         }

@@ -1,12 +1,12 @@
 //! Elements combined with those before them, or behind them, in their segment.
 
-use super::{Segments, binary, choose, scalar};
+use super::{Segments, choose};
 use crate::error::{Error, Result};
 use crate::node::Node;
 use crate::op::Combine;
 use crate::shape::Shape;
-use crate::view::{AxisMap, Boundary};
-use broadloom_scalar::{BinaryOp, Element, Literal};
+use crate::view::Boundary;
+use broadloom_scalar::Literal;
 use smallvec::smallvec;
 
 /// The order in which elements are combined.
@@ -46,24 +46,12 @@ impl Segments {
             }
             found.push(match direction {
                 Direction::Forwards => line.segmented_scan(&first, combine.clone(), 0)?,
-                Direction::Backwards => reversed(&reversed(&line)?.segmented_scan(&reversed(&first)?, combine.clone(), 0)?)?,
+                Direction::Backwards => {
+                    let [line, first] = [&line, &first].map(|line| line.reversed("reverse", &[0]));
+                    line?.segmented_scan(&first?, combine.clone(), 0)?.reversed("reverse", &[0])?
+                }
             });
         }
         Ok(found)
     }
-}
-
-/// A line from its last element to its first. Never waits.
-fn reversed(line: &Node) -> Result<Node> {
-    let count = line.bound().count();
-    if count == 0 {
-        return Ok(line.clone());
-    }
-    if line.length().is_none() {
-        let axis = AxisMap { offset: count as i64 - 1, stride: -1, ..AxisMap::same(0) };
-        return line.affine("reverse", &[axis], line.bound().clone(), None);
-    }
-    let last = binary(BinaryOp::Sub, &line.first_extent()?, &scalar(line.context(), 1i64)?)?;
-    let places = binary(BinaryOp::Sub, &last, &line.position_like(0, Element::I64)?)?;
-    line.gather(&[&places], &Boundary::Clamp)
 }

@@ -242,7 +242,13 @@ impl<'t> Call<'t> {
     pub fn combine(&self, ty: Type) -> Result<Combine> {
         let given = self.wanted("combine")?;
         match &given.value {
-            Raw::Function(function) => Ok(Combine::by(function.clone(), &self.value("identity", ty)?)?),
+            Raw::Function(function) => {
+                let identity = self.value("identity", ty)?;
+                Ok(match self.flag("commutative")? {
+                    true => Combine::commutative(function.clone(), &identity)?,
+                    false => Combine::by(function.clone(), &identity)?,
+                })
+            }
             Raw::Word(word) => {
                 let named = Combine::EVERY.iter().find(|combine| combine.name() == *word).cloned();
                 let names = || Combine::EVERY.iter().map(|combine| combine.name().to_owned()).collect::<Vec<_>>().join(", ");

@@ -54,7 +54,7 @@ pub(super) fn inputs(op: &Elementwise) -> Option<usize> {
     }
 }
 
-/// How an operation is written; a call of a function is written by its caller.
+/// Returns the text of an operation; a call of a function is written by its caller.
 pub(super) fn written(op: &Elementwise) -> Option<Written> {
     let before = |name: &str| Some(Written::Before(Spelling::new(name)));
     let either = |name: &'static str| match name.starts_with(|c: char| c.is_ascii_alphabetic()) {

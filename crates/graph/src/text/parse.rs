@@ -359,7 +359,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Where the index along one axis of a view's input comes from: `i0`, `2*i1 - 1 clamp`, `3`.
+/// Reads the index along one axis of a view's input: `i0`, `2*i1 - 1 clamp`, `3`.
 fn axis_map(scanner: &mut Scanner<'_>) -> Parsed<AxisMap> {
     let mut map = AxisMap::fixed(0);
     let mut number = None;

@@ -116,7 +116,7 @@ fn result_of(op: &Op) -> Option<u8> {
     }
 }
 
-/// Whether two operations are the same but for the result that is taken.
+/// Returns whether two operations are the same but for the result that is taken.
 fn is_same_but_for_result(a: &Op, b: &Op) -> bool {
     match (a, b) {
         (Op::Pattern(a), Op::Pattern(b)) => a.is_same_operation(b),

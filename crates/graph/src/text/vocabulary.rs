@@ -80,13 +80,19 @@ impl Spelling {
         self.with("axes", Setting::Numbers(axes.iter().map(|axis| i64::from(*axis)).collect()))
     }
 
-    /// Adds how elements are combined: `combine: sum`, or `combine: @function, identity: 0`.
+    /// Adds how elements are combined: `combine: sum`, or `combine: @function, identity: 0`, and `commutative: true` for
+    /// a function that is.
     #[must_use]
     pub fn combine(self, combine: &Combine) -> Spelling {
         match combine {
             Combine::By(operator) => {
                 let identity = Lanes::from_slice(operator.identity());
-                self.with("combine", Setting::Function(operator.function().clone())).with("identity", Setting::Value(identity))
+                let spelling = self.with("combine", Setting::Function(operator.function().clone()));
+                let spelling = spelling.with("identity", Setting::Value(identity));
+                match operator.is_commutative() {
+                    true => spelling.with("commutative", Setting::Word("true".to_owned())),
+                    false => spelling,
+                }
             }
             named => self.with("combine", Setting::Word(named.name().to_owned())),
         }

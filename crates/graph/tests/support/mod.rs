@@ -732,7 +732,7 @@ impl<'c> Generator<'c> {
         if self.random.one_in(3) && ty.is_scalar() && ty != Type::BOOL && a.exact {
             let key = SortKey { descending: self.random.one_in(2), bits: None };
             // None is longer than the line.
-            let longest = self.random.one_in(2).then_some(count);
+            let longest = self.random.one_in(2).then_some(count.into());
             let sorted = Node::segmented_sort(&offsets, longest, &[(&line, key)], &[])?;
             self.push(sorted[0].clone(), a.bound, true);
             return Ok(());
@@ -757,7 +757,10 @@ impl<'c> Generator<'c> {
             return Ok(());
         }
         let node = match scans {
-            true => line.segmented_scan(&offsets.segment_starts(count)?, combine, 0)?,
+            true => {
+                let segments = Segments::from_offsets(&offsets, Total::Host(count))?;
+                line.segmented_scan(&segments.heads()?, combine, 0)?
+            }
             false => line.segmented_reduce(&offsets, combine)?,
         };
         self.push(node, bound, exact);

@@ -1,11 +1,11 @@
-//! Shadows of the blocks under way.
+//! Shadows of the running blocks.
 //!
-//! Every instruction asks for the block that runs, and it runs for a long while: the one asked for last is found at once, any
-//! other by a search.
+//! Every instruction looks up the running block, which runs for a long time. The last one looked up is found
+//! at once, any other by a search.
 
 use super::BlockShadow;
 
-/// Shadows by the number of their block.
+/// Shadows by block number.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     list: Vec<(u64, BlockShadow)>,
@@ -13,7 +13,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// The shadow of a block, if it is under way.
+    /// Returns the shadow of a block, if it is running.
     pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut BlockShadow> {
         if self.list.get(self.recent).is_none_or(|(other, _)| *other != number) {
             self.recent = self.list.iter().position(|(other, _)| *other == number)?;
@@ -21,7 +21,7 @@ impl Blocks {
         Some(&mut self.list[self.recent].1)
     }
 
-    /// The shadow of a block, made when there is none yet.
+    /// Returns the shadow of a block; creates it if there is none.
     pub(super) fn of(&mut self, number: u64) -> &mut BlockShadow {
         if self.get_mut(number).is_none() {
             self.insert(number, BlockShadow::default());
@@ -29,14 +29,14 @@ impl Blocks {
         &mut self.list[self.recent].1
     }
 
-    /// A block starts.
+    /// Adds a block that starts.
     pub(super) fn insert(&mut self, number: u64, shadow: BlockShadow) {
         self.remove(number);
         self.recent = self.list.len();
         self.list.push((number, shadow));
     }
 
-    /// A block has ended.
+    /// Removes a block that has ended.
     pub(super) fn remove(&mut self, number: u64) {
         self.list.retain(|(other, _)| *other != number);
     }

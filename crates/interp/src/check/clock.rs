@@ -1,11 +1,13 @@
-//! Who knows what of whom: vector clocks for the threads of a grid.
+//! Vector clocks for the threads of a grid.
 //!
-//! Each thread has a time that advances whenever it releases something: at a barrier, a fence, a release. An access carries
-//! the time of its thread. It happened before what a thread does now if the thread knows that time: because it is its own,
-//! because a barrier, a warp barrier or a release and acquire brought it.
+//! Each thread has a time that advances whenever it releases something: at a barrier, a fence, a release. An
+//! access carries the time of its thread. It happened before the current action of a thread if the thread
+//! knows that time: because it is its own, or because a barrier, a warp barrier or a release and acquire
+//! passed it on.
 //!
-//! A grid has too many threads for full vectors. What all threads of a block learnt at their last common barrier is one shared
-//! vector; what a thread learnt since is a small map; other blocks are known only where a release of theirs was acquired.
+//! A grid has too many threads for full vectors. The knowledge that all threads of a block share since their
+//! last common barrier is one shared vector. What a thread learnt since then is a small map. Other blocks are
+//! known only if one of their releases was acquired.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 /// Times of the threads of one block.
 pub(super) type Times = Arc<Vector>;
 
-/// Times by the number of the thread, with the least of them.
+/// Times by thread number, with their minimum.
 #[derive(Clone, Debug)]
 pub(super) struct Vector {
     times: Vec<u32>,
@@ -27,18 +29,18 @@ impl Vector {
     }
 }
 
-/// What a thread knows.
+/// Knowledge of a thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// What the last barrier of the whole block brought.
+    /// Knowledge from the last barrier of the whole block.
     base: Option<Times>,
-    /// What came since, of threads of the same block.
+    /// Later knowledge about threads of the same block.
     since: HashMap<u16, u32>,
-    /// What is known of other blocks.
+    /// Knowledge about other blocks.
     foreign: HashMap<u32, Times>,
 }
 
-/// A clock as it is left at a place for others to pick up.
+/// Published clock, for others to acquire.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     block: u32,
@@ -62,35 +64,35 @@ fn join(into: &mut HashMap<u32, Times>, block: u32, times: &Times) {
 }
 
 impl Clock {
-    /// The latest time of a thread of the same block that is known.
+    /// Returns the latest known time of a thread of the same block.
     pub(super) fn of(&self, thread: u16) -> u32 {
         let base = self.base.as_ref().and_then(|base| base.times.get(usize::from(thread))).copied().unwrap_or(0);
         base.max(self.since.get(&thread).copied().unwrap_or(0))
     }
 
-    /// The latest time of a thread of another block that is known.
+    /// Returns the latest known time of a thread of another block.
     pub(super) fn of_foreign(&self, block: u32, thread: u16) -> u32 {
         self.foreign.get(&block).and_then(|known| known.times.get(usize::from(thread))).copied().unwrap_or(0)
     }
 
-    /// A time that is known of every thread of the same block.
+    /// Returns a time that is known of every thread of the same block.
     pub(super) fn least(&self) -> u32 {
         self.base.as_ref().map_or(0, |base| base.least)
     }
 
-    /// A time that is known of every thread of another block.
+    /// Returns a time that is known of every thread of another block.
     pub(super) fn least_foreign(&self, block: u32) -> u32 {
         self.foreign.get(&block).map_or(0, |known| known.least)
     }
 
-    /// Learns of a thread of the same block.
+    /// Learns the time of a thread of the same block.
     pub(super) fn learn(&mut self, thread: u16, time: u32) {
         if self.of(thread) < time {
             self.since.insert(thread, time);
         }
     }
 
-    /// Everything known, with the thread's own time, for others to pick up.
+    /// Publishes all knowledge, with the thread's own time.
     pub(super) fn publish(&self, block: u32, threads: usize, thread: u16, time: u32) -> Known {
         let mut times: Vec<u32> = match &self.base {
             Some(base) => base.times.clone(),
@@ -103,7 +105,7 @@ impl Clock {
         Known { block, times: Arc::new(Vector::new(times)), foreign: self.foreign.clone() }
     }
 
-    /// Picks up what was left at a place.
+    /// Acquires a published clock.
     pub(super) fn acquire(&mut self, block: u32, known: &Known) {
         if known.block == block {
             for (thread, &time) in known.times.times.iter().enumerate() {
@@ -123,21 +125,21 @@ impl Clock {
         }
     }
 
-    /// Starts anew from what a barrier of the whole block brought.
+    /// Restarts from the knowledge of a barrier of the whole block.
     pub(super) fn rebase(&mut self, base: &Times, foreign: &HashMap<u32, Times>) {
         self.base = Some(base.clone());
         self.since.clear();
         self.foreign = foreign.clone();
     }
 
-    /// What is known of other blocks.
+    /// Returns the knowledge about other blocks.
     pub(super) fn foreign(&self) -> &HashMap<u32, Times> {
         &self.foreign
     }
 }
 
 impl Known {
-    /// Adds what another one knows.
+    /// Merges another published clock.
     pub(super) fn merge(&mut self, other: &Known) {
         let mut all = std::mem::take(&mut self.foreign);
         join(&mut all, self.block, &self.times);
@@ -152,7 +154,7 @@ impl Known {
     }
 }
 
-/// Joins what several threads know of other blocks.
+/// Joins the knowledge of several threads about other blocks.
 pub(super) fn join_foreign<'a>(clocks: impl Iterator<Item = &'a Clock>) -> HashMap<u32, Times> {
     let mut all = HashMap::new();
     for clock in clocks {
@@ -178,7 +180,7 @@ mod tests {
         let mut other = Clock::default();
         other.acquire(5, &known);
         assert_eq!(other.of_foreign(0, 2), 7);
-        // And on, through a third.
+        // And onward, through a third.
         let onward = other.publish(5, 4, 0, 1);
         let mut third = Clock::default();
         third.acquire(9, &onward);

@@ -1,8 +1,8 @@
-//! Which bytes and registers have been written.
+//! Initialised bytes and registers.
 
 use std::collections::HashMap;
 
-/// A set of bytes of one memory, by offset.
+/// Set of bytes of one memory, by offset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
     words: Vec<u64>,
@@ -29,18 +29,18 @@ impl Bytes {
         }
     }
 
-    /// Whether a byte has been written.
+    /// Returns whether a byte has been written.
     pub(crate) fn has(&self, offset: u64) -> bool {
         self.words.get(offset as usize / 64).is_some_and(|word| word >> (offset % 64) & 1 == 1)
     }
 
-    /// Whether any byte of a range has been written.
+    /// Returns whether any byte of a range has been written.
     pub(crate) fn any(&self, offset: u64, bytes: u64) -> bool {
         (offset..offset + bytes).any(|at| self.has(at))
     }
 }
 
-/// What has been written of the allocations of a device; lives as long as the device does.
+/// Initialised bytes of the allocations of a device; lives as long as the device.
 #[derive(Debug, Default)]
 pub(crate) struct DeviceBytes {
     by_serial: HashMap<u64, Bytes>,
@@ -55,7 +55,7 @@ impl DeviceBytes {
         self.by_serial.remove(&serial);
     }
 
-    /// Copies what is known of one range to another.
+    /// Copies the knowledge about one range to another.
     pub(crate) fn copy(&mut self, to: (u64, u64), from: (u64, u64), bytes: u64) {
         let known: Vec<bool> = (0..bytes).map(|at| self.of(from.0).has(from.1 + at)).collect();
         for (at, defined) in known.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the checker found, as data.
+//! Findings of the checker, as data.
 
 use broadloom_device::place::{InlinedCall, SourcePlace, party};
 use broadloom_device::{Fault, FaultKind};
@@ -6,39 +6,39 @@ use broadloom_diag::{Code, Diagnostic, Sources, Span};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// What kind of fault.
+/// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// An access outside of all memory.
+    /// Access outside all memory.
     OutOfBounds,
-    /// An access whose address is not a multiple of its size.
+    /// Access whose address is not a multiple of its size.
     Misaligned,
-    /// An access through an address of another state space.
+    /// Access through an address of another state space.
     WrongSpace,
-    /// An access to memory that was freed.
+    /// Access to freed memory.
     UseAfterFree,
-    /// A free of something that is not there to be freed: a second free, or a pointer from elsewhere.
+    /// Invalid free: a second free, or a pointer from elsewhere.
     BadFree,
-    /// A read of memory that nobody has written.
+    /// Read of memory that was never written.
     UninitialisedMemory,
-    /// A use of a register that nothing has written.
+    /// Use of a register that was never written.
     UninitialisedRegister,
-    /// Two threads access the same memory without order between them, one of them writing.
+    /// Accesses of two threads to the same memory without an order between them, at least one a write.
     Race,
-    /// A barrier that only some threads of a block or warp come to, or different barriers at the same time.
+    /// Barrier that only some threads of a block or warp reach, or different barriers at the same time.
     DivergentBarrier,
-    /// A barrier used against its rules.
+    /// Barrier used against its rules.
     BadBarrier,
-    /// A shuffle from a lane that does not take part.
+    /// Shuffle from an inactive lane.
     InactiveLane,
     /// Memory from `malloc` that is never freed.
     Leak,
-    /// The kernel stopped: `trap`, a failed assertion, a deadlock, the time limit, a bad call.
+    /// Kernel that stopped: `trap`, a failed assertion, a deadlock, the time limit, a bad call.
     Stopped,
 }
 
 impl FindingKind {
-    /// Its name in reports and JSON.
+    /// Returns its name in reports and JSON.
     pub fn name(self) -> &'static str {
         match self {
             FindingKind::OutOfBounds => "out-of-bounds",
@@ -79,7 +79,7 @@ impl From<FaultKind> for FindingKind {
     }
 }
 
-/// A thread at an instruction.
+/// Thread at an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The function.
@@ -90,28 +90,28 @@ pub struct Location {
     pub thread: [u32; 3],
     /// The instruction as text.
     pub instruction: String,
-    /// The place in the PTX text.
+    /// Span in the PTX text.
     pub span: Span,
-    /// The place in the high-level source.
+    /// Position in the high-level source.
     pub source: Option<SourcePlace>,
 }
 
-/// One fault of a kernel.
+/// Fault of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind.
+    /// Kind of fault.
     pub kind: FindingKind,
     /// The kernel.
     pub kernel: String,
-    /// The finding in one sentence.
+    /// Description in one sentence.
     pub message: String,
-    /// Who did it, and where. Leaks name the `malloc`.
+    /// Thread and instruction. Leaks name the `malloc`.
     pub location: Option<Location>,
-    /// The other party of a race.
+    /// Other party of a race.
     pub other: Option<Location>,
-    /// The address at fault.
+    /// Faulty address.
     pub address: Option<u64>,
-    /// How often it was seen at this place; the first time is described.
+    /// Number of occurrences at this place; the first one is described.
     pub count: u64,
 }
 
@@ -139,7 +139,7 @@ impl Finding {
         }
     }
 
-    /// As JSON, with lines of the PTX text.
+    /// Returns the finding as JSON, with lines of the PTX text.
     pub fn to_json(&self, sources: &Sources) -> Value {
         let inlined = |source: &SourcePlace| -> Vec<Value> {
             let call = |call: &InlinedCall| json!({ "function": call.function, "at": call.at.to_string(), "from": call.from.to_string() });
@@ -169,7 +169,7 @@ impl Finding {
         })
     }
 
-    /// As a diagnostic at the places of those who took part.
+    /// Returns the finding as a diagnostic at the places of its parties.
     pub fn diagnostic(&self) -> Diagnostic {
         let message = format!("kernel `{}`: {}", self.kernel, self.message);
         let mut diagnostic = Diagnostic::error(Code(self.kind.name()), message);
@@ -194,7 +194,7 @@ impl Finding {
         }
     }
 
-    /// As text, with lines of the PTX text.
+    /// Returns the finding as text, with lines of the PTX text.
     pub fn render(&self, sources: &Sources) -> String {
         let mut text = format!("{}: kernel `{}`: {}", self.kind.name(), self.kernel, self.message);
         let mut tell = |who: &str, location: &Location| {

@@ -1,41 +1,45 @@
-//! The earlier accesses of a place in memory, as far as a later one could race with them.
+//! Earlier accesses to a memory location, as far as a later one could race with them.
 //!
-//! A history loses no race and invents none. It keeps the accesses of one thread apart by their [`Manner`], so that an atomic does not
-//! hide a plain write of the same thread, and it drops an access only where another one stands for it:
+//! A history loses no race and invents none. It separates the accesses of one thread by their [`Manner`], so
+//! that an atomic does not hide a plain write of the same thread. It drops an access only if another one
+//! represents it:
 //!
-//! - A plain write stands for all that came before it. Whatever is not ordered behind an earlier access is not ordered behind this write
-//!   either, or the two raced, which was reported.
-//! - The last access of a thread in a manner stands for the thread's earlier ones in that manner.
-//! - An access stands for those of the same manner that happened before it.
+//! - A plain write represents everything before it. An access that is not ordered after an earlier access is
+//!   not ordered after this write either, or the two raced, which was reported.
+//! - The last access of a thread in a manner represents the thread's earlier ones in that manner.
+//! - An access represents those of the same manner that happened before it.
 //!
-//! Many accesses can remain: all threads of a grid may read one word. Threads that access a place at the same time by their clocks and by the
-//! same instruction form a [`Group`], whose members are evenly spaced in their block and whose blocks are evenly spaced in the grid. So a
-//! word that everybody reads has one group. A history of an irregular kind has one group per thread at worst: 32 bytes for each thread that
-//! accessed the place without an order between them. Adding an access takes constant time on average, and so does checking a write, since a
-//! write that checks many groups removes them; only an atomic among many plain reads checks them all and keeps them.
+//! Many accesses can remain: all threads of a grid may read one word. Threads that access a location at the
+//! same clock time and by the same instruction form a [`Group`]. Its members are evenly spaced in their
+//! block, and its blocks are evenly spaced in the grid. A word that all threads read therefore has one group.
+//! An irregular history has one group per thread at worst: 32 bytes for each thread that accessed the
+//! location without an order between them. Adding an access takes amortised constant time. So does checking a
+//! write, since a write that checks many groups removes them. Only an atomic among many plain reads checks
+//! them all and keeps them.
 //!
-//! Rejected: a fixed number of readers per place, which forgets the one that races; a full vector of times per place (FastTrack), which takes
-//! memory for each thread of the grid and place; the latest time of a block as that of all its readers, which invents races.
+//! Rejected: a fixed number of readers per location, which forgets the one that races; a full vector of times
+//! per location (FastTrack), which takes memory for each thread of the grid and location; the latest time of
+//! a block as that of all its readers, which invents races.
 
 use super::clock::Clock;
 use broadloom_ptx::{Func, Inst};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// How strong an access is: which others may meet it without an order between them.
+/// Strength of an access: the accesses that it may run concurrently with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Strength {
-    /// A plain access: none.
+    /// Plain access: none.
     Weak,
-    /// Strong ones of its own block.
+    /// Strong accesses of its own block.
     Cta,
-    /// Strong ones of its block, and of other blocks where those are as wide.
+    /// Strong accesses of its block, and of other blocks if their scope is as wide.
     Wide,
-    /// A volatile load or store, which says nothing of the order of the lanes of a warp.
+    /// Volatile load or store, which does not order the lanes of a warp.
     Volatile,
 }
 
-/// The kind of an access, and its strength.
+/// Kind of an access, and its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Manner {
     pub(super) writes: bool,
@@ -46,7 +50,7 @@ impl Manner {
     pub(super) const PLAIN_READ: Manner = Manner { writes: false, strength: Strength::Weak };
     pub(super) const PLAIN_WRITE: Manner = Manner { writes: true, strength: Strength::Weak };
 
-    /// Whether two accesses of different threads may happen in any order.
+    /// Returns whether two accesses of different threads may happen in any order.
     fn excuses(self, other: Manner, same_block: bool) -> bool {
         let strong = self.strength != Strength::Weak && other.strength != Strength::Weak;
         let wide = self.strength >= Strength::Wide && other.strength >= Strength::Wide;
@@ -54,7 +58,7 @@ impl Manner {
     }
 }
 
-/// An access that happened.
+/// Access that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) block: u32,
@@ -66,7 +70,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The facts that accesses must have in common for one to stand for another. Of volatile ones the instruction matters.
+    /// Returns the properties that accesses must share for one to represent another. For volatile ones this
+    /// includes the instruction.
     fn key(&self) -> (Manner, Option<(Func, Inst)>) {
         (self.manner, (self.manner.strength == Strength::Volatile).then_some((self.func, self.inst)))
     }
@@ -80,12 +85,13 @@ impl Record {
     }
 }
 
-/// A thread's knowledge of others.
+/// Knowledge of a thread about others.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) block: u32,
     pub(super) clock: &'a Clock,
-    /// Times of the lanes of its warp when they last met, whether or not that orders memory. Empty where they never met.
+    /// Times of the lanes of its warp when they last met, whether or not that orders memory. Empty if they
+    /// never met.
     pub(super) met: &'a [u32],
 }
 
@@ -95,19 +101,20 @@ impl View<'_> {
         known >= time
     }
 
-    /// Whether it knows that time of every thread of a block.
+    /// Returns whether it knows that time of every thread of a block.
     fn knows_all(&self, block: u32, time: u32) -> bool {
         let least = if block == self.block { self.clock.least() } else { self.clock.least_foreign(block) };
         least >= time
     }
 
-    /// Whether lanes of a warp have met since an access of one of them.
+    /// Returns whether lanes of a warp have met since an access of one of them.
     fn met_since(&self, earlier: &Record) -> bool {
         self.met.get(usize::from(earlier.thread % 32)).is_some_and(|met| *met >= earlier.time)
     }
 }
 
-/// Accesses alike: by one instruction, in one manner, at one time, by threads that are evenly spaced in blocks that are evenly spaced.
+/// Similar accesses: by one instruction, in one manner, at one time, by threads that are evenly spaced in
+/// evenly spaced blocks.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first: Record,
@@ -149,7 +156,7 @@ impl Group {
         (first.time, first.func, first.inst, first.manner) == (record.time, record.func, record.inst, record.manner)
     }
 
-    /// Takes an access in, where it fits or is there already; whether it did.
+    /// Adds an access if it fits or is already contained. Returns whether it did.
     fn take(&mut self, record: &Record) -> bool {
         let alone = self.threads == 1 && self.blocks == 1;
         if alone && self.first.is_by(record) && self.first.key() == record.key() {
@@ -174,7 +181,7 @@ impl Group {
         next
     }
 
-    /// Takes in the same threads of the next block; whether they were that.
+    /// Adds the same threads of the next block. Returns whether they were that.
     fn take_block(&mut self, next: &Group) -> bool {
         let alike = self.is_like(&next.first) && self.first.thread == next.first.thread;
         if !alike || (self.thread_step, self.threads) != (next.thread_step, next.threads) || next.blocks > 1 {
@@ -189,7 +196,7 @@ impl Group {
         fits
     }
 
-    /// A member that happened neither before what a thread does now, nor may meet it.
+    /// Returns a member that neither happened before the new access nor may run concurrently with it.
     fn unordered(&self, new: &Record, view: &View<'_>) -> Option<Record> {
         if self.first.manner.excuses(new.manner, false) {
             return None;
@@ -210,10 +217,10 @@ impl Group {
         None
     }
 
-    /// A volatile access of another lane of the warp whose order with a volatile access nothing gives.
+    /// Returns a volatile access of another lane of the warp that has no order with the new volatile access.
     fn unordered_lane(&self, new: &Record, view: &View<'_>) -> Option<Record> {
         let both_volatile = [self.first.manner, new.manner].iter().all(|manner| manner.strength == Strength::Volatile);
-        // A write that meets a write is left alone: lanes may agree on who comes last.
+        // A write against a write is ignored: lanes may agree on the last one.
         if !both_volatile || self.first.manner.writes == new.manner.writes {
             return None;
         }
@@ -223,7 +230,7 @@ impl Group {
         members.find(|member| !view.knows(member.block, member.thread, member.time) && !view.met_since(member))
     }
 
-    /// Whether an access stands for all of it.
+    /// Returns whether an access represents the whole group.
     fn is_behind(&self, new: &Record, view: &View<'_>) -> bool {
         if self.first.key() != new.key() {
             return false;
@@ -244,33 +251,34 @@ impl Group {
     }
 }
 
-/// The fault between two accesses.
+/// Fault between two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clash {
     /// A race.
     Race(Record),
-    /// Volatile accesses of two lanes of one warp, with nothing that says which comes first.
+    /// Volatile accesses of two lanes of one warp without an order.
     Lanes(Record),
 }
 
-/// The earlier accesses of a place.
+/// Earlier accesses to a location.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    /// The last plain write.
+    /// Last plain write.
     write: Option<Record>,
     /// Other accesses since.
     groups: SmallVec<[Group; 1]>,
-    /// The number of groups that were left when they were last brought into order.
+    /// Number of groups after the last tidying.
     tidied: u32,
 }
 
-/// From so many groups on, they are brought into order whenever their number has doubled.
+/// Number of groups from which on they are tidied whenever their number has doubled.
 const TIDY: usize = 4;
-/// From so many groups on, their members are sorted and grouped anew.
+/// Number of groups from which on their members are sorted and regrouped.
 const REGROUP: usize = 8;
 
 impl History {
-    /// An earlier access with which a new one races. `reads_data` says of a volatile load whether what it reads becomes data.
+    /// Returns an earlier access with which a new one races. `reads_data` tells whether the value of a
+    /// volatile load becomes data.
     pub(super) fn clash(&self, new: &Record, view: &View<'_>, reads_data: impl Fn(Func, Inst) -> bool) -> Option<Clash> {
         let plain = self.write.filter(|write| !write.is_by(new) && !view.knows(write.block, write.thread, write.time));
         if let Some(write) = plain {
@@ -287,7 +295,7 @@ impl History {
         if new.manner.strength == Strength::Volatile { self.groups.iter().find_map(lanes) } else { None }
     }
 
-    /// Remembers an access.
+    /// Records an access.
     pub(super) fn add(&mut self, new: Record, view: &View<'_>) {
         if new.manner == Manner::PLAIN_WRITE {
             self.write = Some(new);
@@ -295,7 +303,7 @@ impl History {
             self.tidied = 0;
             return;
         }
-        // An own plain write of the same time meets all that this one could.
+        // An own plain write of the same time conflicts with everything that this access could.
         if self.write.is_some_and(|write| write.is_by(&new) && write.time == new.time) {
             return;
         }
@@ -317,7 +325,7 @@ impl History {
         }
     }
 
-    /// Drops what the newest access stands for, and groups the rest anew.
+    /// Drops the accesses that the newest one represents, and regroups the rest.
     fn tidy(&mut self, new: &Record, view: &View<'_>) {
         let newest = self.groups.pop();
         self.groups.retain(|group| !group.is_behind(new, view));
@@ -326,7 +334,7 @@ impl History {
             return;
         }
         let (mut groups, single): (Vec<Group>, Vec<Group>) = self.groups.drain(..).partition(|group| group.blocks > 1);
-        // Of the accesses of a thread in a manner, the last one.
+        // Last access of each thread and manner.
         let mut last = HashMap::new();
         for group in &single {
             for thread in group.thread_numbers() {
@@ -367,7 +375,7 @@ mod tests {
     const THREADS: usize = 4;
     const BLOCKS: usize = 3;
 
-    /// All threads of a grid, with their clocks, and once more with a full vector of times each.
+    /// All threads of a grid, with their clocks, and in addition with a full vector of times each.
     struct Grid {
         clocks: Vec<Clock>,
         times: Vec<u32>,
@@ -394,7 +402,7 @@ mod tests {
             }
         }
 
-        /// A barrier of a block, none of whose threads knows of other blocks.
+        /// Runs a barrier of a block, none of whose threads knows of other blocks.
         fn barrier(&mut self, block: usize) {
             let members = block * THREADS..(block + 1) * THREADS;
             let all = Arc::new(Vector::new(self.times[members.clone()].to_vec()));
@@ -407,7 +415,7 @@ mod tests {
         }
     }
 
-    /// A history finds the first race of a place exactly when a list of all accesses does.
+    /// A history finds the first race of a location exactly when a list of all accesses does.
     #[test]
     fn histories_agree_with_lists_of_all_accesses() {
         let mut races = 0;
@@ -457,7 +465,8 @@ mod tests {
         assert!(races > 1000, "{races}");
     }
 
-    /// A word that every thread of a grid reads has one group; one that threads read again and again has no more than threads.
+    /// A word that every thread of a grid reads has one group. One that threads read repeatedly has no more
+    /// groups than threads.
     #[test]
     fn readers_take_little_room() {
         let (func, inst) = (Func::from_u32(0), Inst::from_u32(0));

@@ -1,14 +1,15 @@
-//! Which volatile loads read data, for lanes of a warp that count on running in step.
+//! Volatile loads that read data, for lanes of a warp that rely on lockstep execution.
 //!
-//! Volatile accesses do not race: each is a single step, seen by everyone. Nothing says, though, in which order two lanes of a warp make
-//! theirs (CUDA programming guide: "Independent Thread Scheduling"), so a lane that reads what another one has just written, as in
-//! `s[t] += s[t + 16]; s[t] += s[t + 8];`, may read what was there before. Two lanes clash when one writes what the other reads, both
-//! volatile, with no barrier of the warp or block and no other instruction of the warp at which both have met between them, and when the
+//! Volatile accesses do not race: each is atomic and visible to all threads. But the order in which two lanes
+//! of a warp execute theirs is undefined (CUDA programming guide: "Independent Thread Scheduling"). A lane
+//! that reads a value that another one has just written, as in `s[t] += s[t + 16]; s[t] += s[t + 8];`, may
+//! read the old value. Two lanes clash if one writes what the other reads, both volatile, without a barrier
+//! of the warp or block and without another warp instruction at which both have met in between, and if the
 //! value read *becomes data*: it reaches memory, an address, an atomic or a call.
 //!
-//! Waiting is not a fault. A load whose value only decides which way a thread goes, or that its thread repeats with the same address until
-//! the value says otherwise, is one that waits for another lane. Atomic operations are none of this: whatever order they happen in, each sees
-//! the one before.
+//! Waiting is not a fault. A load waits for another lane if its value only decides a branch, or if its thread
+//! repeats it with the same address until the value changes. Atomic operations are exempt: in any order, each
+//! sees the one before.
 
 use crate::decode::Routine;
 use crate::op::{Arg, Handler, Machine, Op, Passed};
@@ -17,14 +18,14 @@ use broadloom_ptx::{Func, Inst};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-/// Facts about volatile loads, found when they are asked for.
+/// Facts about volatile loads, computed on demand.
 #[derive(Debug, Default)]
 pub(super) struct VolatileLoads {
     reads_data: RefCell<HashMap<(Func, Inst), bool>>,
 }
 
 impl VolatileLoads {
-    /// Whether what a load reads becomes data.
+    /// Returns whether the value of a load becomes data.
     pub(super) fn reads_data(&self, program: &Program, func: Func, inst: Inst) -> bool {
         *self.reads_data.borrow_mut().entry((func, inst)).or_insert_with(|| {
             let routine = program.routine(func);
@@ -57,7 +58,7 @@ fn slots<'a>(args: impl IntoIterator<Item = &'a Arg>) -> Vec<u32> {
     found
 }
 
-/// The registers that an instruction takes, but for its guard.
+/// Returns the registers that an instruction reads, except its guard.
 fn taken(op: &Op) -> Vec<u32> {
     let arguments = op.call.iter().flat_map(|call| call.arguments.iter()).filter_map(|passed| match passed {
         Passed::Value(arg) => Some(arg),
@@ -67,13 +68,13 @@ fn taken(op: &Op) -> Vec<u32> {
     slots(op.reads.iter().chain(arguments).chain(words))
 }
 
-/// The use that an instruction makes of its registers.
+/// Use of an instruction's registers.
 enum Use {
-    /// Its results follow from them.
+    /// Its results depend on them.
     Computes,
-    /// They reach memory or decide where in memory, or leave the function.
+    /// They reach memory, determine an address, or leave the function.
     Keeps,
-    /// They decide what happens next.
+    /// They decide the control flow.
     Decides,
 }
 
@@ -116,7 +117,7 @@ fn use_of(op: &Op) -> Use {
     }
 }
 
-/// The registers that follow from the result of a load, in whatever order instructions run.
+/// Returns the registers that depend on the result of a load, for any order of instructions.
 fn followers(routine: &Routine, load: usize) -> HashSet<u32> {
     let mut from: HashSet<u32> = slots(&routine.ops[load].writes).into_iter().collect();
     loop {
@@ -138,7 +139,7 @@ fn becomes_data(routine: &Routine, load: usize) -> bool {
     routine.ops.iter().any(kept) && !waits(routine, load, &from)
 }
 
-/// Where a thread can go from an instruction.
+/// Returns the successors of an instruction.
 fn successors(ops: &[Op], at: usize) -> Vec<usize> {
     let op = &ops[at];
     let mut next: Vec<usize> = match &op.handler {
@@ -161,7 +162,7 @@ fn successors(ops: &[Op], at: usize) -> Vec<usize> {
     next
 }
 
-/// The instructions that a thread can come to after some and before it comes there again.
+/// Returns the instructions that a thread can run after a load and before it reaches the load again.
 fn cycle(ops: &[Op], load: usize) -> HashSet<usize> {
     let mut forward = HashSet::new();
     let mut open = successors(ops, load);
@@ -186,7 +187,7 @@ fn cycle(ops: &[Op], load: usize) -> HashSet<usize> {
     back
 }
 
-/// Whether a thread repeats a load with the same address until its value says otherwise.
+/// Returns whether a thread repeats a load with the same address until its value changes.
 fn waits(routine: &Routine, load: usize, from: &HashSet<u32>) -> bool {
     let round = cycle(&routine.ops, load);
     let base = slots(&routine.ops[load].reads);

@@ -1,7 +1,7 @@
-//! What arrivals leave at mbarriers and at barriers of clusters.
+//! Knowledge that arrivals leave at mbarriers and cluster barriers.
 //!
-//! What a thread releases by arriving reaches those who wait once the phase is complete, and not before: an arrival of the next phase
-//! tells a thread nothing that waits for this one.
+//! The knowledge that a thread releases by arriving reaches the waiting threads when the phase is complete,
+//! not before: an arrival of the next phase tells nothing to a thread that waits for this one.
 
 use super::clock::Known;
 use super::history::Record;
@@ -12,9 +12,9 @@ use std::collections::HashMap;
 struct Gathered {
     made: Option<Record>,
     alive: bool,
-    /// By arrivals of the current phase.
+    /// Knowledge of arrivals of the current phase.
     current: Option<Known>,
-    /// By all phases that are complete.
+    /// Knowledge of all complete phases.
     complete: Option<Known>,
 }
 
@@ -32,12 +32,12 @@ fn merge(into: &mut Option<Known>, known: Known) {
 }
 
 impl Meetings {
-    /// A thread arrives, with what it knows.
+    /// Records the arrival of a thread, with its knowledge.
     pub(super) fn arrive(&mut self, meeting: Meeting, known: Known) {
         merge(&mut self.places.entry(meeting).or_default().current, known);
     }
 
-    /// A phase is complete.
+    /// Completes a phase.
     pub(super) fn complete(&mut self, meeting: Meeting) {
         if let Some(gathered) = self.places.get_mut(&meeting)
             && let Some(known) = gathered.current.take()
@@ -46,28 +46,28 @@ impl Meetings {
         }
     }
 
-    /// What whoever waited for a complete phase learns.
+    /// Returns the knowledge for threads that waited for a complete phase.
     pub(super) fn known(&self, meeting: Meeting) -> Option<&Known> {
         self.places.get(&meeting)?.complete.as_ref()
     }
 
-    /// A meeting begins or ends its life.
+    /// Starts or ends the lifetime of a meeting.
     pub(super) fn renew(&mut self, meeting: Meeting, made: Record, alive: bool) {
         self.places.insert(meeting, Gathered { made: Some(made), alive, ..Gathered::default() });
     }
 
-    /// Whether some of these bytes of the shared memory of a block are those of an mbarrier that lives.
+    /// Returns whether some of these bytes of a block's shared memory belong to a live mbarrier.
     pub(super) fn touches_mbarrier(&self, block: u64, offset: u64, bytes: u64) -> bool {
         let lives = |offset: u64| self.places.get(&Meeting::Mbarrier { block, offset }).is_some_and(|gathered| gathered.alive);
         !self.places.is_empty() && (offset & !7..offset + bytes).step_by(8).any(lives)
     }
 
-    /// Who began its life. Later accesses hide that one from the shadow of memory.
+    /// Returns the access that initialised it. Later accesses hide that one in the shadow memory.
     pub(super) fn made(&self, meeting: Meeting) -> Option<Record> {
         self.places.get(&meeting)?.made
     }
 
-    /// A block has ended.
+    /// Removes the meetings of a block that has ended.
     pub(super) fn end(&mut self, number: u64) {
         self.places.retain(|meeting, _| match meeting {
             Meeting::Mbarrier { block, .. } => *block != number,

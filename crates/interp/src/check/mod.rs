@@ -1,21 +1,25 @@
-//! Checking mode: finds what a kernel does wrong while it runs.
+//! Checking mode: finds faults of a kernel while it runs.
 //!
-//! - **Stray accesses** come from the engine, which never lets one happen.
-//! - **Uninitialised reads**: a load of global or shared memory is at fault when none of the bytes it reads has been written.
-//!   A register, or a load of local memory, is at fault when what comes of it matters: when it decides a branch or an
-//!   address, takes part in an atomic, or leaves the thread through global or shared memory ([`value`] follows it there). Copies
-//!   alone are not faults: structs have padding, and compilers copy it.
-//! - **Races**: two accesses to the same bytes by different threads, at least one a write, not both strong (atomic, volatile,
-//!   relaxed or stronger, in a common scope), neither ordered before the other by barriers, warp barriers, fences with
-//!   strong accesses, release and acquire, or mbarriers and barriers of clusters (manual: "Memory Consistency Model"). As real programs count on it, a barrier
-//!   of the block also completes the acquire of a strong read before it, and what its threads fenced before it is released
-//!   by a strong write of any of them behind it. [`history`] says which accesses are remembered, [`lanes`] what lanes of one warp may count on.
-//! - **Mbarriers** used that are not alive, or against their rules; their memory touched by other instructions.
-//! - **Barriers**: an aligned barrier at which not all threads of the block (or not the same instruction) come together.
-//! - **Instructions of the warp** that read from lanes that do not take part, or whose mask names lanes that have ended.
+//! - **Stray accesses** are reported by the engine, which never performs one.
+//! - **Uninitialised reads**: a load of global or shared memory is a fault if none of the bytes it reads has
+//!   been written. A register, or a load of local memory, is a fault if its value matters: if it decides a
+//!   branch or an address, takes part in an atomic, or leaves the thread through global or shared memory
+//!   ([`value`] tracks it). Copies alone are not faults: structs have padding, and compilers copy it.
+//! - **Races**: two accesses to the same bytes by different threads, at least one a write, not both strong
+//!   (atomic, volatile, relaxed or stronger, in a common scope), neither ordered before the other by
+//!   barriers, warp barriers, fences with strong accesses, release and acquire, or mbarriers and barriers of
+//!   clusters (manual: "Memory Consistency Model"). Real programs rely on two more rules. A barrier of the
+//!   block also completes the acquire of a strong read before it. Writes that its threads fenced before the
+//!   barrier are released by a strong write of any of them after it. [`history`] defines which accesses are
+//!   recorded, [`lanes`] what lanes of one warp may rely on.
+//! - **Mbarriers** used while not alive, or against their rules; their memory accessed by other instructions.
+//! - **Barriers**: an aligned barrier that not all threads of the block reach together, or not at the same
+//!   instruction.
+//! - **Instructions of the warp** that read from inactive lanes, or whose mask names exited lanes.
 //! - **Leaks** of the device heap.
 //!
-//! Findings are kept once per place, with a count, and told with causes before what follows from them ([`order`]).
+//! Findings are kept once per place, with a count, and reported with causes before their consequences
+//! ([`order`]).
 
 mod blocks;
 mod clock;
@@ -57,57 +61,58 @@ use std::sync::Arc;
 use undefined::Origins;
 use value::Doubt;
 
-/// Most findings that are kept; the rest is counted.
+/// Maximum number of findings that are kept; the rest is counted.
 const MOST_FINDINGS: usize = 1000;
 
-/// A kind of finding in a kernel at an instruction, for races with the other party's: kept once.
+/// Key of a finding: kind, kernel and instruction, for races also the other party's instruction. Kept once.
 type PlaceOfFinding = (FindingKind, String, Func, Inst, Option<(Func, Inst)>);
 
-/// What a strong write left: to whom it speaks, who wrote, and what that thread knew.
+/// Release by a strong write: its scope, the writing block, and the knowledge of the writing thread.
 type Released = (Scope, u32, Known);
 
-/// What findings there are, kept over all launches of a device.
+/// Findings, kept over all launches of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) list: Vec<Finding>,
-    /// For each finding its class, and the one that it follows from.
+    /// Class of each finding, and the finding that it follows from.
     ranks: Vec<(Rank, Option<usize>)>,
     places: HashMap<PlaceOfFinding, usize>,
-    /// Where heap memory that is not freed was taken.
+    /// Allocation sites of heap memory that is not freed.
     pub(crate) heap: HashMap<u64, Finding>,
 }
 
-/// A thread as the checker sees it.
+/// Checker state of a thread.
 #[derive(Debug, Default)]
 struct ThreadShadow {
     clock: Clock,
     time: u32,
-    /// What strong reads saw, to be learnt at the next fence.
+    /// Knowledge seen by strong reads, to be learnt at the next fence.
     pending: Option<Known>,
-    /// What the last fence released, for the strong writes behind it.
+    /// Knowledge released by the last fence, for the strong writes after it.
     fenced: Option<(Known, Scope)>,
-    /// Times of the lanes of its warp when they last met it at an instruction of the warp; kept once there are volatile accesses.
+    /// Times of the lanes of its warp when they last met it at a warp instruction; recorded once there are
+    /// volatile accesses.
     met: Vec<u32>,
     registers: Vec<Doubt>,
     local: Bytes,
-    /// Where the doubt about bytes of local memory comes from, by offset, when something undefined was stored there; and whether
-    /// it was computed.
+    /// Origins of undefined bytes of local memory, by offset, if an undefined value was stored there; and
+    /// whether it was computed.
     local_origins: HashMap<u64, (u32, bool)>,
-    /// Origins that a finding has named for this thread: what follows from them is not said again.
+    /// Origins that a finding has named for this thread: their consequences are not reported again.
     said: HashSet<u32>,
 }
 
-/// A block as the checker sees it.
+/// Checker state of a block.
 #[derive(Debug, Default)]
 struct BlockShadow {
     threads: Vec<ThreadShadow>,
     shared: Bytes,
     copies: Copies,
-    /// Whether there was a volatile access to its shared memory.
+    /// True if there was a volatile access to its shared memory.
     is_volatile: bool,
 }
 
-/// Watches one launch.
+/// Watcher of one launch.
 pub(crate) struct Checker<'a> {
     pub(crate) program: &'a Program,
     pub(crate) kernel: Func,
@@ -117,23 +122,24 @@ pub(crate) struct Checker<'a> {
     pub(crate) defined: &'a mut DeviceBytes,
     blocks: Blocks,
     shadow: Shadow,
-    /// What strong writes left at an address.
+    /// Releases of strong writes, by address.
     released: HashMap<(Area, u64), Vec<Released>>,
-    /// What arrivals left at mbarriers and at barriers of clusters.
+    /// Knowledge at mbarriers and cluster barriers.
     meetings: Meetings,
-    /// What is in doubt of the registers that the running instruction writes, in their order; nothing of those that are not listed.
+    /// Undefined bits of the registers that the running instruction writes, in order; unlisted registers are
+    /// defined.
     results: VecDeque<Doubt>,
     origins: Origins,
-    /// The finding about an origin that a thread was told of.
+    /// Finding about each origin that was reported for a thread.
     said: HashMap<u32, usize>,
-    /// The origin that decides what the running instruction does.
+    /// Origin that decides the behaviour of the running instruction.
     decider: Option<u32>,
     /// Names of memory.
     names: Names,
-    /// The lines of the high-level source, once a finding needs them.
+    /// Line table of the high-level source, built when a finding needs it.
     lines: OnceCell<Lines<'a>>,
     volatile_loads: VolatileLoads,
-    /// Whether a lane has read from one that does not take part, in the running instruction of the warp.
+    /// True if a lane has read from an inactive one in the running warp instruction.
     reads_absent: bool,
 }
 
@@ -197,7 +203,7 @@ impl<'a> Checker<'a> {
         self.report_at(cta, (site.func, site.op.inst, site.thread), kind, address, message, other);
     }
 
-    /// Notes a finding about an instruction that ran before. Returns the index of the finding.
+    /// Records a finding about an earlier instruction. Returns the index of the finding.
     fn report_at(
         &mut self,
         cta: &Cta,
@@ -238,7 +244,7 @@ impl<'a> Checker<'a> {
         Some(index)
     }
 
-    /// Names the first byte of an access, where it has a name: `` at byte 12 of `tile` ``.
+    /// Names the first byte of an access, if it has a name: `` at byte 12 of `tile` ``.
     fn at(&self, access: Access) -> String {
         let name = match access.home {
             Home::Device(serial) => self.names.in_allocation(serial, access.offset),
@@ -266,7 +272,7 @@ impl<'a> Checker<'a> {
         &mut self.block(cta).threads[index]
     }
 
-    /// Whether an access happened before what a thread does now.
+    /// Returns whether an access happened before the current action of a thread.
     fn ordered(&mut self, cta: &Cta, index: usize, record: &Record) -> bool {
         let block = cta.number as u32;
         if record.block == block && usize::from(record.thread) == index {
@@ -277,10 +283,10 @@ impl<'a> Checker<'a> {
         known >= record.time
     }
 
-    /// The manner of an access.
+    /// Returns the manner of an access.
     fn manner(site: Site<'_>, access: Access) -> Manner {
         let strong = access.kind == Kind::Atomic || access.order != Order::Weak;
-        // Lanes that count on running in step do so in shared memory.
+        // Lanes that rely on lockstep execution do so in shared memory.
         let in_block = matches!(access.home, Home::Shared);
         let strength = match access.scope {
             _ if !strong => Strength::Weak,
@@ -291,7 +297,7 @@ impl<'a> Checker<'a> {
         Manner { writes: access.kind != Kind::Read, strength }
     }
 
-    /// Whether an instruction uses an mbarrier that an earlier one has initialised.
+    /// Returns whether an instruction uses an mbarrier that an earlier one has initialised.
     fn is_use_of_mbarrier(&self, site: Site<'_>, earlier: &Record) -> bool {
         let opcode = self.program.module.functions[earlier.func].insts[earlier.inst].opcode();
         let uses = matches!(site.op.handler, Handler::Machine(Machine::Mbarrier(_))) && site.op.opcode != Opcode::MbarrierInit;
@@ -317,7 +323,7 @@ impl<'a> Checker<'a> {
         let did = |manner: Manner| if manner.writes { "writes" } else { "reads" };
         match clash {
             None => {}
-            // The mbarrier itself says more of that.
+            // The check of the mbarrier itself reports more about that.
             Some(Clash::Race(other)) if self.is_use_of_mbarrier(site, &other) => {}
             Some(Clash::Race(other)) => {
                 let space = if matches!(access.home, Home::Shared | Home::Peer(_)) { "shared" } else { "global" };
@@ -342,7 +348,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What strong accesses leave and pick up.
+    /// Applies the releases and acquires of strong accesses.
     fn synchronise(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let order = if access.kind == Kind::Atomic && access.order == Order::Weak { Order::Relaxed } else { access.order };
         let block = cta.number as u32;
@@ -393,7 +399,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Lanes meet at an instruction of their warp, which says nothing of memory: from here on, each knows that what the others did is done.
+/// Records that lanes meet at a warp instruction, which does not order memory. From here on, each knows that
+/// the earlier actions of the others are done.
 fn meet(all: &mut [ThreadShadow], lanes: &[usize]) {
     let mut met = vec![0; 32];
     for &index in lanes {
@@ -521,7 +528,7 @@ impl Watch for Checker<'_> {
             let times: Vec<u32> = (0..shadow.threads.len())
                 .map(|index| match all.contains(&index) {
                     true => shadow.threads[index].time,
-                    // A thread that has ended: what those at the barrier know of it.
+                    // An exited thread: the knowledge of the threads at the barrier about it.
                     false => all.iter().map(|other| shadow.threads[*other].clock.of(index as u16)).max().unwrap_or(0),
                 })
                 .collect();
@@ -551,7 +558,7 @@ impl Watch for Checker<'_> {
         let block = cta.number;
         self.reads_absent = false;
         let Some(shadow) = self.blocks.get_mut(block) else { return };
-        // `activemask` does not bring lanes together.
+        // `activemask` does not synchronise lanes.
         if shadow.is_volatile && site.op.opcode != Opcode::Activemask {
             meet(&mut shadow.threads, threads);
         }
@@ -583,11 +590,11 @@ impl Watch for Checker<'_> {
     }
 
     fn absent_lanes(&mut self, cta: &Cta, site: Site<'_>, mask: u32, absent: u32) {
-        // A barrier of the warp is for all lanes that have not ended, and has no result that could be wrong.
+        // A warp barrier is for all lanes that have not exited, and has no result that could be wrong.
         if site.op.opcode == Opcode::BarWarpSync {
             return;
         }
-        // A lane that reads from one of them has been told so.
+        // A lane that reads from one of them has been reported.
         if self.reads_absent {
             return;
         }
@@ -667,7 +674,8 @@ impl Watch for Checker<'_> {
 }
 
 impl Checker<'_> {
-    /// An aligned barrier wants every thread of the block (or as many as it says, in whole warps) at the same instruction.
+    /// Checks an aligned barrier: every thread of the block (or the given number, in whole warps) must be at
+    /// the same instruction.
     fn check_barrier(&mut self, cta: &Cta, number: u8, waiting: &[u32], arrived: &[u32]) {
         let program = self.program;
         let place = |index: u32| cta.threads[index as usize].frames.last().map(|frame| (frame.func, frame.pc));
@@ -699,7 +707,7 @@ impl Checker<'_> {
             }
             return;
         }
-        // With a count, whole warps come together.
+        // With a count, whole warps arrive together.
         for warp in 0..cta.warps() {
             let here: Vec<u32> = cta.lanes(warp).map(|index| index as u32).filter(|index| waiting.contains(index)).collect();
             let Some(&lane) = here.first() else { continue };
@@ -712,8 +720,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The memory of an mbarrier belongs to its own instructions as long as it lives.
-    /// Shared memory that a copy which nobody has waited for may change yet.
+    /// Checks accesses to shared memory that a pending copy may still change.
     fn check_copies(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         if access.home != Home::Shared {
             return;
@@ -724,6 +731,7 @@ impl Checker<'_> {
         self.report(cta, site, FindingKind::Race, None, message, Some(&issued));
     }
 
+    /// Checks accesses to the memory of a live mbarrier, which belongs to its own instructions.
     fn check_mbarriers(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let block = match access.home {
             Home::Shared => cta.number,

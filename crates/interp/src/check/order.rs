@@ -1,30 +1,30 @@
-//! The order in which findings are told: a cause before what follows from it.
+//! Order of findings: a cause before its consequences.
 //!
 //! Findings of an earlier launch come first. Within a launch, the order is:
 //!
-//! 1. Missing synchronisation: races, barriers used wrongly, exchanges with lanes that are not there. What a
-//!    thread reads behind one is a matter of chance.
-//! 2. Writes that go astray. They do not happen, so later reads find what was there before.
+//! 1. Missing synchronisation: races, misused barriers, exchanges with missing lanes. Reads after one are
+//!    unpredictable.
+//! 2. Stray writes. They are not performed, so later reads find the old value.
 //! 3. Everything else in the order of execution.
 //!
-//! An access whose address was computed from an uninitialised value comes behind the finding about that
-//! value, whatever its kind.
+//! An access whose address was computed from an uninitialised value comes after the finding about that value,
+//! for any kind.
 
 use super::{Finding, FindingKind, Findings};
 
-/// The class of a finding; lower ones are told first.
+/// Class of a finding; lower ones are reported first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     /// Missing synchronisation.
     Order,
-    /// A write that goes astray.
+    /// Stray write.
     StrayWrite,
     /// Anything else.
     Other,
 }
 
 impl Rank {
-    /// The class of a kind of finding, at an instruction that writes memory or does not.
+    /// Returns the class of a kind of finding, at an instruction that writes memory or does not.
     pub(super) fn of(kind: FindingKind, writes: bool) -> Rank {
         match kind {
             FindingKind::Race | FindingKind::DivergentBarrier | FindingKind::BadBarrier | FindingKind::InactiveLane => {
@@ -51,7 +51,7 @@ impl Findings {
         self.ranks.push((rank, cause));
     }
 
-    /// Puts the findings from an index on, those of one launch, into the order in which they are told.
+    /// Sorts the findings from an index on, those of one launch, into reporting order.
     pub(crate) fn order_from(&mut self, first: usize) {
         let order = order(first, &self.ranks[first..]);
         if order.iter().enumerate().all(|(place, index)| first + place == *index) {
@@ -71,7 +71,7 @@ impl Findings {
     }
 }
 
-/// The order of findings that begin at an index.
+/// Returns the order of findings that begin at an index.
 fn order(first: usize, ranks: &[(Rank, Option<usize>)]) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..ranks.len()).collect();
     indices.sort_by_key(|index| ranks[*index].0);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(order(0, &[(Other, None), (StrayWrite, None), (Order, None)]), [2, 1, 0]);
         // A race whose address comes from an uninitialised read, and one that does not.
         assert_eq!(order(5, &[(Other, None), (Order, Some(5)), (Order, None)]), [5, 6, 7]);
-        // Two of a class keep their order; an earlier launch is no concern.
+        // Two of a class keep their order; an earlier launch does not matter.
         assert_eq!(order(2, &[(Other, Some(0)), (Other, None)]), [2, 3]);
     }
 }

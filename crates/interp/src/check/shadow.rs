@@ -1,7 +1,7 @@
-//! Shadow memory: the earlier accesses of every word.
+//! Shadow memory: the earlier accesses to every word.
 //!
-//! A page of shadow covers [`PAGE`] bytes and comes into being when one of them is touched. It keeps a history per word of
-//! four bytes, and splits into one per byte when a smaller or unaligned access comes.
+//! A page of shadow memory covers [`PAGE`] bytes and is created when one of them is accessed. It keeps a
+//! history per four-byte word, and splits into one per byte on the first smaller or unaligned access.
 
 use super::history::History;
 use crate::watch::Home;
@@ -24,21 +24,21 @@ impl Page {
     }
 }
 
-/// Which memory: an allocation, or the shared memory of a block.
+/// Memory: an allocation, or the shared memory of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Area {
     Device(u64),
     Shared(u32),
 }
 
-/// The shadow of all memory that a launch has touched.
+/// Shadow of all memory that a launch has accessed.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
     pages: HashMap<(Area, u64), Page>,
 }
 
 impl Shadow {
-    /// The histories of a range.
+    /// Returns the histories of a range.
     pub(super) fn places(&mut self, area: Area, offset: u64, bytes: u64) -> impl Iterator<Item = &mut History> {
         // An access is at most 64 bytes and aligned to its size, so it lies in one page.
         let page = self
@@ -53,7 +53,7 @@ impl Shadow {
         page.places[start..end].iter_mut()
     }
 
-    /// Forgets the shared memory of a block that has ended.
+    /// Removes the shadow of the shared memory of a block that has ended.
     pub(super) fn forget(&mut self, block: u32, shared_bytes: u64) {
         for page in 0..shared_bytes.div_ceil(PAGE) {
             self.pages.remove(&(Area::Shared(block), page));
@@ -62,7 +62,7 @@ impl Shadow {
 }
 
 impl Area {
-    /// The area of an access that other threads can see.
+    /// Returns the area of an access that other threads can see.
     pub(super) fn of(home: Home, block: u32) -> Option<Area> {
         match home {
             Home::Device(serial) => Some(Area::Device(serial)),

@@ -1,4 +1,4 @@
-//! Uninitialised reads: what a thread does with values that nothing has decided.
+//! Uninitialised reads: uses of undefined values.
 
 use super::value::{Doubt, Known, undecided};
 use super::{Checker, FindingKind};
@@ -8,7 +8,7 @@ use crate::watch::{Access, Home, Kind};
 use broadloom_ptx::{Func, Inst, Modifier, Type};
 use std::collections::HashMap;
 
-/// The instructions at which something undefined was first used, each once.
+/// Instructions at which an undefined value was first used, each once.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     list: Vec<Origin>,
@@ -24,7 +24,7 @@ struct Origin {
 }
 
 impl Origins {
-    /// The origin's number, from one on.
+    /// Adds an origin and returns its number, from one on.
     fn add(&mut self, site: Site<'_>, kind: FindingKind, message: String) -> u32 {
         let list = &mut self.list;
         *self.places.entry((site.func, site.op.inst, message.clone())).or_insert_with(|| {
@@ -34,15 +34,15 @@ impl Origins {
     }
 }
 
-/// What becomes of a register that an instruction reads.
+/// Role of a register that an instruction reads.
 enum Role {
-    /// It decides what happens: a branch, an address, the operand of an atomic.
+    /// It decides the behaviour: a branch, an address, the operand of an atomic.
     Decides,
-    /// The result follows from it.
+    /// The result depends on it.
     Computes,
     /// The result is a copy of it, or of parts.
     Copies,
-    /// Looked at elsewhere, or passed on as it is.
+    /// Handled elsewhere, or passed on unchanged.
     Passes,
 }
 
@@ -94,7 +94,7 @@ fn role(op: &Op, slot_in_frame: usize) -> Role {
     }
 }
 
-/// The parts of an operand: a vector's, or itself.
+/// Returns the parts of an operand: a vector's, or itself.
 fn parts(arg: &Arg) -> &[Arg] {
     match arg {
         Arg::Vector(parts) => parts,
@@ -103,14 +103,14 @@ fn parts(arg: &Arg) -> &[Arg] {
 }
 
 impl Checker<'_> {
-    /// An instruction reads a register with undecided bits.
+    /// Handles the read of a register with undefined bits.
     pub(super) fn read_undefined(&mut self, cta: &Cta, site: Site<'_>, slot: usize, doubt: Doubt) {
         let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
         match role(site.op, slot - first) {
             Role::Decides => {
                 let origin = self.origin_of(cta, site, slot, doubt);
                 self.blame(cta, site.thread, origin);
-                // Said once; what follows from it is not said again, but it is known to follow.
+                // Reported once. Consequences are not reported again, but are known to follow.
                 self.thread(cta, site.thread).registers[slot].origin = origin;
                 self.decider = Some(origin);
             }
@@ -120,7 +120,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Names an origin in a finding, once for each thread.
+    /// Reports an origin in a finding, once for each thread.
     fn blame(&mut self, cta: &Cta, thread: usize, origin: u32) {
         if !self.thread(cta, thread).said.insert(origin) {
             return;
@@ -131,7 +131,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Where the doubt about a register comes from; when it is just not written, from this use.
+    /// Returns the origin of a register's undefined bits. If it was never written, the origin is this use.
     fn origin_of(&mut self, cta: &Cta, site: Site<'_>, slot: usize, doubt: Doubt) -> u32 {
         if doubt.origin != 0 {
             return doubt.origin;
@@ -152,7 +152,7 @@ impl Checker<'_> {
         self.origins.add(site, FindingKind::UninitialisedRegister, message)
     }
 
-    /// The doubt about an operand, within its width.
+    /// Returns the undefined bits of an operand, within its width.
     fn doubt_of(&mut self, cta: &Cta, thread: usize, first: usize, arg: &Arg) -> Doubt {
         let (slot, mask) = match arg {
             Arg::Reg { slot, mask } => (*slot, *mask),
@@ -165,7 +165,7 @@ impl Checker<'_> {
         registers.get(first + slot as usize).copied().unwrap_or_default().masked(mask)
     }
 
-    /// What is in doubt of the results of a pure instruction.
+    /// Computes the undefined bits of the results of a pure instruction.
     fn compute(&mut self, cta: &Cta, site: Site<'_>, first: usize) {
         let (op, thread) = (site.op, site.thread);
         let mut cause: Option<(usize, Doubt)> = None;
@@ -201,7 +201,8 @@ impl Checker<'_> {
         }
     }
 
-    /// What is in doubt of the results of a move, which may pack several registers into one or take one apart.
+    /// Computes the undefined bits of the results of a move, which may pack several registers into one or
+    /// unpack one.
     fn copy(&mut self, cta: &Cta, site: Site<'_>, first: usize) {
         let (op, thread) = (site.op, site.thread);
         let (sources, places) = (parts(&op.reads[0]), parts(&op.writes[0]));
@@ -231,7 +232,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An access reads or writes memory.
+    /// Checks an access to memory.
     pub(super) fn check_defined(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let is_store = matches!(site.op.handler, Handler::Machine(Machine::Store | Machine::StoreAsync));
         match (access.home, access.kind) {
@@ -257,7 +258,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A read of memory of which nothing has been written.
+    /// Checks a read of memory that was never written.
     fn check_written(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let (offset, bytes) = (access.offset, access.bytes);
         let (any, space) = match access.home {
@@ -276,7 +277,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Marks what a load gives as the consequence of a finding.
+    /// Marks the result of a load as the consequence of a finding.
     fn taint(&mut self, cta: &Cta, site: Site<'_>, index: usize) {
         if !matches!(site.op.handler, Handler::Machine(Machine::Load)) {
             return;
@@ -295,8 +296,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A load of local memory passes doubt on to its registers. What only travels through a `.param` variable of a call has no origin
-    /// there.
+    /// Passes undefined bits of a load from local memory on to its registers. A value that only travels
+    /// through a `.param` variable of a call has no origin there.
     fn load_local(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let thread = self.thread(cta, site.thread);
         let undefined = |at: u64| !thread.local.has(at);
@@ -331,8 +332,9 @@ impl Checker<'_> {
         }
     }
 
-    /// A store leaves doubt in local memory. Out of the thread it may take a plain copy of a register that was never written, as of
-    /// padding, but nothing that was read or computed.
+    /// Handles a store. It stores undefined bits to local memory. Memory outside the thread may get a plain
+    /// copy of a register that was never written, as of padding, but no undefined value that was read or
+    /// computed.
     fn store(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
         let size = u64::from(site.op.ty.bytes());

@@ -1,39 +1,41 @@
-//! Which bits of a value nothing has decided, and how instructions pass them on.
+//! Undefined bits of values, and their propagation through instructions.
 //!
-//! Compilers compute with undefined values and throw the result away: a comparison whose outcome a second predicate overrules, a field
-//! of bits set in a word of which the rest was never written, padding that is copied. So a value is followed bit by bit until it matters:
-//! where bits are moved, masked, shifted or selected, exactly those stay undecided that depend on undecided ones; everywhere else one
-//! undecided bit makes the whole result undecided.
+//! Compilers compute with undefined values and discard the result: a comparison whose outcome a second
+//! predicate overrides, a bit field set in a word whose rest was never written, padding that is copied. A
+//! value is therefore tracked bit by bit until it matters. Where bits are moved, masked, shifted or selected,
+//! exactly those bits stay undefined that depend on undefined ones. Everywhere else one undefined bit makes
+//! the whole result undefined.
 
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Opcode};
 
-/// What is not known of a register.
+/// Undefined part of a register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Doubt {
-    /// The bits that nothing has decided.
+    /// Undefined bits.
     pub(super) bits: u64,
-    /// Where the doubt comes from: one more than its number among the origins, or zero when the register was just never written.
+    /// Origin of the undefined bits: one more than its index among the origins, or zero if the register was
+    /// never written.
     pub(super) origin: u32,
-    /// Whether something has been computed from it, beyond copies.
+    /// True if something has been computed from it, beyond copies.
     pub(super) computed: bool,
 }
 
 impl Doubt {
-    /// A register that has not been written.
+    /// Register that has not been written.
     pub(super) const UNWRITTEN: Doubt = Doubt { bits: u64::MAX, origin: 0, computed: false };
 
     pub(super) fn none(self) -> bool {
         self.bits == 0
     }
 
-    /// The same for some of the bits.
+    /// Returns the undefined part within a mask.
     pub(super) fn masked(self, mask: u64) -> Doubt {
         Doubt { bits: self.bits & mask, ..self }
     }
 }
 
-/// An operand: its value, which counts where its bits are decided, and those that are not.
+/// Operand: its value, which counts where its bits are defined, and the undefined bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) value: u64,
@@ -74,7 +76,8 @@ const RULES: &[(Opcode, Rule)] = &[
     (Opcode::Setp, setp),
 ];
 
-/// The undecided bits of the result of an instruction with at least one undecided bit among its operands.
+/// Returns the undefined bits of the result of an instruction with at least one undefined bit among its
+/// operands.
 pub(super) fn undecided(op: &Operation, operands: &[Known]) -> u64 {
     let rule = RULES.iter().find(|(opcode, _)| *opcode == op.opcode);
     rule.and_then(|(_, rule)| rule(op, operands)).unwrap_or(u64::MAX)
@@ -98,7 +101,7 @@ fn union(_: &Operation, operands: &[Known]) -> Option<u64> {
     Some(operands.iter().fold(0, |all, operand| all | operand.unknown))
 }
 
-/// A bit is decided when the table gives the same for every value of the undecided operands.
+/// Computes `lop3`. A bit is defined if the table gives the same for every value of the undefined operands.
 fn lop3(_: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, c, table, ..] = operands else { return None };
     let table = table.sure()?;
@@ -131,7 +134,7 @@ fn shr(op: &Operation, operands: &[Known]) -> Option<u64> {
     let (by, bits) = (by.sure()? & 0xffff_ffff, op.ty.bits());
     let unknown = a.unknown & ones(bits);
     if op.ty.is_signed() {
-        // An undecided sign fills what comes in from above.
+        // An undefined sign fills the bits shifted in from above.
         let extended = ((unknown << (64 - bits)) as i64) >> (64 - bits);
         return Some((extended >> by.min(63)) as u64);
     }
@@ -152,7 +155,7 @@ fn bfe(op: &Operation, operands: &[Known]) -> Option<u64> {
     let unknown = a.unknown & ones(bits);
     let field = if start >= bits { 0 } else { unknown >> start & ones(length) };
     let sign = (start + length).saturating_sub(1).min(bits - 1);
-    // What lies above the field repeats its highest bit, or that of the word when the field reaches beyond it.
+    // The bits above the field repeat its highest bit, or that of the word if the field extends beyond it.
     let filled = op.ty.is_signed() && length > 0 && unknown >> sign & 1 == 1;
     Some(if filled { field | !ones(length.min(bits.saturating_sub(start))) } else { field })
 }
@@ -167,7 +170,7 @@ fn bfi(op: &Operation, operands: &[Known]) -> Option<u64> {
     Some(b.unknown & !field | a.unknown << start & field)
 }
 
-/// The plain form; the others are rare.
+/// Computes the plain form of `prmt`; the others are rare.
 fn prmt(op: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, control, ..] = operands else { return None };
     let special = [Modifier::F4e, Modifier::B4e, Modifier::Rc8, Modifier::Ecl, Modifier::Ecr, Modifier::Rc16];
@@ -179,13 +182,13 @@ fn prmt(op: &Operation, operands: &[Known]) -> Option<u64> {
     let byte = |place: usize| {
         let selector = control >> (4 * place);
         let byte = bytes[(selector & 7) as usize];
-        // With the highest bit of the selector set, the sign of the byte is repeated.
+        // If the highest bit of the selector is set, the sign of the byte is repeated.
         if selector & 8 != 0 { if byte & 0x80 != 0 { 0xff } else { 0 } } else { byte }
     };
     Some(u64::from(u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])))
 }
 
-/// Between integers, without saturation: cut off or extended.
+/// Converts between integers, without saturation: truncated or extended.
 fn cvt(op: &Operation, operands: &[Known]) -> Option<u64> {
     let a = operands.first()?;
     if op.ty.is_float() || op.source_ty.is_float() || op.has(Modifier::Sat) {
@@ -197,7 +200,7 @@ fn cvt(op: &Operation, operands: &[Known]) -> Option<u64> {
     Some(extended & ones(to))
 }
 
-/// A comparison joined with a predicate that decides alone.
+/// Computes a comparison combined with a predicate that decides alone.
 fn setp(op: &Operation, operands: &[Known]) -> Option<u64> {
     let joined = operands.get(2)?.sure()? != 0;
     let decided = (op.has(Modifier::And) && !joined) || (op.has(Modifier::Or) && joined);

@@ -1,4 +1,5 @@
-//! Loads, stores and addresses (manual: "Data Movement and Conversion Instructions", "Memory Consistency Model").
+//! Loads, stores and addresses (manual: "Data Movement and Conversion Instructions", "Memory Consistency
+//! Model").
 
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
@@ -9,7 +10,7 @@ use broadloom_device::FaultKind;
 use broadloom_eval::sign_extend;
 use broadloom_ptx::{Modifier, Opcode, Space};
 
-/// Where an address leads.
+/// Target of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Device(u64),
@@ -23,7 +24,7 @@ pub(super) enum Place {
     Param(u64),
 }
 
-/// The scope among the modifiers; without one an ordered access or fence speaks to everyone, a plain one to nobody.
+/// Returns the scope among the modifiers; system scope if there is none. Plain accesses do not use it.
 pub(super) fn scope(op: &Op) -> Scope {
     if op.has(Modifier::Cta) {
         Scope::Cta
@@ -34,12 +35,12 @@ pub(super) fn scope(op: &Op) -> Scope {
     }
 }
 
-/// Whether an address of shared memory may lead to another block of the cluster.
+/// Returns whether a shared address may lead to another block of the cluster.
 pub(super) fn reaches_cluster(op: &Op) -> bool {
     op.space == Space::Generic || op.has(Modifier::SharedCluster)
 }
 
-/// How an access is ordered.
+/// Returns the memory order of an access.
 pub(super) fn order(op: &Op) -> Order {
     if op.has(Modifier::AcqRel) {
         Order::AcquireRelease
@@ -55,7 +56,7 @@ pub(super) fn order(op: &Op) -> Order {
 }
 
 impl<W: Watch> Engine<'_, W> {
-    /// Where an address of a space leads, or why nowhere.
+    /// Returns the target of an address of a space, or an error text.
     pub(super) fn place(&self, space: Space, in_cluster: bool, address: u64) -> Result<Place, String> {
         match space {
             Space::Shared => self.place_in_shared(in_cluster, address),
@@ -71,14 +72,15 @@ impl<W: Watch> Engine<'_, W> {
             Space::Global | Space::Const | Space::Tex | Space::Reg => match address {
                 LOCAL_BASE..SHARED_BASE => Err(format!("{address:#x} is an address in local memory")),
                 SHARED_BASE..0x1_0000_0000 => Err(format!("{address:#x} is an address in shared memory")),
-                // Grid constants are read through the parameter window, whatever the instruction calls it.
+                // Grid constants are read through the parameter window, for any space of the instruction.
                 PARAM_BASE..LOCAL_BASE => Ok(Place::Param(address - PARAM_BASE)),
                 _ => Ok(Place::Device(address)),
             },
         }
     }
 
-    /// Addresses behind the first stride lead to the blocks of the cluster, by rank; there are none in a cluster of one.
+    /// Translates a shared address. Addresses after the first stride lead to the blocks of the cluster, by
+    /// rank; there are none in a cluster of one.
     fn place_in_shared(&self, in_cluster: bool, address: u64) -> Result<Place, String> {
         let blocks = self.cluster.blocks();
         if address < CLUSTER_STRIDE || blocks == 1 {
@@ -96,7 +98,8 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// Checks an access and tells the watcher; `None` when it must not happen (only in a watched run).
+    /// Checks an access and reports it to the watcher. Returns `None` if it must not happen (only in a
+    /// watched run).
     pub(super) fn approach(
         &mut self,
         cta: &Cta,
@@ -109,7 +112,7 @@ impl<W: Watch> Engine<'_, W> {
         self.approach_ordered(cta, site, address, (bytes, align), kind, (order(site.op), scope(site.op)))
     }
 
-    /// The same for an access whose order and scope do not stand in the instruction.
+    /// Checks and reports an access whose order and scope are not in the instruction.
     pub(super) fn approach_ordered(
         &mut self,
         cta: &Cta,
@@ -122,7 +125,7 @@ impl<W: Watch> Engine<'_, W> {
         self.approach_in(cta, site, site.op.space, address, size, kind, order)
     }
 
-    /// The same for an access to a space that the instruction does not name first.
+    /// Checks and reports an access to a space that the instruction does not name first.
     #[allow(clippy::too_many_arguments, reason = "where, how much, what for and how ordered")]
     pub(super) fn approach_in(
         &mut self,
@@ -227,7 +230,7 @@ impl<W: Watch> Engine<'_, W> {
         argument.map(|argument| format!(" ({argument})")).unwrap_or_default()
     }
 
-    /// The bytes of a place that was approached.
+    /// Returns the bytes of a checked place.
     pub(super) fn bytes<'s>(&'s mut self, cta: &'s mut Cta, index: usize, place: Place, count: u64) -> &'s mut [u8] {
         let (bytes, offset): (&mut [u8], u64) = match place {
             Place::Shared(offset) => (&mut cta.shared, offset),
@@ -317,7 +320,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Step)
     }
 
-    /// `cvta` and `cvta.to`.
+    /// Computes `cvta` and `cvta.to`.
     pub(super) fn convert_address(&self, op: &Op, value: u64) -> u64 {
         let base = match op.space {
             Space::Shared => SHARED_BASE,
@@ -328,7 +331,7 @@ impl<W: Watch> Engine<'_, W> {
         if op.opcode == Opcode::CvtaTo { value.wrapping_sub(base) } else { value.wrapping_add(base) }
     }
 
-    /// `isspacep`.
+    /// Computes `isspacep`.
     pub(super) fn is_in_space(&mut self, op: &Op, address: u64) -> bool {
         let place = self.place(Space::Generic, true, address);
         let constant =

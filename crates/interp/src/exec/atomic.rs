@@ -25,7 +25,7 @@ impl<W: Watch> Engine<'_, W> {
         let Some(place) = self.approach(cta, site, address, total as u64, total as u64, Kind::Atomic)? else {
             return Ok(Next::Step);
         };
-        // Atomic addition of `f32` flushes subnormals in global memory, and only there.
+        // Atomic addition of `f32` flushes subnormals in global memory only.
         let flush =
             !matches!(place, super::access::Place::Shared(_) | super::access::Place::Peer { .. }) && op.space != Space::Shared;
         let mut bytes = vec![0u8; total];
@@ -57,7 +57,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 }
 
-/// What memory holds after an operation on it.
+/// Returns the new contents of memory.
 fn combine(op: &Op, old: u64, b: u64, flush: bool) -> u64 {
     let bits = op.ty.bits();
     let b = truncate(b, bits);
@@ -110,7 +110,8 @@ fn combine_f64(op: &Op, old: f64, b: f64) -> f64 {
     pick(op, old, b, f64::is_nan, |a, b| a < b || (a == b && a.is_sign_negative()), f64::from_bits(0x7fff_ffff_ffff_ffff))
 }
 
-/// Halves are added in `f32`, whose 24 bits are enough that rounding twice rounds as once.
+/// Combines halves. They are added in `f32`, whose 24 bits suffice to make double rounding equal to single
+/// rounding.
 fn combine_half(op: &Op, ty: Type, old: u16, b: u16) -> u16 {
     let widen =
         |bits: u16| if ty == Type::F16 { half::f16::from_bits(bits).to_f32() } else { half::bf16::from_bits(bits).to_f32() };
@@ -126,7 +127,7 @@ fn combine_half(op: &Op, ty: Type, old: u16, b: u16) -> u16 {
     if ty == Type::F16 { half::f16::from_f32(value).to_bits() } else { half::bf16::from_f32(value).to_bits() }
 }
 
-/// The smaller or larger of two; a number wins over NaN.
+/// Returns the smaller or larger of two; a number wins over NaN.
 fn pick<T: Copy>(op: &Op, a: T, b: T, is_nan: fn(T) -> bool, below: fn(T, T) -> bool, nan: T) -> T {
     match (is_nan(a), is_nan(b)) {
         (true, true) => nan,

@@ -1,6 +1,7 @@
 //! Barriers of a block (manual: "Parallel Synchronization and Communication Instructions: bar, barrier").
 //!
-//! Threads come one by one. A barrier without a count is complete when every thread that has not ended waits at it.
+//! Threads arrive one by one. A barrier without a count is complete when every thread that has not exited
+//! waits at it.
 
 use super::{Engine, Next, Stop};
 use crate::cta::{BARRIERS, Cta, Site, Wait};
@@ -18,7 +19,7 @@ impl<W: Watch> Engine<'_, W> {
             return Err(self.fault(cta, site, FaultKind::BadBarrier, None, message));
         }
         let reduces = op.has(Modifier::Red);
-        // `bar.red` has its predicate last; a count, when given, always comes second.
+        // `bar.red` has its predicate last; a count, if given, always comes second.
         let counted = op.reads.len() > if reduces { 2 } else { 1 } && op.reads[1] != Arg::Sink;
         let expected = if counted { Some(self.read(cta, site, registers, &op.reads[1]) as u32) } else { None };
         let predicate = match op.reads.last() {
@@ -53,7 +54,8 @@ impl<W: Watch> Engine<'_, W> {
             barrier.arrived.push(index as u32);
         }
         self.complete_barriers(cta);
-        // The last one to come has been sent on by the completion, its position already behind the barrier.
+        // The last arriving thread has been released by the completion, and its position is already after the
+        // barrier.
         Ok(match (waits, cta.threads[index].ready()) {
             (false, _) => Next::Step,
             (true, true) => Next::Jumped,
@@ -61,7 +63,7 @@ impl<W: Watch> Engine<'_, W> {
         })
     }
 
-    /// Lets go of every barrier that is complete.
+    /// Releases every complete barrier.
     pub(super) fn complete_barriers(&mut self, cta: &mut Cta) {
         for number in 0..BARRIERS {
             let barrier = &cta.barriers[number];

@@ -1,4 +1,4 @@
-//! Functions that the device brings along: `vprintf`, `malloc`, `free`, `__assertfail`.
+//! Functions that the device provides: `vprintf`, `malloc`, `free`, `__assertfail`.
 
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
@@ -11,7 +11,7 @@ use broadloom_ptx::{Func, Space};
 /// Longest string that is read from a kernel's memory.
 const MAX_STRING: u64 = 1 << 16;
 
-/// Memory as a thread that calls a function of the device sees it.
+/// Memory as seen by a thread that calls a device function.
 struct ThreadMemory<'a, 'e, W: Watch> {
     engine: &'a mut Engine<'e, W>,
     cta: &'a mut Cta,
@@ -119,7 +119,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// A string of C in generic memory, without its zero.
+    /// Reads a C string in generic memory, without its zero.
     pub(super) fn string(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<Vec<u8>, Stop> {
         let mut text = vec![];
         for offset in 0..MAX_STRING {
@@ -132,7 +132,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(text)
     }
 
-    /// Bytes of generic memory, read for the kernel by a function of the device.
+    /// Reads bytes of generic memory for a device function.
     pub(super) fn generic_bytes<const N: usize>(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<[u8; N], Stop> {
         let mut bytes = [0; N];
         let place = self.place(Space::Generic, true, address).ok();

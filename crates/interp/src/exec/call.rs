@@ -7,7 +7,7 @@ use crate::watch::Watch;
 use broadloom_device::FaultKind;
 use broadloom_ptx::Func;
 
-/// Bytes that a frame costs beside its registers and variables.
+/// Bytes that a frame costs besides its registers and variables.
 const FRAME_COST: u64 = 64;
 
 impl<W: Watch> Engine<'_, W> {
@@ -50,7 +50,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Jumped)
     }
 
-    /// Puts a new frame on top of a thread's calls.
+    /// Pushes a new frame onto a thread's calls.
     pub(super) fn enter(&mut self, cta: &mut Cta, site: Site<'_>, func: Func) -> Result<(), Stop> {
         let routine = self.program.routine(func);
         let thread = &mut cta.threads[site.thread];
@@ -75,7 +75,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// Returns from the innermost call; from the kernel itself ends the thread.
+    /// Returns from the innermost call. A return from the kernel itself ends the thread.
     pub(super) fn leave(&mut self, cta: &mut Cta, index: usize) {
         let program = self.program;
         let depth = cta.threads[index].frames.len();
@@ -108,7 +108,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// The bytes of an argument or result, read in the innermost frame.
+    /// Returns the bytes of an argument or result, read in the innermost frame.
     pub(super) fn take(&mut self, cta: &Cta, site: Site<'_>, registers: usize, passed: &Passed) -> Vec<u8> {
         match passed {
             Passed::Memory { offset, bytes } => {
@@ -120,7 +120,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// Puts bytes into an argument or result of the innermost frame.
+    /// Stores bytes into an argument or result of the innermost frame.
     pub(super) fn give(&mut self, cta: &mut Cta, index: usize, passed: &Passed, bytes: &[u8]) {
         let Some(frame) = cta.threads[index].frames.last() else { return };
         let (base, registers) = (frame.base, frame.registers);
@@ -148,7 +148,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// `stackrestore`: local memory of the innermost frame shrinks to where it was.
+    /// Runs `stackrestore`: local memory of the innermost frame shrinks to the saved top.
     pub(super) fn restore_stack(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let to = self.read(cta, site, registers, &site.op.reads[0]);
         let thread = &mut cta.threads[site.thread];
@@ -161,7 +161,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Step)
     }
 
-    /// `alloca`: local memory of the innermost frame grows.
+    /// Runs `alloca`: local memory of the innermost frame grows.
     pub(super) fn allocate(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let index = site.thread;
         let bytes = self.read(cta, site, registers, &site.op.reads[0]);

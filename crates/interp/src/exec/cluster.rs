@@ -1,6 +1,6 @@
 //! Clusters of blocks (manual: "barrier.cluster", "mapa", "getctarank", "st.async", "red.async", "st.bulk").
 //!
-//! Asynchronous operations are done at once: nothing says how long they may take.
+//! Asynchronous operations are done at once; the manual gives no duration for them.
 
 use super::access::Place;
 use super::{Engine, Next, Stop};
@@ -11,7 +11,7 @@ use broadloom_device::FaultKind;
 use broadloom_ptx::{Modifier, Space};
 
 impl<W: Watch> Engine<'_, W> {
-    /// `barrier.cluster.arrive`
+    /// Runs `barrier.cluster.arrive`.
     pub(super) fn arrive_at_cluster(&mut self, cta: &mut Cta, site: Site<'_>) -> Result<Next, Stop> {
         let (op, index) = (site.op, site.thread);
         if cta.threads[index].arrived.is_some() {
@@ -28,7 +28,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Step)
     }
 
-    /// `barrier.cluster.wait`
+    /// Runs `barrier.cluster.wait`.
     pub(super) fn wait_for_cluster(&mut self, cta: &mut Cta, site: Site<'_>) -> Result<Next, Stop> {
         let thread = &mut cta.threads[site.thread];
         match thread.arrived {
@@ -49,7 +49,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// The barrier is complete when every thread of the cluster that has not ended has arrived.
+    /// Completes the barrier if every thread of the cluster that has not exited has arrived.
     fn complete_cluster_barrier(&mut self) {
         let cluster = &mut self.cluster;
         if cluster.arrived > 0 && cluster.arrived >= cluster.alive {
@@ -60,7 +60,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// A thread has ended.
+    /// Records that a thread has exited.
     pub(super) fn leave_cluster(&mut self, arrived: Option<u64>, block_ended: bool) {
         self.events += 1;
         let cluster = &mut self.cluster;
@@ -74,7 +74,7 @@ impl<W: Watch> Engine<'_, W> {
         self.complete_cluster_barrier();
     }
 
-    /// Threads that wait for an mbarrier or for their cluster look again.
+    /// Wakes threads that wait for an mbarrier or for their cluster.
     pub(crate) fn wake(&self, cta: &mut Cta) {
         if std::mem::take(&mut cta.parked) == 0 {
             return;
@@ -92,7 +92,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// `mapa`: in a cluster of one, an address leads where it led before.
+    /// Runs `mapa`. In a cluster of one block, the address does not change.
     pub(super) fn map_address(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
@@ -109,7 +109,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Step)
     }
 
-    /// `getctarank`
+    /// Runs `getctarank`.
     pub(super) fn rank_of_address(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
@@ -122,7 +122,8 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Step)
     }
 
-    /// `st.async` and `red.async`: the access itself, and then the mbarrier that waits for its bytes, if there is one.
+    /// Runs `st.async` and `red.async`: the access itself, then the update of the mbarrier that waits for its
+    /// bytes, if there is one.
     pub(super) fn access_async(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, reduces: bool) -> Result<Next, Stop> {
         let op = site.op;
         let count = match &op.reads[1] {
@@ -137,7 +138,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(next)
     }
 
-    /// `st.bulk`: zeros, eight bytes at a time.
+    /// Runs `st.bulk`: zeros, eight bytes at a time.
     pub(super) fn store_bulk(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
@@ -154,7 +155,7 @@ impl<W: Watch> Engine<'_, W> {
         for offset in (0..bytes & !7).step_by(8) {
             match self.approach(cta, site, address.wrapping_add(offset), 8, 8, Kind::Write)? {
                 Some(place) => self.store_bytes(cta, site.thread, place, &[0; 8]),
-                // Told once; the rest lies behind it.
+                // Reported once; the rest lies after it.
                 None => break,
             }
         }

@@ -1,7 +1,7 @@
 //! Asynchronous copies of a thread (manual: "cp.async").
 //!
-//! A copy is done when it is issued, as it may be. Who watches is told what is not waited for yet: whoever touches that would see a copy that is done
-//! elsewhere at another time.
+//! A copy is done when it is issued, which is allowed. The watcher is told which copies are not waited for
+//! yet: an access to their bytes could see a copy that elsewhere is done at another time.
 
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};

@@ -9,7 +9,7 @@ use broadloom_device::texture::{Level, Sampler};
 use broadloom_eval::texture::{Doing, Sampled, SurfaceAccess, Texels};
 use broadloom_ptx::{Opcode, Space};
 
-/// Texels in memory of the device, as an instruction of a thread reads them.
+/// Texels in device memory, as an instruction of a thread reads them.
 struct ThreadTexels<'t, 'e, W> {
     engine: &'t mut Engine<'e, W>,
     cta: &'t mut Cta,
@@ -70,7 +70,7 @@ impl<W: Watch> Engine<'_, W> {
                     let surface = table.surface(handle).ok();
                     surface.map(|surface| query.answer(&surface.level.image, surface.layers, 1, &Sampler::default()))
                 };
-                // What is no texture has no properties.
+                // An invalid handle has no properties.
                 [u64::from(answer.unwrap_or(0)), 0, 0, 0]
             }
             Image::Surface(access) => {
@@ -95,7 +95,7 @@ impl<W: Watch> Engine<'_, W> {
         for (place, value) in places.iter().zip(results) {
             self.write(cta, site.thread, registers, place, value);
         }
-        // All of a texture is there.
+        // Textures are always fully resident.
         if let Some(place) = site.op.writes.get(1) {
             self.write(cta, site.thread, registers, place, 1);
         }

@@ -1,7 +1,8 @@
 //! Matrices of a warp (manual: "Warp Level Matrix Instructions").
 //!
-//! Products and `ldmatrix` and its kin happen when all 32 lanes have come; it is an error when one has ended or was never there. `wmma.load` and
-//! `wmma.store` need nobody else: each thread moves the elements that it holds.
+//! Products, `ldmatrix` and similar instructions run when all 32 lanes have arrived; it is an error if one
+//! has exited or never existed. `wmma.load` and `wmma.store` need no other lanes: each thread moves the
+//! elements that it holds.
 
 use super::access::Place;
 use super::{Engine, Next, Stop};
@@ -12,7 +13,7 @@ use broadloom_device::FaultKind;
 use broadloom_eval::matrix::{LANES, ROW_BYTES, Rows, Transfer, transpose};
 use broadloom_ptx::Space;
 
-/// The parts of an operand: a vector's, or itself.
+/// Returns the parts of an operand: a vector's, or itself.
 fn parts(arg: &Arg) -> &[Arg] {
     match arg {
         Arg::Vector(parts) => parts,
@@ -21,7 +22,7 @@ fn parts(arg: &Arg) -> &[Arg] {
 }
 
 impl<W: Watch> Engine<'_, W> {
-    /// Runs an instruction of a whole warp for its threads, which are given by lane.
+    /// Runs an instruction of a whole warp for its threads, given by lane.
     pub(super) fn matrix(&mut self, cta: &mut Cta, members: &[usize]) -> Result<(), Stop> {
         let program = self.program;
         let mut sites = Vec::with_capacity(LANES);
@@ -74,7 +75,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// What all lanes read from an operand on, `[register][lane]`.
+    /// Reads the operands of all lanes, starting at one of them, as `[register][lane]`.
     fn registers(&mut self, cta: &Cta, sites: &[(Site<'_>, usize)], from: usize) -> Vec<u64> {
         let count: usize = sites[0].0.op.reads.iter().skip(from).map(|arg| parts(arg).len()).sum();
         let mut all = vec![0; count * LANES];
@@ -86,7 +87,7 @@ impl<W: Watch> Engine<'_, W> {
         all
     }
 
-    /// Reads or writes the rows of matrices where lanes say.
+    /// Reads or writes the rows of matrices at the addresses of the lanes.
     fn rows(
         &mut self,
         cta: &mut Cta,
@@ -112,7 +113,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(memory)
     }
 
-    /// `wmma.load` and `wmma.store`.
+    /// Runs `wmma.load` and `wmma.store`.
     pub(super) fn fragment(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let op = site.op;
         let Some(Matrix::Fragment(transfer)) = op.matrix.as_deref() else { return Ok(Next::Step) };
@@ -151,7 +152,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 }
 
-/// Where a piece of a register is in memory, in bytes from the first element.
+/// Returns the offset of a piece of a register in memory, in bytes from the first element.
 fn piece_offset(transfer: &Transfer, stride: u32, lane: u32, register: u32, piece: u32) -> u64 {
     let (line, element) = transfer.place(lane, register * transfer.per_register() + piece);
     (u64::from(line) * u64::from(stride) + u64::from(element)) * u64::from(transfer.ty.bits()) / 8

@@ -1,7 +1,7 @@
 //! Barriers in shared memory (manual: "Parallel Synchronization and Communication Instructions: mbarrier").
 //!
-//! A thread that asks for a phase which is not complete lets the others run first; then it asks once more, and has its answer. So
-//! threads that ask in a loop do not keep those waiting who could complete the phase.
+//! A thread that polls an incomplete phase yields to the others first. Then it polls once more and returns
+//! the answer. Threads that poll in a loop therefore do not block those that could complete the phase.
 
 use super::access::{self, Place};
 use super::{Engine, Next, Stop};
@@ -55,14 +55,14 @@ impl<W: Watch> Engine<'_, W> {
                 }
             }
             Counting::CheckLayout => {
-                // There is one layout here, the older one.
+                // Only the older layout exists here.
                 let alive = self.mbarrier_at(cta, site, address, Kind::Read)?.is_some();
                 let same = alive && op.has(Modifier::LayoutV0);
                 self.write(cta, index, registers, &op.writes[0], u64::from(same));
             }
             Counting::Wait => {
                 let complete = match self.mbarrier_at(cta, site, address, Kind::Read)? {
-                    // Told; whoever waits goes on.
+                    // Reported; the waiting thread continues.
                     None => true,
                     Some((place, barrier)) => {
                         let state = second.unwrap_or(0);
@@ -98,13 +98,13 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Step)
     }
 
-    /// Bytes that an asynchronous operation has brought, told to the mbarrier that waits for them.
+    /// Reports bytes of an asynchronous operation to the mbarrier that waits for them.
     pub(super) fn bytes_came(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bytes: u32) -> Result<(), Stop> {
         self.count(cta, site, address, true, |barrier| barrier.complete(bytes)).map(drop)
     }
 
-    /// Copies of the thread so far are tracked by an mbarrier. They are done, so with `.noinc` this is an arrival; otherwise one more is expected, and
-    /// has come.
+    /// Makes an mbarrier track the thread's copies so far. They are done, so with `.noinc` this is an
+    /// arrival. Otherwise one more arrival is expected and has already happened.
     pub(super) fn copies_came(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<(), Stop> {
         if site.op.has(Modifier::Noinc) {
             return self.count(cta, site, address, true, |barrier| barrier.arrive(1, 0, false)).map(drop);
@@ -116,7 +116,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// Where an mbarrier is, and what it is; `None` when there is none, which has been told then.
+    /// Returns the place and contents of an mbarrier; `None` if there is none, which has then been reported.
     fn mbarrier_at(
         &mut self,
         cta: &mut Cta,
@@ -151,11 +151,11 @@ impl<W: Watch> Engine<'_, W> {
             self.complain(cta, site, FaultKind::WrongSpace, space, Some(address), message)?;
             return Ok(None);
         }
-        // The object itself is changed in one step for everyone who can reach it.
+        // The object itself is changed atomically for all threads that can access it.
         self.approach_ordered(cta, site, address, (8, 8), kind, (order, Scope::Gpu))
     }
 
-    /// Puts an mbarrier, or none, into memory.
+    /// Stores an mbarrier, or none, to memory.
     fn replace_mbarrier(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bits: Result<u64, Misuse>) -> Result<(), Stop> {
         let bits = match bits {
             Ok(bits) => bits,
@@ -170,7 +170,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// Counts something at an mbarrier; gives the state before.
+    /// Updates the counts of an mbarrier. Returns the state before.
     fn count(
         &mut self,
         cta: &mut Cta,

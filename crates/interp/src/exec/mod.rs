@@ -1,7 +1,8 @@
-//! The engine: one thread at a time, until it ends, waits, or has used up its turn.
+//! Execution engine: runs one thread at a time, until it ends, waits, or has used up its turn.
 //!
-//! Threads are independent: each has its own position, and a thread that spins on another's flag uses up its turn and lets
-//! the other run. Threads meet only where the manual says so: at barriers, at instructions of the warp, in memory.
+//! Threads are independent: each has its own position, and a thread that spins on another's flag uses up its
+//! turn and lets the other run. Threads synchronise only where the manual says so: at barriers, at warp
+//! instructions, in memory.
 
 mod access;
 mod atomic;
@@ -32,16 +33,16 @@ use broadloom_eval::{Inputs, truncate};
 use broadloom_ptx::{Func, Lines, Opcode, Printer, Space};
 use std::time::Instant;
 
-/// Instructions a thread runs before others get their turn.
+/// Number of instructions that a thread runs before others get their turn.
 pub(crate) const TURN: u32 = 1 << 14;
 
-/// Why a run ends early.
+/// Reason why a run ends early.
 pub(crate) type Stop = Box<Fault>;
 
-/// Where the text of `printf` goes.
+/// Receiver of the output of `printf`.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// A running grid, but for its blocks.
+/// Running grid, without its blocks.
 pub(crate) struct Engine<'a, W> {
     pub(crate) program: &'a Program,
     pub(crate) memory: &'a mut Memory,
@@ -49,40 +50,40 @@ pub(crate) struct Engine<'a, W> {
     pub(crate) output: Sink<'a>,
     pub(crate) launch: &'a Launch,
     pub(crate) kernel: Func,
-    /// The parameter block.
+    /// Parameter block.
     pub(crate) params: &'a [u8],
-    /// Where each shared variable lies in the block's shared memory, by number.
+    /// Offset of each shared variable in the block's shared memory, by number.
     pub(crate) shared_offsets: &'a [u64],
     /// Bytes of shared memory of a block.
     pub(crate) shared_bytes: u64,
     /// Names of memory, for messages.
     pub(crate) names: Names,
-    /// Instructions run so far, for clocks and statistics.
+    /// Number of instructions run so far, for clocks and statistics.
     pub(crate) steps: u64,
     pub(crate) deadline: Option<Instant>,
-    /// Most bytes of registers, frames and local memory of a thread.
+    /// Maximum bytes of registers, frames and local memory of a thread.
     pub(crate) stack_limit: u64,
-    /// Bytes that kernels may still take from the heap.
+    /// Bytes that kernels may still allocate from the heap.
     pub(crate) heap_left: u64,
-    /// Where grid-wide barriers keep their state, in a cooperative launch.
+    /// Address of the state of grid-wide barriers, in a cooperative launch.
     pub(crate) workspace: u64,
     pub(crate) started: Instant,
-    /// The cluster of the running block.
+    /// Cluster of the running block.
     pub(crate) cluster: Common,
     /// Textures and surfaces.
     pub(crate) opaques: OpaqueTable,
-    /// Counts what others may have waited for: threads that end, barriers that change.
+    /// Number of events that others may have waited for: exits of threads, changes of barriers.
     pub(crate) events: u64,
 }
 
-/// What a thread does next.
+/// Next action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// The instruction behind this one.
+    /// Continue with the following instruction.
     Step,
-    /// Position has been set.
+    /// The position has been set.
     Jumped,
-    /// It waits, or has ended.
+    /// The thread waits, or has exited.
     Stop,
 }
 
@@ -146,7 +147,7 @@ impl<W: Watch> Engine<'_, W> {
                             cta.threads[index].carry = carry;
                         }
                     }
-                    // The most frequent one needs nothing but the position.
+                    // The most frequent one needs only the position.
                     Handler::Machine(Machine::Branch) => {
                         if let Some(Arg::Target(target)) = op.reads.first() {
                             pc = *target as usize;
@@ -182,7 +183,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// Makes a waiting thread go on behind the instruction that it waits at.
+    /// Makes a waiting thread continue after the instruction that it waits at.
     pub(crate) fn resume(&self, cta: &mut Cta, index: usize) {
         let thread = &mut cta.threads[index];
         thread.wait = Wait::Nothing;
@@ -199,7 +200,7 @@ impl<W: Watch> Engine<'_, W> {
         inputs
     }
 
-    /// The value of an operand. Registers and constants are nearly all there are, so they are found in place.
+    /// Returns the value of an operand. Registers and constants are the common case and are handled in place.
     #[inline(always)]
     fn read(&mut self, cta: &Cta, site: Site<'_>, registers: usize, arg: &Arg) -> u64 {
         match arg {
@@ -254,7 +255,7 @@ impl<W: Watch> Engine<'_, W> {
                     self.watch.write_register(cta, index, slot);
                 }
             }
-            // Video instructions give the whole register, whatever part of it they change.
+            // Video instructions return the whole register, even if they change only a part.
             Arg::Part { slot } => {
                 self.write(cta, index, registers, &Arg::Reg { slot: *slot, mask: 0xffff_ffff }, value);
             }
@@ -364,7 +365,7 @@ impl<W: Watch> Engine<'_, W> {
                 Ok(Next::Step)
             }
             Machine::Sleep => {
-                // Whoever sleeps waits for something: the others have their turn now.
+                // A sleeping thread waits for something: the others get their turn now.
                 self.resume(cta, index);
                 cta.threads[index].spent = true;
                 Ok(Next::Stop)
@@ -425,7 +426,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// A thread has ended.
+    /// Ends a thread.
     fn finish(&mut self, cta: &mut Cta, index: usize) {
         let thread = &mut cta.threads[index];
         if thread.exited() {
@@ -442,7 +443,7 @@ impl<W: Watch> Engine<'_, W> {
         self.complete_barriers(cta);
     }
 
-    /// What went wrong, with its place.
+    /// Builds a fault with its place.
     pub(crate) fn fault(&self, cta: &Cta, site: Site<'_>, kind: FaultKind, address: Option<u64>, message: String) -> Stop {
         let module = &self.program.module;
         let function = &module.functions[site.func];
@@ -462,7 +463,7 @@ impl<W: Watch> Engine<'_, W> {
         })
     }
 
-    /// Reports a fault: a watched run takes note and goes on, another one ends.
+    /// Reports a fault. A watched run records it and continues; another one ends.
     pub(crate) fn complain(
         &mut self,
         cta: &Cta,
@@ -479,14 +480,14 @@ impl<W: Watch> Engine<'_, W> {
         Err(self.fault(cta, site, kind, address, message))
     }
 
-    /// The function that an address belongs to.
+    /// Returns the function with an address.
     fn function_at(&self, address: u64) -> Option<Func> {
         let number = address.checked_sub(FUNCTION_BASE)?;
         let known = number % 16 == 0 && number / 16 < self.program.routines.len() as u64;
         known.then(|| Func::from_u32((number / 16) as u32))
     }
 
-    /// The instruction that a waiting thread stands at.
+    /// Returns the instruction that a waiting thread is at.
     pub(crate) fn waiting_at(&self, cta: &Cta, index: usize) -> Option<Site<'_>> {
         let frame = cta.threads[index].frames.last()?;
         let op: &Op = self.program.routine(frame.func).ops.get(frame.pc)?;
@@ -494,7 +495,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 }
 
-/// Whether an opcode is one of the old warp instructions without a mask.
+/// Returns whether an opcode is one of the old warp instructions without a mask.
 pub(crate) fn converges(opcode: Opcode) -> bool {
     opcode.takes_active_lanes()
 }

@@ -5,16 +5,16 @@ use crate::cta::Cta;
 use crate::watch::Watch;
 use broadloom_ptx::{Special, specials};
 
-/// The timer starts here, so that it never reads as zero.
+/// Start value of the timer, so that it never reads as zero.
 const TIMER_START: u64 = 1_000_000_000;
 
 impl<W: Watch> Engine<'_, W> {
-    /// The value of a special register for a thread.
+    /// Returns the value of a special register for a thread.
     ///
-    /// The machine that they describe: one multiprocessor, a clock that counts the instructions
-    /// of the whole grid, a timer that counts nanoseconds since the launch, no performance counters, no shared memory kept by
-    /// the system. Environment registers are those of a CUDA driver: 1 and 2 hold the address of the workspace of grid-wide
-    /// barriers, high half first.
+    /// The registers describe this machine: one multiprocessor, a clock that counts the instructions of the
+    /// whole grid, a timer that counts nanoseconds since the launch, no performance counters, no shared
+    /// memory reserved by the system. Environment registers are those of a CUDA driver: 1 and 2 hold the
+    /// address of the workspace of grid-wide barriers, high half first.
     pub(super) fn special(&self, cta: &Cta, index: usize, special: Special) -> u64 {
         let thread = &cta.threads[index];
         let (grid, block) = (self.launch.grid, self.launch.block);

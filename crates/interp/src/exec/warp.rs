@@ -1,8 +1,9 @@
-//! Instructions of whole warps (manual: "shfl", "vote", "match", "redux", "elect", "activemask", "bar.warp.sync").
+//! Warp instructions (manual: "shfl", "vote", "match", "redux", "elect", "activemask", "bar.warp.sync").
 //!
-//! With a mask, an instruction happens when all threads of the mask that have not ended have come to one like it: same
-//! opcode, same modifiers, same mask. Without one (before sm_70, and `activemask`) it happens for all threads that stand at
-//! the same place, called from the same places, once nobody else of the warp can run on: that is as converged as they get.
+//! With a mask, an instruction runs when all threads of the mask that have not exited have reached an equal
+//! one: same opcode, same modifiers, same mask. Without one (before sm_70, and `activemask`) it runs for all
+//! threads at the same instruction with the same call stack, once no other thread of the warp can run: they
+//! are as converged as they get.
 
 use super::{Engine, Next, Stop, converges};
 use crate::cta::{Cta, Site, Wait};
@@ -12,7 +13,7 @@ use broadloom_device::FaultKind;
 use broadloom_eval::sign_extend;
 use broadloom_ptx::{Modifier, Type};
 
-/// What each lane of a group brings.
+/// Input of a lane of a group.
 struct Lane {
     index: usize,
     number: u32,
@@ -21,7 +22,7 @@ struct Lane {
 }
 
 impl<W: Watch> Engine<'_, W> {
-    /// A thread stands at an instruction of the warp.
+    /// Handles a thread that reaches a warp instruction.
     pub(super) fn come_to_warp(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let (op, index) = (site.op, site.thread);
         if converges(op.opcode) {
@@ -41,7 +42,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Stop)
     }
 
-    /// Lets every group of a warp go on that is complete; whether any was.
+    /// Releases every complete group of a warp. Returns whether any was.
     pub(crate) fn meet(&mut self, cta: &mut Cta, warp: usize) -> Result<bool, Stop> {
         let mut any = false;
         for first in cta.lanes(warp) {
@@ -69,7 +70,8 @@ impl<W: Watch> Engine<'_, W> {
         Ok(any)
     }
 
-    /// Lets threads go on that wait for whoever comes; called when nobody else of the warp can run, or all have had a turn.
+    /// Releases threads that wait for any lanes at the same instruction. Called when no other thread of the
+    /// warp can run, or all have had a turn.
     pub(crate) fn converge(&mut self, cta: &mut Cta, warp: usize) -> Result<bool, Stop> {
         let mut any = false;
         for first in cta.lanes(warp) {
@@ -129,8 +131,8 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// Tells the watcher of lanes that a mask names and that have ended. Lanes that the block never had do not count: masks of whole warps
-    /// are for all blocks.
+    /// Reports exited lanes that a mask names to the watcher. Lanes that the block never had do not count:
+    /// masks of whole warps are used for all blocks.
     fn note_absent(&mut self, cta: &Cta, members: &[usize], mask: u32) {
         let program = self.program;
         let Some(&first) = members.first() else { return };
@@ -143,7 +145,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// The lanes of a mask for which a thread waits in vain: they have not ended, and stand elsewhere.
+    /// Returns the lanes of a mask for which a thread waits in vain: they have not exited, and are elsewhere.
     pub(crate) fn missing_lanes(&self, cta: &Cta, index: usize, mask: u32) -> u32 {
         let waits = cta.threads[index].wait;
         let Some(op) = self.op_at(cta, index) else { return 0 };
@@ -155,7 +157,7 @@ impl<W: Watch> Engine<'_, W> {
         named.filter(|other| !here(*other)).fold(0, |lanes, other| lanes | 1 << (other % 32))
     }
 
-    /// The results of one lane.
+    /// Returns the results of one lane.
     fn lane_results(&mut self, cta: &Cta, site: Site<'_>, lanes: &[Lane], position: usize) -> [u64; 2] {
         let op = site.op;
         let Handler::Machine(Machine::Warp(exchange)) = op.handler else { return [0, 0] };
@@ -168,7 +170,7 @@ impl<W: Watch> Engine<'_, W> {
                 let (source, in_range) = shuffle_source(op, lane.number, lane.inputs[1] as u32, lane.inputs[2] as u32);
                 let value = match lanes.iter().find(|other| other.number == source) {
                     Some(other) => other.inputs[0],
-                    // The manual leaves it open what comes from a lane that does not take part; machines give 0.
+                    // The manual leaves the value from an inactive lane undefined; machines give 0.
                     None => {
                         self.watch.inactive_lane(cta, site, source);
                         0
@@ -205,7 +207,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 }
 
-/// Lanes by number: `lane 3`, `lanes 0, 4 and 16 to 31`.
+/// Lists lanes by number: `lane 3`, `lanes 0, 4 and 16 to 31`.
 pub(crate) fn lane_names(lanes: u32) -> String {
     let mut runs: Vec<(u32, u32)> = vec![];
     for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
@@ -226,7 +228,7 @@ pub(crate) fn lane_names(lanes: u32) -> String {
     }
 }
 
-/// The lane that a lane reads from, and whether it was in range (the manual's own pseudocode).
+/// Returns the lane that a lane reads from, and whether it was in range (the manual's pseudocode).
 fn shuffle_source(op: &Op, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (bval, cval, segments) = (b & 0x1f, c & 0x1f, c >> 8 & 0x1f);
     let max = (lane & segments) | (cval & !segments & 0x1f);

@@ -29,6 +29,11 @@ impl Fault {
         Err(Fault::new(crate::codes::RUN_TIME, message))
     }
 
+    /// Returns the error of a run that was interrupted.
+    pub(crate) fn interrupted() -> Box<Self> {
+        Fault::new(crate::codes::INTERRUPTED, "the run was interrupted")
+    }
+
     /// Returns the error as a diagnostic.
     pub fn diagnostic(&self) -> Diagnostic {
         let mut error = Diagnostic::error(self.code, self.message.clone());

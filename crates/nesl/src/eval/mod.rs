@@ -36,6 +36,7 @@ use broadloom_diag::SourceId;
 use cranelift_entity::SecondaryMap;
 use files::Files;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Limits of a run and widths of numbers.
@@ -49,6 +50,15 @@ pub struct Options {
     pub max_bytes: usize,
     /// Calls inside of calls, those at the end of a function not counted.
     pub max_depth: u32,
+    /// A flag that ends a run when another thread or a signal sets it. The rest of the text is dropped.
+    pub interrupt: Option<&'static AtomicBool>,
+}
+
+impl Options {
+    /// Tells whether the run shall end.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
 }
 
 impl Default for Options {
@@ -58,6 +68,7 @@ impl Default for Options {
             max_steps: 2_000_000_000,
             max_bytes: 4 << 30,
             max_depth: 100_000,
+            interrupt: None,
         }
     }
 }

@@ -62,37 +62,3 @@ pub(crate) fn digits(value: f64, count: usize) -> (String, i64) {
     let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
     (digits, exponent.parse::<i64>().unwrap_or(0) + 1)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floats_print_as_the_original_prints_them() {
-        let cases = [
-            (14.0, "14.0"),
-            (0.1 + 0.2, "0.3"),
-            (225060000.0, "2.2506E8"),
-            (0.099_999_999_999_999_64, "0.0999999999999996"),
-            (1e7, "1.0E7"),
-            (9999999.5, "9999999.5"),
-            (0.001, "0.001"),
-            (0.0009, "9.0E-4"),
-            (-1.5e-7, "-1.5E-7"),
-            (0.0, "0.0"),
-            (-0.0, "-0.0"),
-            (1.0 / 3.0, "0.333333333333333"),
-        ];
-        for (value, text) in cases {
-            assert_eq!(format_float(value, false), text);
-        }
-        assert_eq!(format_float(f64::from(0.1f32), true), "0.1");
-    }
-
-    #[test]
-    fn digits_are_rounded() {
-        assert_eq!(digits(123.456, 4), ("1235".to_owned(), 3));
-        assert_eq!(digits(0.00999999, 3), ("100".to_owned(), -1));
-        assert_eq!(digits(9.9996, 4), ("1000".to_owned(), 2));
-    }
-}

@@ -34,6 +34,11 @@ impl Machine<'_> {
 
     fn count_step(&mut self, code: &Code, span: Span) -> Run<()> {
         self.steps += 1;
+        if self.steps.is_multiple_of(256) && self.state.options.is_interrupted() {
+            let mut fault = Fault::interrupted();
+            fault.span = Some(span);
+            return Err(fault);
+        }
         if self.steps > self.state.options.max_steps {
             let mut fault =
                 Fault::new(codes::STEPS, format!("`{}` was stopped after {} steps", code.name, self.state.options.max_steps));

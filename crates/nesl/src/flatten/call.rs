@@ -1,5 +1,6 @@
 //! Calls, and definitions as values.
 
+use super::instance::variables;
 use super::value::Val;
 use super::{Callee, Key, Lowering, internal};
 use crate::core::{DefId, DefinitionKind, Expr, ExprId};
@@ -75,8 +76,15 @@ impl Lowering<'_, '_> {
             Nesl::Function { identity, .. } => {
                 let Nesl::Closure(lambda, parts) = self.c.env.types[identity].clone() else { return Ok(()) };
                 if let Some(value) = values.first() {
-                    let instance = (self.c.instance_of)(value);
-                    self.c.closures.insert(ty, Callee::Lambda(lambda, instance));
+                    let (types, instance) = (&self.c.env.types, (self.c.instance_of)(value));
+                    let needed = self.c.env.lambdas[lambda].body.types.values().map(|&ty| variables(types, ty)).max();
+                    let known = instance.len() >= needed.unwrap_or(0) && instance.iter().all(|&ty| variables(types, ty) == 0);
+                    // The type tells what the variables of a polymorphic value stand for here.
+                    if known || self.c.lambda_type(lambda).is_none() {
+                        self.c.closures.insert(ty, Callee::Lambda(lambda, instance));
+                    } else {
+                        self.c.callee(ty)?;
+                    }
                 }
                 let captures = self.c.env.lambdas[lambda].captures.clone();
                 for ((_, inner), part) in captures.into_iter().zip(parts) {

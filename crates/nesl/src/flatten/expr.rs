@@ -181,7 +181,7 @@ impl Lowering<'_, '_> {
         Ok(value)
     }
 
-    fn select(&mut self, condition: VarId, a: &Val, b: &Val) -> Run<Val> {
+    pub(super) fn select(&mut self, condition: VarId, a: &Val, b: &Val) -> Run<Val> {
         match (a, b) {
             (Val::Base(a), Val::Base(b)) => {
                 let ty = self.b.ty_of(*a);

@@ -4,7 +4,7 @@ use super::{Callee, Compiler, internal};
 use crate::codes;
 use crate::core::{Body, DefId, DefinitionKind, Expr, ExprId, Instantiate, LambdaId, Origin, Pattern, PatternId};
 use crate::eval::{Fault, Run};
-use crate::types::{Type, TypeId};
+use crate::types::{Type, TypeId, TypeStore};
 use std::rc::Rc;
 
 /// A function, whatever its types.
@@ -107,8 +107,24 @@ impl Compiler<'_> {
     }
 
     /// Returns the type of a function value in the definition that it stands in, and the number of its variables.
-    fn lambda_type(&mut self, lambda: LambdaId) -> Option<(TypeId, usize)> {
+    pub(super) fn lambda_type(&mut self, lambda: LambdaId) -> Option<(TypeId, usize)> {
         if self.lambda_types.is_empty() {
+            // A variable may hold an instance. The body in which a function value is written has the general type.
+            let is_value = |kind: &DefinitionKind| matches!(kind, DefinitionKind::Value);
+            let held = self.env.definitions.values().filter(|known| is_value(&known.kind));
+            let held: Vec<TypeId> = held.map(|known| known.scheme.ty).collect();
+            for ty in held {
+                let count = variables(&self.env.types, ty);
+                self.held_lambdas(ty, count);
+            }
+            for known in self.env.lambdas.values() {
+                let count = known.body.types.values().map(|&ty| variables(&self.env.types, ty)).max().unwrap_or(0);
+                for (id, expr) in known.body.exprs.iter() {
+                    if let Expr::Lambda(lambda) = expr {
+                        self.lambda_types.insert(*lambda, (known.body.types[id], count));
+                    }
+                }
+            }
             for known in self.env.definitions.values() {
                 let DefinitionKind::Function(body) = &known.kind else { continue };
                 let mut open = vec![body.clone()];
@@ -123,6 +139,28 @@ impl Compiler<'_> {
             }
         }
         self.lambda_types.get(&lambda).copied()
+    }
+
+    /// Notes the types of the function values that values of a type hold.
+    fn held_lambdas(&mut self, ty: TypeId, count: usize) {
+        match self.env.types[ty].clone() {
+            Type::Base(_) | Type::Variable(_) | Type::Definition(_) => {}
+            Type::Seq(element) => self.held_lambdas(element, count),
+            Type::Pair(first, rest) => {
+                self.held_lambdas(first, count);
+                self.held_lambdas(rest, count);
+            }
+            Type::Function { identity, .. } => {
+                if let Type::Closure(lambda, parts) = self.env.types[identity].clone() {
+                    let known = self.lambda_types.get(&lambda).map(|(_, count)| *count);
+                    if known.is_none_or(|known| known < count) {
+                        self.lambda_types.insert(lambda, (ty, count));
+                    }
+                    parts.into_iter().for_each(|part| self.held_lambdas(part, count));
+                }
+            }
+            Type::Data(_, parts) | Type::Closure(_, parts) => parts.into_iter().for_each(|part| self.held_lambdas(part, count)),
+        }
     }
 
     /// Finds the types that the variables of a type stand for.
@@ -252,6 +290,19 @@ impl Compiler<'_> {
             self.recursive.extend(done.into_iter().map(|node| (node, false)));
         }
         found
+    }
+}
+
+/// Returns one more than the largest number of a variable of a type, 0 if it has none.
+pub(super) fn variables(types: &TypeStore, ty: TypeId) -> usize {
+    let all = |parts: &[TypeId]| parts.iter().map(|&part| variables(types, part)).max().unwrap_or(0);
+    match &types[ty] {
+        Type::Base(_) | Type::Definition(_) => 0,
+        Type::Variable(index) => *index as usize + 1,
+        Type::Seq(element) => variables(types, *element),
+        Type::Pair(first, rest) => all(&[*first, *rest]),
+        Type::Function { identity, argument, result } => all(&[*identity, *argument, *result]),
+        Type::Data(_, parts) | Type::Closure(_, parts) => all(parts),
     }
 }
 

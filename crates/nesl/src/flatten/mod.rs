@@ -24,12 +24,13 @@ mod serial;
 mod value;
 
 use crate::codes;
-use crate::core::{Body, DefId, Environment, ExprId, LambdaId, LocalId};
+use crate::core::{Body, DefId, Environment, ExprId, Instantiate, LambdaId, LocalId};
 use crate::eval::{Fault, Run, Value};
 use crate::flat::{self, Builder, FuncId, SpaceId, VarId};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Constant, Layout, Type};
 use cranelift_entity::SecondaryMap;
+use instance::variables;
 use std::collections::HashMap;
 use std::rc::Rc;
 use value::{Context, Form, Sequence, Val};
@@ -88,6 +89,10 @@ pub(crate) fn compile(
     instance_of: &dyn Fn(&Value) -> Vec<TypeId>,
     body: &Body,
 ) -> Run<Compiled> {
+    // Nothing says which types the variables of an expression stand for that are left. All classes hold `int`.
+    let count = body.types.values().map(|&ty| variables(&env.types, ty)).max().unwrap_or(0);
+    let ints = vec![env.types.base(Base::Int); count];
+    let body = &Instantiate::new(&mut env.types, &ints).body(body);
     let mut compiler = Compiler::new(env, globals, instance_of);
     let main = compiler.program.functions.push(flat::Function::default());
     compiler.program.main = Some(main);
@@ -231,7 +236,7 @@ impl Compiler<'_> {
     fn resolve(&mut self, mut ty: TypeId) -> TypeId {
         while let Nesl::Data(datatype, arguments) = self.env.types[ty].clone() {
             let content = self.env.datatypes[datatype].content;
-            ty = crate::core::Instantiate::new(&mut self.env.types, &arguments).ty(content);
+            ty = Instantiate::new(&mut self.env.types, &arguments).ty(content);
         }
         ty
     }

@@ -1,7 +1,7 @@
 //! Primitives.
 
 use super::expr::element_op;
-use super::value::{Form, Sequence, Val};
+use super::value::{Context, Form, Sequence, Val};
 use super::{Lowering, internal};
 use crate::eval::{Primitive, Run};
 use crate::flat::VarId;
@@ -280,7 +280,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Copies scalars of a context to the elements of its segments; a constant stays one.
-    fn spread(&mut self, var: VarId, segments: VarId, pool: super::value::Context) -> VarId {
+    fn spread(&mut self, var: VarId, segments: VarId, pool: Context) -> VarId {
         match self.b.scalar_of(var) {
             Some(constant) => self.constant(constant, pool),
             None => self.b.dist(var, segments, pool.space),
@@ -317,6 +317,10 @@ impl Lowering<'_, '_> {
         let lengths = self.b.element(Op::Add, Type::Int, &[p, q]);
         let segments = self.b.make_segdes(lengths);
         let pool = self.pool(segments, context);
+        if !context.single && a.elements.is_scalar() && b.elements.is_scalar() {
+            let elements = self.appended(&a, &b, segments, pool)?;
+            return Ok(Val::seq(Form::Dense(segments), elements, pool));
+        }
         let starts = self.offsets(lengths, context);
         let behind = self.b.element(Op::Add, Type::Int, &[starts, p]);
         let one = self.int(1, context);
@@ -326,6 +330,30 @@ impl Lowering<'_, '_> {
         let second = self.b.index(behind, one, second, then.space);
         let elements = self.place(None, &[(x, from, first), (y, then, second)], pool);
         Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    /// Takes each element of appended sequences from the one that it comes from, wherever that lies: no sequence is made dense
+    /// first, and no element is sent to a computed place.
+    fn appended(&mut self, a: &Sequence, b: &Sequence, segments: VarId, pool: Context) -> Run<Val> {
+        let context = self.context();
+        let (first, lengths) = self.starts_and_lengths(a, context);
+        let (second, _) = self.starts_and_lengths(b, context);
+        let second = self.b.element(Op::Subtract, Type::Int, &[second, lengths]);
+        let (zero, one) = (self.int(0, context), self.int(1, context));
+        let place = self.b.index(zero, one, segments, pool.space);
+        let lengths = self.spread(lengths, segments, pool);
+        let is_first = self.b.element(Op::Less, Type::Int, &[place, lengths]);
+        let is_second = self.b.element(Op::Not, Type::Bool, &[is_first]);
+        let mut taken = |seq: &Sequence, starts: VarId, flags: VarId| {
+            let starts = self.spread(starts, segments, pool);
+            let indices = self.b.element(Op::Add, Type::Int, &[place, starts]);
+            self.map(&seq.elements, seq.pool, &mut |this, var| {
+                let (ty, args) = (this.b.ty_of(var), [var, indices, flags, seq.pool.segment, pool.segment]);
+                this.b.vector(Op::BackFlagPermute, ty, &args, pool.space)
+            })
+        };
+        let (x, y) = (taken(a, first, is_first), taken(b, second, is_second));
+        self.select(is_first, &x, &y)
     }
 
     fn flatten(&mut self, argument: &Val) -> Run<Val> {

@@ -88,6 +88,15 @@ impl Val {
         }
     }
 
+    /// Tells whether it consists of scalars.
+    pub(super) fn is_scalar(&self) -> bool {
+        match self {
+            Val::Base(_) => true,
+            Val::Pair(parts) => parts.0.is_scalar() && parts.1.is_scalar(),
+            Val::Seq(_) | Val::Function(_) => false,
+        }
+    }
+
     fn same_vectors(&self, other: &Val) -> bool {
         let (mut a, mut b) = (vec![], vec![]);
         self.vectors(&mut a);

@@ -269,9 +269,11 @@ impl Infer<'_> {
         let keyword = |infer: &Self, expr: ExprId| matches!(infer.ast.exprs[expr], Expr::Keyword(..));
         let positional = written.iter().take_while(|&&expr| !keyword(self, expr)).count();
         if positional != required {
+            let arguments = if required == 1 { "argument" } else { "arguments" };
+            let given = if positional == 1 { "1 is given".to_owned() } else { format!("{positional} are given") };
             let error = Diagnostic::error(
                 codes::ARGUMENT_COUNT,
-                format!("`{name}` takes {required} arguments besides its optional ones, {positional} are given"),
+                format!("`{name}` takes {required} {arguments} besides its optional ones, {given}"),
             )
             .at(place, "")
             .help(format!("optional arguments are given by name: `{name}(…, {} := …)`", optional[0].name));

@@ -79,10 +79,14 @@ impl Infer<'_> {
         match (self.tys.node(ty), class) {
             (Node::Base(Base::Bool), Class::NUMBER) => Some("`btoi(e)` makes an int of a bool; `and`, `or`, `not` work on bools"),
             (Node::Base(Base::Char), Class::NUMBER) => {
-                Some("`char_code(e)` makes an int of a character; `sort` and `rank` take numbers only")
+                Some("`char_code(e)` makes an int of a character: `permute(v, char_rank(v))` sorts characters")
             }
             (Node::Base(Base::Float), Class::LOGICAL) => Some("`and`, `or`, `not` take bools and ints"),
             (_, Class::ORDINAL) => Some("`eql(a, b)` compares values of any type"),
+            (Node::Seq(_) | Node::Pair(..), Class::NUMBER) => Some(
+                "an operation on numbers is applied to elements by `{g(x) : x in v}`; other values are sorted by numbers: \
+                 `permute(v, rank({number(x) : x in v}))`",
+            ),
             (Node::Seq(_), _) => Some("apply it to the elements: `{g(x) : x in v}`"),
             _ => None,
         }

@@ -19,14 +19,16 @@ impl Accelerator {
             }
             (Check::Indices, [indices, segdes, lengths]) => {
                 let (indices, segdes, lengths) = (self.vector(indices)?, self.segdes(segdes)?, self.vector(lengths)?);
-                segdes.note(&indices);
+                let (indices, segdes) = self.cut(&inst, operands, &indices, &segdes)?;
+                let (lengths, segdes) = self.each(&inst, operands, &lengths, &segdes)?;
                 let lengths = self.spread(&lengths, &segdes)?;
                 self.inside(inst, operands, &indices, &lengths)?;
             }
             (Check::Each | Check::Put | Check::Unpack, [a, b]) => {
-                let (a, b) = (self.vector(a)?, self.vector(b)?);
-                let wrong = self.call("differ", &[&a.node, &b.node], |f, x| f.ne(x[0], x[1]))?;
-                self.require_none(inst, operands, &wrong, &longer(&[&a, &b]))?;
+                let mut both = [self.vector(a)?, self.vector(b)?];
+                let extent = self.aligned(&inst, operands, &mut both)?;
+                let wrong = self.call("differ", &[&both[0].node, &both[1].node], |f, x| f.ne(x[0], x[1]))?;
+                self.require_none(inst, operands, &wrong, &extent)?;
             }
             (Check::Count, [counts]) => {
                 let counts = self.vector(counts)?;
@@ -34,23 +36,26 @@ impl Accelerator {
                 self.require_none(inst, operands, &wrong, &counts.extent)?;
             }
             (Check::Range, [starts, steps, ends]) => {
-                let (starts, steps, ends) = (self.vector(starts)?, self.vector(steps)?, self.vector(ends)?);
+                let mut all = [self.vector(starts)?, self.vector(steps)?, self.vector(ends)?];
+                let extent = self.aligned(&inst, operands, &mut all)?;
                 // A range longer than the largest int has a difference that is negative as an int.
-                let wrong = self.call("range", &[&starts.node, &steps.node, &ends.node], |f, x| {
+                let wrong = self.call("range", &[&all[0].node, &all[1].node, &all[2].node], |f, x| {
                     f.or(f.or(f.lt(x[1], 1), f.gt(x[0], x[2])), f.lt(f.sub(x[2], x[0]), 0))
                 })?;
-                self.require_none(inst, operands, &wrong, &longer(&[&starts, &steps, &ends]))?;
+                self.require_none(inst, operands, &wrong, &extent)?;
             }
             (Check::Part, [starts, ends, lengths]) => {
-                let (starts, ends, lengths) = (self.vector(starts)?, self.vector(ends)?, self.vector(lengths)?);
-                let wrong = self.call("part", &[&starts.node, &ends.node, &lengths.node], |f, x| {
+                let mut all = [self.vector(starts)?, self.vector(ends)?, self.vector(lengths)?];
+                let extent = self.aligned(&inst, operands, &mut all)?;
+                let wrong = self.call("part", &[&all[0].node, &all[1].node, &all[2].node], |f, x| {
                     f.or(f.or(f.lt(x[0], 0), f.gt(x[0], x[1])), f.gt(x[1], x[2]))
                 })?;
-                self.require_none(inst, operands, &wrong, &longer(&[&starts, &ends, &lengths]))?;
+                self.require_none(inst, operands, &wrong, &extent)?;
             }
             (Check::Partition, [pieces, segdes, lengths]) => {
                 let (pieces, segdes, lengths) = (self.vector(pieces)?, self.segdes(segdes)?, self.vector(lengths)?);
-                segdes.note(&pieces);
+                let (pieces, segdes) = self.cut(&inst, operands, &pieces, &segdes)?;
+                let (lengths, segdes) = self.each(&inst, operands, &lengths, &segdes)?;
                 let whole = self.whole(&pieces)?;
                 let wide = self.convert(&whole, Element::I64)?;
                 let sums = if segdes.is_single() {
@@ -67,7 +72,8 @@ impl Accelerator {
             }
             (Check::Permutation, [indices, segdes, lengths]) => {
                 let (indices, segdes, lengths) = (self.vector(indices)?, self.segdes(segdes)?, self.vector(lengths)?);
-                segdes.note(&indices);
+                let (indices, segdes) = self.cut(&inst, operands, &indices, &segdes)?;
+                let (lengths, segdes) = self.each(&inst, operands, &lengths, &segdes)?;
                 self.permutation(inst, operands, &indices, &segdes, &lengths)?;
             }
             (Check::Code, [codes]) => {
@@ -98,8 +104,10 @@ impl Accelerator {
     }
 
     fn inside(&mut self, inst: Inst, operands: &[Entry], indices: &Vector, lengths: &Vector) -> Run<()> {
-        let wrong = self.call("outside", &[&indices.node, &lengths.node], |f, x| f.or(f.lt(x[0], 0), f.ge(x[0], x[1])))?;
-        self.require_none(inst, operands, &wrong, &longer(&[indices, lengths]))
+        let mut both = [indices.clone(), lengths.clone()];
+        let extent = self.aligned(&inst, operands, &mut both)?;
+        let wrong = self.call("outside", &[&both[0].node, &both[1].node], |f, x| f.or(f.lt(x[0], 0), f.ge(x[0], x[1])))?;
+        self.require_none(inst, operands, &wrong, &extent)
     }
 
     /// Adds the condition that indices are permutations: as many as the lengths say, inside, and each place once.
@@ -132,10 +140,4 @@ impl Accelerator {
         let twice = self.call("twice", &[&times], |f, x| f.gt(x[0], 1))?;
         self.require_none(inst, operands, &twice, &Extent::Host(indices.extent.bound()))
     }
-}
-
-/// Returns the extent of the first vector that is more than one repeated element.
-fn longer(vectors: &[&Vector]) -> Extent {
-    let found = vectors.iter().find(|vector| !vector.is_uniform()).unwrap_or(&vectors[0]);
-    found.extent.clone()
 }

@@ -1,13 +1,16 @@
 //! Instructions that work element by element.
 
-use super::facts::{Facts, Packed};
+use super::facts::{Affine, Facts, Packed};
 use super::vector::{Extent, Vector};
 use super::{Accelerator, Made, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Slot, Type};
 use broadloom_graph::{Elementwise, Node, Shape};
-use broadloom_scalar::{BinaryOp, CompareOp, MathFunction, Precision, UnaryOp};
+use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
+
+/// Element-wise operations after which a vector is stored, although it follows from an index and from scalars.
+const MAX_DEPTH: u16 = 16;
 
 impl Accelerator {
     pub(super) fn element(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Made> {
@@ -15,18 +18,19 @@ impl Accelerator {
         for operand in operands {
             inputs.push(self.vector(operand)?);
         }
-        let extent = self.common_extent(op, &inputs)?;
+        let inst = Inst::Op(op, ty);
+        let extent = self.aligned(&inst, operands, &mut inputs)?;
         let nodes: Vec<&Node> = inputs.iter().map(|input| &input.node).collect();
         let node = self.computed(op, ty, &nodes)?;
         match (op, ty) {
             (Op::Divide | Op::Modulo, _) if inputs[1].facts.nonzero => {}
             (Op::Divide | Op::Modulo, _) => {
                 let wrong = self.call("zero", &[nodes[1]], |f, x| f.eq(x[0], 0))?;
-                self.require_none(Inst::Op(op, ty), operands, &wrong, &inputs[1].extent)?;
+                self.require_none(inst, operands, &wrong, &inputs[1].extent)?;
             }
             (Op::Sqrt | Op::Log, Type::Float) => {
                 let wrong = self.call("negative", &[nodes[0]], |f, x| f.lt(x[0], 0))?;
-                self.require_none(Inst::Op(op, ty), operands, &wrong, &inputs[0].extent)?;
+                self.require_none(inst, operands, &wrong, &inputs[0].extent)?;
             }
             _ => {}
         }
@@ -34,10 +38,15 @@ impl Accelerator {
             Slot::Given => ty,
             Slot::Is(ty) => ty,
         };
-        let generated = inputs.iter().all(|input| input.generated);
+        let depth = inputs.iter().map(|input| input.depth).max().unwrap_or(0) + 1;
+        let generated = depth < MAX_DEPTH && inputs.iter().all(|input| input.generated);
+        let depth = if generated { depth } else { 0 };
         let packed = self.before_pack(op, ty, &inputs)?;
-        let facts = if ty == Type::Int { Facts::of_element(op, &inputs) } else { Facts::default() };
-        Ok(Made::Vector(result.stacked(), Vector { generated, facts, packed, ..Vector::new(node, extent) }))
+        let mut facts = if ty == Type::Int { Facts::of_element(op, &inputs) } else { Facts::default() };
+        if (op, ty) == (Op::Add, Type::Int) {
+            facts.affine = self.moved_affine(&inputs)?;
+        }
+        Ok(Made::Vector(result.stacked(), Vector { generated, depth, facts, packed, ..Vector::new(node, extent) }))
     }
 
     /// Does element-wise work on packed vectors before the pack as well: a reduction of the result needs no pack then.
@@ -57,22 +66,63 @@ impl Accelerator {
         Ok(Some(Packed { flags, before }))
     }
 
-    /// Returns the extent that vectors have in common. In programs of texts it is checked.
-    pub(super) fn common_extent(&mut self, op: Op, inputs: &[Vector]) -> Run<Extent> {
+    /// Returns the progression that the sum of a progression and of equal ints is.
+    fn moved_affine(&mut self, inputs: &[Vector]) -> Run<Option<Affine>> {
+        let [a, b] = inputs else { return Ok(None) };
+        let (affine, by) = match (&a.facts.affine, &b.facts.affine) {
+            (Some(affine), None) => (affine, b),
+            (None, Some(affine)) => (affine, a),
+            _ => return Ok(None),
+        };
+        if !by.is_uniform() {
+            return Ok(None);
+        }
+        let known =
+            affine.known.zip(by.facts.value).and_then(|(a, b)| a.checked_add(b)).filter(|sum| i32::try_from(*sum).is_ok());
+        let start = self.elementwise(Elementwise::Binary(BinaryOp::Add), &[&affine.start, &by.node])?;
+        Ok(Some(Affine { start, known, step: affine.step }))
+    }
+
+    /// Gives vectors the extent that they have in common, and returns it. In programs of texts it is a condition that they
+    /// have one.
+    pub(super) fn aligned(&mut self, inst: &Inst, operands: &[Entry], inputs: &mut [Vector]) -> Run<Extent> {
         if !self.trusted {
-            let first = self.known(&inputs[0].extent)?;
-            for input in &inputs[1..] {
-                let other = self.known(&input.extent)?;
-                if other != first {
-                    return Fault::at_run_time(format!(
-                        "the operands of {} do not fit each other: {first} and {other} elements",
-                        op.name()
-                    ));
-                }
+            for other in 1..inputs.len() {
+                self.require_equal(inst, operands, &inputs[0].extent.clone(), &inputs[other].extent.clone())?;
             }
         }
-        let longest = inputs.iter().find(|input| !input.is_uniform());
-        Ok(longest.unwrap_or(&inputs[0]).extent.clone())
+        // The host's numbers are exact. A condition may not hold, so a number that is checked later is no reason to read more.
+        let rank = |extent: &Extent| match (self.trusted, extent) {
+            (true, Extent::Host(_)) => (0, 0),
+            _ => (1, extent.bound()),
+        };
+        let longer =
+            inputs.iter().filter(|input| !input.is_uniform()).map(|input| &input.extent).min_by_key(|extent| rank(extent));
+        let longest = longer.or_else(|| inputs.iter().map(|input| &input.extent).min_by_key(|extent| rank(extent)));
+        let Some(extent) = longest.cloned() else { return Ok(Extent::Host(0)) };
+        for input in inputs.iter_mut() {
+            if !input.is_uniform() {
+                *input = self.with_extent(input, &extent)?;
+            }
+        }
+        Ok(extent)
+    }
+
+    /// Adds, in programs of texts, the condition that two numbers are equal.
+    pub(super) fn require_equal(&mut self, inst: &Inst, operands: &[Entry], a: &Extent, b: &Extent) -> Run<()> {
+        match (a, b) {
+            (Extent::Host(a), Extent::Host(b)) if a == b => return Ok(()),
+            (Extent::Host(a), Extent::Host(b)) => {
+                let name = if let Inst::Op(op, _) = inst { op.name() } else { "CHECK" };
+                return Fault::at_run_time(format!("the operands of {name} do not fit each other: {a} and {b} elements"));
+            }
+            (Extent::Device(a), Extent::Device(b)) if a.is_same(b) => return Ok(()),
+            _ => {}
+        }
+        let (a, b) = (self.count_of(a, Element::I64)?, self.count_of(b, Element::I64)?);
+        let differ = self.call("differ", &[&a, &b], |f, x| f.ne(x[0], x[1]))?;
+        let differ = self.as_vector(&differ)?;
+        self.require(inst.clone(), operands, differ)
     }
 
     /// Adds the condition that no element is true.
@@ -81,6 +131,7 @@ impl Accelerator {
             return Ok(());
         }
         let mut flag = wrong.clone();
+        // One flag stands for all elements, of which there may be none.
         if wrong.length().is_none()
             && let Extent::Device(length) = extent
         {

@@ -3,10 +3,19 @@
 //! Lengths of segments are computed by the device, and memory for elements is taken by the host. Facts about sums of
 //! lengths save it the wait: the sum of the `LENGTHS` of a descriptor is the number of its elements; packing lengths or
 //! moving them to distinct places does not make their sum larger.
+//!
+//! A bound is a sum of terms. A term is the sum of another vector, or of every n-th element of it. Terms for different
+//! residues of one vector are disjoint, so together they are at most its sum. A term becomes exact when the host learns
+//! the sum that it stands for.
 
 use super::vector::{Extent, Vector};
 use crate::vcode::Op;
 use broadloom_graph::Node;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// The sum of the elements of a vector, none of which is negative, once it is known. Clones share it.
+pub(crate) type Sum = Rc<OnceCell<Extent>>;
 
 /// Facts about a vector.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +24,92 @@ pub(crate) struct Facts {
     pub(crate) value: Option<i64>,
     /// No element is 0.
     pub(crate) nonzero: bool,
-    /// The sum of the elements, none of which is negative.
-    pub(crate) sum: Option<Extent>,
+    /// The sum of the elements.
+    pub(crate) sum: Sum,
     /// An upper bound of the sum of the elements, none of which is negative.
-    pub(crate) bound: Option<usize>,
+    pub(crate) bound: Option<Bound>,
+    /// The bound is that of a vector of which this is a part, so the sum may be much less.
+    pub(crate) loose: bool,
     /// No two elements are equal.
     pub(crate) distinct: bool,
+    /// The elements are an arithmetic progression.
+    pub(crate) affine: Option<Affine>,
+    /// The elements are the places at which flags are true.
+    pub(crate) chosen: Option<Rc<Chosen>>,
+}
+
+/// An arithmetic progression.
+#[derive(Clone, Debug)]
+pub(crate) struct Affine {
+    /// The first element, an int, as a vector of one element.
+    pub(crate) start: Node,
+    /// The first element, where the host knows it.
+    pub(crate) known: Option<i64>,
+    /// The difference of neighbours; it is positive.
+    pub(crate) step: i64,
+}
+
+/// Flags by which places were packed.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) flags: Vector,
+    /// The number of true flags before each place, once it was needed.
+    pub(crate) ranks: OnceCell<Node>,
+}
+
+/// An upper bound of a sum: a sum of terms.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound(Rc<[Term]>);
+
+#[derive(Clone, Debug)]
+struct Term {
+    /// The sum of a vector.
+    sum: Sum,
+    /// An upper bound of it.
+    most: usize,
+    /// The elements that are counted: each whose index has this residue modulo this step; all without one.
+    part: Option<(i64, i64)>,
+}
+
+/// Terms of a bound at most.
+const MAX_TERMS: usize = 16;
+
+impl Term {
+    fn amount(&self) -> usize {
+        self.sum.get().map_or(self.most, |sum| sum.learned().bound().min(self.most))
+    }
+}
+
+impl Bound {
+    fn term(sum: &Sum, most: usize, part: Option<(i64, i64)>) -> Bound {
+        Bound([Term { sum: sum.clone(), most, part }].into())
+    }
+
+    /// Adds two bounds.
+    fn plus(&self, other: &Bound) -> Option<Bound> {
+        let all = Bound(self.0.iter().chain(other.0.iter()).cloned().collect());
+        if all.0.len() <= MAX_TERMS { Some(all) } else { Some(Bound::term(&Sum::default(), all.total()?, None)) }
+    }
+
+    /// Returns the bound as a number.
+    fn total(&self) -> Option<usize> {
+        let mut total = 0usize;
+        let mut seen: Vec<(&Term, Vec<i64>)> = vec![];
+        for term in self.0.iter() {
+            if let Some((step, residue)) = term.part {
+                let is_alike = |other: &Term| Rc::ptr_eq(&other.sum, &term.sum) && other.part.is_some_and(|(own, _)| own == step);
+                match seen.iter_mut().find(|(other, residues)| is_alike(other) && !residues.contains(&residue)) {
+                    Some((_, residues)) => {
+                        residues.push(residue);
+                        continue;
+                    }
+                    None => seen.push((term, vec![residue])),
+                }
+            }
+            total = total.checked_add(term.amount())?;
+        }
+        Some(total)
+    }
 }
 
 /// The vector that another one was packed from.
@@ -42,8 +131,13 @@ impl Facts {
         Facts { value: self.value, nonzero: self.nonzero, ..Facts::default() }
     }
 
-    pub(crate) fn of_bound(bound: Option<usize>) -> Facts {
+    pub(crate) fn of_bound(bound: Option<Bound>) -> Facts {
         Facts { bound, ..Facts::default() }
+    }
+
+    /// Returns facts about a vector with a sum.
+    pub(crate) fn of_sum(sum: Extent) -> Facts {
+        Facts { sum: Rc::new(OnceCell::from(sum)), ..Facts::default() }
     }
 
     /// Returns facts about the result of an element-wise instruction.
@@ -58,9 +152,14 @@ impl Facts {
             (Some(a), Some(b)) => a.checked_add(b).filter(|sum| i32::try_from(*sum).is_ok()),
             _ => None,
         };
-        let bound = a.sum_bound().zip(b.sum_bound()).and_then(|(a, b)| a.checked_add(b));
-        Facts { value, bound, distinct, ..Facts::default() }
+        let (bound, loose) = (plus(a.terms(), b.terms()), a.facts.loose || b.facts.loose);
+        Facts { value, bound, loose, distinct, ..Facts::default() }
     }
+}
+
+/// Adds two bounds that may not be known.
+pub(crate) fn plus(a: Option<Bound>, b: Option<Bound>) -> Option<Bound> {
+    a?.plus(&b?)
 }
 
 impl Vector {
@@ -71,16 +170,43 @@ impl Vector {
 
     /// Returns the sum of the elements, where it is known and none of them is negative.
     pub(crate) fn sum(&self) -> Option<Extent> {
-        match (&self.facts.sum, self.facts.value, &self.extent) {
-            (Some(sum), ..) => Some(sum.clone()),
-            (None, Some(value), Extent::Host(count)) => Some(Extent::Host(usize::try_from(value).ok()?.checked_mul(*count)?)),
+        match (self.facts.sum.get(), self.facts.value, self.extent.learned()) {
+            (Some(sum), ..) => Some(sum.learned()),
+            (None, Some(value), Extent::Host(count)) => Some(Extent::Host(usize::try_from(value).ok()?.checked_mul(count)?)),
             _ => None,
         }
     }
 
     /// Returns an upper bound of the sum of the elements, where one is known and none of them is negative.
+    pub(crate) fn terms(&self) -> Option<Bound> {
+        // The terms of a sum that the host does not know say more than its bound.
+        match (self.sum(), &self.facts.bound) {
+            (Some(Extent::Device(_)), Some(bound)) => return Some(bound.clone()),
+            (Some(sum), _) => {
+                let _ = self.facts.sum.set(sum.clone());
+                return Some(Bound::term(&self.facts.sum, sum.bound(), None));
+            }
+            (None, _) => {}
+        }
+        if let Some(value) = self.facts.value {
+            return Some(Bound::term(&Sum::default(), usize::try_from(value).ok()?.checked_mul(self.extent.bound())?, None));
+        }
+        self.facts.bound.clone()
+    }
+
+    /// Returns the bound as a number.
     pub(crate) fn sum_bound(&self) -> Option<usize> {
-        let by_value = || usize::try_from(self.facts.value?).ok()?.checked_mul(self.extent.bound());
-        self.sum().map(|sum| sum.bound()).or(self.facts.bound).or_else(by_value)
+        self.terms()?.total()
+    }
+
+    /// Returns a bound for the elements at places, no two of which are equal.
+    pub(crate) fn terms_at(&self, places: &Facts) -> Option<Bound> {
+        let most = self.sum_bound()?;
+        match &places.affine {
+            Some(Affine { known: Some(start), step, .. }) => {
+                Some(Bound::term(&self.facts.sum, most, Some((*step, start.rem_euclid(*step)))))
+            }
+            _ => self.terms(),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Reductions, scans and ranks within segments.
 
-use super::facts::Facts;
+use super::facts::{Affine, Facts};
 use super::vector::{Extent, Vector};
 use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::{Run, largest_float};
@@ -34,29 +34,39 @@ impl Accelerator {
     /// Computes a reduction or a scan; `None` for other instructions.
     pub(super) fn fold(&mut self, op: Op, values: &Vector, segdes: &DeviceSegdes) -> Run<Option<Vector>> {
         let Some(combine) = combine_of(op) else { return Ok(None) };
-        segdes.note(values);
         let is_scan =
             matches!(op, Op::AddScan | Op::MultiplyScan | Op::MaxScan | Op::MinScan | Op::AndScan | Op::OrScan | Op::XorScan);
         self.made += 2;
         if is_scan {
             let nodes = self.whole(values)?;
-            let distinct = op == Op::AddScan && segdes.is_single() && values.facts.value.is_some_and(|value| value > 0);
-            let facts = Facts { distinct, ..Facts::default() };
+            let step = values.facts.value.filter(|value| op == Op::AddScan && segdes.is_single() && *value > 0);
+            let affine = match step {
+                Some(step) => {
+                    let start = self.one(Literal::zero(values.node.ty().element()))?;
+                    Some(Affine { start, known: Some(0), step })
+                }
+                None => None,
+            };
+            let facts = Facts { distinct: step.is_some(), affine, ..Facts::default() };
             return Ok(Some(self.scan(combine, &nodes, segdes)?.with_facts(facts)));
         }
         let is_int = values.node.ty().element() == self.int();
         if op == Op::AddReduce && is_int {
-            let facts = Facts { sum: values.sum(), bound: values.sum_bound(), ..Facts::default() };
-            if let (Some(sum), true) = (&facts.sum, segdes.is_single()) {
-                let int = self.int();
-                let count = self.count_of(sum, int)?;
-                let facts = match sum {
-                    Extent::Host(count) => Facts::of_value(*count as i64),
-                    Extent::Device(_) => facts.clone(),
+            if segdes.is_single() && (values.sum().is_some() || values.sum_bound().is_some_and(|bound| self.affords(bound))) {
+                // The sum is the number of elements of something.
+                let sum = match values.sum() {
+                    Some(sum) => sum,
+                    None => self.sum_of(values)?,
                 };
-                let generated = matches!(sum, Extent::Host(_));
-                return Ok(Some(Vector::of(self.as_vector(&count)?).generated(generated).with_facts(facts)));
+                let int = self.int();
+                let count = self.count_of(&sum, int)?;
+                let facts = match &sum {
+                    Extent::Host(count) => Facts::of_value(*count as i64),
+                    Extent::Device(_) => Facts { sum: values.facts.sum.clone(), ..Facts::default() },
+                };
+                return Ok(Some(Vector::of(self.as_vector(&count)?).generated(true).with_facts(facts)));
             }
+            let facts = Facts::of_bound(values.terms());
             let nodes = self.whole(values)?;
             return Ok(Some(self.reduced(combine, values, &nodes, segdes)?.with_facts(facts)));
         }
@@ -120,7 +130,6 @@ impl Accelerator {
 
     /// Ranks elements within their segments; equal ones in their order.
     pub(super) fn rank(&mut self, values: &Vector, segdes: &DeviceSegdes, descending: bool) -> Run<Vector> {
-        segdes.note(values);
         let (int, whole) = (self.int(), self.whole(values)?);
         // Zeros of both signs are equal.
         let key = if whole.ty().element().is_float() { self.call("key", &[&whole], |f, x| f.add(x[0], 0))? } else { whole };

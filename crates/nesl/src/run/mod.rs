@@ -33,7 +33,7 @@ mod segdes;
 mod vector;
 
 pub(crate) use segdes::DeviceSegdes;
-pub(crate) use vector::{Copied, DeviceVector, Vector};
+pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
 
 use crate::codes;
 use crate::eval::{Fault, Run};
@@ -42,7 +42,7 @@ use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
 use broadloom_device::Device;
 use broadloom_diag::Span;
-use broadloom_graph::{Combine, Context, Elementwise, Error, Node, Shape};
+use broadloom_graph::{Combine, Context, Elementwise, Error, Length, Node, Shape};
 use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Value};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
@@ -54,11 +54,24 @@ use std::time::{Duration, Instant};
 /// a launch and a wait. Compiled kernels are kept between runs.
 pub const THRESHOLD: usize = 1 << 16;
 
-/// Nodes that are made before those alive are computed. Longer plans take longer to make than they save.
-const MAX_NODES: usize = 160;
+/// Nodes that are made before those alive are computed, wherever the program is. Longer plans take longer to make than they
+/// save.
+const MAX_NODES: usize = 480;
+
+/// Nodes that are made before those alive are computed at the end of a function.
+const MUCH: usize = 64;
 
 /// Conditions that are not looked at.
 const MAX_PENDING: usize = 64;
+
+/// Numbers of elements that the host learns in one wait.
+const MAX_LEARNED: usize = 40;
+
+/// Sums that the host learns in one wait.
+const MAX_SUMS: usize = 8;
+
+/// Ints and bools that the host learns in one wait.
+const MAX_NUMBERS: usize = 16;
 
 /// Opens a device, or says why there is none.
 pub type Opener = Box<dyn FnMut() -> Result<Device, String> + Send>;
@@ -107,6 +120,8 @@ pub struct Accelerator {
     /// Vectors and segment descriptors that may have to be computed.
     vectors: Vec<Weak<DeviceVector>>,
     segdes: Vec<Weak<DeviceSegdes>>,
+    /// Vectors whose number of elements, or whose sum, the host may learn when it waits.
+    unknown: Vec<Weak<DeviceVector>>,
     /// Nodes that were made since the last evaluation.
     made: usize,
     /// The largest number of elements of a vector whose length the host knows.
@@ -151,6 +166,16 @@ pub struct Statistics {
     pub summaries: Vec<String>,
 }
 
+/// A number that the host learns when it waits.
+enum Unknown {
+    /// A number of elements.
+    Length(Length),
+    /// The sum of a vector, and the node that has it.
+    Sum(facts::Sum, Node),
+    /// The only element of a vector.
+    Value(Rc<DeviceVector>),
+}
+
 /// A result of an operation.
 pub(crate) enum Made {
     Vector(Type, Vector),
@@ -183,6 +208,7 @@ impl Accelerator {
             has_failed: false,
             vectors: vec![],
             segdes: vec![],
+            unknown: vec![],
             made: 0,
             largest: 0,
             functions: HashMap::new(),
@@ -221,6 +247,7 @@ impl Accelerator {
         self.has_failed = false;
         self.vectors.clear();
         self.segdes.clear();
+        self.unknown.clear();
         (self.made, self.largest) = (0, 0);
     }
 
@@ -229,7 +256,7 @@ impl Accelerator {
             return Ok(context.clone());
         }
         let device = (self.target.open)().map_err(|reason| Fault::new(codes::DEVICE, reason))?;
-        Ok(self.context.insert(Context::new(&device)).clone())
+        Ok(self.context.insert(Context::with_few_launches(&device)).clone())
     }
 
     /// Returns the element type of vectors on the device.
@@ -299,10 +326,13 @@ impl Accelerator {
 
     /// Notes a vector of the stack.
     pub(crate) fn register(&mut self, vector: &Rc<DeviceVector>) {
-        if let vector::Extent::Host(count) = vector.vector.extent {
+        if let Extent::Host(count) = vector.vector.extent {
             self.largest = self.largest.max(count);
         }
         self.vectors.push(Rc::downgrade(vector));
+        if matches!(vector.vector.extent, Extent::Device(_)) || vector.vector.facts.loose || vector.is_number() {
+            self.unknown.push(Rc::downgrade(vector));
+        }
     }
 
     /// Notes a segment descriptor of the stack.
@@ -353,6 +383,8 @@ impl Accelerator {
     /// Waits for the value of a vector of one element, an int of 32 bits or a bool, and looks at the conditions.
     pub(crate) fn wait_for_one(&mut self, vector: &Vector) -> Run<i64> {
         let value = on_device(vector.node.reshape(Shape::from([])))?;
+        // The number that is waited for is not learned a second time.
+        self.unknown.retain(|known| known.upgrade().is_some_and(|known| !known.vector.node.is_same(&vector.node)));
         self.wait_for(Some(&value))
     }
 
@@ -372,6 +404,11 @@ impl Accelerator {
         self.made >= MAX_NODES
     }
 
+    /// Tells whether so many nodes were made that those alive should be computed at the end of a function.
+    pub(crate) fn has_much(&self) -> bool {
+        self.made >= MUCH
+    }
+
     /// Computes a result and returns it with a length that the host knows.
     pub(crate) fn finished(&mut self, node: &Node) -> Run<Node> {
         self.evaluate(std::slice::from_ref(node))?;
@@ -384,7 +421,7 @@ impl Accelerator {
         let mut nodes: Vec<Node> = wanted.to_vec();
         for vector in std::mem::take(&mut self.vectors).iter().filter_map(Weak::upgrade) {
             if !vector.vector.generated {
-                nodes.push(vector.vector.padded.as_ref().unwrap_or(&vector.vector.node).clone());
+                nodes.push(vector.vector.stored().clone());
             }
         }
         // A descriptor may get another form later, so it stays in the list.
@@ -405,11 +442,55 @@ impl Accelerator {
 
     /// Waits for a value without axes and looks at the conditions. The value is an int below 2^62 or a bool.
     pub(crate) fn wait_for(&mut self, value: Option<&Node>) -> Run<i64> {
-        self.wait_with(value, &[])
+        self.wait_with(value, &[], None)
     }
 
-    /// Does the same, and computes other nodes in the same plan.
-    fn wait_with(&mut self, value: Option<&Node>, others: &[Node]) -> Run<i64> {
+    /// Lists numbers of elements and sums of lengths that the host does not know, of all vectors that are alive.
+    fn unknown(&mut self, length: Option<&Length>) -> Run<Vec<Unknown>> {
+        let mut lengths: Vec<Length> = length.into_iter().cloned().collect();
+        let mut add = |extent: &Extent| {
+            if let Some(length) = extent.unknown()
+                && lengths.len() < MAX_LEARNED
+                && !lengths.iter().any(|known| known.is_same(length))
+            {
+                lengths.push(length.clone());
+            }
+        };
+        let (mut summed, mut numbers, mut kept) = (vec![], vec![], vec![]);
+        for weak in std::mem::take(&mut self.unknown) {
+            let Some(vector) = weak.upgrade() else { continue };
+            let own = &vector.vector;
+            add(&own.extent);
+            if vector.is_number() && vector.host.get().is_none() {
+                numbers.push(vector.clone());
+            }
+            let has_sum = own.facts.bound.is_none() || !own.facts.loose || own.is_uniform();
+            if let (false, None) = (has_sum, own.facts.sum.get()) {
+                summed.push(vector.clone());
+            }
+            own.facts.sum.get().into_iter().for_each(&mut add);
+            if own.extent.unknown().is_some() || !has_sum {
+                kept.push(weak);
+            }
+        }
+        self.unknown = kept;
+        for segdes in self.segdes.iter().filter_map(Weak::upgrade) {
+            add(segdes.count());
+            segdes.known_total().into_iter().for_each(&mut add);
+        }
+        let mut unknown: Vec<Unknown> = lengths.into_iter().map(Unknown::Length).collect();
+        for vector in summed.into_iter().take(MAX_SUMS) {
+            let current = vector.current()?;
+            let sum = self.sum_node(&current)?;
+            unknown.push(Unknown::Sum(vector.vector.facts.sum.clone(), sum));
+        }
+        unknown.extend(numbers.into_iter().take(MAX_NUMBERS).map(Unknown::Value));
+        Ok(unknown)
+    }
+
+    /// Waits for a value, computes other nodes in the same plan, and learns the numbers of elements of all vectors that are
+    /// alive, and this length: all in one transfer.
+    fn wait_with(&mut self, value: Option<&Node>, others: &[Node], length: Option<&Length>) -> Run<i64> {
         let start = Instant::now();
         let failed = self.any_failed()?;
         self.failed.clear();
@@ -419,20 +500,45 @@ impl Accelerator {
         };
         // One number holds both: the value, and in its lowest bit whether a condition does not hold.
         let status = match (&value, &failed) {
-            (None, None) => return Ok(0),
+            (None, None) if length.is_none() => return Ok(0),
+            (None, None) => self.one(Literal::from(0i64))?,
             (Some(value), None) => self.call("status", &[value], |f, x| f.add(x[0], x[0]))?,
             (None, Some(failed)) => self.convert(failed, Element::I64)?,
             (Some(value), Some(failed)) => {
                 self.call("status", &[value, failed], |f, x| f.add(f.add(x[0], x[0]), f.convert(x[1], scalar::Type::I64)))?
             }
         };
-        let mut wanted = vec![status.clone()];
+        let unknown = self.unknown(length)?;
+        let mut numbers = vec![on_device(status.reshape(Shape::from(1)))?];
+        for number in &unknown {
+            let number = match number {
+                Unknown::Length(length) => self.convert(length.count(), Element::I64)?,
+                Unknown::Sum(_, sum) => sum.clone(),
+                Unknown::Value(vector) => self.convert(&vector.vector.node, Element::I64)?,
+            };
+            numbers.push(self.as_vector(&number)?);
+        }
+        let numbers = on_device(Node::concatenate(0, &numbers.iter().collect::<Vec<&Node>>()))?;
+        let mut wanted = vec![numbers.clone()];
         wanted.extend_from_slice(others);
         self.evaluate(&wanted)?;
-        let bytes = on_device(status.evaluate())?.read().map_err(|error| device_error(error.into()))?;
+        let bytes = on_device(numbers.evaluate())?.read().map_err(|error| device_error(error.into()))?;
         self.waits += 1;
         self.waited += start.elapsed();
-        let status = bytes.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
+        let mut numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes));
+        let status = numbers.next().unwrap_or(0);
+        for (number, value) in unknown.iter().zip(numbers) {
+            let count = usize::try_from(value).unwrap_or(0);
+            match number {
+                Unknown::Length(length) => length.learn(count),
+                Unknown::Sum(sum, _) => {
+                    let _ = sum.set(Extent::Host(count));
+                }
+                Unknown::Value(vector) => {
+                    let _ = vector.value.set(value);
+                }
+            }
+        }
         if status & 1 != 0 {
             self.has_failed = true;
             return Fault::at_run_time("a condition does not hold");
@@ -475,10 +581,11 @@ impl Accelerator {
     /// Returns the bytes of a vector; waits for them. Conditions are looked at first.
     pub(crate) fn read(&mut self, node: &Node) -> Run<Vec<u8>> {
         let start = Instant::now();
-        let waited = self.has_pending();
+        let length = node.length().filter(|length| length.known().is_none()).cloned();
+        let waited = self.has_pending() || length.is_some();
         if waited {
-            // Both are computed in one plan.
-            self.wait_with(None, std::slice::from_ref(node))?;
+            // All is computed in one plan.
+            self.wait_with(None, std::slice::from_ref(node), length.as_ref())?;
         }
         let hosted = match (node.length(), node.buffer()) {
             (None, Some(_)) => node.clone(),

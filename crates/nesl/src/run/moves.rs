@@ -1,25 +1,27 @@
 //! Instructions that move elements: distribution, indices, packs, permutations.
 
-use super::facts::{Facts, Packed};
-use super::vector::{Extent, Vector};
+use super::facts::{Affine, Chosen, Facts, Packed, plus};
+use super::vector::{Extent, Kept, Vector};
 use super::{Accelerator, DeviceSegdes, Made, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
-use broadloom_graph::{Boundary, Combine, Elementwise, Length, Node, Shape};
+use broadloom_graph::{Boundary, Combine, Elementwise, Node, Shape};
 use broadloom_scalar::{self as scalar, Element, Literal};
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 impl Accelerator {
     pub(super) fn segmented(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<Made>> {
         let internal = || Fault::at_run_time(format!("internal error: {} on a device; please report it", op.name()));
         let result = |acc_ty: Type, vector: Vector| Ok(vec![Made::Vector(acc_ty.stacked(), vector)]);
+        let inst = Inst::Op(op, ty);
         match (op, operands) {
             (Op::Length, [values]) => {
                 let values = self.vector(values)?;
                 let int = self.int();
                 let count = self.count_of(&values.extent, int)?;
-                let generated = matches!(values.extent, Extent::Host(_));
-                result(Type::Int, Vector::of(self.as_vector(&count)?).generated(generated))
+                result(Type::Int, Vector::of(self.as_vector(&count)?).generated(true))
             }
             (Op::MakeSegdes, [lengths]) => {
                 let vector = self.vector(lengths)?;
@@ -35,28 +37,28 @@ impl Accelerator {
             }
             (Op::Distribute, [values, segdes]) => {
                 let (values, segdes) = (self.vector(values)?, self.segdes(segdes)?);
-                self.same_count(op, &values, segdes.count())?;
+                let (values, segdes) = self.each(&inst, operands, &values, &segdes)?;
                 let spread = self.spread(&values, &segdes)?;
                 result(ty, spread)
             }
             (Op::Index, [starts, steps, segdes]) => {
                 let (starts, steps) = (self.vector(starts)?, self.vector(steps)?);
                 let segdes = self.segdes(segdes)?;
-                self.same_count(op, &starts, segdes.count())?;
-                self.same_count(op, &steps, segdes.count())?;
+                let (starts, segdes) = self.each(&inst, operands, &starts, &segdes)?;
+                let (steps, segdes) = self.each(&inst, operands, &steps, &segdes)?;
                 let indices = self.index(&starts, &steps, &segdes)?;
                 result(Type::Int, indices)
             }
-            (Op::Pack, [values, flags, segdes]) => self.pack(ty, values, flags, segdes),
+            (Op::Pack, [values, flags, segdes]) => self.pack(ty, [values, flags, segdes], operands),
             (Op::RankUp | Op::RankDown, [values, segdes]) => {
                 let (values, segdes) = (self.vector(values)?, self.segdes(segdes)?);
-                self.same_total(op, &values, &segdes)?;
+                let (values, segdes) = self.cut(&inst, operands, &values, &segdes)?;
                 let ranks = self.rank(&values, &segdes, op == Op::RankDown)?;
                 result(Type::Int, ranks)
             }
             (_, [values, segdes]) => {
                 let (values, segdes) = (self.vector(values)?, self.segdes(segdes)?);
-                self.same_total(op, &values, &segdes)?;
+                let (values, segdes) = self.cut(&inst, operands, &values, &segdes)?;
                 match self.fold(op, &values, &segdes)? {
                     Some(folded) => result(ty, folded),
                     None => internal(),
@@ -71,31 +73,46 @@ impl Accelerator {
         }
     }
 
-    /// Checks, in programs of texts, that a vector has an element for each segment.
-    fn same_count(&mut self, op: Op, vector: &Vector, count: &Extent) -> Run<()> {
-        if self.trusted {
-            return Ok(());
+    /// Returns values, one for each segment, with the number of segments as their extent. In programs of texts it is a
+    /// condition that they are as many. Also returns the descriptor, of which the host may have learned something.
+    pub(super) fn each(
+        &mut self,
+        inst: &Inst,
+        operands: &[Entry],
+        vector: &Vector,
+        segdes: &Rc<DeviceSegdes>,
+    ) -> Run<(Vector, Rc<DeviceSegdes>)> {
+        if !self.trusted {
+            self.require_equal(inst, operands, &vector.extent, segdes.count())?;
+        } else if let (Extent::Host(count), Extent::Device(length)) = (&vector.extent, segdes.count()) {
+            length.learn(*count);
         }
-        let (own, wanted) = (self.known(&vector.extent)?, self.known(count)?);
-        self.fits(op, own, wanted)
+        let segdes = self.current_segdes(segdes)?;
+        Ok((self.with_extent(vector, segdes.count())?, segdes))
     }
 
-    /// Checks, in programs of texts, that a descriptor cuts the elements of a vector.
-    fn same_total(&mut self, op: Op, vector: &Vector, segdes: &DeviceSegdes) -> Run<()> {
+    /// Returns elements that a descriptor cuts, with the number of its elements as their extent. In programs of texts it is a
+    /// condition that they are as many. Also returns the descriptor, of which the host may have learned something.
+    pub(super) fn cut(
+        &mut self,
+        inst: &Inst,
+        operands: &[Entry],
+        vector: &Vector,
+        segdes: &Rc<DeviceSegdes>,
+    ) -> Run<(Vector, Rc<DeviceSegdes>)> {
         if self.trusted {
             segdes.note(vector);
-            return Ok(());
+        } else {
+            let total = self.total(segdes)?;
+            self.require_equal(inst, operands, &vector.extent, &total)?;
         }
         let total = self.total(segdes)?;
-        let (own, wanted) = (self.known(&vector.extent)?, self.known(&total)?);
-        self.fits(op, own, wanted)
-    }
-
-    fn fits(&self, op: Op, a: usize, b: usize) -> Run<()> {
-        if a == b {
-            return Ok(());
+        if let (true, Extent::Host(count), Extent::Device(length)) = (self.trusted, &vector.extent, &total) {
+            length.learn(*count);
         }
-        Fault::at_run_time(format!("the operands of {} do not fit each other: {a} and {b} elements", op.name()))
+        let segdes = self.current_segdes(segdes)?;
+        let total = self.total(&segdes)?;
+        Ok((self.with_extent(vector, &total)?, segdes))
     }
 
     fn index(&mut self, starts: &Vector, steps: &Vector, segdes: &DeviceSegdes) -> Run<Vector> {
@@ -112,76 +129,95 @@ impl Accelerator {
         let (starts, steps) = (self.spread(starts, segdes)?, self.spread(steps, segdes)?);
         let inputs = [&positions, &starts.node, &steps.node];
         let node = self.call("index", &inputs, |f, x| f.add(x[1], f.mul(x[0], x[2])))?;
-        let distinct = segdes.is_single() && steps.facts.value.is_some_and(|step| step != 0);
-        let facts = Facts { distinct, ..Facts::default() };
+        let step = steps.facts.value.filter(|step| segdes.is_single() && *step != 0);
+        let start = starts.node.clone();
+        let affine = step.filter(|step| *step > 0).map(|step| Affine { start, known: starts.facts.value, step });
+        let facts = Facts { distinct: step.is_some(), affine, ..Facts::default() };
         Ok(Vector { generated, facts, ..Vector::new(node, total) })
     }
 
-    fn pack(&mut self, ty: Type, values: &Entry, flags: &Entry, segdes: &Entry) -> Run<Vec<Made>> {
-        let (vector, chosen, segdes) = (self.vector(values)?, self.vector(flags)?, self.segdes(segdes)?);
-        let extent = self.common_extent(Op::Pack, &[vector.clone(), chosen.clone()])?;
-        self.same_total(Op::Pack, &vector, &segdes)?;
-        let whole = |acc: &mut Self, vector: &Vector| {
-            let stretched = Vector { extent: extent.clone(), ..vector.clone() };
-            acc.whole(&stretched)
-        };
-        let (mut nodes, mut chosen) = (whole(self, &vector)?, whole(self, &chosen)?);
-        let mut extent = extent.clone();
-        if !nodes.length().zip(chosen.length()).is_some_and(|(a, b)| a.is_same(b)) && nodes.bound() != chosen.bound() {
-            // Both are equally long, and the host knows that of one of them at most.
-            (nodes, chosen) = (on_device(nodes.hosted())?, on_device(chosen.hosted())?);
-            extent = Extent::Host(nodes.bound().count());
-        }
-        let int = self.int();
+    fn pack(&mut self, ty: Type, [values, flags, segdes]: [&Entry; 3], operands: &[Entry]) -> Run<Vec<Made>> {
+        let (inst, segdes) = (Inst::Op(Op::Pack, ty), self.segdes(segdes)?);
+        let (vector, chosen) = (self.vector(values)?, self.vector(flags)?);
+        let (_, segdes) = self.cut(&inst, operands, &vector, &segdes)?;
+        let (chosen, segdes) = self.cut(&inst, operands, &chosen, &segdes)?;
+        let (vector, segdes) = self.cut(&inst, operands, &vector, &segdes)?;
+        let (extent, int) = (self.total(&segdes)?, self.int());
+        let (nodes, flagged) = (self.whole(&vector)?, self.whole(&chosen)?);
         // Lengths of the parts that are kept: one is the number that the pack counts.
         if extent.bound() == 0 {
-            let context = self.context()?;
-            let zero = on_device(Node::fill(&context, Shape::from(1), &[Literal::zero(int)]))?;
+            let zero = self.one(Literal::zero(int))?;
             let lengths = Vector::new(zero, segdes.count().clone()).with_facts(Facts::of_value(0));
             let packed = Vector::new(nodes, Extent::Host(0));
             return Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, Extent::Host(0)))]);
         }
-        self.made += 2;
-        let (padded, count) = if extent.bound() == 1 {
-            // A second element that is not chosen: see [`Extent`].
-            let positions = self.positions(&Extent::Host(2), int)?;
-            let first = self.call("first", &[&positions, &chosen], |f, x| f.and(f.eq(x[0], 0), x[1]))?;
-            on_device(on_device(nodes.broadcast_to(&Shape::from(2)))?.pack_counted(&first))?
-        } else {
-            on_device(nodes.pack_counted(&chosen))?
+        let flags = if let Entry::Device(flags) = flags { Some(flags) } else { None };
+        let known = flags.and_then(|flags| flags.kept.get()).cloned();
+        let is_places = matches!(&vector.facts.affine, Some(Affine { known: Some(0), step: 1, .. })) && extent.bound() > 1;
+        let bound = vector.terms();
+        let facts = Facts {
+            value: vector.facts.value,
+            nonzero: vector.facts.nonzero,
+            bound,
+            distinct: vector.facts.distinct,
+            ..Facts::default()
         };
-        // Packs by the same flags keep equally many elements.
-        let known = if let Entry::Device(flags) = flags { flags.kept.get().cloned() } else { None };
-        let length = match known {
-            Some(length) => length,
-            None => {
-                let length = on_device(Length::new(&count, extent.bound().max(2)))?;
-                if let Entry::Device(flags) = flags {
-                    let _ = flags.kept.set(length.clone());
+        let packed = match known {
+            // Packs by the same flags keep the elements at the same places.
+            Some(Kept { length, places: Some(places) }) => {
+                let kept = Extent::Device(length).learned();
+                if vector.is_uniform() {
+                    Vector::new(vector.node.clone(), kept).generated(vector.generated)
+                } else {
+                    let places = Vector::shortened(places, &kept)?;
+                    let zero = [Literal::zero(nodes.ty().element())];
+                    let node = match kept {
+                        Extent::Host(0) => on_device(nodes.gather(&[&places.node], &Boundary::Constant(zero.as_slice().into())))?,
+                        _ => on_device(nodes.gather(&[&places.node], &Boundary::Clamp))?,
+                    };
+                    Vector::new(node, kept)
                 }
-                length
+            }
+            known => {
+                self.made += 2;
+                let (padded, length) = if extent.bound() == 1 {
+                    // A second element that is not chosen: see [`Extent`].
+                    let positions = self.positions(&Extent::Host(2), int)?;
+                    let first = self.call("first", &[&positions, &flagged], |f, x| f.and(f.eq(x[0], 0), x[1]))?;
+                    on_device(on_device(nodes.broadcast_to(&Shape::from(2)))?.pack_measured(&first))?
+                } else {
+                    on_device(nodes.pack_measured(&flagged))?
+                };
+                if let Some(known) = known {
+                    length.unite(&known.length);
+                }
+                let kept = Extent::Device(length.clone()).learned();
+                if let Some(flags) = flags {
+                    let _ = flags.kept.set(Kept { length, places: is_places.then(|| padded.clone()) });
+                }
+                if vector.is_uniform() && extent.bound() > 1 {
+                    Vector::new(vector.node.clone(), kept).generated(vector.generated)
+                } else {
+                    Vector::shortened(padded, &kept)?
+                }
             }
         };
-        let kept = Extent::Device(length);
-        let facts = Facts { sum: None, bound: vector.sum_bound(), ..vector.facts.clone() };
-        let packed = if vector.is_uniform() && extent.bound() > 1 {
-            Vector::new(vector.node.clone(), kept.clone()).generated(vector.generated)
-        } else {
-            Vector::shortened(padded, &kept)?
-        };
-        let before = Packed { flags: chosen.clone(), before: nodes };
+        let kept = packed.extent.clone();
+        let chosen_places = is_places.then(|| Rc::new(Chosen { flags: chosen, ranks: OnceCell::new() }));
+        let before = Packed { flags: flagged.clone(), before: nodes };
         let packed = Vector { packed: (extent.bound() > 1).then_some(before), ..packed.with_facts(facts) };
+        let packed = Vector { facts: Facts { chosen: chosen_places, ..packed.facts.clone() }, ..packed };
         let lengths = if segdes.is_single() {
             let count = self.count_of(&kept, int)?;
             self.as_vector(&count)?
         } else {
-            let ones = self.elementwise(Elementwise::Convert(int), &[&chosen])?;
+            let ones = self.elementwise(Elementwise::Convert(int), &[&flagged])?;
             let segments = self.segments(&segdes)?;
             on_device(segments.reduce(&[(&ones, Combine::Sum)]))?.swap_remove(0)
         };
-        let lengths = Vector { extent: segdes.count().clone(), ..Vector::of(lengths) };
+        let lengths = Vector { extent: segdes.count().clone(), ..Vector::of(lengths).generated(segdes.is_single()) };
         let mut parts = DeviceSegdes::with_total(lengths, kept);
-        parts.packed = Some((chosen, segdes));
+        parts.packed = Some((flagged, segdes));
         Ok(vec![Made::Vector(ty, packed), Made::Segdes(parts)])
     }
 
@@ -210,71 +246,79 @@ impl Accelerator {
 
     fn moved(&mut self, op: Op, ty: Type, values: &Vector, indices: &Vector, operands: &[Entry]) -> Run<Vector> {
         let element = values.node.ty().element();
+        let inst = Inst::Op(op, ty);
         match (op, &operands[2..]) {
             (Op::Permute, [segdes]) => {
                 let segdes = self.segdes(segdes)?;
-                let moves = Moves { indices, flags: None, by: &segdes, to: &segdes };
-                self.same_total(op, indices, &segdes)?;
+                let (indices, segdes) = self.cut(&inst, operands, indices, &segdes)?;
+                let (values, segdes) = self.cut(&inst, operands, values, &segdes)?;
+                let moves = Moves { indices: &indices, flags: None, by: &segdes, to: &segdes };
                 self.require_inside(op, ty, operands, &moves)?;
-                self.scatter(values, &moves, None, element)
+                self.scatter(&values, &moves, None, element)
             }
             (Op::DefaultPermute, [default, from, to]) => {
                 let (default, from, to) = (self.vector(default)?, self.segdes(from)?, self.segdes(to)?);
-                self.same_total(op, indices, &from)?;
-                self.same_total(op, &default, &to)?;
-                let moves = Moves { indices, flags: None, by: &from, to: &to };
+                let (indices, from) = self.cut(&inst, operands, indices, &from)?;
+                let (values, from) = self.cut(&inst, operands, values, &from)?;
+                let (default, to) = self.cut(&inst, operands, &default, &to)?;
+                let moves = Moves { indices: &indices, flags: None, by: &from, to: &to };
                 self.require_inside(op, ty, operands, &moves)?;
-                self.scatter(values, &moves, Some(&default), element)
+                self.scatter(&values, &moves, Some(&default), element)
             }
             (Op::FlagPermute, [flags, from, to]) => {
                 let (flags, from, to) = (self.vector(flags)?, self.segdes(from)?, self.segdes(to)?);
-                self.same_total(op, indices, &from)?;
-                let moves = Moves { indices, flags: Some(&flags), by: &from, to: &to };
+                let (indices, from) = self.cut(&inst, operands, indices, &from)?;
+                let (values, from) = self.cut(&inst, operands, values, &from)?;
+                let (flags, from) = self.cut(&inst, operands, &flags, &from)?;
+                let moves = Moves { indices: &indices, flags: Some(&flags), by: &from, to: &to };
                 self.require_inside(op, ty, operands, &moves)?;
-                self.scatter(values, &moves, None, element)
+                self.scatter(&values, &moves, None, element)
             }
             (Op::DefaultFlagPermute, [flags, default, from, to]) => {
                 let (flags, default) = (self.vector(flags)?, self.vector(default)?);
                 let (from, to) = (self.segdes(from)?, self.segdes(to)?);
-                self.same_total(op, indices, &from)?;
-                self.same_total(op, &default, &to)?;
-                let moves = Moves { indices, flags: Some(&flags), by: &from, to: &to };
+                let (indices, from) = self.cut(&inst, operands, indices, &from)?;
+                let (values, from) = self.cut(&inst, operands, values, &from)?;
+                let (flags, from) = self.cut(&inst, operands, &flags, &from)?;
+                let (default, to) = self.cut(&inst, operands, &default, &to)?;
+                let moves = Moves { indices: &indices, flags: Some(&flags), by: &from, to: &to };
                 self.require_inside(op, ty, operands, &moves)?;
-                self.scatter(values, &moves, Some(&default), element)
+                self.scatter(&values, &moves, Some(&default), element)
             }
             (Op::BackPermute, [from, to]) => {
                 let (from, to) = (self.segdes(from)?, self.segdes(to)?);
-                self.same_total(op, values, &from)?;
-                self.same_total(op, indices, &to)?;
-                let moves = Moves { indices, flags: None, by: &to, to: &from };
+                let (values, from) = self.cut(&inst, operands, values, &from)?;
+                let (indices, to) = self.cut(&inst, operands, indices, &to)?;
+                let moves = Moves { indices: &indices, flags: None, by: &to, to: &from };
                 self.require_inside(op, ty, operands, &moves)?;
-                self.gather(values, &moves, element)
+                self.gather(&values, &moves, element)
             }
             (Op::BackFlagPermute, [flags, from, to]) => {
                 let (flags, from, to) = (self.vector(flags)?, self.segdes(from)?, self.segdes(to)?);
-                self.same_total(op, values, &from)?;
-                self.same_total(op, indices, &to)?;
-                let moves = Moves { indices, flags: Some(&flags), by: &to, to: &from };
+                let (values, from) = self.cut(&inst, operands, values, &from)?;
+                let (indices, to) = self.cut(&inst, operands, indices, &to)?;
+                let (flags, to) = self.cut(&inst, operands, &flags, &to)?;
+                let moves = Moves { indices: &indices, flags: Some(&flags), by: &to, to: &from };
                 self.require_inside(op, ty, operands, &moves)?;
-                self.gather(values, &moves, element)
+                self.gather(&values, &moves, element)
             }
             (Op::Extract, [segdes]) => {
                 let segdes = self.segdes(segdes)?;
-                self.same_total(op, values, &segdes)?;
-                self.same_count(op, indices, segdes.count())?;
-                self.require_each(op, ty, operands, indices, &segdes)?;
-                let places = self.first_places(indices, &segdes)?;
-                self.taken(values, &places, element, segdes.count(), false)
+                let (values, segdes) = self.cut(&inst, operands, values, &segdes)?;
+                let (indices, segdes) = self.each(&inst, operands, indices, &segdes)?;
+                self.require_each(op, ty, operands, &indices, &segdes)?;
+                let places = self.first_places(&indices, &segdes)?;
+                self.taken(&values, &places, element, segdes.count(), false)
             }
             (Op::Replace, [new, segdes]) => {
                 let (new, segdes) = (self.vector(new)?, self.segdes(segdes)?);
-                self.same_total(op, values, &segdes)?;
-                self.same_count(op, indices, segdes.count())?;
-                self.same_count(op, &new, segdes.count())?;
-                self.require_each(op, ty, operands, indices, &segdes)?;
-                let places = self.first_places(indices, &segdes)?;
+                let (values, segdes) = self.cut(&inst, operands, values, &segdes)?;
+                let (indices, segdes) = self.each(&inst, operands, indices, &segdes)?;
+                let (new, segdes) = self.each(&inst, operands, &new, &segdes)?;
+                self.require_each(op, ty, operands, &indices, &segdes)?;
+                let places = self.first_places(&indices, &segdes)?;
                 self.made += 1;
-                let base = self.padded(values)?;
+                let base = self.padded(&values)?;
                 let new = self.whole(&new)?;
                 Vector::shortened(on_device(base.scatter(&[&places], &new, None))?, &values.extent)
             }
@@ -307,6 +351,20 @@ impl Accelerator {
             Some(default) if !default.is_uniform() => default.extent.clone(),
             _ => self.total(moves.to)?,
         };
+        // Each place takes one of the elements that are sent to it.
+        let terms = match default {
+            Some(default) => plus(values.terms(), default.terms()),
+            None => values.terms(),
+        };
+        let loose = values.facts.loose || default.is_some_and(|default| default.facts.loose);
+        let facts = Facts { loose, ..Facts::of_bound(terms) };
+        if let (Some(default), None, true) = (default, moves.flags, moves.to.is_single() && self.trusted)
+            && !moves.indices.extent.is_host(0)
+            && !extent.is_host(0)
+            && let Some(merged) = self.merged(values, moves.indices, default, &extent)?
+        {
+            return Ok(merged.with_facts(facts));
+        }
         let base = match default {
             Some(default) => self.padded(&Vector { extent: extent.clone(), ..default.clone() })?,
             None => {
@@ -321,11 +379,8 @@ impl Accelerator {
         let sent = [values, moves.indices].into_iter().find(|vector| !vector.is_uniform());
         let sent = sent.map_or_else(|| moves.indices.extent.clone(), |vector| vector.extent.clone());
         if sent.is_host(0) || extent.is_host(0) {
-            return Vector::shortened(base, &extent);
+            return Ok(Vector::shortened(base, &extent)?.with_facts(facts));
         }
-        // Each place takes one of the elements that are sent to it.
-        let bound = values.sum_bound().zip(default.map_or(Some(0), Vector::sum_bound)).and_then(|(a, b)| a.checked_add(b));
-        let facts = Facts::of_bound(bound);
         let places = self.whole(&Vector { extent: sent.clone(), ..Vector::of(places) })?;
         let values = self.whole(&Vector { extent: sent, ..values.clone() })?;
         self.made += 1;
@@ -333,14 +388,68 @@ impl Accelerator {
         Ok(Vector::shortened(moved, &extent)?.with_facts(facts))
     }
 
+    /// Sends elements to places whose order is known: each place of the result finds the element that comes to it, so nothing
+    /// is written to computed places and the work is element-wise. `None` where the order is not known.
+    fn merged(&mut self, values: &Vector, indices: &Vector, default: &Vector, extent: &Extent) -> Run<Option<Vector>> {
+        let int = self.int();
+        let element = values.node.ty().element();
+        let taken = |node: &Node, places: &Node| {
+            let zero = [Literal::zero(element)];
+            on_device(node.gather(&[places], &Boundary::Constant(zero.as_slice().into())))
+        };
+        self.made += 1;
+        let node = if let Some(affine) = &indices.facts.affine {
+            let positions = self.positions(extent, int)?;
+            let (count, step) = (self.count_of(&indices.extent, int)?, self.one(Literal::from_i128(int, affine.step.into()))?);
+            let inputs = [&positions, &affine.start, &count, &step];
+            let places = self.call("sent", &inputs, |f, x| {
+                let distance = f.sub(x[0], x[1]);
+                let number = f.div(distance, x[3]);
+                let is_here = f.and(f.ge(distance, 0), f.and(f.lt(number, x[2]), f.eq(f.mul(number, x[3]), distance)));
+                f.select(is_here, number, -1)
+            })?;
+            let value = if values.is_uniform() { values.node.clone() } else { taken(&values.node, &places)? };
+            self.call("merge", &[&places, &value, &default.node], |f, x| f.select(f.ge(x[0], 0), x[1], x[2]))?
+        } else if let Some(chosen) = &indices.facts.chosen {
+            let flags = self.with_extent(&chosen.flags, extent)?;
+            let flags = self.whole(&flags)?;
+            if values.is_uniform() {
+                self.elementwise(Elementwise::Select, &[&flags, &values.node, &default.node])?
+            } else {
+                let ranks = match chosen.ranks.get() {
+                    Some(ranks) => ranks.clone(),
+                    None => {
+                        let ones = self.elementwise(Elementwise::Convert(int), &[&flags])?;
+                        let ranks = on_device(ones.scan(Combine::Sum, 0, false))?;
+                        let _ = chosen.ranks.set(ranks.clone());
+                        ranks
+                    }
+                };
+                let places = self.call("chosen", &[&flags, &ranks], |f, x| f.select(x[0], x[1], -1))?;
+                let value = taken(&values.node, &places)?;
+                self.elementwise(Elementwise::Select, &[&flags, &value, &default.node])?
+            }
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Vector::new(node, extent.clone())))
+    }
+
     fn gather(&mut self, values: &Vector, moves: &Moves<'_>, element: Element) -> Run<Vector> {
+        if values.is_uniform() && moves.flags.is_none() {
+            let facts = values.facts.of_equal();
+            return Ok(Vector::new(values.node.clone(), moves.indices.extent.clone())
+                .generated(values.generated)
+                .with_facts(facts));
+        }
         let mut places = self.places(&moves.indices.node, moves.by, moves.to)?;
         if let Some(flags) = moves.flags {
             places = self.call("chosen", &[&flags.node, &places], |f, x| f.select(x[0], x[1], -1))?;
         }
         let taken = self.taken(values, &places, element, &moves.indices.extent, moves.flags.is_some())?;
         // Elements at distinct places are some of the elements, each once.
-        let bound = values.sum_bound().filter(|_| moves.indices.facts.distinct && moves.to.is_single());
+        let is_part = moves.indices.facts.distinct && moves.to.is_single();
+        let bound = if is_part { values.terms_at(&moves.indices.facts) } else { None };
         Ok(taken.with_facts(Facts::of_bound(bound)))
     }
 

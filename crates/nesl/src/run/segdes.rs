@@ -16,12 +16,12 @@ pub(crate) struct DeviceSegdes {
     pub(crate) lengths: Vector,
     /// The number of elements of all segments.
     total: OnceCell<Extent>,
-    /// An upper bound of that number.
-    bound: Option<usize>,
     /// The forms, each made once.
     segments: OnceCell<Segments>,
     /// The flags and the descriptor that it was packed from.
     pub(crate) packed: Option<(Node, Rc<DeviceSegdes>)>,
+    /// The descriptor, once the host has learned numbers of it.
+    learned: OnceCell<Rc<DeviceSegdes>>,
     pub(crate) charge: OnceCell<Charge>,
 }
 
@@ -34,9 +34,9 @@ impl std::fmt::Debug for DeviceSegdes {
 impl DeviceSegdes {
     /// Makes a descriptor of lengths.
     pub(crate) fn of_lengths(lengths: Vector) -> DeviceSegdes {
-        let (total, segments, charge) = Default::default();
-        let (sum, bound) = (lengths.sum(), lengths.sum_bound());
-        let segdes = DeviceSegdes { lengths, total, bound, segments, packed: None, charge };
+        let (total, segments, learned, charge) = Default::default();
+        let sum = lengths.sum();
+        let segdes = DeviceSegdes { lengths, total, segments, packed: None, learned, charge };
         if let Some(sum) = sum {
             let _ = segdes.total.set(sum);
         }
@@ -45,8 +45,8 @@ impl DeviceSegdes {
 
     /// Makes a descriptor of lengths with their sum.
     pub(crate) fn with_total(lengths: Vector, total: Extent) -> DeviceSegdes {
-        let facts = Facts { sum: Some(total), ..lengths.facts.clone() };
-        DeviceSegdes::of_lengths(lengths.with_facts(facts))
+        let _ = lengths.facts.sum.set(total);
+        DeviceSegdes::of_lengths(lengths)
     }
 
     /// Makes a descriptor of segments of the graph.
@@ -58,11 +58,29 @@ impl DeviceSegdes {
         Ok(segdes)
     }
 
+    /// Returns the descriptor without its place among those that are alive.
+    pub(crate) fn detached(&self) -> DeviceSegdes {
+        DeviceSegdes {
+            lengths: self.lengths.clone(),
+            total: self.total.clone(),
+            segments: self.segments.clone(),
+            packed: self.packed.clone(),
+            learned: self.learned.clone(),
+            charge: OnceCell::new(),
+        }
+    }
+
     /// Returns the lengths with what is known of their sum.
     pub(crate) fn lengths(&self) -> Vector {
-        let sum = self.total.get().cloned().or_else(|| self.lengths.sum());
-        let facts = Facts { sum, bound: self.bound, ..self.lengths.facts.clone() };
-        self.lengths.clone().with_facts(facts)
+        if let Some(total) = self.total.get() {
+            let _ = self.lengths.facts.sum.set(total.clone());
+        }
+        self.lengths.clone()
+    }
+
+    /// Returns the number of elements of all segments, where it was needed.
+    pub(crate) fn known_total(&self) -> Option<&Extent> {
+        self.total.get()
     }
 
     /// Returns the number of segments.
@@ -77,13 +95,15 @@ impl DeviceSegdes {
 
     /// Notes the number of elements of a vector that the descriptor cuts.
     pub(crate) fn note(&self, vector: &Vector) {
-        let _ = self.total.set(vector.extent.clone());
+        let extent = self.lengths.facts.sum.get().unwrap_or(&vector.extent);
+        let _ = self.total.set(extent.clone());
+        let _ = self.lengths.facts.sum.set(extent.clone());
     }
 
     /// Adds the lengths. Other forms are computed with what uses them, and remembered.
     pub(crate) fn forms(&self, nodes: &mut Vec<Node>) {
         if !self.lengths.generated {
-            nodes.push(self.lengths.padded.as_ref().unwrap_or(&self.lengths.node).clone());
+            nodes.push(self.lengths.stored().clone());
         }
     }
 }
@@ -99,7 +119,7 @@ impl Accelerator {
     /// Returns a segment descriptor on the device.
     pub(crate) fn segdes(&mut self, entry: &Entry) -> Run<Rc<DeviceSegdes>> {
         match entry {
-            Entry::DeviceSegdes(segdes) => Ok(segdes.clone()),
+            Entry::DeviceSegdes(segdes) => self.current_segdes(segdes),
             Entry::Segdes(segments) => {
                 if let Some(Copied::Segdes(segdes)) = segments.copy.get()
                     && segdes.lengths.node.ty().element() == self.int()
@@ -126,16 +146,50 @@ impl Accelerator {
         }
     }
 
+    /// Returns the descriptor as the host knows it now.
+    pub(crate) fn current_segdes(&mut self, segdes: &Rc<DeviceSegdes>) -> Run<Rc<DeviceSegdes>> {
+        let mut segdes = segdes.clone();
+        while let Some(learned) = segdes.learned.get() {
+            segdes = learned.clone();
+        }
+        let is_learned = |extent: &Extent| matches!((extent, extent.learned()), (Extent::Device(_), Extent::Host(_)));
+        if !is_learned(segdes.count()) && !segdes.total.get().is_some_and(is_learned) {
+            return Ok(segdes);
+        }
+        let lengths = segdes.lengths.learned()?;
+        let packed = segdes.packed.clone().filter(|_| lengths.node.buffer().is_none());
+        let mut learned = DeviceSegdes::of_lengths(lengths);
+        learned.packed = packed;
+        if let Some(total) = segdes.total.get() {
+            learned.total = OnceCell::from(total.learned());
+        }
+        if let Some(segments) = segdes.segments.get() {
+            let _ = learned.segments.set(on_device(segments.learned())?);
+        }
+        let learned = Rc::new(learned);
+        self.register_segdes(&learned);
+        let _ = segdes.learned.set(learned.clone());
+        Ok(learned)
+    }
+
     /// Returns the number of elements of all segments. Without a bound that is worth its memory the host waits for it.
     pub(crate) fn total(&mut self, segdes: &DeviceSegdes) -> Run<Extent> {
         if let Some(total) = segdes.total.get() {
             return Ok(total.clone());
         }
-        let sum = self.sum_of_lengths(segdes)?;
-        let total = match segdes.bound {
-            Some(bound) if bound <= u32::MAX as usize && bound <= WASTE.saturating_mul(self.largest.max(SMALL)) => {
-                Extent::Device(on_device(Length::new(&sum, bound.max(2)))?)
-            }
+        if let Some(sum) = segdes.lengths.sum() {
+            return Ok(segdes.total.get_or_init(|| sum).clone());
+        }
+        let total = self.sum_of(&segdes.lengths)?;
+        Ok(segdes.total.get_or_init(|| total).clone())
+    }
+
+    /// Returns the sum of lengths, which is noted. Without a bound that is worth its memory the host waits for it.
+    pub(crate) fn sum_of(&mut self, lengths: &Vector) -> Run<Extent> {
+        let sum = self.sum_node(lengths)?;
+        let total = match lengths.sum_bound() {
+            Some(0) => Extent::Host(0),
+            Some(bound) if self.affords(bound) => Extent::Device(on_device(Length::new(&sum, bound.max(2)))?),
             _ => {
                 let total = self.wait_for(Some(&sum))?;
                 let Ok(total) = usize::try_from(total) else {
@@ -144,13 +198,19 @@ impl Accelerator {
                 Extent::Host(total)
             }
         };
-        Ok(segdes.total.get_or_init(|| total).clone())
+        Ok(lengths.facts.sum.get_or_init(|| total).clone())
     }
 
-    fn sum_of_lengths(&mut self, segdes: &DeviceSegdes) -> Run<Node> {
-        let lengths = self.whole(&segdes.lengths)?;
+    /// Tells whether memory for so many elements is taken where there may be fewer.
+    pub(crate) fn affords(&self, bound: usize) -> bool {
+        bound <= u32::MAX as usize && bound <= WASTE.saturating_mul(self.largest.max(SMALL))
+    }
+
+    /// Returns the sum of ints, an `i64` without axes.
+    pub(crate) fn sum_node(&mut self, vector: &Vector) -> Run<Node> {
+        let lengths = self.whole(vector)?;
         let wide = self.convert(&lengths, Element::I64)?;
-        if segdes.is_single() {
+        if vector.extent.is_host(1) {
             return on_device(wide.reshape(Shape::from([])));
         }
         on_device(wide.reduce(Combine::Sum, &[0]))
@@ -178,12 +238,14 @@ impl Accelerator {
             return Ok(Vector::new(values.node.clone(), extent).generated(values.generated).with_facts(facts));
         }
         let segments = self.segments(segdes)?;
-        Ok(Vector::of(on_device(segments.distribute(&values.node))?))
+        let values = self.with_extent(values, segdes.count())?;
+        let (total, whole) = (self.total(segdes)?, self.whole(&values)?);
+        Ok(Vector::new(on_device(segments.distribute(&whole))?, total))
     }
 
     /// Brings the place where each segment begins to each element of the segments of another descriptor. `i64`.
     pub(crate) fn spread_starts(&mut self, starts: &DeviceSegdes, segdes: &DeviceSegdes) -> Run<Node> {
-        let (starts, segments) = (on_device(self.segments(starts)?.starts())?, self.segments(segdes)?);
-        on_device(segments.distribute(&starts))
+        let starts = Vector::of(on_device(self.segments(starts)?.starts())?);
+        Ok(self.spread(&starts, segdes)?.node)
     }
 }

@@ -1,7 +1,7 @@
 //! Vectors of a device, and copies between the host and a device.
 
 use super::facts::{Facts, Packed};
-use super::{Accelerator, on_device};
+use super::{Accelerator, device_error, on_device};
 use crate::eval::{Charge, Fault, Run};
 use crate::vcode::Type;
 use crate::vcode::machine::Entry;
@@ -9,6 +9,7 @@ use broadloom_graph::{Boundary, Elementwise, Length, Node, Shape};
 use broadloom_scalar::{Element, Literal};
 use std::cell::OnceCell;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// The number of elements of a vector.
 ///
@@ -32,6 +33,30 @@ impl Extent {
     pub(crate) fn is_host(&self, count: usize) -> bool {
         matches!(self, Extent::Host(known) if *known == count)
     }
+
+    /// Returns the number as one of the host, where that has learned it.
+    pub(crate) fn learned(&self) -> Extent {
+        match self {
+            Extent::Device(length) => length.known().map_or_else(|| self.clone(), Extent::Host),
+            Extent::Host(_) => self.clone(),
+        }
+    }
+
+    /// Returns the number, where the host knows it.
+    pub(crate) fn number(&self) -> Option<usize> {
+        match self {
+            Extent::Host(count) => Some(*count),
+            Extent::Device(length) => length.known(),
+        }
+    }
+
+    /// Returns the length, where the host has not learned it.
+    pub(crate) fn unknown(&self) -> Option<&Length> {
+        match self {
+            Extent::Device(length) if length.known().is_none() => Some(length),
+            _ => None,
+        }
+    }
 }
 
 /// A vector as a node.
@@ -42,8 +67,10 @@ pub(crate) struct Vector {
     pub(crate) extent: Extent,
     /// Elements and anything behind them, up to the bound of the extent.
     pub(crate) padded: Option<Node>,
-    /// The elements follow from their index and from scalars of the host, so they are never stored.
+    /// The elements follow from their index, from scalars of the host and from lengths, so they are never stored.
     pub(crate) generated: bool,
+    /// Element-wise operations between stored vectors and the elements.
+    pub(crate) depth: u16,
     pub(crate) facts: Facts,
     /// The vector that it was packed from, and the flags.
     pub(crate) packed: Option<Packed>,
@@ -61,13 +88,13 @@ impl Vector {
 
     /// Makes a vector of elements, or of one that stands for equal ones.
     pub(crate) fn new(node: Node, extent: Extent) -> Vector {
-        Vector { node, extent, padded: None, generated: false, facts: Facts::default(), packed: None }
+        Vector { node, extent, padded: None, generated: false, depth: 0, facts: Facts::default(), packed: None }
     }
 
     /// Makes a vector of the first elements of a node that has as many as the extent is at most.
     pub(crate) fn shortened(node: Node, extent: &Extent) -> Run<Vector> {
         match extent {
-            Extent::Host(_) => Ok(Vector::of(node)),
+            Extent::Host(count) => Ok(Vector::of(on_device(node.first_elements(None, *count))?)),
             Extent::Device(length) => {
                 let short = on_device(node.shortened(length))?;
                 Ok(Vector { padded: Some(node), ..Vector::new(short, extent.clone()) })
@@ -80,21 +107,58 @@ impl Vector {
         Vector { generated, ..self }
     }
 
+    /// Returns the vector with a number of elements of the host, where that has learned it.
+    pub(crate) fn learned(&self) -> Run<Vector> {
+        let Extent::Device(length) = &self.extent else { return Ok(self.clone()) };
+        let Some(count) = length.known() else { return Ok(self.clone()) };
+        let extent = Extent::Host(count);
+        if self.is_uniform() {
+            return Ok(Vector { extent, packed: None, ..self.clone() });
+        }
+        let from = self.stored();
+        // Elements in memory are read there, not where they were before a pack.
+        let packed = self.packed.clone().filter(|_| from.buffer().is_none());
+        let node = on_device(from.first_elements(None, count))?;
+        Ok(Vector { node, extent, padded: None, packed, ..self.clone() })
+    }
+
+    /// Returns the node that is computed for the vector.
+    pub(crate) fn stored(&self) -> &Node {
+        self.padded.as_ref().unwrap_or(&self.node)
+    }
+
     /// Tells whether one element stands for all.
     pub(crate) fn is_uniform(&self) -> bool {
         self.node.length().is_none() && self.node.bound().count() == 1
     }
 }
 
+/// Elements of a vector of the host whose sum is computed when it is copied.
+const MAX_SUMMED: usize = 1 << 16;
+
 /// A vector of a device on the stack of the machine.
 pub(crate) struct DeviceVector {
     pub(crate) ty: Type,
     pub(crate) vector: Vector,
-    /// The number of true elements, once something was packed by them.
-    pub(crate) kept: OnceCell<Length>,
+    /// The elements that a pack by these flags keeps, once there was one.
+    pub(crate) kept: OnceCell<Kept>,
+    /// The vector, once the host has learned the number of its elements.
+    pub(crate) learned: OnceCell<Vector>,
+    /// The only element, an int or a bool, once the host has learned it.
+    pub(crate) value: OnceCell<i64>,
     /// The elements on the host, once they were read.
     pub(crate) host: OnceCell<Entry>,
     pub(crate) _charge: Option<Charge>,
+}
+
+/// The elements that a pack keeps.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    /// Their number.
+    pub(crate) length: Length,
+    /// Their places, and anything behind, where places were packed. Other vectors are gathered from these places, so that all
+    /// packs by the same flags are one pass.
+    pub(crate) places: Option<Node>,
 }
 
 impl std::fmt::Debug for DeviceVector {
@@ -108,6 +172,25 @@ impl std::fmt::Debug for DeviceVector {
 pub(crate) enum Copied {
     Vector(Node),
     Segdes(Rc<super::DeviceSegdes>),
+}
+
+impl DeviceVector {
+    /// Tells whether it is one int or bool that the host has not learned.
+    pub(crate) fn is_number(&self) -> bool {
+        self.value.get().is_none() && self.ty != Type::Float && self.vector.extent.is_host(1) && self.vector.is_uniform()
+    }
+
+    /// Returns the vector as the host knows it now.
+    pub(crate) fn current(&self) -> Run<Vector> {
+        if let Some(learned) = self.learned.get() {
+            return Ok(learned.clone());
+        }
+        let vector = self.vector.learned()?;
+        if matches!(vector.extent, Extent::Host(_)) {
+            let _ = self.learned.set(vector.clone());
+        }
+        Ok(vector)
+    }
 }
 
 impl Accelerator {
@@ -124,7 +207,13 @@ impl Accelerator {
     /// Returns a vector on the device; one of the host is copied, a scalar becomes an argument of kernels.
     pub(crate) fn vector(&mut self, entry: &Entry) -> Run<Vector> {
         let ty = match (entry, entry.ty()) {
-            (Entry::Device(vector), _) => return Ok(vector.vector.clone()),
+            (Entry::Device(vector), _) => {
+                let mut current = vector.current()?;
+                if let (Type::Int, Some(value)) = (vector.ty, vector.value.get()) {
+                    (current.facts.value, current.facts.nonzero) = (Some(*value), *value != 0);
+                }
+                return Ok(current);
+            }
             (_, Some(ty)) => ty,
             (_, None) => return Fault::at_run_time("internal error: a pair on a device; please report it"),
         };
@@ -159,7 +248,57 @@ impl Accelerator {
             }
         };
         self.largest = self.largest.max(entry.len());
-        Ok(Vector::of(node))
+        // Lengths of the host have a sum that needs no wait.
+        let facts = match entry {
+            Entry::Int(values) if values.len() <= MAX_SUMMED && values.iter().all(|value| *value >= 0) => {
+                let sum = values.iter().try_fold(0i64, |sum, value| sum.checked_add(*value));
+                sum.and_then(|sum| usize::try_from(sum).ok()).map_or_else(Facts::default, |sum| Facts::of_sum(Extent::Host(sum)))
+            }
+            _ => Facts::default(),
+        };
+        Ok(Vector::of(node).with_facts(facts))
+    }
+
+    /// Returns a vector with an extent that is equal to its own. In programs of texts that is a condition that was added.
+    pub(crate) fn with_extent(&mut self, vector: &Vector, extent: &Extent) -> Run<Vector> {
+        if vector.is_uniform() {
+            return Ok(Vector { extent: extent.clone(), ..vector.clone() });
+        }
+        let from = vector.stored();
+        let node = match (&vector.extent, extent) {
+            (Extent::Host(own), Extent::Host(count)) if own == count => return Ok(vector.clone()),
+            (own, Extent::Host(count)) => {
+                if let (Extent::Device(length), true) = (own, self.trusted) {
+                    length.learn(*count);
+                }
+                match from.bound().count() >= *count {
+                    true => on_device(from.first_elements(None, *count))?,
+                    false => self.taken_at_positions(from, extent)?,
+                }
+            }
+            (own, Extent::Device(length)) => {
+                match own {
+                    Extent::Device(own) => own.unite(length),
+                    Extent::Host(count) if self.trusted => length.learn(*count),
+                    Extent::Host(_) => {}
+                }
+                if vector.node.length().is_some_and(|own| own.is_same(length)) && own.bound() == length.bound() {
+                    return Ok(Vector { extent: extent.clone(), ..vector.clone() });
+                }
+                match from.bound().count() >= length.bound() {
+                    true => on_device(from.first_elements(Some(length), length.bound()))?,
+                    false => self.taken_at_positions(from, extent)?,
+                }
+            }
+        };
+        Ok(Vector { node, extent: extent.clone(), padded: None, packed: None, ..vector.clone() })
+    }
+
+    /// Returns the elements at positions 0, 1, … of a node that may have fewer.
+    fn taken_at_positions(&mut self, from: &Node, extent: &Extent) -> Run<Node> {
+        let places = self.positions(extent, Element::I64)?;
+        let zero = [Literal::zero(from.ty().element())];
+        on_device(from.gather(&[&places], &Boundary::Constant(zero.as_slice().into())))
     }
 
     /// Uploads the places where segments begin and end.
@@ -233,13 +372,48 @@ impl Accelerator {
         match extent {
             Extent::Host(count) => Ok(*count),
             Extent::Device(length) => {
-                if length.count().buffer().is_none() {
-                    let count = length.count().clone();
-                    self.evaluate(&[count])?;
+                if length.known().is_none() {
+                    self.wait_with(None, &[], Some(length))?;
                 }
                 on_device(length.read())
             }
         }
+    }
+
+    /// Reads vectors whose numbers of elements the host knows, in one transfer for each type.
+    pub(crate) fn fetch(&mut self, vectors: &[Vector]) -> Run<Vec<Elements>> {
+        let start = Instant::now();
+        let mut elements: Vec<Elements> = vec![];
+        let mut groups: Vec<(Element, Vec<usize>)> = vec![];
+        for (number, vector) in vectors.iter().enumerate() {
+            let element = vector.node.ty().element();
+            let times = if vector.is_uniform() { self.known(&vector.extent)? } else { 1 };
+            elements.push(Elements { bytes: vec![], element, times });
+            match groups.iter_mut().find(|(own, _)| *own == element) {
+                Some((_, members)) => members.push(number),
+                None => groups.push((element, vec![number])),
+            }
+        }
+        let joined = |(_, members): &(Element, Vec<usize>)| {
+            let nodes: Vec<&Node> = members.iter().map(|member| &vectors[*member].node).collect();
+            on_device(Node::concatenate(0, &nodes))
+        };
+        let joined = groups.iter().map(joined).collect::<Run<Vec<Node>>>()?;
+        self.evaluate(&joined)?;
+        for ((_, members), node) in groups.iter().zip(&joined) {
+            let bytes = on_device(node.evaluate())?.read().map_err(|error| device_error(error.into()))?;
+            let mut rest = &bytes[..];
+            for member in members {
+                let size = vectors[*member].node.bound().count() * vectors[*member].node.ty().bytes() as usize;
+                let Some((own, others)) = rest.split_at_checked(size) else {
+                    return Fault::at_run_time("internal error: a transfer is too short; please report it");
+                };
+                (elements[*member].bytes, rest) = (own.to_vec(), others);
+            }
+        }
+        self.waits += 1;
+        self.waited += start.elapsed();
+        Ok(elements)
     }
 
     /// Reads a vector. The entry holds the elements and is not charged to the run.

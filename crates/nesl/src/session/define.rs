@@ -199,7 +199,7 @@ impl Worker {
             (Some(_), true) => check_expr(&mut self.env, ast, expr, None, self.state.options.widths)?,
             _ => check_expr(&mut self.env, ast, expr, pattern, self.state.options.widths)?,
         };
-        let value = self.run(&checked.body).map_err(|fault| Diagnostics::from(fault.diagnostic()))?;
+        let value = self.run(&checked.body).map_err(|fault| Diagnostics::from(self.advised(&fault, &checked.body)))?;
         Ok((value, checked.scheme))
     }
 

@@ -4,6 +4,7 @@
 //! errors. After an error it goes on, and older definitions stay. It runs on a thread of its own with a large stack, so
 //! that deep recursion of a program ends in an error and never in the end of the process.
 
+mod advice;
 mod call;
 mod command;
 mod compiled;
@@ -13,6 +14,8 @@ mod output;
 mod worker;
 
 pub use output::{Binding, Output, Report};
+#[doc(hidden)]
+pub use worker::verify_library;
 
 use crate::codes;
 use crate::eval::{Host, Options};

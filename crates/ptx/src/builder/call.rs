@@ -1,4 +1,4 @@
-//! Calls with the ABI that every target since sm_20 has: arguments and results in `.param` variables.
+//! Calls in the ABI of all targets since sm_20: arguments and results in `.param` variables.
 
 use super::codes;
 use super::emit::Instructions;
@@ -11,14 +11,14 @@ use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
 
-/// A function that can be called, with what it takes and gives.
+/// Callable function with its parameters and results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Callable {
     /// The function.
     pub func: Func,
-    /// Its parameters: space, type, dimensions and alignment.
+    /// Parameters: space, type, dimensions and alignment.
     pub params: Vec<Variable>,
-    /// Its results.
+    /// Results.
     pub results: Vec<Variable>,
 }
 
@@ -34,20 +34,20 @@ impl Callable {
         Callable { func, params: list(&function.params), results: list(&function.results) }
     }
 
-    /// Its address, for a table of functions or an indirect call.
+    /// Returns its address, for a table of functions or an indirect call.
     pub fn symbol(&self) -> Symbol {
         Symbol::Func(self.func)
     }
 }
 
 impl FunctionBuilder {
-    /// Calls a function with values. Each argument is a register or number for a parameter of one element, or the symbol of a
-    /// `.param` variable for one that is larger. Returns the results that have one element.
+    /// Calls a function. Each argument is a register or number for a parameter of one element, or the symbol
+    /// of a `.param` variable for a larger parameter. Returns the results that have one element.
     pub fn call(&mut self, callable: &Callable, arguments: &[Operand]) -> Vec<Reg> {
         self.call_any(Callee::Direct(callable.func), callable, arguments)
     }
 
-    /// Calls the function a register points to; it must look like `callable`.
+    /// Calls the function that a register points to. It must have the signature of `callable`.
     pub fn call_indirect(&mut self, pointer: Reg, callable: &Callable, arguments: &[Operand]) -> Vec<Reg> {
         let signature = |list: &[Variable]| list.iter().map(|v| Variable { name: "_".into(), ..v.clone() }).collect();
         let known = self

@@ -1,8 +1,9 @@
-//! Numbers everything as the parser would when it reads the print, so that `parse(print(m)) == m` for built modules too.
+//! Canonical numbering: renumbers everything as the parser would for the printed text, so that
+//! `parse(print(m)) == m` also holds for built modules.
 //!
-//! Blocks and instructions in the order of the layout, registers in the order of their first use, variables with results and
-//! parameters first, functions in the order in which the text names them. Registers and blocks that nothing uses are gone.
-//! An id that points nowhere stays one that points nowhere, for the verifier to find.
+//! Blocks and instructions are numbered in layout order, registers in order of first use, variables with
+//! results and parameters first, functions in the order in which the text names them. Unused registers and
+//! blocks are removed. Invalid IDs stay invalid, for the verifier to report.
 
 use crate::inst::{Callee, Operand, Symbol};
 use crate::module::{Block, Func, Function, Inst, Item, Linkage, Loc, LocData, Module, Param, Reg, Var, Variable};
@@ -10,7 +11,7 @@ use crate::operands::MentionMut;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use std::collections::{HashMap, HashSet};
 
-/// Old ids and their new numbers, given out as they are first met.
+/// Map from old IDs to new ones, assigned on first use.
 struct Renaming<K>(HashMap<K, K>);
 
 impl<K: EntityRef + std::hash::Hash> Renaming<K> {
@@ -18,7 +19,7 @@ impl<K: EntityRef + std::hash::Hash> Renaming<K> {
         Renaming(HashMap::new())
     }
 
-    /// Keeps `old` under the next number of `kept`; ids beyond `all` stay as they are.
+    /// Moves `old` to the next number in `kept`. IDs outside `all` stay unchanged.
     fn meet<V: Clone>(&mut self, old: K, all: &PrimaryMap<K, V>, kept: &mut PrimaryMap<K, V>) -> K {
         match (self.0.get(&old), all.get(old)) {
             (Some(renamed), _) => *renamed,
@@ -110,7 +111,7 @@ pub(super) fn renumber_function(function: &mut Function) {
     function.regs = names.regs;
 }
 
-/// Keeps a line, after those that it was inlined at.
+/// Keeps a source line, after the lines that it was inlined at.
 fn meet_loc(names: &mut Renaming<Loc>, loc: Loc, all: &PrimaryMap<Loc, LocData>, kept: &mut PrimaryMap<Loc, LocData>) -> Loc {
     let mut chain = vec![loc];
     while let Some(inner) = chain.last()
@@ -131,7 +132,7 @@ fn meet_loc(names: &mut Renaming<Loc>, loc: Loc, all: &PrimaryMap<Loc, LocData>,
     names.get(loc)
 }
 
-/// Shows every function that something names, in the contents of variables.
+/// Calls `see` for every function named in the initialisers of variables.
 fn each_func_of_variables<'a>(variables: impl IntoIterator<Item = &'a mut Variable>, see: &mut dyn FnMut(&mut Func)) {
     for init in variables.into_iter().filter_map(|variable| variable.init.as_mut()) {
         init.change_symbols(&mut |symbol| {
@@ -142,7 +143,7 @@ fn each_func_of_variables<'a>(variables: impl IntoIterator<Item = &'a mut Variab
     }
 }
 
-/// Shows every function that a function names, in its variables and in its code.
+/// Calls `see` for every function named in a function's variables and code.
 fn each_func(function: &mut Function, see: &mut dyn FnMut(&mut Func)) {
     each_func_of_variables(function.variables.values_mut(), see);
     for data in function.insts.values_mut() {
@@ -157,7 +158,8 @@ fn each_func(function: &mut Function, see: &mut dyn FnMut(&mut Func)) {
     }
 }
 
-/// Files first, then declarations, variables and definitions; a function that is named before its definition is declared.
+/// Orders items: files first, then declarations, variables and definitions. A function that is named before
+/// its definition gets a declaration.
 pub(super) fn order_items(module: &mut Module) {
     let (mut head, mut declared, mut variables, mut definitions, mut rest) = (vec![], vec![], vec![], vec![], vec![]);
     for item in std::mem::take(&mut module.items) {
@@ -206,7 +208,7 @@ fn renumber_functions(module: &mut Module) {
     let mut rename = |func: &mut Func| *func = names.get(*func);
     each_func_of_variables(module.variables.values_mut(), &mut rename);
     module.functions.values_mut().for_each(|function| each_func(function, &mut rename));
-    // A private function that is declared and never defined cannot be printed in a way that means the same.
+    // A private function without a definition cannot be printed with the same meaning.
     for function in module.functions.values_mut().filter(|function| !function.has_body) {
         if function.linkage == Linkage::Private {
             function.linkage = Linkage::Extern;

@@ -1,4 +1,4 @@
-//! The codes of everything the builder can find wrong.
+//! Error codes of the builder.
 
 use broadloom_diag::Code;
 
@@ -13,12 +13,12 @@ codes! {
     BAD_MODIFIERS = "B0001";
     /// Sources or results that do not fit the instruction.
     BAD_OPERANDS = "B0002";
-    /// A block that is used and never placed, or placed twice.
+    /// Block that is used but never placed, or placed twice.
     BAD_BLOCK = "B0003";
-    /// A function that was started and not defined, or defined twice.
+    /// Function that was started but not defined, or defined twice.
     BAD_FUNCTION = "B0004";
-    /// A name that is used twice or that PTX cannot write.
+    /// Name that is used twice or that PTX cannot express.
     BAD_NAME = "B0005";
-    /// Arguments that do not fit the function called.
+    /// Arguments that do not match the called function.
     BAD_CALL = "B0006";
 }

@@ -1,9 +1,11 @@
 //! Conversions to modifiers and operands.
 //!
-//! Modifiers: one, or a tuple of them. A [`Type`] or [`Space`] counts as the modifier of its name, and `None` as nothing, so
-//! that code that is generic in a type or in `.ftz` needs no branches: `b.mul((Rn, ftz.then_some(Ftz), ty), x, y)`.
+//! The modifiers are a single modifier or a tuple of them. A [`Type`] or [`Space`] counts as the modifier of
+//! its name, and `None` as no modifier. Code that is generic in a type or in `.ftz` thus needs no branches:
+//! `b.mul((Rn, ftz.then_some(Ftz), ty), x, y)`.
 //!
-//! Operands: registers, numbers, addresses, symbols, labels, special registers; arrays of registers stand for vectors.
+//! The operands are registers, numbers, addresses, symbols, labels and special registers. Arrays of registers
+//! are vectors.
 
 use crate::inst::{Address, Base, Guard, Operand, Symbol, TextureOperand};
 use crate::module::{Reg, Targets};
@@ -11,7 +13,7 @@ use crate::table::Modifier;
 use crate::types::{Space, Type};
 use smallvec::SmallVec;
 
-/// Modifiers in the order written, and the first word that is none.
+/// Modifiers in the order written, and the first word that is not a modifier.
 #[derive(Clone, Debug, Default)]
 pub struct ModifierList {
     pub(super) modifiers: SmallVec<[Modifier; 8]>,
@@ -27,9 +29,9 @@ impl ModifierList {
     }
 }
 
-/// Values that can be one modifier.
+/// Value that can be converted to one modifier.
 pub trait ToModifier {
-    /// Adds it to a list.
+    /// Appends itself to a list.
     fn add_to(self, list: &mut ModifierList);
 }
 
@@ -61,9 +63,9 @@ impl<T: ToModifier> ToModifier for Option<T> {
     }
 }
 
-/// Values that can be the modifiers of an instruction: `()`, one modifier, a tuple or a slice of them.
+/// Value that can be converted to the modifiers of an instruction: `()`, one modifier, a tuple or a slice.
 pub trait IntoModifiers {
-    /// The list.
+    /// Converts to the list.
     fn into_modifiers(self) -> ModifierList;
 }
 
@@ -93,9 +95,9 @@ impl<const N: usize> IntoModifiers for [Modifier; N] {
     }
 }
 
-/// Values that can be the sources of an instruction: a tuple of operands, or a list of them.
+/// Value that can be converted to the sources of an instruction: a tuple of operands, or a list.
 pub trait IntoOperands {
-    /// The list.
+    /// Converts to the list.
     fn into_operands(self) -> SmallVec<[Operand; 4]>;
 }
 
@@ -155,21 +157,21 @@ tuples!(A B C D E F G H I J K);
 tuples!(A B C D E F G H I J K L);
 
 impl Reg {
-    /// The address so many bytes behind the one in this register.
+    /// Returns the address `bytes` bytes after the one in this register.
     pub fn offset(self, bytes: i64) -> Address {
         Address { base: Base::Reg(self), offset: bytes }
     }
 }
 
 impl Symbol {
-    /// The address so many bytes behind this symbol's.
+    /// Returns the address `bytes` bytes after this symbol's.
     pub fn offset(self, bytes: i64) -> Address {
         Address { base: Base::Symbol(self), offset: bytes }
     }
 }
 
 impl Address {
-    /// The address so many bytes behind this one.
+    /// Returns the address `bytes` bytes after this one.
     #[must_use]
     pub fn offset(self, bytes: i64) -> Address {
         Address { offset: self.offset.wrapping_add(bytes), ..self }
@@ -182,7 +184,7 @@ impl From<Reg> for Guard {
     }
 }
 
-/// `!p`: a predicate negated, as a guard or an operand.
+/// `!p`: negates a predicate, as a guard or an operand.
 impl std::ops::Not for Reg {
     type Output = Guard;
     fn not(self) -> Guard {

@@ -1,7 +1,7 @@
-//! From a method call to an instruction of the table.
+//! Conversion of a method call to an instruction of the table.
 //!
-//! The first form that takes the modifiers, the sources and the results asked for is the one meant, as in text. Results come
-//! before sources in PTX; here they are returned, or named first with [`FunctionBuilder::to`].
+//! As in text, the first form that takes the modifiers, the sources and the requested results is selected. In
+//! PTX, results come before sources. Here they are returned, or given first with [`FunctionBuilder::to`].
 
 use super::codes;
 use super::convert::{IntoModifiers, IntoOperands, ModifierList};
@@ -14,26 +14,26 @@ use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
 
-/// Which results an instruction should have.
+/// Requested results of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Wanted {
-    /// None; what it has is thrown away.
+    /// None; an existing result is discarded.
     Nothing,
-    /// One in a register of its own.
+    /// One, in a new register.
     One,
-    /// Two in registers of their own: `d|p`.
+    /// Two, in new registers: `d|p`.
     Pair,
-    /// One vector in registers of its own.
+    /// One vector, in new registers.
     Vector(usize),
-    /// All of them in places that exist.
+    /// All, in given operands.
     Given(SmallVec<[Operand; 4]>),
 }
 
-/// Forms in which the result of an instruction can be taken.
+/// Types that can hold the results of an instruction.
 pub trait Results: Sized {
-    /// The destinations it stands for.
+    /// Returns the destination operands.
     fn destinations(&self) -> SmallVec<[Operand; 4]>;
-    /// Itself out of registers, in order; `spare` where there are too few.
+    /// Builds the value from registers, in order, with `spare` in place of missing ones.
     fn collect(regs: &[Reg], spare: Reg) -> Self;
 }
 
@@ -86,7 +86,7 @@ impl Instructions for FunctionBuilder {
     }
 }
 
-/// An instruction that is about to be written, with its guard and its results.
+/// Instruction to be emitted, with its guard and results.
 #[must_use = "an instruction must follow"]
 pub struct Emit<'b, R> {
     builder: &'b mut FunctionBuilder,
@@ -100,34 +100,34 @@ impl<'b, R> Emit<'b, R> {
         Emit { builder: self.builder, guard: self.guard, wanted, result: std::marker::PhantomData }
     }
 
-    /// The instruction runs only where the predicate is true; with `!p`, where it is false.
+    /// Sets a guard: the instruction runs only where the predicate is true; with `!p`, where it is false.
     pub fn guard(mut self, guard: impl Into<Guard>) -> Self {
         self.guard = Some(guard.into());
         self
     }
 
-    /// The result goes into registers that exist.
+    /// Sets existing registers as the results.
     pub fn to<S: Results>(self, results: S) -> Emit<'b, S> {
         let given = Wanted::Given(results.destinations());
         self.wanting(given)
     }
 
-    /// The results go wherever operands can say: `_` and vectors included.
+    /// Sets arbitrary operands as the results, including `_` and vectors.
     pub fn to_operands(self, results: impl IntoOperands) -> Emit<'b, ()> {
         self.wanting(Wanted::Given(results.into_operands()))
     }
 
-    /// The result is a vector: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
+    /// Requests a vector result: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
     pub fn vector<const N: usize>(self) -> Emit<'b, [Reg; N]> {
         self.wanting(Wanted::Vector(N))
     }
 
-    /// There are two results, `d|p`: `let (d, p) = b.pair().shfl_sync((Idx, B32), v, lane, 31, -1)`.
+    /// Requests two results, `d|p`: `let (d, p) = b.pair().shfl_sync((Idx, B32), v, lane, 31, -1)`.
     pub fn pair(self) -> Emit<'b, (Reg, Reg)> {
         self.wanting(Wanted::Pair)
     }
 
-    /// The result is thrown away.
+    /// Discards the result.
     pub fn discard(self) -> Emit<'b, ()> {
         self.wanting(Wanted::Nothing)
     }
@@ -142,7 +142,7 @@ impl<R: Results> Instructions for Emit<'_, R> {
     }
 
     fn effect(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
-        // A guard alone leaves the wish for one result standing; only results that were named are an error here.
+        // A guard alone keeps the default of one result. Only explicitly given results are an error here.
         let wanted = match &self.wanted {
             Wanted::Given(list) => Wanted::Given(list.clone()),
             Wanted::Nothing | Wanted::One | Wanted::Pair | Wanted::Vector(_) => Wanted::Nothing,
@@ -151,7 +151,7 @@ impl<R: Results> Instructions for Emit<'_, R> {
     }
 }
 
-/// The place of one operand while a form is tried.
+/// Candidate for one operand while a form is tried.
 enum Place {
     Operand(Operand),
     Scalar(Type),
@@ -163,32 +163,34 @@ impl FunctionBuilder {
         Emit { builder: self, guard: None, wanted, result: std::marker::PhantomData }
     }
 
-    /// The next instruction runs only where the predicate is true; with `!p`, where it is false.
+    /// Sets a guard: the next instruction runs only where the predicate is true; with `!p`, where it is
+    /// false.
     pub fn guard(&mut self, guard: impl Into<Guard>) -> Emit<'_, Reg> {
         self.start(Wanted::One).guard(guard)
     }
 
-    /// The result of the next instruction goes into registers that exist: `b.to(i).add(S32, i, 1)`.
+    /// Sets existing registers as the results of the next instruction: `b.to(i).add(S32, i, 1)`.
     pub fn to<R: Results>(&mut self, results: R) -> Emit<'_, R> {
         self.start(Wanted::Given(results.destinations()))
     }
 
-    /// The results of the next instruction go wherever operands can say: `_` and vectors included.
+    /// Sets arbitrary operands as the results of the next instruction, including `_` and vectors.
     pub fn to_operands(&mut self, results: impl IntoOperands) -> Emit<'_, ()> {
         self.start(Wanted::Given(results.into_operands()))
     }
 
-    /// The result of the next instruction is a vector: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
+    /// Requests a vector result of the next instruction: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
     pub fn vector<const N: usize>(&mut self) -> Emit<'_, [Reg; N]> {
         self.start(Wanted::Vector(N))
     }
 
-    /// The next instruction has two results, `d|p`: `let (d, p) = b.pair().shfl_sync((Idx, B32), v, lane, 31, -1)`.
+    /// Requests two results, `d|p`, of the next instruction: `let (d, p) = b.pair().shfl_sync((Idx, B32), v,
+    /// lane, 31, -1)`.
     pub fn pair(&mut self) -> Emit<'_, (Reg, Reg)> {
         self.start(Wanted::Pair)
     }
 
-    /// The result of the next instruction is thrown away.
+    /// Discards the result of the next instruction.
     pub fn discard(&mut self) -> Emit<'_, ()> {
         self.start(Wanted::Nothing)
     }
@@ -281,7 +283,7 @@ impl FunctionBuilder {
     }
 }
 
-/// The registers of a destination.
+/// Returns the registers of a destination.
 fn registers(operand: &Operand) -> SmallVec<[Reg; 4]> {
     match operand {
         Operand::Reg(reg) => SmallVec::from_iter([*reg]),
@@ -290,7 +292,7 @@ fn registers(operand: &Operand) -> SmallVec<[Reg; 4]> {
     }
 }
 
-/// Lays sources and results into the places of a form; `None` if they do not fit.
+/// Assigns sources and results to the operands of a form. Returns `None` if they do not fit.
 fn fit(form: FormId, modifiers: &Modifiers, sources: &[Operand], wanted: &Wanted) -> Option<Vec<Place>> {
     let specs = form.get().operands;
     let mut places = Vec::with_capacity(specs.len());
@@ -323,7 +325,7 @@ fn fit(form: FormId, modifiers: &Modifiers, sources: &[Operand], wanted: &Wanted
     (source == sources.len() && results_used).then_some(places)
 }
 
-/// The place of the result with this number.
+/// Returns the place of the result with an index.
 fn destination(spec: &OperandSpec, modifiers: &Modifiers, wanted: &Wanted, index: usize) -> Option<Place> {
     let ty = || spec.type_in(modifiers);
     let elements = match spec.length {
@@ -364,7 +366,8 @@ fn destination(spec: &OperandSpec, modifiers: &Modifiers, wanted: &Wanted, index
     }
 }
 
-/// A source as the place wants it: a register or symbol as an address, a decimal number as a float of the right width.
+/// Converts a source to its operand's kind: a register or symbol to an address, a decimal number to a float
+/// of the right width.
 fn coerce(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operand {
     match (spec.kind, operand) {
         (OperandKind::Memory, Operand::Reg(reg)) => Operand::Memory(reg.offset(0)),

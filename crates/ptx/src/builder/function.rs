@@ -1,4 +1,4 @@
-//! A function while it is written: parameters, registers, variables, blocks.
+//! Builder of a function: parameters, registers, variables, blocks.
 
 use super::call::Callable;
 use super::codes;
@@ -12,12 +12,12 @@ use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use std::collections::{HashMap, HashSet};
 
-/// Writes one kernel or function. Made by [`ModuleBuilder::kernel`](super::ModuleBuilder::kernel) and
-/// [`ModuleBuilder::function`](super::ModuleBuilder::function), given back to
-/// [`ModuleBuilder::define`](super::ModuleBuilder::define).
+/// Builder of one kernel or function. [`ModuleBuilder::kernel`](super::ModuleBuilder::kernel) and
+/// [`ModuleBuilder::function`](super::ModuleBuilder::function) create it, and
+/// [`ModuleBuilder::define`](super::ModuleBuilder::define) takes it back.
 ///
-/// Instructions are the methods of [`Instructions`]. A mistake is noted, a register comes back all the same, and
-/// [`ModuleBuilder::finish`](super::ModuleBuilder::finish) reports everything at once.
+/// Instructions are the methods of [`Instructions`]. A mistake is recorded, and a register is returned
+/// nevertheless. [`ModuleBuilder::finish`](super::ModuleBuilder::finish) reports all mistakes at once.
 #[derive(Debug)]
 pub struct FunctionBuilder {
     pub(super) function: Function,
@@ -31,7 +31,8 @@ pub struct FunctionBuilder {
     register_numbers: HashMap<&'static str, u32>,
 }
 
-/// The prefix of a register's name by its type. Each type has its own, so that a function prints one range per type.
+/// Returns the prefix of register names of a type. Each type has its own, so that a function prints one range
+/// per type.
 const fn prefix(ty: Type) -> &'static str {
     match ty {
         Type::Pred => "%p",
@@ -74,17 +75,17 @@ impl FunctionBuilder {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.function.name
     }
 
-    /// The code written so far.
+    /// Returns the code emitted so far.
     pub fn function(&self) -> &Function {
         &self.function
     }
 
-    /// Itself as something to call, with the parameters and results declared so far; for recursion.
+    /// Returns the function as a callable with the parameters and results declared so far, for recursion.
     pub fn callable(&self) -> Callable {
         Callable::of(self.func, &self.function)
     }
@@ -93,17 +94,17 @@ impl FunctionBuilder {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Who sees it. Kernels are visible, functions private, unless said otherwise.
+    /// Sets the linkage. By default kernels are visible and functions private.
     pub fn linkage(&mut self, linkage: Linkage) {
         self.function.linkage = linkage;
     }
 
-    /// `.maxntid 256`, `.reqntid 32, 4`, `.minnctapersm 2`, `.maxnreg 64`, `.noreturn`, …
+    /// Adds a directive: `.maxntid 256`, `.reqntid 32, 4`, `.minnctapersm 2`, `.maxnreg 64`, `.noreturn`, …
     pub fn directive(&mut self, word: &'static str, numbers: &[u32]) {
         self.function.directives.push(Directive::Words(word, numbers.to_vec()));
     }
 
-    /// A name that nothing in this function has: the one wished for, or that with a number behind it.
+    /// Returns a name that is unique in this function: the requested one, or that with a number appended.
     pub(super) fn unique(&mut self, wish: &str) -> String {
         let mut name = wish.to_owned();
         let mut count = 0usize;
@@ -121,8 +122,8 @@ impl FunctionBuilder {
         self.param_variable(Variable::new(name, Space::Param, ty))
     }
 
-    /// Declares a parameter in memory that is more than one value: a struct as an aligned array of bytes, a pointer with
-    /// `.ptr`.
+    /// Declares a parameter in memory that is more than one value: a struct as an aligned array of bytes, or
+    /// a pointer with `.ptr`.
     pub fn param_variable(&mut self, mut variable: Variable) -> Symbol {
         variable.space = Space::Param;
         variable.name = self.unique(&variable.name.clone());
@@ -137,7 +138,7 @@ impl FunctionBuilder {
         self.ld((Modifier::Param, ty), param)
     }
 
-    /// Declares a result in memory: store it with `st.param` before `ret`.
+    /// Declares a result in memory. Store it with `st.param` before `ret`.
     pub fn result(&mut self, name: &str, ty: Type) -> Symbol {
         let name = self.unique(name);
         let var = self.function.variables.push(Variable::new(name, Space::Param, ty));
@@ -145,7 +146,7 @@ impl FunctionBuilder {
         Symbol::Local(var)
     }
 
-    /// Declares any variable of the function.
+    /// Declares a variable of the function.
     pub fn variable(&mut self, mut variable: Variable) -> Symbol {
         variable.name = self.unique(&variable.name.clone());
         Symbol::Local(self.function.variables.push(variable))
@@ -156,19 +157,19 @@ impl FunctionBuilder {
         self.variable(Variable { dims, ..Variable::new(name, space, ty) })
     }
 
-    /// Declares a variable in shared memory; no dimensions for a single element.
+    /// Declares a variable in shared memory. An empty `dims` means a single element.
     pub fn shared(&mut self, name: &str, ty: Type, dims: &[u64]) -> Symbol {
         self.array(Space::Shared, name, ty, dims)
     }
 
-    /// Declares a variable in local memory; no dimensions for a single element.
+    /// Declares a variable in local memory. An empty `dims` means a single element.
     pub fn local(&mut self, name: &str, ty: Type, dims: &[u64]) -> Symbol {
         self.array(Space::Local, name, ty, dims)
     }
 
     // Registers.
 
-    /// A new register.
+    /// Creates a register.
     pub fn reg(&mut self, ty: Type) -> Reg {
         let prefix = prefix(ty);
         let number = self.register_numbers.entry(prefix).or_insert(0);
@@ -182,36 +183,36 @@ impl FunctionBuilder {
         self.function.regs.push(RegData { name, ty })
     }
 
-    /// A new register with a name of its own, which gets a suffix when it is taken.
+    /// Creates a register with a given name, which gets a suffix if it is taken.
     pub fn named_reg(&mut self, name: &str, ty: Type) -> Reg {
         let name = self.unique(name);
         self.function.regs.push(RegData { name, ty })
     }
 
-    /// The type of a register.
+    /// Returns the type of a register.
     pub fn type_of(&self, reg: Reg) -> Option<Type> {
         self.function.regs.get(reg).map(|data| data.ty)
     }
 
-    /// The register that stands for a result after a mistake.
+    /// Creates the register that stands for a result after a mistake.
     pub(super) fn spare(&mut self) -> Reg {
         self.reg(Type::B32)
     }
 
-    /// A special register copied into one of the function: `b.special(Special::TidX)`.
+    /// Copies a special register to a new register: `b.special(Special::TidX)`.
     pub fn special(&mut self, special: Special) -> Reg {
         self.mov(special.row().ty, special)
     }
 
     // Blocks.
 
-    /// A new block that begins with a label, to be branched to and placed somewhere later.
+    /// Creates a block with a label, which can be branched to and is placed later.
     pub fn block(&mut self, label: &str) -> Block {
         let label = self.unique(label);
         self.function.blocks.push(BlockData { label: Some(label), ..BlockData::default() })
     }
 
-    /// The next instruction is the first of this block. Control falls into it from what was written before.
+    /// Places a block: the next instruction is its first. Control falls into it from the preceding code.
     pub fn place(&mut self, block: Block) {
         if !self.placed.insert(block) {
             let label = self.function.blocks.get(block).and_then(|data| data.label.as_deref()).unwrap_or("?");
@@ -222,20 +223,20 @@ impl FunctionBuilder {
         self.current = Some(block);
     }
 
-    /// A new block placed right here: the head of a loop.
+    /// Creates a block and places it here, for example as the head of a loop.
     pub fn label(&mut self, label: &str) -> Block {
         let block = self.block(label);
         self.place(block);
         block
     }
 
-    /// A list of blocks for `brx.idx`.
+    /// Creates a list of blocks for `brx.idx`.
     pub fn branch_targets(&mut self, name: &str, blocks: &[Block]) -> Targets {
         let name = self.unique(name);
         self.function.targets.push(TargetList { name, blocks: blocks.to_vec() })
     }
 
-    /// Whether control can reach what is written next by falling through.
+    /// Tests if control can fall through to the next instruction.
     pub fn falls_through(&self) -> bool {
         let Some(block) = self.function.layout.last() else { return true };
         let last = self.function.blocks[*block].insts.last();
@@ -255,7 +256,7 @@ impl FunctionBuilder {
         }
     }
 
-    /// `.pragma "…";` before the next instruction.
+    /// Adds `.pragma "…";` before the next instruction.
     pub fn pragma(&mut self, text: &str) {
         let mut block = self.open_block();
         if !self.function.blocks[block].insts.is_empty() {
@@ -265,7 +266,7 @@ impl FunctionBuilder {
         self.function.blocks[block].pragmas.push(text.to_owned());
     }
 
-    /// The line of the high-level source that what follows comes from; other lines may be inlined at it.
+    /// Sets the source line of the following instructions. Other lines may be inlined at it.
     pub fn loc(&mut self, loc: LocData) -> Loc {
         let entry = *self.locs.entry(loc).or_insert_with_key(|data| self.function.locs.push(data.clone()));
         self.loc = Some(entry);
@@ -283,7 +284,7 @@ impl FunctionBuilder {
         }
     }
 
-    /// Checks what only the end can show.
+    /// Checks conditions that are known only at the end.
     pub(super) fn close(&mut self) {
         if self.function.layout.is_empty() {
             self.open_block();

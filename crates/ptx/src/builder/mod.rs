@@ -1,8 +1,9 @@
-//! How kernels are written by programs.
+//! Builder of modules and kernels.
 //!
-//! A [`ModuleBuilder`] holds variables and functions; a [`FunctionBuilder`] writes one function. Every instruction of the table
-//! is a method of [`Instructions`]: modifiers first, then the sources; the result comes back as a register of the type that
-//! the instruction gives. What stands before the instruction in PTX stands before it here: `b.guard(p)`, `b.to(d)`.
+//! A [`ModuleBuilder`] holds variables and functions; a [`FunctionBuilder`] emits one function. Every
+//! instruction of the table is a method of [`Instructions`]. It takes the modifiers and then the sources, and
+//! returns the result in a register of the instruction's result type. Guards and destinations come first, as
+//! in PTX: `b.guard(p)`, `b.to(d)`.
 //!
 //! | PTX | here |
 //! | --- | --- |
@@ -16,9 +17,9 @@
 //! | `mov.u32 %r1, %tid.x;` | `let tid = b.special(Special::TidX);` |
 //! | `bar.sync 0;` | `b.bar(Sync, 0);` |
 //!
-//! A mistake never panics: it is noted, and [`ModuleBuilder::finish`] returns all of them, each naming its function and its
-//! instruction. What types and sizes have to agree is the verifier's business: [`ModuleBuilder::verified`] does both.
-//! A finished module is canonical: parsing its print gives the same module.
+//! A mistake never panics. It is recorded, and [`ModuleBuilder::finish`] returns all mistakes, each with its
+//! function and instruction. The verifier checks types and sizes; [`ModuleBuilder::verified`] does both. A
+//! finished module is canonical: parsing its printed text gives the same module.
 //!
 //! Vector addition:
 //!

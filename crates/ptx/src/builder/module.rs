@@ -1,4 +1,4 @@
-//! A module while it is written.
+//! Builder of a module.
 
 use super::call::Callable;
 use super::canonical;
@@ -11,18 +11,18 @@ use crate::verify::{Verified, verify};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use std::collections::HashSet;
 
-/// Writes a module: variables, kernels, functions. See the [module's examples](super).
+/// Builder of a module: variables, kernels, functions. See the [module's examples](super).
 #[derive(Debug)]
 pub struct ModuleBuilder {
     module: Module,
     diagnostics: Diagnostics,
-    /// Kernels and functions that were handed out to be written.
+    /// Kernels and functions that were started but not yet defined.
     open: HashSet<Func>,
     names: HashSet<String>,
 }
 
 impl ModuleBuilder {
-    /// An empty module with 64-bit addresses.
+    /// Creates an empty module with 64-bit addresses.
     pub fn new(version: IsaVersion, target: Target) -> Self {
         ModuleBuilder {
             module: Module::new(version, target),
@@ -39,12 +39,12 @@ impl ModuleBuilder {
         }
     }
 
-    /// A file that `.loc` can name by its number.
+    /// Adds a file that `.loc` refers to by its number.
     pub fn file(&mut self, number: u32, name: &str) {
         self.module.items.push(Item::File(FileEntry { number, name: name.to_owned(), stamp: None }));
     }
 
-    /// Any variable of the module.
+    /// Adds a variable.
     pub fn variable(&mut self, variable: Variable) -> Symbol {
         self.take_name(&variable.name);
         let var = self.module.variables.push(variable);
@@ -52,13 +52,13 @@ impl ModuleBuilder {
         Symbol::Var(var)
     }
 
-    /// A visible variable in global memory, zero at first; no dimensions for a single element.
+    /// Adds a visible, zero-initialised variable in global memory. An empty `dims` means a single element.
     pub fn global(&mut self, name: &str, ty: Type, dims: &[u64]) -> Symbol {
         let dims = dims.iter().copied().map(Some).collect();
         self.variable(Variable { dims, linkage: Linkage::Visible, ..Variable::new(name, Space::Global, ty) })
     }
 
-    /// Shared memory whose size the launch says.
+    /// Adds dynamic shared memory, whose size is set by the launch.
     pub fn dynamic_shared(&mut self, name: &str, ty: Type, align: u32) -> Symbol {
         let variable = Variable::new(name, Space::Shared, ty);
         self.variable(Variable { dims: vec![None], linkage: Linkage::Extern, align: Some(align), ..variable })
@@ -71,17 +71,17 @@ impl ModuleBuilder {
         FunctionBuilder::new(name, is_kernel, func)
     }
 
-    /// Starts a kernel. Give it back to [`define`](Self::define).
+    /// Starts a kernel. Pass it to [`define`](Self::define) when it is complete.
     pub fn kernel(&mut self, name: &str) -> FunctionBuilder {
         self.open(name, true)
     }
 
-    /// Starts a function. Give it back to [`define`](Self::define).
+    /// Starts a function. Pass it to [`define`](Self::define) when it is complete.
     pub fn function(&mut self, name: &str) -> FunctionBuilder {
         self.open(name, false)
     }
 
-    /// Takes in a kernel or function that is written to its end.
+    /// Adds a complete kernel or function to the module.
     pub fn define(&mut self, mut builder: FunctionBuilder) -> Callable {
         builder.close();
         let FunctionBuilder { mut function, func, diagnostics, .. } = builder;
@@ -101,7 +101,7 @@ impl ModuleBuilder {
         callable
     }
 
-    /// Declares a function that is defined elsewhere: another module, or the executor itself (`vprintf`, `malloc`, …).
+    /// Declares a function that is defined in another module or by the executor (`vprintf`, `malloc`, …).
     pub fn external(&mut self, name: &str, results: &[Type], params: &[Type]) -> Callable {
         self.take_name(name);
         let mut function = Function::new(name, false);
@@ -120,9 +120,9 @@ impl ModuleBuilder {
         Callable::of(func, &self.module.functions[func])
     }
 
-    /// The module, or everything that was wrong in the calls that made it.
+    /// Returns the module, or all mistakes of the calls that built it.
     ///
-    /// The module is canonical: parsing its print gives the same module.
+    /// The module is canonical: parsing its printed text gives the same module.
     pub fn finish(mut self) -> Result<Module, Diagnostics> {
         let mut open: Vec<Func> = self.open.into_iter().collect();
         open.sort();
@@ -137,7 +137,7 @@ impl ModuleBuilder {
         Ok(self.module)
     }
 
-    /// The module, finished and verified.
+    /// Returns the finished and verified module.
     pub fn verified(self) -> Result<Verified, Diagnostics> {
         verify(self.finish()?)
     }

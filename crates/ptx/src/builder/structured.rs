@@ -1,7 +1,7 @@
-//! Control flow written as nested code: conditions and loops over closures.
+//! Structured control flow: conditions and loops over closures.
 //!
-//! Each of them places the blocks it needs and leaves the builder behind its end. A body may leave early with its own
-//! branches; nothing is added behind code that cannot be reached.
+//! Each method places the blocks that it needs and continues after the end of the construct. A body may leave
+//! early with its own branches. No branch is added after unreachable code.
 
 use super::emit::Instructions;
 use super::function::FunctionBuilder;
@@ -32,7 +32,7 @@ impl FunctionBuilder {
         self.place(end);
     }
 
-    /// Runs the body as long as the condition, computed before each round, is true.
+    /// Runs the body while the condition, evaluated before each iteration, is true.
     pub fn while_loop(&mut self, condition: impl FnOnce(&mut Self) -> Guard, body: impl FnOnce(&mut Self)) {
         let (head, end) = (self.block("$while"), self.block("$end_while"));
         self.place(head);
@@ -45,14 +45,15 @@ impl FunctionBuilder {
         self.place(end);
     }
 
-    /// Runs the body, then again as long as the condition that it returns is true.
+    /// Runs the body, then repeats it while the condition that it returns is true.
     pub fn do_while(&mut self, body: impl FnOnce(&mut Self) -> Guard) {
         let head = self.label("$do");
         let again = body(self);
         self.guard(again).bra((), head);
     }
 
-    /// Counts an integer of type `ty` from `start` by `step` while it is less than `end`, and hands it to the body.
+    /// Counts an integer of type `ty` from `start` by `step` while it is less than `end`, and passes it to
+    /// the body.
     pub fn for_range(
         &mut self,
         ty: Type,

@@ -1,4 +1,4 @@
-//! The body of a function: declarations, labels, directives and instructions, cut into blocks.
+//! Parser of a function body: declarations, labels, directives and instructions, split into blocks.
 
 use super::lexer::{TokenKind, shorten};
 use super::locs::Locs;
@@ -11,23 +11,23 @@ use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
 use std::collections::{HashMap, HashSet};
 
-/// The most labels of one `.branchtargets` list.
+/// Maximum number of labels in a `.branchtargets` list.
 const MAX_TARGETS: usize = 1 << 16;
 
-/// A function while its body is read.
+/// State of a function body that is being parsed.
 pub(super) struct Body<'f, 'a> {
     pub(super) function: &'f mut Function,
     pub(super) names: Names<'a>,
     block: Option<Block>,
     locs: Locs,
-    /// Labels that the text has further on, once someone asked.
+    /// Labels further on in the text, collected on first use.
     labels: Option<HashSet<&'a str>>,
-    /// Labels of all ranges of labels.
+    /// Total number of labels in label ranges.
     ranged: usize,
 }
 
 impl Body<'_, '_> {
-    /// The block that the next instruction goes to.
+    /// Returns the current block.
     fn current(&mut self) -> Block {
         match self.block {
             Some(block) => block,
@@ -44,7 +44,7 @@ impl Body<'_, '_> {
         self.block = Some(block);
     }
 
-    /// Puts an instruction behind those before, with the line that is current.
+    /// Appends an instruction with the current source line.
     pub(super) fn push(&mut self, mut data: InstData) {
         data.loc = self.locs.current(&mut self.function.locs);
         let ends = data.is_control();
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
                     let before = self.at;
                     if self.statement(&mut body).is_err() {
                         self.recover_statement(before);
-                        // Something that can only stand at the top: the closing brace is missing.
+                        // An item that can only be at the top level: the closing brace is missing.
                         if self.starts_item() {
                             self.stopped_at_item = true;
                             return Err(super::Reported);
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         body.names.declare(name, Entry::Targets(targets), span).map_err(|earlier| self.duplicate(name, span, earlier))
     }
 
-    /// `L<4>`, which stands for `L0` to `L3`.
+    /// Parses `L<4>`, which means `L0` to `L3`.
     fn label_range(&mut self, body: &mut Body<'_, 'a>, prefix: &str, place: Span, blocks: &mut Vec<Block>) -> Parsed<()> {
         self.expect(b'<')?;
         let count = self.expect_integer("a number of labels")?;
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
             let message = format!("more than {MAX_TARGETS} labels");
             return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "in this range")));
         }
-        // A few letters may name many labels; all of them together stay in proportion to the text.
+        // A short range may name many labels, so the total is limited.
         body.ranged += count as usize;
         if body.ranged > MAX_TARGETS {
             let message = format!("ranges of more than {MAX_TARGETS} labels in one function");
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// All labels from here to the end of the function, as the text has them.
+    /// Returns all labels from here to the end of the function.
     fn labels_ahead(&self) -> HashSet<&'a str> {
         let rest = self.tokens[self.at..].windows(2);
         let function =
@@ -253,8 +253,8 @@ impl<'a> Parser<'a> {
         body.names.declare(name, Entry::Proto(proto), span).map_err(|earlier| self.duplicate(name, span, earlier))
     }
 
-    /// `.calltargets f, g;` promises which functions a pointer can point to. What counts for the call is how they look: it is
-    /// kept as the prototype that they share.
+    /// Parses `.calltargets f, g;`, the possible targets of a pointer. Only their signature matters for the
+    /// call, so it is stored as their common prototype.
     fn call_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<()> {
         self.bump();
         let mut shared: Option<(Func, Span)> = None;
@@ -287,7 +287,8 @@ impl<'a> Parser<'a> {
         body.names.declare(name, Entry::Proto(proto), span).map_err(|earlier| self.duplicate(name, span, earlier))
     }
 
-    /// Results and parameters of a function as a prototype has them; the function being read is not in the module yet.
+    /// Returns results and parameters of a function as in a prototype. The function being parsed is not in
+    /// the module yet.
     fn signature_of(&self, body: &Body<'_, 'a>, func: Func) -> (Vec<Variable>, Vec<Variable>) {
         let known = &self.module.functions[func];
         let function = if known.name.is_empty() { &*body.function } else { known };
@@ -409,7 +410,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether `.reg` follows the next token.
+    /// Tests if `.reg` follows the next token.
     fn next_is_reg(&self) -> bool {
         let next = self.tokens[(self.at + 1).min(self.tokens.len() - 1)];
         next.kind == TokenKind::Dotted && self.word_of(next) == "reg"
@@ -437,7 +438,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Numbers the registers behind those of the parameters in the order in which instructions name them, as they are when a print is read.
+/// Renumbers the registers after the parameters in the order in which instructions name them, as for a
+/// printed module.
 fn renumber_registers(function: &mut Function, params: usize) {
     let old: PrimaryMap<Reg, _> = std::mem::take(&mut function.regs);
     let mut number: HashMap<Reg, Reg> = HashMap::new();
@@ -448,10 +450,10 @@ fn renumber_registers(function: &mut Function, params: usize) {
     function.insts.values_mut().for_each(|data| data.change_registers(|reg| *reg = visit(*reg)));
 }
 
-/// Numbers the blocks in the order of the text and lets every label point to the block that has it.
+/// Renumbers the blocks in text order and resolves every label to its block.
 fn renumber_blocks(function: &mut Function, same: &HashMap<Block, Block>) {
     let final_block = |mut block: Block| {
-        // Each step leads to an enclosing scope, so there are at most MAX_DEPTH of them.
+        // Each step leads to an enclosing scope, so there are at most MAX_DEPTH steps.
         while let Some(next) = same.get(&block) {
             block = *next;
         }
@@ -465,7 +467,7 @@ fn renumber_blocks(function: &mut Function, same: &HashMap<Block, Block>) {
         function.layout.push(renamed);
     }
     let Some(&entry) = function.layout.first() else { return };
-    // A label without a block was reported; any block does.
+    // A missing label was reported before, so any block will do.
     let renamed = |block: Block| number.get(&final_block(block)).copied().unwrap_or(entry);
     for data in function.insts.values_mut() {
         for operand in &mut data.operands {

@@ -1,4 +1,4 @@
-//! The codes of everything the parser can find wrong.
+//! Error codes of the parser.
 
 use broadloom_diag::Code;
 
@@ -11,42 +11,42 @@ macro_rules! codes {
 codes! {
     /// The input is larger than [`super::MAX_INPUT`].
     INPUT_TOO_LARGE = "P0001";
-    /// A character that PTX does not have.
+    /// Character that PTX does not have.
     BAD_CHARACTER = "P0002";
-    /// A comment without its end.
+    /// Unterminated comment.
     OPEN_COMMENT = "P0003";
-    /// A string without its end.
+    /// Unterminated string.
     OPEN_STRING = "P0004";
-    /// A constant that cannot be read.
+    /// Malformed constant.
     BAD_NUMBER = "P0005";
-    /// Something else was expected.
+    /// Unexpected token.
     UNEXPECTED = "P0006";
     /// `.version`, `.target` or `.address_size` is missing or wrong.
     BAD_HEADER = "P0007";
-    /// A directive that PTX does not have.
+    /// Unknown directive.
     UNKNOWN_DIRECTIVE = "P0008";
-    /// A type that does not exist or does not fit.
+    /// Unknown or unsuitable type.
     BAD_TYPE = "P0009";
-    /// A name declared twice.
+    /// Name declared twice.
     DUPLICATE = "P0010";
-    /// A name that was never declared.
+    /// Undeclared name.
     UNDECLARED = "P0011";
-    /// A label that is never defined.
+    /// Undefined label.
     UNDEFINED_LABEL = "P0012";
-    /// A name that is something else than needed here.
+    /// Name of the wrong kind.
     WRONG_NAME = "P0013";
-    /// A modifier that the instruction does not take.
+    /// Modifier that the instruction does not take.
     BAD_MODIFIER = "P0014";
     /// Operands that do not fit the instruction.
     BAD_OPERANDS = "P0015";
-    /// A constant expression that has no value.
+    /// Constant expression without a value.
     BAD_EXPRESSION = "P0016";
-    /// A bracket or brace without its partner.
+    /// Unbalanced bracket or brace.
     UNBALANCED = "P0017";
-    /// Something nested or sized beyond what is read.
+    /// Nesting or size beyond a limit of the parser.
     LIMIT = "P0018";
-    /// An initialiser that does not fit.
+    /// Initialiser that does not fit.
     BAD_INITIALISER = "P0019";
-    /// Data that is no text.
+    /// Binary data instead of text.
     BINARY = "P0020";
 }

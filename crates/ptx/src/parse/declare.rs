@@ -10,7 +10,8 @@ use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
 use std::rc::Rc;
 
-/// Directives between the head and the body of a function, and how many numbers each takes.
+/// Directives between the head and the body of a function, with the minimum and maximum number of their
+/// arguments.
 pub(crate) const FUNCTION_DIRECTIVES: &[(&str, usize, usize)] = &[
     ("maxntid", 1, 3),
     ("reqntid", 1, 3),
@@ -28,7 +29,7 @@ pub(crate) const FUNCTION_DIRECTIVES: &[(&str, usize, usize)] = &[
 ];
 
 impl<'a> Parser<'a> {
-    /// Something with a linkage: a variable or a function.
+    /// Parses an item with a linkage: a variable or a function.
     pub(super) fn linked(&mut self) -> Parsed<()> {
         let linkage = self.linkage();
         match self.dotted() {
@@ -110,7 +111,7 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// State space, alignment, vector length, type and attributes: all that comes before the first name.
+    /// Parses everything before the first name: state space, alignment, vector length, type and attributes.
     pub(super) fn variable_start(&mut self) -> Parsed<Variable> {
         let place = self.here();
         let space = self.dotted().and_then(Space::from_name);
@@ -169,7 +170,7 @@ impl<'a> Parser<'a> {
         Ok(variable)
     }
 
-    /// Error text for a word that stands where a type is needed or, behind one, a name.
+    /// Reports a word in place of a type or, after a type, of a name.
     fn no_type(&mut self, word: &str, place: Span, has_type: bool) -> super::Reported {
         let vector =
             word.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()));
@@ -207,7 +208,7 @@ impl<'a> Parser<'a> {
         Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(place, "not a power of two")))
     }
 
-    /// `.ptr[.space][.align N]` behind the type of a kernel's parameter.
+    /// Parses `.ptr[.space][.align N]` after the type of a kernel's parameter.
     fn pointer(&mut self) -> Parsed<PointerInfo> {
         let mut pointer = PointerInfo { space: Space::Generic, align: None };
         while let Some(word) = self.dotted() {
@@ -252,7 +253,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Name, dimensions and initialiser.
+    /// Parses name, dimensions and initialiser.
     pub(super) fn variable_rest(&mut self, mut variable: Variable, may_init: bool) -> Parsed<(Variable, &'a str)> {
         let (name, span) = self.expect_name("the name of a variable")?;
         variable.name = name.to_owned();
@@ -310,7 +311,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `+ n` or `- n` behind a name.
+    /// Parses `+ n` or `- n` after a name.
     pub(super) fn signed_offset(&mut self) -> Parsed<i64> {
         let negative = self.is_sign(b'-');
         self.bump();
@@ -406,7 +407,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `( .param .u64 a, .reg .b32 %b )`
+    /// Parses `( .param .u64 a, .reg .b32 %b )`.
     fn params(&mut self, function: &mut Function, named: &mut Vec<(Param, &'a str, Span)>) -> Parsed<Vec<Param>> {
         self.expect(b'(')?;
         let mut params = vec![];
@@ -431,7 +432,7 @@ impl<'a> Parser<'a> {
                     return Err(self.no_parameter());
                 }
             };
-            // `_` names nothing: declarations and prototypes use it as often as they like.
+            // `_` is not a name: declarations and prototypes may use it repeatedly.
             if name != "_" {
                 named.push((param, name, span));
             }
@@ -500,7 +501,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The parameters of a prototype: like those of a function, but nothing is declared.
+    /// Parses the parameters of a prototype, like those of a function but without declaring anything.
     pub(super) fn prototype_params(&mut self) -> Parsed<Vec<Variable>> {
         let mut scratch = Function::new("", false);
         let params = self.params(&mut scratch, &mut vec![])?;
@@ -509,7 +510,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The difference between two declarations of a function, if there is one.
+/// Returns the difference between two declarations of a function, if any.
 fn difference(known: &Function, other: &Function) -> Option<String> {
     if known.is_kernel != other.is_kernel {
         return Some((if other.is_kernel { "`.entry`" } else { "`.func`" }).to_owned());

@@ -8,10 +8,10 @@ use crate::module::{FileEntry, Item, Section, Target};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Span};
 
-/// Words that may follow the machine in `.target`.
+/// Options after the machine in `.target`.
 const OPTIONS: &[&str] = &["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
 
-/// The higher of two machines, with the options of both.
+/// Returns the higher of two machines, with the options of both.
 fn highest(mut a: Target, mut b: Target) -> Target {
     if b.sm > a.sm {
         std::mem::swap(&mut a, &mut b);
@@ -50,7 +50,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `.target sm_90[, option…]`. Of several machines, in one or several directives, the highest counts.
+    /// Parses `.target sm_90[, option…]`. Of several machines, in one or several directives, the highest is
+    /// used.
     pub(super) fn target(&mut self) -> Parsed<()> {
         let place = self.here();
         self.bump();
@@ -88,7 +89,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The machine that a name such as `sm_90a` stands for.
+    /// Parses the name of a machine such as `sm_90a`.
     fn machine(&mut self, name: &str, span: Span) -> Parsed<Target> {
         let digits = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_")).unwrap_or("");
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
@@ -98,7 +99,7 @@ impl Parser<'_> {
         }
         let message = format!("`{}` is not a target", shorten(name));
         let diagnostic = Diagnostic::error(codes::BAD_HEADER, message).at(span, "expected `sm_` and a number, such as `sm_75`");
-        // `sm90` and `SM_90` are near enough to be meant.
+        // `sm90` and `SM_90` get a suggestion.
         let meant: String = name.chars().filter(char::is_ascii_digit).collect();
         Err(self.report(match name.to_ascii_lowercase().starts_with("sm") && (2..=3).contains(&meant.len()) {
             true => diagnostic.help(format!("did you mean `sm_{meant}`?")),
@@ -141,7 +142,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `.loc file line column[, function_name label[+n], inlined_at file line column]`
+    /// Parses `.loc file line column[, function_name label[+n], inlined_at file line column]`.
     pub(super) fn loc_directive(&mut self) -> Parsed<LocText> {
         self.bump();
         let file = self.expect_u32("the number of a file")?;
@@ -170,7 +171,7 @@ impl Parser<'_> {
         Err(self.unexpected(&format!("`{word}`")))
     }
 
-    /// `.section .name { lines }`. Lines are kept as text: labels, `.b8 1, 2`, `.b32 label+4`, …
+    /// Parses `.section .name { lines }`. Lines are kept as text: labels, `.b8 1, 2`, `.b32 label+4`, …
     pub(super) fn section(&mut self) -> Parsed<()> {
         self.bump();
         let Some(name) = self.dotted() else { return Err(self.unexpected("the name of a section, such as `.debug_info`")) };

@@ -1,8 +1,9 @@
-//! Elements of arrays as operands, `name[n]` (manual: "Arrays as Operands").
+//! Array elements as operands, `name[n]` (manual: "Arrays as Operands").
 //!
-//! `mov` and `cvta` take the address of the element, `ld`, `ldu` and `st` access it. An index counts elements of the basic type, whatever
-//! vectors and dimensions there are. A constant index becomes an offset. An index in a register becomes instructions before the one that
-//! has it, under the same guard. As in NVIDIA's assembler, they compute the offset in 32 bits and widen it without a sign:
+//! `mov` and `cvta` take the address of the element; `ld`, `ldu` and `st` access it. An index counts elements
+//! of the basic type, regardless of vectors and dimensions. A constant index becomes an offset. An index in a
+//! register becomes instructions before the current one, under the same guard. As in NVIDIA's assembler, they
+//! compute the offset in 32 bits and zero-extend it:
 //!
 //! ```text
 //! cvt.u32.TYPE  %element, INDEX            unless the index has 32 bits
@@ -21,24 +22,24 @@ use crate::table::{FormId, Modifier, Opcode};
 use crate::types::{Type, TypeKind};
 use broadloom_diag::{Diagnostic, Span};
 
-/// An element of an array.
+/// Element of an array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
     pub(super) symbol: Symbol,
-    /// Bytes from the start of the array, without those that the register adds.
+    /// Constant offset in bytes from the start of the array.
     pub(super) offset: i64,
     pub(super) index: Option<Index>,
 }
 
-/// A register that chooses an element.
+/// Register that selects an element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Index {
     reg: Reg,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     size: u32,
 }
 
-/// The instruction around an element.
+/// Properties of the instruction that contains an element.
 pub(super) struct Around {
     accesses: bool,
     takes_address: bool,
@@ -71,7 +72,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads `[n]`, `[%r]` or `[%r+n]` behind the name of an array.
+    /// Parses `[n]`, `[%r]` or `[%r+n]` after the name of an array.
     pub(super) fn element(&mut self, body: &mut Body<'_, 'a>, symbol: Symbol, name: &str, span: Span) -> Parsed<Element> {
         let array = self.variable_of(body, symbol);
         let array = array.filter(|variable| !variable.dims.is_empty() && variable.ty.kind() != TypeKind::Opaque);
@@ -100,7 +101,7 @@ impl<'a> Parser<'a> {
         Ok(Element { symbol, offset, index })
     }
 
-    /// Reads a register of integers or bits.
+    /// Parses an integer or untyped register.
     fn index_register(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Reg> {
         let place = self.here();
         let reg = self.register(body)?;
@@ -115,7 +116,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the operand that an element is in an instruction. The instructions that compute its address go to the body.
+    /// Returns the operand for an element. The instructions that compute its address are appended to the
+    /// body.
     pub(super) fn fit_element(
         &mut self,
         body: &mut Body<'_, 'a>,
@@ -161,7 +163,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reports an index in a register where a constant has to stand.
+    /// Reports an index in a register where a constant is required.
     pub(super) fn lone_index(&mut self, span: Span) -> super::Reported {
         let diagnostic = Diagnostic::error(codes::UNEXPECTED, "an element whose index is in a register cannot stand here");
         let diagnostic = diagnostic.at(span, "only `mov`, `cvta`, `ld`, `ldu` and `st` take one");

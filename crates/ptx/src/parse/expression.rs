@@ -7,7 +7,7 @@ use crate::literal;
 use crate::types::Type;
 use broadloom_diag::Diagnostic;
 
-/// An operator with its strength and how many signs spell it.
+/// Binary operator. It has a precedence and a length in characters.
 #[derive(Clone, Copy, PartialEq)]
 enum Binary {
     Or,
@@ -48,7 +48,7 @@ impl Binary {
 }
 
 impl Parser<'_> {
-    /// An expression whose value must be an integer.
+    /// Parses an expression whose value must be an integer.
     pub(super) fn integer_expression(&mut self) -> Parsed<i64> {
         let place = self.here();
         match self.expression()? {
@@ -61,12 +61,12 @@ impl Parser<'_> {
         }
     }
 
-    /// An expression.
+    /// Parses an expression.
     pub(super) fn expression(&mut self) -> Parsed<Imm> {
         self.choice(0)
     }
 
-    /// `condition ? yes : no`, which binds to the right; or what has no `?`.
+    /// Parses `condition ? yes : no`, which is right-associative, or an expression without `?`.
     fn choice(&mut self, depth: usize) -> Parsed<Imm> {
         let value = self.binary(1, depth)?;
         if !self.eat(b'?') {
@@ -78,7 +78,7 @@ impl Parser<'_> {
         Ok(if is_true(value) { yes } else { no })
     }
 
-    /// Only sums and products of constants: what may follow a name in an address.
+    /// Parses sums and products of constants, which may follow a name in an address.
     pub(super) fn offset_expression(&mut self) -> Parsed<i64> {
         let place = self.here();
         match self.binary(Binary::Add.strength(), 0)?.integer_bits() {
@@ -179,7 +179,7 @@ impl Parser<'_> {
                 self.expect(b')')?;
                 Ok(value)
             }
-            // `.5` looks like a modifier to the lexer.
+            // The lexer reads `.5` as a modifier.
             TokenKind::Dotted if literal::read(self.text_of(self.token())).is_ok() => {
                 let token = self.bump();
                 Ok(literal::read(self.text_of(token)).unwrap_or(Imm::Int(0)))

@@ -1,4 +1,4 @@
-//! First contents of variables (manual: "Initializers").
+//! Parser of initialisers (manual: "Initializers").
 
 use super::lexer::{TokenKind, shorten};
 use super::{MAX_DEPTH, Parsed, Parser, codes};
@@ -9,7 +9,7 @@ use crate::types::{Type, TypeKind};
 use broadloom_diag::Diagnostic;
 
 impl Parser<'_> {
-    /// Reads the initialiser behind the `=` of a variable.
+    /// Parses the initialiser after the `=` of a variable.
     pub(super) fn initialiser(&mut self, depth: usize) -> Parsed<Init> {
         if depth > MAX_DEPTH {
             let place = self.here();
@@ -61,7 +61,7 @@ impl Parser<'_> {
             self.bump();
             (name, span) = self.expect_name("a name")?;
         }
-        // A variable of the module may hold its own address.
+        // A variable of the module may contain its own address.
         let own = || (self.declaring == Some(name)).then(|| Symbol::Var(self.module.variables.next_key()));
         let symbol = self.globals.get(name).copied().or_else(own);
         if symbol.is_none() {
@@ -83,7 +83,7 @@ impl Parser<'_> {
         symbol.map(|symbol| Init::Address { symbol, offset, generic, mask }).ok_or(super::Reported)
     }
 
-    /// `addr_mode_0 = wrap, filter_mode = linear }` of a texture, sampler or surface.
+    /// Parses the settings `addr_mode_0 = wrap, filter_mode = linear }` of a texture, sampler or surface.
     fn settings(&mut self) -> Parsed<Init> {
         let mut list = vec![];
         loop {
@@ -104,8 +104,8 @@ impl Parser<'_> {
 }
 
 impl Init {
-    /// First contents as the variable has them: `.f32 x = 1.0` is written with a double, and braces around nothing are settings
-    /// when the variable is a sampler.
+    /// Converts an initialiser to the variable's type. `.f32 x = 1.0` is written with a double, and empty
+    /// braces are settings if the variable is a sampler.
     fn fitted_to(self, ty: Type) -> Init {
         match self {
             Init::Imm(imm) => Init::Imm(fit_float(ty, imm)),
@@ -116,7 +116,7 @@ impl Init {
     }
 
     pub(super) fn fitted(self, ty: Type) -> Init {
-        // Bits of 32 and 64 take floats too.
+        // Untyped variables of 32 and 64 bits accept floats too.
         self.fitted_to(match ty {
             Type::B32 => Type::F32,
             Type::B64 => Type::F64,
@@ -124,7 +124,7 @@ impl Init {
         })
     }
 
-    /// Whether it is zero everywhere.
+    /// Tests if all values are zero.
     pub fn is_zero(&self) -> bool {
         match self {
             Init::Imm(Imm::Int(0) | Imm::F32(0) | Imm::F64(0)) => true,

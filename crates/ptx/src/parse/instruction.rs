@@ -1,4 +1,4 @@
-//! One instruction: guard, mnemonic, operands, and the form of the table that they fit.
+//! Parser of one instruction: guard, mnemonic, operands, and selection of the matching form of the table.
 
 use super::body::Body;
 use super::element::{Around, Element};
@@ -80,8 +80,8 @@ impl<'a> Parser<'a> {
     }
 
     fn opaque_operands(&mut self, body: &mut Body<'_, 'a>, root: &str, root_span: Span) -> Parsed<SmallVec<[Operand; 4]>> {
-        // A word that is no instruction at all, such as a stray name, should not be taken for a new one: those of PTX have
-        // small letters, and their operands stand on the same line and without parentheses.
+        // A stray name should not be taken for an unknown instruction. Instructions of PTX are lower case,
+        // and their operands are on the same line and without parentheses.
         let small = root.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
         let alone = self.starts_line(self.at) || self.is_sign(b';') && !small;
         if !small || alone || matches!(self.kind(), TokenKind::Sign(b':' | b'(' | b'=')) {
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
         Ok(operands)
     }
 
-    /// The first candidate whose operands fit: by their shape, and where that leaves several, by the width of their registers.
+    /// Selects the first candidate whose operands fit: by their shape, then by the width of their registers.
     fn fit(
         &mut self,
         body: &mut Body<'_, 'a>,

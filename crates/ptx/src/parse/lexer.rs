@@ -1,34 +1,34 @@
-//! Text to tokens (manual: "Syntax").
+//! Lexer (manual: "Syntax").
 //!
-//! A word behind a dot is one token, so that `ld.global.f32` is a name and two dotted words, and `%tid.x` a name and one.
-//! Comments, white space, `#` lines and a byte order mark vanish. What cannot be a token is reported once per run of bad
-//! characters.
+//! A word after a dot is one token: `ld.global.f32` is a name and two dotted words, and `%tid.x` is a name
+//! and one. Comments, white space, `#` lines and a byte order mark are skipped. Invalid input is reported
+//! once per run of bad characters.
 
 use super::codes;
 use crate::inst::Imm;
 use crate::literal::{self, LiteralError};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
-/// Kinds of tokens. The text of a name or word is found through its span.
+/// Kind of a token. The span gives the text of a name or word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TokenKind {
     /// A name: `add`, `%r1`, `$L__BB0_1`, `_`.
     Name,
-    /// A word behind a dot: `.global`, `.shared::cta`.
+    /// Word after a dot: `.global`, `.shared::cta`.
     Dotted,
     /// A constant.
     Imm(Imm),
-    /// A string, quotes included.
+    /// String with its quotes.
     Text,
     /// One character: `,;:[]{}()<>|!@+-*/%&^~=?`.
     Sign(u8),
     /// `@@DWARF` and the rest of its line: debug information in the old style.
     Dwarf,
-    /// Behind the last.
+    /// End of the input.
     End,
 }
 
-/// A token and its place.
+/// Token with its location.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
@@ -116,13 +116,13 @@ impl Lexer<'_> {
         }
     }
 
-    /// The letter or digit beyond ASCII that comes next, if one does.
+    /// Returns the next character if it is a non-ASCII letter or digit.
     fn letter(&self) -> Option<char> {
         self.text.get(self.at..)?.chars().next().filter(|letter| !letter.is_ascii() && letter.is_alphanumeric())
     }
 
-    /// Goes to the end of a word. Letters beyond ASCII are taken along, so that a name with one is reported once and stays
-    /// a name.
+    /// Advances to the end of a word. Non-ASCII letters are included, so that a name with one is reported
+    /// once and stays a name.
     fn word(&mut self) {
         let start = self.at;
         let mut foreign = None;
@@ -147,7 +147,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `'a'`, which PTX does not have.
+    /// Reports `'a'`, which PTX does not have.
     fn character(&mut self, start: usize) -> TokenKind {
         let line = self.text[start + 1..].split('\n').next().unwrap_or("");
         let inside = line.split_once('\'').map(|(inside, _)| inside).filter(|inside| inside.chars().count() <= 4);
@@ -207,7 +207,7 @@ impl Lexer<'_> {
                 _ => self.at += 1,
             }
         }
-        // An escape may have jumped into a character.
+        // An escape may have ended inside a character.
         while !self.text.is_char_boundary(self.at) {
             self.at += 1;
         }
@@ -220,7 +220,7 @@ impl Lexer<'_> {
         TokenKind::Text
     }
 
-    /// A string in quotes that a word processor made.
+    /// Reports a string in typographic quotes.
     fn curly_string(&mut self, start: usize) -> TokenKind {
         let line = self.text[start..].split('\n').next().unwrap_or("");
         let quotes = ['“', '”', '„', '"'];
@@ -287,7 +287,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Characters for a message: as they are, or by their numbers when nothing would be seen.
+/// Formats characters for a message: as they are, or as code points if they are invisible.
 fn visible(text: &str) -> String {
     let seen = |c: char| c.is_ascii_graphic() || !c.is_ascii() && !c.is_control() && !c.is_whitespace() && c != '\u{feff}';
     if text.chars().all(seen) {
@@ -334,7 +334,7 @@ fn bad_number(text: &str, error: LiteralError, place: Span) -> Diagnostic {
     }
 }
 
-/// A text short enough for a message.
+/// Shortens a text for a message.
 pub(crate) fn shorten(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {

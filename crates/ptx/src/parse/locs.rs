@@ -1,7 +1,8 @@
-//! The `.loc` directives of a body: which line an instruction comes from, and where that line was inlined.
+//! `.loc` directives of a body: the source line of each instruction, and the location that it was inlined at.
 //!
-//! `inlined_at` names a place by its numbers and means the latest `.loc` before it that has them, which may itself be inlined. Only lines
-//! that an instruction comes from, and those they were inlined at, are kept: an outer line always before the inner one.
+//! `inlined_at` gives a location by its numbers and means the latest `.loc` before it with these numbers,
+//! which may itself be inlined. Only the lines of instructions and the lines that they were inlined at are
+//! kept. An outer line always comes before the inner one.
 
 use crate::module::{Inlined, Loc, LocData};
 use cranelift_entity::PrimaryMap;
@@ -10,18 +11,18 @@ use std::collections::HashMap;
 /// File, line and column.
 pub(super) type Place = (u32, u32, u32);
 
-/// A `.loc` as it stands in the text.
+/// `.loc` as written in the text.
 #[derive(Debug)]
 pub(super) struct LocText {
     pub(super) place: Place,
-    /// The label that names the inlined function, with an offset, and where the function was inlined.
+    /// Label that names the inlined function, with an offset, and the location that it was inlined at.
     pub(super) inlined: Option<((String, u64), Place)>,
 }
 
 #[derive(Debug)]
 struct Seen {
     text: LocText,
-    /// The directive that it was inlined at.
+    /// Index of the directive that it was inlined at.
     outer: Option<usize>,
     kept: Option<Loc>,
 }
@@ -32,17 +33,17 @@ pub(super) struct Locs {
     seen: Vec<Seen>,
     latest: HashMap<Place, usize>,
     kept: HashMap<LocData, Loc>,
-    /// The last directive, until an instruction uses it.
+    /// Last directive, until an instruction uses it.
     fresh: Option<usize>,
     current: Option<Loc>,
 }
 
 impl Locs {
-    /// A directive has been read.
+    /// Adds a directive.
     pub(super) fn read(&mut self, text: LocText) {
         let outer = text.inlined.as_ref().map(|(_, place)| match self.latest.get(place) {
             Some(outer) => *outer,
-            // Nothing has said more of that place than its numbers.
+            // Only the numbers of that location are known.
             None => self.add(LocText { place: *place, inlined: None }, None),
         });
         let index = self.add(text, outer);
@@ -55,7 +56,7 @@ impl Locs {
         self.seen.len() - 1
     }
 
-    /// The line that the next instruction comes from.
+    /// Returns the line of the next instruction.
     pub(super) fn current(&mut self, table: &mut PrimaryMap<Loc, LocData>) -> Option<Loc> {
         if let Some(fresh) = self.fresh.take() {
             let mut chain = vec![fresh];

@@ -1,4 +1,4 @@
-//! Why an instruction fits no form of the table, in words that help.
+//! Error messages for instructions that match no form of the table.
 
 use super::lexer::{TokenKind, shorten};
 use super::{Parsed, Parser, Reported, codes};
@@ -8,26 +8,26 @@ use crate::table::{Form, FormId, Length, Modifier, OperandKind, OperandSpec, Pre
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 
-/// How far operands went into a form, and what stopped them.
+/// Number of operands that matched a form, and the reason for the mismatch.
 struct Misfit<'t> {
-    /// Operands that fitted.
+    /// Number of matching operands.
     progress: usize,
     why: Why<'t>,
 }
 
 enum Why<'t> {
-    /// Nothing is left for this place.
+    /// Missing operand.
     Missing(&'t OperandSpec),
-    /// This place takes something else.
+    /// Operand of the wrong kind.
     Wrong(&'t OperandSpec),
-    /// The operand is joined with `|` where nothing is.
+    /// Operand joined with `|` where no pair is allowed.
     Joined,
-    /// Nothing takes it.
+    /// Surplus operand.
     Extra,
 }
 
 impl<'a> Parser<'a> {
-    /// The `;` of an instruction.
+    /// Parses the `;` of an instruction.
     pub(super) fn end_of_instruction(&mut self) -> Parsed<()> {
         if self.eat(b';') {
             return Ok(());
@@ -45,8 +45,7 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// Error text for a word that is no instruction.
-    /// `alone` says whether nothing follows it on its line.
+    /// Reports a word that is not an instruction. `alone` is true if nothing follows it on its line.
     pub(super) fn no_instruction(&mut self, root: &str, place: Span, alone: bool) -> Reported {
         let message = format!("`{}` is not an instruction", shorten(root));
         let diagnostic = Diagnostic::error(codes::UNEXPECTED, message).at(place, "expected an instruction");
@@ -65,7 +64,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Error text for modifiers that no form of an instruction takes.
+    /// Reports modifiers that no form of an instruction takes.
     pub(super) fn no_form(&mut self, root: &str, words: &[&str], spans: &[Span], mnemonic: Span) -> Reported {
         let name = shorten(&self.text[mnemonic.start as usize..mnemonic.end as usize]);
         let known: Vec<&str> = select::rows(root)
@@ -101,7 +100,7 @@ impl<'a> Parser<'a> {
         } else if let Some(choices) = missing_modifier(root, words) {
             bad(format!("`{name}` lacks a modifier"), mnemonic, format!("expected {}", either(&choices)))
         } else if let Some(index) = (0..words.len()).rev().filter(|&index| fits_without(index)).min_by_key(|&index| {
-            // A type is less often the mistake than what does not go with it.
+            // A type is less often the mistake than a modifier that does not go with it.
             Type::from_name(words[index]).is_some()
         }) {
             let rest: String =
@@ -117,7 +116,7 @@ impl<'a> Parser<'a> {
         self.report(diagnostic)
     }
 
-    /// Error text for operands that no form takes.
+    /// Reports operands that no form takes.
     pub(super) fn misfit(
         &mut self,
         found: &[(FormId, Modifiers)],
@@ -128,7 +127,7 @@ impl<'a> Parser<'a> {
     ) -> Reported {
         let name = shorten(&self.text[mnemonic.start as usize..mnemonic.end as usize]);
         let tried = found.iter().map(|(form, modifiers)| (form, modifiers, try_operands(form.get(), modifiers, operands, pairs)));
-        // The form that came furthest is the one that was meant; of equals the first.
+        // The form with the most matching operands was probably meant, the first one on a tie.
         let best = tried.rev().max_by_key(|(_, _, misfit)| misfit.progress);
         let Some((form, modifiers, misfit)) = best else { return Reported };
         let form = form.get();
@@ -170,12 +169,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The modifier that was meant.
+/// Returns the modifier that was probably meant.
 fn near_modifier<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let find = |wanted: &str| known.iter().find(|known| **known == wanted).copied();
     let unsigned = word.strip_prefix('b').map(|digits| format!("u{digits}"));
     let meant = Type::meant(word).and_then(find).or_else(|| find(&unsigned?));
-    // Of types, only those of the same width are near.
+    // Only types of the same width are candidates.
     let width = |text: &str| Type::from_name(text).map(Type::bits);
     let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).collect::<Vec<u8>>();
     let near =
@@ -183,7 +182,7 @@ fn near_modifier<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     meant.or_else(|| select::nearest(word, near))
 }
 
-/// The choices of the one slot that stays empty when all words are laid into the slots of a form.
+/// Returns the choices of the only slot that stays empty when all words are assigned to the slots of a form.
 fn missing_modifier(root: &str, words: &[&str]) -> Option<Vec<&'static str>> {
     let mut best: Option<(usize, Vec<&'static str>)> = None;
     for form in select::rows(root).flat_map(|row| row.forms()) {
@@ -204,8 +203,9 @@ fn missing_modifier(root: &str, words: &[&str]) -> Option<Vec<&'static str>> {
     Some(choices)
 }
 
-/// Lays words into the slots of a form, each in the first free one that has it, types in their order: which slots are filled, and how many words
-/// are left. `None` when the words of the opcode are not among them.
+/// Assigns words to the slots of a form, each to the first free slot that has it, types in their order.
+/// Returns the filled slots and the number of words left, or `None` if the words of the opcode are not
+/// included.
 fn lay(form: FormId, words: &[&str]) -> Option<(Vec<bool>, usize)> {
     let form = form.get();
     let mut rest = words.to_vec();
@@ -231,7 +231,7 @@ fn lay(form: FormId, words: &[&str]) -> Option<(Vec<bool>, usize)> {
     Some((filled, left))
 }
 
-/// The forms that take most of some words; those that take as many and need least besides.
+/// Returns the forms that take most of the words and, among those, need the fewest others.
 fn closest_forms(root: &str, words: &[&str]) -> Vec<FormId> {
     const SHOWN: usize = 3;
     let mut forms: Vec<(usize, usize, FormId)> = vec![];
@@ -250,7 +250,7 @@ fn closest_forms(root: &str, words: &[&str]) -> Vec<FormId> {
     forms.into_iter().take_while(|(left, empty, _)| Some((*left, *empty)) == best).take(SHOWN).map(|(_, _, form)| form).collect()
 }
 
-/// Words for a message: `.a`, `.b` or `.c`.
+/// Joins words for a message: `.a`, `.b` or `.c`.
 fn either(words: &[&str]) -> String {
     const SHOWN: usize = 8;
     let mut shown: Vec<String> = words.iter().take(SHOWN).map(|word| format!("`.{word}`")).collect();
@@ -264,7 +264,7 @@ fn either(words: &[&str]) -> String {
     }
 }
 
-/// Lays operands into a form as [`select::fill_operands`] does, up to what does not fit.
+/// Assigns operands to a form as [`select::fill_operands`] does, up to the first mismatch.
 fn try_operands<'t>(form: &'t Form, modifiers: &Modifiers, operands: &[Operand], pairs: &[bool]) -> Misfit<'t> {
     let mut next = 0;
     for spec in form.operands {
@@ -283,7 +283,7 @@ fn try_operands<'t>(form: &'t Form, modifiers: &Modifiers, operands: &[Operand],
     Misfit { progress: next, why }
 }
 
-/// Describes what an operand's place takes.
+/// Describes the operands that a place accepts.
 fn wanted(spec: &OperandSpec, modifiers: &Modifiers) -> String {
     let vector = match spec.length {
         Length::One | Length::Any => None,

@@ -1,11 +1,12 @@
-//! PTX text to [`Module`].
+//! Parser from PTX text to [`Module`].
 //!
-//! Recursive descent over tokens. A mistake is reported and the parser goes on behind the next `;` or `}`, so one run finds
-//! several. A module is returned only when there was no error.
+//! Recursive descent over tokens. After a mistake the parser continues after the next `;` or `}`, so one run
+//! finds several mistakes. A module is returned only if there was no error.
 //!
-//! Limits, all checked: [`MAX_INPUT`] bytes of text, [`MAX_DEPTH`] levels of braces, brackets or parentheses,
-//! [`MAX_VECTOR`] elements in braces of an operand. Memory stays a small multiple of the input: `%r<4000000000>` costs
-//! nothing until a register of it is used, and array sizes are numbers, not storage.
+//! Checked limits: [`MAX_INPUT`] bytes of text, [`MAX_DEPTH`] levels of braces, brackets or parentheses,
+//! [`MAX_VECTOR`] elements in the braces of an operand. Memory use is a small multiple of the input:
+//! `%r<4000000000>` costs nothing until one of its registers is used, and array sizes are numbers, not
+//! storage.
 
 mod body;
 pub mod codes;
@@ -31,17 +32,17 @@ use lexer::{Token, TokenKind, shorten};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// The largest text that is read, in bytes.
+/// Maximum size of a text in bytes.
 pub const MAX_INPUT: usize = 256 << 20;
-/// The deepest nesting that is read.
+/// Maximum nesting depth.
 pub const MAX_DEPTH: usize = 64;
-/// The most elements of a vector operand.
+/// Maximum number of elements of a vector operand.
 pub const MAX_VECTOR: usize = 256;
 
-/// How a module starts, for messages.
+/// Start of a module, for messages.
 const HEADER: &str = "a module starts with `.version 8.0`, `.target sm_75` and `.address_size 64`";
 
-/// Directives at the top of a module.
+/// Directives at the top level of a module.
 const DIRECTIVES: &[&str] = &[
     "version",
     "target",
@@ -64,7 +65,7 @@ const DIRECTIVES: &[&str] = &[
     "tex",
 ];
 
-/// Something was wrong and has been reported.
+/// Marker of an error that was reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reported;
 
@@ -88,7 +89,7 @@ pub fn parse(sources: &Sources, id: SourceId) -> Result<Module, Diagnostics> {
         let message = format!("the text has {} bytes, more than the {MAX_INPUT} that are read", text.len());
         return Err(Diagnostic::error(codes::INPUT_TOO_LARGE, message).at(place, "").into());
     }
-    // Text taken out of a compiled program often keeps the zero that ends it.
+    // Text extracted from a compiled program often ends with its terminating zero.
     let text = text.trim_end_matches('\0');
     if let Some(at) = text.find('\0') {
         return Err(binary(id, text, at).into());
@@ -115,7 +116,7 @@ pub fn parse(sources: &Sources, id: SourceId) -> Result<Module, Diagnostics> {
     if parser.diagnostics.has_errors() { Err(parser.diagnostics) } else { Ok(parser.module) }
 }
 
-/// Error text for data that is no text, at its first zero byte.
+/// Reports binary data at its first zero byte.
 fn binary(source: SourceId, text: &str, at: usize) -> Diagnostic {
     let place = Span { source, start: at as u32, end: at as u32 + 1 };
     let diagnostic = Diagnostic::error(codes::BINARY, "this is not PTX text").at(place, "a zero byte");
@@ -129,7 +130,7 @@ fn binary(source: SourceId, text: &str, at: usize) -> Diagnostic {
     diagnostic.help("PTX is text, as `nvcc -ptx` writes it")
 }
 
-/// Which header directives were there.
+/// Header directives seen so far.
 #[derive(Default)]
 struct Header {
     version: bool,
@@ -144,11 +145,11 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     diagnostics: Diagnostics,
-    /// Where the lexer has put something in the place of what it could not read: no more is said of these.
+    /// Positions where the lexer replaced unreadable input. No further errors are reported there.
     mended: HashSet<u32>,
-    /// The variable of the module whose initialiser is being read.
+    /// Variable of the module whose initialiser is being parsed.
     declaring: Option<&'a str>,
-    /// Whether a body ended because the next function starts here.
+    /// True if a body ended because the next function starts here.
     stopped_at_item: bool,
     module: Module,
     globals: Rc<HashMap<&'a str, Symbol>>,
@@ -180,17 +181,17 @@ impl<'a> Parser<'a> {
         Span { source: self.source, start: token.start, end: token.end }
     }
 
-    /// The place of the next token.
+    /// Returns the location of the next token.
     fn here(&self) -> Span {
         self.span_of(self.token())
     }
 
-    /// The place of the last token.
+    /// Returns the location of the last token.
     fn last(&self) -> Span {
         self.span_of(self.tokens[self.at.saturating_sub(1)])
     }
 
-    /// The end of the file as a place to show: behind the last token.
+    /// Returns a location for the end of the file: after the last token.
     fn end_place(&self) -> Span {
         if self.at == 0 { self.here() } else { self.last().after() }
     }
@@ -199,7 +200,7 @@ impl<'a> Parser<'a> {
         &self.text[token.start as usize..token.end as usize]
     }
 
-    /// The word of a dotted token, without its dot.
+    /// Returns the word of a dotted token, without its dot.
     fn word_of(&self, token: Token) -> &'a str {
         let text = self.text_of(token);
         text.strip_prefix('.').unwrap_or(text)
@@ -217,7 +218,7 @@ impl<'a> Parser<'a> {
         there
     }
 
-    /// The word behind a dot, if one comes.
+    /// Returns the next word if it is dotted.
     fn dotted(&self) -> Option<&'a str> {
         (self.kind() == TokenKind::Dotted).then(|| self.word_of(self.token()))
     }
@@ -250,8 +251,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Something else was expected in the middle of a statement. When the next token stands on another line, the place is
-    /// behind the last one: that is where something is missing.
+    /// Reports an unexpected token in a statement. If the next token is on another line, the location is
+    /// after the last token, where something is missing.
     fn unexpected(&mut self, wanted: &str) -> Reported {
         let place = if self.at > 0 && self.starts_line(self.at) { self.last().after() } else { self.here() };
         self.unexpected_at(place, wanted)
@@ -267,7 +268,7 @@ impl<'a> Parser<'a> {
             let token = self.bump();
             return Ok(self.span_of(token));
         }
-        // A missing `;` is best shown behind what it should have ended.
+        // A missing `;` is best reported after the statement that it should have ended.
         if sign == b';' && self.starts_line(self.at) {
             let (found, place) = (self.found(), self.last().after());
             let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected `;`, found {found}"));
@@ -276,7 +277,7 @@ impl<'a> Parser<'a> {
         Err(self.unexpected(&format!("`{}`", char::from(sign))))
     }
 
-    /// The `,` or the end of a list.
+    /// Parses the `,` or the end of a list.
     fn expect_end(&mut self, sign: u8) -> Parsed<Span> {
         if self.is_sign(sign) || sign == b';' && self.starts_line(self.at) {
             return self.expect(sign);
@@ -331,7 +332,7 @@ impl<'a> Parser<'a> {
             let before = self.at;
             if self.item().is_err() && !std::mem::take(&mut self.stopped_at_item) {
                 self.recover_item(before);
-                // Never stand still.
+                // Guarantees progress.
                 if self.at == before {
                     self.bump();
                 }
@@ -417,7 +418,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Error text for something at the top of a module that is no directive.
+    /// Reports an item at the top level that is not a directive.
     fn no_item(&mut self, token: Token) -> Reported {
         let (place, text) = (self.here(), self.text_of(token));
         if token.kind == TokenKind::Name && self.seen.version {

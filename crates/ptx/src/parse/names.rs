@@ -1,11 +1,11 @@
-//! Names inside a function: scopes of the text, flattened into one table of unique names.
+//! Names inside a function. Scopes of the text are flattened to one table of unique names.
 //!
-//! `{ }` opens a scope for registers, variables, labels, prototypes and target lists. The module in memory has no scopes,
-//! so a name that is taken gets a suffix. A register or `.param` variable of the same name and type as one of a scope that
-//! is closed *is* that one: compilers open a scope per call with the same `param0` each time, and a hundred calls need no
-//! hundred variables.
+//! `{ }` opens a scope for registers, variables, labels, prototypes and target lists. The module in memory
+//! has no scopes, so a conflicting name gets a suffix. A register or `.param` variable with the name and type
+//! of one in a closed scope *is* that one. Compilers open a scope per call with the same `param0` each time,
+//! and a hundred calls should not need a hundred variables.
 //!
-//! Registers of a range (`%r<1000>`) come into being when they are first used.
+//! Registers of a range (`%r<1000>`) are created on first use.
 
 use crate::inst::Symbol;
 use crate::literal::split_number;
@@ -15,18 +15,18 @@ use broadloom_diag::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// The nearest of some names. Among very many, looking would cost more than it helps.
+/// Returns the most similar name. Large sets are skipped, because the search would be too slow.
 fn nearest_of<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     const MOST: usize = 1000;
     if known.clone().nth(MOST).is_some() { None } else { crate::select::nearest(name, known) }
 }
 
-/// Things that a name can stand for.
+/// Meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
-    /// A register, once it is used.
+    /// Register, created on first use.
     Reg { ty: Type, reg: Option<Reg> },
-    /// A vector of registers (`.reg .v4 .f32 v`).
+    /// Vector of registers (`.reg .v4 .f32 v`).
     Vector { ty: Type, regs: Vec<Option<Reg>> },
     /// A variable or parameter.
     Local(Var),
@@ -36,7 +36,7 @@ pub(super) enum Entry {
     Targets(Targets),
 }
 
-/// The properties that two `.param` variables must share to be one.
+/// Properties that two `.param` variables must share to be merged.
 #[derive(PartialEq, Eq, Hash)]
 struct ParamKey {
     name: String,
@@ -47,7 +47,7 @@ struct ParamKey {
 }
 
 impl ParamKey {
-    /// `name` is the name in the text.
+    /// Creates a key. `name` is the name in the text.
     fn new(name: &str, variable: &Variable) -> Self {
         let Variable { ty, vector, dims, align, .. } = variable;
         ParamKey { name: name.to_owned(), ty: *ty, vector: *vector, dims: dims.clone(), align: *align }
@@ -58,28 +58,28 @@ impl ParamKey {
 struct Scope<'a> {
     entries: HashMap<&'a str, (Entry, Span)>,
     ranges: HashMap<&'a str, (u64, Type, Span)>,
-    /// Single names that end in a number, by what stands before it.
+    /// Single names that end in a number, by prefix.
     numbered: HashMap<&'a str, Vec<(u64, Span)>>,
     range_regs: HashMap<(&'a str, u64), Reg>,
     labels: HashMap<&'a str, (Block, Span)>,
     wanted: HashMap<&'a str, (Block, Span)>,
 }
 
-/// All names of a function that is being read.
+/// All names of a function that is being parsed.
 pub(super) struct Names<'a> {
     scopes: Vec<Scope<'a>>,
     taken: HashSet<String>,
-    /// The names of the module so far.
+    /// Names of the module so far.
     globals: Rc<HashMap<&'a str, Symbol>>,
-    /// The last suffix that a name got, so that the next is found at once.
+    /// Last suffix of each name, so that the next one is found directly.
     suffixes: HashMap<String, usize>,
     /// Registers of closed scopes, by their names in the text.
     closed_regs: HashMap<(String, Type), Reg>,
     closed_params: HashMap<ParamKey, Vec<Var>>,
-    /// Names and labels of scopes that are closed, for messages.
+    /// Names and labels of closed scopes, for messages.
     closed_names: HashMap<&'a str, Span>,
     closed_labels: HashMap<&'a str, Span>,
-    /// A wanted block that turned out to be another one.
+    /// Blocks created for labels that turned out to be another block.
     pub(super) same: HashMap<Block, Block>,
     temporaries: bool,
 }
@@ -108,8 +108,8 @@ impl<'a> Names<'a> {
         &mut self.scopes[last]
     }
 
-    /// A name like this one that nothing in the function and, before it, in the module has: the declarations of a function
-    /// move to its top, where a name of the module would vanish behind them.
+    /// Returns a similar name that is unique in the function and in the module so far. The declarations of a
+    /// function move to its top, where they would shadow a name of the module.
     fn unique(&mut self, name: &str) -> String {
         if !self.globals.contains_key(name) && self.taken.insert(name.to_owned()) {
             return name.to_owned();
@@ -134,7 +134,7 @@ impl<'a> Names<'a> {
         self.scopes.len()
     }
 
-    /// Closes the innermost scope. Labels wanted in it and not defined there are wanted in the next one.
+    /// Closes the innermost scope. Labels used but not defined in it are looked up in the next one.
     pub(super) fn close(&mut self, function: &Function) {
         let Some(scope) = self.scopes.pop() else { return };
         for (name, (entry, _)) in &scope.entries {
@@ -172,14 +172,14 @@ impl<'a> Names<'a> {
         self.same.extend(same);
     }
 
-    /// Labels that are used and defined nowhere, in the order of the text.
+    /// Returns the undefined labels, in text order.
     pub(super) fn undefined_labels(&mut self) -> Vec<(&'a str, Span)> {
         let mut left: Vec<(&'a str, Span)> = self.top().wanted.iter().map(|(name, (_, span))| (*name, *span)).collect();
         left.sort_by_key(|(_, span)| *span);
         left
     }
 
-    /// Declares a name; the place of the earlier declaration if the scope has it already.
+    /// Declares a name. Returns the location of the earlier declaration if the scope has it already.
     pub(super) fn declare(&mut self, name: &'a str, entry: Entry, span: Span) -> Result<(), Span> {
         let scope = self.top();
         if let Some((_, earlier)) = scope.entries.get(name) {
@@ -198,10 +198,11 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Declares `prefix<count>`; the place of the earlier declaration of it or of one of its registers.
+    /// Declares `prefix<count>`. Returns the location of an earlier declaration of it or of one of its
+    /// registers.
     pub(super) fn declare_range(&mut self, prefix: &'a str, count: u64, ty: Type, span: Span) -> Result<(), Span> {
         let scope = self.top();
-        // The assembler lets a single register of number 0 stand before a range.
+        // NVIDIA's assembler allows a single register of number 0 before a range.
         let inside = |number: u64| number > 0 && number < count;
         let single = scope.numbered.get(prefix).and_then(|list| list.iter().find(|(number, _)| inside(*number)));
         let earlier = scope.ranges.get(prefix).map(|(_, _, earlier)| *earlier).or(single.map(|(_, earlier)| *earlier));
@@ -214,31 +215,32 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The range whose prefix a name has, if its number is missing or beyond it: how many registers, declared where.
+    /// Returns the range with the prefix of a name whose number is missing or out of range: its length and
+    /// location.
     pub(super) fn range_before(&self, name: &str) -> Option<(&'a str, u64, Span)> {
         let (prefix, number) = split_number(name).unwrap_or((name, u64::MAX));
         let (known, (count, _, span)) = self.scopes.iter().rev().find_map(|scope| scope.ranges.get_key_value(prefix))?;
         (number >= *count).then_some((*known, *count, *span))
     }
 
-    /// Where a name was declared in a scope that is closed.
+    /// Returns the location of a name in a closed scope.
     pub(super) fn closed_name(&self, name: &str) -> Option<Span> {
         self.closed_names.get(name).copied()
     }
 
-    /// Where a label is defined, in a scope that is open or, failing that, closed.
+    /// Returns the location of a label, in an open scope or else in a closed one.
     pub(super) fn label_place(&self, name: &str) -> Option<Span> {
         let open = self.scopes.iter().rev().find_map(|scope| scope.labels.get(name)).map(|(_, span)| *span);
         open.or_else(|| self.closed_labels.get(name).copied())
     }
 
-    /// The declared name nearest to a misspelt one.
+    /// Returns the declared name most similar to a misspelt one.
     pub(super) fn nearest_name(&self, name: &str) -> Option<&'a str> {
         let known = self.scopes.iter().flat_map(|scope| scope.entries.keys().copied());
         nearest_of(name, known)
     }
 
-    /// The label nearest to a misspelt one.
+    /// Returns the label most similar to a misspelt one.
     pub(super) fn nearest_label(&self, name: &str) -> Option<&'a str> {
         let known = self.scopes.iter().flat_map(|scope| scope.labels.keys().copied());
         nearest_of(name, known)
@@ -252,19 +254,19 @@ impl<'a> Names<'a> {
         function.regs.push(RegData { name, ty })
     }
 
-    /// Makes a register that the text does not name.
+    /// Creates a register that the text does not name.
     pub(super) fn make_temporary(&mut self, function: &mut Function, name: &str, ty: Type) -> Reg {
         self.temporaries = true;
         let name = self.unique(name);
         function.regs.push(RegData { name, ty })
     }
 
-    /// Whether there are registers that the text does not name.
+    /// Tests if there are registers that the text does not name.
     pub(super) fn has_temporaries(&self) -> bool {
         self.temporaries
     }
 
-    /// The element with this index of a vector of registers, made when it is first used.
+    /// Returns an element of a vector of registers and creates it on first use.
     pub(super) fn vector_element(&mut self, function: &mut Function, name: &str, index: usize) -> Option<Reg> {
         let scope = self.scopes.iter().rposition(|scope| scope.entries.contains_key(name))?;
         let Some((Entry::Vector { ty, regs }, _)) = self.scopes[scope].entries.get(name) else { return None };
@@ -279,7 +281,7 @@ impl<'a> Names<'a> {
         Some(reg)
     }
 
-    /// Adds a variable, or finds the one of a closed scope that it may share.
+    /// Adds a variable, or reuses one of a closed scope.
     pub(super) fn make_local(&mut self, function: &mut Function, mut variable: Variable) -> Var {
         if variable.space == Space::Param
             && let Some(list) = self.closed_params.get_mut(&ParamKey::new(&variable.name, &variable))
@@ -291,12 +293,12 @@ impl<'a> Names<'a> {
         function.variables.push(variable)
     }
 
-    /// A unique name for a prototype or target list.
+    /// Returns a unique name for a prototype or target list.
     pub(super) fn make_name(&mut self, name: &str) -> String {
         self.unique(name)
     }
 
-    /// Looks a name up, from the innermost scope outwards.
+    /// Looks up a name, from the innermost scope outwards.
     pub(super) fn find(&mut self, function: &mut Function, name: &'a str) -> Option<Entry> {
         let number = split_number(name);
         for index in (0..self.scopes.len()).rev() {
@@ -323,13 +325,13 @@ impl<'a> Names<'a> {
         None
     }
 
-    /// The block of a label that is known in the innermost scope.
+    /// Returns the block of a label that is known in the innermost scope.
     pub(super) fn find_label(&mut self, name: &str) -> Option<Block> {
         let scope = self.top();
         scope.labels.get(name).or_else(|| scope.wanted.get(name)).map(|(block, _)| *block)
     }
 
-    /// The block of a label that is used here; defined now, later or never.
+    /// Returns the block of a label that is used here, which may be defined later or never.
     pub(super) fn want_label(&mut self, function: &mut Function, name: &'a str, span: Span) -> Block {
         let scope = self.top();
         if let Some((block, _)) = scope.labels.get(name).or_else(|| scope.wanted.get(name)) {
@@ -340,7 +342,8 @@ impl<'a> Names<'a> {
         block
     }
 
-    /// The block that a label starts; the place of the earlier label if the scope has it already.
+    /// Returns the block that a label starts, or the location of the earlier label if the scope has it
+    /// already.
     pub(super) fn define_label(&mut self, function: &mut Function, name: &'a str, span: Span) -> Result<Block, Span> {
         let scope = self.top();
         if let Some((_, earlier)) = scope.labels.get(name) {
@@ -356,7 +359,7 @@ impl<'a> Names<'a> {
         Ok(block)
     }
 
-    /// Takes in the parameters of a function whose head has been read.
+    /// Declares the parameters of a function after its head was parsed.
     pub(super) fn declare_params(&mut self, function: &Function, names: &[(Param, &'a str, Span)]) -> Vec<(&'a str, Span, Span)> {
         let mut twice = vec![];
         for (param, name, span) in names {

@@ -1,7 +1,7 @@
-//! Operands (manual: "Instruction Operands").
+//! Parser of operands (manual: "Instruction Operands").
 //!
-//! Operands are read without knowing the instruction; which form they fit is decided afterwards. Only a lone name that is
-//! not declared stays open until then: it may be a label that comes later.
+//! Operands are parsed without knowing the instruction; the form is selected afterwards. Only a single
+//! undeclared name stays unresolved until then, because it may be a label that comes later.
 
 use super::body::Body;
 use super::element::Element;
@@ -13,10 +13,10 @@ use crate::module::Reg;
 use crate::table::Special;
 use broadloom_diag::{Diagnostic, Span};
 
-/// Advice on the form of an address.
+/// Help text on the form of an address.
 const ADDRESS: &str = "an address is a register or a variable, and a constant; compute the rest with `add` or `mad` before";
 
-/// An operand, or a name that may turn out to be a label.
+/// Operand, or name that may be a label.
 #[derive(Clone, Debug)]
 pub(super) enum Raw<'a> {
     Known(Operand),
@@ -25,14 +25,15 @@ pub(super) enum Raw<'a> {
     Name(&'a str),
 }
 
-/// Meanings of a name.
+/// Meaning of a name.
 enum Named {
     Operand(Operand),
     Nothing,
 }
 
 impl<'a> Parser<'a> {
-    /// All operands up to the `;`, with whether each was joined to the one before with `|`, and their places.
+    /// Parses all operands up to the `;`. Returns each with its location and a flag for being joined to the
+    /// previous one with `|`.
     pub(super) fn operands(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Vec<(Raw<'a>, bool, Span)>> {
         let mut list = vec![];
         if self.is_sign(b';') {
@@ -97,7 +98,7 @@ impl<'a> Parser<'a> {
                         Ok(Raw::Element(self.element(body, symbol, name, place)?))
                     }
                     Named::Operand(operand) => Ok(Raw::Known(operand)),
-                    // `%tid.q`: no label has a component.
+                    // `%tid.q`: a label has no component.
                     Named::Nothing if self.dotted().is_some() => Err(self.undeclared(body, name, place)),
                     Named::Nothing => Ok(Raw::Name(name)),
                 }
@@ -106,7 +107,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An operand that is part of another one, where a name is no label.
+    /// Parses a nested operand, where a name cannot be a label.
     fn inner(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
         let place = self.here();
         match self.operand(body, depth)? {
@@ -122,7 +123,7 @@ impl<'a> Parser<'a> {
         token.kind == TokenKind::Name && self.text_of(token) == "WARP_SZ"
     }
 
-    /// Error text for a name that stands for nothing.
+    /// Reports an undeclared name.
     pub(super) fn undeclared(&mut self, body: &Body<'_, 'a>, name: &str, span: Span) -> Reported {
         let what = if name.starts_with('%') { "register" } else { "name" };
         let diagnostic = Diagnostic::error(codes::UNDECLARED, format!("no {what} `{}` is declared", shorten(name)));
@@ -152,7 +153,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The special register that a name, with the component behind it, is near to.
+    /// Returns the special register that is most similar to a name with its component.
     fn special_meant(&self, name: &str) -> Option<&'static str> {
         let name = name.strip_prefix('%').filter(|name| name.len() > 2)?;
         let part = self.dotted().filter(|part| part.len() == 1).unwrap_or("x");
@@ -163,7 +164,7 @@ impl<'a> Parser<'a> {
         of_near().find(|text| text.split_once('.').is_some_and(|(_, word)| word == part)).or_else(|| of_near().next())
     }
 
-    /// Resolves a name that was just read, with the `.x`, `.b0` or `+4` behind it.
+    /// Resolves a name that was just parsed, with the `.x`, `.b0` or `+4` after it.
     fn named(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<Named> {
         let operand = match body.names.find(body.function, name) {
             Some(Entry::Reg { reg: Some(reg), .. }) => match self.selector()? {
@@ -215,7 +216,7 @@ impl<'a> Parser<'a> {
         if self.is_sign(b'+') || self.is_sign(b'-') { self.signed_offset() } else { Ok(0) }
     }
 
-    /// A special register, with its component if it has one.
+    /// Parses a special register, with its component if it has one.
     fn special(&mut self, name: &str) -> Option<Special> {
         if !name.starts_with('%') {
             return None;
@@ -229,7 +230,7 @@ impl<'a> Parser<'a> {
         Special::from_text(name)
     }
 
-    /// `.b0` or `.h1` behind a register of a video instruction.
+    /// Parses `.b0` or `.h1` after a register of a video instruction.
     fn selector(&mut self) -> Parsed<Option<Selector>> {
         let Some(word) = self.dotted() else { return Ok(None) };
         let selector = match word {
@@ -287,7 +288,7 @@ impl<'a> Parser<'a> {
         Ok(Operand::Vector(list.into_boxed_slice()))
     }
 
-    /// `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`.
+    /// Parses `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`.
     fn bracketed(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
         self.expect(b'[')?;
         let base = self.address(body)?;
@@ -340,7 +341,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `(result), function, (arguments), prototype` with all but the function optional.
+    /// Parses `(result), function, (arguments), prototype`; all but the function are optional.
     pub(super) fn call_operands(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Call> {
         let mut results = vec![];
         if self.is_sign(b'(') {
@@ -435,7 +436,7 @@ impl<'a> Parser<'a> {
 }
 
 impl Selector {
-    /// `.b3210` or `.h10`: the source of each lane, lane 0 last in the text; or a mask.
+    /// Parses `.b3210` or `.h10`, the source of each lane with lane 0 last, or a mask.
     fn from_lanes(word: &str) -> Option<Selector> {
         if let Some(mask) = mask_of_bytes(word) {
             return Some(Selector::Mask(mask));
@@ -453,7 +454,7 @@ impl Selector {
     }
 }
 
-/// `.b10`, `.b320` and kin: two or three bytes, the highest first.
+/// Parses `.b10`, `.b320` and similar masks: two or three bytes, the highest first.
 fn mask_of_bytes(word: &str) -> Option<u8> {
     let digits = word.strip_prefix('b')?.as_bytes();
     let is_mask = matches!(digits.len(), 2 | 3)

@@ -1,15 +1,15 @@
-//! Where the parser goes on behind a mistake.
+//! Recovery after a mistake.
 //!
-//! Two rules make one mistake one diagnostic: what was opened since the statement began is closed first, so that a brace of
-//! an operand never ends the function; and a line that starts like a statement is one, so that a missing `;` costs one
-//! statement only.
+//! Two rules make one mistake one diagnostic. Braces opened since the start of the statement are closed
+//! first, so that a brace of an operand never ends the function. A line that starts like a statement is one,
+//! so that a missing `;` costs only one statement.
 
 use super::Parser;
 use super::lexer::TokenKind;
 use crate::select;
 
 impl Parser<'_> {
-    /// Whether a token is the first of its line, or the end of the file.
+    /// Tests if a token is the first of its line, or the end of the file.
     pub(super) fn starts_line(&self, index: usize) -> bool {
         let index = index.min(self.tokens.len() - 1);
         let Some(before) = index.checked_sub(1).map(|before| self.tokens[before]) else { return true };
@@ -17,7 +17,7 @@ impl Parser<'_> {
         token.kind == TokenKind::End || self.text[before.end as usize..token.start as usize].contains('\n')
     }
 
-    /// Whether the next function, or something else that only stands at the top of a module, starts here.
+    /// Tests if a function or another top-level item starts here.
     pub(super) fn starts_item(&self) -> bool {
         match self.dotted() {
             Some("entry" | "func") => true,
@@ -29,7 +29,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a line starts here that can only be a statement.
+    /// Tests if a line starts here that can only be a statement.
     fn starts_statement(&self) -> bool {
         if !self.starts_line(self.at) {
             return false;
@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Braces opened and not closed since a token.
+    /// Returns the number of braces opened and not closed since a token.
     fn open_braces(&self, start: usize) -> usize {
         self.tokens[start..self.at].iter().fold(0usize, |depth, token| match token.kind {
             TokenKind::Sign(b'{') => depth + 1,
@@ -50,8 +50,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Behind a mistake in a statement that began at `start`: goes on behind its `;`, or before what ends it or starts the
-    /// next.
+    /// Recovers from a mistake in a statement that began at `start`. Continues after its `;`, or before its
+    /// end or the next statement.
     pub(super) fn recover_statement(&mut self, start: usize) {
         let mut depth = self.open_braces(start);
         loop {
@@ -75,8 +75,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind a mistake at the top of a module, in something that began at `start`: goes on behind a declaration's `;` or a
-    /// function's body, or before what starts the next.
+    /// Recovers from a mistake in a top-level item that began at `start`. Continues after a declaration's `;`
+    /// or a function's body, or before the next item.
     pub(super) fn recover_item(&mut self, start: usize) {
         let function = self.tokens[start..self.at.max(start + 1).min(self.tokens.len())]
             .iter()
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a directive of the top of a module comes next.
+    /// Tests if a top-level directive comes next.
     fn starts_directive(&self) -> bool {
         self.dotted().is_some_and(|word| super::DIRECTIVES.contains(&word))
     }

@@ -6,7 +6,7 @@ use crate::module::{Block, BodyForm, Function, Loc, LocData, Reg};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// The name of a block, with or without a label.
+/// Returns the name of a block, with or without a label.
 pub(super) fn block_name(function: &Function, block: Block) -> String {
     function.blocks[block].label.clone().unwrap_or_else(|| block.to_string())
 }
@@ -48,7 +48,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The name of a block in SSA form with its parameters.
+    /// Prints the name of a block in SSA form with its parameters.
     fn print_block_head(&mut self, function: &Function, block: Block) {
         self.out.push_str(&block_name(function, block));
         self.print_block_values(function, &function.blocks[block].params, true);
@@ -69,7 +69,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A line, after those that it was inlined at where the latest `.loc` of their place is another or none.
+    /// Prints a line, after the lines that it was inlined at if the latest `.loc` of their location differs.
     fn print_loc(&mut self, function: &Function, loc: Loc, latest: &mut HashMap<(u32, u32, u32), Loc>) {
         let place = |loc: &LocData| (loc.file, loc.line, loc.column);
         let mut chain = vec![loc];

@@ -8,10 +8,11 @@ use crate::types::{Space, Type};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// Largest share of unused numbers in a range of registers, so that a range never costs much more than its registers.
+/// Maximum ratio of numbers to used registers in a register range, so that a range never costs much more than
+/// its registers.
 const SPARSE: u64 = 8;
 
-/// The names of a function that are not registers.
+/// Returns the names of a function that are not registers.
 fn other_names(function: &Function) -> HashSet<&str> {
     let variables = function.variables.values().map(|variable| variable.name.as_str());
     let protos = function.protos.values().map(|proto| proto.name.as_str());
@@ -31,7 +32,7 @@ impl Printer<'_> {
         });
     }
 
-    /// A declaration without its `;`.
+    /// Prints a declaration without its `;`.
     pub(super) fn print_variable(&mut self, variable: &Variable, function: Option<&Function>) {
         self.print_linkage(variable.linkage);
         let _ = write!(self.out, "{}", variable.space);
@@ -44,7 +45,7 @@ impl Printer<'_> {
         if let Some((a, b)) = variable.unified {
             let _ = write!(self.out, " .attribute(.unified({a}, {b}))");
         }
-        // A pointer's own `.align` follows `.ptr`; the parameter's stands before the type.
+        // A pointer's own `.align` follows `.ptr`; the parameter's comes before the type.
         if let Some(align) = variable.align {
             let _ = write!(self.out, " .align {align}");
         }
@@ -117,7 +118,7 @@ impl Printer<'_> {
     pub(super) fn print_offset(&mut self, offset: i64) {
         match offset {
             0 => {}
-            // NVIDIA's assembler reads a sum alone: `+-4`, not `-4`.
+            // NVIDIA's assembler only accepts a sum: `+-4`, not `-4`.
             offset => {
                 let _ = write!(self.out, "+{offset}");
             }
@@ -179,7 +180,7 @@ impl Printer<'_> {
         }
         self.out.push_str(&function.name);
         self.print_params(function, &function.params);
-        // A kernel that is declared before its definition has its directives there.
+        // A kernel that is declared before its definition has its directives at the definition.
         if with_body || !function.is_kernel || !function.has_body {
             self.print_directives(&function.directives, "\n");
         }
@@ -195,7 +196,7 @@ impl Printer<'_> {
         self.line("}");
     }
 
-    /// Registers by type; those named by a prefix and a number as one range.
+    /// Prints registers by type. Registers named by a prefix and a number form one range.
     fn print_registers(&mut self, function: &Function) {
         let params: HashSet<Reg> = function
             .params
@@ -212,7 +213,7 @@ impl Printer<'_> {
         for (reg, data) in &function.regs {
             if let Some((prefix, number)) = split_number(&data.name) {
                 if params.contains(&reg) {
-                    // A parameter named like this forbids a range over it.
+                    // A parameter of this name prevents a range that would include it.
                     prefix_types.entry(prefix).or_default().extend(Type::ALL.iter().copied());
                     continue;
                 }
@@ -226,7 +227,7 @@ impl Printer<'_> {
         for ((ty, prefix), numbers) in ranges {
             let most = numbers.iter().copied().max().unwrap_or(0);
             let dense = most < SPARSE * numbers.len() as u64 + 64;
-            // A range declares the numbers between too: none of them may be the name of something else.
+            // A range also declares the numbers in between: none of them may be the name of something else.
             let free = || {
                 let known: HashSet<u64> = numbers.iter().copied().collect();
                 (0..most).filter(|number| !known.contains(number)).all(|number| {

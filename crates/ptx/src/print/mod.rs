@@ -1,7 +1,7 @@
-//! [`Module`] to text that NVIDIA's tools take.
+//! Printer from [`Module`] to text that NVIDIA's tools accept.
 //!
-//! The print is canonical: the same module always gives the same text, and parsing the text gives the same module. All
-//! declarations of a function stand at its top, registers as ranges where their names allow it.
+//! The text is canonical: equal modules give equal texts, and parsing the text gives the same module. All
+//! declarations of a function are at its top, with registers as ranges where their names allow it.
 
 mod body;
 mod declare;
@@ -10,7 +10,7 @@ use crate::module::{Func, Function, Item, Module, Section};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// A module as text.
+/// Prints a module.
 ///
 /// ```
 /// # use broadloom_diag::Sources;
@@ -25,21 +25,21 @@ pub fn print(module: &Module) -> String {
     printer.out
 }
 
-/// Prints parts of a module: whole functions, single instructions.
+/// Printer of parts of a module: functions, single instructions.
 pub struct Printer<'m> {
     module: &'m Module,
-    /// The names of variables and functions of the module, once a function is printed.
+    /// Names of the module's variables and functions, collected when a function is printed.
     names: HashSet<&'m str>,
     out: String,
 }
 
 impl<'m> Printer<'m> {
-    /// A printer for parts of a module.
+    /// Creates a printer for parts of a module.
     pub fn new(module: &'m Module) -> Self {
         Printer { module, names: HashSet::new(), out: String::new() }
     }
 
-    /// One instruction on one line, without its newline.
+    /// Prints one instruction, without a newline.
     pub fn instruction(mut self, function: &Function, inst: crate::module::Inst) -> String {
         self.print_instruction(function, &function.insts[inst]);
         self.out
@@ -51,14 +51,15 @@ impl<'m> Printer<'m> {
         self.names = variables.chain(functions).collect();
     }
 
-    /// A function with its body.
+    /// Prints a function with its body.
     pub fn function(mut self, func: Func) -> String {
         self.collect_names();
         self.print_function(&self.module.functions[func], true);
         self.out
     }
 
-    /// A function in whatever form, perhaps not one of the module yet. Only the form of registers can be parsed again.
+    /// Prints a function of either form, which need not be in the module. Only the register form can be
+    /// parsed again.
     pub fn body(mut self, function: &Function) -> String {
         self.collect_names();
         self.print_function(function, true);

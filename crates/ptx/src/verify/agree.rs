@@ -1,31 +1,33 @@
-//! Which registers an operand of a type takes (manual: "Operand Size Exceeding Instruction-Type Size", "Type Checking").
+//! Agreement of register types with operand types (manual: "Operand Size Exceeding Instruction-Type Size",
+//! "Type Checking").
 
 use super::article;
 use crate::types::{Type, TypeKind};
 
-/// Why a register does not fit.
+/// Reason why a register does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disagreement {
-    /// Another kind of value.
+    /// Different kind of value.
     Kind,
-    /// Another width.
+    /// Different width.
     Width,
 }
 
-/// Why a register of type `reg` does not fit an operand of type `want`; `wider` when it may have more bits.
+/// Returns the reason why a register of type `reg` does not fit an operand of type `want`. With `wider`, it
+/// may have more bits.
 pub(super) fn disagreement(want: Type, reg: Type, wider: bool) -> Option<Disagreement> {
     if (want == Type::Pred) != (reg == Type::Pred) {
         return Some(Disagreement::Kind);
     }
     let width_fits = if wider { reg.bits() >= want.bits() } else { reg.bits() == want.bits() };
-    // `.f16x2` counts as bits with everything but other floats.
+    // `.f16x2` counts as untyped bits for everything but other floats.
     let kind_fits = match (want.kind(), reg.kind()) {
         (TypeKind::Predicate, TypeKind::Predicate) => true,
         (TypeKind::Bits, _) => true,
         (_, TypeKind::Bits) => true,
         (TypeKind::Unsigned | TypeKind::Signed, TypeKind::Unsigned | TypeKind::Signed | TypeKind::Packed) => true,
         (TypeKind::Float, TypeKind::Float) => {
-            // A float in a wider register must be in a register of bits.
+            // A float in a wider register must be in an untyped register.
             if want.bits() == reg.bits() { want == reg } else { return Some(Disagreement::Width) }
         }
         (TypeKind::Packed, TypeKind::Packed) => want == reg || matches!(want, Type::U16x2 | Type::S16x2),
@@ -47,7 +49,7 @@ pub(super) fn disagreement(want: Type, reg: Type, wider: bool) -> Option<Disagre
     }
 }
 
-/// Which registers would fit, in words.
+/// Describes the registers that would fit.
 pub(super) fn expectation(want: Type, wider: bool) -> String {
     let bits = Type::bits_of(want.bits()).map_or_else(|| want.to_string(), |bits| bits.to_string());
     let list = match want.kind() {
@@ -64,7 +66,7 @@ pub(super) fn expectation(want: Type, wider: bool) -> String {
     if wider { format!("{list}, or a wider one") } else { list }
 }
 
-/// Advice on how to mend it.
+/// Returns advice on how to fix a disagreement.
 pub(super) fn advice(want: Type, reg: Type) -> Option<String> {
     let number = |ty: Type| match ty.kind() {
         TypeKind::Bits => format!("u{}", ty.bits()),
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
     use Disagreement::{Kind, Width};
 
-    /// Each line was put to NVIDIA's assembler.
+    /// Every case was checked with NVIDIA's assembler.
     #[test]
     fn agrees_as_the_assembler_does() {
         let cases = [

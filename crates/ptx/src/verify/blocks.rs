@@ -1,4 +1,4 @@
-//! Blocks make a function: control ends them, labels lead to them.
+//! Checks of blocks: control instructions end them, and labels lead to them.
 
 use super::{Body, codes};
 use crate::inst::Operand;

@@ -1,4 +1,4 @@
-//! Calls against the signature of the callee (manual: "Parameter State Space", "call").
+//! Checks of calls against the signature of the callee (manual: "Parameter State Space", "call").
 
 use super::agree::disagreement;
 use super::operand::bad_immediate;
@@ -8,13 +8,13 @@ use crate::module::{Function, Inst, Param, Variable};
 use crate::types::{Space, Type, TypeKind};
 use broadloom_diag::{Diagnostic, Span};
 
-/// A parameter as the caller sees it.
+/// Parameter as seen by the caller.
 #[derive(Clone, PartialEq)]
 pub(super) struct Formal {
     ty: Type,
-    /// `None` for one element.
+    /// Size in bytes; `None` for one element.
     bytes: Option<u64>,
-    /// An array without a size: anything fits.
+    /// True for an array without a size, which accepts any argument.
     open: bool,
     align: u64,
 }
@@ -39,7 +39,7 @@ impl Formal {
     }
 }
 
-/// Parameters of a function as callers see them.
+/// Returns the parameters of a function as seen by callers.
 pub(super) fn formals(function: &Function, params: &[Param]) -> Vec<Formal> {
     let formal = |param: &Param| match param {
         Param::Memory(var) => Formal::of_variable(&function.variables[*var]),

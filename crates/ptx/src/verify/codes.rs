@@ -1,4 +1,4 @@
-//! The codes of everything the verifier can find wrong.
+//! Error codes of the verifier.
 
 use broadloom_diag::Code;
 
@@ -9,78 +9,78 @@ macro_rules! codes {
 }
 
 codes! {
-    /// An id that points to nothing.
+    /// Dangling ID.
     BAD_ID = "V0001";
-    /// A name that two things have.
+    /// Duplicate name.
     DUPLICATE_NAME = "V0002";
-    /// A name or string that PTX cannot write.
+    /// Name or string that PTX cannot express.
     BAD_NAME = "V0003";
-    /// The list of a module's items does not agree with its tables.
+    /// Items of a module that do not agree with its tables.
     BAD_ITEMS = "V0004";
-    /// `.version`, `.target` or `.address_size` that do not go together.
+    /// Incompatible `.version`, `.target` or `.address_size`.
     BAD_HEADER = "V0005";
-    /// Blocks that do not make a function.
+    /// Malformed blocks.
     BAD_BLOCK = "V0006";
-    /// A branch to a block without a label.
+    /// Branch to a block without a label.
     NO_LABEL = "V0007";
-    /// Modifiers or operands that are none of the instruction's form.
+    /// Modifiers or operands that do not belong to the instruction's form.
     BAD_FORM = "V0008";
-    /// Something newer than the `.version` of the module.
+    /// Feature newer than the `.version` of the module.
     NEEDS_VERSION = "V0009";
-    /// Something that the `.target` of the module does not have.
+    /// Feature that the `.target` of the module does not have.
     NEEDS_TARGET = "V0010";
-    /// A register of another kind than the instruction takes.
+    /// Register of the wrong kind.
     WRONG_KIND = "V0011";
-    /// A register of another width than the instruction takes.
+    /// Register of the wrong width.
     WRONG_WIDTH = "V0012";
-    /// An immediate of another kind than the instruction takes.
+    /// Immediate of the wrong kind.
     BAD_IMMEDIATE = "V0013";
-    /// An immediate outside of what the instruction takes.
+    /// Immediate out of range.
     OUT_OF_RANGE = "V0014";
-    /// A vector whose elements do not go together.
+    /// Vector with incompatible elements.
     BAD_VECTOR = "V0015";
-    /// A result thrown away that cannot be.
+    /// Result that cannot be discarded.
     BAD_SINK = "V0016";
-    /// A special register where none may stand, or of another width.
+    /// Special register where none is allowed, or of the wrong width.
     BAD_SPECIAL = "V0017";
-    /// A guard that is no predicate.
+    /// Guard that is not a predicate.
     BAD_GUARD = "V0018";
-    /// An address that is none.
+    /// Malformed address.
     BAD_ADDRESS = "V0019";
-    /// A variable in another state space than the instruction's.
+    /// Variable in a different state space than the instruction's.
     WRONG_SPACE = "V0020";
-    /// An address that is misaligned whatever happens.
+    /// Address that is always misaligned.
     MISALIGNED = "V0021";
-    /// A parameter used in a way parameters cannot be.
+    /// Invalid use of a parameter.
     BAD_PARAM_USE = "V0022";
-    /// A name whose address cannot be taken here.
+    /// Symbol whose address cannot be taken here.
     BAD_SYMBOL = "V0023";
-    /// A call of something that cannot be called.
+    /// Call of something that is not callable.
     BAD_CALLEE = "V0024";
-    /// A call with too many or too few arguments or results.
+    /// Wrong number of arguments or results.
     ARGUMENT_COUNT = "V0025";
-    /// An argument or result that does not fit the parameter.
+    /// Argument or result that does not fit the parameter.
     BAD_ARGUMENT = "V0026";
-    /// A parameter that a kernel or function cannot have.
+    /// Invalid parameter of a kernel or function.
     BAD_PARAM = "V0027";
-    /// A directive that the function cannot have.
+    /// Invalid directive of a function.
     BAD_DIRECTIVE = "V0028";
-    /// A variable of a type or in a space that it cannot have.
+    /// Invalid type or state space of a variable.
     BAD_VARIABLE = "V0029";
-    /// An array whose size nothing says.
+    /// Array of unknown size.
     INCOMPLETE = "V0030";
-    /// First contents that do not fit the variable.
+    /// Initialiser that does not fit the variable.
     BAD_INITIALISER = "V0031";
-    /// More memory than a machine has.
+    /// Memory limit exceeded.
     LIMIT = "V0032";
-    /// A linkage that does not go with the rest.
+    /// Invalid linkage.
     BAD_LINKAGE = "V0033";
-    /// An alias that cannot be.
+    /// Invalid alias.
     BAD_ALIAS = "V0034";
-    /// A part of a register, or a minus before it, where none may stand.
+    /// Part of a register, or a minus sign, where none is allowed.
     BAD_PART = "V0035";
-    /// Texture operands that do not go together.
+    /// Incompatible texture operands.
     BAD_TEXTURE = "V0036";
-    /// A function that is not in the form that it should be in.
+    /// Violation of the function's body form.
     BAD_SSA = "V0037";
 }

@@ -1,5 +1,5 @@
-//! Heads of functions and kernels: parameters, directives, linkage, aliases (manual: "Kernel and Function Directives",
-//! "Performance-Tuning Directives").
+//! Checks of functions and kernels: parameters, directives, linkage, aliases (manual: "Kernel and Function
+//! Directives", "Performance-Tuning Directives").
 
 use super::call::formals;
 use super::{Body, Checker, codes};
@@ -8,12 +8,12 @@ use crate::parse::FUNCTION_DIRECTIVES;
 use crate::types::{IsaVersion, TypeKind};
 use broadloom_diag::{Diagnostic, Span};
 
-/// Bytes of parameters that every kernel may have.
+/// Parameter bytes that every kernel may have.
 const PARAM_BYTES: u64 = 4352;
-/// Bytes of parameters from version 8.1 and sm_70 on.
+/// Parameter bytes from version 8.1 and sm_70 on.
 const LARGE_PARAM_BYTES: u64 = 32764;
 
-/// Who may have a directive.
+/// Owner of a directive.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     Kernel,
@@ -29,7 +29,7 @@ fn owner(word: &str) -> Owner {
     }
 }
 
-/// Where the parameters of a kernel lie, in bytes: each behind the one before, aligned.
+/// Returns the size in bytes of a kernel's parameters, laid out in order with their alignment.
 pub(super) fn packed_size<'v>(variables: impl Iterator<Item = &'v Variable>) -> u64 {
     let mut size = 0u64;
     for variable in variables {
@@ -137,7 +137,7 @@ impl<'m> Checker<'m> {
             self.wrong(codes::BAD_PARAM, function, format!("the kernel `{name}` has a result"));
         }
         let in_memory = function.results.iter().filter(|param| matches!(param, Param::Memory(_))).count();
-        // SSA form is a form of code on its way, not of text.
+        // SSA form is an intermediate form and is never printed as PTX.
         if function.results.len() > 1 && in_memory > 0 && function.form == BodyForm::Registers {
             let message = format!("`{name}` has several results: they must be in registers");
             self.wrong(codes::BAD_PARAM, function, message);
@@ -221,7 +221,7 @@ impl<'m> Checker<'m> {
     }
 }
 
-/// The place of a variable, or of its function when it came without one.
+/// Returns the location of a variable, or of its function if it has none.
 pub(super) fn place(variable: &Variable, function: Option<&Function>) -> Span {
     match function {
         Some(function) if variable.span.is_synthetic() => function.span,

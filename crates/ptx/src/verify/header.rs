@@ -1,4 +1,5 @@
-//! `.version` and `.target`, and what they have (manual: "PTX Module Directives", "Release Notes").
+//! Checks of `.version` and `.target`, and of the features that they provide (manual: "PTX Module
+//! Directives", "Release Notes").
 
 use super::{Body, Checker, codes};
 use crate::module::{Inst, Target};
@@ -7,7 +8,7 @@ use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Span};
 
 impl Target {
-    /// The version of PTX that brought it; `None` for targets that are not known.
+    /// Returns the PTX version that introduced it; `None` for unknown targets.
     pub fn since(&self) -> Option<IsaVersion> {
         target_version(self)
     }
@@ -43,8 +44,8 @@ fn target_version(target: &Target) -> Option<IsaVersion> {
     Some(IsaVersion::new(major, minor))
 }
 
-/// Whether a target is one of a list such as `sm_90a, sm_100f`. A name that ends in `f` stands for its family: the targets of
-/// the same generation that are no older, with `a` or `f` behind their number.
+/// Tests if a target is in a list such as `sm_90a, sm_100f`. A name that ends in `f` stands for its family:
+/// the targets of the same generation that are not older, with suffix `a` or `f`.
 fn is_among(target: &Target, list: &str) -> bool {
     list.split(',').map(str::trim).any(|name| {
         let name = name.strip_prefix("sm_").unwrap_or(name);
@@ -86,7 +87,7 @@ impl Checker<'_> {
 }
 
 impl Body<'_, '_> {
-    /// The form is no newer than the module.
+    /// Checks that the form is not newer than the module.
     pub(super) fn available(&mut self, inst: Inst, id: FormId) {
         let (form, module) = (id.get(), self.module);
         if self.checker.any_version {
@@ -116,7 +117,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// The special register is no newer than the module.
+    /// Checks that the special register is not newer than the module.
     pub(super) fn special_available(&mut self, inst: Inst, special: Special) {
         let (row, module) = (special.row(), self.module);
         let (code, what, help) = if row.isa > module.version {

@@ -1,4 +1,4 @@
-//! Every id points into its table, and the items of the module name everything once.
+//! Checks that every ID is valid, and that the items of the module name everything once.
 
 use super::{Checker, codes};
 use crate::inst::{Address, Base, Callee, InstData, Operand, Symbol};
@@ -8,14 +8,14 @@ use broadloom_diag::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use std::collections::HashSet;
 
-/// How deep operands and initialisers may nest.
+/// Maximum nesting depth of operands and initialisers.
 const MAX_DEPTH: usize = 64;
 
 fn inside<K: EntityRef, V>(map: &PrimaryMap<K, V>, id: K) -> bool {
     id.index() < map.len()
 }
 
-/// The thing that a wrong id should name.
+/// Description of the object that an invalid ID should name.
 type Wrong = Option<&'static str>;
 
 fn unless(ok: bool, what: &'static str) -> Wrong {

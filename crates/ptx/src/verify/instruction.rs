@@ -1,4 +1,4 @@
-//! One instruction: its guard, its form, its operands.
+//! Checks of one instruction: guard, form, operands.
 
 use super::{Body, codes};
 use crate::inst::{InstData, Mnemonic, Modifiers, Operand};
@@ -8,7 +8,7 @@ use crate::table::{FormId, Presence};
 use crate::types::Type;
 use broadloom_diag::Diagnostic;
 
-/// Facts about an instruction that the checks of its operands need.
+/// Facts about an instruction for the checks of its operands.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'i> {
     pub(super) inst: Inst,
@@ -32,7 +32,7 @@ impl<'m> Body<'_, 'm> {
         let known = Known { inst, data, form: *form, modifiers };
         if !fits_form(known) {
             let message = format!("`{}` does not have the shape `{:?}` of the table", data.mnemonic_text(), form);
-            // A broken shape cannot be printed, so the instruction is only named.
+            // A malformed instruction cannot be printed, so only its name is shown.
             let diagnostic = Diagnostic::error(codes::BAD_FORM, message).note(format!("in `{}`", self.function.name));
             return self.checker.push(diagnostic, data.span, "");
         }
@@ -45,7 +45,8 @@ impl<'m> Body<'_, 'm> {
     }
 }
 
-/// Modifiers in their slots, operands in their places. The parser and the builder make nothing else, but a program can.
+/// Checks that modifiers and operands match the form. The parser and the builder guarantee this, but other
+/// programs may not.
 fn fits_form(known: Known<'_>) -> bool {
     let form = known.form.get();
     let slots_fit = known.modifiers.len() == form.slots.len()

@@ -1,4 +1,4 @@
-//! Addresses (manual: "Addresses as Operands").
+//! Checks of addresses (manual: "Addresses as Operands").
 
 use super::instruction::Known;
 use super::{Body, article, codes};
@@ -16,7 +16,8 @@ impl Body<'_, '_> {
             Base::Reg(reg) => {
                 let data = &self.function.regs[reg];
                 let integer = matches!(data.ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
-                // Without a space, addresses are generic; matrix and asynchronous instructions have spaces of their own.
+                // Without a space, addresses are generic. Matrix and asynchronous instructions have implied
+                // spaces.
                 let own_space = matches!(
                     known.data.class(),
                     Some(Class::Matrix | Class::Async | Class::Mbarrier | Class::Cluster | Class::Multimem)
@@ -87,7 +88,8 @@ impl Body<'_, '_> {
         self.alignment(known, variable, offset);
     }
 
-    /// An access is aligned to its size. Whether a constant offset keeps that is known when the variable is aligned well enough.
+    /// Checks that an access is aligned to its size. This is decidable for a constant offset if the variable
+    /// is sufficiently aligned.
     fn alignment(&mut self, known: Known<'_>, variable: &Variable, offset: i64) {
         if !matches!(known.data.class(), Some(Class::Memory | Class::Atomic)) {
             return;
@@ -106,8 +108,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Parameters are no ordinary memory: inputs are read, results written; arguments of calls are filled and
-    /// their results taken without a guard.
+    /// Checks the use of parameters: inputs are only read, results only written. Arguments of calls are
+    /// stored and their results loaded without a guard.
     pub(super) fn parameter_use(&mut self, known: Known<'_>) {
         let function = self.function;
         let (writes, reads) = match known.form.get().opcode {
@@ -150,7 +152,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Whether a variable is a parameter or result of this function.
+    /// Tests if a variable is a parameter or result of this function.
     pub(super) fn is_param(&self, var: Var) -> bool {
         let param = Param::Memory(var);
         self.function.params.contains(&param) || self.function.results.contains(&param)

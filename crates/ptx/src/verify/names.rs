@@ -1,11 +1,11 @@
-//! Names that PTX can write and tell apart (manual: "Identifiers").
+//! Checks of names: valid identifiers, without duplicates (manual: "Identifiers").
 
 use super::{Checker, codes};
 use crate::module::{Directive, Function, Item};
 use broadloom_diag::Span;
 use std::collections::HashMap;
 
-/// Whether PTX takes a word as a name: a letter and more, or one of `_ $ %` and at least one more.
+/// Tests if a word is a valid identifier: a letter and more, or one of `_ $ %` and at least one more.
 fn is_name(name: &str) -> bool {
     let mut letters = name.bytes();
     let rest = match letters.next() {
@@ -16,7 +16,7 @@ fn is_name(name: &str) -> bool {
     rest.into_iter().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'$'))
 }
 
-/// Whether a string can stand between quotes.
+/// Tests if a string can be printed between quotes.
 fn is_text(text: &str) -> bool {
     !text.contains(['"', '\n'])
 }
@@ -56,7 +56,7 @@ impl Checker<'_> {
         for text in function.blocks.values().flat_map(|block| &block.pragmas) {
             self.text(text, span);
         }
-        // Parameters of a declaration may all be called `_`, or be named like each other.
+        // Parameters of a declaration may all be called `_` or share names.
         if !function.has_body {
             return;
         }
@@ -72,7 +72,7 @@ impl Checker<'_> {
     fn distinct<'n>(&mut self, names: impl Iterator<Item = (&'n str, Span)>, place: &str) {
         let mut seen: HashMap<&str, Span> = HashMap::new();
         for (name, span) in names {
-            // `_` names nothing.
+            // `_` is not a name.
             if name == "_" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Operands against the places of a form.
+//! Checks of operands against their specification in the form.
 
 use super::agree::{Disagreement, advice, disagreement, expectation};
 use super::instruction::Known;
@@ -29,7 +29,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// The type of an operand. Addresses asked about by `isspacep` are as wide as the module's.
+    /// Returns the type of an operand. Address operands of `isspacep` have the address size of the module.
     fn operand_type(&self, known: Known<'_>, spec: &OperandSpec) -> Option<Type> {
         let ty = spec.type_in(known.modifiers)?;
         let is_address = matches!(known.form.get().opcode, Opcode::Isspacep | Opcode::Istypep) && ty == Type::U64;
@@ -111,7 +111,7 @@ impl Body<'_, '_> {
             let diagnostic = Diagnostic::error(codes::BAD_SPECIAL, message).help(help);
             return self.push(known.inst, diagnostic, "only `mov` and `cvt` can");
         }
-        // Special registers had 16 bits once, and the number of the grid 32.
+        // Special registers had 16 bits in old versions, and `%gridid` had 32.
         let narrow = (ty.bits() == 16 && row.ty.bits() == 32) || (ty.bits() == 32 && row.name == "%gridid");
         let fits = disagreement(ty, row.ty, spec.wider).is_none() || (narrow && !ty.is_float());
         if !fits {
@@ -128,7 +128,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// The address of a name as a value.
+    /// Checks the address of a symbol as a value.
     fn symbol(&mut self, known: Known<'_>, ty: Type, symbol: Symbol, offset: i64) {
         let class = known.data.class();
         if !matches!(class, Some(Class::Move | Class::Address | Class::Cluster)) {
@@ -189,7 +189,8 @@ impl Body<'_, '_> {
             let message = format!("`{}` takes no minus before a register", self.name_of(known));
             return self.report(known.inst, codes::BAD_PART, message, "only `vmad` does");
         }
-        // Scalar instructions take a byte or half; SIMD ones choose a source for each lane, and mask the lanes of the result.
+        // Scalar instructions take a byte or half. SIMD instructions select a source for each lane and mask
+        // the lanes of the result.
         let lanes = opcode.name().chars().last().and_then(|c| c.to_digit(10));
         let selector_fits = match (selector, lanes) {
             (None, _) => true,
@@ -271,7 +272,7 @@ impl Body<'_, '_> {
             );
             return self.report(inst, codes::BAD_VECTOR, message, "all elements must be as wide as each other");
         }
-        // With a register of bits among them, all elements count as bits.
+        // With an untyped register among them, all elements count as untyped.
         let as_bits = types.iter().any(|ty| ty.kind() == TypeKind::Bits) && types.iter().all(|ty| *ty != Type::Pred);
         let want = if as_bits && element_type != Type::Pred {
             Type::bits_of(element_type.bits()).unwrap_or(element_type)
@@ -285,7 +286,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// A handle and coordinates.
+    /// Checks a handle and its coordinates.
     fn texture(&mut self, known: Known<'_>, texture: &TextureOperand) {
         match texture.base.base {
             Base::Reg(reg) => {
@@ -324,7 +325,8 @@ impl Body<'_, '_> {
     }
 }
 
-/// Describes the immediate that an operand of this type takes, and how to write it; `None` if the one given fits.
+/// Describes the immediate that an operand of this type takes, and how to write it. Returns `None` if the
+/// given one fits.
 pub(super) fn bad_immediate(ty: Type, imm: Imm) -> Option<(&'static str, Option<String>)> {
     let is_integer = imm.integer_bits().is_some();
     match ty.kind() {

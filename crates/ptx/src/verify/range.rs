@@ -1,4 +1,4 @@
-//! Immediates that the assembler wants in a range of their own.
+//! Range checks of immediates.
 
 use super::instruction::Known;
 use super::{Body, codes};
@@ -6,15 +6,15 @@ use crate::inst::{Imm, Operand};
 use crate::table::{Modifier, Opcode};
 use broadloom_diag::Diagnostic;
 
-/// Rules for a number.
+/// Rule for an immediate.
 enum Rule {
-    /// At most this.
+    /// Maximum value.
     UpTo(u64),
-    /// A multiple of this; zero only if said so.
+    /// Multiple of this number; zero is allowed only if the flag is set.
     MultipleOf(u64, bool),
-    /// A power of two.
+    /// Power of two.
     PowerOfTwo,
-    /// Exactly this.
+    /// Exact value.
     Is(u64),
 }
 
@@ -39,7 +39,7 @@ impl Rule {
     }
 }
 
-/// The rule for an operand by the name that the table gives it.
+/// Returns the rule for an operand by its name in the table.
 fn rule(known: Known<'_>, operand: &str) -> Option<(&'static str, Rule)> {
     match (known.form.get().opcode, operand) {
         (Opcode::Bar | Opcode::Barrier, "a") => Some(("the number of a barrier", Rule::UpTo(15))),

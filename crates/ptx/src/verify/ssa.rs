@@ -1,7 +1,8 @@
-//! Checks of SSA form: edges agree with the code, each register has one definition, and each use stands behind it.
+//! Checks of SSA form: edges agree with the code, each register has one definition, and each use is dominated
+//! by it.
 //!
-//! Dominance is found here by sets of blocks, the plain definition: a block is dominated by itself and by what dominates all
-//! blocks that lead to it. Passes use another way, which this does not share.
+//! Dominance is computed with sets of blocks, following the definition: a block is dominated by itself and by
+//! the common dominators of its predecessors. Passes use a different algorithm, so this check is independent.
 
 use super::{Body, codes};
 use crate::module::{Block, BodyForm, Inst, Param, Reg};
@@ -9,10 +10,10 @@ use crate::types::Type;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::{HashSet, VecDeque};
 
-/// Where a register gets its value.
+/// Definition of a register.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Definition {
-    /// Before the first instruction of a block.
+    /// At the head of a block.
     Head(Block),
     /// By the instruction at this position of a block.
     At(Block, usize),
@@ -41,7 +42,7 @@ impl Body<'_, '_> {
         self.checker.report(codes::BAD_SSA, message, self.function.span, "");
     }
 
-    /// Edges agree with the last instruction of their block, and arguments with parameters.
+    /// Checks that edges agree with the last instruction of their block, and arguments with parameters.
     fn edges(&mut self) -> bool {
         let function = self.function;
         let placed: HashSet<Block> = function.layout.iter().copied().collect();
@@ -123,7 +124,7 @@ impl Body<'_, '_> {
         self.report(inst, codes::BAD_SSA, message, "its definition does not dominate this");
     }
 
-    /// The blocks that dominate each block; `None` where control never comes.
+    /// Returns the dominators of each block; `None` for unreachable blocks.
     fn dominators(&self, entry: Block) -> SecondaryMap<Block, Option<BlockSet>> {
         let mut dominators: SecondaryMap<Block, Option<BlockSet>> = SecondaryMap::new();
         let words = self.function.blocks.len().div_ceil(64);
@@ -153,7 +154,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// A set of blocks, one bit each.
+/// Set of blocks, one bit each.
 #[derive(Clone, Debug)]
 struct BlockSet(Vec<u64>);
 
@@ -166,7 +167,7 @@ impl BlockSet {
         self.0[block.index() / 64] |= 1 << (block.index() % 64);
     }
 
-    /// Keeps what is in the other set too, and one block; whether anything was lost.
+    /// Intersects with another set, but keeps one block. Returns true if a block was removed.
     fn keep(&mut self, other: &BlockSet, block: Block) -> bool {
         let mut lost = false;
         for (index, (word, kept)) in self.0.iter_mut().zip(&other.0).enumerate() {

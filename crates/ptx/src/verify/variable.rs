@@ -1,4 +1,4 @@
-//! Variables and their first contents (manual: "Variables", "State Spaces").
+//! Checks of variables and their initialisers (manual: "Variables", "State Spaces").
 
 use super::function::{packed_size, place};
 use super::operand::bad_immediate;
@@ -9,9 +9,9 @@ use crate::types::{IsaVersion, Space, Type, TypeKind};
 use broadloom_diag::{Diagnostic, Span};
 use std::collections::HashSet;
 
-/// Bytes of constants that a module may have.
+/// Maximum bytes of constants of a module.
 const CONST_BYTES: u64 = 64 << 10;
-/// Bytes of static shared memory that a kernel may name.
+/// Maximum bytes of static shared memory that a kernel names.
 const SHARED_BYTES: u64 = 48 << 10;
 
 impl Checker<'_> {
@@ -79,7 +79,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Static shared memory that a kernel names itself.
+    /// Checks the static shared memory that a kernel names itself.
     fn named_shared(&mut self, function: &Function) {
         let module = self.module;
         let mut named: HashSet<Symbol> = HashSet::new();
@@ -143,7 +143,7 @@ impl Checker<'_> {
             self.report(codes::BAD_VARIABLE, message, span, "there are no banks since PTX 2.2");
         }
         self.variable_linkage(variable, function);
-        // Parameters have rules of their own.
+        // Parameters are checked separately.
         if !is_param || function.is_some_and(|function| !function.memory_params().any(|param| std::ptr::eq(param, variable))) {
             self.dimensions(variable, function);
         }
@@ -263,7 +263,8 @@ impl Checker<'_> {
     }
 }
 
-/// Why a texture, sampler or surface has no such setting (manual: "Texture Sampler and Surface Types").
+/// Returns the reason why a texture, sampler or surface has no such setting (manual: "Texture Sampler and
+/// Surface Types").
 fn bad_setting(ty: Type, name: &str, value: &str) -> Option<String> {
     let sampler = ["filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords"];
     let image = [

@@ -1,4 +1,4 @@
-//! The builder writes what was asked for, in canonical form, and collects every mistake.
+//! Tests that the builder emits the requested code in canonical form and collects every mistake.
 
 use broadloom_diag::Sources;
 use broadloom_ptx::Modifier::{
@@ -20,7 +20,7 @@ fn kernel(write: impl FnOnce(&mut FunctionBuilder)) -> Module {
     m.finish().expect("no mistake was made")
 }
 
-/// The print, after it proved to stand for the same module.
+/// Prints a module after checking that the text parses to the same module.
 #[track_caller]
 fn canonical(module: &Module) -> String {
     let text = print(module);
@@ -32,7 +32,7 @@ fn canonical(module: &Module) -> String {
     text
 }
 
-/// Codes and messages of what `write` got wrong.
+/// Returns codes and messages of the mistakes in `write`.
 fn mistakes(write: impl FnOnce(&mut FunctionBuilder)) -> Vec<(&'static str, String)> {
     let mut m = module();
     let mut b = m.kernel("k");
@@ -42,7 +42,7 @@ fn mistakes(write: impl FnOnce(&mut FunctionBuilder)) -> Vec<(&'static str, Stri
     found.iter().map(|d| (d.code.0, d.message.clone())).collect()
 }
 
-/// The body of the only kernel, one instruction per line.
+/// Returns the body of the only kernel, one instruction per line.
 fn body(text: &str) -> Vec<&str> {
     let start = text.find("\n{\n").expect("a body") + 3;
     let lines = text[start..].lines().map(str::trim).take_while(|line| *line != "}");
@@ -148,7 +148,7 @@ fn loops_and_conditions_nest() {
     for label in ["$while:", "$end_while:", "$else:", "$end_if:", "$do:"] {
         assert!(text.contains(label), "{label} is missing:\n{text}");
     }
-    // The second body ends the thread, the first one needs a jump over it.
+    // The second body ends the thread, so only the first one needs a jump over it.
     assert_eq!(text.matches("bra.uni $end_if;").count(), 1, "{text}");
 }
 
@@ -191,7 +191,7 @@ fn calls_pass_params_and_recursion_works() {
     f.st((Param, U32), result, product);
     f.ret(());
 
-    // The kernel calls a function that is defined behind it.
+    // The kernel calls a function that is defined after it.
     let mut b = m.kernel("k");
     let text = m.global("text", Type::B8, &[16]);
     let value = b.call(&own, &[5.into()])[0];

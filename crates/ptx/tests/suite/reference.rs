@@ -1,4 +1,4 @@
-//! `docs/INSTRUCTIONS.md` is the table as it is now. `BLESS=1` rewrites it.
+//! Test that `docs/INSTRUCTIONS.md` is current. `BLESS=1` rewrites it.
 
 use broadloom_ptx::{Row, Special, reference_page};
 use std::fs;

@@ -1,7 +1,7 @@
-//! Every module of the corpus survives parse, print and parse again, and verifies.
+//! Round trip: every module of the corpus survives parse, print and parse, and verifies.
 //!
-//! `BROADLOOM_PTX_DIR=folder` adds a folder of PTX files of your own; with `BROADLOOM_PRINT_DIR=folder` the prints are written
-//! there, under `corpus` and `given`, for NVIDIA's assembler to judge.
+//! `BROADLOOM_PTX_DIR=folder` adds a folder of PTX files. With `BROADLOOM_PRINT_DIR=folder` the printed texts
+//! are written there, under `corpus` and `given`, as input for NVIDIA's assembler.
 
 use broadloom_diag::Sources;
 use broadloom_ptx::{Module, parse, print, verify};
@@ -19,7 +19,7 @@ fn ptx_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The module that a text stands for, verified, without the places in the text.
+/// Parses and verifies a text. Returns the module without locations.
 fn read(name: &str, text: &str) -> Result<Module, String> {
     let mut sources = Sources::new();
     let id = sources.add(name, text);
@@ -60,7 +60,7 @@ fn corpus_survives() {
         match round_trip(&path.display().to_string(), &text) {
             Ok(printed) => {
                 if let Some(folder) = &prints {
-                    // Folders are those of the originals, so that equal names do not meet.
+                    // The folders of the originals are kept, so that equal file names do not collide.
                     let print = folder.join(name).join(path.strip_prefix(root).unwrap());
                     fs::create_dir_all(print.parent().unwrap()).unwrap();
                     fs::write(print, printed).unwrap();

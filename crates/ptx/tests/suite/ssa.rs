@@ -1,4 +1,4 @@
-//! The verifier holds SSA form to its promises.
+//! Tests of the verifier's checks of SSA form.
 
 use broadloom_ptx::{
     Block, BlockData, BodyForm, Edge, Function, InstData, IsaVersion, Module, Operand, Printer, Reg, RegData, Target, Type,
@@ -43,7 +43,7 @@ impl Body {
     }
 }
 
-/// `i = 0; do { i' = i + 1 } while (i' < 10)`, with what a test changes.
+/// Verifies `i = 0; do { i' = i + 1 } while (i' < 10)` with a change made by the test.
 fn counting(change: impl FnOnce(&mut Body, [Block; 3], [Reg; 4])) -> String {
     let mut body = Body::new();
     let regs = [Type::U32, Type::U32, Type::U32, Type::Pred].map(|ty| body.reg(ty));

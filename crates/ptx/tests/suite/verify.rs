@@ -1,4 +1,4 @@
-//! Code that the verifier takes and code that it refuses. Each line was put to NVIDIA's assembler, which agrees.
+//! Code that the verifier accepts or refuses. Every line was checked with NVIDIA's assembler, which agrees.
 
 use broadloom_diag::{Code, Diagnostics, Sources};
 use broadloom_ptx::verify::codes;
@@ -137,7 +137,8 @@ fn registers_of_the_right_kind_and_width() {
 
 #[test]
 fn guards_are_predicates() {
-    // The parser finds this one first, so it is made by hand in `verify_structure.rs`; here the good ones.
+    // The parser reports a bad guard first, so `verify_structure.rs` builds one by hand. Here are the valid
+    // guards.
     accept_in_kernel(&["@%p0 add.u32 %r0, %r1, %r2;", "@!%p1 ret;"]);
 }
 
@@ -308,7 +309,7 @@ fn addresses() {
     );
 }
 
-/// The assembler takes these, and no machine can run them.
+/// The assembler accepts these, but no machine can run them.
 #[test]
 fn offsets_that_are_never_aligned() {
     accept_in_kernel(&["ld.global.f64 %fd0, [doubles+8];", "ld.global.u64 %rd0, [bytes+4];", "ld.global.u8 %rs0, [bytes+3];"]);
@@ -504,7 +505,7 @@ fn versions_and_targets() {
 
     let Err((_, found)) = check(&module("6.3", "sm_80", "")) else { panic!("sm_80 is newer than PTX 6.3") };
     assert_eq!(found.iter().map(|d| d.code).collect::<Vec<_>>(), [codes::BAD_HEADER]);
-    // A hundred uses of what is missing are one finding.
+    // A hundred uses of an unavailable instruction are one finding.
     let many = activemask.repeat(100);
     let Err((_, found)) = check(&module("6.1", "sm_70", &many)) else { panic!("activemask is newer") };
     assert_eq!(found.error_count(), 1);

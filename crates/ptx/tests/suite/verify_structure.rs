@@ -1,4 +1,4 @@
-//! Modules made by hand, broken in ways that no text can be: the verifier finds each, and never panics.
+//! Modules built by hand with errors that no text can have. The verifier finds each, and never panics.
 
 use broadloom_diag::{Code, Sources};
 use broadloom_ptx::verify::codes;
@@ -45,7 +45,7 @@ fn kernel(module: &mut Module) -> &mut Function {
     &mut module.functions[k]
 }
 
-/// The instruction of the kernel whose name starts like this.
+/// Returns the kernel's instruction whose mnemonic starts with `name`.
 fn instruction<'m>(module: &'m mut Module, name: &str) -> &'m mut broadloom_ptx::InstData {
     let function = kernel(module);
     let found = function.instructions().find(|(_, data)| data.mnemonic_text().starts_with(name)).map(|(inst, _)| inst);
@@ -211,7 +211,7 @@ fn types_are_checked_without_a_text() {
     breaks(codes::BAD_HEADER, |m| m.version = broadloom_ptx::IsaVersion::new(0, 0));
 }
 
-/// Without a place in a text, a finding shows function and instruction.
+/// Without a location in a text, a finding shows function and instruction.
 #[test]
 fn findings_without_a_text_show_the_instruction() {
     let mut module = module();

@@ -5,7 +5,7 @@ use crate::math::{MathFunction, Precision};
 use crate::op::{BinaryOp, CompareOp, Op, UnaryOp};
 use crate::types::{Element, Literal, Type};
 
-/// Whether a unary operation takes a type.
+/// Returns whether a unary operation takes a type.
 fn unary_takes(op: UnaryOp, element: Element) -> bool {
     match op {
         UnaryOp::Neg | UnaryOp::Abs => element != Element::Bool,
@@ -23,7 +23,7 @@ fn unary_takes(op: UnaryOp, element: Element) -> bool {
     }
 }
 
-/// Whether a binary operation takes a type.
+/// Returns whether a binary operation takes a type.
 fn binary_takes(op: BinaryOp, element: Element) -> bool {
     match op {
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Min | BinaryOp::Max => element != Element::Bool,
@@ -55,11 +55,11 @@ unary! {
     not Not,
     /// The absolute value.
     abs Abs,
-    /// How many bits are one.
+    /// The number of one bits.
     popcount Popcount,
-    /// How many zero bits stand before the first one.
+    /// Number of leading zero bits.
     leading_zeros LeadingZeros,
-    /// How many zero bits stand behind the last one.
+    /// The number of trailing zero bits.
     trailing_zeros TrailingZeros,
     /// The bits in reverse order.
     reverse_bits ReverseBits,
@@ -301,13 +301,13 @@ impl Builder {
         self.each_lane(&[x], |x| self.pure(Op::Convert(x[0].id), element))
     }
 
-    /// Whether a float is no number.
+    /// Returns whether a float is no number.
     #[track_caller]
     pub fn is_nan(&self, x: Value) -> Value {
         self.ne(x, x)
     }
 
-    /// Whether a float is neither infinite nor NaN.
+    /// Returns whether a float is neither infinite nor NaN.
     #[track_caller]
     pub fn is_finite(&self, x: Value) -> Value {
         self.lt(self.abs(x), f64::INFINITY)

@@ -114,7 +114,7 @@ impl Builder {
         None
     }
 
-    /// Whether what ends now was refused when it began.
+    /// Returns whether what ends now was refused when it began.
     fn leave_refused(&self) -> bool {
         let mut state = self.state.borrow_mut();
         let refused = state.refused > 0;
@@ -128,7 +128,7 @@ impl Builder {
         self.resolve(condition, Type::BOOL).unwrap_or_else(|| self.literal(false))
     }
 
-    /// What follows runs where the condition is true, up to [`begin_else`](Self::begin_else) or [`end_if`](Self::end_if).
+    /// Begins code that runs where the condition is true, up to [`begin_else`](Self::begin_else) or [`end_if`](Self::end_if).
     #[track_caller]
     pub fn begin_if(&self, condition: impl Into<Operand>) {
         let condition = self.condition(condition.into());
@@ -137,7 +137,7 @@ impl Builder {
         self.state.borrow_mut().frames.push(Frame::If { condition: condition.id, then, otherwise: None });
     }
 
-    /// What follows runs where the condition is false.
+    /// Begins code that runs where the condition is false.
     #[track_caller]
     pub fn begin_else(&self) {
         let mut state = self.state.borrow_mut();
@@ -191,7 +191,7 @@ impl Builder {
         }
     }
 
-    /// What follows is repeated with the counter that comes back; see [`for_step`](Self::for_step).
+    /// Begins the body of a loop and returns its counter; see [`for_step`](Self::for_step).
     #[track_caller]
     pub fn begin_for(
         &self,
@@ -268,7 +268,7 @@ impl Builder {
         }
     }
 
-    /// What follows computes the condition of a loop, up to [`begin_while_body`](Self::begin_while_body).
+    /// Begins the condition of a loop, up to [`begin_while_body`](Self::begin_while_body).
     #[track_caller]
     pub fn begin_while(&self) {
         let current = self.current_block();
@@ -276,7 +276,7 @@ impl Builder {
         self.state.borrow_mut().frames.push(Frame::WhileHead { head });
     }
 
-    /// What follows is repeated while the condition is true, up to [`end_while`](Self::end_while).
+    /// Begins code that is repeated while the condition is true, up to [`end_while`](Self::end_while).
     #[track_caller]
     pub fn begin_while_body(&self, condition: impl Into<Operand>) {
         if self.state.borrow().refused > 0 {
@@ -355,7 +355,7 @@ impl Builder {
         }
     }
 
-    /// What is open when the code ends, if anything.
+    /// Returns the block that is still open when the code ends, if any.
     pub(super) fn unfinished(&self) -> Option<&'static str> {
         let state = self.state.borrow();
         state.frames.last().map(|frame| match frame {

@@ -13,9 +13,9 @@ use crate::types::Type;
 pub struct Divisor {
     /// The divisor itself.
     pub divisor: u32,
-    /// What is multiplied with.
+    /// Factor.
     pub multiplier: u32,
-    /// How far the result is shifted.
+    /// Shift of the result.
     pub shift: u32,
 }
 

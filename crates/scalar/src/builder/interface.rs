@@ -9,7 +9,7 @@ use crate::memory::Base;
 use crate::op::{AccessorId, Op};
 use crate::types::{Element, Type};
 
-/// What a parameter is.
+/// Kinds of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParameterKind {
     /// A value.
@@ -25,11 +25,11 @@ pub struct ParameterDecl {
     pub name: String,
     /// Its type; `u64` of a pointer.
     pub ty: Type,
-    /// What it is.
+    /// Kind of the parameter.
     pub kind: ParameterKind,
 }
 
-/// What can be done with an accessor.
+/// Kinds of accessors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessorKind {
     /// Read at a position.
@@ -49,11 +49,11 @@ pub enum AccessorKind {
 pub struct AccessorDecl {
     /// Its name.
     pub name: String,
-    /// What can be done with it.
+    /// Kind of the accessor.
     pub kind: AccessorKind,
     /// The type of its elements.
     pub ty: Type,
-    /// How many indices a position has.
+    /// Number of indices of a position.
     pub rank: u8,
 }
 
@@ -174,7 +174,7 @@ impl Builder {
         self.statement(Statement::Push { accessor: sink.id, value: value.id });
     }
 
-    /// How the kernel will be launched; what is known of it makes better code.
+    /// States facts about the launches of the kernel, from which better code is made.
     #[track_caller]
     pub fn launch_bounds(&self, bounds: LaunchBounds) {
         self.kernel_only("launch bounds");

@@ -31,7 +31,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// How many elements it has.
+    /// Returns the number of elements.
     pub const fn length(self) -> u32 {
         self.length
     }

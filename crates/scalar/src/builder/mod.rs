@@ -35,7 +35,7 @@ pub struct Value {
     pub(crate) owner: u32,
 }
 
-/// What is open around the place where statements are added.
+/// A block that is open around the place where statements are added.
 enum Frame {
     If { condition: Id, then: BlockId, otherwise: Option<BlockId> },
     For { counter: Id, start: Id, end: Id, step: Id, body: BlockId, unroll: Unroll },
@@ -85,14 +85,14 @@ pub struct Builder {
     name: String,
     owner: u32,
     is_kernel: bool,
-    /// Whether nodes are simplified as they are made.
+    /// True if nodes are simplified as they are made.
     pub(crate) folding: bool,
-    /// Whether what is built is the fast kind of it, whatever it says itself.
+    /// True if elementary functions are built in their fast form, whatever they ask for.
     fast: Cell<bool>,
 }
 
 const POISON: Id = Id(u32::MAX);
-/// How many mistakes are kept.
+/// Maximum number of mistakes that are kept.
 const MAX_PROBLEMS: usize = 16;
 
 impl Builder {
@@ -160,12 +160,12 @@ impl Builder {
         Value { id: POISON, owner: self.owner }
     }
 
-    /// Whether a value is there only because of a mistake that was noted.
+    /// Returns whether a value is there only because of a mistake that was noted.
     pub fn is_poison(&self, value: Value) -> bool {
         value.id == POISON
     }
 
-    /// Whether a mistake was noted.
+    /// Returns whether a mistake was noted.
     pub fn has_failed(&self) -> bool {
         !self.state.borrow().problems.is_empty()
     }
@@ -193,7 +193,7 @@ impl Builder {
         }
     }
 
-    /// What a value is made by.
+    /// Returns the operation that makes a value.
     pub(crate) fn op(&self, value: Value) -> Option<Op> {
         let state = self.state.borrow();
         state.body.nodes.get(value.id.index()).filter(|_| value.owner == self.owner).map(|node| node.op.clone())
@@ -203,7 +203,7 @@ impl Builder {
         Value { id, owner: self.owner }
     }
 
-    /// Whether a value can be used here: it is this builder's, and no block that it belongs to has ended.
+    /// Returns whether a value can be used here: it is this builder's, and no block that it belongs to has ended.
     pub fn is_usable(&self, value: Value) -> bool {
         let state = self.state.borrow();
         let home = state.homes.get(value.id.index()).filter(|_| value.owner == self.owner);
@@ -247,6 +247,12 @@ impl Builder {
         self.fast.set(precision == Precision::Fast);
     }
 
+    /// Keeps products and sums of floats as they are written: nothing is contracted in this code, nor in code that it is
+    /// inlined into. Results then do not depend on the code around it.
+    pub fn keep_products(&self) {
+        self.state.borrow_mut().body.keeps_products = true;
+    }
+
     fn preferred(&self, op: Op, ty: Type) -> Op {
         match op {
             Op::Math(function, _, arguments) if self.fast.get() => Op::Math(function, Precision::Fast, arguments),
@@ -256,7 +262,7 @@ impl Builder {
         }
     }
 
-    /// The same, not simplified.
+    /// Adds a node without simplifying it.
     #[track_caller]
     pub(crate) fn intern(&self, op: Op, ty: Type) -> Value {
         let mut state = self.state.borrow_mut();
@@ -326,7 +332,7 @@ impl Builder {
         state.body.block(state.homes[value.id.index()]).loops
     }
 
-    /// What is known of the launches of the kernel.
+    /// Returns the facts about the launches of the kernel.
     pub(crate) fn bounds(&self) -> LaunchBounds {
         self.state.borrow().bounds.clone()
     }

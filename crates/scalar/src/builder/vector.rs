@@ -5,7 +5,7 @@ use crate::op::Op;
 use crate::types::{Element, Type};
 
 impl Builder {
-    /// The same value in all lanes.
+    /// Returns a vector with the same value in all lanes.
     pub(crate) fn splat(&self, value: Value, lanes: usize) -> Value {
         match Type::vector(self.type_of(value).element(), lanes) {
             Some(ty) if lanes > 1 => self.intern(Op::Vector(std::iter::repeat_n(value.id, lanes).collect()), ty),

@@ -143,7 +143,7 @@ impl Emitter<'_> {
         if element.bits() == 64 { self.f.cvt((Type::U64, Type::U32), count).into() } else { count.into() }
     }
 
-    /// Whether an operation of 8 or 16 bits stays in range without being brought back to it.
+    /// Returns whether an operation of 8 or 16 bits stays in range without being brought back to it.
     fn stays(&self, op: BinaryOp, element: Element, x: Id, y: Id) -> bool {
         let (Some((low, high)), a, b) = (element.range(), self.ranges.get(x), self.ranges.get(y)) else { return false };
         let exact = match op {

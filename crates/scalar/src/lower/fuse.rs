@@ -8,7 +8,7 @@ use crate::op::{BinaryOp, Id, Op};
 use crate::schedule::Schedule;
 use crate::types::{Element, Literal};
 
-/// What an integer node is computed as.
+/// The instruction that computes an integer node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fused {
     /// `x * y + z` in the type of the node.

@@ -65,7 +65,7 @@ impl Words {
     }
 }
 
-/// How many lanes one access moves, and whether they travel in words.
+/// Returns how many lanes one access moves, and whether they travel in words.
 fn piece(element: Element, lanes: usize) -> (usize, bool) {
     let bytes = element.bytes() as usize;
     if !lanes.is_power_of_two() {

@@ -28,21 +28,21 @@ use broadloom_ptx::{Block, Imm, Init, IsaVersion, Operand, PointerInfo, Reg, Spa
 use fuse::{Fused, Fusion};
 use smallvec::SmallVec;
 
-/// How kernels are lowered.
+/// Options of lowering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
     /// The version of PTX.
     pub version: IsaVersion,
     /// The machine.
     pub target: Target,
-    /// Whether code is simplified first. Results are the same bit for bit.
+    /// True if code is simplified first. Results are the same bit for bit.
     pub simplify: bool,
-    /// Whether products that are only added to are fused with the sum, as C compilers for GPUs do; only together with `simplify`.
+    /// True if products that are only added to are fused with the sum, as C compilers for GPUs do; only together with `simplify`.
     pub contract: bool,
-    /// Whether kernels may be started while those before them still run, as GPUs from `sm_90` on can: they wait themselves until all
+    /// True if kernels may be started while those before them still run, as GPUs from `sm_90` on can: they wait themselves until all
     /// before them is done, and at once allow what comes behind them to start in the same way.
     pub overlap: bool,
-    /// Whether what is computed approximately takes subnormal numbers for zero, and divisors above 2¹²⁶ for infinite. A GPU has instructions that do.
+    /// True if what is computed approximately takes subnormal numbers for zero, and divisors above 2¹²⁶ for infinite. A GPU has instructions that do.
     pub flush: bool,
 }
 
@@ -107,7 +107,7 @@ fn messages(diagnostics: &Diagnostics) -> String {
     diagnostics.iter().take(3).map(|diagnostic| diagnostic.message.clone()).collect::<Vec<_>>().join("; ")
 }
 
-/// What a node became: an operand for each lane.
+/// The operands of a node, one for each lane.
 type Lowered = SmallVec<[Operand; 1]>;
 
 /// A loop that is open.

@@ -6,7 +6,7 @@
 use super::MathFunction;
 use std::fmt::Write;
 
-/// What is stated of one function.
+/// The stated accuracy of one function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
     /// The function.
@@ -19,7 +19,7 @@ pub struct Accuracy {
     pub fast: Option<FastAccuracy>,
 }
 
-/// What is stated of the fast mode: within `range`, the error is at most
+/// The stated accuracy of the fast mode: within `range`, the error is at most
 /// `relative |f(x)| + growth |x f(x)| + absolute`. Results that are subnormal may be 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastAccuracy {
@@ -90,7 +90,7 @@ pub const TABLE: &[Accuracy] = &[
 ];
 
 impl MathFunction {
-    /// What is stated of its error.
+    /// Returns its stated accuracy.
     pub fn accuracy(self) -> &'static Accuracy {
         // The table is complete and in order, as a test holds.
         &TABLE[self as usize]
@@ -135,20 +135,31 @@ pub fn page() -> String {
 const PREFACE: &str = "\
 # Elementary functions
 
-This page is made from the table in `crates/scalar/src/math/accuracy.rs`; a test holds it equal, and others measure that the table is true.
+This page is generated from the table in `crates/scalar/src/math/accuracy.rs`. One test compares
+both, and others measure the error bounds.
 
-Elementary functions of `f32` and `f64` are written out in additions, products, fused products, quotients, square roots and operations on bits, all of
-which are exactly defined, so a result has the same bits in the evaluator, in the interpreter, on the CPU and on a GPU. Special
-values (NaN, infinities, zeros with their signs, the many cases of `pow`) are those of annex F of the C standard. Subnormal arguments and results
-are computed like all others. Angles may have any size.
+Elementary functions of `f32` and `f64` are composed of additions, products, fused products,
+quotients, square roots and bitwise operations. All of these are exactly defined, so a result has
+the same bits in the evaluator, in the interpreter, on the CPU and on a GPU. Special values (NaN,
+infinities, signed zeros, the many cases of `pow`) follow annex F of the C standard. Subnormal
+arguments and results are computed like all others. Angles may have any size.
 
-The greatest error is in ulp: units in the last place of the exact result. For functions of one argument in `f32`, `make soak` goes through all
-4,294,967,296 arguments; otherwise it was measured over samples of all exponents and around hard places. `f16` is computed in `f32` and rounded once more. Below 0, the error of `lgamma` in `f64` is relative to the
-result's magnitude or 4, whichever is greater.
+Errors are in ulp: units in the last place of the exact result. For functions of one argument in
+`f32`, `make soak` tests all 4,294,967,296 arguments. The other maximum errors were measured over
+samples of all exponents and around hard cases. `f16` is computed in `f32` and rounded once more.
+Below 0, the error of `lgamma` in `f64` is relative to the result's magnitude or 4, whichever is
+greater.
 
-The fast mode uses instructions of the hardware for `f32`; it may differ between devices, subnormal numbers may count as 0, and divisors above 2¹²⁶ as infinite. Its error is *relative* to the result; *growing*: relative to the
-product of result and argument (of `pow`: of result and its logarithm); *absolute*; and holds for arguments up to the magnitude that is named.
-In `f64` it is the accurate one.
+The fast mode uses hardware instructions for `f32`. Results may differ between devices, subnormal
+numbers may count as 0, and divisors above 2¹²⁶ as infinite. Its error is the sum of the stated
+terms, for arguments up to the stated magnitude:
+
+- *relative*: relative to the result;
+- *growing*: relative to the product of result and argument (for `pow`: of result and its
+  logarithm);
+- *absolute*.
+
+In `f64` the fast mode is the accurate one.
 
 | function | `f32`, ulp | `f64`, ulp | `f32`, fast |
 | --- | --- | --- | --- |

@@ -25,7 +25,7 @@ pub(super) const EXP: Coefficients = Coefficients {
     ],
 };
 
-/// The same, for a result near 0.
+/// Coefficients for a result near 0.
 const EXPM1: Coefficients = Coefficients {
     single: &[0.5, 0.1666666716337204, 0.04166632518172264, 0.008333220146596432, 0.001394320628605783, 0.00019962115038651973],
     double: &[
@@ -93,7 +93,7 @@ const EXP10: Coefficients = Coefficients {
     ],
 };
 
-/// What `ln 2` has beyond its nearest number.
+/// Returns the difference of `ln 2` and its nearest number.
 pub(super) fn ln2_low(x: Float<'_>) -> f64 {
     x.pick(-1.9046542121259336e-09, 2.3190468138462996e-17)
 }
@@ -105,7 +105,7 @@ pub(super) fn reduce<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     (shifted, n.fma(-ln2_low(x), n.fma(-LN_2, x)))
 }
 
-/// Where `exp` is neither 0 nor infinite lies between these.
+/// Returns the limits between which `exp` is neither 0 nor infinite.
 pub(super) fn range(x: Float<'_>) -> (f64, f64) {
     x.pick((-105.0, 89.0), (-746.0, 710.0))
 }

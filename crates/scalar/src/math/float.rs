@@ -85,7 +85,7 @@ impl<'b> Float<'b> {
         self.pick(23, 52)
     }
 
-    /// What is added to an exponent in the format.
+    /// Returns the exponent bias of the format.
     pub(super) fn bias(self) -> i64 {
         self.pick(127, 1023)
     }
@@ -247,14 +247,14 @@ impl<'b> Float<'b> {
         self.compare(CompareOp::Eq, other)
     }
 
-    /// Whether it is no number.
+    /// Returns whether it is no number.
     pub(super) fn is_nan(self) -> Truth<'b> {
         self.compare(CompareOp::Ne, self)
     }
 
     // Control.
 
-    /// What `rarely` gives where the condition is true, else `usually`: the rare code is jumped over where no thread needs it.
+    /// Returns `rarely` where the condition is true, else `usually`: a branch skips the rare code where no thread needs it.
     pub(super) fn unless<const N: usize>(
         condition: Truth<'b>,
         usually: [Float<'b>; N],
@@ -341,22 +341,22 @@ impl<'b> Bits<'b> {
         self.signed(self.builder.mul_high(self.unsigned(), other.unsigned()))
     }
 
-    /// How many zero bits stand before the first one.
+    /// Returns the number of leading zero bits.
     pub(super) fn leading_zeros(self) -> Bits<'b> {
         self.like(self.builder.leading_zeros(self.value))
     }
 
-    /// Whether it is less, both without a sign.
+    /// Returns whether it is less, both without a sign.
     pub(super) fn is_below(self, other: Bits<'b>) -> Truth<'b> {
         Truth { builder: self.builder, value: self.builder.compare(CompareOp::Lt, self.unsigned(), other.unsigned()) }
     }
 
-    /// Whether it is less than zero.
+    /// Returns whether it is less than zero.
     pub(super) fn is_negative(self) -> Truth<'b> {
         self.compare(CompareOp::Lt, 0)
     }
 
-    /// Whether it is zero.
+    /// Returns whether it is zero.
     pub(super) fn is_zero(self) -> Truth<'b> {
         self.compare(CompareOp::Eq, 0)
     }

@@ -76,7 +76,7 @@ const AROUND_ZEROS: &[f64] = &[
     -0.013945627212152872,
 ];
 
-/// What pi has beyond its nearest number.
+/// The difference of pi and its nearest number.
 const PI_LOW: f64 = 1.2246467991473532e-16;
 /// The square root of 2 pi, and what it has beyond that.
 const SQRT_TWO_PI: (f64, f64) = (2.5066282746310007, -1.8328579980459167e-16);

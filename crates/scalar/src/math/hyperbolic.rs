@@ -47,7 +47,7 @@ const TANH: Coefficients = Coefficients {
 /// Up to here `tanh` is a polynomial.
 const SMALL: f64 = 0.5625;
 
-/// What both functions are made of.
+/// The terms that both functions are made of.
 struct Parts<'b> {
     /// A quarter of `2^n`; a half would be infinite for the greatest arguments.
     up: Float<'b>,

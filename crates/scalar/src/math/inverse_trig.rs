@@ -63,12 +63,12 @@ const ATAN: Coefficients = Coefficients {
     ],
 };
 
-/// What pi/2 has beyond its nearest number.
+/// Returns the difference of pi/2 and its nearest number.
 fn half_pi_low(x: Float<'_>) -> f64 {
     x.pick(-4.371138828673793e-08, 6.123233995736766e-17)
 }
 
-/// Whether `a` is above 1/2, and `s` and `t`: `asin a` is `s + t`, or `pi/2 - 2 (s + t)` where it is.
+/// Returns whether `a` is above 1/2, and `s` and `t`: `asin a` is `s + t`, or `pi/2 - 2 (s + t)` where it is.
 fn arc_sine<'b>(a: Float<'b>) -> (Truth<'b>, Float<'b>, Float<'b>) {
     let big = a.gt(0.5);
     let z = big.select(a.fma(-0.5, 0.5), a * a);

@@ -50,7 +50,7 @@ pub(super) fn split<'b>(x: Float<'b>) -> (Bits<'b>, Float<'b>) {
     (e, (x.bits() - e).float())
 }
 
-/// What the exponent of [`split`] is in units of.
+/// Returns the unit of the exponent of [`split`].
 fn exponent_unit(x: Float<'_>) -> f64 {
     x.pick(2f64.powi(-23), 2f64.powi(-52))
 }

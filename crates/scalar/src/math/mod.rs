@@ -25,7 +25,7 @@ use crate::types::{Element, Type};
 use float::Float;
 use std::fmt;
 
-/// How exact an elementary function is.
+/// Precision of elementary functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Precision {
     /// The stated error holds over the whole range.
@@ -52,7 +52,7 @@ macro_rules! functions {
                 match self { $(MathFunction::$variant => $name,)* }
             }
 
-            /// How many arguments it takes.
+            /// Returns the number of arguments.
             pub const fn arguments(self) -> usize {
                 match self { $(MathFunction::$variant => $arguments,)* }
             }
@@ -100,7 +100,7 @@ functions! {
 }
 
 impl MathFunction {
-    /// As how many simple operations it is written out, about.
+    /// Returns the estimated number of emitted operations.
     pub const fn operations(self, precision: Precision) -> u64 {
         match (self, precision) {
             (_, Precision::Fast) => 8,

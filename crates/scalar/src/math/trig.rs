@@ -87,7 +87,7 @@ const TWO_OVER_PI: [u64; 20] = [
     0x5603_3046_fc7b_6bab,
 ];
 
-/// What pi/2 has beyond its nearest number, as two numbers.
+/// Returns the difference of pi/2 and its nearest number, as two numbers.
 fn half_pi_low(x: Float<'_>) -> (f64, f64) {
     x.pick((-4.371138828673793e-08, -1.7151245100058819e-15), (6.123233995736766e-17, -1.4973849048591698e-33))
 }
@@ -97,7 +97,7 @@ fn usual(x: Float<'_>) -> f64 {
     x.pick(65_536.0, 268_435_456.0)
 }
 
-/// Whether [`reduce_any`] is needed; NaN and infinities take it too.
+/// Returns whether [`reduce_any`] is needed; NaN and infinities take it too.
 fn is_unusual<'b>(x: Float<'b>) -> Truth<'b> {
     !x.abs().le(usual(x))
 }
@@ -110,7 +110,7 @@ fn reduce_usual<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     (n.fma(-third, n.fma(-second, n.fma(-FRAC_PI_2, x))), shifted)
 }
 
-/// The same for any size; of `n` the two lowest bits count.
+/// Reduces an argument of any size; of `n` the two lowest bits count.
 fn reduce<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     let (r, shifted) = reduce_usual(x);
     let [r, shifted] = Float::unless(is_unusual(x), [r, shifted], || {
@@ -120,7 +120,7 @@ fn reduce<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     (r, shifted)
 }
 
-/// The same with what `r` is rounded by: `r`, the rest, the rounder plus `n`.
+/// Reduces an argument and returns the rounding error as well: `r`, the rest, the rounder plus `n`.
 fn reduce_exactly<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     let (second, third) = half_pi_low(x);
     let shifted = x.fma(FRAC_2_PI, x.rounder());
@@ -134,7 +134,7 @@ fn reduce_exactly<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     Float::unless(is_unusual(x), [r, low, shifted], || reduce_any(x))
 }
 
-/// The same for any argument: through `f64`, whatever the width.
+/// Reduces any argument through `f64`, whatever the width.
 fn reduce_any<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     let [wide, wide_low, n] = reduce_double(x.widen());
     let r = wide.as_wide_as(x);

@@ -67,7 +67,7 @@ impl Rewrite<'_, '_> {
         true
     }
 
-    /// Whether blocks do nothing but assign what costs little.
+    /// Returns whether blocks do nothing but assign what costs little.
     fn is_short(&self, blocks: &[BlockId]) -> bool {
         let mut work = vec![];
         for block in blocks {

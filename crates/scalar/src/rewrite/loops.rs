@@ -30,13 +30,13 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// How much code a block is.
+    /// Returns the size of the code of a block.
     fn size(&self, block: BlockId) -> usize {
         let inside = self.structure.order.iter().filter(|inner| self.structure.is_inside(**inner, block));
         inside.map(|inner| self.by_home[inner.index()].len() + self.source.block(*inner).statements.len()).sum::<usize>().max(1)
     }
 
-    /// Whether a block leaves the loop whose body it is, or ends a round early.
+    /// Returns whether a block leaves the loop whose body it is, or ends a round early.
     fn jumps(&self, block: BlockId) -> bool {
         self.source.block(block).statements.iter().any(|statement| match statement {
             Statement::Break | Statement::Continue => true,
@@ -131,7 +131,7 @@ fn fits(element: Element, value: i128) -> bool {
     element.range().is_some_and(|(low, high)| (low..=high).contains(&value))
 }
 
-/// How often a loop runs, when its counter never leaves its type.
+/// Returns the trip count of a loop whose counter never leaves its type.
 fn rounds(element: Element, start: i128, end: i128, step: i128) -> Option<usize> {
     let distance = if step > 0 { end - start } else { start - end };
     if distance <= 0 {

@@ -17,7 +17,7 @@ use crate::structure::{Assigned, Live, Structure};
 use crate::types::{Literal, Type};
 use std::collections::HashMap;
 
-/// What a rewriting does beyond copying.
+/// Options of a rewriting.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     /// Values of variables are used where they are known, and equal reads are shared.
@@ -38,14 +38,14 @@ pub(crate) struct Options {
     pub(crate) address: bool,
 }
 
-/// Whether control goes on behind a block.
+/// Flow of control behind a block.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     On,
     Ended,
 }
 
-/// What a local array became.
+/// The replacement of a local array.
 #[derive(Clone, Copy)]
 enum Elements {
     Array(Array),
@@ -73,7 +73,7 @@ pub(crate) struct Rewrite<'a, 'b> {
     by_home: Vec<Vec<Id>>,
     known: Known,
     reads: HashMap<Op, Value>,
-    /// Where elementary functions are written out.
+    /// Schedule of the body, where elementary functions are expanded.
     schedule: Option<Schedule>,
     /// Rounds, times sizes, that were written out.
     unrolled: usize,
@@ -81,6 +81,9 @@ pub(crate) struct Rewrite<'a, 'b> {
 
 impl<'a, 'b> Rewrite<'a, 'b> {
     pub(crate) fn new(source: &'a Body, builder: &'a Builder, parameters: Vec<Value>, options: Options) -> Self {
+        if source.keeps_products {
+            builder.keep_products();
+        }
         let structure = Structure::of(source);
         let mut by_home = vec![vec![]; source.blocks.len()];
         for (index, home) in structure.homes.iter().enumerate() {
@@ -109,7 +112,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         }
     }
 
-    /// What stands behind the accessors; without it they stay accessors.
+    /// Gives the bindings of the accessors; without them they stay accessors.
     pub(crate) fn bind(&mut self, bindings: &'a mut [&'b mut dyn Binding]) {
         self.bindings = Some(bindings);
     }
@@ -149,7 +152,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         self.map[id.index()].filter(|value| self.builder.is_usable(*value) || self.builder.is_poison(*value))
     }
 
-    /// What became of a node; pure ones are made now, operands first, without recursion.
+    /// Returns the new value of a node; pure ones are made now, operands first, without recursion.
     fn value(&mut self, id: Id) -> Value {
         if let Some(value) = self.mapped(id) {
             return value;
@@ -257,7 +260,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         })
     }
 
-    /// Whether all indices of an array are literals.
+    /// Returns whether all indices of an array are literals.
     fn is_indexed_by_literals(&self, array: ArrayId) -> bool {
         let literal = |id: Id| self.source.literal(id).is_some();
         let addressed = self.source.nodes().any(|(_, node)| node.op == Op::LocalAddress(array));
@@ -274,7 +277,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
             })
     }
 
-    /// Whether an index is known to be outside of its array. Unrolling makes such accesses; they are never reached.
+    /// Returns whether an index is known to be outside of its array. Unrolling makes such accesses; they are never reached.
     fn is_outside(&mut self, array: ArrayId, index: Id) -> bool {
         let index = self.value(index);
         let length = i128::from(self.source.array(array).length);

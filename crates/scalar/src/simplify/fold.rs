@@ -82,7 +82,7 @@ pub(crate) fn fold(b: &Builder, op: &Op, ty: Type) -> Option<Value> {
     }
 }
 
-/// What the launch leaves no choice of.
+/// Folds registers that the launch bounds determine.
 fn fixed(b: &Builder, special: Special) -> Option<Value> {
     let bounds = b.bounds();
     let known = match special {

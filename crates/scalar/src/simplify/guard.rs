@@ -216,7 +216,7 @@ impl Group<'_> {
         Some(place.1)
     }
 
-    /// Whether a statement leaves memory as it is, and waits for nobody.
+    /// Returns whether a statement leaves memory as it is, and waits for nobody.
     fn keeps_memory(&self, statement: &Statement) -> bool {
         match statement {
             Statement::Define(id) => self.body.node(*id).op.is_removable(),

@@ -36,12 +36,16 @@ fn declare(builder: &Builder, parameters: &[ParameterDecl]) -> Vec<Value> {
 }
 
 fn rewrite_function(function: &Function, options: Options, folding: bool) -> Result<Function> {
-    let builder = Builder::rewriting(function.name(), false, folding);
-    let parameters = declare(&builder, function.parameters());
+    copied(function, &Builder::rewriting(function.name(), false, folding), options)
+}
+
+/// Writes a function with its parameters and accessors into an empty builder.
+fn copied(function: &Function, builder: &Builder, options: Options) -> Result<Function> {
+    let parameters = declare(builder, function.parameters());
     function.accessors().iter().for_each(|accessor| {
         builder.accessor(&accessor.name, accessor.kind, accessor.ty, accessor.rank);
     });
-    let results = Rewrite::new(function.body(), &builder, parameters, options).run(function.results());
+    let results = Rewrite::new(function.body(), builder, parameters, options).run(function.results());
     builder.finish_function(&results)
 }
 
@@ -82,29 +86,51 @@ fn settle<T: PartialEq>(mut code: T, pass: impl Fn(&T) -> Result<T>) -> Result<T
 }
 
 impl Function {
-    /// The same function, simpler. Results are the same bit for bit.
+    /// Simplifies the function. Results stay the same bit for bit.
     pub fn simplify(&self) -> Result<Function> {
         let function = rewrite_function(self, unroll(), true)?;
         let function = rewrite_function(&function, scalarise(), true)?;
         settle(function, |function| rewrite_function(function, unroll(), true))
     }
 
-    /// The same function with products that are only added to fused with the sum: faster and more exact, not the same bits.
+    /// Contracts products that are only added to into fused multiply-adds: faster and more exact, not the same bits.
+    /// A function that [keeps its products](Builder::keep_products) stays as it is.
     pub fn contract(&self) -> Result<Function> {
+        if self.body().keeps_products {
+            return Ok(self.clone());
+        }
         rewrite_function(self, contract(self.body(), self.results()), true)
+    }
+
+    /// Returns the function simplified and contracted for good: its results are the same bits in every kernel that it
+    /// becomes a part of.
+    pub fn settle_products(&self) -> Result<Function> {
+        // Code without loops and variables is as simple as its operations are.
+        let is_plain = self.body().blocks.len() == 1 && self.body().vars.is_empty() && self.body().arrays.is_empty();
+        let function = if is_plain { self.clone() } else { self.simplify()? };
+        let builder = Builder::rewriting(function.name(), false, true);
+        builder.keep_products();
+        if function.body().keeps_products {
+            return copied(&function, &builder, unroll());
+        }
+        copied(&function, &builder, contract(function.body(), function.results()))
     }
 }
 
 impl Kernel {
-    /// The same kernel, simpler. Results are the same bit for bit.
+    /// Simplifies the kernel. Results stay the same bit for bit.
     pub fn simplify(&self) -> Result<Kernel> {
         let kernel = rewrite_kernel(self, unroll(), true)?;
         let kernel = rewrite_kernel(&kernel, scalarise(), true)?;
         settle(kernel, |kernel| rewrite_kernel(kernel, unroll(), true))
     }
 
-    /// The same kernel with products that are only added to fused with the sum: faster and more exact, not the same bits.
+    /// Contracts products that are only added to into fused multiply-adds: faster and more exact, not the same bits.
+    /// A kernel with a part that [keeps its products](Builder::keep_products) stays as it is.
     pub fn contract(&self) -> Result<Kernel> {
+        if self.body().keeps_products {
+            return Ok(self.clone());
+        }
         rewrite_kernel(self, contract(self.body(), &[]), true)
     }
 

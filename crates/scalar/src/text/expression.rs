@@ -34,7 +34,7 @@ pub(super) enum Expression<'t> {
     Literal(&'t str, Span),
 }
 
-/// How deep expressions may be nested.
+/// Maximum nesting depth of expressions.
 const MAX_DEPTH: usize = 200;
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;

@@ -172,6 +172,7 @@ impl<'t> Parser<'_, 't> {
             "input" | "window" | "output" | "source" | "sink" if !["=", "[", "."].iter().any(|mark| scanner.sees(mark)) => {
                 self.accessor(word, &mut scanner)?;
             }
+            "keep" if scanner.eat_word("products") => self.reading.builder.keep_products(),
             name => self.assignment(name, named, &mut scanner)?,
         }
         scanner.finish()?;

@@ -9,7 +9,7 @@ use broadloom_diag::{Diagnostic, SourceId, Sources, Span};
 pub struct Lines<'t> {
     source: SourceId,
     text: &'t str,
-    /// Where the next line starts.
+    /// Start of the next line.
     at: usize,
 }
 

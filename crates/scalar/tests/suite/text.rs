@@ -27,6 +27,7 @@ fn reads_back(function: &Function) {
 fn code_with_loops_arrays_and_accessors_reads_back() {
     reads_back(&blur());
     reads_back(&blur().simplify().unwrap());
+    reads_back(&blur().settle_products().unwrap());
 }
 
 #[test]

@@ -29,11 +29,11 @@ use crate::program::Argument;
 use broadloom_scalar::{Axis, Element, Memory, Order, Scope, Type, Unroll, Value, Vote};
 
 /// Tiles of a group, and groups of a range: the lanes of a warp.
-const FAN: u32 = 32;
+const FAN: u32 = crate::cost::LANES;
 /// Bits of a word beside the flag.
 const PAYLOAD: u32 = 63;
 /// Warps that wait.
-const WAITING: u32 = 3;
+const WAITING: u32 = crate::cost::WAITING_WARPS;
 
 /// Lines of tiles whose results depend on what comes before them. Each block of a kernel has one tile.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ impl Chain {
         self.tiles.clone().div_ceil(FAN)
     }
 
-    /// What is published of a line.
+    /// Returns the entries that are published of a line.
     fn entries(&self) -> Count {
         self.tiles.clone() + self.groups() + self.groups().div_ceil(FAN)
     }
@@ -169,12 +169,12 @@ impl Chain {
         types.iter().zip(lanes).map(vector).collect()
     }
 
-    /// What an entry says, for each lane that wants one; nothing for the others. All lanes of a warp come here.
+    /// Loads an entry for each lane that wants one; the identity for the others. All lanes of a warp must call it.
     fn wait(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
         self.wait_until(k, entry, wanted, |_, there| k.vote(Vote::All, there, None))
     }
 
-    /// The same, where the first value says that something ended: what is before the last entry that says so is not waited for, and counts for nothing.
+    /// Combines the entries since the last one whose first value says that something ended. Entries before that one are neither waited for nor combined.
     fn wait_since_end(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
         self.wait_until(k, entry, wanted, |first_word, there| {
             let missing = k.not(k.ballot(there, None));

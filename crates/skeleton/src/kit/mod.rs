@@ -8,7 +8,7 @@
 //! | [`Inlet`], [`Outlet`] | a [`Source`](crate::Source) and a [`Sink`](crate::Sink) in a kernel: values at a position, results at a position |
 //! | [`Nested`] | a source within a function, for functions that are composed |
 //! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
-//! | [`Shared`] | values in shared memory |
+//! | [`Shared`], [`Temporaries`] | values in shared memory, and in memory of a run |
 //! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`] | cooperation of the threads of a warp or a block |
 //! | [`Chain`] | look-back: one pass over a line, tile by tile, where a tile needs what comes before it |
 //! | [`ravel`], [`unravel`] | positions and their numbers |
@@ -97,6 +97,7 @@ mod lookback;
 mod nested;
 mod ports;
 mod position;
+mod temporaries;
 mod writer;
 
 pub use accumulator::Accumulator;
@@ -106,4 +107,5 @@ pub use lookback::Chain;
 pub use nested::Nested;
 pub use ports::{Inlet, Outlet};
 pub use position::{ravel, unravel};
+pub use temporaries::Temporaries;
 pub use writer::Writer;

@@ -21,15 +21,15 @@ pub(super) struct Once<'a> {
 }
 
 /// Warps of a block.
-const WARPS: u32 = 8;
+const WARPS: u32 = crate::cost::PACK_WARPS;
 /// Bytes of shared memory for what is chosen in a tile, at most.
 const ROOM: u32 = crate::cost::PACK_TILE;
 
-/// How a block is laid out.
+/// The layout of a block.
 struct Shape {
     /// Positions of a thread, as many as registers hold.
     each: u32,
-    /// How many of them are neighbours.
+    /// Number of them that are neighbours.
     items: u32,
     /// Blocks that a multiprocessor should hold.
     blocks: u32,

@@ -119,7 +119,7 @@ impl Parts {
 struct Tile {
     /// Its rows and columns.
     side: u32,
-    /// How much of the common axis is there at a time.
+    /// Elements of the common axis in a tile.
     depth: u32,
     /// Rows and columns of a thread: one group of four neighbours, or two that lie half a side apart.
     own: u32,

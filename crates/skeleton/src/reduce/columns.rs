@@ -15,13 +15,13 @@ use broadloom_scalar::{Axis, Level, Type, Unroll, Value};
 /// Lanes of a warp.
 const LANES: u32 = crate::cost::LANES;
 /// Results of a lane, a warp apart, where it has one row of them.
-const COLUMNS: u32 = 4;
+const COLUMNS: u32 = crate::cost::REDUCE_COLUMNS;
 /// Rows that are asked for before they are reduced, if their function has so few operations that it does not take longer than memory does.
 const ROWS_AHEAD: u32 = crate::cost::ROWS_AHEAD;
 const SMALL: u64 = crate::cost::PREFETCHED;
 
 impl Parts<'_> {
-    /// Whether results lie in rows that are worth a warp.
+    /// Returns whether results lie in rows that are worth a warp.
     pub(super) fn has_columns(&self) -> bool {
         self.is_cpu && self.reduce.domain.has_rows() && self.reduce.reduced.last() == Some(&false)
     }
@@ -109,7 +109,7 @@ impl Parts<'_> {
                     guarded(*column, &|| match &pieces {
                         Some(pieces) => {
                             let before = k.mul(long(part), k.count(self.kept.clone(), Type::U64));
-                            self.store_pieces(&k, pieces, k.add(before, result), &sum.get(&k));
+                            pieces.values.store(&k, k.add(before, result), &sum.get(&k));
                         }
                         None => self.outlet.put(&k, &kept(place, *column), result, &sum.get(&k)),
                     });

@@ -13,7 +13,7 @@ use crate::{Count, Domain, Map, Result, SegmentedReduce, Sink, Sort, SortKey, So
 use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Type, Value, reading, writing};
 
-/// What a scatter is made of.
+/// The parts of a scatter.
 pub(super) struct Sums<'a> {
     pub(super) scatter: &'a Scatter,
     pub(super) inlet: Inlet,

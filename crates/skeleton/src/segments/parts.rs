@@ -1,37 +1,29 @@
 //! Segments in a few parts for each core of a CPU.
 
 use super::Parts;
-use crate::cost::{self, Costs};
-use crate::kit::{Accumulator, Draft, Writer, broadcast, reduce_warp};
+use crate::cost;
+use crate::kit::{Accumulator, Draft, Temporaries, Writer, broadcast, reduce_warp};
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Cache, Unroll, Value};
+use broadloom_scalar::{Axis, Shuffle, Unroll, Value};
 
-/// The least that is worth a part.
-const LEAST: u32 = cost::SEGMENT_PART;
-
-/// What parts leave to be put together: temporaries, one for each value.
+/// The open ends of parts, which a second kernel combines.
 struct Left {
-    /// What was found up to a part's first end, and behind its last one.
-    head: Vec<usize>,
-    tail: Vec<usize>,
-    /// How many ends come before a part.
+    /// Values up to a part's first end, and behind its last one.
+    head: Temporaries,
+    tail: Temporaries,
+    /// Number of ends before a part.
     starts: usize,
 }
 
 impl Parts {
     pub(super) fn parts(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
-        let sequence = Count::size(0) + Count::size(1);
-        let units = sequence.div_ceil(LEAST);
-        let parts = units.clone().min(Costs::of(machine).busy(cost::SEGMENT_PARTS));
-        let run = units.div_ceil(parts.clone()) * LEAST;
-        let mut lists = || -> Vec<usize> {
-            let types = self.operator.types().into_iter();
-            types.map(|ty| draft.temporary(parts.clone() * ty.bytes(), false)).collect()
-        };
-        let (head, tail) = (lists(), lists());
-        let left = Left { head, tail, starts: draft.temporary((parts.clone() + 1u32) * self.index.bytes(), false) };
+        let (parts, run) = self.sequence.parts(machine);
+        let mut list = || Temporaries::new(draft, &self.operator.types(), &parts);
+        let (head, tail) = (list(), list());
+        let starts = draft.temporary((parts.clone() + 1u32) * self.sequence.index.bytes(), false);
+        let left = Left { head, tail, starts };
         let block = [32, 1, 1];
         let k = Writer::new("segments", block);
         self.part(&k, &left, &run);
@@ -42,49 +34,70 @@ impl Parts {
         Ok(())
     }
 
-    fn keep(&self, k: &Writer, list: &[usize], part: Value, values: &[Value]) {
-        for ((temporary, ty), value) in list.iter().zip(self.operator.types()).zip(values) {
-            k.store_element(k.memory(Argument::Temporary(*temporary), ty.element()), part, *value, Cache::Normal);
-        }
-    }
-
-    fn kept(&self, k: &Writer, list: &[usize], part: Value) -> Vec<Value> {
-        let each = list.iter().zip(self.operator.types());
-        each.map(|(temporary, ty)| k.load_element(k.memory(Argument::Temporary(*temporary), ty.element()), ty, part)).collect()
-    }
-
-    /// A warp goes through a part.
+    /// A warp goes through a part, 32 segments at a time. The first may have begun in another part, and the last one may end in another.
     fn part(&self, k: &Writer, left: &Left, run: &Count) {
+        let (sequence, operator) = (&self.sequence, &self.operator);
         let lane = k.thread(Axis::X);
-        let part = self.wide(k, k.block(Axis::X));
-        let [_, _, all] = self.sizes(k);
-        let run = k.count(run.clone(), self.index);
-        let from = k.min(k.mul(part, run), all);
-        let to = k.min(k.add(from, run), all);
-        let (first, last) = (self.ends_before(k, from, lane), self.ends_before(k, to, lane));
-        let base = self.base(k);
-        let (first_element, end_element) = (k.add(base, k.sub(from, first)), k.add(base, k.sub(to, last)));
-        let is_first_lane = k.eq(lane, 0);
-        // What ends first may have begun in another part.
-        let [_, segments, _] = self.sizes(k);
-        let end = self.offset(k, k.min(k.add(first, 1), segments));
-        let end = k.select_value(k.lt(first, last), end, first_element);
-        let found = self.stretch(k, lane, first_element, end);
-        k.if_then(is_first_lane, || {
-            let starts = k.memory(Argument::Temporary(left.starts), self.index.element());
-            k.store(starts, part, first);
-            k.store(starts, k.add(part, 1), last);
-            self.keep(k, &left.head, part, &found);
+        let piece = sequence.piece(k, run);
+        let [_, segments, _] = sequence.sizes(k);
+        k.if_then(k.eq(lane, 0), || {
+            let starts = k.memory(Argument::Temporary(left.starts), sequence.index.element());
+            k.store(starts, piece.number, piece.first);
+            k.store(starts, k.add(piece.number, 1), piece.last);
         });
-        let next = k.variable_with(end);
-        k.for_step(k.add(first, 1), last, 1, Unroll::Never, |segment| {
-            let end = self.offset(k, k.add(segment, 1));
-            let found = self.stretch(k, lane, k.get(next), end);
-            k.set(next, end);
-            k.if_then(is_first_lane, || self.outlet.put(k, &[segment], segment, &found));
+        // The elements of a segment in this part, for all lanes.
+        let bounds = |segment: Value| {
+            let from = k.select(k.eq(segment, piece.first), piece.from, sequence.offset(k, segment));
+            let end = sequence.offset(k, k.min(k.add(segment, 1), segments));
+            let to = k.select(k.eq(segment, piece.last), piece.to, end);
+            vec![from, k.max(from, to)]
+        };
+        // Lanes that are done wait for the longest of the short ones, so it may not be much longer than most.
+        let mean = k.div(k.sub(piece.to, piece.from), k.add(k.sub(piece.last, piece.first), 1));
+        let limit = k.min(k.add(k.mul(mean, 2), cost::SHORT_SEGMENT / 4), cost::SHORT_SEGMENT);
+        let none = k.constant(sequence.index, 0);
+        k.for_step(piece.first, k.add(piece.last, 1), 32, Unroll::Never, |group| {
+            let segment = k.add(group, sequence.wide(k, lane));
+            // A segment begins where the one before it ends.
+            let end = sequence.offset(k, k.min(k.add(segment, 1), segments));
+            let before = k.select(k.eq(lane, 0), sequence.offset(k, group), k.shuffle(Shuffle::Up, end, 1));
+            let from = k.select(k.eq(segment, piece.first), piece.from, before);
+            let to = k.select(k.eq(segment, piece.last), piece.to, end);
+            let length = k.select(k.le(segment, piece.last), k.sub(k.max(from, to), from), none);
+            let is_short = k.le(length, limit);
+            let short = k.select(is_short, length, none);
+            let sum = Accumulator::new(k, operator);
+            sum.set(k, &operator.nothing(k));
+            let round = k.variable_with(none);
+            k.set(round, none);
+            k.while_loop(
+                || k.ne(k.ballot(k.lt(k.get(round), short), None), 0),
+                || {
+                    let place = k.get(round);
+                    k.if_then(k.lt(place, short), || sum.add(k, &self.inlet.at(k, &[k.add(from, place)])));
+                    k.set(round, k.add(place, 1));
+                },
+            );
+            let long = k.variable_with(k.ballot(k.not(is_short), None));
+            k.while_loop(
+                || k.ne(k.get(long), 0),
+                || {
+                    let owner = k.trailing_zeros(k.get(long));
+                    k.set(long, k.and(k.get(long), k.sub(k.get(long), 1)));
+                    let bounds = bounds(k.add(group, sequence.wide(k, owner)));
+                    let found = self.stretch(k, lane, bounds[0], bounds[1]);
+                    let is_owner = k.eq(lane, owner);
+                    let all = found.iter().zip(sum.get(k)).map(|(found, own)| k.select_value(is_owner, *found, own));
+                    sum.set(k, &all.collect::<Vec<Value>>());
+                },
+            );
+            let (found, is_last) = (sum.get(k), k.eq(segment, piece.last));
+            let is_whole = k.and(k.gt(segment, piece.first), k.lt(segment, piece.last));
+            k.if_then(is_whole, || self.outlet.put(k, &[segment], segment, &found));
+            k.if_then(is_last, || left.tail.store(k, piece.number, &found));
+            let is_first = k.and(k.eq(segment, piece.first), k.not(is_last));
+            k.if_then(is_first, || left.head.store(k, piece.number, &found));
         });
-        let found = self.stretch(k, lane, k.get(next), end_element);
-        k.if_then(is_first_lane, || self.keep(k, &left.tail, part, &found));
     }
 
     /// Elements from one place to another combined, for all lanes.
@@ -92,34 +105,40 @@ impl Parts {
         let operator = &self.operator;
         let sum = Accumulator::new(k, operator);
         sum.set(k, &operator.nothing(k));
-        let lane = self.wide(k, lane);
-        k.for_step(from, to, 32, Unroll::Never, |first| {
-            let place = k.add(first, lane);
-            let at = || self.inlet.at(k, &[place]);
-            let own = k.choose_list(k.lt(place, to), at, || operator.nothing(k));
-            if operator.is_commutative() {
-                sum.add(k, &own);
-            } else {
-                sum.add(k, &broadcast(k, &reduce_warp(k, operator, &own, 32), 0));
-            }
+        let lane = self.sequence.wide(k, lane);
+        let add = |own: &[Value]| match operator.is_commutative() {
+            true => sum.add(k, own),
+            false => sum.add(k, &broadcast(k, &reduce_warp(k, operator, own, 32), 0)),
+        };
+        let rest = k.sub(to, k.and(k.sub(to, from), 31));
+        k.for_step(from, rest, 32, Unroll::Never, |first| add(&self.inlet.at(k, &[k.add(first, lane)])));
+        k.if_then(k.lt(rest, to), || {
+            let place = k.add(rest, lane);
+            add(&k.choose_list(k.lt(place, to), || self.inlet.at(k, &[place]), || operator.nothing(k)));
         });
         if operator.is_commutative() { broadcast(k, &reduce_warp(k, operator, &sum.get(k), 32), 0) } else { sum.get(k) }
     }
 
     /// The segments at which parts have their first ends, with what the parts before found of them.
     fn between(&self, k: &Writer, left: &Left, parts: &Count) {
-        let starts = k.memory(Argument::Temporary(left.starts), self.index.element());
+        let starts = k.memory(Argument::Temporary(left.starts), self.sequence.index.element());
         k.if_then(k.eq(k.thread(Axis::X), 0), || {
             let sum = Accumulator::new(k, &self.operator);
-            k.for_step(k.convert(k.literal(0u32), self.index), k.count(parts.clone(), self.index), 1, Unroll::Never, |part| {
-                let (first, last) = (k.load(starts, part), k.load(starts, k.add(part, 1)));
-                k.if_then(k.lt(first, last), || {
-                    sum.add(k, &self.kept(k, &left.head, part));
-                    self.outlet.put(k, &[first], first, &sum.get(k));
-                    sum.set(k, &self.operator.nothing(k));
-                });
-                sum.add(k, &self.kept(k, &left.tail, part));
-            });
+            k.for_step(
+                k.convert(k.literal(0u32), self.sequence.index),
+                k.count(parts.clone(), self.sequence.index),
+                1,
+                Unroll::Never,
+                |part| {
+                    let (first, last) = (k.load(starts, part), k.load(starts, k.add(part, 1)));
+                    k.if_then(k.lt(first, last), || {
+                        sum.add(k, &left.head.load(k, part));
+                        self.outlet.put(k, &[first], first, &sum.get(k));
+                        sum.set(k, &self.operator.nothing(k));
+                    });
+                    sum.add(k, &left.tail.load(k, part));
+                },
+            );
         });
     }
 }

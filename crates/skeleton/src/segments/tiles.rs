@@ -8,13 +8,13 @@ use crate::{Count, Result};
 use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Shuffle, Type, Unroll, Value};
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+const THREADS: u32 = crate::cost::BLOCK_THREADS;
 const WARPS: u32 = THREADS / 32;
 /// Bytes of shared memory for elements, and as many for results.
 const ROOM: u32 = crate::cost::SEGMENT_TILE;
 
 impl Parts {
-    /// How many of the sequence a thread has: an odd number, so that what neighbouring threads read lies in different banks.
+    /// Returns the number of elements and ends of a thread: odd, so that neighbouring threads read from different banks.
     fn items(&self) -> u32 {
         let bytes: u32 = self.operator.types().iter().map(|ty| ty.bytes()).sum();
         ((ROOM / THREADS / bytes).clamp(2, 16) - 1) | 1
@@ -25,29 +25,29 @@ impl Parts {
         let items = self.items();
         let tile = THREADS * items;
         let tiles = (Count::size(0) + Count::size(1)).div_ceil(tile);
-        let starts = draft.temporary((tiles.clone() + 1u32) * self.index.bytes(), false);
-        let chain = Chain::cleared_by_kernel(draft, &segmented, self.index, &tiles);
+        let starts = draft.temporary((tiles.clone() + 1u32) * self.sequence.index.bytes(), false);
+        let chain = Chain::cleared_by_kernel(draft, &segmented, self.sequence.index, &tiles);
         self.find_starts(draft, &chain, starts, tile, &tiles)?;
 
         let block = [THREADS, 1, 1];
         let k = Writer::with_blocks("segments", block, 7);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
-        let n = k.count(Count::size(0), self.index);
-        let [_, _, all] = self.sizes(&k);
+        let n = k.count(Count::size(0), self.sequence.index);
+        let [_, _, all] = self.sequence.sizes(&k);
         let number = chain.number(&k);
-        let starts = k.memory(Argument::Temporary(starts), self.index.element());
+        let starts = k.memory(Argument::Temporary(starts), self.sequence.index.element());
         let from = k.min(k.mul(number, tile), all);
         let to = k.min(k.add(from, tile), all);
         // Offsets that decrease leave starts that were never found.
-        let start = |number: Value| k.min(k.load(starts, number), k.count(Count::size(1), self.index));
+        let start = |number: Value| k.min(k.load(starts, number), k.count(Count::size(1), self.sequence.index));
         let (first_end, last_end) = (start(number), start(k.add(number, 1)));
-        let first_element = k.add(k.sub(from, first_end), self.base(&k));
+        let first_element = k.add(k.sub(from, first_end), self.sequence.base(&k));
         let narrow = |value: Value| k.convert(value, Type::U32);
         // What offsets that decrease lead to stays within the tile, and within what there is.
         let span = narrow(k.sub(to, from));
         let ends = k.min(narrow(k.sub(k.max(last_end, first_end), first_end)), span);
-        let elements = narrow(k.min(self.wide(&k, k.sub(span, ends)), k.sub(k.max(n, first_element), first_element)));
+        let elements = narrow(k.min(self.sequence.wide(&k, k.sub(span, ends)), k.sub(k.max(n, first_element), first_element)));
 
         let types = self.operator.types();
         let staged = Shared::new(&k, &types, tile);
@@ -58,14 +58,14 @@ impl Parts {
         k.if_then(k.lt(thread, words), || k.store(marks, thread, 0));
         k.barrier();
         // Elements and ends are under way together.
-        let own_element = k.add(first_element, self.wide(&k, thread));
+        let own_element = k.add(first_element, self.sequence.wide(&k, thread));
         let loaded: Vec<Vec<Value>> = (0..items)
             .map(|item| {
                 let at = || self.inlet.at(&k, &[k.add(own_element, item * THREADS)]);
                 k.choose_list(k.lt(k.add(thread, item * THREADS), elements), at, || self.operator.nothing(&k))
             })
             .collect();
-        let place = |end: Value| narrow(k.sub(self.end(&k, k.add(first_end, self.wide(&k, end))), from));
+        let place = |end: Value| narrow(k.sub(self.sequence.end(&k, k.add(first_end, self.sequence.wide(&k, end))), from));
         let mark = |place: Value| {
             let bit = k.shl(k.literal(1u32), k.and(place, 31));
             k.if_then(k.lt(place, tile), || {
@@ -117,7 +117,7 @@ impl Parts {
         k.barrier();
         // What ended first lacks what comes before the tile, for which one warp waits when all else is done.
         k.for_step(thread, ends, THREADS, Unroll::Never, |end| {
-            let segment = k.add(first_end, self.wide(&k, end));
+            let segment = k.add(first_end, self.sequence.wide(&k, end));
             k.if_then(k.ne(end, 0), || self.outlet.put(&k, &[segment], segment, &results.get(&k, end)));
         });
         k.if_then(k.eq(warp, 0), || {
@@ -180,29 +180,29 @@ impl Parts {
         (choose(ended_in_warp, &before_lane, &before), whole)
     }
 
-    /// How many ends come before each tile, and before the end of the last one. Makes the chain ready, too.
+    /// Counts the ends before each tile, and before the end of the last one. Clears the chain as well.
     ///
     /// A lane has a segment, and knows from its neighbour in which tile the one before ends: the tiles that start from there up to its own end are its own. All ends are
     /// read once, side by side: a search for each tile would wait for memory four times and more.
     fn find_starts(&self, draft: &mut Draft, chain: &Chain, starts: usize, tile: u32, tiles: &Count) -> Result<()> {
         let block = [THREADS, 1, 1];
         let k = Writer::new("segments_start", block);
-        let [_, segments, _] = self.sizes(&k);
-        let thread = self.wide(&k, k.global_thread(Axis::X));
+        let [_, segments, _] = self.sequence.sizes(&k);
+        let thread = self.sequence.wide(&k, k.global_thread(Axis::X));
         let lane = k.and(k.thread(Axis::X), 31);
         // The first lane of a warp is there for the second one only. Behind the last segment there is the end of everything.
         let blocks = (Count::size(1) + 1u32).div_ceil(WARPS * 31);
         chain.clear(&k, thread, &(blocks.clone() * THREADS));
-        let behind = k.add(k.mul(k.shr(thread, 5), 31), self.wide(&k, lane));
+        let behind = k.add(k.mul(k.shr(thread, 5), 31), self.sequence.wide(&k, lane));
         let segment = k.sub(behind, 1);
-        let last = k.count(tiles.clone(), self.index);
-        let end = || vec![k.min(k.add(k.div(self.end(&k, segment), tile), 1), k.add(last, 1))];
-        let none = || vec![k.select(k.eq(behind, 0), k.constant(self.index, 0), k.add(last, 1))];
+        let last = k.count(tiles.clone(), self.sequence.index);
+        let end = || vec![k.min(k.add(k.div(self.sequence.end(&k, segment), tile), 1), k.add(last, 1))];
+        let none = || vec![k.select(k.eq(behind, 0), k.constant(self.sequence.index, 0), k.add(last, 1))];
         let to = k.choose_list(k.lt(segment, segments), end, none)[0];
         let from = k.shuffle(Shuffle::Up, to, 1u32);
         let is_own = k.and(k.ne(lane, 0), k.le(segment, segments));
-        let count = k.select(k.and(is_own, k.gt(to, from)), k.sub(to, from), k.constant(self.index, 0));
-        let starts = k.memory(Argument::Temporary(starts), self.index.element());
+        let count = k.select(k.and(is_own, k.gt(to, from)), k.sub(to, from), k.constant(self.sequence.index, 0));
+        let starts = k.memory(Argument::Temporary(starts), self.sequence.index.element());
         let few = k.le(count, 2);
         for number in 0..2u32 {
             k.if_then(k.and(few, k.gt(count, number)), || k.store(starts, k.add(from, number), segment));
@@ -216,7 +216,9 @@ impl Parts {
                 k.set(left, k.and(k.get(left), k.sub(k.get(left), 1)));
                 let of_owner = |value: Value| k.shuffle(Shuffle::Index, value, owner);
                 let (from, to, segment) = (of_owner(from), of_owner(to), of_owner(segment));
-                k.for_step(k.add(from, self.wide(&k, lane)), to, 32, Unroll::Never, |number| k.store(starts, number, segment));
+                k.for_step(k.add(from, self.sequence.wide(&k, lane)), to, 32, Unroll::Never, |number| {
+                    k.store(starts, number, segment)
+                });
             },
         );
         // Where there is nothing to do, nothing is launched.

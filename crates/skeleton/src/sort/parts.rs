@@ -30,12 +30,12 @@ pub(super) struct Parts<'a> {
     index: Type,
     types: Vec<Type>,
     sum: Operator,
-    /// How many parts there are, and how long they are.
+    /// Number of parts, and their length.
     parts: Count,
     run: Count,
     /// Temporaries: for each set, one for each value.
     sets: Vec<Vec<usize>>,
-    /// How many elements of a digit a part has; then, where the first of them goes.
+    /// Number of elements of a digit in a part; then the place of the first of them.
     counts: usize,
 }
 
@@ -52,11 +52,11 @@ const STATIC: u32 = cost::SORT_STATIC;
 /// Lines go around the cache where a round moves so many bytes.
 const AROUND: u32 = cost::NON_TEMPORAL;
 /// Counters for each value of a digit, so that neighbours that are alike do not wait for each other.
-const TABLES: u32 = 4;
+const TABLES: u32 = cost::SORT_TABLES;
 /// Elements that are moved together where a part is moved as it is.
-const TOGETHER: u32 = 16;
+const TOGETHER: u32 = cost::SORT_TOGETHER;
 
-/// How many bits the digits of a key with so many bits have.
+/// Returns the bits of the digits of a key with so many bits.
 pub(super) fn digit_bits(bits: u32) -> u32 {
     let rounds = |width: u32| bits.div_ceil(width).max(1);
     let best = COSTS.iter().min_by_key(|(width, cost)| rounds(*width) * cost);
@@ -72,7 +72,7 @@ struct Lines {
     /// The place of the next element of each digit, and of the first one.
     next: Memory,
     starts: Memory,
-    /// Whether whole lines can be moved by wide accesses, and whether they go around the cache.
+    /// Flags: wide accesses can move whole lines, and stores are non-temporal.
     wide: Value,
     around: Value,
 }
@@ -184,7 +184,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Where values are stored as they are; `None` if something else becomes of them.
+    /// Returns the outputs of values that are stored unchanged; `None` if a function takes them.
     fn targets(&self, k: &Writer, to: Place) -> Option<Vec<Memory>> {
         let memory = |(value, ty): (usize, &Type)| match to {
             Place::Outside => self.outlet.output(k, value),
@@ -202,7 +202,7 @@ impl<'a> Parts<'a> {
         digit(k, self.sort, round, key, shift, 1 << round.bits)
     }
 
-    /// Where the count of a digit is for the part of this block.
+    /// Returns the place of the count of a digit for the part of this block.
     fn count_at(&self, k: &Writer, digit: Value) -> Value {
         let parts = k.count(self.parts.clone(), self.index);
         k.add(k.mul(k.convert(digit, self.index), parts), k.convert(k.block(Axis::X), self.index))

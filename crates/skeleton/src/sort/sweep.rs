@@ -27,7 +27,7 @@ const UP_TO: u32 = 1 << 14;
 /// Rounds whose digits are counted by one kernel.
 const TOGETHER: usize = 8;
 /// Tiles that a thread looks at, at a time.
-const LOOKS: u32 = 4;
+const LOOKS: u32 = cost::SORT_LOOKS;
 /// Bytes of shared memory for elements of a tile.
 const ROOM: u32 = cost::SORT_TILE;
 
@@ -45,7 +45,7 @@ pub(super) struct Sweep<'a> {
     sets: Vec<Vec<usize>>,
     /// For each round how many elements have a digit, then how many have a lesser one.
     control: usize,
-    /// What is published in even and in odd rounds.
+    /// Entries that are published in even and in odd rounds.
     published: [usize; 2],
     rounds: u32,
 }
@@ -360,7 +360,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// How many elements of the thread's digit come in tiles before a tile.
+    /// Counts the elements of the thread's digit in the tiles before a tile.
     fn look_back(&self, k: &Writer, current: Memory, tile: Value, thread: Value) -> Value {
         let before = k.variable_with(k.constant(self.index, 0));
         let left = k.variable_with(tile);

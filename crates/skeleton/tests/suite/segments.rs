@@ -2,7 +2,7 @@
 
 use crate::support::{Given, Literals, Random, benches, h200, identity, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
-use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, SegmentedReduce, Sink, Source};
+use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, SegmentNumbers, SegmentedReduce, Sink, Source};
 
 /// The starts of segments as marks, and the number of the segment of each position.
 fn marks(lengths: &[u64]) -> (Vec<Literal>, Vec<usize>) {
@@ -153,6 +153,37 @@ fn reductions_of_all_types() {
             let given = Given { inputs: &inputs, sizes: &[size, lengths.len() as u64], ..Given::default() };
             assert_eq!(run(&bench, &reduce, &given).concat(), expected, "{name}, {element}");
         }
+    }
+}
+
+/// The number of the segment of each element, and whether it is the first.
+#[test]
+fn numbers_of_segments() {
+    let pattern = |offsets: Element| {
+        Pattern::from(SegmentNumbers { line: identity(Element::U8), offsets: identity(offsets), sink: Sink::STORE })
+    };
+    for (name, bench) in benches() {
+        for lengths in kinds(if name == "interp" { 2500 } else { 12_000 }) {
+            let size: u64 = lengths.iter().sum();
+            if size == 0 {
+                continue;
+            }
+            let (heads, numbers) = marks(&lengths);
+            let numbers: Vec<Literal> = numbers.into_iter().map(|number| Literal::from(number as i32)).collect();
+            let inputs = [Random(size).values(Element::U8, size), offsets(&lengths, 0)];
+            let given = Given { inputs: &inputs, sizes: &[size, lengths.len() as u64], ..Given::default() };
+            let results = run(&bench, &pattern(Element::U32), &given);
+            assert!(results[0] == numbers && results[1] == heads, "{name}, {size} in {}", lengths.len());
+        }
+    }
+    // Whatever offsets say, nothing outside is touched: the interpreter would tell.
+    let (_, bench) = benches().swap_remove(0);
+    for (seed, count) in (0..).zip([3, 40, 3000]) {
+        let mut random = Random(seed);
+        let wild: Vec<Literal> = (0..=count).map(|_| Literal::from(random.below(900) - 50)).collect();
+        let inputs = [random.values(Element::U8, 700), wild];
+        let given = Given { inputs: &inputs, sizes: &[700, count], ..Given::default() };
+        assert_eq!(run(&bench, &pattern(Element::I32), &given)[0].len(), 700);
     }
 }
 

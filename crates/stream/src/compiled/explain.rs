@@ -1,13 +1,15 @@
 //! Explanations: what was done to each filter on which device, and why.
 
-use super::{Compiled, Part, Ready};
+use super::techniques::{is_high_traffic, traffic};
+use super::{Compiled, Made, Part, Ready, Sole};
 use crate::classify::Placement;
+use crate::graph::NodeKind;
 use crate::plural;
 use crate::restructure::cut::{Cut, Place, Shape, cost};
 use crate::restructure::{Actor, Role};
 use cranelift_entity::EntityRef;
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Compiled<'_> {
     /// Describes stages, kernels and filters in words, one line each.
@@ -25,15 +27,32 @@ impl Compiled<'_> {
             self.explain_host(&all, &mut text);
             return text;
         }
-        let _ = writeln!(text, "a batch has at most {}", plural(self.largest_batch(), "steady state"));
+        let states = self.largest_batch();
+        let why = match self.options.latency {
+            Some(latency) if latency.max(1) == states => "the latency that is asked for",
+            _ => "what keeps the machine busy and tapes small",
+        };
+        let _ = writeln!(
+            text,
+            "a batch has at most {}, {why}; its tapes on the device have {} KiB",
+            plural(states, "steady state"),
+            self.batch_bytes().div_ceil(1024)
+        );
         for (number, stage) in self.stages.iter().enumerate() {
             match stage {
                 Part::Host(chosen) => {
                     let _ = writeln!(text, "stage {number}, host");
                     self.explain_host(chosen, &mut text);
                 }
-                Part::Device(sections) => {
-                    for ready in sections {
+                Part::Device(pieces) => {
+                    for piece in pieces {
+                        let ready = match piece {
+                            Made::Section(ready) => ready,
+                            Made::Island(sole) => {
+                                self.explain_island(number, sole, &mut text);
+                                continue;
+                            }
+                        };
                         let _ = writeln!(
                             text,
                             "stage {number}, device: {} in a steady state, after {}",
@@ -64,10 +83,13 @@ impl Compiled<'_> {
             let time = self.counters.stages[number].load(Ordering::Relaxed);
             let place = if matches!(stage, Part::Host(_)) { "host" } else { "device" };
             let _ = writeln!(text, "stage {number}, {place}: {:.3} ms", time as f64 / 1e6);
+            if let Part::Device(pieces) = stage {
+                pieces.iter().for_each(|piece| self.report_kernels(piece, &mut text));
+            }
             for (id, node) in self.program.graph.nodes.iter() {
                 let inside = match stage {
                     Part::Host(chosen) => chosen[id.index()],
-                    Part::Device(sections) => sections.iter().any(|ready| ready.section.nodes.contains(&id)),
+                    Part::Device(pieces) => pieces.iter().any(|piece| piece.nodes().contains(&id)),
                 };
                 let repetition = self.program.schedule.as_ref().map_or(0, |schedule| schedule.repetition(id));
                 if inside {
@@ -78,12 +100,80 @@ impl Compiled<'_> {
         text
     }
 
+    /// Tells launches, times and filters of the kernels of a piece.
+    fn report_kernels(&self, piece: &Made, text: &mut String) {
+        let mut tell = |number: usize, (launches, time): &(AtomicU64, AtomicU64), names: &[&str]| {
+            let launches = launches.load(Ordering::Relaxed);
+            let _ = write!(text, "  kernel {number}: {}", plural(launches, "launch").replace("launchs", "launches"));
+            if self.options.timed {
+                let _ = write!(text, ", {:.3} ms", time.load(Ordering::Relaxed) as f64 / 1e6);
+            }
+            let more = names.len().saturating_sub(8);
+            let _ = write!(text, ": {}", names[..names.len() - more].join(", "));
+            let _ = writeln!(text, "{}", if more > 0 { format!(" and {more} more") } else { String::new() });
+        };
+        match piece {
+            Made::Section(ready) => {
+                for (number, (cut, counted)) in ready.cuts.iter().zip(&ready.counted).enumerate() {
+                    let names: Vec<&str> = cut.actors.iter().map(|index| &*ready.section.actors[*index].name).collect();
+                    tell(number, counted, &names);
+                }
+            }
+            Made::Island(sole) => {
+                let names: Vec<&str> = sole.island.nodes.iter().map(|node| &*self.program.graph.nodes[*node].name).collect();
+                tell(0, &sole.counted, &names);
+            }
+        }
+    }
+
     fn explain_host(&self, chosen: &[bool], text: &mut String) {
         for (id, node) in self.program.graph.nodes.iter().filter(|(id, _)| chosen[id.index()]) {
             let found = &self.classified[id.index()];
             if let Placement::Host(reason) = &found.placement {
                 let _ = writeln!(text, "  {}: {}; {reason}", node.name, found.class);
             }
+        }
+    }
+
+    fn explain_island(&self, stage: usize, sole: &Sole, text: &mut String) {
+        let island = &sole.island;
+        let how = match island.rounds.first() {
+            _ if sole.scan.is_some() => "its firings are combined in three passes: chunks, tiles, firings again".to_owned(),
+            Some(round) if island.threads > 1 => format!(
+                "{} of one block share the firings of {} at a time, which the delay of the loop allows",
+                plural(island.threads, "thread"),
+                plural(round.units as u64, "unit")
+            ),
+            _ => "one thread runs the firings in order".to_owned(),
+        };
+        let bytes: u64 = island.state_words.iter().zip([4, 4, 8]).map(|(words, size)| words * size).sum();
+        let _ = writeln!(
+            text,
+            "stage {stage}, device: {} in a steady state\n  kernel 0: {how}; {bytes} bytes of state stay in memory of the device",
+            plural(island.units, "unit")
+        );
+        for (number, node) in island.nodes.iter().enumerate() {
+            let (name, class) = (&self.program.graph.nodes[*node].name, self.classified[node.index()].class);
+            let firings = plural(island.firings[number] as u64, "firing");
+            let _ = writeln!(text, "    {name}: {class}, {firings} in a unit");
+            if !matches!(self.program.graph.nodes[*node].kind, NodeKind::Filter(_)) {
+                continue;
+            }
+            let _ = match &sole.scan {
+                Some(_) => writeln!(text, "      scan: yes, its state is a recurrence"),
+                None => {
+                    writeln!(text, "      scan: no, its state is no recurrence, or one core runs its firings faster in order")
+                }
+            };
+            let together = island.nodes.len() - 1;
+            let _ = match together {
+                0 => writeln!(text, "      vertical fusion: no, its neighbours run in parallel or on the host"),
+                some => writeln!(text, "      vertical fusion: yes, {} in the kernel", plural(some as u64, "other node")),
+            };
+        }
+        for inner in &island.inner {
+            let place = if inner.local { "registers" } else { "a ring in memory of the device" };
+            let _ = writeln!(text, "    {}: {place}", self.program.graph.describe(inner.crossing.tape));
         }
     }
 
@@ -96,6 +186,10 @@ impl Compiled<'_> {
                 plural(cut.threads, "thread"),
                 cut.shared_bytes
             ),
+            Shape::Firing => format!(
+                "a block of {} for each firing, or several where it is long; they share the rounds of its loops",
+                plural(cut.threads, "thread")
+            ),
         };
         let _ = writeln!(text, "  kernel {number}: {shape}");
         for index in &cut.actors {
@@ -106,9 +200,12 @@ impl Compiled<'_> {
             };
             let mut line = format!("    {}: {class}, {} in a unit", actor.name, plural(actor.firings as u64, "firing"));
             if actor.nodes.len() > 1 {
-                let _ = write!(line, ", {} branches as one", actor.nodes.len());
+                let what = if actor.combined { "linear filters" } else { "branches" };
+                let _ = write!(line, ", {} {what} as one", actor.nodes.len());
             }
-            let _ = write!(line, ", {} operations each", cost(actor));
+            let word = if is_high_traffic(ready, actor, self.device.machine()) { "high" } else { "low" };
+            let bytes = traffic(ready, cut, actor);
+            let _ = write!(line, ", {} operations and {bytes} bytes of memory each, {word} traffic", cost(actor));
             if let (Some(range), Shape::Block(units)) = (cut.block.firings[*index], cut.shape) {
                 let again = range.len() - actor.firings * units;
                 if again > 0 {
@@ -116,6 +213,10 @@ impl Compiled<'_> {
                 }
             }
             let _ = writeln!(text, "{line}{}", tapes(cut, actor));
+            for technique in self.techniques(ready, cut, *index) {
+                let word = if technique.applied { "yes" } else { "no" };
+                let _ = writeln!(text, "      {}: {word}, {}", technique.name, technique.reason);
+            }
         }
     }
 
@@ -124,9 +225,24 @@ impl Compiled<'_> {
         let graph = &self.program.graph;
         let mut text = "digraph compiled {\n  node [shape=box];\n".to_owned();
         let mut writers: std::collections::HashMap<usize, Vec<String>> = Default::default();
+        let mut readers = writers.clone();
         for (stage, part) in self.stages.iter().enumerate() {
-            let Part::Device(sections) = part else { continue };
-            for (place, ready) in sections.iter().enumerate() {
+            let Part::Device(pieces) = part else { continue };
+            for (place, piece) in pieces.iter().enumerate() {
+                let ready = match piece {
+                    Made::Section(ready) => ready,
+                    Made::Island(sole) => {
+                        let _ = writeln!(text, "  subgraph cluster_{stage}_{place} {{ label=\"kernel in order\";");
+                        for node in &sole.island.nodes {
+                            let _ = writeln!(text, "    {node} [label=\"{}\"];", graph.nodes[*node].name.replace('"', "'"));
+                        }
+                        text += "  }\n";
+                        for output in &sole.island.outputs {
+                            writers.entry(output.tape.index()).or_default().push(graph.tapes[output.tape].from.0.to_string());
+                        }
+                        continue;
+                    }
+                };
                 for (number, cut) in ready.cuts.iter().enumerate() {
                     let _ = writeln!(text, "  subgraph cluster_{stage}_{place}_{number} {{ label=\"kernel {number}\";");
                     for index in &cut.actors {
@@ -145,7 +261,7 @@ impl Compiled<'_> {
                             }
                         }
                         if buffer.role == Role::Input {
-                            let _ = writeln!(text, "  {} -> {name};", graph.tapes[buffer.tape].from.0);
+                            readers.entry(buffer.tape.index()).or_default().push(name.clone());
                         }
                     }
                     if let Some(output) = &actor.output {
@@ -162,13 +278,16 @@ impl Compiled<'_> {
                 let _ = writeln!(text, "  {id} [label=\"{}\", style=dashed];", node.name.replace('"', "'"));
             }
         }
+        // A tape between places leads from its writers to its readers.
         for (id, tape) in graph.tapes.iter() {
-            let on_host = |node: crate::graph::NodeId| matches!(self.classified[node.index()].placement, Placement::Host(_));
-            if on_host(tape.from.0) && on_host(tape.to.0) {
-                let _ = writeln!(text, "  {} -> {};", tape.from.0, tape.to.0);
-            }
-            for writer in writers.get(&id.index()).into_iter().flatten() {
-                let _ = writeln!(text, "  {writer} -> {};", tape.to.0);
+            let inside = |node: crate::graph::NodeId| match self.classified[node.index()].placement {
+                Placement::Host(_) | Placement::Sequential | Placement::Scan(_) => Some(vec![node.to_string()]),
+                Placement::Kernel(_) | Placement::Wire => None,
+            };
+            let from = writers.get(&id.index()).cloned().or_else(|| inside(tape.from.0));
+            let to = readers.get(&id.index()).cloned().or_else(|| inside(tape.to.0));
+            for (writer, reader) in from.iter().flatten().flat_map(|from| to.iter().flatten().map(move |to| (from, to))) {
+                let _ = writeln!(text, "  {writer} -> {reader};");
             }
         }
         text + "}\n"

@@ -5,8 +5,9 @@
 //! ```
 //!
 //! A run executes the initial schedule, and the steady states that fill what filters peek at, on the evaluator.
-//! Then it runs batches of steady states: each stage does all of a batch before the next one begins, and tapes
-//! between host and device cross in blocks. What nodes print is put into the order of the schedule.
+//! Then it runs batches of steady states: each stage does all of a batch before the next one begins. Tapes between
+//! host and device cross in blocks, tapes between kernels and the state of filters stay on the device. What nodes print
+//! is put into the order of the schedule.
 //!
 //! Invariants:
 //! - a run prints what the evaluator prints, in the same order;
@@ -14,32 +15,54 @@
 //! - the memory of tapes is bounded by the steady states of a batch.
 
 mod explain;
+mod live;
+mod picture;
 mod plan;
+mod resident;
 mod run;
 mod session;
+mod techniques;
 mod words;
 
-pub use session::{Ports, Session};
+pub use resident::Resident;
+pub use session::{Latency, Ports, Session};
 
 use crate::classify::{Classified, Placement};
 use crate::eval::{Host, Outcome, Settings};
-use crate::graph::NodeId;
-use crate::restructure::cut::{self, Cut};
-use crate::restructure::{Role, Section, emit};
+use crate::graph::{NodeId, NodeKind, TapeId};
+use crate::restructure::cut::{self, Cut, Shape};
+use crate::restructure::island::Crossing;
+use crate::restructure::recurrence::Recurrence;
+use crate::restructure::{Buffer, Island, Role, Section, emit, firing, scan, sequential};
 use crate::translate::Reason;
 use crate::{Failure, Program, codes};
 use broadloom_device::Device;
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_skeleton::Loaded;
 use cranelift_entity::EntityRef;
-use plan::{Stage, plan};
+use live::Inlet;
+use plan::{Piece, Stage, plan};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Wishes of a caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The most steady states of a batch: what comes out waits for no more of them. Without it the machine decides.
+    pub latency: Option<u64>,
+    /// The straight translation: a kernel for each filter, a thread for each firing, all tapes in global memory.
+    /// Restructuring is measured against it.
+    pub straight: bool,
+    /// Whether each kernel is waited for and timed, for [`Compiled::report`].
+    pub timed: bool,
+}
 
 /// A program that is ready to run on a device.
 #[derive(Debug)]
 pub struct Compiled<'p> {
     program: &'p Program,
     device: Device,
+    options: Options,
     classified: Vec<Classified>,
     stages: Vec<Part>,
     counters: Counters,
@@ -70,7 +93,25 @@ pub struct Statistics {
 #[derive(Debug)]
 enum Part {
     Host(Vec<bool>),
-    Device(Vec<Ready>),
+    Device(Vec<Made>),
+}
+
+/// A piece that is ready.
+#[derive(Debug)]
+enum Made {
+    Section(Box<Ready>),
+    Island(Box<Sole>),
+}
+
+/// An island that is ready.
+#[derive(Debug)]
+struct Sole {
+    island: Island,
+    /// The recurrence that the island is, where its firings are combined.
+    scan: Option<Arc<Recurrence>>,
+    kernel: Loaded,
+    /// Launches and nanoseconds of the kernel; the latter only where kernels are timed.
+    counted: (AtomicU64, AtomicU64),
 }
 
 /// A section that is ready.
@@ -79,6 +120,10 @@ struct Ready {
     section: Section,
     cuts: Vec<Cut>,
     kernels: Vec<Loaded>,
+    /// Launches and nanoseconds of each kernel; the latter only where kernels are timed.
+    counted: Vec<(AtomicU64, AtomicU64)>,
+    /// The number of the first item of each buffer in memory, for a batch at the start.
+    starts: Vec<i64>,
     /// Items of each buffer that a batch of one unit has in memory.
     lengths: Vec<i64>,
     /// For each input, items in memory that were taken before the batch.
@@ -100,11 +145,20 @@ pub struct Summary {
     pub actors: usize,
     /// Nodes on the host.
     pub on_host: usize,
+    /// Stateful filters and feedbackloops on the device, neighbours as one.
+    pub islands: usize,
+    /// Stateful filters among them whose firings are combined.
+    pub scans: usize,
 }
 
 impl<'p> Compiled<'p> {
     /// Compiles a program for a device.
     pub fn new(program: &'p Program, device: &Device) -> Result<Compiled<'p>, Failure> {
+        Compiled::with(program, device, Options::default())
+    }
+
+    /// Compiles a program for a device, by the wishes of a caller.
+    pub fn with(program: &'p Program, device: &Device, options: Options) -> Result<Compiled<'p>, Failure> {
         let failed = |error: String| {
             let message = format!("the program cannot be compiled for `{}`: {error}", device.machine().id);
             refused(program, codes::DEVICE, message)
@@ -113,7 +167,8 @@ impl<'p> Compiled<'p> {
         let mut refused: Vec<(NodeId, Reason)> = vec![];
         let (classified, stages) = loop {
             let schedule = program.schedule.as_ref();
-            let planned = crate::eval::with_stack(|| plan(&program.core, &program.graph, schedule, &refused));
+            let planned =
+                crate::eval::with_stack(|| plan(&program.core, &program.graph, schedule, &refused, (device.machine(), options)));
             let planned = planned.map_err(|error| failed(error.to_string()))?;
             let before = refused.len();
             let mut stages = vec![];
@@ -124,12 +179,25 @@ impl<'p> Compiled<'p> {
                         nodes.iter().for_each(|node| chosen[node.index()] = true);
                         Part::Host(chosen)
                     }
-                    Stage::Device(sections) => {
+                    Stage::Device(pieces) => {
                         let mut ready = vec![];
-                        for section in sections {
-                            let nodes = section.nodes.clone();
-                            match Ready::new(program, section, device) {
-                                Ok(section) => ready.push(section),
+                        for piece in pieces {
+                            let (nodes, made) = match piece {
+                                Piece::Section(section) => {
+                                    let nodes = section.nodes.clone();
+                                    (nodes, Ready::new(program, section, device, options).map(|made| Made::Section(made.into())))
+                                }
+                                Piece::Island(island) => {
+                                    let nodes = island.nodes.clone();
+                                    let scan = match &planned.classified[nodes[0].index()].placement {
+                                        Placement::Scan(recurrence) => Some(recurrence.clone()),
+                                        _ => None,
+                                    };
+                                    (nodes, Sole::new(program, island, scan, device).map(|made| Made::Island(made.into())))
+                                }
+                            };
+                            match made {
+                                Ok(made) => ready.push(made),
                                 Err(reason) => {
                                     let reason = format!("its kernel is not accepted: {reason}");
                                     refused.extend(nodes.into_iter().map(|node| (node, reason.clone())));
@@ -145,7 +213,7 @@ impl<'p> Compiled<'p> {
             }
         };
         let counters = Counters { stages: stages.iter().map(|_| AtomicU64::new(0)).collect(), ..Counters::default() };
-        Ok(Compiled { program, device: device.clone(), classified, stages, counters })
+        Ok(Compiled { program, device: device.clone(), options, classified, stages, counters })
     }
 
     /// Returns the class and place of each node, by index.
@@ -164,6 +232,15 @@ impl<'p> Compiled<'p> {
             summary.actors += ready.section.actors.len();
             summary.filters += filters.iter().map(|actor| actor.nodes.len()).sum::<usize>();
         }
+        for sole in self.islands() {
+            let is_filter = |node: &&NodeId| matches!(self.program.graph.nodes[**node].kind, NodeKind::Filter(_));
+            let filters = sole.island.nodes.iter().filter(is_filter).count();
+            summary.kernels += if sole.scan.is_some() { 3 } else { 1 };
+            summary.islands += 1;
+            summary.scans += usize::from(sole.scan.is_some());
+            summary.actors += filters;
+            summary.filters += filters;
+        }
         summary
     }
 
@@ -178,10 +255,24 @@ impl<'p> Compiled<'p> {
         refused(self.program, code, message)
     }
 
-    fn sections(&self) -> impl Iterator<Item = &Ready> {
+    fn pieces(&self) -> impl Iterator<Item = &Made> {
         self.stages.iter().flat_map(|stage| match stage {
             Part::Host(_) => &[][..],
-            Part::Device(sections) => sections,
+            Part::Device(pieces) => pieces,
+        })
+    }
+
+    fn sections(&self) -> impl Iterator<Item = &Ready> {
+        self.pieces().filter_map(|piece| match piece {
+            Made::Section(ready) => Some(&**ready),
+            Made::Island(_) => None,
+        })
+    }
+
+    fn islands(&self) -> impl Iterator<Item = &Sole> {
+        self.pieces().filter_map(|piece| match piece {
+            Made::Section(_) => None,
+            Made::Island(sole) => Some(&**sole),
         })
     }
 
@@ -195,8 +286,70 @@ fn refused(program: &Program, code: Code, message: String) -> Failure {
     Failure { sources: program.sources.clone(), diagnostics: Diagnostics::from(Diagnostic::error(code, message)) }
 }
 
+impl Made {
+    /// Returns the nodes.
+    fn nodes(&self) -> &[NodeId] {
+        match self {
+            Made::Section(ready) => &ready.section.nodes,
+            Made::Island(sole) => &sole.island.nodes,
+        }
+    }
+
+    /// Returns the tapes that come in.
+    fn inlets(&self) -> Vec<Inlet> {
+        match self {
+            Made::Section(ready) => ready.inlets(),
+            Made::Island(sole) => sole.inlets(),
+        }
+    }
+
+    /// Returns the tapes that go out, with items that kernels write behind those of a batch.
+    fn extras(&self) -> Vec<(TapeId, i64)> {
+        match self {
+            Made::Section(ready) => {
+                let extra = ready.cuts.iter().map(|cut| cut.extra).max().unwrap_or(0);
+                let outputs = ready.section.buffers.iter().enumerate().filter(|(_, buffer)| buffer.role == Role::Output);
+                let behind = |index: usize, items: i64| (extra * items).max(ready.lengths[index] - items);
+                outputs.map(|(index, buffer)| (buffer.tape, behind(index, buffer.items))).collect()
+            }
+            Made::Island(sole) => sole.island.outputs.iter().map(|output| (output.tape, 0)).collect(),
+        }
+    }
+}
+
+impl Sole {
+    fn new(program: &Program, island: Island, scan: Option<Arc<Recurrence>>, device: &Device) -> Result<Sole, String> {
+        let made = match &scan {
+            Some(recurrence) => scan::program(&island, recurrence, "stream_scan")?,
+            None => sequential::program(&program.core, &program.graph, &island, "stream_in_order")?,
+        };
+        let kernel = made.load(device).map_err(|error| error.to_string())?;
+        Ok(Sole { island, scan, kernel, counted: Default::default() })
+    }
+
+    fn inlets(&self) -> Vec<Inlet> {
+        let inlet = |input: &Crossing| {
+            let Crossing { tape, words, items } = *input;
+            Inlet { tape, words, kept: 0, items, length: items }
+        };
+        self.island.inputs.iter().map(inlet).collect()
+    }
+}
+
 impl Ready {
-    fn new(program: &Program, section: Section, device: &Device) -> Result<Ready, String> {
+    fn inlets(&self) -> Vec<Inlet> {
+        let inlet = |(index, buffer): (usize, &Buffer)| Inlet {
+            tape: buffer.tape,
+            words: buffer.words,
+            kept: self.kept[index],
+            items: buffer.items,
+            length: self.lengths[index],
+        };
+        let inputs = self.section.buffers.iter().enumerate().filter(|(_, buffer)| buffer.role == Role::Input);
+        inputs.map(inlet).collect()
+    }
+
+    fn new(program: &Program, section: Section, device: &Device, options: Options) -> Result<Ready, String> {
         let (graph, schedule) = (&program.graph, program.schedule.as_ref().ok_or("it has no schedule")?);
         let needs = section.needs(0..section.actors.len(), section.outputs(1));
         let (mut starts, mut lengths, mut kept) = (vec![], vec![], vec![]);
@@ -237,13 +390,35 @@ impl Ready {
                 wait(*start, buffer.items, 0);
             }
         }
-        let cuts = cut::cut(&section, device.machine());
-        let mut kernels = vec![];
-        for (number, cut) in cuts.iter().enumerate() {
-            let name = format!("stream_{number}");
-            let made = emit::program(&section, cut, &name, &starts).map_err(|error| error.to_string())?;
-            kernels.push(made.load(device).map_err(|error| error.to_string())?);
-        }
-        Ok(Ready { section, cuts, kernels, lengths, kept, warm_up })
+        let sources = (&program.core, graph);
+        // A filter whose loops cannot be shared after all is cut as others are.
+        let mut refused = vec![];
+        let (cuts, kernels) = loop {
+            let cuts = match options.straight {
+                true => cut::straight(&section, device.machine()),
+                false => cut::cut_with(&section, device.machine(), &refused),
+            };
+            let (mut kernels, before) = (vec![], refused.len());
+            for (number, cut) in cuts.iter().enumerate() {
+                let name = format!("stream_{number}");
+                let made = if cut.shape == Shape::Firing {
+                    match firing::program(sources, &section, cut, &name, &starts, device.machine()) {
+                        Ok(made) => made,
+                        Err(_) => {
+                            refused.push(cut.actors[0]);
+                            break;
+                        }
+                    }
+                } else {
+                    emit::program(&section, cut, &name, &starts).map_err(|error| error.to_string())?
+                };
+                kernels.push(made.load(device).map_err(|error| error.to_string())?);
+            }
+            if refused.len() == before {
+                break (cuts, kernels);
+            }
+        };
+        let counted = kernels.iter().map(|_| Default::default()).collect();
+        Ok(Ready { section, cuts, kernels, counted, starts, lengths, kept, warm_up })
     }
 }

@@ -1,23 +1,39 @@
 //! Stages: host and device by turns.
 //!
-//! A stage holds nodes of one place. The number of a stage grows where a tape crosses between host and device, so
-//! a stage needs nothing from later ones. Within a host stage nodes fire in the order of the schedule.
+//! A stage holds nodes of one place: the host, sections of the device, or an island. The number of a stage grows where
+//! a tape crosses between places, so a stage needs nothing from later ones. Within a host stage nodes fire in the order
+//! of the schedule.
 
+use super::Options;
 use crate::classify::{Class, Classified, Placement, classify, feedback_members};
 use crate::core;
 use crate::graph::{Graph, NodeId};
-use crate::restructure::{Section, section};
+use crate::restructure::{Island, Section, island::island, section};
 use crate::schedule::Schedule;
 use crate::translate::Reason;
+use broadloom_device::Machine;
+use broadloom_skeleton::cost::{self, Costs};
 use cranelift_entity::EntityRef;
+
+/// Operations of a firing from which on vectors combine firings rather than run them in order.
+const SCANNED: u64 = 256;
 
 /// A stage.
 #[derive(Clone, Debug)]
 pub(crate) enum Stage {
     /// Nodes that the evaluator fires.
     Host(Vec<NodeId>),
-    /// Sections of the device.
-    Device(Vec<Section>),
+    /// Parts on the device.
+    Device(Vec<Piece>),
+}
+
+/// A part of the graph on the device.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    /// Firings run in parallel.
+    Section(Section),
+    /// Firings follow each other.
+    Island(Island),
 }
 
 /// Classes of nodes, and stages in order.
@@ -29,8 +45,23 @@ pub(crate) struct Plan {
 }
 
 /// Plans a program. Without a schedule everything stays on the host; so do nodes that were refused before.
-pub(crate) fn plan(program: &core::Program, graph: &Graph, schedule: Option<&Schedule>, refused: &[(NodeId, Reason)]) -> Plan {
+pub(crate) fn plan(
+    program: &core::Program,
+    graph: &Graph,
+    schedule: Option<&Schedule>,
+    refused: &[(NodeId, Reason)],
+    (machine, options): (&Machine, Options),
+) -> Plan {
     let mut classified = classify(program, graph);
+    for node in &mut classified {
+        // A core runs cheap firings one after the other faster than twice in parallel.
+        if let Placement::Scan(recurrence) = &node.placement
+            && Costs::of(machine).in_vectors()
+            && cost::function(&recurrence.function) < SCANNED
+        {
+            node.placement = Placement::Sequential;
+        }
+    }
     for (node, reason) in refused {
         classified[node.index()].placement = Placement::Host(reason.clone());
     }
@@ -43,8 +74,9 @@ pub(crate) fn plan(program: &core::Program, graph: &Graph, schedule: Option<&Sch
         return Plan { classified, stages: vec![] };
     }
     loop {
+        let islands = islands(graph, &mut classified);
         wires_without_filters(graph, &mut classified);
-        let numbers = stages(graph, &classified);
+        let numbers = stages(graph, &classified, &islands);
         let draws: Vec<u32> = (graph.nodes.keys().zip(&numbers))
             .filter(|(node, _)| classified[node.index()].class == Class::Random)
             .map(|(_, stage)| *stage)
@@ -57,23 +89,32 @@ pub(crate) fn plan(program: &core::Program, graph: &Graph, schedule: Option<&Sch
         let mut refused = false;
         for stage in 0..=numbers.iter().copied().max().unwrap_or(0) {
             let nodes: Vec<NodeId> = graph.nodes.keys().filter(|node| numbers[node.index()] == stage).collect();
-            let on_device = |node: &NodeId| !matches!(classified[node.index()].placement, Placement::Host(_));
-            let (device, host): (Vec<NodeId>, Vec<NodeId>) = nodes.into_iter().partition(on_device);
+            let is_host = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Host(_));
+            let (host, device): (Vec<NodeId>, Vec<NodeId>) = nodes.into_iter().partition(is_host);
+            let (parallel, ordered): (Vec<NodeId>, Vec<NodeId>) =
+                device.into_iter().partition(|node| islands[node.index()].is_none());
             if !host.is_empty() {
                 made.push(Stage::Host(host));
             }
-            let mut sections = vec![];
-            for part in components(graph, &device) {
-                match section(graph, schedule, &classified, &part) {
-                    Ok(found) => sections.push(found),
-                    Err(reason) => {
-                        refused = true;
-                        part.iter().for_each(|node| classified[node.index()].placement = Placement::Host(reason.clone()));
-                    }
+            let (mut pieces, mut problems) = (vec![], vec![]);
+            for part in components(graph, &parallel) {
+                match section(graph, schedule, &classified, &part, !options.straight) {
+                    Ok(found) => pieces.push(Piece::Section(found)),
+                    Err(reason) => problems.push((part, reason)),
                 }
             }
-            if !sections.is_empty() {
-                made.push(Stage::Device(sections));
+            for group in parts_of(&ordered, &islands) {
+                match island(program, graph, schedule, &group, true) {
+                    Ok(found) => pieces.push(Piece::Island(found)),
+                    Err(reason) => problems.push((group, reason)),
+                }
+            }
+            for (part, reason) in problems {
+                refused = true;
+                part.iter().for_each(|node| classified[node.index()].placement = Placement::Host(reason.clone()));
+            }
+            if !pieces.is_empty() {
+                made.push(Stage::Device(pieces));
             }
         }
         if !refused {
@@ -121,12 +162,98 @@ fn components(graph: &Graph, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
     parts
 }
 
-/// Leaves splitters, joiners and identities on the host where no filter of the device is connected with them.
+/// Returns the islands of a stage.
+fn parts_of(nodes: &[NodeId], islands: &[Option<NodeId>]) -> Vec<Vec<NodeId>> {
+    let mut parts: Vec<Vec<NodeId>> = vec![];
+    for node in nodes {
+        let own = islands[node.index()];
+        match parts.iter_mut().find(|part| islands[part[0].index()] == own) {
+            Some(part) => part.push(*node),
+            None => parts.push(vec![*node]),
+        }
+    }
+    parts
+}
+
+/// Returns the island of each node, named by one of its nodes. Neighbours whose firings follow each other are one
+/// island: a filter has one input, so no other way leads into it. An island whose neighbours are all on the host stays
+/// there, and so does one of which a node of the feedbackloop must.
+fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> {
+    let loops = feedback_members(graph);
+    loop {
+        let in_order = |node: NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
+        let ordered = |node: NodeId| in_order(node) || matches!(classified[node.index()].placement, Placement::Scan(_));
+        let mut found: Vec<Option<NodeId>> = graph.nodes.keys().map(|node| ordered(node).then_some(node)).collect();
+        loop {
+            let mut changed = false;
+            for tape in graph.tapes.values() {
+                if let (Some(a), Some(b)) = (found[tape.from.0.index()], found[tape.to.0.index()])
+                    && a != b
+                    && in_order(tape.from.0)
+                    && in_order(tape.to.0)
+                {
+                    let (low, high) = (a.min(b), a.max(b));
+                    found.iter_mut().filter(|own| **own == Some(high)).for_each(|own| *own = Some(low));
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let mut left: Vec<(NodeId, &str)> = vec![];
+        for (node, own) in graph.nodes.keys().zip(&found).filter_map(|(node, own)| own.map(|own| (node, own))) {
+            // A loop runs in one place.
+            let tapes = graph.nodes[node].inputs.iter().chain(&graph.nodes[node].outputs).map(|tape| &graph.tapes[*tape]);
+            let broken = tapes.clone().any(|tape| {
+                let other = if tape.from.0 == node { tape.to.0 } else { tape.from.0 };
+                loops[node.index()] && loops[other.index()] && found[other.index()].is_none()
+            });
+            if broken {
+                left.push((node, "a node of its feedbackloop runs on the host"));
+                continue;
+            }
+            let members = graph.nodes.keys().filter(|other| found[other.index()] == Some(own));
+            let mut outside = members.flat_map(|member| {
+                let node = &graph.nodes[member];
+                let from = node.inputs.iter().map(|tape| graph.tapes[*tape].from.0);
+                from.chain(node.outputs.iter().map(|tape| graph.tapes[*tape].to.0))
+            });
+            let near = outside.any(|other| {
+                found[other.index()] != Some(own)
+                    && (!matches!(classified[other.index()].placement, Placement::Host(_))
+                        || classified[other.index()].class == Class::File)
+            });
+            if !near {
+                left.push((node, "its neighbours run on the host, and the copies would cost more than it"));
+            }
+        }
+        if left.is_empty() {
+            return found;
+        }
+        for (node, reason) in left {
+            classified[node.index()].placement = Placement::Host(reason.to_owned());
+        }
+    }
+}
+
+/// Leaves splitters, joiners and identities on the host where nothing on the device is connected with them.
 fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
-    let device: Vec<NodeId> =
-        graph.nodes.keys().filter(|node| !matches!(classified[node.index()].placement, Placement::Host(_))).collect();
-    for part in components(graph, &device) {
-        if !part.iter().any(|node| matches!(classified[node.index()].placement, Placement::Kernel(_))) {
+    let wires: Vec<NodeId> = graph
+        .nodes
+        .keys()
+        .filter(|node| matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Wire))
+        .collect();
+    for part in components(graph, &wires) {
+        let on_device = |node: NodeId| {
+            matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Sequential | Placement::Scan(_))
+        };
+        let near = |node: &NodeId| {
+            let own = &graph.nodes[*node];
+            let from = own.inputs.iter().map(|tape| graph.tapes[*tape].from.0);
+            from.chain(own.outputs.iter().map(|tape| graph.tapes[*tape].to.0)).any(on_device)
+        };
+        if !part.iter().any(|node| on_device(*node) || near(node)) {
             part.iter().for_each(|node| {
                 classified[node.index()].placement = Placement::Host("no filter beside it runs on the device".into());
             });
@@ -135,10 +262,15 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
 }
 
 /// Numbers the stages of nodes.
-fn stages(graph: &Graph, classified: &[Classified]) -> Vec<u32> {
+fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>]) -> Vec<u32> {
     let loops = feedback_members(graph);
     let on_device = |node: NodeId| !matches!(classified[node.index()].placement, Placement::Host(_));
     let mut numbers: Vec<u32> = graph.nodes.keys().map(|node| u32::from(on_device(node))).collect();
+    // Nodes of one place are run together: those of a loop, and those of an island.
+    let together = |from: NodeId, to: NodeId| {
+        let (own, other) = (islands[from.index()], islands[to.index()]);
+        (own.is_some() && own == other) || (loops[from.index()] && loops[to.index()] && own == other)
+    };
     // Numbers only grow, and none can exceed the number of nodes, so this ends.
     loop {
         let mut changed = false;
@@ -147,15 +279,14 @@ fn stages(graph: &Graph, classified: &[Classified]) -> Vec<u32> {
             if tape.is_back_edge {
                 continue;
             }
-            let crosses = on_device(from) != on_device(to);
+            let crosses = on_device(from) != on_device(to) || islands[from.index()] != islands[to.index()];
             let least = numbers[from.index()] + u32::from(crosses);
             if numbers[to.index()] < least {
                 numbers[to.index()] = least;
                 changed = true;
             }
         }
-        // A loop stays together.
-        for tape in graph.tapes.values().filter(|tape| loops[tape.from.0.index()] && loops[tape.to.0.index()]) {
+        for tape in graph.tapes.values().filter(|tape| together(tape.from.0, tape.to.0)) {
             let (from, to) = (tape.from.0.index(), tape.to.0.index());
             let both = numbers[from].max(numbers[to]);
             changed |= numbers[from] != both || numbers[to] != both;

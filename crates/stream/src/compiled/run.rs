@@ -1,7 +1,10 @@
 //! Runs of compiled programs.
 
-use super::words::{decode, encode};
-use super::{Compiled, Part, Ready};
+use super::live::Live;
+use super::words::decode;
+use super::{Compiled, Made, Part, Ready, Sole};
+use crate::Failure;
+use crate::classify::Placement;
 use crate::codes;
 use crate::core::{StreamKind, facts};
 use crate::eval::{Host, Machine, Outcome, Settings, Stop, with_stack};
@@ -9,21 +12,26 @@ use crate::graph::{NodeId, NodeKind, TapeId};
 use crate::restructure::Role;
 use crate::restructure::cut::Place;
 use crate::schedule::{Entry, Phase, Schedule};
-use crate::{Failure, Program};
+use crate::translate::Words;
 use broadloom_device::Buffer;
 use broadloom_diag::Diagnostic;
 use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
+use broadloom_skeleton::cost::{Costs, Each};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Bytes of tapes between host and device that a batch may have, about.
-const BATCH_BYTES: u64 = 32 << 20;
+/// Bytes of a tape in a batch, about. Threads need many firings; on vectors the tapes of a batch stay in the cache.
+const BATCH_BYTES: Each<u64> = Each { vectors: 4 << 20, threads: 64 << 20 };
+/// Items of a tape that crosses to the evaluator, in a batch.
+const HOST_ITEMS: u64 = 1 << 20;
 /// The most steady states of a batch.
-const MAX_BATCH: u64 = 1 << 16;
+const MAX_BATCH: u64 = 1 << 24;
+/// The most steady states of a batch whose output is put into order.
+const ORDERED_BATCH: u64 = 1 << 16;
 /// The most words of a buffer, so that indices have 32 bits.
 const MAX_WORDS: i64 = 1 << 29;
 
@@ -105,9 +113,12 @@ fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, se
     let mut machine = Machine::new(&program.core, &program.graph, host, settings);
     let warm_up = compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
     let mut done = settings.iterations.map_or(warm_up, |iterations| iterations.min(warm_up));
+    let mut live = Live::default();
     begin(compiled, schedule, &mut machine, done)?;
     let mut left = settings.iterations.map(|iterations| iterations - done);
-    let mut raw = Raw::default();
+    if left != Some(0) {
+        live.take_over(compiled, &mut machine, done)?;
+    }
     let most = compiled.largest_batch();
     let in_order = order_of_output(compiled);
     let mut wanted = 1;
@@ -118,7 +129,7 @@ fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, se
             None => wanted,
         };
         wanted = (wanted * 2).min(most);
-        batch(compiled, schedule, &mut machine, (states, done), in_order, &mut raw)?;
+        batch(compiled, schedule, &mut machine, (states, done), in_order, &mut live)?;
         if left.is_none() {
             machine.flush()?;
         }
@@ -134,12 +145,8 @@ fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, se
 
 /// Runs the initial schedule and steady states on the evaluator, which keeps what kernels will look back at.
 pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>, states: u64) -> Result<(), Trouble> {
-    for ready in compiled.sections() {
-        for (buffer, kept) in ready.section.buffers.iter().zip(&ready.kept) {
-            if buffer.role == Role::Input {
-                machine.past[buffer.tape.index()].0 = *kept as usize;
-            }
-        }
+    for inlet in compiled.pieces().flat_map(Made::inlets) {
+        machine.past[inlet.tape.index()].0 = inlet.kept as usize;
     }
     machine.print(&compiled.program.graph.printed)?;
     for phase in &schedule.init {
@@ -151,17 +158,6 @@ pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut 
         }
     }
     Ok(())
-}
-
-/// Tapes between files and kernels whose items are kept as bytes.
-#[derive(Debug, Default)]
-pub(super) struct Raw {
-    /// Inputs: items that kernels look back at, then those that were not taken.
-    pub(super) inputs: Vec<(TapeId, Vec<u8>)>,
-    /// Outputs.
-    pub(super) outputs: Vec<(TapeId, Vec<u8>)>,
-    /// Readers and writers that do not fire.
-    pub(super) files: Vec<NodeId>,
 }
 
 /// Returns whether nodes of several stages print, so that their output has to be put into order.
@@ -187,7 +183,7 @@ pub(super) fn batch(
     machine: &mut Machine<'_>,
     (states, done): (u64, u64),
     in_order: bool,
-    raw: &mut Raw,
+    live: &mut Live,
 ) -> Result<(), Trouble> {
     if in_order {
         machine.flush()?;
@@ -206,18 +202,23 @@ pub(super) fn batch(
             Part::Host(chosen) => {
                 for _ in 0..states {
                     for phase in &schedule.steady {
-                        machine.phase_of(phase, &|node| chosen[node.index()] && !raw.files.contains(&node))?;
+                        machine.phase_of(phase, &|node| chosen[node.index()] && !live.files.contains(&node))?;
                     }
                 }
             }
-            Part::Device(sections) => {
-                for ready in sections {
-                    ready.run(compiled, machine, (states, done), raw)?;
+            Part::Device(pieces) => {
+                for piece in pieces {
+                    match piece {
+                        Made::Section(ready) => ready.run(compiled, machine, (states, done), live)?,
+                        Made::Island(sole) => sole.run(compiled, machine, (states, done), live)?,
+                    }
+                    fired(compiled, machine, piece.nodes(), states);
                 }
             }
         }
         compiled.counters.stages[number].fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
+    live.check()?;
     if let Some(mut said) = machine.said.take() {
         for _ in 0..states {
             for phase in &schedule.steady {
@@ -246,22 +247,179 @@ fn say(machine: &mut Machine<'_>, phase: &Phase, said: &mut [VecDeque<String>]) 
 }
 
 impl Compiled<'_> {
-    /// Returns the most steady states of a batch.
-    pub(super) fn largest_batch(&self) -> u64 {
-        let mut most = MAX_BATCH;
+    /// Returns the most steady states of a batch: what keeps the machine busy and its memory small, and no more than
+    /// the caller's wish for latency.
+    pub fn largest_batch(&self) -> u64 {
+        let mut most = if order_of_output(self) { ORDERED_BATCH } else { MAX_BATCH };
+        let batch_bytes = Costs::of(self.device.machine()).pick(BATCH_BYTES).min(self.device.machine().memory_bytes / 64);
+        let graph = &self.program.graph;
+        let is_host = |node: NodeId| {
+            let is_file = matches!(graph.nodes[node].kind, NodeKind::FileReader(..) | NodeKind::FileWriter(..));
+            matches!(self.classified[node.index()].placement, Placement::Host(_)) && !is_file
+        };
+        self.each_line(&mut |tape, items, words| {
+            let bytes = (items as u64).saturating_mul(words.bytes());
+            if let Some(states) = batch_bytes.checked_div(bytes) {
+                most = most.min(states.max(1));
+                most = most.min((MAX_WORDS / items.saturating_mul(i64::from(words.count)).max(1)).max(1) as u64);
+            }
+            if items > 0 && (is_host(graph.tapes[tape].from.0) || is_host(graph.tapes[tape].to.0)) {
+                most = most.min((HOST_ITEMS / items as u64).max(1));
+            }
+        });
+        self.options.latency.map_or(most, |latency| most.min(latency.max(1)))
+    }
+
+    /// Returns the steady states of a batch whose indices have 32 bits.
+    pub(super) fn indexed_batch(&self) -> u64 {
+        let mut most = MAX_WORDS as u64;
+        self.each_line(&mut |_, items, words| {
+            let words = (items as u64).saturating_mul(u64::from(words.count)).max(1);
+            most = most.min((MAX_WORDS as u64 / words).max(1));
+        });
+        most
+    }
+
+    /// Returns the bytes that tapes in memory of the device have in a batch of the largest size, about.
+    pub fn batch_bytes(&self) -> u64 {
+        let (mut bytes, states) = (0u64, self.largest_batch());
+        self.each_line(&mut |_, items, words| {
+            bytes = bytes.saturating_add((items as u64).saturating_mul(states).saturating_mul(words.bytes()));
+        });
+        bytes
+    }
+
+    /// Calls a function with every tape in memory of the device: its items in a steady state, and its words.
+    fn each_line(&self, visit: &mut dyn FnMut(TapeId, i64, Words)) {
         for ready in self.sections() {
-            let units = ready.section.units as i64;
             for (index, buffer) in ready.section.buffers.iter().enumerate() {
-                let global = ready.cuts.iter().any(|cut| cut.places[index].is_global());
-                let bytes = (buffer.items * units) as u64 * buffer.words.bytes();
-                if global && bytes > 0 {
-                    most = most.min((BATCH_BYTES / bytes).max(1));
-                    let words = buffer.items * units * i64::from(buffer.words.count);
-                    most = most.min((MAX_WORDS / words.max(1)).max(1) as u64);
+                if ready.cuts.iter().any(|cut| cut.places[index].is_global()) {
+                    visit(buffer.tape, buffer.items.saturating_mul(ready.section.units as i64), buffer.words);
                 }
             }
         }
-        most
+        for sole in self.islands() {
+            for crossing in sole.island.inputs.iter().chain(&sole.island.outputs) {
+                visit(crossing.tape, crossing.items.saturating_mul(sole.island.units as i64), crossing.words);
+            }
+        }
+    }
+}
+
+/// Counts firings of nodes on the device.
+fn fired(compiled: &Compiled<'_>, machine: &mut Machine<'_>, nodes: &[NodeId], states: u64) {
+    for node in nodes {
+        let firings = compiled.program.schedule.as_ref().map_or(0, |schedule| schedule.repetition(*node)) * states;
+        let state = &mut machine.nodes[node.index()];
+        state.fired += firings;
+        state.iterations = state.iterations.wrapping_add(firings as i32);
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Trouble {
+    Trouble::Device(error.to_string())
+}
+
+/// A tape that goes out of a piece.
+struct Outlet {
+    tape: TapeId,
+    words: Words,
+    /// Items of the batch, and those that there is room for.
+    items: usize,
+    room: usize,
+}
+
+/// Returns memory for a tape that goes out: that of its reader, where it is on the device.
+fn room(compiled: &Compiled<'_>, live: &mut Live, outlet: &Outlet) -> Result<Buffer<u8>, Trouble> {
+    if live.reads(outlet.tape) {
+        return live.room(&compiled.device, outlet.tape, outlet.items);
+    }
+    let bytes = outlet.room.max(1) * outlet.words.bytes() as usize;
+    compiled.device.allocate::<u8>(bytes).map_err(|error| failed(&error))
+}
+
+/// Gives the items of a tape to whoever takes them on the host.
+fn hand_over(
+    compiled: &Compiled<'_>,
+    machine: &mut Machine<'_>,
+    live: &mut Live,
+    outlet: &Outlet,
+    memory: &Buffer<u8>,
+) -> Result<(), Trouble> {
+    if live.reads(outlet.tape) {
+        return Ok(());
+    }
+    let size = outlet.words.bytes() as usize;
+    let Some(items) = memory.slice(0, outlet.items * size) else { return Ok(()) };
+    let is_file = live.outputs.iter().any(|(own, _)| *own == outlet.tape);
+    if is_file && let Some(made) = &mut live.made {
+        made.push(items);
+        return Ok(());
+    }
+    if outlet.items == 0 {
+        return Ok(());
+    }
+    live.check()?;
+    let mut bytes = items.read().map_err(|error| failed(&error))?;
+    if let Some((_, into)) = live.outputs.iter_mut().find(|(own, _)| *own == outlet.tape) {
+        into.append(&mut bytes);
+        return Ok(());
+    }
+    let graph = &compiled.program.graph;
+    let (layout, producer) = (&graph.tapes[outlet.tape].layout, graph.tapes[outlet.tape].from.0);
+    let span = graph.nodes[producer].span;
+    for item in bytes.chunks_exact(size) {
+        machine.put(outlet.tape, decode(layout, outlet.words, item), span)?;
+    }
+    Ok(())
+}
+
+impl Sole {
+    /// Runs the island for a number of steady states.
+    fn run(
+        &self,
+        compiled: &Compiled<'_>,
+        machine: &mut Machine<'_>,
+        (states, done): (u64, u64),
+        live: &mut Live,
+    ) -> Result<(), Trouble> {
+        let island = &self.island;
+        let units = (states * island.units) as i64;
+        let inlets = self.inlets();
+        let mut inputs = vec![];
+        for inlet in &inlets {
+            inputs.push(live.line(compiled, machine, inlet, units)?);
+        }
+        let outlet = |output: &crate::restructure::island::Crossing| {
+            let items = (units * output.items) as usize;
+            Outlet { tape: output.tape, words: output.words, items, room: items }
+        };
+        let outlets: Vec<Outlet> = island.outputs.iter().map(outlet).collect();
+        let mut outputs = vec![];
+        for outlet in &outlets {
+            outputs.push(room(compiled, live, outlet)?);
+        }
+        outputs.extend_from_slice(live.state(island));
+        outputs.push(live.flag()?);
+        let number = (done as i64).wrapping_mul(island.units as i64) as i32;
+        let call = Call {
+            inputs: &inputs,
+            outputs: &outputs,
+            scalars: &[Literal::from(number)],
+            sizes: &[units as u64],
+            ..Call::default()
+        };
+        let begun = Instant::now();
+        self.kernel.run(&call).map_err(|error| failed(&error))?;
+        self.counted.0.fetch_add(1, Ordering::Relaxed);
+        if compiled.options.timed {
+            compiled.device.synchronise().map_err(|error| failed(&error))?;
+            self.counted.1.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+        for (outlet, memory) in outlets.iter().zip(&outputs) {
+            hand_over(compiled, machine, live, outlet, memory)?;
+        }
+        inlets.iter().try_for_each(|inlet| live.close(inlet, units))
     }
 }
 
@@ -272,52 +430,46 @@ impl Ready {
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
         (states, done): (u64, u64),
-        raw: &mut Raw,
+        live: &mut Live,
     ) -> Result<(), Trouble> {
-        let program: &Program = compiled.program;
         let device = &compiled.device;
-        let failed = |error: &dyn std::fmt::Display| Trouble::Device(error.to_string());
-        let units = states as i64 * self.section.units as i64;
+        let units = (states * self.section.units) as i64;
+        let inlets = self.inlets();
         let mut memory: Vec<Option<Buffer<u8>>> = vec![None; self.section.buffers.len()];
+        let mut outlets = vec![];
+        let extra = self.cuts.iter().map(|cut| cut.extra).max().unwrap_or(0);
         for (index, buffer) in self.section.buffers.iter().enumerate() {
             let length = self.lengths[index] + (units - 1) * buffer.items;
-            let given = raw.inputs.iter_mut().find(|(tape, _)| *tape == buffer.tape && buffer.role == Role::Input);
-            if let Some((_, bytes)) = given {
-                let wanted = (length.max(1) as u64 * buffer.words.bytes()) as usize;
-                bytes.resize(bytes.len().max(wanted), 0);
-                memory[index] = Some(device.upload(&bytes[..wanted]).map_err(|error| failed(&error))?);
-                bytes.drain(..(units * buffer.items) as usize * buffer.words.bytes() as usize);
-            } else if buffer.role == Role::Input {
-                let tape = buffer.tape;
-                let layout = &program.graph.tapes[tape].layout;
-                let mut bytes = Vec::with_capacity((length.max(0) as u64 * buffer.words.bytes()) as usize);
-                let items = machine.past[tape.index()].1.iter().chain(&machine.tapes[tape.index()]);
-                items.take(length.max(0) as usize).for_each(|item| encode(layout, buffer.words, item, &mut bytes));
-                // At least one byte: there are no empty buffers.
-                bytes.resize((length.max(1) as u64 * buffer.words.bytes()) as usize, 0);
-                memory[index] = Some(device.upload(&bytes).map_err(|error| failed(&error))?);
-                let consumer = program.graph.tapes[tape].to.0;
-                for _ in 0..units * buffer.items {
-                    machine.take(tape, consumer)?;
+            let items = length.max((units + extra) * buffer.items).max(1);
+            memory[index] = match buffer.role {
+                Role::Input => {
+                    let inlet = inlets.iter().find(|inlet| inlet.tape == buffer.tape);
+                    inlet.map(|inlet| live.line(compiled, machine, inlet, units)).transpose()?
                 }
-            } else if self.cuts.iter().any(|cut| cut.places[index].is_global()) {
-                let extra = self.cuts.iter().map(|cut| cut.extra).max().unwrap_or(0);
-                let items = length.max((units + extra) * buffer.items).max(1);
-                let bytes = items as u64 * buffer.words.bytes();
-                memory[index] = Some(device.allocate::<u8>(bytes as usize).map_err(|error| failed(&error))?);
-            }
+                Role::Output => {
+                    let made = (units * buffer.items) as usize;
+                    let outlet = Outlet { tape: buffer.tape, words: buffer.words, items: made, room: items as usize };
+                    let memory = room(compiled, live, &outlet)?;
+                    outlets.push((outlet, memory.clone()));
+                    Some(memory)
+                }
+                Role::Inner if self.cuts.iter().any(|cut| cut.places[index].is_global()) => {
+                    let bytes = items as u64 * buffer.words.bytes();
+                    Some(device.allocate::<u8>(bytes as usize).map_err(|error| failed(&error))?)
+                }
+                Role::Inner => None,
+            };
         }
-        let flag = device.zeros::<u32>(1).map_err(|error| failed(&error))?;
-        let flag_bytes = flag.view::<u8>().ok_or_else(|| Trouble::Device("a buffer is not aligned".into()))?;
+        let flag = live.flag()?;
         let number = (done as i64).wrapping_mul(self.section.units as i64) as i32;
-        for (cut, kernel) in self.cuts.iter().zip(&self.kernels) {
+        for ((cut, kernel), counted) in self.cuts.iter().zip(&self.kernels).zip(&self.counted) {
             let of = |wanted: &dyn Fn(Place) -> bool| -> Vec<Buffer<u8>> {
                 let places = cut.places.iter().zip(&memory).filter(|(place, _)| wanted(**place));
                 places.filter_map(|(_, memory)| memory.clone()).collect()
             };
             let inputs = of(&|place| matches!(place, Place::Read | Place::Staged(_)));
             let mut outputs = of(&|place| matches!(place, Place::Written | Place::Collected(_)));
-            outputs.push(flag_bytes.clone());
+            outputs.push(flag.clone());
             let call = Call {
                 inputs: &inputs,
                 outputs: &outputs,
@@ -325,37 +477,17 @@ impl Ready {
                 sizes: &[units as u64],
                 ..Call::default()
             };
+            let begun = Instant::now();
             kernel.run(&call).map_err(|error| failed(&error))?;
-        }
-        if flag.read().map_err(|error| failed(&error))?[0] != 0 {
-            return Err(Trouble::Repeat(None));
-        }
-        for (index, buffer) in self.section.buffers.iter().enumerate() {
-            if let (Role::Output, Some(memory)) = (buffer.role, &memory[index]) {
-                let (tape, size) = (buffer.tape, buffer.words.bytes() as usize);
-                let mut bytes = memory.read().map_err(|error| failed(&error))?;
-                if let Some((_, into)) = raw.outputs.iter_mut().find(|(own, _)| *own == tape) {
-                    bytes.truncate((units * buffer.items) as usize * size);
-                    into.append(&mut bytes);
-                    continue;
-                }
-                let (layout, producer) = (&program.graph.tapes[tape].layout, program.graph.tapes[tape].from.0);
-                let span = program.graph.nodes[producer].span;
-                for item in bytes.chunks_exact(size).take((units * buffer.items) as usize) {
-                    machine.put(tape, decode(layout, buffer.words, item), span)?;
-                }
+            counted.0.fetch_add(1, Ordering::Relaxed);
+            if compiled.options.timed {
+                device.synchronise().map_err(|error| failed(&error))?;
+                counted.1.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
             }
         }
-        for node in &self.section.nodes {
-            let firings = self.repetitions(program, *node) * states;
-            let state = &mut machine.nodes[node.index()];
-            state.fired += firings;
-            state.iterations = state.iterations.wrapping_add(firings as i32);
+        for (outlet, memory) in &outlets {
+            hand_over(compiled, machine, live, outlet, memory)?;
         }
-        Ok(())
-    }
-
-    fn repetitions(&self, program: &Program, node: NodeId) -> u64 {
-        program.schedule.as_ref().map_or(0, |schedule| schedule.repetition(node))
+        inlets.iter().try_for_each(|inlet| live.close(inlet, units))
     }
 }

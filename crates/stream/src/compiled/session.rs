@@ -7,14 +7,13 @@
 //! Where the reader feeds a kernel and the writer follows one, items cross as bytes, untouched.
 
 use super::Compiled;
-use super::run::{Raw, Trouble, batch, begin};
-use super::words::encode;
+use super::live::Live;
+use super::run::{Trouble, batch, begin};
 use crate::core::Type;
 use crate::eval::{Host, Machine, Settings, with_stack};
 use crate::graph::{NodeId, NodeKind};
-use crate::restructure::Role;
 use crate::{Failure, codes};
-use broadloom_device::Element;
+use broadloom_device::{Buffer, Element};
 use broadloom_diag::Diagnostics;
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
@@ -65,6 +64,18 @@ impl Host for Ports {
     }
 }
 
+/// Delays of a session, in items of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// Items that have to be fed before kernels run: those of the initial schedule, of the steady states that fill what
+    /// filters peek at, and of the first steady state behind them.
+    pub start: u64,
+    /// Items of a steady state: output appears whenever as many more were fed, and fewer than as many are held.
+    pub step: u64,
+    /// Items that come out for each step.
+    pub output: u64,
+}
+
 /// A program under way that is fed in pieces.
 pub struct Session<'s> {
     compiled: &'s Compiled<'s>,
@@ -72,11 +83,12 @@ pub struct Session<'s> {
     input: Arc<Mutex<VecDeque<u8>>>,
     output: Arc<Mutex<Vec<u8>>>,
     reader: NodeId,
+    writer: NodeId,
     /// Bytes of an item of the input, and of the output.
     item: (usize, usize),
     types: (Type, Type),
     pending: VecDeque<u8>,
-    raw: Raw,
+    live: Live,
     done: Option<u64>,
 }
 
@@ -100,7 +112,7 @@ impl<'s> Session<'s> {
                 }
             }
         };
-        let ((reader, input), (_, output)) = (find(true)?, find(false)?);
+        let ((reader, input), (writer, output)) = (find(true)?, find(false)?);
         let bytes = |ty: &Type| match ty {
             Type::Int | Type::Float => Ok(4),
             Type::Double | Type::Complex => Ok(8),
@@ -119,12 +131,28 @@ impl<'s> Session<'s> {
             input: input_bytes,
             output: output_bytes,
             reader,
+            writer,
             item,
             types: (input, output),
             pending: VecDeque::new(),
-            raw: Raw::default(),
+            live: Live::default(),
             done: None,
         })
+    }
+
+    /// Returns how long items stay in the session. What filters peek at beyond what they pop comes on top: it is a
+    /// delay of the program itself.
+    pub fn latency(&self) -> Latency {
+        let Some(schedule) = &self.compiled.program.schedule else { return Latency { start: 0, step: 0, output: 0 } };
+        let warm_up = self.compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
+        let step = schedule.repetition(self.reader);
+        let start = schedule.init_firings[self.reader.index()] + (warm_up + 1) * step;
+        Latency { start, step, output: schedule.repetition(self.writer) }
+    }
+
+    /// Returns the items that were fed and not yet given to a steady state.
+    pub fn held_items(&self) -> u64 {
+        (self.pending.len() / self.item.0) as u64
     }
 
     /// Takes items and returns those that came out. `complex` items are pairs of `f32`.
@@ -133,29 +161,73 @@ impl<'s> Session<'s> {
         if !holds::<I>(&self.types.0) || !holds::<O>(&self.types.1) {
             return Err(compiled.refused(codes::MISMATCH, "the items of the session have another type".into()));
         }
-        let mut bytes = vec![0; I::BYTES];
-        for item in items {
-            item.to_bytes(&mut bytes);
-            self.pending.extend(&bytes);
-        }
+        let mut bytes = vec![0; items.len() * I::BYTES];
+        items.iter().zip(bytes.chunks_exact_mut(I::BYTES)).for_each(|(item, place)| item.to_bytes(place));
+        self.pending.extend(bytes);
         let ended = with_stack(|| self.advance());
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(Trouble::Repeat(Some(error)))) => {
-                let sources = compiled.program.sources.clone();
-                return Err(Failure { sources, diagnostics: Diagnostics::from(*error) });
-            }
-            Ok(Err(Trouble::Device(error))) => return Err(compiled.refused(codes::DEVICE, error)),
-            Ok(Err(Trouble::Closed | Trouble::Repeat(None))) => {
-                let message = "a firing failed: an index outside of an array, a division by zero or a rate that is not kept";
-                return Err(compiled.refused(codes::RUN_TIME, message.into()));
-            }
-            Err(error) => return Err(compiled.refused(codes::DEVICE, error.to_string())),
-        }
+        self.ended(ended)?;
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let result = output.chunks_exact(O::BYTES).map(O::from_bytes).collect();
         output.clear();
         Ok(result)
+    }
+
+    /// Takes items on the device and returns those that came out, on the device as well. The items are whole steady
+    /// states, and none are left from earlier calls. The first call uploads what the program looks back at.
+    pub fn feed_buffer<I: Element, O: Element>(&mut self, items: &Buffer<I>) -> Result<Vec<Buffer<O>>, Failure> {
+        let compiled = self.compiled;
+        let refused = |reason: &str| compiled.refused(codes::MISMATCH, reason.to_owned());
+        if !holds::<I>(&self.types.0) || !holds::<O>(&self.types.1) {
+            return Err(refused("the items of the session have another type"));
+        }
+        let schedule = compiled.program.schedule.as_ref().ok_or_else(|| refused("the program has dynamic rates"))?;
+        let rate = schedule.repetition(self.reader) as usize * self.item.0;
+        let bytes = items.len() * I::BYTES;
+        let states = (bytes / rate.max(1)) as u64;
+        let view = items.view::<u8>().ok_or_else(|| refused("the buffer is not aligned"))?;
+        if !bytes.is_multiple_of(rate.max(1)) || states == 0 {
+            return Err(refused(&format!("the buffer does not hold whole steady states of {rate} bytes")));
+        }
+        if states > compiled.indexed_batch() {
+            return Err(refused(&format!("the buffer holds more than {} steady states", compiled.indexed_batch())));
+        }
+        let tape = compiled.program.graph.nodes[self.reader].outputs[0];
+        let connected = |live: &Live| live.inputs.iter().any(|(own, _)| *own == tape) && live.outputs.len() == 1;
+        let result = with_stack(|| -> Result<(), Trouble> {
+            self.advance()?;
+            let Some(done) = self.done.filter(|_| self.pending.is_empty() && connected(&self.live)) else {
+                return Err(Trouble::Device(
+                    "items on the device need a kernel behind the reader and before the writer, and what it looks back at first"
+                        .into(),
+                ));
+            };
+            self.live.given = Some((tape, view));
+            self.live.made = Some(vec![]);
+            batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.live)?;
+            self.done = Some(done + states);
+            Ok(())
+        });
+        let made = self.live.made.take().unwrap_or_default();
+        self.ended(result)?;
+        made.iter().map(|buffer| buffer.view::<O>().ok_or_else(|| refused("the output is not aligned"))).collect()
+    }
+
+    /// Returns the failure that a piece ended with.
+    fn ended(&self, ended: io::Result<Result<(), Trouble>>) -> Result<(), Failure> {
+        let compiled = self.compiled;
+        match ended {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Trouble::Repeat(Some(error)))) => {
+                let sources = compiled.program.sources.clone();
+                Err(Failure { sources, diagnostics: Diagnostics::from(*error) })
+            }
+            Ok(Err(Trouble::Device(error))) => Err(compiled.refused(codes::DEVICE, error)),
+            Ok(Err(Trouble::Closed | Trouble::Repeat(None))) => {
+                let message = "a firing failed: an index outside of an array, a division by zero or a rate that is not kept";
+                Err(compiled.refused(codes::RUN_TIME, message.into()))
+            }
+            Err(error) => Err(compiled.refused(codes::DEVICE, error.to_string())),
+        }
     }
 
     /// Runs what the pending items allow.
@@ -174,7 +246,8 @@ impl<'s> Session<'s> {
                 }
                 self.give(needed);
                 begin(compiled, schedule, &mut self.machine, warm_up)?;
-                self.take_over();
+                self.connect();
+                self.live.take_over(compiled, &mut self.machine, warm_up)?;
                 warm_up
             }
         };
@@ -184,13 +257,19 @@ impl<'s> Session<'s> {
         while left > 0 {
             let states = left.min(most);
             let tape = compiled.program.graph.nodes[self.reader].outputs[0];
-            match self.raw.inputs.iter_mut().find(|(own, _)| *own == tape) {
-                Some((_, bytes)) => bytes.extend(self.pending.drain(..states as usize * rate)),
+            match self.live.inputs.iter_mut().find(|(own, _)| *own == tape) {
+                Some((_, bytes)) => {
+                    let count = states as usize * rate;
+                    let (front, back) = self.pending.as_slices();
+                    bytes.extend_from_slice(&front[..count.min(front.len())]);
+                    bytes.extend_from_slice(&back[..count.saturating_sub(front.len())]);
+                    self.pending.drain(..count);
+                }
                 None => self.give(states as usize * rate),
             }
-            batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.raw)?;
+            batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.live)?;
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-            for (_, bytes) in &mut self.raw.outputs {
+            for (_, bytes) in &mut self.live.outputs {
                 output.append(bytes);
             }
             drop(output);
@@ -207,27 +286,22 @@ impl<'s> Session<'s> {
         self.input.lock().unwrap_or_else(PoisonError::into_inner).extend(self.pending.drain(..bytes));
     }
 
-    /// Hands tapes between files and kernels over from the evaluator.
-    fn take_over(&mut self) {
+    /// Notes the tapes between files and kernels, whose items are kept as bytes.
+    fn connect(&mut self) {
         let graph = &self.compiled.program.graph;
-        let kind = |node: NodeId| &graph.nodes[node].kind;
-        for ready in self.compiled.sections() {
-            for buffer in &ready.section.buffers {
-                let tape = &graph.tapes[buffer.tape];
-                match buffer.role {
-                    Role::Input if matches!(kind(tape.from.0), NodeKind::FileReader(..)) => {
-                        let mut bytes = vec![];
-                        let items =
-                            self.machine.past[buffer.tape.index()].1.iter().chain(&self.machine.tapes[buffer.tape.index()]);
-                        items.for_each(|item| encode(&tape.layout, buffer.words, item, &mut bytes));
-                        self.raw.inputs.push((buffer.tape, bytes));
-                        self.raw.files.push(tape.from.0);
-                    }
-                    Role::Output if matches!(kind(tape.to.0), NodeKind::FileWriter(..)) => {
-                        self.raw.outputs.push((buffer.tape, vec![]));
-                        self.raw.files.push(tape.to.0);
-                    }
-                    Role::Input | Role::Output | Role::Inner => {}
+        for piece in self.compiled.pieces() {
+            for inlet in piece.inlets() {
+                let from = graph.tapes[inlet.tape].from.0;
+                if matches!(graph.nodes[from].kind, NodeKind::FileReader(..)) {
+                    self.live.inputs.push((inlet.tape, vec![]));
+                    self.live.files.push(from);
+                }
+            }
+            for (tape, _) in piece.extras() {
+                let to = graph.tapes[tape].to.0;
+                if matches!(graph.nodes[to].kind, NodeKind::FileWriter(..)) {
+                    self.live.outputs.push((tape, vec![]));
+                    self.live.files.push(to);
                 }
             }
         }

@@ -34,6 +34,13 @@ fn scalar(value: &Value, element: Element, into: &mut Vec<u8>) {
     }
 }
 
+/// Returns a scalar as a word of the memory of the state.
+pub(crate) fn state_word(value: &Value, element: Element) -> Vec<u8> {
+    let mut bytes = vec![];
+    scalar(value, element, &mut bytes);
+    bytes
+}
+
 /// Collects the words of each leaf. Returns the number of the leaf behind.
 fn collect(layout: &Layout, element: Element, value: &Value, first: usize, leaves: &mut Vec<Vec<u8>>) -> usize {
     let mut slot = |index: usize| {

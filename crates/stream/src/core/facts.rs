@@ -136,7 +136,7 @@ fn each_part<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(Part<'a>)) {
 }
 
 /// Calls a function with every operand of an expression, but for the indices of places.
-fn each_operand<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+pub(crate) fn each_operand<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Read(_) | ExprKind::Step(..) | ExprKind::Random | ExprKind::Pop | ExprKind::Iter => {}
         ExprKind::Part(inner, access) => {
@@ -252,7 +252,7 @@ fn each_write_of(expr: &Expr, functions: &PrimaryMap<FunctionId, Function>, visi
 }
 
 /// Calls a function with the indices of a place.
-fn each_index<'a>(place: &'a Place, visit: &mut dyn FnMut(&'a Expr)) {
+pub(crate) fn each_index<'a>(place: &'a Place, visit: &mut dyn FnMut(&'a Expr)) {
     for access in &place.path {
         if let Access::Index(index) = access {
             visit(index);

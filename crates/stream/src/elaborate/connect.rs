@@ -67,7 +67,7 @@ impl Builder<'_> {
             let node = &self.nodes[end.node];
             error = error.label(node.span, format!("`{}` {} {found_type}", plain(&node.name), words.1));
         }
-        Err(Stop::Error(Box::new(error)))
+        Err(Stop::Error(Box::new(error.help("change the declared type, or the stream at that end"))))
     }
 
     /// Connects an output with an input by a tape.
@@ -121,7 +121,8 @@ impl Builder<'_> {
             Weights::Each(each) if each.len() == ends.len() => each.clone(),
             Weights::Each(each) => {
                 let message = format!("the {word} has {} weights, but there are {} branches", each.len(), ends.len());
-                return Err(Stop::error(codes::BAD_SHAPE, message, span));
+                let help = "give one weight for each branch, or one for all of them: `roundrobin(1)`";
+                return Err(Stop::error(codes::BAD_SHAPE, message, span).help(help));
             }
         };
         let weight = |(weight, end): (u32, &Option<&End>)| if end.is_some() { weight } else { 0 };
@@ -141,7 +142,8 @@ impl Builder<'_> {
                     let (name, other_name) = (&children[index].0.name, &children[other].0.name);
                     let message = format!("the branches of the splitjoin differ: `{other_name}` {does} {a}, `{name}` {does} {b}");
                     let error = Diagnostic::error(codes::TAPE_TYPE, message).at(children[index].1, format!("{does} {b}"));
-                    return Err(Stop::Error(Box::new(error.label(children[other].1, format!("{does} {a}")))));
+                    let error = error.label(children[other].1, format!("{does} {a}"));
+                    return Err(Stop::Error(Box::new(error.help("convert the items in a filter, so that all branches agree"))));
                 }
             }
         }
@@ -170,7 +172,8 @@ impl Builder<'_> {
                 if end.is_some() && *weight == 0 {
                     let message = format!("the {word} {gets} the branch `{}`: its weight is 0", built.name);
                     let error = Diagnostic::error(codes::UNBALANCED, message).at(span, "").label(*place, "this branch");
-                    return Err(Stop::Error(Box::new(error)));
+                    let help = "give the branch a weight, or make that end of it `void`";
+                    return Err(Stop::Error(Box::new(error.help(help))));
                 }
             }
             Ok(())
@@ -233,7 +236,8 @@ impl Builder<'_> {
                 let (a, b) = (self.show(Some(&from.layout)), self.show(Some(&to.layout)));
                 let message = format!("{} {a}, but {} {b}", words.0, words.1);
                 let error = Diagnostic::error(codes::TAPE_TYPE, message).at(spans.1, format!("takes {b}"));
-                return Err(Stop::Error(Box::new(error.label(spans.0, format!("produces {a}")))));
+                let error = error.label(spans.0, format!("produces {a}"));
+                return Err(Stop::Error(Box::new(error.help("items return to the body: both have to carry the same type"))));
             }
         }
         let both = [Some(&back_out), Some(&back_out)];
@@ -299,7 +303,9 @@ impl Builder<'_> {
             } else {
                 let ty = self.show(Some(layout));
                 let message = format!("the enqueued value does not fit the tape, which carries {ty}");
-                return Err(Stop::error(codes::TAPE_TYPE, message, span));
+                return Err(
+                    Stop::error(codes::TAPE_TYPE, message, span).help("the loop stream produces this tape; enqueue its type")
+                );
             }
         }
         Ok(converted)

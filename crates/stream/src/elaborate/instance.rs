@@ -46,7 +46,7 @@ fn rate<'a, W: World>(code: &mut Code<'a, W>, rate: &'a core::Rate, word: &str, 
         let value = code.int(expr)?;
         u32::try_from(value).map_err(|_| {
             let message = format!("the {word} rate is {value}, which is negative");
-            Stop::error(codes::BAD_RATE, message, expr.span)
+            Stop::error(codes::BAD_RATE, message, expr.span).help("check the values that the stream is given")
         })
     };
     match rate {

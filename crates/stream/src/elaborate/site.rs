@@ -4,7 +4,7 @@ use super::{Builder, Built};
 use crate::codes;
 use crate::core::{Create, Created, Layout, Role, Type, Value};
 use crate::eval::Weights;
-use crate::eval::{Budget, Stop, World, random};
+use crate::eval::{Budget, PATHS, Stop, World, random};
 use crate::graph::{NodeKind, Tree};
 use broadloom_diag::{Diagnostic, Span};
 use std::io::Read as _;
@@ -132,7 +132,7 @@ impl World for Site<'_, '_> {
     }
 
     fn read_numbers(&mut self, file: &str, count: u32, span: Span) -> Result<Vec<f64>, Stop> {
-        let failed = |error: String| Stop::error(codes::FILE, format!("`{file}` cannot be read: {error}"), span);
+        let failed = |error: String| Stop::error(codes::FILE, format!("`{file}` cannot be read: {error}"), span).help(PATHS);
         let mut text = String::new();
         let reader = self.builder.host.open(file).map_err(|error| failed(error.to_string()))?;
         reader.take(MAX_FILE).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;

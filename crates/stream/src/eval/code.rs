@@ -23,9 +23,20 @@ pub(crate) enum Stop {
     OutputClosed,
 }
 
+/// Advice for files that cannot be opened.
+pub(crate) const PATHS: &str = "paths are relative to the folder in which the program is run";
+
 impl Stop {
     pub(crate) fn error(code: ErrorCode, message: impl Into<String>, span: Span) -> Self {
         Stop::Error(Box::new(Diagnostic::error(code, message).at(span, "")))
+    }
+
+    /// Adds advice to an error.
+    pub(crate) fn help(self, advice: &str) -> Self {
+        match self {
+            Stop::Error(error) => Stop::Error(Box::new(error.help(advice))),
+            other => other,
+        }
     }
 }
 
@@ -347,7 +358,7 @@ impl<'a, W: World> Code<'a, W> {
             let budget = self.world.budget();
             if layout.cells() > budget.limits.cells {
                 let message = format!("the array is larger than the limit of {} scalars", budget.limits.cells);
-                return Err(Stop::error(codes::MEMORY, message, declared.span));
+                return Err(Stop::error(codes::MEMORY, message, declared.span).help("make it smaller"));
             }
         }
         Ok(layout)
@@ -463,7 +474,7 @@ impl<'a, W: World> Code<'a, W> {
                 let budget = self.world.budget();
                 if u64::from(count) > budget.limits.cells {
                     let message = format!("the array is larger than the limit of {} scalars", budget.limits.cells);
-                    return Err(Stop::error(codes::MEMORY, message, expr.span));
+                    return Err(Stop::error(codes::MEMORY, message, expr.span).help("make it smaller"));
                 }
                 let ints = matches!(&expr.ty, Type::Array(element) if **element == Type::Int);
                 let numbers = self.world.read_numbers(&file, count, expr.span)?;

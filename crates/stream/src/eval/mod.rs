@@ -19,7 +19,7 @@ mod run;
 mod show;
 
 pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};
-pub(crate) use code::{Code, Stop, Weights, World};
+pub(crate) use code::{Code, PATHS, Stop, Weights, World};
 pub use host::{Host, Memory, System};
 pub(crate) use run::{Machine, random};
 pub use run::{Outcome, Settings, run};

@@ -1,6 +1,6 @@
 //! Execution of a graph, one firing at a time.
 
-use super::code::Stop;
+use super::code::{PATHS, Stop};
 use super::files::{Reader, Writer};
 use super::firing::{Firing, rate_error};
 use super::messages::{Mail, Messages};
@@ -436,7 +436,8 @@ impl<'a> Machine<'a> {
 
     fn read_item(&mut self, id: NodeId, layout: &Layout, name: &str) -> Result<Value, Stop> {
         let span = self.graph.nodes[id].span;
-        let failed = |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be read: {error}"), span);
+        let failed =
+            |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be read: {error}"), span).help(PATHS);
         let state = &mut self.nodes[id.index()];
         if state.reader.is_none() {
             state.reader = Some(Reader::new(self.host.open(name).map_err(failed)?));

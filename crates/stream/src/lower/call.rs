@@ -88,7 +88,8 @@ impl Lowerer {
     fn count(&mut self, name: &ast::Ident, found: usize, wanted: usize, span: Span) -> bool {
         if found != wanted {
             let message = format!("`{}` takes {}, but {} given", name.name, plural(wanted as u64, "argument"), are(found));
-            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
+            let help = if found > wanted { "remove what is too much" } else { "add what is missing" };
+            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, "").help(help));
         }
         found == wanted
     }

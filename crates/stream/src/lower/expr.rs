@@ -281,7 +281,8 @@ impl Lowerer {
             Type::Unknown => None,
             _ => {
                 let message = format!("an index behind a value of type {}, which is no array", self.show(ty));
-                self.error(Diagnostic::error(codes::BAD_ACCESS, message).at(span, ""));
+                let error = Diagnostic::error(codes::BAD_ACCESS, message).at(span, "");
+                self.error(error.help("remove the index, or declare an array: `int[8] a;`"));
                 None
             }
         }

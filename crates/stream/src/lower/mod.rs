@@ -269,7 +269,7 @@ impl Lowerer {
 
     fn repeated(&mut self, kind: &str, name: &ast::Ident) {
         let error = Diagnostic::error(codes::REPEATED, format!("there are two declarations of the {kind} `{}`", name.name));
-        self.error(error.at(name.span, "this is the second"));
+        self.error(error.at(name.span, "this is the second").help("rename or remove one of them"));
     }
 
     /// The type of a written type, its lengths left out.
@@ -287,6 +287,7 @@ impl Lowerer {
                 None => {
                     let error = Diagnostic::error(codes::UNDEFINED, format!("there is no type `{name}`")).at(ty.span, "");
                     let names: Vec<Arc<str>> = self.struct_names.keys().cloned().collect();
+                    let error = error.note("types are boolean, bit, int, float, double, complex and the structs of the program");
                     self.error(suggest(error, name, names.iter()));
                     Type::Unknown
                 }

@@ -338,7 +338,12 @@ impl Lowerer {
         if params.len() != arguments.len() {
             let wanted = plural(params.len() as u64, "parameter");
             let message = format!("`{}` has {wanted}, but {} given", name.name, are(arguments.len()));
-            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
+            let names: Vec<String> = params.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let error = Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, "");
+            self.error(match names.is_empty() {
+                true => error.help("leave the arguments out"),
+                false => error.help(format!("give values for {}", names.join(", "))),
+            });
         }
         let mut args = vec![];
         for (argument, (param, ty)) in arguments.iter().zip(&params) {

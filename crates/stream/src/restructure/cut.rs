@@ -1,22 +1,28 @@
 //! Cuts: which actors of a section become one kernel, and where its buffers lie.
 //!
-//! A kernel runs in one of two shapes. *By thread*: a thread runs all firings of a unit, and what passes between
+//! A kernel runs in one of three shapes. *By thread*: a thread runs all firings of a unit, and what passes between
 //! actors stays in registers and local arrays. *By block*: the threads of a block share the firings of several
 //! units, actor by actor, and what passes between actors stays in shared memory. Items that several units need,
-//! because a filter peeks, are computed once for each block.
+//! because a filter peeks, are computed once for each block. *By firing*: a filter that adds up many items has a block
+//! for each firing.
 //!
 //! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape on which
 //! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
 
 use super::section::{Actor, Needs, Role, Section};
 use super::wiring::{Range, image};
+use crate::translate::Rounds;
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{Costs, Each, Execution};
 
 /// Words that a thread keeps between the actors of a unit.
 const THREAD_WORDS: Each<u64> = Each { vectors: 256, threads: 64 };
+/// Operations of a unit whose firings are written out one by one, so that items between actors are registers.
+const WRITTEN_OUT: u64 = 6144;
 /// Threads of a block.
 pub const THREADS: Each<u32> = Each { vectors: 64, threads: 128 };
+/// Threads of a block that has one firing.
+const FIRING_THREADS: Each<u32> = Each { vectors: 128, threads: 256 };
 /// Bytes of shared memory for the buffers of a block, so that several blocks are resident.
 const SHARED: Each<u64> = Each { vectors: 40 << 10, threads: 40 << 10 };
 /// Firings of each actor for every thread of a block, about.
@@ -57,6 +63,8 @@ pub enum Shape {
     Thread,
     /// The number of units for each block.
     Block(i64),
+    /// A firing for each block, or several blocks for each: its threads share the rounds of loops.
+    Firing,
 }
 
 /// Actors that become one kernel.
@@ -84,6 +92,23 @@ pub struct Cut {
     pub extra: i64,
 }
 
+impl Cut {
+    /// Returns whether the firings of a unit, in a kernel by thread, are written out one by one.
+    pub fn is_written_out(&self, section: &Section) -> bool {
+        let costs =
+            self.actors.iter().map(|index| cost(&section.actors[*index]).saturating_mul(section.actors[*index].firings as u64));
+        costs.fold(0u64, u64::saturating_add) <= WRITTEN_OUT
+    }
+
+    /// Returns the code of a round, where the threads of a block share the rounds of an actor's firings: where these are
+    /// too few for all threads.
+    pub fn rounds<'s>(&self, section: &'s Section, index: usize) -> Option<&'s Rounds> {
+        let firings = self.block.firings[index].map_or(0, Range::len);
+        let few = matches!(self.shape, Shape::Block(_)) && firings < 2 * i64::from(self.threads);
+        section.actors[index].code.rounds.as_ref().filter(|_| few)
+    }
+}
+
 /// Returns the words that an array has in shared memory with one more behind every 32, so that threads that are a
 /// power of two apart use different banks.
 pub(crate) fn padded(words: u64) -> u64 {
@@ -104,12 +129,26 @@ struct Cutter<'a> {
 
 /// Cuts a section into kernels for a machine.
 pub fn cut(section: &Section, machine: &Machine) -> Vec<Cut> {
+    cut_with(section, machine, &[])
+}
+
+/// Cuts a section into kernels for a machine. Some actors, by number, do not share loops.
+pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) -> Vec<Cut> {
     let all = section.actors.len();
     let whole = section.needs(0..all, section.outputs(1));
     let cutter = Cutter { section, costs: Costs::of(machine), whole };
     let mut cuts = vec![];
     let mut start = 0;
+    let adds_up = |index: usize| section.actors[index].code.adds_up && !refused.contains(&index);
     while start < all {
+        if adds_up(start)
+            && let Some(alone) = cutter.by_firing(start)
+        {
+            cuts.push(alone);
+            start += 1;
+            continue;
+        }
+        let all = (start + 1..all).find(|index| adds_up(*index)).unwrap_or(all);
         // The most actors that fit, fewer by halves; one alone always fits, since it needs no memory of its own.
         let mut end = all;
         let found = loop {
@@ -134,7 +173,60 @@ pub fn cut(section: &Section, machine: &Machine) -> Vec<Cut> {
     cuts
 }
 
+/// Makes the straight translation: a kernel for each actor, a thread for each firing, all buffers in global memory.
+pub fn straight(section: &Section, machine: &Machine) -> Vec<Cut> {
+    let whole = section.needs(0..section.actors.len(), section.outputs(1));
+    let cutter = Cutter { section, costs: Costs::of(machine), whole };
+    let one = |index: usize| cutter.cut(&[index], true).map(|cut| cutter.plain(cut, index));
+    (0..section.actors.len()).filter_map(one).collect()
+}
+
 impl Cutter<'_> {
+    /// Returns the cut of an actor that has a block for each firing, where nothing is computed twice.
+    fn by_firing(&self, index: usize) -> Option<Cut> {
+        let mut cut = self.cut(&[index], true)?;
+        let actor = &self.section.actors[index];
+        // Items that lie apart are better read by neighbouring threads of many firings.
+        let runs = actor.input.as_ref().is_some_and(|port| port.steps.is_empty());
+        if !runs || cut.extra > 0 || cut.unit.firings[index].is_none_or(|range| range.len() != actor.firings) {
+            return None;
+        }
+        for place in &mut cut.places {
+            *place = match *place {
+                Place::Staged(_) => Place::Read,
+                Place::Collected(_) => Place::Written,
+                other => other,
+            };
+        }
+        let threads = self.costs.pick(FIRING_THREADS);
+        Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, ..cut })
+    }
+
+    /// Returns the cut of one actor with a thread for each firing and without copies in shared memory.
+    fn plain(&self, cut: Cut, index: usize) -> Cut {
+        let mut cut = Cut { shared_bytes: 0, ..cut };
+        for place in &mut cut.places {
+            *place = match *place {
+                Place::Staged(_) => Place::Read,
+                Place::Collected(_) => Place::Written,
+                other => other,
+            };
+        }
+        let firings = self.section.actors[index].firings;
+        if firings > 1 {
+            let units = (i64::from(cut.threads) / firings).clamp(1, MAX_UNITS);
+            let each = cut.places.iter().zip(&self.section.buffers).zip(&self.whole.items);
+            let wanted = each.map(|((place, buffer), items)| match (place, items) {
+                (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
+                _ => None,
+            });
+            cut.block = self.section.needs([index].into_iter(), wanted.collect());
+            cut.shape = Shape::Block(units);
+            cut.extents = self.extents(&cut, &cut.block);
+        }
+        cut
+    }
+
     /// Returns a cut of these actors, where they fit into one kernel.
     fn cut(&self, actors: &[usize], must: bool) -> Option<Cut> {
         let section = self.section;
@@ -244,15 +336,27 @@ impl Cutter<'_> {
 
     /// Whether a thread can run a unit by itself: it computes nothing twice and keeps little.
     fn fits_thread(&self, cut: &Cut) -> bool {
-        let mut words = 0;
-        for (buffer, place) in cut.places.iter().enumerate() {
-            if let (Place::Shared(_), Some(extent)) = (place, cut.extents[buffer]) {
-                words += extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count);
-            }
+        let words = |buffer: usize| match (cut.places[buffer], cut.extents[buffer]) {
+            (Place::Shared(_), Some(extent)) => extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count),
+            _ => 0,
+        };
+        let all: u64 = (0..cut.places.len()).map(words).sum();
+        // Where all firings are written out, a buffer takes registers from its first use to its last.
+        let uses = |index: usize, buffer: usize| {
+            let actor = &self.section.actors[index];
+            [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
+        };
+        let mut live = vec![0; cut.actors.len()];
+        for buffer in (0..cut.places.len()).filter(|buffer| words(*buffer) > 0) {
+            let first = cut.actors.iter().position(|index| uses(*index, buffer)).unwrap_or(0);
+            let last = cut.actors.iter().rposition(|index| uses(*index, buffer)).unwrap_or(0);
+            live[first..=last].iter_mut().for_each(|live| *live += words(buffer));
         }
+        let most = live.into_iter().max().unwrap_or(0);
+        let kept = if cut.is_written_out(self.section) { most } else { all };
         let exact =
             |index: &usize| cut.unit.firings[*index].is_none_or(|range| range.len() <= self.section.actors[*index].firings);
-        words <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
+        kept <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
     }
 
     /// Copies tapes of a kernel by thread through shared memory where neighbouring threads would be words apart.
@@ -307,7 +411,9 @@ impl Cutter<'_> {
     fn is_enough(&self, cut: &Cut, units: i64) -> bool {
         let firings = |needs: &Needs| cut.actors.iter().filter_map(|index| needs.firings[*index]).map(Range::len).sum::<i64>();
         let own: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units).sum();
-        let busy = own >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
+        let rounds = |index: &usize| cut.rounds(self.section, *index).map_or(1, |rounds| i64::from(rounds.count));
+        let shared: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units * rounds(index)).sum();
+        let busy = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
         busy && (firings(&cut.block) - own) * 8 <= own
     }
 

@@ -4,28 +4,28 @@ use super::cut::{Cut, Place, Shape};
 use super::section::{Actor, Port, Section};
 use super::wiring::{Range, apply, keeps_runs};
 use crate::translate::Words;
-use broadloom_scalar::{Array, Axis, Binding, Builder, Element, Memory, Type, Unroll, Value, reading, writing};
+use broadloom_scalar::{Array, Axis, Binding, Builder, Element, Function, Memory, Type, Unroll, Value, reading, writing};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program, Result};
 
 /// The memory of a buffer within a kernel.
 #[derive(Clone, Copy)]
-enum Store {
+pub(super) enum Store {
     Memory(Memory),
     Local(Array),
 }
 
 /// A buffer within a kernel.
 #[derive(Clone, Copy)]
-struct Held {
-    store: Store,
+pub(super) struct Held {
+    pub(super) store: Store,
     /// The number of the item at the start of the memory.
-    start: i64,
+    pub(super) start: i64,
     /// Items before the block's own, in global memory.
-    base: Option<Value>,
-    words: Words,
+    pub(super) base: Option<Value>,
+    pub(super) words: Words,
     /// Whether a word is left out behind every 32.
-    padded: bool,
+    pub(super) padded: bool,
 }
 
 impl Held {
@@ -45,14 +45,14 @@ impl Held {
         if self.padded { k.add(index, k.shr(index, 5)) } else { index }
     }
 
-    fn load(&self, k: &Builder, index: Value) -> Value {
+    pub(super) fn load(&self, k: &Builder, index: Value) -> Value {
         match self.store {
             Store::Memory(memory) => k.load(memory, index),
             Store::Local(array) => k.element(array, index),
         }
     }
 
-    fn store(&self, k: &Builder, index: Value, value: Value) {
+    pub(super) fn store(&self, k: &Builder, index: Value, value: Value) {
         match self.store {
             Store::Memory(memory) => k.store(memory, index, value),
             Store::Local(array) => k.set_element(array, index, value),
@@ -61,13 +61,13 @@ impl Held {
 }
 
 /// The place of a firing's word: its number counts from the first word of the firing.
-struct Window<'w> {
-    port: &'w Port,
-    held: Held,
+pub(super) struct Window<'w> {
+    pub(super) port: &'w Port,
+    pub(super) held: Held,
     /// The first item of the firing, on the tape of the actor.
-    first: Value,
+    pub(super) first: Value,
     /// The least number of an item.
-    least: i64,
+    pub(super) least: i64,
 }
 
 impl Window<'_> {
@@ -78,7 +78,7 @@ impl Window<'_> {
     }
 
     /// Returns the index of a word.
-    fn index(&self, k: &Builder, position: Value) -> Value {
+    pub(super) fn index(&self, k: &Builder, position: Value) -> Value {
         if self.is_run() {
             let item = apply(k, &self.port.steps, self.first, self.least);
             return self.held.index(k, item, Some(position));
@@ -134,13 +134,13 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
     let all = k.assume(all, 0, 1 << 30);
     let whole = if cut.extra == 0 { all } else { k.add(all, cut.extra) };
     let per_block = match cut.shape {
-        Shape::Thread => i64::from(cut.threads),
+        Shape::Thread | Shape::Firing => i64::from(cut.threads),
         Shape::Block(units) => units,
     };
     let block_number = k.convert(k.block(Axis::X), Type::I32);
     let thread = k.convert(k.thread(Axis::X), Type::I32);
     let (unit, units) = match cut.shape {
-        Shape::Thread => (k.convert(k.global_thread(Axis::X), Type::I32), None),
+        Shape::Thread | Shape::Firing => (k.convert(k.global_thread(Axis::X), Type::I32), None),
         Shape::Block(units) => {
             let unit = k.mul(block_number, units);
             (unit, Some(k.min(k.sub(whole, unit), units)))
@@ -170,7 +170,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
             (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
                 shared(*at).map(|store| Held { padded: true, ..block(store) })
             }
-            (Place::Staged(at) | Place::Collected(at), Shape::Thread) => {
+            (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing) => {
                 let base = Some(k.mul(thread, buffer.items));
                 shared(*at).map(|store| Held { padded: true, base, ..block(store) })
             }
@@ -180,7 +180,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
     let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad };
     let first = k.scalar(number, Type::I32);
     match cut.shape {
-        Shape::Thread => {
+        Shape::Thread | Shape::Firing => {
             let of_block = k.mul(block_number, cut.threads);
             let units = k.min(k.sub(whole, of_block), cut.threads);
             if emitter.copy(true, of_block, units, thread) {
@@ -239,6 +239,8 @@ impl Emitter<'_> {
     /// A thread runs all firings of its unit.
     fn by_thread(&self, number: Value) {
         let k = self.k;
+        let keeps = self.cut.places.contains(&Place::Local);
+        let unroll = if keeps && self.cut.is_written_out(self.section) { Unroll::Full } else { Unroll::Auto };
         for index in &self.cut.actors {
             let Some(firings) = self.cut.unit.firings[*index] else { continue };
             let actor = &self.section.actors[*index];
@@ -246,7 +248,7 @@ impl Emitter<'_> {
             match self.last(*index) {
                 None if firings.len() == 1 => self.fire(*index, actor, start, number, firings),
                 None => {
-                    k.for_step(start, end, 1, Unroll::Auto, |firing| self.fire(*index, actor, firing, number, firings));
+                    k.for_step(start, end, 1, unroll, |firing| self.fire(*index, actor, firing, number, firings));
                 }
                 Some(last) => {
                     let end = k.min(last, firings.end);
@@ -302,9 +304,18 @@ impl Emitter<'_> {
             if let Some(last) = self.last(*index) {
                 end = k.min(end, last);
             }
+            let range = self.cut.block.firings[*index].unwrap_or(firings);
+            if let Some(rounds) = self.cut.rounds(self.section, *index) {
+                let (count, first) = (rounds.count as i32, firings.start as i32);
+                let all = k.mul(k.sub(end, first), count);
+                k.for_step(thread, all, self.cut.threads, Unroll::Never, |place| {
+                    let (firing, round) = (k.add(k.div(place, count), first), k.rem(place, count));
+                    self.fire_code(*index, actor, (&rounds.function, Some(round)), firing, number, range);
+                });
+                continue;
+            }
             let start = k.add(thread, firings.start);
             k.for_step(start, end, self.cut.threads, Unroll::Never, |firing| {
-                let range = self.cut.block.firings[*index].unwrap_or(firings);
                 self.fire(*index, actor, firing, number, range);
             });
         }
@@ -319,6 +330,19 @@ impl Emitter<'_> {
 
     /// Writes one firing.
     fn fire(&self, index: usize, actor: &Actor, firing: Value, number: Value, range: Range) {
+        self.fire_code(index, actor, (&actor.code.function, None), firing, number, range);
+    }
+
+    /// Writes one firing, or a round of one.
+    fn fire_code(
+        &self,
+        index: usize,
+        actor: &Actor,
+        (code, round): (&Function, Option<Value>),
+        firing: Value,
+        number: Value,
+        range: Range,
+    ) {
         let k = self.k;
         // The number that the code sees: finished firings of `work`.
         let unit = k.add(number, self.unit);
@@ -359,7 +383,8 @@ impl Emitter<'_> {
         if let Some(write) = &mut write {
             bindings.push(write);
         }
-        let results = k.inline(&actor.code.function, &[seen], &mut bindings);
+        let arguments: Vec<Value> = [seen].into_iter().chain(round).collect();
+        let results = k.inline(code, &arguments, &mut bindings);
         if actor.code.fails {
             k.set(self.bad, k.or(k.get(self.bad), results[0]));
         }

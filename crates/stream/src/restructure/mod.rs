@@ -1,14 +1,23 @@
 //! Restructuring: from a graph to kernels.
 //!
 //! [`Section`]s are the connected parts of the graph that run on the device; equal branches of splitjoins collapse
-//! to one actor; [`cut`](cut::cut) says which actors
+//! to one actor, linear filters are combined; [`cut`](cut::cut) says which actors
 //! of a section become one kernel, in which shape, and where their buffers lie; `emit` writes the kernels.
+//! [`Island`]s are stateful filters and feedbackloops, whose firings follow each other; `sequential` writes their
+//! kernels. A [`Recurrence`](recurrence::Recurrence) is a stateful filter whose firings `scan` combines in parallel.
 
 mod collapse;
 pub mod cut;
 pub(crate) mod emit;
+pub(crate) mod firing;
+pub mod island;
+mod linear;
+pub mod recurrence;
+pub(crate) mod scan;
 mod section;
+pub(crate) mod sequential;
 pub mod wiring;
 
+pub use island::Island;
 pub(crate) use section::section;
 pub use section::{Actor, Buffer, Needs, Port, Role, Section};

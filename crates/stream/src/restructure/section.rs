@@ -61,6 +61,8 @@ pub struct Actor {
     pub input: Option<Port>,
     /// The output.
     pub output: Option<Port>,
+    /// Whether it stands for several linear filters.
+    pub combined: bool,
 }
 
 /// A role of a buffer.
@@ -128,12 +130,13 @@ enum End {
     Joiner,
 }
 
-/// Makes a section of nodes that run on the device.
+/// Makes a section of nodes that run on the device; equal branches and linear filters are merged on request.
 pub(crate) fn section(
     graph: &Graph,
     schedule: &Schedule,
     classified: &[Classified],
     nodes: &[NodeId],
+    restructures: bool,
 ) -> Result<Section, Reason> {
     let mut member = vec![false; graph.nodes.len()];
     nodes.iter().for_each(|node| member[node.index()] = true);
@@ -157,6 +160,7 @@ pub(crate) fn section(
                 before,
                 input,
                 output,
+                combined: false,
             });
         }
         // Items that pass by all filters are copied where they have to lie somewhere else.
@@ -202,33 +206,48 @@ pub(crate) fn section(
         }
     }
     let mut made = Section { nodes: nodes.to_vec(), actors, buffers: maker.buffers, units };
-    super::collapse::collapse(&mut made);
+    if restructures {
+        super::collapse::collapse(&mut made);
+        super::linear::combine(&mut made);
+    }
     made.actors = sorted(made.actors);
     Ok(made)
 }
 
-/// Orders actors so that producers come first.
+/// Orders actors so that producers come first: in rounds, each with the actors whose producers are all done.
 fn sorted(actors: Vec<Actor>) -> Vec<Actor> {
+    let mut writers: HashMap<usize, usize> = HashMap::new();
+    let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (index, actor) in actors.iter().enumerate() {
+        if let Some(port) = &actor.output {
+            *writers.entry(port.buffer).or_default() += 1;
+        }
+        if let Some(port) = &actor.input {
+            readers.entry(port.buffer).or_default().push(index);
+        }
+    }
+    let is_first = |actor: &Actor| actor.input.as_ref().is_none_or(|port| !writers.contains_key(&port.buffer));
+    let mut round: Vec<usize> = (0..actors.len()).filter(|index| is_first(&actors[*index])).collect();
     let mut left: Vec<Option<Actor>> = actors.into_iter().map(Some).collect();
     let mut done = vec![];
-    loop {
-        let ready: Vec<usize> = (0..left.len())
-            .filter(|index| {
-                left[*index].as_ref().is_some_and(|actor| {
-                    let source = actor.input.as_ref().map(|port| port.buffer);
-                    !left
-                        .iter()
-                        .flatten()
-                        .any(|other| other.output.as_ref().map(|port| port.buffer) == source && source.is_some())
-                })
-            })
-            .collect();
-        if ready.is_empty() {
-            done.extend(left.into_iter().flatten());
-            return done;
+    while !round.is_empty() {
+        let mut next = vec![];
+        for actor in round.iter().filter_map(|index| left[*index].take()) {
+            if let Some(waiting) =
+                actor.output.as_ref().and_then(|port| writers.get_mut(&port.buffer).map(|count| (port.buffer, count)))
+            {
+                *waiting.1 -= 1;
+                if *waiting.1 == 0 {
+                    next.extend(readers.get(&waiting.0).into_iter().flatten());
+                }
+            }
+            done.push(actor);
         }
-        done.extend(ready.into_iter().filter_map(|index| left[index].take()));
+        next.sort_unstable();
+        round = next;
     }
+    done.extend(left.into_iter().flatten());
+    done
 }
 
 /// Nodes in an order in which producers come first.
@@ -475,6 +494,7 @@ impl Maker<'_> {
             before: 0,
             input: Some(port(source, from)),
             output: Some(port(sink, to)),
+            combined: false,
         })
     }
 
@@ -506,7 +526,17 @@ fn copying(words: Words) -> Result<Translated, Reason> {
     let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
     let function = function.simplify().map_err(|error| error.to_string())?;
     let window = Window { pop: 1, peek: 1, push: 1 };
-    Ok(Translated { function, input: Some(words), output: Some(words), window, fails: false, numbered: false, local_words: 0 })
+    Ok(Translated {
+        function,
+        input: Some(words),
+        output: Some(words),
+        window,
+        fails: false,
+        numbered: false,
+        local_words: 0,
+        adds_up: false,
+        rounds: None,
+    })
 }
 
 /// Work to be done: firings of each actor and items of each buffer.

@@ -24,6 +24,7 @@ use crate::codes;
 use crate::eval::Limits;
 use crate::graph::{Graph, NodeId, TapeId};
 use broadloom_diag::Diagnostic;
+use cranelift_entity::EntityRef;
 use levels::Levels;
 use std::sync::Arc;
 
@@ -71,7 +72,12 @@ pub fn schedule(graph: &Graph, limits: &Limits, style: Style) -> Result<Schedule
     let firings = repetitions.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
     if firings > limits.schedule {
         let message = format!("a steady state has {firings} firings, more than the limit of {}", limits.schedule);
+        let most = graph.nodes.iter().max_by_key(|(id, _)| repetitions[id.index()]);
         let error = Diagnostic::error(codes::TOO_LARGE, message);
+        let error = match most {
+            Some((id, node)) => error.at(node.span, format!("`{}` fires {} times", node.name, repetitions[id.index()])),
+            None => error,
+        };
         return Err(Box::new(error.note("rates without a common factor multiply; make the rates of neighbours alike")));
     }
     if style == Style::Phased

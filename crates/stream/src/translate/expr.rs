@@ -67,7 +67,7 @@ impl<'a> Translator<'a> {
     }
 
     fn is_constant(&self, field: usize) -> bool {
-        !self.inductions.contains_key(&field)
+        !self.inductions.contains_key(&field) && !self.state.contains_key(&field)
     }
 
     /// Returns the place of a variable.
@@ -83,6 +83,9 @@ impl<'a> Translator<'a> {
             Root::Field(field) => {
                 if let Some(variable) = self.inductions.get(&field) {
                     return Ok(Term::Atom(Atom::Made(self.b.get(*variable))));
+                }
+                if let Some(place) = self.state.get(&field) {
+                    return Ok(Term::Ref(place.clone()));
                 }
                 (0, field)
             }
@@ -293,6 +296,10 @@ impl<'a> Translator<'a> {
             let new = self.b.add(old, step);
             self.b.set(variable, new);
             return Ok(Term::Atom(Atom::Made(if first { new } else { old })));
+        }
+        if self.is_shared(place) {
+            self.add_to_shared(place, |_| Ok(Atom::Known(Value::Int(step))))?;
+            return Ok(Term::Void);
         }
         let at = self.resolve(place)?;
         let Term::Atom(old) = self.read_resolved(place, &at, part)? else {

@@ -12,21 +12,29 @@
 //! Invariant: a translated firing gives the evaluator's items bit for bit, but for elementary functions, which are
 //! computed in double precision and rounded once.
 //!
-//! Filters that print, send messages, draw random numbers, write fields or recurse are refused with the reason.
+//! [`fire`] writes the same code straight into a kernel. There the fields that firings write have places: variables,
+//! local arrays or device memory.
+//!
+//! Filters that print, send messages, draw random numbers or recurse are refused with the reason. A function does not
+//! write fields either.
 
+mod cooperate;
 mod count;
 mod expr;
 mod math;
+mod rounds;
 mod stmt;
 mod store;
 
-pub(crate) use store::leaves;
+pub(crate) use cooperate::{Cooperation, Fold, Share, shared_loops};
+pub(crate) use store::{Leaf, element, leaves, scalars};
 
 use crate::core::{Declared, Filter, FunctionId, Layout, Program, Type, Value};
 use crate::graph::Instance;
-use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Type as ScalarType, Value as Made, Variable};
+use broadloom_scalar::{AccessorKind, Builder, Element, Function, Type as ScalarType, Value as Made, Variable};
 use count::Head;
 use std::collections::HashMap;
+use std::rc::Rc;
 use store::{Atom, Ref, Term, leaf_count};
 
 /// The reason why a filter is not translated, in words that follow the name of the filter.
@@ -121,7 +129,23 @@ pub struct Translated {
     pub numbered: bool,
     /// Words of local arrays, before they become registers.
     pub local_words: u64,
+    /// Whether a firing adds up many items in loops whose rounds threads can share.
+    pub adds_up: bool,
+    /// The code of a round of the firing's loop, where its rounds are independent.
+    pub rounds: Option<Rounds>,
 }
+
+/// A firing that is split along its loop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rounds {
+    /// The code of a round: parameter 1 is its number.
+    pub function: Function,
+    /// Rounds of a firing.
+    pub count: u32,
+}
+
+/// Words of the input of a firing whose loops threads share, at least.
+const SHARED_WORDS: u64 = 256;
 
 /// A filter to be translated, with everything that is constant.
 #[derive(Clone, Copy)]
@@ -165,11 +189,31 @@ struct Frame {
     written: Vec<bool>,
 }
 
+/// Code that reads a word of a firing's window.
+pub(crate) type Reads<'a> = &'a dyn Fn(&Builder, Made) -> Made;
+/// Code that writes a word that a firing pushes.
+pub(crate) type Writes<'a> = &'a dyn Fn(&Builder, Made, Made);
+
+/// The place in a kernel where a firing is written.
+pub(crate) struct Site<'a> {
+    pub(crate) b: &'a Builder,
+    pub(crate) reads: Reads<'a>,
+    pub(crate) writes: Writes<'a>,
+    /// The number of the firing.
+    pub(crate) firing: Made,
+    /// The variable that tells of failures.
+    pub(crate) bad: Variable,
+    /// Fields that firings write, with the storage of their leaves.
+    pub(crate) state: &'a [(usize, Layout, Rc<Vec<Leaf>>)],
+    /// The threads that run the firing together, where they do.
+    pub(crate) cooperation: Option<Cooperation<'a>>,
+}
+
 struct Translator<'a> {
     b: &'a Builder,
     subject: Subject<'a>,
-    input: Option<(Accessor, Words)>,
-    output: Option<(Accessor, Words)>,
+    input: Option<(Reads<'a>, Words)>,
+    output: Option<(Writes<'a>, Words)>,
     window: Window,
     firing: Made,
     bad: Variable,
@@ -178,6 +222,21 @@ struct Translator<'a> {
     frames: Vec<Frame>,
     constants: HashMap<(u8, usize), Ref>,
     inductions: HashMap<usize, Variable>,
+    state: HashMap<usize, Ref>,
+    cooperation: Option<Cooperation<'a>>,
+    /// Arrays that rounds of shared loops add to.
+    shared_arrays: Vec<usize>,
+    /// Conditions and loops around the statement.
+    nesting: u32,
+    /// Whether the statement stands in a shared loop.
+    sharing: bool,
+    /// Whether a loop was split among blocks, and whether the code ends there.
+    split: bool,
+    stopped: bool,
+    /// The loop along which the firing is split, whether its body is being written, and its rounds.
+    rounds: Option<rounds::Split<'a>>,
+    in_round: bool,
+    count: u32,
     words: u64,
     numbered: bool,
 }
@@ -185,8 +244,8 @@ struct Translator<'a> {
 /// Calls inside of calls.
 const MAX_DEPTH: usize = 64;
 
-/// Translates the `work` function of a filter.
-pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
+/// Returns the rates of a filter, and the words of its tapes.
+fn frame_of(subject: &Subject<'_>) -> Result<(Window, Option<Words>, Option<Words>), Reason> {
     let rates = subject.instance.work;
     let exact = |rate: crate::graph::Rate| rate.known().ok_or("its rates are dynamic");
     let window = Window { pop: exact(rates.pop)?, peek: exact(rates.peek)?, push: exact(rates.push)? };
@@ -194,18 +253,84 @@ pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
         Some(layout) => Words::of(layout).map(Some).ok_or("its tapes carry items that kernels do not have"),
         None => Ok(None),
     };
-    let (input, output) = (words(subject.input)?, words(subject.output)?);
+    Ok((window, words(subject.input)?, words(subject.output)?))
+}
+
+/// Writes a firing into a kernel.
+pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reason> {
+    let (window, input, output) = frame_of(&subject)?;
+    let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
+    let place = |layout: &Layout, store: &Rc<Vec<Leaf>>| Ref {
+        layout: layout.clone(),
+        store: store.clone(),
+        first: 0,
+        at: Atom::Known(Value::Int(0)),
+    };
+    let mut translator = Translator {
+        b: site.b,
+        subject,
+        input: input.map(|words| (site.reads, words)),
+        output: output.map(|words| (site.writes, words)),
+        window,
+        firing: site.firing,
+        bad: site.bad,
+        popped: zero(),
+        pushed: zero(),
+        frames: vec![],
+        constants: HashMap::new(),
+        inductions: HashMap::new(),
+        state: site.state.iter().map(|(field, layout, store)| (*field, place(layout, store))).collect(),
+        cooperation: site.cooperation,
+        shared_arrays: site.cooperation.map_or(vec![], |_| shared_loops(subject.program, subject.filter.work.function).1),
+        nesting: 0,
+        sharing: false,
+        split: false,
+        stopped: false,
+        rounds: None,
+        in_round: false,
+        count: 0,
+        words: 0,
+        numbered: false,
+    };
+    translator.invoke(subject.filter.work.function, vec![])?;
+    if translator.stopped { Ok(()) } else { translator.check_rates() }
+}
+
+/// Translates the `work` function of a filter.
+pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
+    let (mut whole, _) = translate_with(subject, false)?;
+    if !whole.fails
+        && let Ok((part, count)) = translate_with(subject, true)
+        && !part.fails
+    {
+        whole.rounds = Some(Rounds { function: part.function, count });
+    }
+    Ok(whole)
+}
+
+/// Translates a firing, or one round of its loop. Returns the rounds as well.
+fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, u32), Reason> {
+    let (window, input, output) = frame_of(&subject)?;
     let b = Builder::function("firing");
     let firing = b.parameter("firing", ScalarType::I32);
-    let input_accessor = input.map(|words| (b.accessor("input", AccessorKind::Input, words.element, 1), words));
-    let output_accessor = output.map(|words| (b.accessor("output", AccessorKind::Output, words.element, 1), words));
+    let source = input.map(|words| b.accessor("input", AccessorKind::Input, words.element, 1));
+    let sink = output.map(|words| b.accessor("output", AccessorKind::Output, words.element, 1));
+    let reads = |b: &Builder, at: Made| match source {
+        Some(source) => b.read(source, &[at.into()]),
+        None => b.fail("a tape that is not there is read"),
+    };
+    let writes = |b: &Builder, at: Made, value: Made| {
+        if let Some(sink) = sink {
+            b.write(sink, &[at.into()], value);
+        }
+    };
     let bad = b.variable_with(b.literal(false));
     let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
     let mut translator = Translator {
         b: &b,
         subject,
-        input: input_accessor,
-        output: output_accessor,
+        input: input.map(|words| (&reads as Reads<'_>, words)),
+        output: output.map(|words| (&writes as Writes<'_>, words)),
         window,
         firing,
         bad,
@@ -214,22 +339,46 @@ pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
         frames: vec![],
         constants: HashMap::new(),
         inductions: HashMap::new(),
+        state: HashMap::new(),
+        cooperation: None,
+        shared_arrays: vec![],
+        nesting: 0,
+        sharing: false,
+        split: false,
+        stopped: false,
+        rounds: None,
+        in_round: false,
+        count: 0,
         words: 0,
         numbered: false,
     };
+    if one_round {
+        let round = b.parameter("round", ScalarType::I32);
+        let body = subject.program.functions[subject.filter.work.function].body.as_deref().unwrap_or(&[]);
+        let found = rounds::find(subject.program, body, round).filter(|_| subject.inductions.is_empty());
+        translator.rounds = Some(found.ok_or("it has no loop to split")?);
+    }
     for induction in subject.inductions {
         let now = b.add(b.mul(firing, induction.step), induction.start);
         translator.inductions.insert(induction.field, b.variable_with(now));
     }
     translator.invoke(subject.filter.work.function, vec![])?;
-    translator.check_rates()?;
+    if one_round && !translator.stopped {
+        return Err("it has no loop to split".into());
+    }
+    if !translator.stopped {
+        translator.check_rates()?;
+    }
+    let count = translator.count;
     let (local_words, numbered) = (translator.words, translator.numbered || !subject.inductions.is_empty());
     let result = b.get(bad);
     let function = b.finish_function(&[result]).map_err(|error| format!("its code is not accepted: {error}"))?;
     let function = function.simplify().map_err(|error| format!("its code is not accepted: {error}"))?;
     let failure = function.body().node(function.results()[0]);
     let fails = !matches!(failure.op, broadloom_scalar::Op::Literal(literal) if literal.bits() == 0);
-    Ok(Translated { function, input, output, window, fails, numbered, local_words })
+    let many = u64::from(window.pop) * input.map_or(0, |words| u64::from(words.count)) >= SHARED_WORDS;
+    let adds_up = many && shared_loops(subject.program, subject.filter.work.function).0;
+    Ok((Translated { function, input, output, window, fails, numbered, local_words, adds_up, rounds: None }, count))
 }
 
 impl<'a> Translator<'a> {
@@ -269,13 +418,13 @@ impl<'a> Translator<'a> {
 
     /// Reads an item from words that start at an index.
     fn read_item(&mut self, index: Atom) -> Result<Term, Reason> {
-        let (Some((accessor, words)), Some(layout)) = (self.input, self.subject.input) else {
+        let (Some((reads, words)), Some(layout)) = (self.input, self.subject.input) else {
             return Err("it reads a tape that it does not have".into());
         };
         let base = self.scaled(&index, words.count);
         let read = |translator: &Self, offset: u64| {
             let at = translator.offset(&base, offset);
-            translator.b.read(accessor, &[translator.made(&at).into()])
+            reads(translator.b, translator.made(&at))
         };
         if let Layout::Scalar(ty) = layout {
             return Ok(match ty {
@@ -287,7 +436,7 @@ impl<'a> Translator<'a> {
         self.each_word(layout, |translator, leaf, ty, count, start| {
             let at = translator.offset(&base, start);
             let counter = translator.b.begin_for(0, translator.b.literal(count as i32), 1, Default::default());
-            let word = translator.b.read(accessor, &[translator.b.add(translator.made(&at), counter).into()]);
+            let word = reads(translator.b, translator.b.add(translator.made(&at), counter));
             let value = translator.scalar_of(word, ty);
             let stored = value.and_then(|value| translator.store_word(&place, leaf, counter, value));
             translator.b.end_for();
@@ -298,7 +447,7 @@ impl<'a> Translator<'a> {
 
     /// Writes an item to words that start at an index.
     fn write_item(&mut self, index: Atom, value: &Term) -> Result<(), Reason> {
-        let (Some((accessor, words)), Some(layout)) = (self.output, self.subject.output) else {
+        let (Some((writes, words)), Some(layout)) = (self.output, self.subject.output) else {
             return Err("it writes a tape that it does not have".into());
         };
         let base = self.scaled(&index, words.count);
@@ -306,14 +455,14 @@ impl<'a> Translator<'a> {
             Term::Void => Err("it pushes the value of a function without one".into()),
             Term::Atom(atom) => {
                 let word = self.word_of(self.made(atom), words.element);
-                self.b.write(accessor, &[self.made(&base).into()], word);
+                self.put_word(writes, self.made(&base), word);
                 Ok(())
             }
             Term::Complex(real, imaginary) => {
                 for (offset, part) in [real, imaginary].into_iter().enumerate() {
                     let at = self.offset(&base, offset as u64);
                     let word = self.word_of(self.made(part), words.element);
-                    self.b.write(accessor, &[self.made(&at).into()], word);
+                    self.put_word(writes, self.made(&at), word);
                 }
                 Ok(())
             }
@@ -324,12 +473,20 @@ impl<'a> Translator<'a> {
                     let counter = translator.b.begin_for(0, translator.b.literal(count as i32), 1, Default::default());
                     let value = translator.load_word(&place, leaf, count, counter);
                     let word = translator.word_of(value, words.element);
-                    translator.b.write(accessor, &[translator.b.add(translator.made(&at), counter).into()], word);
+                    translator.put_word(writes, translator.b.add(translator.made(&at), counter), word);
                     translator.b.end_for();
                     Ok(())
                 })
             }
             Term::Ref(_) => Err("it pushes an array of another length than the tape carries".into()),
+        }
+    }
+
+    /// Writes a word. Of threads that do the same, one writes it.
+    fn put_word(&self, writes: Writes<'a>, at: Made, word: Made) {
+        match self.cooperation.filter(|_| !self.sharing) {
+            None => writes(self.b, at, word),
+            Some(cooperation) => self.b.if_then(self.b.eq(cooperation.thread, 0), || writes(self.b, at, word)),
         }
     }
 

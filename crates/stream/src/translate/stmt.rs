@@ -8,6 +8,7 @@ use crate::core::{
     locals_written,
 };
 use broadloom_scalar::Unroll;
+use std::rc::Rc;
 
 /// Whether the statement behind can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,10 @@ impl<'a> Translator<'a> {
         for (index, arg) in args.into_iter().enumerate() {
             let local = &mut frame.locals[index];
             local.set = true;
-            if written[index] {
+            // A parameter keeps its value where the function writes a field that was given for it.
+            let is_field =
+                matches!(&arg, Term::Ref(place) if self.state.values().any(|own| Rc::ptr_eq(&own.store, &place.store)));
+            if written[index] || is_field {
                 let layout = self.layout_of_term(&arg, &function.locals[index].ty)?;
                 let place = self.allocate(&layout)?;
                 self.store(&place, &arg)?;
@@ -115,7 +119,7 @@ impl<'a> Translator<'a> {
         Ok(End::Open)
     }
 
-    fn stmt(&mut self, stmt: &'a Stmt) -> Result<End, Reason> {
+    pub(super) fn stmt(&mut self, stmt: &'a Stmt) -> Result<End, Reason> {
         match &stmt.kind {
             StmtKind::Block(inner) => return self.block(inner),
             StmtKind::Declare(local, declared, value) => self.declare(*local, declared, value.as_ref())?,
@@ -126,8 +130,15 @@ impl<'a> Translator<'a> {
                 self.push(&value)?;
             }
             StmtKind::Print(..) => return Err("it prints".into()),
-            StmtKind::If(condition, then, otherwise) => return self.branch(condition, then, otherwise.as_deref()),
-            StmtKind::Loop(..) => return self.repeat(stmt),
+            StmtKind::If(..) | StmtKind::Loop(..) => {
+                self.nesting += 1;
+                let done = match &stmt.kind {
+                    StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_deref()),
+                    _ => self.repeat(stmt),
+                };
+                self.nesting -= 1;
+                return done;
+            }
             StmtKind::Break => {
                 self.b.break_loop();
                 return Ok(End::Closed);
@@ -187,6 +198,12 @@ impl<'a> Translator<'a> {
             None => None,
         };
         let layout = if is_aggregate { self.layout(declared)? } else { Layout::Scalar(declared.ty.clone()) };
+        if initial.is_none()
+            && let Some(place) = self.shared_array(local, &layout)?
+        {
+            self.frame()?.locals[local] = Local { place: Some(place), set: true, ..Local::default() };
+            return Ok(());
+        }
         let place = self.local_place(local, &layout)?;
         match &initial {
             Some(value) => {
@@ -266,6 +283,20 @@ impl<'a> Translator<'a> {
             let Term::Atom(new) = new else { return Err("it stores a value that is no number in a counter".into()) };
             self.b.set(variable, self.made(&new));
             return Ok(());
+        }
+        if self.is_shared(place) {
+            return match operator {
+                Some(Binary::Add) => self.add_to_shared(place, |translator| translator.atom(value)),
+                _ => Err("it changes an array that rounds of a loop add to".into()),
+            };
+        }
+        if self.is_pushed(place)
+            && let [Access::Index(index)] = &place.path[..]
+        {
+            let index = self.atom(index)?;
+            let value = self.expr(value)?;
+            let index = self.checked_index(index, 0, i64::from(self.window.push));
+            return self.write_item(index, &value);
         }
         let target = self.resolve(place)?;
         let value = match operator {
@@ -407,6 +438,12 @@ impl<'a> Translator<'a> {
         let entered = self.facts()?;
         let heads = (self.popped.clone(), self.pushed.clone());
         if let (Some((local, start, count, stride)), true) = (counted_loop(&before, rounds), !continues(body)) {
+            if self.is_split(stmt) {
+                return self.one_round(body, (local, start, count, stride));
+            }
+            if !leaves && let Some(shape) = self.shared_shape(body, count) {
+                return self.shared_loop(body, &shape, (local, start, count, stride));
+            }
             let body_moved = self.moved(body);
             // A zero step needs no code; the counter counts rounds where positions follow from it.
             let end = start.wrapping_add((count as i32).wrapping_mul(stride));

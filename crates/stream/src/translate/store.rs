@@ -6,7 +6,7 @@
 
 use super::{Reason, Translator};
 use crate::core::{Layout, Type, Value};
-use broadloom_scalar::{Array, Element, Literal, TableId, Type as ScalarType, Value as Made, Variable};
+use broadloom_scalar::{Array, Element, Literal, Memory, TableId, Type as ScalarType, Value as Made, Variable};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -45,14 +45,19 @@ pub(super) struct Ref {
 
 /// The storage of one leaf.
 #[derive(Clone, Debug)]
-pub(super) enum Leaf {
+pub(crate) enum Leaf {
+    /// A variable.
     Variable(Variable),
+    /// A local array.
     Array(Array, Element),
+    /// Constants, which become a table where the index is not known.
     Constants(Rc<[Value]>, Cell<Option<TableId>>),
+    /// Memory of the device from an index on. Truth values are integers there.
+    Memory(Memory, i32, Element),
 }
 
 /// Returns the element type that a scalar is computed in.
-pub(super) fn element(ty: &Type) -> Result<Element, Reason> {
+pub(crate) fn element(ty: &Type) -> Result<Element, Reason> {
     Ok(match ty {
         Type::Boolean | Type::Bit => Element::Bool,
         Type::Int => Element::I32,
@@ -107,6 +112,13 @@ fn scatter(layout: &Layout, value: &Value, first: usize, into: &mut [Vec<Value>]
         _ => return None,
     }
     Some(())
+}
+
+/// Returns the scalars of a value, leaf by leaf; `None` where the value does not have the layout.
+pub(crate) fn scalars(layout: &Layout, value: &Value) -> Option<Vec<Vec<Value>>> {
+    let mut parts = vec![vec![]; leaf_count(layout)];
+    scatter(layout, value, 0, &mut parts)?;
+    Some(parts)
 }
 
 /// Returns a scalar of the program as a literal.
@@ -220,10 +232,14 @@ impl Translator<'_> {
         Ok(Ref { layout: members[member].clone(), first, ..place.clone() })
     }
 
-    fn load_leaf(&self, leaf: &Leaf, at: &Atom) -> Atom {
+    pub(super) fn load_leaf(&self, leaf: &Leaf, at: &Atom) -> Atom {
         match leaf {
             Leaf::Variable(variable) => Atom::Made(self.b.get(*variable)),
             Leaf::Array(array, _) => Atom::Made(self.b.element(*array, self.made(at))),
+            Leaf::Memory(memory, start, element) => {
+                let word = self.b.load(*memory, self.b.add(self.made(at), *start));
+                Atom::Made(if *element == Element::Bool { self.b.ne(word, 0) } else { word })
+            }
             Leaf::Constants(values, table) => match at {
                 Atom::Known(Value::Int(index)) => {
                     values.get(*index as usize).map_or(Atom::Known(Value::Int(0)), |value| Atom::Known(value.clone()))
@@ -258,6 +274,11 @@ impl Translator<'_> {
         match leaf {
             Leaf::Variable(variable) => self.b.set(*variable, self.made(value)),
             Leaf::Array(array, _) => self.b.set_element(*array, self.made(at), self.made(value)),
+            Leaf::Memory(memory, start, element) => {
+                let word = self.made(value);
+                let word = if *element == Element::Bool { self.b.convert(word, ScalarType::I32) } else { word };
+                self.b.store(*memory, self.b.add(self.made(at), *start), word);
+            }
             Leaf::Constants(..) => return Err("it writes a field".into()),
         }
         Ok(())
@@ -334,7 +355,7 @@ impl Translator<'_> {
                     self.b.set_element(*array, counter, zero);
                     self.b.end_for();
                 }
-                Leaf::Constants(..) => {}
+                Leaf::Constants(..) | Leaf::Memory(..) => {}
             }
         }
     }

@@ -27,7 +27,8 @@ impl Random {
             "work push {push} pop {pop} peek {peek} {{ int a = s; for (int i = 0; i < {peek}; i++) a = a * 3 + peek(i); "
         );
         if self.below(self.stateful) == 0 {
-            text += "s = a % 1000; ";
+            // Some have to run in order, some can be combined.
+            text += ["s = a % 1000; ", "s = a; ", "s = s ^ peek(0); ", "if (peek(0) > s) s = peek(0); "][self.below(4) as usize];
         }
         let _ = write!(text, "for (int i = 0; i < {push}; i++) push(a % 9973 + i); for (int i = 0; i < {pop}; i++) pop(); }} }}");
         text

@@ -1,11 +1,12 @@
-//! Arrows between crates. The tables of `docs/ARCHITECTURE.md` are the law: what is not written there is not allowed.
+//! Dependencies between crates. The tables of `docs/ARCHITECTURE.md` are the law: other dependencies are not
+//! allowed.
 
 use broadloom_tidy::{Crate, DependencyKind, Repository, hold, rust, workspace_dependencies};
 use std::collections::{BTreeMap, BTreeSet};
 
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 
-/// Crates that a crate must not reach, not even through others, whatever the table says.
+/// Crates that a crate must not reach, even indirectly, whatever the table says.
 const NEVER: &[(&str, &[&str], &str)] = &[
     ("diag", &["ptx", "device"], "diagnostics know no language"),
     ("ptx", &["device", "interp", "launch"], "the waist knows no device and no front end"),
@@ -14,13 +15,13 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ("interp", &["analysis", "transform", "cpu", "launch", "fuzzgen"], "the judge shares no code with what it judges"),
 ];
 
-/// A row of the crate table: what a crate may use, and what its tests may use besides.
+/// Row of the crate table: the allowed dependencies of a crate, and the additional ones of its tests.
 struct Allowed {
     always: BTreeSet<String>,
     in_tests: BTreeSet<String>,
 }
 
-/// The rows of the table under a heading, each as its cells.
+/// Returns the rows of the table under a heading, each as its cells.
 fn table_under(repository: &Repository, heading: &str) -> Vec<Vec<String>> {
     let text = repository.file(ARCHITECTURE).unwrap_or_else(|| panic!("{ARCHITECTURE} is missing")).text;
     let section = text.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("{ARCHITECTURE} has no `{heading}`")).1;
@@ -29,7 +30,7 @@ fn table_under(repository: &Repository, heading: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
 }
 
-/// The words in backticks.
+/// Returns the words in backticks.
 fn ticked(cell: &str) -> BTreeSet<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

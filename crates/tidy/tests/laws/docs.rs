@@ -1,15 +1,16 @@
-//! Laws for documents: they name only what exists.
+//! Laws for documents: they name only existing files.
 
 use broadloom_tidy::{File, Repository, hold};
 
-/// Lines of `docs/ARCHITECTURE.md` that a newcomer still reads.
+/// Maximum number of lines of `docs/ARCHITECTURE.md`.
 const MAX_ARCHITECTURE: usize = 500;
 
 fn documents(repository: &Repository) -> impl Iterator<Item = File> + '_ {
     repository.files(|path| path == "README.md" || path.starts_with("docs/") && path.ends_with(".md"))
 }
 
-/// Paths that a document names: in backticks, or as the target of a link. Fenced blocks are examples, not claims.
+/// Returns the paths that a document names in backticks or as link targets. Fenced blocks are examples and do
+/// not count.
 fn named_paths(text: &str) -> Vec<(usize, String)> {
     let mut found = vec![];
     let mut fenced = false;
@@ -31,7 +32,7 @@ fn named_paths(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// A word with a slash inside and nothing that a path has not.
+/// Tests if a word has a slash inside and only characters of a path.
 fn is_path(word: &str) -> bool {
     let inside = word.trim_start_matches("./").trim_end_matches('/');
     let slash = inside.contains('/') || word.ends_with('/');
@@ -47,7 +48,7 @@ fn paths_named_in_documents_exist() {
         for (at, path) in named_paths(&file.text) {
             let clean = path.trim_start_matches("./");
             let beside = if folder.is_empty() { clean.to_owned() } else { join(folder, &path) };
-            // Outputs of a build are not in the repository.
+            // Build outputs are not in the repository.
             let built = clean.starts_with("target/");
             if !built && !repository.has(clean) && !repository.has(&beside) {
                 violations.push(format!("{}: `{path}`", file.place(at)));
@@ -57,7 +58,7 @@ fn paths_named_in_documents_exist() {
     hold("A path that a document names exists. (What is no path stands without a slash, or outside of backticks.)", violations);
 }
 
-/// A relative path, seen from a folder of the repository.
+/// Resolves a relative path from a folder of the repository.
 fn join(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').collect();
     for part in path.split('/') {
@@ -95,8 +96,8 @@ fn paths_are_told_from_other_words() {
     assert_eq!(join("docs/a", "../b.md"), "docs/b.md");
 }
 
-/// Goals of a makefile that are asked for, as `.PHONY` or by another goal, and for which no rule says what to do: make takes
-/// such a goal for done.
+/// Returns the goals of a makefile, from `.PHONY` or from prerequisites, that have no rule. Make would
+/// silently skip such a goal.
 fn goals_without_a_rule(text: &str) -> Vec<String> {
     let rule = |line: &str| -> Option<(String, String)> {
         let (goals, asked) = line.split('#').next()?.split_once(':')?;

@@ -1,8 +1,8 @@
-//! The laws of the house, one test each.
+//! Laws of the repository, one test each.
 //!
-//! - [`arrows`]: which crate may use which, and which library from elsewhere;
-//! - [`source`]: what may stand in Rust files;
-//! - [`docs`]: what documents may say.
+//! - [`arrows`]: dependencies between crates, and on external libraries;
+//! - [`source`]: contents of Rust files;
+//! - [`docs`]: contents of documents.
 
 mod arrows;
 mod docs;

@@ -2,16 +2,16 @@
 
 use broadloom_tidy::{File, Repository, hold, rust};
 
-/// The crates that talk to a driver, to machine code or to C.
+/// Crates that call a driver, machine code or C.
 const MAY_BE_UNSAFE: &[&str] = &["cuda", "fakecuda", "cpu", "cudart"];
 
-/// The crates that run instructions: a new opcode must make them fail to compile.
+/// Crates that execute instructions: a new opcode must break their build.
 const EXECUTORS: &[&str] = &["interp", "cpu"];
 
-/// Names that say nothing.
+/// Names without meaning.
 const BANNED_NAMES: &[&str] = &["util", "utils", "misc", "helper", "helpers", "manager", "common"];
 
-/// Lines of a file that a person still reads.
+/// Maximum number of lines of a file.
 const MAX_LINES: usize = 1000;
 
 fn of_crates(file: &File, crates: &[&str]) -> bool {
@@ -29,7 +29,7 @@ fn modules_open_with_what_they_do() {
 fn files_stay_readable() {
     let repository = Repository::open();
     let written = repository.files(|path| [".rs", ".inst", ".md", ".cu", ".sh"].iter().any(|end| path.ends_with(end)));
-    // Code derived from the instruction table is as long as the table.
+    // The page derived from the instruction table is as long as the table.
     let written = written.filter(|file| file.path != "docs/INSTRUCTIONS.md");
     let long = written.map(|file| (file.text.lines().count(), file.path)).filter(|(lines, _)| *lines > MAX_LINES);
     hold(
@@ -54,7 +54,7 @@ fn unsafe_stands_in_few_crates_each_with_its_proof() {
     hold("`unsafe` stands in few crates, and each block says above it why it is sound.", violations);
 }
 
-/// Whether the comment right above the line of `at`, or on it, starts with `SAFETY:`.
+/// Tests if the comment directly above the line of `at`, or on it, starts with `SAFETY:`.
 fn has_proof(text: &str, at: usize) -> bool {
     let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let above = text[..line_start].lines().rev().take_while(|line| line.trim_start().starts_with("//"));
@@ -65,7 +65,7 @@ fn has_proof(text: &str, at: usize) -> bool {
 fn only_the_command_prints() {
     let mut violations = vec![];
     for file in Repository::open().rust_files() {
-        // Cargo reads what a build script prints; examples are programs as users write them.
+        // Cargo reads the output of a build script; examples are programs as users write them.
         let is_example = file.path.starts_with("crates/broadloom/examples/");
         let is_script = file.path.contains("/build/") || file.path.ends_with("/build.rs");
         let allowed = of_crates(&file, &["cli"]) || is_example || is_script;
@@ -96,7 +96,8 @@ fn nothing_is_left_for_later() {
     hold("What is on main is finished: no stub, no mark for later, no ignored test.", violations);
 }
 
-/// Marks in comments: the word where `code` is blank and no quote stands before it on its line.
+/// Returns marks in comments: occurrences of the word where `code` is blank and no quote is before it on its
+/// line.
 fn marks<'a>(file: &'a File, code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     rust::words(&file.text, word).filter(move |&at| {
         let line_start = file.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -105,7 +106,7 @@ fn marks<'a>(file: &'a File, code: &'a str, word: &'a str) -> impl Iterator<Item
     })
 }
 
-/// The crates that plan for a machine, and the one file of them that knows kinds of machines.
+/// Crates that plan for a machine, and their only file that knows kinds of machines.
 const PLANNERS: &[&str] = &["graph", "skeleton", "array"];
 const COST_MODEL: &str = "crates/skeleton/src/cost.rs";
 
@@ -157,7 +158,8 @@ fn no_file_names_the_machine_it_was_made_on() {
     for file in Repository::open().files(|_| true) {
         for folder in ["work", "root", "home"] {
             let needle = format!("/{folder}/");
-            // A path starts after a blank, a quote or the like; `corpus/work/x` would be one of ours.
+            // A path starts after a blank, a quote or similar; `corpus/work/x` would be a path of the
+            // repository.
             let absolute = |at: &usize| !file.text[..*at].ends_with(|c: char| c.is_alphanumeric() || "._-})$".contains(c));
             let places = file.text.match_indices(&needle).map(|(at, _)| at).filter(absolute);
             violations.extend(places.map(|at| format!("{}: `{needle}`", file.place(at))));

@@ -1,7 +1,7 @@
-//! Identities that hold bit for bit, whatever the unknown inputs are.
+//! Algebraic identities that hold bit for bit for all unknown inputs.
 //!
-//! Integers wrap around, so sums may be put together in any order. Of floating-point instructions none is here: a sum with zero loses
-//! a zero's sign, a product with one the payload of a NaN, and `.ftz` small numbers.
+//! Integers wrap around, so sums may be reassociated. There are no floating-point identities: adding zero
+//! loses the sign of a zero, multiplying by one loses the payload of a NaN, and `.ftz` flushes small numbers.
 
 use super::immediate;
 use super::known::Known;
@@ -11,9 +11,9 @@ use broadloom_ptx::{Function, Inst, InstData, Modifier, Opcode, Operand, Reg, Ty
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-/// Something simpler that gives the same.
+/// Simpler equivalent of an instruction.
 pub(super) enum Simpler {
-    /// A value that is known, for an instruction that writes one register.
+    /// Known value, for an instruction that writes one register.
     Value(u64),
     /// Another instruction.
     Instruction(InstData),
@@ -29,13 +29,13 @@ struct View<'a> {
     ty: Type,
 }
 
-/// Something simpler than an instruction without a guard.
+/// Returns a simpler equivalent of an instruction without a guard.
 pub(super) fn simplify(function: &Function, known: &Known, definition: &Definitions, data: &InstData) -> Option<Simpler> {
     let ty = data.types().next()?;
     let whole = match ty.kind() {
         TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => ty.bits() <= 64,
         TypeKind::Predicate => true,
-        // Selection moves bits, whatever they mean.
+        // Selection moves bits of any type.
         TypeKind::Float => data.opcode() == Some(Opcode::Selp),
         TypeKind::Packed | TypeKind::Alternate | TypeKind::Opaque => false,
     };
@@ -46,7 +46,7 @@ pub(super) fn simplify(function: &Function, known: &Known, definition: &Definiti
     View { function, known, definition, data, ty }.simplify()
 }
 
-/// Two parts of a register's value: another register as wide, and a number that is added to it.
+/// Splits a register's value into another register of the same width and a constant addend.
 pub(super) fn sum(function: &Function, definition: &Definitions, reg: Reg, bits: u32) -> Option<(Reg, u64)> {
     let data = &function.insts[definition[reg].expand()?];
     let ty = data.types().next()?;
@@ -71,12 +71,12 @@ impl View<'_> {
         self.value(index) == Some(truncate(value, self.ty.bits()))
     }
 
-    /// Whether two operands are the same register.
+    /// Returns whether two operands are the same register.
     fn same(&self, a: usize, b: usize) -> bool {
         matches!((self.data.operands.get(a), self.data.operands.get(b)), (Some(Operand::Reg(a)), Some(Operand::Reg(b))) if a == b)
     }
 
-    /// The result is one of the operands.
+    /// Returns a copy of one of the operands.
     fn copy(&self, index: usize) -> Option<Simpler> {
         self.copy_of(self.data.operands.get(index)?.clone())
     }
@@ -93,7 +93,7 @@ impl View<'_> {
                 _ => return None,
             },
         };
-        // An immediate of a float is that of its bits.
+        // An immediate of a float stands for its bits.
         let operand = match operand {
             Operand::Imm(imm) => {
                 Operand::Imm(immediate(broadloom_eval::immediate(imm, self.ty), Type::bits_of(self.ty.bits())?)?)
@@ -103,7 +103,7 @@ impl View<'_> {
         Some(Simpler::Instruction(made(mov, [to, operand])))
     }
 
-    /// Another instruction with the same result and some of the operands.
+    /// Returns another instruction with the same result and some of the operands.
     fn other<const N: usize>(&self, name: &str, operands: [usize; N]) -> Option<Simpler> {
         let mnemonic = format!("{name}.{}", self.ty.name());
         let all = std::iter::once(0).chain(operands).map(|index| self.data.operands[index].clone());
@@ -141,7 +141,7 @@ impl View<'_> {
         }
     }
 
-    /// A number added to a sum with a number is one sum.
+    /// Merges two additions of constants into one.
     fn add_to_sum(&self) -> Option<Simpler> {
         let (reg, number) = match (self.value(1), self.value(2), &self.data.operands[1], &self.data.operands[2]) {
             (None, Some(number), Operand::Reg(reg), _) | (Some(number), None, _, Operand::Reg(reg)) => (*reg, number),
@@ -193,7 +193,7 @@ impl View<'_> {
         }
     }
 
-    /// The amount is a number of 32 bits whatever is shifted.
+    /// Simplifies a shift. The amount is a 32-bit number for every type.
     fn shift(&self) -> Option<Simpler> {
         let amount = self.known.operand(self.data.operands.get(2)?, Type::U32)?;
         let signed = self.ty.is_signed() && self.data.opcode() == Some(Opcode::Shr);
@@ -219,7 +219,8 @@ impl View<'_> {
         }
     }
 
-    /// Comparisons of a register with itself, and of a choice between two numbers with a number.
+    /// Simplifies comparisons of a register with itself, and of a selection between two constants with a
+    /// constant.
     fn comparison(&self) -> Option<Simpler> {
         let [Operand::Reg(_), Operand::Absent, a, b] = self.data.operands.as_slice() else { return None };
         if self.same(2, 3) {
@@ -251,7 +252,7 @@ impl View<'_> {
         }
     }
 
-    /// Between integers as wide as their registers, a conversion is a copy.
+    /// Replaces a conversion between integers of the width of their registers by a copy.
     fn conversion(&self) -> Option<Simpler> {
         let mut types = self.data.types();
         let (to, from) = (types.next()?, types.next()?);

@@ -1,4 +1,4 @@
-//! Values that are known, and what instructions make of them.
+//! Known values, and evaluation of instructions on them.
 
 use crate::facts::Facts;
 use broadloom_eval::{Inputs, Operation, Outcome, immediate, inputs, truncate};
@@ -6,13 +6,13 @@ use broadloom_ptx::{Class, Function, InstData, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
-/// The registers whose value is known, as a register holds it: zero above its width.
+/// Registers with a known value, as a register holds it: zero above its width.
 #[derive(Default)]
 pub(crate) struct Known {
     values: SecondaryMap<Reg, Option<u64>>,
 }
 
-/// What an instruction writes, register by register.
+/// Values that an instruction writes, by register.
 pub(crate) type Values = SmallVec<[(Reg, u64); 2]>;
 
 impl Known {
@@ -24,7 +24,7 @@ impl Known {
         self.values[reg] = Some(value);
     }
 
-    /// What an operand of a type holds; `None` when it is not known. One that is left out counts as zero.
+    /// Returns the value of an operand of a type; `None` if it is unknown. An absent operand counts as zero.
     pub(crate) fn operand(&self, operand: &Operand, ty: Type) -> Option<u64> {
         match operand {
             Operand::Reg(reg) | Operand::Part { reg, .. } => self.get(*reg),
@@ -43,7 +43,8 @@ impl Known {
         }
     }
 
-    /// What an instruction without a guard gives; `None` when it is not known, or not a matter of its inputs.
+    /// Returns the results of an instruction without a guard. Returns `None` if they are unknown, or not a
+    /// function of its inputs.
     pub(crate) fn evaluate(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
         if data.opcode() == Some(Opcode::Mov) {
             return self.moved(function, facts, data);
@@ -74,7 +75,7 @@ impl Known {
         Some(found)
     }
 
-    /// `mov` in all its shapes: the whole of a register, packed, unpacked.
+    /// Evaluates `mov` in all its forms: a whole register, packed, unpacked.
     fn moved(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
         let ty = data.types().next().unwrap_or(Type::Pred);
         let [to, from] = data.operands.as_slice() else { return None };
@@ -119,7 +120,7 @@ impl Known {
     }
 }
 
-/// A value as its register holds it; `None` for registers of more than 64 bits.
+/// Truncates a value to the width of its register; `None` for registers of more than 64 bits.
 fn cut(function: &Function, reg: Reg, value: u64) -> Option<u64> {
     let bits = function.regs[reg].ty.bits();
     (bits <= 64).then(|| truncate(value, bits))

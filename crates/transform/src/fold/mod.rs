@@ -1,19 +1,23 @@
-//! `fold`: what is known before the code runs is computed now.
+//! `fold`: constant folding, copy propagation and branch simplification.
 //!
-//! **In**: SSA form. **Out**: SSA form. Keeps every value that memory, branches and results see, bit for bit; loses blocks that control
-//! cannot reach, parameters of blocks that have one value only, and blocks that only lead on. Registers that are not read
-//! any more are left to `remove_dead`.
+//! **In**: SSA form. **Out**: SSA form. Keeps every value that memory, branches and results see, bit for bit.
+//! Removes unreachable blocks, block parameters that have only one value, and empty blocks. Unused registers
+//! are left to `remove_dead`.
 //!
-//! - Instructions whose inputs are known become their result, as `eval` computes it; special registers that the facts name are known.
-//! - Identities that hold for every input bit for bit (`identities`): of integers and predicates, hardly any of floats, where NaNs, zeros
-//!   with a sign and `.ftz` speak against them.
-//! - Copies of a register of the same type, and parameters of blocks that are always given the same value, are read through.
-//! - Known values stand as immediates where instructions take them, known offsets in addresses.
-//! - A branch on a known predicate is taken or not; one whose ways are the same is none. What a guard allows never runs where the guard is
-//!   known to be false, and has no guard where it is true.
+//! - Instructions with known inputs become their result, as `eval` computes it. Special registers that the
+//!   facts name are known.
+//! - Identities that hold bit for bit for every input (`identities`) are applied: many for integers and
+//!   predicates, hardly any for floats, because of NaNs, signed zeros and `.ftz`.
+//! - Copies of a register of the same type, and block parameters that always get the same value, are
+//!   propagated.
+//! - Known values become immediates where instructions accept them, and known offsets become part of
+//!   addresses.
+//! - A branch on a known predicate becomes unconditional or is removed. A branch with two equal targets
+//!   becomes unconditional. An instruction whose guard is known to be false is removed; a guard that is known
+//!   to be true is dropped.
 //!
-//! A value that goes around a loop is not guessed to be constant. Each round looks at every instruction once, in an order in which
-//! values come before their reads; rounds end when nothing changes, and after a few.
+//! A value carried by a loop is not assumed to be constant. Each round visits every instruction once, in an
+//! order in which definitions come before uses. Rounds end when nothing changes, and after a maximum number.
 
 mod identities;
 mod known;
@@ -35,13 +39,13 @@ use cranelift_entity::packed_option::PackedOption;
 use identities::Simpler;
 pub(crate) use known::Known;
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "fold";
 
-/// More rounds than this find next to nothing.
+/// Maximum number of rounds; further rounds find next to nothing.
 const ROUNDS: usize = 4;
 
-/// Folds a function of which some facts are known.
+/// Folds a function, given some facts.
 pub fn run(_module: &Module, function: &mut Function, facts: &Facts) {
     let facts = if function.is_kernel { facts.with_directives(function) } else { *facts };
     for _ in 0..ROUNDS {
@@ -49,7 +53,7 @@ pub fn run(_module: &Module, function: &mut Function, facts: &Facts) {
         let unreachable = drop_unreachable(function);
         let threaded = thread_empty(function);
         let joined = join_runs(function);
-        // Within a round values come before their reads, but for those that go around a loop.
+        // Within a round definitions come before uses, except for values carried by a loop.
         if !(around || unreachable || threaded || joined) {
             return;
         }
@@ -59,12 +63,12 @@ pub fn run(_module: &Module, function: &mut Function, facts: &Facts) {
 struct Folding<'f> {
     function: &'f mut Function,
     facts: Facts,
-    /// Values that are known, as a register holds them.
+    /// Known values, as a register holds them.
     known: Known,
     substitution: Substitution,
-    /// The instruction that gives each register its value.
+    /// Instruction that defines each register.
     definition: SecondaryMap<Reg, PackedOption<Inst>>,
-    /// Results of the function, which are written often and read by nobody.
+    /// Result registers of the function, which are written several times and read by no instruction.
     results: Vec<Reg>,
     changed: bool,
 }
@@ -86,7 +90,7 @@ impl<'f> Folding<'f> {
         }
     }
 
-    /// Folds once; says whether another time may find more.
+    /// Folds once. Returns whether another round may find more.
     fn round(mut self) -> bool {
         let Some(cfg) = Cfg::new(self.function) else { return false };
         for block in cfg.order().iter().copied() {
@@ -110,7 +114,7 @@ impl<'f> Folding<'f> {
         (changed || replaced) && cfg.order().iter().any(goes_around)
     }
 
-    /// Parameters that are always given the same.
+    /// Replaces parameters that always get the same argument.
     fn params(&mut self, cfg: &Cfg, block: Block) {
         let params = self.function.blocks[block].params.clone();
         if params.is_empty() {
@@ -160,7 +164,7 @@ impl<'f> Folding<'f> {
         self.function.insts[inst].guard = Some(guard);
         let holds = self.known.get(guard.reg).map(|value| (value == 1) != guard.negated);
         match holds {
-            // Where control goes is decided with the edges.
+            // Control instructions are handled with the edges.
             Some(_) if self.function.insts[inst].is_control() => kept.push(inst),
             Some(true) => {
                 self.function.insts[inst].guard = None;
@@ -182,7 +186,7 @@ impl<'f> Folding<'f> {
         }
     }
 
-    /// A guard without the negations that it was made by.
+    /// Returns a guard with the negations of its predicate resolved.
     fn without_not(&mut self, mut guard: Guard) -> Guard {
         while let Some(not) = self.definition[guard.reg].expand().map(|inst| &self.function.insts[inst])
             && not.opcode() == Some(Opcode::Not)
@@ -195,7 +199,7 @@ impl<'f> Folding<'f> {
         guard
     }
 
-    /// What was chosen by the guard's own predicate is known to be chosen where the instruction runs.
+    /// Replaces selections by the guard's own predicate. Their outcome is known where the instruction runs.
     fn take_arms(&mut self, inst: Inst, guard: Guard) {
         let Folding { function, definition, changed, .. } = self;
         let Function { insts, regs, .. } = &mut **function;
@@ -253,7 +257,8 @@ impl<'f> Folding<'f> {
         kept.push(inst);
     }
 
-    /// Whether an instruction only copies a register to another of the same type, which is then read instead.
+    /// Returns whether an instruction only copies a register to another of the same type. If so, uses are
+    /// replaced by the source.
     fn copied(&mut self, inst: Inst) -> bool {
         let data = &self.function.insts[inst];
         let (Some(Opcode::Mov), [Operand::Reg(to), Operand::Reg(from)]) = (data.opcode(), data.operands.as_slice()) else {
@@ -268,7 +273,7 @@ impl<'f> Folding<'f> {
         true
     }
 
-    /// Gives a register a value that is known, in the place of an instruction.
+    /// Assigns a known value to a register, in place of an instruction.
     fn define(&mut self, inst: Inst, reg: Reg, value: u64, kept: &mut Vec<Inst>) {
         if !self.results.contains(&reg) {
             self.known.set(reg, value);
@@ -287,7 +292,7 @@ impl<'f> Folding<'f> {
         }
     }
 
-    /// Known values as immediates, where the instruction takes them.
+    /// Replaces known registers by immediates, where the instruction accepts them.
     fn immediates(&mut self, inst: Inst) {
         let data = &mut self.function.insts[inst];
         let Some(form) = data.form() else { return };
@@ -310,7 +315,7 @@ impl<'f> Folding<'f> {
         for (spec, operand) in form.operands.iter().zip(&mut data.operands) {
             let Operand::Reg(reg) = operand else { continue };
             let Some(value) = self.known.get(*reg) else { continue };
-            // Hints for caches come in registers.
+            // Cache hints must be in registers.
             if spec.written || spec.kind != OperandKind::Value || spec.name == "p" {
                 continue;
             }
@@ -324,7 +329,7 @@ impl<'f> Folding<'f> {
         }
     }
 
-    /// Known sums as offsets of addresses.
+    /// Folds constant addends into the offsets of addresses.
     fn addresses(&mut self, inst: Inst) {
         for index in 0..self.function.insts[inst].operands.len() {
             while let Operand::Memory(address) = self.function.insts[inst].operands[index]
@@ -341,7 +346,7 @@ impl<'f> Folding<'f> {
         }
     }
 
-    /// Where a block leads, once its predicate or index is known or does not matter.
+    /// Simplifies the branch of a block whose predicate or index is known or irrelevant.
     fn branch(&mut self, block: Block) {
         let Some(last) = control(self.function, block) else { return };
         let data = &self.function.insts[last];
@@ -374,7 +379,7 @@ impl<'f> Folding<'f> {
         }
     }
 
-    /// The guarded end of a block never comes to anything.
+    /// Removes the guarded end of a block, which never executes.
     fn go_on(&mut self, block: Block) {
         let data = &mut self.function.blocks[block];
         data.insts.pop();
@@ -383,18 +388,18 @@ impl<'f> Folding<'f> {
     }
 }
 
-/// Whether an instruction gives one register a value that stands in it.
+/// Returns whether an instruction sets one register to an immediate.
 fn is_constant(function: &Function, data: &InstData) -> bool {
     let copies = match (data.opcode(), data.operands.first()) {
         (Some(Opcode::Mov), _) => true,
-        // `mov` has no bytes.
+        // `mov` has no 8-bit form.
         (Some(Opcode::Cvt), Some(Operand::Reg(reg))) => function.regs[*reg].ty.bits() == 8,
         _ => false,
     };
     copies && matches!(data.operands.get(1), Some(Operand::Imm(_)))
 }
 
-/// The immediate that means these bits in an operand of a type; `None` where the type takes none.
+/// Returns the immediate with these bits for an operand of a type; `None` if the type takes none.
 pub(crate) fn immediate(value: u64, ty: Type) -> Option<Imm> {
     let value = truncate(value, ty.bits());
     match (ty.kind(), ty.bits()) {

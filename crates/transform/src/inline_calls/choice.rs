@@ -1,51 +1,53 @@
-//! Which calls are inlined.
+//! Selection of the calls to inline.
 //!
-//! A function that stays small gets all that it calls, however deep. Where that would be more than [`MOST_INSTRUCTIONS`], as in a tree of
-//! calls that doubles from level to level, calls are chosen from the leaves up: of functions that are [`SMALL`] with what they got
-//! themselves, and of functions that are called in one place only. Copies of code of one kernel come to [`MOST_COPIED`] instructions at
-//! most, whatever the calls are, so code is at most so much larger than its source.
+//! A function that stays small gets everything inlined, at any depth. If that would exceed
+//! [`MOST_INSTRUCTIONS`], as in a tree of calls that doubles at each level, calls are selected from the
+//! leaves up: those of functions that are [`SMALL`] after their own inlining, and those of functions that are
+//! called in one place only. The copied code of one kernel is at most [`MOST_COPIED`] instructions, so code
+//! grows by at most that amount over its source.
 
 use broadloom_analysis::calls::{CallGraph, Calls};
 use broadloom_ptx::{Address, Base, Callee, Func, Function, InstData, Mnemonic, Module, Operand, Space, Variable};
 use std::collections::{HashMap, HashSet};
 
-/// Most instructions of a function behind inlining, if it had fewer before.
+/// Maximum instructions of a function after inlining, if it had fewer before.
 pub const MOST_INSTRUCTIONS: usize = 20_000;
 
-/// Most instructions of a function that is inlined in several places, where a function cannot get all that it calls.
+/// Maximum instructions of a function that is inlined in several places, if not everything can be inlined.
 pub const SMALL: usize = 200;
 
-/// Most instructions of a function that is inlined when no more code may be copied: about as many as a call of it.
+/// Maximum instructions of a function that is inlined even if no more code may be copied: about as many as a
+/// call of it.
 const TINY: usize = 8;
 
-/// Most instructions that are copied in all for a kernel and the functions that it calls.
+/// Maximum total instructions that are copied for a kernel and the functions that it calls.
 pub const MOST_COPIED: usize = 100_000;
 
-/// Most levels of calls that are inlined into each other.
+/// Maximum depth of calls that are inlined into each other.
 pub const DEEPEST: u32 = 64;
 
-/// Which calls are inlined, for a kernel and the functions that it calls.
+/// Selection of calls to inline, for a kernel and the functions that it calls.
 #[derive(Debug)]
 pub struct Choice {
     graph: CallGraph,
-    /// Functions whose code can stand in others.
+    /// Functions that can be inlined.
     fit: HashSet<Func>,
-    /// Sizes of functions with all that they call.
+    /// Sizes of functions with everything inlined.
     whole: HashMap<Func, Extent>,
     /// Number of calls of each function.
     calls: HashMap<Func, usize>,
-    /// Calls that are inlined where not all can be; found when they are needed.
+    /// Selected calls if not all can be inlined; computed when needed.
     some: Option<Partly>,
-    /// Instructions that may still be copied.
+    /// Number of instructions that may still be copied.
     left: usize,
 }
 
-/// Calls that are inlined where not all can be.
+/// Selected calls if not all can be inlined.
 #[derive(Debug, Default)]
 struct Partly {
-    /// Caller and callee.
+    /// Pairs of caller and callee.
     calls: HashSet<(Func, Func)>,
-    /// Sizes of functions with what they get.
+    /// Sizes of functions with the selected calls inlined.
     extents: HashMap<Func, Extent>,
 }
 
@@ -54,11 +56,12 @@ struct Partly {
 pub(super) enum Chosen {
     /// All of them.
     All,
-    /// Those of the function itself that lead to these, and what the leaves-up choice says of calls that come with them.
+    /// Calls of the function itself to these functions, and of calls that come with them those that the
+    /// leaves-up selection contains.
     Some(HashSet<Func>),
 }
 
-/// Size of a function with what is inlined into it.
+/// Size of a function after inlining.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
     instructions: usize,
@@ -66,7 +69,7 @@ struct Extent {
 }
 
 impl Choice {
-    /// A choice for functions of a module and all that they call.
+    /// Creates a selection for functions of a module and all that they call.
     pub fn new(module: &Module, roots: impl IntoIterator<Item = Func>) -> Choice {
         let graph = CallGraph::new(module, roots);
         let can_move = |func: &Func| {
@@ -86,7 +89,7 @@ impl Choice {
         choice
     }
 
-    /// A choice for a function that need not be part of the module, and all that it calls.
+    /// Creates a selection for a function that need not be part of the module, and all that it calls.
     pub fn alone(module: &Module, function: &Function) -> Choice {
         let callee = |data: &InstData| match data.callee()? {
             Callee::Direct(func) => Some(func),
@@ -108,7 +111,7 @@ impl Choice {
         self.fit.contains(&func)
     }
 
-    /// The size of a function with all that can be inlined into it.
+    /// Returns the size of a function with everything inlined that can be.
     fn whole(&self, calls: &Calls) -> Extent {
         let mut extent = Extent { instructions: calls.instructions, depth: 0 };
         for (callee, count) in calls.callees.iter().filter(|(callee, _)| self.fit.contains(callee)) {
@@ -119,7 +122,7 @@ impl Choice {
         extent
     }
 
-    /// Chooses among the calls of a function when it has been done for those that it calls.
+    /// Selects calls of a function after this was done for its callees.
     fn choose(&self, some: &Partly, calls: &Calls, left: &mut usize) -> (HashSet<Func>, Extent) {
         let mut extent = Extent { instructions: calls.instructions, depth: 0 };
         let mut chosen = HashSet::new();
@@ -140,7 +143,7 @@ impl Choice {
         (chosen, extent)
     }
 
-    /// Chooses among all calls, from the leaves up.
+    /// Selects calls of all functions, from the leaves up.
     fn choose_some(&self, left: &mut usize) -> Partly {
         let mut some = Partly::default();
         for func in self.graph.callees_first() {
@@ -151,7 +154,7 @@ impl Choice {
         some
     }
 
-    /// Chooses among the calls of a function that is worked on next.
+    /// Selects calls of the function that is processed next.
     pub(super) fn begin(&mut self, module: &Module, function: &Function) -> Chosen {
         let calls = Calls::of(function, module, &self.graph);
         let Extent { instructions, depth } = self.whole(&calls);
@@ -167,7 +170,8 @@ impl Choice {
         Chosen::Some(chosen)
     }
 
-    /// Whether a call is inlined that comes from a function, or from the one that is worked on.
+    /// Returns whether a call is inlined. `owner` is the function it comes from, or `None` for the one being
+    /// processed.
     pub(super) fn is_chosen(&self, chosen: &Chosen, owner: Option<Func>, callee: Func) -> bool {
         match (chosen, owner) {
             (Chosen::All, _) => true,
@@ -177,7 +181,7 @@ impl Choice {
     }
 }
 
-/// Whether the code of a function can stand in others.
+/// Returns whether a function can be inlined.
 fn is_movable(function: &Function) -> bool {
     let private = |variable: &Variable| match variable.space {
         Space::Local | Space::Param | Space::Reg => true,
@@ -199,7 +203,8 @@ mod tests {
     use broadloom_ptx::{parse, verify};
     use std::fmt::Write as _;
 
-    /// A module whose function `f0` calls `f1` some times, and so on, down to a leaf with more instructions.
+    /// Builds a module whose function `f0` calls `f1` several times, and so on, down to a leaf with more
+    /// instructions.
     fn levels(count: usize, calls: usize, leaf: usize) -> Module {
         let mut text = ".version 8.0 .target sm_80 .address_size 64\n".to_owned();
         let add = "add.u32 %r, %r, 1; ".repeat(leaf);
@@ -214,7 +219,7 @@ mod tests {
         verify(parse(&sources, id).unwrap()).unwrap().into_module()
     }
 
-    /// Sizes of the kernel and of all functions that are left to be called, and how many there are.
+    /// Returns the total size of the kernel and of all functions that are still called, and their number.
     fn sizes(module: &Module) -> (usize, usize) {
         let kernel = module.function("k").unwrap();
         let mut choice = Choice::new(module, [kernel]);
@@ -241,7 +246,7 @@ mod tests {
     fn a_tree_of_calls_does_not_grow_with_its_leaves() {
         let (size, functions) = sizes(&levels(40, 2, 3));
         assert!(size < 2 * MOST_INSTRUCTIONS && functions > 3, "{size} instructions in {functions} functions");
-        // Neither does one with many calls on each level.
+        // The same holds with many calls on each level.
         let (size, _) = sizes(&levels(12, 100, 30));
         assert!(size < 2 * MOST_COPIED, "{size} instructions");
     }

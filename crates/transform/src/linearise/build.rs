@@ -1,12 +1,13 @@
-//! SSA form made while code is written.
+//! SSA construction during emission.
 //!
-//! Code is written block by block; values are read and written as *variables*, and what a variable holds at a place is found when
-//! it is read: in the block itself, in the one block before it, or as a parameter where several come together (after Braun et al.,
-//! "Simple and Efficient Construction of Static Single Assignment Form"). A block is *sealed* when all that lead to it are known;
-//! before that, each variable read in it is a parameter whose values follow. Parameters that turn out to have one value, and
-//! whatever nobody needs, are gone at the end.
+//! Code is emitted block by block, and values are read and written as *variables*. The value of a variable at
+//! a point is found when it is read: in the block itself, in its single predecessor, or as a block parameter
+//! if there are several predecessors (after Braun et al., "Simple and Efficient Construction of Static Single
+//! Assignment Form"). A block is *sealed* when all its predecessors are known. Before that, each variable
+//! read in it is a parameter whose arguments follow. Parameters with only one value, and unused code, are
+//! removed at the end.
 //!
-//! A conditional branch leads to two blocks of its own, so each other block is entered by jumps alone.
+//! A conditional branch leads to two new blocks, so all other blocks are entered by jumps only.
 
 use super::levels::Node;
 use crate::names::Names;
@@ -16,24 +17,24 @@ use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Guard, Inst, Ins
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use std::collections::HashMap;
 
-/// What can be read and written.
+/// Item that can be read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Variable {
-    /// A value of the function as it was.
+    /// Value of the original function.
     Value(Reg),
-    /// A value for lanes that have left the loop that it was computed in.
+    /// Value for lanes that have left the loop that it was computed in.
     Out(usize, Reg),
-    /// What lanes bring to a way out of a loop for a parameter of its target.
+    /// Argument of lanes at an exit of a loop, for a parameter of its target.
     In(usize, Node, Reg),
-    /// What lanes bring to the join of a line of code for one of its parameters.
+    /// Argument of lanes at the join of a line of code, for one of its parameters.
     Join(usize, Reg),
-    /// The lanes that wait for a node.
+    /// Lanes that wait for a node.
     Mask(usize, Node),
-    /// The lanes that run the next round of a loop.
+    /// Lanes that run the next iteration of a loop.
     Lanes(usize),
 }
 
-/// How a block ends.
+/// End of a block.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Jump(Block),
@@ -42,7 +43,7 @@ enum End {
         holds: Block,
         fails: Block,
     },
-    /// By its last instruction.
+    /// Its last instruction.
     Leave,
 }
 
@@ -59,32 +60,32 @@ struct State {
 struct Phi {
     block: Block,
     variable: Variable,
-    /// One for each block before.
+    /// One argument for each predecessor.
     args: Vec<(Block, Reg)>,
     complete: bool,
 }
 
-/// Writes the body of a function.
+/// Builder of the body of a function.
 pub(super) struct Builder<'m> {
-    /// The function; its registers and instructions are those that it had, and more.
+    /// The function. Its registers and instructions are the original ones, and new ones.
     pub(super) function: Function,
     names: Names<'m>,
     next_name: u32,
     states: SecondaryMap<Block, State>,
     held: HashMap<(Variable, Block), Reg>,
     phis: HashMap<Reg, Phi>,
-    /// In the order in which they were made.
+    /// Parameters in the order of their creation.
     phi_order: Vec<Reg>,
-    /// Parameters that are known to be another value.
+    /// Parameters that are known to equal another value.
     same: HashMap<Reg, Reg>,
     entry: Block,
     zeros: HashMap<Type, Reg>,
-    /// Written at the start of the entry.
+    /// Instructions at the start of the entry.
     prologue: Vec<Inst>,
 }
 
 impl<'m> Builder<'m> {
-    /// Starts the body of a function anew. Its first block is there, sealed.
+    /// Starts a new body of a function, with a sealed first block.
     pub(super) fn new(module: &'m Module, function: &Function) -> Builder<'m> {
         let names = Names::all(module, function);
         let mut function = function.clone();
@@ -110,33 +111,33 @@ impl<'m> Builder<'m> {
         builder
     }
 
-    /// The first block.
+    /// Returns the first block.
     pub(super) fn entry(&self) -> Block {
         self.entry
     }
 
-    /// A block to which nothing leads yet.
+    /// Adds a block without predecessors.
     pub(super) fn block(&mut self) -> Block {
         let block = self.function.blocks.push(BlockData::default());
         self.function.layout.push(block);
         block
     }
 
-    /// A register of a type.
+    /// Adds a register of a type.
     pub(super) fn reg(&mut self, ty: Type) -> Reg {
         let base = if ty == Type::Pred { "%lanes" } else { "%step" };
         let name = self.names.next(base, &mut self.next_name);
         self.function.regs.push(RegData { name, ty })
     }
 
-    /// Writes an instruction at the end of a block.
+    /// Appends an instruction to a block.
     pub(super) fn push(&mut self, block: Block, data: InstData) -> Inst {
         let inst = self.function.insts.push(data);
         self.function.blocks[block].insts.push(inst);
         inst
     }
 
-    /// Writes an instruction with one result of a type, which takes the place of its first operand.
+    /// Appends an instruction with one result of a type, which becomes its first operand.
     pub(super) fn compute<const N: usize>(
         &mut self,
         block: Block,
@@ -150,7 +151,7 @@ impl<'m> Builder<'m> {
         result
     }
 
-    /// The same before everything else.
+    /// Adds an instruction with one result of a type at the start of the entry.
     pub(super) fn first<const N: usize>(&mut self, ty: Type, mnemonic: &'static str, mut operands: [Operand; N]) -> Reg {
         let result = self.reg(ty);
         operands[0] = Operand::Reg(result);
@@ -159,7 +160,7 @@ impl<'m> Builder<'m> {
         result
     }
 
-    /// One of two values of the same type, by a predicate.
+    /// Selects one of two values of the same type, by a predicate.
     pub(super) fn select(&mut self, block: Block, by: Reg, holds: Reg, fails: Reg) -> Reg {
         let ty = self.function.regs[holds].ty;
         let result = self.reg(ty);
@@ -175,7 +176,7 @@ impl<'m> Builder<'m> {
         result
     }
 
-    /// Zero, or false: also what a variable holds that was never written.
+    /// Returns zero, or false. It is also the value of a variable that was never written.
     pub(super) fn zero(&mut self, ty: Type) -> Reg {
         if let Some(zero) = self.zeros.get(&ty) {
             return *zero;
@@ -194,13 +195,13 @@ impl<'m> Builder<'m> {
         zero
     }
 
-    /// Ends a block: control goes on at another.
+    /// Ends a block with a jump to another.
     pub(super) fn jump(&mut self, from: Block, to: Block) {
         self.states[from].end = Some(End::Jump(to));
         self.states[to].before.push(from);
     }
 
-    /// Ends a block: control goes on at one of two new blocks, the first where the predicate is as the guard says.
+    /// Ends a block with a branch to two new blocks. The first is taken if the guard holds.
     pub(super) fn branch(&mut self, from: Block, guard: Guard) -> [Block; 2] {
         let [holds, fails] = [self.block(), self.block()];
         self.states[from].end = Some(End::Branch { guard, holds, fails });
@@ -211,31 +212,31 @@ impl<'m> Builder<'m> {
         [holds, fails]
     }
 
-    /// Ends a block by its last instruction.
+    /// Ends a block with its last instruction.
     pub(super) fn leave(&mut self, from: Block) {
         self.states[from].end = Some(End::Leave);
     }
 
-    /// Says that all that lead to a block are known.
+    /// Declares that all predecessors of a block are known.
     pub(super) fn seal(&mut self, block: Block) {
         self.states[block].sealed = true;
         let open = std::mem::take(&mut self.states[block].open);
         self.complete(open);
     }
 
-    /// What a variable holds from here on.
+    /// Sets the value of a variable from here on.
     pub(super) fn write(&mut self, variable: Variable, block: Block, value: Reg) {
         self.held.insert((variable, block), value);
     }
 
-    /// Lets a variable hold nothing that matters from here on. Without this, whoever reads a variable that was not written on
-    /// some way here would look for it, and make parameters, all the way back to the entry.
+    /// Declares that a variable has no relevant value from here on. Otherwise a read of a variable that was
+    /// not written on some path would search, and create parameters, back to the entry.
     pub(super) fn clear(&mut self, variable: Variable, block: Block) {
         let zero = self.zero(self.type_of(variable));
         self.write(variable, block, zero);
     }
 
-    /// What a variable holds at the end of a block as it is written so far.
+    /// Returns the value of a variable at the current end of a block.
     pub(super) fn read(&mut self, variable: Variable, block: Block) -> Reg {
         let mut work = vec![];
         let found = self.find(variable, block, &mut work);
@@ -243,7 +244,7 @@ impl<'m> Builder<'m> {
         self.resolve(found)
     }
 
-    /// A value, or what it is known to be.
+    /// Returns a value, or the value it is known to equal.
     pub(super) fn resolve(&self, mut value: Reg) -> Reg {
         while let Some(same) = self.same.get(&value) {
             value = *same;
@@ -260,7 +261,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Looks back along single ways; makes a parameter, to be completed, where several come together.
+    /// Searches back through single predecessors. Creates an incomplete parameter where there are several.
     fn find(&mut self, variable: Variable, block: Block, work: &mut Vec<Reg>) -> Reg {
         let mut passed = vec![];
         let mut at = block;
@@ -295,7 +296,7 @@ impl<'m> Builder<'m> {
         value
     }
 
-    /// Finds what each way brings to parameters of sealed blocks.
+    /// Finds the arguments of parameters of sealed blocks.
     fn complete(&mut self, mut work: Vec<Reg>) {
         let mut done = vec![];
         while let Some(reg) = work.pop() {
@@ -308,7 +309,7 @@ impl<'m> Builder<'m> {
             }
             done.push(reg);
         }
-        // What was found last is known first.
+        // Parameters found last are resolved first.
         let mut changed = true;
         while changed {
             changed = false;
@@ -318,7 +319,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Whether a parameter is newly known to be another value.
+    /// Returns whether a parameter is newly known to equal another value.
     fn simplify(&mut self, reg: Reg) -> bool {
         let Some(phi) = self.phis.get(&reg).filter(|phi| phi.complete) else { return false };
         let mut value = None;
@@ -334,7 +335,8 @@ impl<'m> Builder<'m> {
         true
     }
 
-    /// The function, with parameters and edges of its blocks, without whatever nobody needs. What is branched to has no label yet.
+    /// Returns the function, with parameters and edges of its blocks, without unused code. Branch targets
+    /// have no labels yet.
     pub(super) fn finish(mut self) -> Function {
         let mut changed = true;
         while changed {
@@ -371,7 +373,7 @@ impl<'m> Builder<'m> {
         self.function
     }
 
-    /// The registers that something needs.
+    /// Returns the registers that are needed.
     fn needed(&self) -> SecondaryMap<Reg, bool> {
         let mut makers: SecondaryMap<Reg, Option<Inst>> = SecondaryMap::new();
         let mut work = vec![];

@@ -1,7 +1,8 @@
-//! Which lanes come to a block, where the numbers of threads alone decide it.
+//! Lanes that reach a block, if thread indices alone decide it.
 //!
-//! Threads below the sixteenth may be on one side of a branch and meet there by a mask that is computed from their number, as tiles of a warp do. In
-//! a block of known shape both are numbers: the branches to which such a block owes its lanes are evaluated for every thread, and so is the mask.
+//! Threads below the sixteenth may be on one side of a branch and synchronise there with a mask computed from
+//! their index, as tiles of a warp do. In a block of known shape both are numbers: the branches that lead to
+//! such a block are evaluated for every thread, and so is the mask.
 
 use super::LANES;
 use super::converge::{Definitions, Side};
@@ -10,10 +11,10 @@ use crate::fold::Known;
 use broadloom_eval::immediate;
 use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Special, Type};
 
-/// Deepest chain of instructions that is followed.
+/// Maximum length of the chains of instructions that are followed.
 const DEEPEST: usize = 64;
 
-/// The threads of a block of known shape.
+/// Threads of a block of known shape.
 pub(super) struct Comers<'f> {
     pub(super) function: &'f Function,
     pub(super) definitions: &'f Definitions<'f>,
@@ -21,8 +22,8 @@ pub(super) struct Comers<'f> {
 }
 
 impl Comers<'_> {
-    /// Whether the lanes that an instruction names are among those that come to it with each other, in every warp. `sides` are the ways that lanes went
-    /// at branches before; `members` is the operand that names lanes.
+    /// Returns whether the member mask of an instruction contains only lanes that reach it together, in every
+    /// warp. `sides` are the earlier branch decisions of the lanes; `members` is the operand with the mask.
     pub(super) fn are_named(&self, data: &InstData, members: usize, sides: &[Side]) -> bool {
         data.guard.is_none() && self.each_warp(&data.operands[members], sides).is_some_and(|named| named)
     }
@@ -50,7 +51,7 @@ impl Comers<'_> {
     }
 }
 
-/// What one thread computes.
+/// Values that one thread computes.
 struct Values<'c, 'f> {
     comers: &'c Comers<'f>,
     thread: u64,
@@ -58,7 +59,7 @@ struct Values<'c, 'f> {
 }
 
 impl Values<'_, '_> {
-    /// Whether the thread goes that way at a branch.
+    /// Returns whether the thread takes a side of a branch.
     fn takes(&mut self, side: Side) -> Option<bool> {
         let function = self.comers.function;
         let data = &function.insts[*function.blocks[side.head].insts.last()?];

@@ -1,15 +1,17 @@
-//! Whether those come together who must.
+//! Convergence of lanes at barriers and warp operations.
 //!
-//! A barrier waits for all threads of the block that have not ended, a warp operation for the lanes that it names. When a warp runs in
-//! step, all of its lanes come to a barrier at once, so none of them may have another barrier elsewhere before it.
+//! A barrier waits for all threads of the block that have not exited, a warp operation for the lanes in its
+//! member mask. When a warp runs in lockstep, all of its lanes reach a barrier at once, so none of them may
+//! have another barrier ahead elsewhere.
 //!
-//! Only blocks count from which a barrier or warp operation can be reached: who goes to another block has none before it any more,
-//! and is out of the way of those that do (`if (i >= n) return;` before a barrier). In that graph, between a divergent branch and
-//! the block where its ways meet again, lanes are apart.
+//! Only blocks from which a barrier or warp operation can be reached count. Lanes that go to another block
+//! have none ahead and do not matter (`if (i >= n) return;` before a barrier). In this graph, lanes are apart
+//! between a divergent branch and the block where its sides meet again.
 //!
-//! There a warp operation is right if it names lanes that were found there: by `activemask`, `vote.ballot` or `match`; or if the numbers of threads
-//! say who is there, and those are named ([`super::comers`]); or if lanes that come to a loop together name all in its first round, and
-//! in each later one those who were found in the round before ([`Rounds`]).
+//! A warp operation there is valid in three cases. Its member mask was computed there, by `activemask`,
+//! `vote.ballot` or `match`. Or the thread indices determine which lanes are there, and those are named
+//! ([`super::comers`]). Or lanes that reach a loop together name all lanes in its first iteration, and in
+//! each later one the lanes found in the iteration before ([`Rounds`]).
 
 use super::Reason;
 use super::comers::Comers;
@@ -20,22 +22,22 @@ use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, O
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Which barriers and warp operations not all come to who must.
+/// Barriers and warp operations that not all required lanes reach together.
 #[derive(Clone, Debug, Default)]
 pub struct Convergence {
-    /// One for each instruction that lanes may come to apart.
+    /// One entry for each instruction that lanes may reach apart.
     pub reasons: Vec<Reason>,
 }
 
 impl Convergence {
-    /// Whether all come together.
+    /// Returns whether all lanes come together.
     pub fn holds(&self) -> bool {
         self.reasons.is_empty()
     }
 }
 
-/// Whether all lanes that must come to each barrier and warp operation of a function in SSA form together, if they go apart at the
-/// branches that are divergent.
+/// Checks that all required lanes reach each barrier and warp operation of a function in SSA form together,
+/// if they diverge at the divergent branches.
 ///
 /// `shape` is that of the thread blocks, if it is known.
 pub fn barriers_are_convergent(
@@ -61,13 +63,14 @@ pub fn barriers_are_convergent(
     Convergence { reasons }
 }
 
-/// The blocks that lanes come to apart, in the order of the graph.
+/// Returns the blocks that lanes reach apart, in the order of the graph.
 fn in_order<'a>(cfg: &'a Cfg, apart: &'a BTreeMap<Block, Vec<Side>>) -> impl Iterator<Item = (Block, &'a [Side])> {
     cfg.order().iter().filter_map(|block| Some((*block, apart.get(block)?.as_slice())))
 }
 
-/// The instruction of a function, if there is one, to which lanes must come together with others that the function did not look for
-/// itself: whoever calls it must bring them. To such belongs what asks an mbarrier, which may wait for others of the warp.
+/// Returns an instruction, if there is one, that lanes must reach together with others that the function did
+/// not compute itself: the caller must provide them. Polls of an mbarrier belong to these, since they may
+/// wait for other lanes of the warp.
 pub fn meets_others(function: &Function, cfg: &Cfg) -> Option<Inst> {
     let definitions = Definitions::new(function, cfg);
     let insts = cfg.order().iter().flat_map(|block| &function.blocks[*block].insts).copied();
@@ -75,9 +78,9 @@ pub fn meets_others(function: &Function, cfg: &Cfg) -> Option<Inst> {
     insts.into_iter().find(|inst| meets(&function.insts[*inst]))
 }
 
-/// What is wrong with the first instruction that lanes may come to apart from others that must come too, if some calls are of functions that meet others
-/// ([`meets_others`]). A function that is called must bring its lanes together before they return: their callers may have something
-/// to meet at.
+/// Returns an error text for the first instruction that lanes may reach apart from others that must reach it
+/// too. `call_meets` tells which calls are of functions that meet others ([`meets_others`]). A called
+/// function must reconverge its lanes before they return, since their callers may have to synchronise.
 pub fn comes_apart(
     function: &Function,
     cfg: &Cfg,
@@ -100,14 +103,15 @@ pub fn comes_apart(
     })
 }
 
-/// What is wrong with an instruction to which lanes come that went such ways.
+/// Returns an error text for an instruction that lanes with these branch decisions reach.
 fn objection_at(data: &InstData, definitions: &Definitions<'_>, comers: Option<&Comers<'_>>, sides: &[Side]) -> Option<String> {
     let text = objection(data, definitions)?;
     let are_named = |comers: &Comers<'_>| data.members().is_some_and(|members| comers.are_named(data, members, sides));
     (is_collective(data) || !comers.is_some_and(are_named)).then_some(text)
 }
 
-/// Loops in which lanes are counted anew in every round: `do { …; mask = __ballot_sync(mask, more); } while (more);`.
+/// Loops in which the lanes are computed anew in every iteration:
+/// `do { …; mask = __ballot_sync(mask, more); } while (more);`.
 struct Rounds<'f> {
     dominators: Dominators,
     loops: Loops,
@@ -120,7 +124,8 @@ impl<'f> Rounds<'f> {
         Rounds { loops: Loops::new(cfg, &dominators), dominators, definitions }
     }
 
-    /// Whether lanes go apart behind an instruction of a loop only, and it names those who were found in the round before.
+    /// Returns whether lanes diverge only after an instruction of a loop, and its mask holds the lanes found
+    /// in the iteration before.
     fn are_counted(&self, block: Block, data: &InstData, sides: &[Side]) -> bool {
         let Some(around) = self.loops.innermost(block).filter(|_| !is_collective(data)) else { return false };
         let Some(Operand::Reg(named)) = data.members().map(|index| &data.operands[index]) else { return false };
@@ -133,7 +138,7 @@ impl<'f> Rounds<'f> {
     }
 }
 
-/// What is wrong with an instruction to which lanes come apart.
+/// Returns an error text for an instruction that lanes reach apart.
 fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
     if is_collective(data) {
         return Some(format!("lanes may come apart to `{}`", data.mnemonic_text()));
@@ -145,21 +150,23 @@ fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
     (!named).then(|| format!("`{}` may name lanes that are elsewhere", data.mnemonic_text()))
 }
 
-/// Whether somebody may have to come to an instruction together with others. Calls are looked at by [`comes_apart`].
+/// Returns whether lanes may have to reach an instruction together with others. [`comes_apart`] handles
+/// calls.
 fn gathers(data: &InstData) -> bool {
     is_collective(data) || data.members().is_some() || (data.class() == Some(Class::Warp) && data.effects().has(Effects::WARP))
 }
 
-/// The way that lanes went at a branch.
+/// Branch decision of lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
-    /// The block that ends in the branch.
+    /// Block that ends in the branch.
     pub(super) head: Block,
-    /// Which edge it is, if only one leads there.
+    /// Index of the edge, if only one leads there.
     pub(super) edge: Option<usize>,
 }
 
-/// The blocks to which lanes may come apart from others that have something of a kind before them, and by which ways.
+/// Returns the blocks that lanes may reach apart from others that have a counted instruction ahead, and the
+/// branch decisions that lead there.
 pub(super) fn apart_from(
     function: &Function,
     cfg: &Cfg,
@@ -207,11 +214,11 @@ pub(super) fn apart_from(
     found
 }
 
-/// Who computes which register.
+/// Definitions of registers.
 pub(super) struct Definitions<'f> {
     function: &'f Function,
     makers: SecondaryMap<Reg, Option<Inst>>,
-    /// What is passed for a parameter of a block.
+    /// Arguments for each block parameter.
     passed: HashMap<Reg, Vec<Reg>>,
 }
 
@@ -233,24 +240,24 @@ impl<'f> Definitions<'f> {
         Definitions { function, makers, passed }
     }
 
-    /// The threads of blocks of a known shape. Who calls a function is not known.
+    /// Returns the threads of blocks of a known shape. The callers of a function are unknown.
     fn comers(&self, shape: Option<[u32; 3]>) -> Option<Comers<'_>> {
         let shape = shape.filter(|_| self.function.is_kernel)?;
         Some(Comers { function: self.function, definitions: self, shape })
     }
 
-    /// The instruction that computes a register.
+    /// Returns the instruction that defines a register.
     pub(super) fn maker(&self, reg: Reg) -> Option<Inst> {
         self.makers[reg]
     }
 
-    /// Whether a register holds lanes that were found to be there, or some of them.
+    /// Returns whether a register holds lanes that were found to be there, or a subset of them.
     fn were_found(&self, reg: Reg) -> bool {
         self.found(reg, &mut HashSet::new())
     }
 
     fn found(&self, reg: Reg, seen: &mut HashSet<Reg>) -> bool {
-        // Round a loop nothing new is learnt.
+        // A loop adds nothing new.
         if !seen.insert(reg) {
             return true;
         }
@@ -267,7 +274,7 @@ impl<'f> Definitions<'f> {
         match data.opcode() {
             Some(Opcode::Activemask | Opcode::MatchAnySync | Opcode::MatchAllSync) => true,
             Some(Opcode::VoteSync | Opcode::Vote) => data.has(Modifier::Ballot),
-            // Fewer of them.
+            // A subset of them.
             Some(Opcode::And) => reads().any(|reg| self.found(reg, seen)),
             Some(Opcode::Mov | Opcode::Cvt) => reads().next().is_some_and(|reg| self.found(reg, seen)),
             Some(Opcode::Selp) => reads().take(2).all(|reg| self.found(reg, seen)) && reads().count() > 2,

@@ -1,9 +1,10 @@
-//! The code of a plan.
+//! Code emission for a plan.
 //!
-//! Code is written in the order of the plan. A node that keeps its branches leaves *open ends*: blocks that are written but for
-//! their jump, each with the node it leads to and what it passes. Behind a head there is one line of code; a *way* to a node adds
-//! the lanes that go there to the node's mask, and passes its values to those lanes alone. The first way to a node in this line
-//! passes them to all lanes: nobody else has anything there yet.
+//! Code is emitted in the order of the plan. A node that keeps its branches leaves *open ends*: blocks that
+//! are complete except for their jump, each with its target node and arguments. The code after a head is one
+//! *line* of straight code. A *way* to a node adds the lanes that go there to the node's mask, and passes its
+//! values to those lanes only. The first way to a node in a line passes them to all lanes, because no other
+//! lane has a value there yet.
 
 use super::build::{Builder, Variable};
 use super::levels::{Kind, Levels, Node};
@@ -15,40 +16,40 @@ use broadloom_ptx::{Block, Edge, Function, Guard, Imm, Opcode, Operand, Reg, Typ
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The lanes that run something; none means all.
+/// Lanes that run some code; `None` means all.
 pub(super) type Mask = Option<Reg>;
 
-/// A node with more instructions than this is skipped when no lane waits for it, even if they do nothing but compute.
+/// Number of instructions above which a node is skipped when no lane waits for it, even if they only compute.
 const CHEAP: usize = 6;
 
-/// A block that is written but for its jump.
+/// Block that is complete except for its jump.
 struct Open {
     block: Block,
     target: Node,
     args: Vec<Reg>,
-    /// The node that it comes from.
+    /// Node that it comes from.
     from: Node,
-    /// For a way back to the header: the lanes that go, if not all that came.
+    /// For a back edge to the header: the lanes that take it, if not all that arrived.
     lanes: Option<Reg>,
 }
 
-/// A way to a node from one line of code.
+/// Transition to a node from one line of code.
 struct Way {
     target: Node,
     args: Vec<Reg>,
     lanes: Lanes,
 }
 
-/// Which lanes go a way.
+/// Lanes of a transition.
 #[derive(Clone, Copy)]
 enum Lanes {
-    /// Those of a mask.
+    /// Lanes of a mask.
     All(Mask),
-    /// Those of a mask for which a predicate is as it should be.
+    /// Lanes of a mask for which a guard holds.
     Where(Mask, Guard),
 }
 
-/// Where control goes behind a node.
+/// Continuations after a node.
 enum Ways {
     Opens(Vec<Open>),
     /// All lanes are still in the current block.
@@ -61,27 +62,29 @@ pub(super) struct Emitter<'a> {
     pub(super) levels: &'a Levels,
     pub(super) plans: &'a [LevelPlan],
     pub(super) steady: &'a Steady,
-    /// The level in which each register gets its value.
+    /// Level in which each register is defined.
     pub(super) homes: &'a SecondaryMap<Reg, usize>,
-    /// Registers that are computed in a divergent loop and read outside of it, with the node of the loop that holds them.
+    /// For each divergent loop, registers that are computed in it and read outside, with the node of the loop
+    /// that defines them.
     pub(super) outs: &'a [Vec<(Reg, Node)>],
-    /// What all lanes bring to the ways out of a divergent loop, one for each parameter of the target.
+    /// Arguments that are equal on all exits of a divergent loop to a node, one for each parameter of the
+    /// target.
     pub(super) brought: HashMap<(usize, Node), Vec<Option<Reg>>>,
     pub(super) builder: Builder<'a>,
-    /// Where code is written.
+    /// Block at which code is emitted.
     pub(super) at: Block,
     pub(super) combined: HashMap<(Block, Mask, Guard), Reg>,
     pub(super) everybody: Option<Reg>,
-    /// Lines of code so far.
+    /// Number of lines of code so far.
     pub(super) lines: usize,
 }
 
 impl Emitter<'_> {
-    /// Writes the whole function.
+    /// Emits the whole function.
     pub(super) fn function(&mut self, mask: Mask) {
         let plans = self.plans;
         let mut opens = self.region(0, &plans[0].plan, mask);
-        // A dead block may stand in front of some of the ways that lead to it: it is written again for each of them.
+        // A dead block may come before some of its predecessors: it is emitted again for each of them.
         while let Some(open) = opens.pop() {
             let target = open.target;
             self.join(0, target, vec![open]);
@@ -91,7 +94,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The variable that holds a register for someone in a level.
+    /// Returns the variable that holds a register for a reader in a level.
     fn variable(&self, reg: Reg, level: usize) -> Variable {
         match left(self.levels, self.plans, self.homes[reg], level) {
             Some(outermost) => Variable::Out(outermost, reg),
@@ -99,18 +102,18 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a register of the function as it was holds here.
+    /// Returns the current value of a register of the original function.
     pub(super) fn value(&mut self, reg: Reg, level: usize) -> Reg {
         let variable = self.variable(reg, level);
         self.builder.read(variable, self.at)
     }
 
-    /// Writes the nodes of a region, the first one here; what leads out of it.
+    /// Emits the nodes of a region, the first one here. Returns its open ends.
     fn region(&mut self, level: usize, plan: &Plan, mask: Mask) -> Vec<Open> {
         let mut pending: BTreeMap<Node, Vec<Open>> = BTreeMap::new();
         for (index, step) in plan.steps.iter().enumerate() {
             if index > 0 {
-                // A node to which no lane comes back is not there.
+                // A node that no lane returns to is omitted.
                 let Some(opens) = pending.remove(&step.node) else { continue };
                 self.join(level, step.node, opens);
             }
@@ -128,7 +131,7 @@ impl Emitter<'_> {
         pending.into_values().flatten().collect()
     }
 
-    /// Goes on where several ends come together.
+    /// Continues at the join of several open ends.
     fn join(&mut self, level: usize, node: Node, opens: Vec<Open>) {
         let params = self.levels.params(self.input, level, node);
         for open in &opens {
@@ -139,7 +142,7 @@ impl Emitter<'_> {
         self.meet(opens.iter().map(|open| open.block).collect());
     }
 
-    /// Goes on behind one or more blocks.
+    /// Continues after one or more blocks.
     fn meet(&mut self, blocks: Vec<Block>) {
         if let [block] = blocks.as_slice() {
             self.at = *block;
@@ -152,7 +155,7 @@ impl Emitter<'_> {
         self.builder.seal(self.at);
     }
 
-    /// Writes a node here.
+    /// Emits a node here.
     fn node(&mut self, level: usize, node: Node, mask: Mask, split: bool) -> Ways {
         match self.levels.levels[level].kinds[node] {
             Kind::Block(block) => self.block(level, node, block, mask, split),
@@ -203,12 +206,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// A `ret`, `exit` or `trap` at the end of a block.
+    /// Emits a `ret`, `exit` or `trap` at the end of a block.
     fn last(&mut self, inst: broadloom_ptx::Inst, level: usize, node: Node, block: Block, mask: Mask) -> Ways {
         let mut data = self.input.insts[inst].clone();
         let own = data.guard.map(|guard| Guard { reg: self.value(guard.reg, level), ..guard });
         let traps = data.opcode() == Some(Opcode::Trap);
-        // Whoever leaves, leaves together with all others; who traps, alone.
+        // Lanes leave together with all others, but trap on their own.
         data.guard = match (traps, mask, own) {
             (true, Some(_), Some(own)) => Some(Guard { reg: self.combine(mask, own), negated: false }),
             (_, _, own) => own,
@@ -217,7 +220,7 @@ impl Emitter<'_> {
         match self.input.blocks[block].edges.first() {
             Some(edge) => {
                 let args = self.args(level, edge);
-                // Control goes on behind a guard in a block of its own, since this one is at its end.
+                // Control continues after a guard in a new block, since this one is at its end.
                 let next = self.builder.block();
                 self.builder.jump(self.at, next);
                 self.builder.seal(next);
@@ -248,13 +251,14 @@ impl Emitter<'_> {
         Way { target: self.target(level, edge.target), args: self.args(level, edge), lanes }
     }
 
-    /// Writes what stands behind a head.
+    /// Emits the code after a head.
     fn masked(&mut self, level: usize, head: Node, masked: &Masked, ways: Ways, mask: Mask) -> Vec<Open> {
         let nobody = self.builder.zero(Type::Pred);
         let is_back = |node: &Node| self.levels.levels[level].kinds[*node] == Kind::Back;
         let waiting: Vec<Node> =
             masked.parts.iter().map(|part| part.entry).chain(masked.sinks.iter().copied().filter(is_back)).collect();
-        // Each open end of the head starts a line of its own, so all of them know that nobody waits yet, or has brought anything.
+        // Each open end of the head starts its own line, so in all of them no lane waits yet or has passed a
+        // value.
         let starts = match &ways {
             Ways::Opens(opens) => opens.iter().map(|open| open.block).collect(),
             Ways::Split(_) => vec![self.at],
@@ -286,7 +290,7 @@ impl Emitter<'_> {
             let [inside, skip] = self.builder.branch(self.at, Guard { reg: any, negated: false });
             self.at = inside;
             if goes_back {
-                // Whoever runs this goes round again, and somebody does: no need to ask once more.
+                // All lanes that run this iterate again, and there is at least one: no vote is needed.
                 let inner = part.inner.as_ref().map_or_else(Vec::new, |plan| self.region(level, plan, Some(lanes)));
                 opens.extend(inner.into_iter().map(|open| Open { lanes: Some(lanes), ..open }));
                 self.at = skip;
@@ -303,7 +307,7 @@ impl Emitter<'_> {
                 opens.push(Open { block: self.at, target: join, args, from: head, lanes: None });
             }
             None => {
-                // Nobody comes back from there, so nobody comes here.
+                // No lane returns from there, so none arrives here.
                 let trap = crate::write::made("trap", []);
                 self.builder.push(self.at, trap);
                 self.builder.leave(self.at);
@@ -317,7 +321,8 @@ impl Emitter<'_> {
         Line { number: self.lines, level, join, reached: BTreeSet::new() }
     }
 
-    /// Whether a part, the last of a line, is the only way back to the header, which decides whether the loop goes on.
+    /// Returns whether a part, the last of a line, is the only way back to the header. It then decides
+    /// whether the loop continues.
     fn is_way_back(&self, line: &Line, part: &Part) -> bool {
         let level = &self.levels.levels[line.level];
         let ends = line.join.is_some_and(|join| level.kinds[join] == Kind::End);
@@ -325,7 +330,7 @@ impl Emitter<'_> {
         ends && back.is_some_and(|back| !line.reached.contains(&back))
     }
 
-    /// Writes a part here; whether control comes out of it.
+    /// Emits a part here. Returns whether control comes out of it.
     fn part(&mut self, line: &mut Line, part: &Part, lanes: Reg) -> bool {
         let ways = match &part.inner {
             Some(plan) => Ways::Opens(self.region(line.level, plan, Some(lanes))),
@@ -334,7 +339,7 @@ impl Emitter<'_> {
         self.arrive(line, part.entry, ways, Some(lanes))
     }
 
-    /// Whether it pays, or is necessary, to ask whether a lane waits for a part.
+    /// Returns whether a vote on the lanes waiting for a part pays off or is necessary.
     fn is_worth_a_test(&self, level: usize, part: &Part) -> bool {
         let mut count = 0;
         for node in &part.members {
@@ -358,7 +363,7 @@ impl Emitter<'_> {
         count > CHEAP
     }
 
-    /// Takes the ways out of a node or part in a line; whether control comes out at all.
+    /// Adds the transitions out of a node or part to a line. Returns whether control comes out at all.
     fn arrive(&mut self, line: &mut Line, from: Node, ways: Ways, mask: Mask) -> bool {
         match ways {
             Ways::Split(ways) => {
@@ -415,7 +420,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The variable that holds what lanes of a line bring to a node for one of its parameters.
+    /// Returns the variable for the arguments that lanes of a line pass to a parameter of a node.
     fn brought_to(&self, line: &Line, node: Node, param: Reg) -> Variable {
         match self.levels.levels[line.level].kinds[node] {
             _ if Some(node) == line.join => Variable::Join(line.number, param),
@@ -424,7 +429,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Keeps what a loop has computed for lanes that leave it.
+    /// Keeps the values that a loop has computed, for lanes that leave it.
     fn keep_values(&mut self, level: usize, from: Node, lanes: Lanes) {
         let outs = self.outs;
         for (reg, home) in outs[level].iter().copied() {
@@ -435,7 +440,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Gives some lanes a value of a variable; `first` when nobody else has one.
+    /// Assigns a value to a variable in some lanes. `first` is set if no other lane has a value.
     fn blend(&mut self, variable: Variable, value: Reg, lanes: Lanes, first: bool) {
         let value = match self.lanes_if(lanes, first) {
             None => value,
@@ -458,12 +463,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether more than one way leads out of a loop, so that it matters who goes where.
+    /// Returns whether a loop has more than one exit, so that the lanes of each must be tracked.
     fn counts_exits(&self, level: usize) -> bool {
         self.levels.levels[level].exits().len() > 1
     }
 
-    /// Writes a loop here.
+    /// Emits a loop here.
     fn a_loop(&mut self, outer: usize, node: Node, level: usize, mask: Mask) -> Ways {
         let (levels, plans) = (self.levels, self.plans);
         let divergent = plans[level].divergent;
@@ -542,8 +547,9 @@ impl Emitter<'_> {
         Ways::Split(ways)
     }
 
-    /// What every way out of a loop to a block brings to each of its parameters, where that is one value from before the loop: lanes
-    /// have it whenever they leave, and those that leave by another way have it too.
+    /// Returns, for each parameter of an exit block, the argument that all exits of a loop pass, if it is one
+    /// value from before the loop. Lanes have it whenever they leave, and those that leave by another exit
+    /// have it too.
     fn brought_out(&self, level: usize, block: Block) -> Vec<Option<Reg>> {
         let mut brought: Vec<Option<Reg>> = vec![None; self.input.blocks[block].params.len()];
         let mut first = true;
@@ -567,7 +573,8 @@ impl Emitter<'_> {
         self.builder.jump(self.at, header);
     }
 
-    /// The end of a line in a divergent loop: back to the header while a lane waits there; where control leaves the loop.
+    /// Emits the end of a line in a divergent loop: back to the header while a lane waits there. Returns the
+    /// block at which control leaves the loop.
     fn go_back_if_any(&mut self, level: usize, params: &[Reg], header: Block) -> Option<Block> {
         let levels = self.levels;
         let Some(back) = levels.levels[level].node(Kind::Back) else { return Some(self.at) };
@@ -584,7 +591,7 @@ impl Emitter<'_> {
         Some(leave)
     }
 
-    /// The lanes of a mask for which a predicate is as it should be.
+    /// Returns the lanes of a mask for which a guard holds.
     pub(super) fn combine(&mut self, mask: Mask, guard: Guard) -> Reg {
         if mask.is_none() && !guard.negated {
             return guard.reg;
@@ -601,7 +608,7 @@ impl Emitter<'_> {
         lanes
     }
 
-    /// Whether any lane is in a mask, the same for all lanes.
+    /// Returns whether any lane is in a mask, as a uniform predicate.
     pub(super) fn any(&mut self, lanes: Reg) -> Reg {
         self.builder.compute(self.at, Type::Pred, "vote.sync.any.pred", [Operand::Sink, Operand::Reg(lanes), all_lanes()])
     }
@@ -613,7 +620,7 @@ impl Emitter<'_> {
         self.builder.compute(self.at, Type::Pred, "or.pred", [Operand::Sink, Operand::Reg(a), Operand::Reg(b)])
     }
 
-    /// A mask as a predicate.
+    /// Returns a mask as a predicate.
     fn real(&mut self, mask: Mask) -> Reg {
         if let Some(lanes) = mask.or(self.everybody) {
             return lanes;
@@ -625,17 +632,17 @@ impl Emitter<'_> {
     }
 }
 
-/// A line of code behind a head.
+/// Line of code after a head.
 struct Line {
-    /// Lines inside of lines may have the same join, so each has a number.
+    /// Number of the line. Nested lines may have the same join.
     number: usize,
     level: usize,
     join: Option<Node>,
-    /// The nodes to which a way was written.
+    /// Nodes with an emitted transition.
     reached: BTreeSet<Node>,
 }
 
-/// The outermost divergent loop around a level that another level is outside of.
+/// Returns the outermost divergent loop around `home` that `reader` is outside of.
 pub(super) fn left(levels: &Levels, plans: &[LevelPlan], home: usize, reader: usize) -> Option<usize> {
     let mut outermost = None;
     let mut at = Some(home);
@@ -648,7 +655,7 @@ pub(super) fn left(levels: &Levels, plans: &[LevelPlan], home: usize, reader: us
     outermost
 }
 
-/// The member mask that names every lane.
+/// Returns the member mask with all lanes.
 pub(super) fn all_lanes() -> Operand {
     Operand::Imm(Imm::Int(0xffff_ffff))
 }

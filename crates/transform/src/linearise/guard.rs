@@ -1,12 +1,13 @@
-//! Single instructions under a mask.
+//! Instructions under a mask.
 //!
-//! - What only computes runs in all lanes: nobody reads what it gives the others.
-//! - A plain load whose address is the same in all lanes runs in all lanes: somebody is there, or the code would have been
-//!   skipped, and what one lane may read, all may. So its result is the same in all lanes too.
-//! - A barrier runs in all lanes: those that are missing have no barrier before them any more and count as gone, but they are
-//!   part of the warp that comes. To a reduction they bring what changes nothing.
-//! - A warp operation runs in the lanes of the mask, and those are all the members that it has.
-//! - A fence, and what is passed to and from a call, runs in all lanes.
+//! - Pure instructions run in all lanes: their results in masked-off lanes are not read.
+//! - A plain load with a uniform address runs in all lanes. At least one lane is active, or the code would
+//!   have been skipped, and an address that one lane may read, all may read. Its result is therefore uniform
+//!   too.
+//! - A barrier runs in all lanes. Missing lanes have no barrier ahead and count as exited, but they are part
+//!   of the arriving warp. They contribute the neutral element to a reduction.
+//! - A warp operation runs in the lanes of the mask, and those are all its members.
+//! - A fence, and accesses to arguments and results of a call, run in all lanes.
 //! - Everything else runs in the lanes of the mask.
 
 use super::build::Variable;
@@ -16,7 +17,7 @@ use broadloom_ptx::{
     Base, Class, Effects, Guard, Inst, InstData, Modifier, Opcode, Operand, Param, Reg, Space, Symbol, Type, Var,
 };
 
-/// How an instruction meets a mask.
+/// Treatment of an instruction under a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     /// In all lanes.
@@ -25,11 +26,11 @@ pub(super) enum Manner {
     Masked,
     /// In the lanes of the mask, which are its members.
     Members,
-    /// In all lanes, as one.
+    /// In all lanes, collectively.
     Together,
 }
 
-/// How an instruction meets a mask, plain loads of steady addresses aside.
+/// Returns the treatment of an instruction under a mask, except for plain loads of steady addresses.
 pub(super) fn manner(data: &InstData) -> Manner {
     let effects = data.effects();
     if is_speculable(data) || data.class() == Some(Class::Fence) {
@@ -39,23 +40,23 @@ pub(super) fn manner(data: &InstData) -> Manner {
     } else if data.members().is_some() {
         Manner::Members
     } else if effects == Effects::default() && data.class() != Some(Class::Cluster) {
-        // Carry chains: pure, but their order matters, which is kept.
+        // Carry chains are pure, but their order matters. The order is kept.
         Manner::Everywhere
     } else {
         Manner::Masked
     }
 }
 
-/// Whether all lanes that there are must come to it together.
+/// Returns whether all existing lanes must reach the instruction together.
 pub(super) fn is_collective(data: &InstData) -> bool {
     let effects = data.effects();
     let aligned = effects.has(Effects::WARP) && data.class() != Some(Class::Warp) && data.members().is_none();
-    // An mbarrier is asked by each lane for itself.
+    // Each lane polls an mbarrier on its own.
     effects.has(Effects::BARRIER) && data.class() != Some(Class::Mbarrier) || aligned
 }
 
 impl Emitter<'_> {
-    /// Writes an instruction here, for the lanes of a mask.
+    /// Emits an instruction here, for the lanes of a mask.
     pub(super) fn instruction(&mut self, inst: Inst, level: usize, mask: Mask) {
         let mut data = self.input.insts[inst].clone();
         let reads = data.reads();
@@ -85,7 +86,8 @@ impl Emitter<'_> {
         self.builder.push(self.at, data);
     }
 
-    /// Whether it only writes or reads what is passed to or from a call, which each thread has for itself.
+    /// Returns whether an instruction only accesses arguments or results of a call, which are private to each
+    /// thread.
     fn passes_to_call(&self, data: &InstData) -> bool {
         let own = |var: Var| self.input.params.iter().chain(&self.input.results).any(|param| *param == Param::Memory(var));
         match (data.opcode(), data.space(), data.address().map(|address| address.base)) {
@@ -94,7 +96,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lets an instruction run in the lanes of a mask alone.
+    /// Restricts an instruction to the lanes of a mask.
     fn guard(&mut self, data: &mut InstData, lanes: Reg) {
         let reg = match data.guard {
             Some(own) => self.combine(Some(lanes), own),
@@ -103,7 +105,7 @@ impl Emitter<'_> {
         data.guard = Some(Guard { reg, negated: false });
     }
 
-    /// Takes lanes that are not there from the members.
+    /// Removes missing lanes from the member mask.
     fn reduce_members(&mut self, data: &mut InstData, lanes: Reg) {
         let Some(index) = data.members() else { return };
         let named = data.operands[index].clone();
@@ -116,7 +118,7 @@ impl Emitter<'_> {
         data.operands[index] = Operand::Reg(rest);
     }
 
-    /// Lets all lanes come to a barrier; those outside of the mask bring nothing.
+    /// Lets all lanes reach a barrier; those outside the mask contribute the neutral element.
     fn bring(&mut self, data: &mut InstData, inst: Inst, level: usize, lanes: Reg) {
         if let Some(own) = data.guard
             && !self.steady.guard(Some(&inst), level)

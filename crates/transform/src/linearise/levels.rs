@@ -1,12 +1,12 @@
-//! A function as a nest of loops, each level a graph without cycles.
+//! Function as a nest of loops, each level an acyclic graph.
 //!
-//! A level is the function or one of its loops. Its nodes are the blocks that stand directly in it and its inner loops, each
-//! one node, and behind them where control leaves: [`Kind::Back`] to the header of the loop, [`Kind::Exit`] to a block outside
-//! of it, and [`Kind::End`] behind all of these. Nodes are numbered so that each stands before those that it leads to; the
-//! first is the entry.
+//! A level is the function or one of its loops. Its nodes are the blocks directly in it, its inner loops (one
+//! node each), and the places where control leaves. These are [`Kind::Back`] to the header of the loop,
+//! [`Kind::Exit`] to a block outside, and [`Kind::End`] after all of them. Nodes are numbered in topological
+//! order; the first is the entry.
 //!
-//! Blocks from which no way leads on (a `trap`, an endless loop) are *dead*: they count neither for nor against
-//! post-dominance, since no lane comes back from them.
+//! Blocks without a way out (a `trap`, an endless loop) are *dead*: post-dominance ignores them, since no
+//! lane returns from them.
 
 use super::Reason;
 use broadloom_analysis::{Cfg, Dominators, Loops, loops::Loop};
@@ -14,36 +14,36 @@ use broadloom_ptx::{Block, Function, Opcode, Reg};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeSet, HashMap};
 
-/// A node of a level.
+/// Node of a level.
 pub(super) type Node = usize;
 
-/// What a node stands for.
+/// Meaning of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// A block of this level.
+    /// Block of this level.
     Block(Block),
-    /// The loop that is this level.
+    /// Inner loop, by its level.
     Loop(usize),
-    /// The header of this loop, again.
+    /// Header of this loop, reached again.
     Back,
-    /// A block outside of this loop.
+    /// Block outside this loop.
     Exit(Block),
-    /// Behind everything.
+    /// End after everything.
     End,
 }
 
-/// A loop, or the function.
+/// Loop, or the function.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
-    /// The level around it; the function has none.
+    /// Enclosing level; the function has none.
     pub(super) parent: Option<usize>,
-    /// The block at which control comes in.
+    /// Block at which control enters.
     pub(super) header: Block,
-    /// What the nodes stand for.
+    /// Meaning of each node.
     pub(super) kinds: Vec<Kind>,
-    /// Where control may go behind a node, each once.
+    /// Successors of each node, without duplicates.
     pub(super) successors: Vec<Vec<Node>>,
-    /// Where it may come from, each once.
+    /// Predecessors of each node, without duplicates.
     pub(super) predecessors: Vec<Vec<Node>>,
     dominator: Vec<Node>,
     post_dominator: Vec<Option<Node>>,
@@ -51,7 +51,7 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// Whether nothing of this level follows behind a node.
+    /// Returns whether nothing of this level follows a node.
     pub(super) fn is_sink(&self, node: Node) -> bool {
         match self.kinds[node] {
             Kind::Block(_) | Kind::Loop(_) => false,
@@ -59,12 +59,12 @@ impl Level {
         }
     }
 
-    /// The nodes that are blocks or loops.
+    /// Returns the nodes that are blocks or loops.
     pub(super) fn members(&self) -> BTreeSet<Node> {
         (0..self.kinds.len()).filter(|node| !self.is_sink(*node)).collect()
     }
 
-    /// The blocks outside of the loop to which control leaves it.
+    /// Returns the blocks outside the loop at which control leaves it.
     pub(super) fn exits(&self) -> Vec<(Node, Block)> {
         let exit = |(node, kind): (Node, &Kind)| match kind {
             Kind::Exit(block) => Some((node, *block)),
@@ -73,17 +73,17 @@ impl Level {
         self.kinds.iter().enumerate().filter_map(exit).collect()
     }
 
-    /// The node of something that has one.
+    /// Returns the node of a kind, if it has one.
     pub(super) fn node(&self, kind: Kind) -> Option<Node> {
         self.numbers.get(&kind).copied()
     }
 
-    /// The nearest node through which every way from here comes; a dead node has none.
+    /// Returns the nearest node on every path from here; a dead node has none.
     pub(super) fn post_dominator(&self, node: Node) -> Option<Node> {
         self.post_dominator[node]
     }
 
-    /// Whether every way from the entry to `b` comes through `a`.
+    /// Returns whether every path from the entry to `b` goes through `a`.
     pub(super) fn dominates(&self, a: Node, mut b: Node) -> bool {
         while b > a {
             b = self.dominator[b];
@@ -91,7 +91,7 @@ impl Level {
         a == b
     }
 
-    /// The nearest node that dominates both.
+    /// Returns the nearest node that dominates both.
     pub(super) fn common_dominator(&self, mut a: Node, mut b: Node) -> Node {
         while a != b {
             if a < b { b = self.dominator[b] } else { a = self.dominator[a] }
@@ -99,7 +99,7 @@ impl Level {
         a
     }
 
-    /// The nodes that are reached from behind a node before another.
+    /// Returns the nodes that are reachable from `from` before `to`.
     pub(super) fn between(&self, from: Node, to: Option<Node>) -> BTreeSet<Node> {
         let mut found = vec![false; self.kinds.len()];
         let mut work = self.successors[from].clone();
@@ -116,12 +116,12 @@ impl Level {
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
     pub(super) levels: Vec<Level>,
-    /// The innermost level of a block.
+    /// Innermost level of each block.
     innermost: SecondaryMap<Block, usize>,
 }
 
 impl Levels {
-    /// The levels of a function in SSA form; a reason when a loop has several entries.
+    /// Computes the levels of a function in SSA form. Returns a reason if a loop has several entries.
     pub(super) fn new(function: &Function, cfg: &Cfg, dominators: &Dominators) -> Result<Levels, Reason> {
         let loops = Loops::new(cfg, dominators);
         if let Some((from, _)) = loops.irreducible_edges().first() {
@@ -145,12 +145,12 @@ impl Levels {
         Ok(levels)
     }
 
-    /// The innermost level that a block stands in.
+    /// Returns the innermost level of a block.
     pub(super) fn innermost(&self, block: Block) -> usize {
         self.innermost[block]
     }
 
-    /// Whether `inner` is `outer` or stands in it.
+    /// Returns whether `inner` is `outer` or nested in it.
     pub(super) fn is_inside(&self, mut inner: usize, outer: usize) -> bool {
         while inner > outer {
             inner = self.levels[inner].parent.unwrap_or(0);
@@ -158,13 +158,13 @@ impl Levels {
         inner == outer
     }
 
-    /// What a block is for someone who comes from within a level.
+    /// Returns the kind of a block as seen from within a level.
     pub(super) fn kind_in(&self, level: usize, block: Block) -> Kind {
         let parents = |index: usize| self.levels[index].parent;
         kind_in(&self.innermost, parents, level, self.levels[level].header, block)
     }
 
-    /// The registers that whoever comes to a node gives a value; those of a way out belong to its target.
+    /// Returns the registers that predecessors of a node define. Those of an exit belong to its target.
     pub(super) fn params<'f>(&self, function: &'f Function, level: usize, node: Node) -> &'f [Reg] {
         match self.levels[level].kinds[node] {
             Kind::Block(block) | Kind::Exit(block) => &function.blocks[block].params,
@@ -187,7 +187,7 @@ impl Levels {
         let mut edges: HashMap<Kind, Vec<Kind>> = HashMap::new();
         for block in cfg.order().iter().filter(|block| is_in(&self.innermost, parent_of, index, **block)) {
             let kind = match kind_in(&self.innermost, parent_of, index, header, *block) {
-                // Seen from within, the header is where the level starts.
+                // Seen from within, the header is the start of the level.
                 Kind::Back => Kind::Block(header),
                 kind => kind,
             };
@@ -215,7 +215,7 @@ impl Levels {
     }
 }
 
-/// Whether a block ends in a `trap` without a guard.
+/// Returns whether a block ends in a `trap` without a guard.
 fn traps(function: &Function, block: Block) -> bool {
     let last = function.blocks[block].insts.last().map(|last| &function.insts[*last]);
     last.is_some_and(|last| last.opcode() == Some(Opcode::Trap) && last.guard.is_none())
@@ -252,7 +252,7 @@ fn kind_in(
     }
 }
 
-/// Numbers the nodes in topological order and finds who dominates whom.
+/// Numbers the nodes in topological order and computes dominators.
 fn sorted(parent: Option<usize>, header: Block, start: Kind, edges: &HashMap<Kind, Vec<Kind>>) -> Level {
     let none = vec![];
     let targets = |kind: &Kind| edges.get(kind).unwrap_or(&none);

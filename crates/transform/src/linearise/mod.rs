@@ -1,23 +1,26 @@
-//! `linearise`: lanes that go different ways go one way together, each doing its part.
+//! `linearise`: replaces divergent control flow by masks.
 //!
-//! **In**: SSA form without `brx.idx` (`lower_branches`). **Out**: SSA form in which every branch is uniform, also for lanes that have
-//! nothing to do: whoever shares a warp walks the same path. Keeps every value that a lane sees and every effect; loses who would have
-//! been where, which predicates now say. The result is ordinary PTX: divergent branches have become masks, instructions with
-//! effects are guarded by them, and `vote.sync.any` decides whether code that nobody waits for is skipped.
+//! **In**: SSA form without `brx.idx` (`lower_branches`). **Out**: SSA form in which every branch is uniform,
+//! also for inactive lanes: all lanes of a warp take the same path. Keeps every value that a lane sees and
+//! every effect. The position of each lane is no longer explicit; predicates hold it. The result is ordinary
+//! PTX: divergent branches have become masks, instructions with effects are guarded by them, and
+//! `vote.sync.any` skips code that no lane waits for.
 //!
 //! The work is done in steps, one file each:
-//! - [`levels`]: the function as a nest of loops, each a graph without cycles;
+//! - [`levels`]: the function as a nest of loops, each an acyclic graph;
 //! - [`plan`]: which control flow stays and which becomes masks;
-//! - [`steady`]: which conditions are the same even in lanes that are masked off;
-//! - [`emit`] and [`guard`]: the code; [`build`]: SSA form made on the way;
-//! - [`converge`], [`comers`] and [`spin`]: what cannot be run this way, because lanes would wait for each other.
+//! - [`steady`]: which conditions are equal even in masked-off lanes;
+//! - [`emit`] and [`guard`]: the code; [`build`]: SSA construction on the way;
+//! - [`converge`], [`comers`] and [`spin`]: code that cannot run this way, because lanes would wait for each
+//!   other.
 //!
-//! What is refused, each with a [`Reason`]: loops with several entries; barriers to which not all lanes of a warp come, and warp
-//! operations that name lanes which may be elsewhere; loops in which a lane may wait for what another lane does behind the loop;
-//! divergent branches nested more than a hundred deep; `brx.idx`; results in registers, and `exit` in a function that is called.
+//! Rejected, each with a [`Reason`]: loops with several entries; barriers that not all lanes of a warp reach,
+//! and warp operations that name lanes that may be elsewhere; loops in which a lane may wait for an action of
+//! another lane after the loop; divergent branches nested more than a hundred deep; `brx.idx`; results in
+//! registers, and `exit` in a called function.
 //!
-//! Not taken: partial linearisation in one order of all blocks (Moll and Hack), which keeps more uniform branches between
-//! overlapping divergent regions, but gives each block a mask of its own where a region needs one.
+//! Not taken: partial linearisation in one order of all blocks (Moll and Hack). It keeps more uniform
+//! branches between overlapping divergent regions, but needs a mask for each block instead of each region.
 
 mod build;
 mod comers;
@@ -48,18 +51,18 @@ use steady::Steady;
 
 pub use converge::{Convergence, barriers_are_convergent, comes_apart, meets_others};
 
-/// The name of the pass.
+/// Name of the pass.
 pub const NAME: &str = "linearise";
 
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 const LANES: u64 = 32;
 
-/// Why a function cannot run in step.
+/// Reason why a function cannot run in lockstep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// What is in the way.
+    /// Obstacle.
     pub text: String,
-    /// Where, if it is at one place.
+    /// Instruction, if it is at one place.
     pub inst: Option<Inst>,
 }
 
@@ -75,11 +78,11 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// Code that cannot run in step.
+/// Error code for code that cannot run in lockstep.
 pub const APART: Code = Code("T0002");
 
-/// The pass for whoever knows a block shape, or nothing: the function's own directives are asked then, and without any the block is one
-/// warp.
+/// Runs the pass with a known block shape or none. Without one the function's own directives are used, and
+/// without any the block is one warp.
 pub(crate) fn run_with(module: &Module, function: &mut Function, facts: &crate::Facts) -> Result<(), Diagnostics> {
     let block = facts.with_directives(function).block.unwrap_or([LANES as u32, 1, 1]);
     let before = function.clone();
@@ -90,7 +93,8 @@ pub(crate) fn run_with(module: &Module, function: &mut Function, facts: &crate::
     })
 }
 
-/// Makes every branch of a function uniform, for launches of which the facts are true: [`Shapes`] say what is divergent.
+/// Makes every branch of a function uniform, for launches that satisfy the facts. [`Shapes`] determine which
+/// branches are divergent.
 pub fn run_for(module: &Module, function: &mut Function, facts: &Facts) -> Result<(), Reason> {
     unify_exits::run(module, function);
     let Some(cfg) = Cfg::new(function) else { return Ok(()) };
@@ -101,15 +105,16 @@ pub fn run_for(module: &Module, function: &mut Function, facts: &Facts) -> Resul
     run(module, function, &|block| shapes.is_divergent_branch(block), Blocks::Masked(facts.block))
 }
 
-/// The thread blocks that a function is made for.
+/// Thread blocks that a function is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// Any, of full warps.
+    /// Any shape with full warps.
     Any,
-    /// Of this shape. Where its threads do not fill the last warp, whoever runs the code sees to it that lanes behind them do nothing.
+    /// This shape. If its threads do not fill the last warp, the runner of the code ensures that the surplus
+    /// lanes do nothing.
     Shaped([u32; 3]),
-    /// Of this shape. When its threads do not fill the last warp, everything runs under the mask of threads that exist, lanes behind them having
-    /// thread indices that go on in the same way.
+    /// This shape. If its threads do not fill the last warp, everything runs under the mask of existing
+    /// threads. The surplus lanes have thread indices that continue in the same way.
     Masked([u32; 3]),
 }
 
@@ -124,8 +129,8 @@ impl Blocks {
 
 /// Makes every branch of a function uniform.
 ///
-/// `is_divergent` says of a block that ends in a branch whether lanes may disagree there; the function should have one exit
-/// already ([`unify_exits`]), so that whoever knows that has seen the branches to it.
+/// `is_divergent` tells whether lanes may disagree at the branch of a block. The function should already have
+/// one exit ([`unify_exits`]), so that `is_divergent` knows the branches to it.
 pub fn run(module: &Module, function: &mut Function, is_divergent: &dyn Fn(Block) -> bool, blocks: Blocks) -> Result<(), Reason> {
     refuse(function)?;
     unify_exits::run(module, function);
@@ -174,7 +179,7 @@ pub fn run(module: &Module, function: &mut Function, is_divergent: &dyn Fn(Block
     Ok(())
 }
 
-/// Whether the threads of a block fill its last warp.
+/// Returns whether the threads of a block fill its last warp.
 fn fills_warps(shape: [u32; 3]) -> bool {
     shape.iter().map(|count| u64::from(*count)).product::<u64>().is_multiple_of(LANES)
 }
@@ -196,7 +201,7 @@ fn refuse(function: &Function) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The level in which each register gets its value.
+/// Returns the level in which each register is defined.
 fn homes(function: &Function, cfg: &Cfg, levels: &Levels) -> SecondaryMap<Reg, usize> {
     let mut homes = SecondaryMap::new();
     for block in cfg.order() {
@@ -210,7 +215,8 @@ fn homes(function: &Function, cfg: &Cfg, levels: &Levels) -> SecondaryMap<Reg, u
     homes
 }
 
-/// For each divergent loop, the registers that are computed in it and read outside of it, each with the node that holds it.
+/// Returns, for each divergent loop, the registers that are computed in it and read outside, each with the
+/// node that defines it.
 fn outs(
     function: &Function,
     cfg: &Cfg,
@@ -252,12 +258,13 @@ fn outs(
 }
 
 impl Emitter<'_> {
-    /// The lanes whose threads exist: those whose number in the block is below the number of threads.
+    /// Returns the lanes whose threads exist: those whose index in the block is below the number of threads.
     fn exists(&mut self, [x, y, z]: [u32; 3]) -> Reg {
         let at = self.at;
         let [first, second, third] = [Special::TidX, Special::TidY, Special::TidZ]
             .map(|special| self.builder.compute(at, Type::U32, "mov.u32", [Operand::Sink, Operand::Special(special)]));
-        // No index is left out, although it be zero in threads that exist: in lanes behind them it need not be.
+        // No index is omitted, even if it is zero in all existing threads: in surplus lanes it need not be
+        // zero.
         let plane = self.builder.compute(at, Type::U32, "mad.lo.u32", [Operand::Sink, third.into(), y.into(), second.into()]);
         let number = self.builder.compute(at, Type::U32, "mad.lo.u32", [Operand::Sink, plane.into(), x.into(), first.into()]);
         let row = u64::from(x) * u64::from(y) * u64::from(z);

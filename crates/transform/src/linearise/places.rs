@@ -1,12 +1,14 @@
-//! Blocks that wait for what earlier ones wrote, as addresses tell.
+//! Blocks that wait for values of earlier blocks, as shown by addresses.
 //!
-//! Blocks that hand sums on wait for a word of an earlier block, and write their own behind that. Lanes of one warp that wait for others then never
-//! wait for each other, in whatever way: if every place that a block waits for lies below all places that it writes afterwards, whoever is
-//! to write it waits for one that lies lower still, until one does not wait.
+//! Blocks that pass sums on wait for a word of an earlier block and write their own word after that. Lanes of
+//! one warp that wait for other blocks then never wait for each other. The condition is that every address
+//! that a block waits for lies below all addresses that it writes afterwards. Then the writer of an awaited
+//! word waits for a lower address, and so on, until one does not wait.
 //!
-//! An address is taken apart into a sum of values that are equal in all threads of a block, `%tid.x`, and the rounds of the loops around the wait, each times a
-//! constant; indices are taken not to wrap around. A store that is not meant for threads which wait (neither volatile nor atomic), through
-//! another parameter of the kernel, does not count.
+//! An address is split into a sum of values that are uniform in a block, `%tid.x`, and the iteration counts
+//! of the loops around the wait, each times a constant. Indices are assumed not to wrap around. A store that
+//! is not meant for waiting threads (neither volatile nor atomic), through another parameter of the kernel,
+//! does not count.
 
 use super::spin::waits;
 use crate::purity::{is_plain_load, is_plain_store, is_pure};
@@ -15,17 +17,17 @@ use broadloom_ptx::{Address, Base, Block, Function, Inst, InstData, Modifier, Op
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Deepest chain of instructions that is followed.
+/// Maximum length of the chains of instructions that are followed.
 const DEEPEST: usize = 32;
 
-/// What a sum consists of.
+/// Term of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Term {
-    /// A value that is equal in all threads of the block, and the same in all rounds of the loops around the wait.
+    /// Value that is uniform in the block, and constant in the loops around the wait.
     Equal(Reg),
     /// `%tid.x`.
     Thread,
-    /// How often the loop with this header has come round for the lane that waits.
+    /// Number of iterations of the loop with this header, for the waiting lane.
     Rounds(Block),
 }
 
@@ -40,7 +42,7 @@ impl Sum {
         Sum { terms: BTreeMap::from([(term, 1)]), constant: 0 }
     }
 
-    /// This, and another one times a number.
+    /// Returns this sum plus another one times a number.
     fn plus(mut self, other: &Sum, times: i64) -> Option<Sum> {
         for (term, count) in &other.terms {
             let sum = self.terms.entry(*term).or_default();
@@ -52,16 +54,16 @@ impl Sum {
     }
 }
 
-/// The places that the threads of a kernel wait for and write.
+/// Addresses that the threads of a kernel wait for and write.
 pub(super) struct Places<'f> {
     function: &'f Function,
     cfg: &'f Cfg,
     loops: Loops,
     makers: SecondaryMap<Reg, Option<(Block, Inst)>>,
     homes: HashMap<Reg, Block>,
-    /// The first register into which each parameter was loaded.
+    /// First register into which each parameter was loaded.
     params: HashMap<(Base, i64), Reg>,
-    /// How far `%tid.x` of two threads may be apart.
+    /// Maximum difference between `%tid.x` of two threads.
     spread: i64,
 }
 
@@ -85,7 +87,8 @@ impl<'f> Places<'f> {
         Places { function, cfg, loops, makers, homes, params, spread }
     }
 
-    /// Whether all that threads look at in loops, shared memory aside, are places below those that they write behind the loop.
+    /// Returns whether all addresses that threads poll in loops, except in shared memory, lie below those
+    /// that they write after the loop.
     pub(super) fn are_awaited_upwards(&self) -> bool {
         self.cfg.order().iter().all(|block| {
             let Some(around) = self.loops.innermost(*block) else { return true };
@@ -97,7 +100,7 @@ impl<'f> Places<'f> {
         })
     }
 
-    /// Whether the place of a load in a loop lies below those that are written behind the loop.
+    /// Returns whether the address of a load in a loop lies below those that are written after the loop.
     fn is_below(&self, around: Loop, wait: Block, load: &InstData) -> bool {
         let mut work: Vec<Block> = self.loops[around].exits.iter().map(|(_, to)| *to).collect();
         let mut behind = BTreeSet::new();
@@ -114,7 +117,7 @@ impl<'f> Places<'f> {
         writes.all(|write| self.is_for_others(load, write) || self.lies_below(awaited.as_ref(), self.address(write, wait), bytes))
     }
 
-    /// Whether it is a plain store through another parameter.
+    /// Returns whether it is a plain store through another parameter.
     fn is_for_others(&self, load: &InstData, write: &InstData) -> bool {
         let param = |data: &InstData| match data.address()?.base {
             Base::Reg(reg) => self.pointer(reg, DEEPEST),
@@ -124,7 +127,7 @@ impl<'f> Places<'f> {
         is_plain_store(write) && differ()
     }
 
-    /// The parameter that was made an address of global memory, to which everything else in a register was added.
+    /// Returns the parameter that a register's global address is derived from by additions.
     fn pointer(&self, reg: Reg, depth: usize) -> Option<Address> {
         let depth = depth.checked_sub(1)?;
         let data = &self.function.insts[self.makers[reg]?.1];
@@ -143,12 +146,13 @@ impl<'f> Places<'f> {
         }
     }
 
-    /// Whether so many bytes that one thread waits for lie below what any thread of its block writes.
+    /// Returns whether `bytes` bytes that one thread waits for lie below everything that any thread of its
+    /// block writes.
     fn lies_below(&self, awaited: Option<&Sum>, written: Option<Sum>, bytes: i64) -> bool {
         let far = || {
             let (awaited, written) = (awaited?, written?);
             let thread = *written.terms.get(&Term::Thread).unwrap_or(&0);
-            // Whoever writes has come round as often as it has, which nobody knows here.
+            // The iteration count of the writing thread is unknown here.
             let knows = written.terms.keys().all(|term| !matches!(term, Term::Rounds(_)));
             let distance = written.plus(awaited, -1)?;
             let grows = distance.terms.iter().all(|(term, count)| matches!(term, Term::Rounds(_)) && *count > 0);
@@ -166,7 +170,8 @@ impl<'f> Places<'f> {
         Some(sum)
     }
 
-    /// What a register is the sum of. Of a parameter of a loop that is being looked at, `open`, nothing is asked.
+    /// Splits a register into a sum. `open` is a parameter of a loop under examination and is taken as a
+    /// term.
     fn sum(&self, reg: Reg, wait: Block, open: Option<Reg>, depth: usize) -> Option<Sum> {
         if open == Some(reg) {
             return Some(Sum::of(Term::Equal(reg)));
@@ -213,7 +218,7 @@ impl<'f> Places<'f> {
         })
     }
 
-    /// A parameter of a loop around the wait that goes up or down by the same in every round.
+    /// Matches a parameter of a loop around the wait that changes by a constant in every iteration.
     fn counter(&self, reg: Reg, header: Block, wait: Block, depth: usize) -> Option<Sum> {
         let around = self.loops.headed_by(header).filter(|around| self.loops.contains(*around, wait))?;
         let index = self.function.blocks[header].params.iter().position(|param| *param == reg)?;
@@ -236,8 +241,8 @@ impl<'f> Places<'f> {
         start?.plus(&Sum::of(Term::Rounds(header)), step.constant)
     }
 
-    /// Whether a register that is computed once is equal in all threads of the block: without a race they
-    /// find the same in one place.
+    /// Returns whether a register that is computed once is uniform in the block. Without a race, threads read
+    /// the same value at one address.
     fn is_equal(&self, reg: Reg, depth: usize) -> bool {
         let (Some((_, inst)), Some(depth)) = (self.makers[reg], depth.checked_sub(1)) else { return false };
         let data = &self.function.insts[inst];
@@ -254,12 +259,12 @@ impl<'f> Places<'f> {
     }
 }
 
-/// Whether others may see in global memory what it does.
+/// Returns whether other threads may see its effect in global memory.
 fn may_write_globally(data: &InstData) -> bool {
     data.effects().may_write() && !matches!(data.space(), Space::Shared | Space::Local | Space::Param)
 }
 
-/// The parameter of a kernel that it loads.
+/// Returns the kernel parameter that an instruction loads.
 fn param(data: &InstData) -> Option<(Base, i64)> {
     let place = data.address().filter(|_| data.space() == Space::Param && is_plain_load(data) && data.guard.is_none())?;
     Some((place.base, place.offset))

@@ -1,79 +1,80 @@
-//! Which control flow stays, and which becomes masks.
+//! Plan of linearisation: the control flow that stays, and that which becomes masks.
 //!
-//! A *region* of a level is a set of nodes that control enters at one of them. In a region, a node with a divergent branch is a
-//! *head*: behind it, up to the node where all its ways meet again (its *join*), stand nodes that only some lanes come to. They
-//! are laid out one after the other, each under a mask of its own ([`Masked`]); at the join everybody is back. All other nodes of
-//! the region keep their branches.
+//! A *region* of a level is a set of nodes with a single entry. In a region, a node with a divergent branch
+//! is a *head*. After it, up to the node where all its paths meet again (its *join*), come nodes that only
+//! some lanes reach. They are laid out one after the other, each under its own mask ([`Masked`]). At the join
+//! all lanes are back. All other nodes of the region keep their branches.
 //!
-//! What stands behind a head must be entered through it alone. Where that is not so, the nearest node that dominates both ways in
-//! becomes a head too, although its branch is uniform. So heads are nested or apart.
+//! The nodes after a head must be entered through it only. If they are not, the nearest node that dominates
+//! both entries becomes a head too, although its branch is uniform. Heads are therefore nested or disjoint.
 //!
-//! The nodes behind a head are put together to *parts*: as many as can be entered at one node and left to one node. A part is a
-//! region itself, with the mask of its entry, so uniform branches and loops inside of it stay. A node whose ways out cannot be
-//! closed so is a part alone, whose branch becomes masks.
+//! The nodes after a head are grouped into *parts*: the largest sets with one entry and one exit node. A part
+//! is a region itself, with the mask of its entry, so uniform branches and loops inside it stay. A node whose
+//! exits cannot be closed this way is a part on its own, whose branch becomes masks.
 //!
-//! A loop is *divergent* when a head decides who goes round again or leaves: lanes leave it one by one.
+//! A loop is *divergent* if a head decides which lanes iterate again or leave: lanes leave it one by one.
 
 use super::Reason;
 use super::levels::{Kind, Level, Levels, Node};
 use broadloom_ptx::{Block, Function};
 use std::collections::BTreeSet;
 
-/// How deep divergent branches may be nested: code is made by functions that call themselves.
+/// Maximum nesting of divergent branches. Code is emitted by recursive functions.
 pub(super) const DEEPEST: usize = 100;
 
-/// What is done with a region.
+/// Plan of a region.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
-    /// The nodes that keep their branches, in topological order, the entry first; heads with what stands behind them.
+    /// Nodes that keep their branches, in topological order, the entry first. Heads include the code after
+    /// them.
     pub(super) steps: Vec<Step>,
 }
 
-/// A node of a region.
+/// Node of a region.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) node: Node,
-    /// What stands behind it, if it is a head.
+    /// Code after it, if it is a head.
     pub(super) masked: Option<Masked>,
 }
 
-/// What stands behind a head.
+/// Code after a head.
 #[derive(Clone, Debug)]
 pub(super) struct Masked {
-    /// Where all ways meet; none when no lane comes back.
+    /// Node where all paths meet; `None` if no lane returns.
     pub(super) join: Option<Node>,
-    /// The parts in topological order.
+    /// Parts in topological order.
     pub(super) parts: Vec<Part>,
-    /// The ways out of the loop among what stands behind.
+    /// Exits of the loop after the head.
     pub(super) sinks: Vec<Node>,
 }
 
 /// Nodes that run under one mask.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// Where control comes in.
+    /// Entry node.
     pub(super) entry: Node,
-    /// What is done with the nodes, if they are left to one node.
+    /// Plan of the nodes, if they have one exit node.
     pub(super) inner: Option<Plan>,
-    /// The node to which they are left then, if control comes back at all.
+    /// Exit node of the nodes, if control returns at all.
     pub(super) stop: Option<Node>,
     /// All of its nodes.
     pub(super) members: BTreeSet<Node>,
 }
 
-/// What is done with a level.
+/// Plan of a level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LevelPlan {
-    /// The region that is the whole level.
+    /// Region of the whole level.
     pub(super) plan: Plan,
-    /// Whether lanes leave this loop one by one.
+    /// True if lanes leave this loop one by one.
     pub(super) divergent: bool,
 }
 
 /// Plans all levels.
 pub(super) fn plan(function: &Function, levels: &Levels, is_divergent: &dyn Fn(Block) -> bool) -> Result<Vec<LevelPlan>, Reason> {
     let mut plans: Vec<LevelPlan> = vec![LevelPlan::default(); levels.levels.len()];
-    // Inner loops first: whether a loop is a head depends on what is inside of it.
+    // Inner loops first: whether a loop is a head depends on its contents.
     for index in (0..levels.levels.len()).rev() {
         let level = &levels.levels[index];
         let splits = |node: Node| match level.kinds[node] {
@@ -92,9 +93,10 @@ pub(super) fn plan(function: &Function, levels: &Levels, is_divergent: &dyn Fn(B
 
 struct Planner<'l> {
     level: &'l Level,
-    /// Those of the whole level. A region inside of it has those of them that are in it: what makes a node a head is behind it.
+    /// Heads of the whole level. A region inside it has those of them that it contains: the cause of a head
+    /// comes after it.
     heads: BTreeSet<Node>,
-    /// How many parts lie around.
+    /// Number of enclosing parts.
     depth: usize,
 }
 
@@ -118,7 +120,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// What stands behind a node before its join.
+    /// Returns the nodes after a node and before its join.
     fn behind(&self, node: Node) -> BTreeSet<Node> {
         self.level.between(node, self.level.post_dominator(node))
     }
@@ -160,7 +162,7 @@ impl Planner<'_> {
         Ok(Masked { join: self.level.post_dominator(head), parts, sinks })
     }
 
-    /// The largest part that starts at a node.
+    /// Returns the largest part that starts at a node.
     fn part(&mut self, entry: Node, inside: &BTreeSet<Node>) -> Result<Part, Reason> {
         let mut members = BTreeSet::from([entry]);
         let mut closed = false;
@@ -181,7 +183,7 @@ impl Planner<'_> {
             if !self.level.predecessors[next].iter().all(|from| members.contains(from)) {
                 break;
             }
-            // Behind the join the part goes on, if that can be closed again; else it ends here.
+            // After the join the part continues, if it can be closed again; else it ends here.
             let further = self.level.between(next, self.level.post_dominator(next));
             let mut larger = members.clone();
             larger.insert(next);

@@ -1,24 +1,25 @@
 //! Loops in which a lane may wait for another lane of its warp.
 //!
-//! Lanes that have left a loop wait for those that are still in it. If these wait for something that the others do behind the loop,
-//! nobody moves on: a spin lock. Such a loop is divergent, and what decides whether a lane leaves it comes from an
-//! access to memory that others change, at a place that is the same in each round:
+//! Lanes that have left a loop wait for those still in it. If these wait for an action of the others after
+//! the loop, no lane makes progress: a spin lock. Such a loop is divergent, and its exit condition depends on
+//! an access to memory that others change, at an address that is equal in each iteration:
 //! - a volatile, relaxed or acquire load;
-//! - an atomic exchange, or one that may leave what it finds (`and`, `or`, `xor`, `min`, `max`, `add` of zero);
-//! - `cas`, if what it compares with is the same in each round;
-//! - a question for the phase of an mbarrier;
-//! - a plain load, where nothing else ends the loop: see [`Waiting`].
+//! - an atomic exchange, or one that may leave the value unchanged (`and`, `or`, `xor`, `min`, `max`, `add`
+//!   of zero);
+//! - `cas`, if its comparison value is equal in each iteration;
+//! - a poll of an mbarrier's phase;
+//! - a plain load, if nothing else ends the loop: see [`Waiting`].
 //!
-//! A `cas` that compares with what was read in the loop tries again what another lane has spoilt by succeeding: somebody always gets on.
-//! The same holds for a lock that is given back in the loop.
+//! A `cas` that compares with a value read in the loop retries because another lane has succeeded, so some
+//! lane always makes progress. The same holds for a lock that is released in the loop.
 //!
-//! Lanes that ask for the same phase of the same mbarrier get the same answer and leave together. But they must not leave others
-//! behind, who might be those that complete the phase: see [`refuse_asking_apart`].
+//! Lanes that poll the same phase of the same mbarrier get the same answer and leave together. But they must
+//! not leave other lanes behind that might complete the phase: see [`refuse_asking_apart`].
 //!
-//! Where blocks wait for earlier ones alone, nobody waits for a lane of its warp: see [`Places`].
+//! If blocks wait only for earlier blocks, no lane waits for a lane of its warp: see [`Places`].
 //!
-//! What went through memory of the thread is not followed: it may come from any such access of the loop, and a function that is called
-//! may hold one.
+//! Values that went through the thread's memory are not tracked: they may come from any such access of the
+//! loop, and a called function may contain one.
 
 use super::Reason;
 use super::converge::apart_from;
@@ -35,7 +36,7 @@ use cranelift_entity::SecondaryMap;
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Refuses a function in which lanes may wait for each other in a loop.
+/// Rejects a function in which lanes may wait for each other in a loop.
 pub(super) fn refuse_spinning(
     module: &Module,
     function: &Function,
@@ -72,7 +73,8 @@ pub(super) fn refuse_spinning(
     Ok(())
 }
 
-/// Refuses a function in which some lanes of a warp may ask an mbarrier in a loop while others have yet to do what they wait for.
+/// Rejects a function in which some lanes of a warp may poll an mbarrier in a loop while others have yet to
+/// do what they wait for.
 pub(super) fn refuse_asking_apart(
     function: &Function,
     cfg: &Cfg,
@@ -98,12 +100,12 @@ pub(super) fn refuse_asking_apart(
     }
 }
 
-/// Whether an instruction asks for a phase of an mbarrier.
+/// Returns whether an instruction polls a phase of an mbarrier.
 pub(super) fn asks(data: &InstData) -> bool {
     data.effects().has(Effects::POLL)
 }
 
-/// Whether what an instruction gives depends on what other threads do now.
+/// Returns whether the result of an instruction depends on concurrent actions of other threads.
 pub(super) fn waits(data: &InstData) -> bool {
     match data.opcode() {
         Some(Opcode::Ld) => !is_plain_load(data),
@@ -112,8 +114,8 @@ pub(super) fn waits(data: &InstData) -> bool {
     }
 }
 
-/// Whether a function, or one that it calls, holds an access that waits. Functions without a body come with the device and wait for
-/// nobody.
+/// Returns whether a function, or one that it calls, contains an access that waits. Functions without a body
+/// are provided by the device and never wait.
 fn function_waits(module: &Module, func: Func, seen: &mut HashSet<Func>) -> bool {
     seen.insert(func)
         && module.functions[func].instructions().any(|(_, data)| match data.callee() {
@@ -148,7 +150,7 @@ impl<'f> Loop<'f> {
         Loop { module, function, cfg, dominators, blocks, inside, makers, homes }
     }
 
-    /// The accesses that a lane may wait at.
+    /// Returns the accesses that a lane may wait at.
     fn spinning(&self) -> Vec<Inst> {
         let (deciding, through_memory) = self.deciding();
         if through_memory && let Some(call) = self.waiting_call() {
@@ -166,7 +168,7 @@ impl<'f> Loop<'f> {
         deciding.into_iter().filter(spins).collect()
     }
 
-    /// The accesses from which it comes whether a lane leaves.
+    /// Returns the accesses that decide whether a lane leaves, and whether the decision went through memory.
     fn deciding(&self) -> (Vec<Inst>, bool) {
         let leaves = |block: &&Block| self.cfg.successors(**block).iter().any(|to| !self.inside.contains(to));
         let mut work: Vec<Reg> = self.blocks.iter().filter(leaves).filter_map(|block| self.condition(*block)).collect();
@@ -204,7 +206,7 @@ impl<'f> Loop<'f> {
         self.blocks.iter().flat_map(|block| &self.function.blocks[*block].insts).copied()
     }
 
-    /// A call of somebody who may wait.
+    /// Returns a call of a function that may wait.
     fn waiting_call(&self) -> Option<Inst> {
         self.insts().find(|inst| match self.function.insts[*inst].callee() {
             Some(Callee::Direct(func)) => function_waits(self.module, func, &mut HashSet::new()),
@@ -218,14 +220,15 @@ impl<'f> Loop<'f> {
         self.function.insts[*last].guard.map(|guard| guard.reg)
     }
 
-    /// What is passed for a parameter from within the loop.
+    /// Returns the arguments of a parameter from within the loop.
     fn passed(&self, block: Block, param: Reg) -> Vec<Reg> {
         let index = self.function.blocks[block].params.iter().position(|reg| *reg == param);
         let edges = self.blocks.iter().flat_map(|from| &self.function.blocks[*from].edges).filter(|edge| edge.target == block);
         edges.filter_map(|edge| edge.args.get(index?).copied()).collect()
     }
 
-    /// The conditions on which it depends by which way control comes to a block: those between it and its dominator.
+    /// Returns the conditions that decide by which path control reaches a block: those between it and its
+    /// dominator.
     fn choices(&self, block: Block) -> Vec<Reg> {
         let Some(above) = self.dominators.immediate(block).filter(|above| self.inside.contains(above)) else { return vec![] };
         let between =
@@ -233,7 +236,7 @@ impl<'f> Loop<'f> {
         self.blocks.iter().filter(between).filter_map(|from| self.condition(*from)).collect()
     }
 
-    /// What those compare with who try again: it is read in the loop, and waits for nobody.
+    /// Returns the comparison values of retries. They are read in the loop and wait for nothing.
     fn compared(&self, deciding: &[Inst]) -> HashSet<Reg> {
         let tries = deciding.iter().map(|inst| &self.function.insts[*inst]).filter(|data| data.has(Modifier::Cas));
         let operands = tries.filter_map(|data| data.operands.get(2));
@@ -263,14 +266,14 @@ impl<'f> Loop<'f> {
         }
     }
 
-    /// Whether a register is the same in each round, as far as one can see.
+    /// Returns whether a register is equal in each iteration, as far as can be derived.
     fn is_same(&self, reg: Reg, seen: &mut HashSet<Reg>) -> bool {
         if !seen.insert(reg) {
             return true;
         }
         if let Some(inst) = self.makers[reg] {
             let data = &self.function.insts[inst];
-            // What is loaded from one place may be the same each time: a pointer to the lock.
+            // A value loaded from one address may be equal each time, such as a pointer to the lock.
             let steady = is_speculable(data) || is_plain_load(data);
             return steady && data.reads().into_iter().all(|reg| self.is_same(reg, seen));
         }
@@ -287,7 +290,7 @@ impl<'f> Loop<'f> {
         self.makers[reg].is_none() && !self.homes.contains_key(&reg)
     }
 
-    /// Whether an access may find the same again and again until somebody else changes it.
+    /// Returns whether an access may read the same value repeatedly until another thread changes it.
     fn may_wait(&self, data: &InstData) -> bool {
         if data.opcode() == Some(Opcode::Ld) || asks(data) {
             return true;
@@ -305,7 +308,8 @@ impl<'f> Loop<'f> {
         !(data.has(Modifier::Inc) || data.has(Modifier::Dec))
     }
 
-    /// Whether another instruction of the loop writes to the same place: who gets the lock gives it back in the same round.
+    /// Returns whether another instruction of the loop writes to the same address: the lock is released in
+    /// the same iteration.
     fn is_given_back(&self, taken: Inst) -> bool {
         if asks(&self.function.insts[taken]) {
             return false;

@@ -1,12 +1,12 @@
-//! Values that are the same in all lanes, also in those that are masked off.
+//! Values that are equal in all lanes, including those that are masked off.
 //!
-//! A uniform branch inside of masked code is uniform among the lanes that run it. The others have gone through the same
-//! instructions, but loads and the like left them out. A value is *steady* when that makes no difference: it is computed from
-//! constants and parameters of the kernel, and where ways meet, they are real ways, which all lanes go together. A branch on a steady
-//! value needs no vote. Memory that is written counts not as steady even at a steady address: lanes that are masked off may run ahead of
-//! a store.
+//! A uniform branch inside masked code is uniform among the lanes that run it. Masked-off lanes execute the
+//! same instructions, except loads and other guarded ones. A value is *steady* if that makes no difference:
+//! it is computed from constants and kernel parameters, and at joins all lanes arrive together. A branch on a
+//! steady value needs no vote. Memory that is written does not count as steady even at a steady address:
+//! masked-off lanes may run ahead of a store.
 //!
-//! Found from the most hopeful assumption downwards, so a counter of a loop is steady if nothing speaks against it.
+//! The analysis starts from the optimistic assumption, so a loop counter is steady if nothing contradicts it.
 
 use super::emit::left;
 use super::levels::{Kind, Level, Levels, Node};
@@ -17,19 +17,19 @@ use broadloom_ptx::{Base, Block, Function, Inst, InstData, Modifier, Operand, Pa
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, HashSet};
 
-/// Which values are steady.
+/// Steady values of a function.
 pub(super) struct Steady {
     loads: HashSet<Inst>,
     guards: HashSet<(Inst, usize)>,
 }
 
 impl Steady {
-    /// Whether it is a load that may run in all lanes.
+    /// Returns whether an instruction is a load that may run in all lanes.
     pub(super) fn is_load(&self, inst: Inst) -> bool {
         self.loads.contains(&inst)
     }
 
-    /// Whether the guard of an instruction of a level is steady.
+    /// Returns whether the guard of an instruction of a level is steady.
     pub(super) fn guard(&self, inst: Option<&Inst>, level: usize) -> bool {
         inst.is_some_and(|inst| self.guards.contains(&(*inst, level)))
     }
@@ -79,7 +79,8 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Whether a register is steady for a reader in a level: behind a divergent loop, lanes hold what they left with.
+    /// Returns whether a register is steady for a reader in a level. After a divergent loop, lanes hold the
+    /// value they left with.
     fn is_steady(&self, reg: Reg, level: usize) -> bool {
         self.regs[reg] && left(self.levels, self.plans, self.homes[reg], level).is_none()
     }
@@ -114,7 +115,8 @@ impl Finder<'_> {
             || (self.is_steady_load(data, level) && is_constant_load(data))
     }
 
-    /// Memory of a thread is not the same for all lanes at the same address, and a generic address may point there.
+    /// Returns whether a load is steady. Memory of a thread differs between lanes at the same address, and a
+    /// generic address may point there.
     fn is_steady_load(&self, data: &InstData, level: usize) -> bool {
         let shared = match data.space() {
             Space::Global | Space::Shared | Space::Const => true,
@@ -135,7 +137,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether nobody writes what is loaded.
+/// Returns whether the loaded memory is never written.
 fn is_constant_load(data: &InstData) -> bool {
     match data.space() {
         Space::Const | Space::Param => true,
@@ -144,12 +146,12 @@ fn is_constant_load(data: &InstData) -> bool {
     }
 }
 
-/// Whether an operand that is no register is the same in all lanes.
+/// Returns whether an operand that is not a register is equal in all lanes.
 fn is_steady_operand(operand: &Operand) -> bool {
     match operand {
         Operand::Special(special) => special.is_same_in_block(),
         Operand::Vector(list) => list.iter().all(is_steady_operand),
-        // The address of a variable in a window is the same for each thread, whatever it holds there.
+        // The address of a variable in a window is equal in each thread, whatever its contents.
         Operand::Symbol(..) | Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) => true,
         Operand::Sink | Operand::Absent => true,
         Operand::Memory(_) | Operand::Texture(_) | Operand::Label(_) | Operand::Targets(_) => false,
@@ -157,7 +159,7 @@ fn is_steady_operand(operand: &Operand) -> bool {
     }
 }
 
-/// Blocks whose parameters are chosen by masks.
+/// Returns the blocks whose parameters are selected by masks.
 fn blended_blocks(levels: &Levels, plans: &[LevelPlan]) -> HashSet<Block> {
     let mut blended = HashSet::new();
     for (index, plan) in plans.iter().enumerate() {
@@ -182,7 +184,8 @@ fn in_plan(level: &Level, plan: &Plan, blend: &mut dyn FnMut(Node)) {
 }
 
 fn in_masked(level: &Level, head: Node, masked: &Masked, blend: &mut dyn FnMut(Node)) {
-    // A node has one value for its parameters if one way leads there. Two edges that lead to the same node are two ways.
+    // A node has one value for its parameters if a single edge leads there. Two edges to the same node count
+    // twice.
     let mut ways: BTreeMap<Node, usize> = BTreeMap::new();
     let mut leave = |node: Node| {
         let targets = &level.successors[node];

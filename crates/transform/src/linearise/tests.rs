@@ -1,11 +1,11 @@
-//! What becomes of small kernels, and which are refused.
+//! Results of small kernels, and rejected kernels.
 
 use super::{Blocks, run};
 use crate::{check, to_ssa, unify_exits};
 use broadloom_diag::Sources;
 use broadloom_ptx::{Block, Function, Module, Printer, parse};
 
-/// A kernel in SSA form with one exit. Conditions whose name starts with `%u` are uniform.
+/// Returns a kernel in SSA form with one exit. Conditions whose name starts with `%u` are uniform.
 fn kernel(body: &str) -> (Module, Function) {
     let text = format!(
         ".version 8.0 .target sm_80 .address_size 64 .visible .entry k(.param .u64 out, .param .u32 n, .param .u64 other) {{
@@ -22,7 +22,7 @@ fn kernel(body: &str) -> (Module, Function) {
     (module, function)
 }
 
-/// The kernel in step as text, or why not.
+/// Returns the linearised kernel as text, or the reason for its rejection.
 fn linear_in(body: &str, block: [u32; 3]) -> Result<String, String> {
     let (module, mut function) = kernel(body);
     let before = function.clone();
@@ -43,7 +43,7 @@ fn count(text: &str, word: &str) -> usize {
     text.lines().filter(|line| line.contains(word)).count()
 }
 
-/// The product of two matrices: a guard at the edge, and a loop over the inner dimension.
+/// Matrix product: a guard at the edge, and a loop over the inner dimension.
 const PRODUCT: &str = "
     setp.ge.u32 %d1, %r1, %r0; @%d1 bra DONE;
     mov.u32 %r2, 0; mov.f32 %f1, 0f00000000; mov.u64 %l3, %l0; mov.u64 %l4, %l1;
@@ -59,7 +59,7 @@ fn a_uniform_loop_in_masked_code_stays_a_loop() {
     assert_eq!(count(&text, "vote"), 1, "{text}");
     // The guard around everything, and the loop.
     assert_eq!(count(&text, "bra"), 2, "{text}");
-    // One address is the same in all lanes, the other is not.
+    // One address is uniform, the other is not.
     assert_eq!(count(&text, "\tld.global"), 1, "{text}");
     assert_eq!(count(&text, " ld.global"), 1, "{text}");
 }
@@ -85,7 +85,7 @@ fn a_loop_that_lanes_leave_one_by_one_asks_once_per_round() {
                 DONE: st.global.u32 [%l1], %r2; ret;";
     let text = linear(body).unwrap();
     assert_eq!(count(&text, "vote"), 1, "{text}");
-    // What a lane leaves with is kept.
+    // The value that a lane leaves with is kept.
     assert_eq!(count(&text, "selp"), 1, "{text}");
     assert_eq!(count(&text, "@%lanes"), 1, "the store is not guarded: {text}");
 }
@@ -123,7 +123,7 @@ fn warp_operations_name_lanes_that_are_there() {
     shuffle("", "setp.ge.u32 %d2, %r1, %r0; vote.sync.ballot.b32 %r3, !%d2, -1;").unwrap();
     let unknown = shuffle("mov.u32 %r3, 255;", "").unwrap_err();
     assert_eq!(unknown, "`shfl.sync.bfly.b32` may name lanes that are elsewhere");
-    // The first lanes of each warp, by their number, as tiles of a warp have it.
+    // The first lanes of each warp, by index, as in tiles of a warp.
     let tile = |members: &str, condition: &str| {
         linear(&format!(
             "mov.u32 %r1, %tid.x; mov.u32 %r4, %laneid; and.b32 %r4, %r4, 16; mov.u32 %r3, {members}; shl.b32 %r3, %r3, %r4;
@@ -156,7 +156,7 @@ fn lanes_may_be_counted_anew_in_every_round() {
 
 #[test]
 fn blocks_may_wait_for_earlier_ones() {
-    // Words of blocks in a row, 64 in each: `%r4` counts blocks down from this one.
+    // Words of consecutive blocks, 64 in each: `%r4` counts blocks down from this one.
     let hand_on = |awaited: &str, step: &str, write: &str| {
         linear(&format!(
             "cvta.to.global.u64 %l7, %l0; mov.u32 %r5, %ctaid.x; mov.u32 %r4, %r5; HEAD: {awaited} mul.wide.s32 %l3, %r6, 4; add.s64 %l3, %l7, %l3;
@@ -173,14 +173,15 @@ fn blocks_may_wait_for_earlier_ones() {
     let refused = |result: Result<String, String>| {
         assert_eq!(result.unwrap_err(), "lanes may wait for each other in a loop around `ld.volatile.global.u32`");
     };
-    // Behind that wait lanes wait for each other.
+    // After that wait lanes wait for each other.
     let shared = "mov.u32 %r8, words; POLL_SHARED: ld.volatile.shared.u32 %r9, [%r8]; setp.eq.s32 %d3, %r9, %r1; @%d3 bra POLL_SHARED; st.volatile.shared.u32 [%r8], %r1;";
     let text = hand_on(before, down, &format!("{publish} .shared .b32 words; {shared}")).unwrap_err();
     assert_eq!(text, "lanes may wait for each other in a loop around `ld.volatile.shared.u32`");
-    // The words of neighbours overlap by one, the counter goes up, a word may be anywhere, another write may be what is waited for.
+    // The words of neighbours overlap by one, the counter goes up, a word may be anywhere, another write may
+    // be the awaited one.
     refused(hand_on("shl.b32 %r6, %r4, 6; add.s32 %r6, %r6, %r1; add.s32 %r6, %r6, -63;", down, publish));
     refused(hand_on(before, "add.s32 %r4, %r4, 1;", publish));
-    // Here the number of rounds comes from memory as well, which the loop around waits for.
+    // Here the iteration count also comes from memory that the enclosing loop waits for.
     let text = hand_on(before, "ld.global.u32 %r4, [%l1];", publish).unwrap_err();
     assert_eq!(text, "lanes may wait for each other in a loop around `ld.global.u32`");
     refused(hand_on(before, down, "st.volatile.global.u32 [%l4], %r2; atom.global.add.u32 %r8, [%l0], 1;"));
@@ -226,7 +227,8 @@ fn branches_are_nested_as_deep_as_it_may_be() {
     assert_eq!(leave(400).unwrap_err(), "divergent branches are nested too deeply");
 }
 
-/// How many registers were made on the way to what a number of divergent loops become, which have divergent branches in them.
+/// Returns the number of registers created while linearising some divergent loops with divergent branches in
+/// them.
 fn registers_made(loops: usize) -> usize {
     let one = |index: usize| {
         format!(
@@ -246,7 +248,7 @@ fn registers_made(loops: usize) -> usize {
 
 #[test]
 fn many_loops_take_as_much_work_each_as_few() {
-    // The names of registers are numbered as they are made, whether they stay or not.
+    // Register names are numbered at creation, even if the register is dropped later.
     let (few, many) = (registers_made(25), registers_made(100));
     assert!(few > 100 && many < 5 * few, "{few} registers for 25 loops, {many} for 100");
 }

@@ -1,10 +1,10 @@
-//! The finished function without blocks that hold nothing, and with those in one that always follow each other.
+//! Cleanup of the finished function: removes empty blocks and merges chains of blocks.
 
 use crate::names::Names;
 use broadloom_ptx::{Block, Edge, Function, Module, Operand};
 use cranelift_entity::SecondaryMap;
 
-/// Tidies a function in SSA form.
+/// Cleans up a function in SSA form.
 pub(super) fn tidy(module: &Module, function: &mut Function) {
     thread(function);
     function.layout = reachable(function);
@@ -16,7 +16,7 @@ pub(super) fn tidy(module: &Module, function: &mut Function) {
     }
 }
 
-/// Edges to a block that only leads on lead there at once.
+/// Redirects edges past empty blocks.
 fn thread(function: &mut Function) {
     let empty = |function: &Function, block: Block| {
         let data = &function.blocks[block];
@@ -25,7 +25,7 @@ fn thread(function: &mut Function) {
     for block in function.layout.clone() {
         for index in 0..function.blocks[block].edges.len() {
             let mut edge = function.blocks[block].edges[index].clone();
-            // A circle of empty blocks is an endless loop; it stays.
+            // A cycle of empty blocks is an endless loop and is kept.
             let mut steps = function.layout.len();
             while empty(function, edge.target) && steps > 0 {
                 edge = function.blocks[edge.target].edges[0].clone();
@@ -36,7 +36,7 @@ fn thread(function: &mut Function) {
     }
 }
 
-/// A block and the only one that it leads to become one, if nothing else leads there.
+/// Merges a block with its only successor, if that has no other predecessor.
 fn merge(function: &mut Function) {
     let mut arrivals: SecondaryMap<Block, u32> = SecondaryMap::new();
     for block in &function.layout {
@@ -64,7 +64,7 @@ fn merge(function: &mut Function) {
     function.layout.retain(|block| !gone[*block]);
 }
 
-/// Blocks that control can reach, each before most that it leads to.
+/// Returns the reachable blocks, each before most of its successors.
 fn reachable(function: &Function) -> Vec<Block> {
     let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
     let mut work: Vec<Block> = function.entry().into_iter().collect();
@@ -76,7 +76,7 @@ fn reachable(function: &Function) -> Vec<Block> {
     function.layout.iter().copied().filter(|block| seen[*block]).collect()
 }
 
-/// A branch names the block that its first edge leads to, which has a label.
+/// Names the target of a branch's first edge with a label.
 fn name_target(names: &mut Names<'_>, next: &mut u32, function: &mut Function, block: Block) {
     let data = &function.blocks[block];
     let ([Edge { target, .. }, _], Some(last)) = (data.edges.as_slice(), data.insts.last().copied()) else { return };

@@ -1,6 +1,6 @@
-//! A device that is the interpreter but for how it loads modules.
+//! Device that is the interpreter with its own loading of modules.
 
-/// All methods of a `Backend` but `load`, passed on to the field `interp`.
+/// All methods of a `Backend` except `load`, forwarded to the field `interp`.
 macro_rules! all_but_load {
     () => {
         fn machine(&self) -> &Machine {

@@ -166,6 +166,11 @@ impl Parser {
         if self.at_mark(Mark::Divide) && self.at > 0 && self.tokens[self.at - 1].kind == TokenKind::Mark(Mark::Divide) {
             error = error.help("a comment stands between two `%`");
         }
+        if let Next::Binary(op, ..) = self.next()
+            && matches!(self.peek(1), TokenKind::Mark(Mark::Comma | Mark::Close))
+        {
+            error = error.help(format!("an operator is not a value; a function value is `(a, b) => a {} b`", op.text()));
+        }
         if self.at_mark(Mark::Bind) && self.at > 0 {
             error = error.help("`=` binds a name; write `==` to compare");
         }
@@ -325,6 +330,12 @@ impl Parser {
         }
         let filter = if self.eat(Mark::Bar) { Some(self.whole()?) } else { None };
         parts.extend(filter);
+        if filter.is_some() && self.at_mark(Mark::Semicolon) {
+            let error = self
+                .error(codes::EXPECTED, "expected `}` behind the filter of an apply-to-each", "expected `}`")
+                .help("generators stand before the filter: `{x + y : x in v; y in w | x > y}`");
+            return self.fail(error);
+        }
         if self.at_word(Word::In) || self.at_mark(Mark::Comma) {
             let error = self
                 .error(codes::EXPECTED, "expected `}` behind an apply-to-each", "expected `}`")

@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub const MAX_NESTING: u16 = 400;
 
 /// The words that begin a command when they stand first in a form.
-pub(crate) const COMMANDS: [&str; 13] =
+pub const COMMANDS: [&str; 13] =
     ["help", "exit", "lisp", "describe", "apropos", "get", "set", "show", "shell", "dump", "edit", "load", "defconfig"];
 
 /// Parses a text. Forms with errors are kept as [`FormKind::Broken`].

@@ -155,6 +155,7 @@ impl Machine<'_, '_, '_> {
                     }
                     (false, Some(Entry::DeviceSegdes(segdes))) => {
                         let Some(accelerator) = self.accelerator.as_deref_mut() else { return misfit() };
+                        let segdes = accelerator.current_segdes(&segdes)?;
                         let segments = accelerator.segments(&segdes)?;
                         out.push(Column::Device(accelerator.finished(&on_device(segments.offsets())?)?));
                     }
@@ -169,7 +170,7 @@ impl Machine<'_, '_, '_> {
                     Some(Entry::Bool(values)) => Column::Bools(values.to_vec()),
                     Some(Entry::Device(vector)) => {
                         let Some(accelerator) = self.accelerator.as_deref_mut() else { return misfit() };
-                        let whole = accelerator.whole(&vector.vector)?;
+                        let whole = accelerator.whole(&vector.current()?)?;
                         Column::Device(accelerator.finished(&whole)?)
                     }
                     _ => return misfit(),

@@ -4,10 +4,16 @@
 use super::{Entry, Machine, wrong_types};
 use crate::codes;
 use crate::eval::{Fault, Run};
-use crate::run::{Accelerator, DeviceSegdes, DeviceVector, Made, Vector};
+use crate::run::{Accelerator, DeviceSegdes, DeviceVector, Extent, Made, Vector};
 use crate::vcode::{Check, FuncId, Inst, Op, Slot, Type};
 use std::cell::OnceCell;
 use std::rc::Rc;
+
+/// Elements of a device that count as a step: it works on many at once.
+const ELEMENTS_OF_A_STEP: usize = 64;
+
+/// Elements of all vectors of a function below which the host goes on with them.
+const SMALL: usize = 1 << 12;
 
 impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     /// Gives the machine a device. `trusted`: the program was made by the compiler, so indices and lengths fit.
@@ -23,7 +29,10 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let threshold = accelerator.threshold();
         let start = self.stack.len().saturating_sub(count);
         self.stack[start..].iter().any(|entry| match entry {
-            Entry::Device(vector) => vector.host.get().is_none() || entry.len() >= threshold,
+            Entry::Device(vector) => {
+                let is_known = vector.host.get().is_some() || vector.value.get().is_some();
+                !is_known || entry.len() >= threshold
+            }
             Entry::DeviceSegdes(_) => true,
             Entry::Segdes(segments) => segments.total.max(segments.lengths.len()) >= threshold,
             Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) => entry.len() >= threshold,
@@ -31,11 +40,29 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         })
     }
 
+    /// Returns the result of an operation that asks for one number of elements, where the host knows it. Later operations on
+    /// such numbers, and the conditions on them, need no kernel.
+    fn known_number(&self, op: Op) -> Option<i64> {
+        let number = match (op, self.stack.last()?) {
+            (Op::Length, Entry::Device(vector)) => vector.vector.extent.number()?,
+            (Op::Lengths, Entry::DeviceSegdes(segdes)) if segdes.is_single() => segdes.known_total()?.number()?,
+            (Op::Lengths, Entry::Segdes(segments)) if segments.lengths.len() == 1 => segments.lengths[0],
+            _ => return None,
+        };
+        i64::try_from(number).ok()
+    }
+
     /// Executes an instruction on the device. Returns false when it is the host's.
     pub(super) fn op_on_device(&mut self, op: Op, ty: Type) -> Run<bool> {
         let count = op.operands().len();
         if op.has_effect() || count == 0 || !self.goes_to_device(count) {
             return Ok(false);
+        }
+        if let Some(number) = self.known_number(op) {
+            let number = self.ints(vec![number])?;
+            self.stack.pop();
+            self.stack.push(number);
+            return Ok(true);
         }
         let range = self.range(count as u32, 0)?;
         let operands: Vec<Entry> = self.stack.drain(range).collect();
@@ -52,7 +79,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         for made in made {
             results.push(self.entry(made)?);
         }
-        self.count(results.iter().map(Entry::len).sum())?;
+        self.count(results.iter().map(|result| result.len() / ELEMENTS_OF_A_STEP).sum())?;
         self.stack.extend(results);
         // Operands that are not on the stack any more are not computed for their own sake.
         drop(operands);
@@ -74,7 +101,15 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let length = vector.extent.bound();
         let bytes = length.saturating_mul(vector.node.ty().bytes() as usize);
         let Some(charge) = self.world.meter().charge(bytes) else { return self.world.out_of_memory(length) };
-        let vector = Rc::new(DeviceVector { ty, vector, kept: OnceCell::new(), host: OnceCell::new(), _charge: Some(charge) });
+        let vector = Rc::new(DeviceVector {
+            ty,
+            vector,
+            kept: OnceCell::new(),
+            learned: OnceCell::new(),
+            value: OnceCell::new(),
+            host: OnceCell::new(),
+            _charge: Some(charge),
+        });
         if let Some(accelerator) = &mut self.accelerator {
             accelerator.register(&vector);
         }
@@ -110,7 +145,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             return Ok(false);
         }
         self.stack.truncate(range.start);
-        self.count(operands[0].len())?;
+        self.count(operands[0].len() / ELEMENTS_OF_A_STEP)?;
         Ok(true)
     }
 
@@ -125,6 +160,58 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(())
     }
 
+    /// Moves the vectors of the running function to the host where all of them are small: the host finishes small work before a
+    /// device has started it. A recursion is left by the device at the level from which on its data are small.
+    pub(super) fn retire(&mut self) -> Run<()> {
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(()) };
+        let limit = accelerator.threshold().min(SMALL);
+        let base = self.base.min(self.stack.len());
+        let (mut total, mut vectors, mut places) = (0, vec![], vec![]);
+        for (place, entry) in self.stack.iter().enumerate().skip(base) {
+            match entry {
+                Entry::Device(vector) => {
+                    let vector = vector.current()?;
+                    if !matches!(vector.extent, Extent::Host(_)) {
+                        return Ok(());
+                    }
+                    vectors.push(vector);
+                    places.push(place);
+                }
+                Entry::DeviceSegdes(segdes) => {
+                    let segdes = accelerator.current_segdes(segdes)?;
+                    let elements = segdes.known_total().map_or(Some(0), Extent::number);
+                    let (Extent::Host(_), Some(elements)) = (segdes.count(), elements) else { return Ok(()) };
+                    total += elements;
+                    vectors.push(segdes.lengths());
+                    places.push(place);
+                }
+                Entry::Segdes(segments) => total += segments.total,
+                Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) | Entry::Pair(_) => {}
+            }
+            total += entry.len();
+            if total >= limit {
+                return Ok(());
+            }
+        }
+        if vectors.is_empty() {
+            return Ok(());
+        }
+        let elements = accelerator.fetch(&vectors)?;
+        for (place, elements) in places.into_iter().zip(elements) {
+            let entry = match self.stack[place].ty() {
+                Some(Type::Segdes) => self.segdes(elements.ints())?,
+                Some(Type::Float) => self.floats(elements.floats())?,
+                Some(Type::Bool) => self.bools(elements.bools())?,
+                Some(Type::Int | Type::Char) | None => self.ints(elements.ints())?,
+            };
+            if let Entry::Device(vector) = &self.stack[place] {
+                let _ = vector.host.set(entry.clone());
+            }
+            self.stack[place] = entry;
+        }
+        Ok(())
+    }
+
     /// Brings an entry to the host; waits for it.
     pub(super) fn local(&mut self, entry: Entry) -> Run<Entry> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(entry) };
@@ -133,33 +220,42 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 if let Some(known) = vector.host.get() {
                     return Ok(known.clone());
                 }
-                let is_one = vector.vector.extent.is_host(1);
+                if let Some(value) = vector.value.get() {
+                    let known = match vector.ty {
+                        Type::Bool => self.bools(vec![*value != 0])?,
+                        _ => self.ints(vec![*value])?,
+                    };
+                    return Ok(vector.host.get_or_init(|| known).clone());
+                }
+                let current = vector.current()?;
+                let is_one = current.extent.is_host(1);
                 let known = match vector.ty {
                     // Conditions are looked at in the same wait.
                     Type::Bool if is_one => {
-                        let value = accelerator.wait_for_one(&vector.vector)?;
+                        let value = accelerator.wait_for_one(&current)?;
                         self.bools(vec![value != 0])?
                     }
                     Type::Int if is_one && !accelerator.has_wide_ints() => {
-                        let value = accelerator.wait_for_one(&vector.vector)?;
+                        let value = accelerator.wait_for_one(&current)?;
                         self.ints(vec![value])?
                     }
                     Type::Int | Type::Char | Type::Segdes => {
-                        let values = accelerator.elements(&vector.vector)?.ints();
+                        let values = accelerator.elements(&current)?.ints();
                         self.ints(values)?
                     }
                     Type::Float => {
-                        let values = accelerator.elements(&vector.vector)?.floats();
+                        let values = accelerator.elements(&current)?.floats();
                         self.floats(values)?
                     }
                     Type::Bool => {
-                        let values = accelerator.elements(&vector.vector)?.bools();
+                        let values = accelerator.elements(&current)?.bools();
                         self.bools(values)?
                     }
                 };
                 Ok(vector.host.get_or_init(|| known).clone())
             }
             Entry::DeviceSegdes(segdes) => {
+                let segdes = accelerator.current_segdes(&segdes)?;
                 let lengths = accelerator.elements(&segdes.lengths)?.ints();
                 self.segdes(lengths)
             }
@@ -168,6 +264,15 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 Ok(Entry::Pair(Rc::new((first, second))))
             }
             Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) | Entry::Segdes(_) => Ok(entry),
+        }
+    }
+
+    /// Computes what a function has left to the device, if that is much. Few vectors are alive between calls, and calls of one
+    /// function leave the same work, so that one plan serves all of them.
+    pub(super) fn flush_behind_call(&mut self) -> Run<()> {
+        match self.accelerator.as_deref_mut() {
+            Some(accelerator) if accelerator.has_much() => accelerator.flush(),
+            _ => Ok(()),
         }
     }
 

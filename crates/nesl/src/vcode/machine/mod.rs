@@ -61,14 +61,27 @@ pub fn run_on(
     Ok(Ended { stack, steps: machine.steps })
 }
 
+/// A caller.
+struct Frame {
+    function: FuncId,
+    /// The instruction that it goes on with.
+    back: usize,
+    /// The place outside of the library that it was called from.
+    site: Span,
+    /// Entries of the stack below its operands.
+    base: usize,
+}
+
 /// A run of a program.
 pub(crate) struct Machine<'p, 'w, 'e> {
     program: &'p Program,
     /// Files, random numbers, primitives and limits are those of the evaluator.
     world: &'w mut eval::Machine<'e>,
     stack: Vec<Entry>,
-    /// Callers: the function, where it goes on, and the place outside of the library that it was called from.
-    frames: Vec<(FuncId, usize, Span)>,
+    /// Callers.
+    frames: Vec<Frame>,
+    /// Entries of the stack below the operands of the running function.
+    base: usize,
     /// The place outside of the library that the running function was called from.
     site: Span,
     constants: HashMap<(FuncId, usize), Entry>,
@@ -86,6 +99,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             world,
             stack: vec![],
             frames: vec![],
+            base: 0,
             site: Span::default(),
             constants: HashMap::new(),
             steps: 0,
@@ -107,18 +121,22 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 return Fault::at_run_time(format!("the function `{}` ends without `RET`", code.name));
             };
             let place = at;
+            if self.world.options().is_interrupted() {
+                return Err(self.locate(Fault::interrupted(), function, place));
+            }
             at += 1;
             let done = match inst {
-                Inst::Return => {
-                    match self.frames.pop() {
-                        Some((caller, back, site)) => (function, at, self.site) = (caller, back, site),
-                        None => match self.finish() {
-                            Ok(()) => return Ok(std::mem::take(&mut self.stack)),
-                            Err(fault) => return Err(self.failure(fault, function, place)),
-                        },
+                Inst::Return => match self.frames.pop() {
+                    Some(caller) => {
+                        (function, at) = (caller.function, caller.back);
+                        (self.site, self.base) = (caller.site, caller.base);
+                        self.flush_behind_call()
                     }
-                    Ok(())
-                }
+                    None => match self.finish() {
+                        Ok(()) => return Ok(std::mem::take(&mut self.stack)),
+                        Err(fault) => return Err(self.failure(fault, function, place)),
+                    },
+                },
                 Inst::Call(callee) => {
                     let mut result = Ok(());
                     let site = code.spans.get(place).copied().filter(|span| self.is_usable(*span));
@@ -127,10 +145,13 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                         self.site = site.unwrap_or(self.site);
                     } else {
                         result = self.enter(*callee);
-                        self.frames.push((function, at, self.site));
+                        self.frames.push(Frame { function, back: at, site: self.site, base: self.base });
                         self.site = site.unwrap_or_default();
                     }
                     (function, at) = (*callee, 0);
+                    let operands =
+                        program.functions[function].signature.as_ref().map_or(usize::MAX, |(operands, _)| operands.len());
+                    self.base = self.stack.len().saturating_sub(operands);
                     result.and_then(|()| self.count(1))
                 }
                 Inst::If(target) => self.condition().map(|holds| {
@@ -199,7 +220,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         if self.frames.len() < self.world.options().max_depth as usize {
             return Ok(());
         }
-        let name = &self.program.functions[callee].name;
+        let function = &self.program.functions[callee];
+        let name = function.source.as_ref().unwrap_or(&function.name);
         let mut fault = Fault::new(codes::RECURSION, format!("`{name}` calls itself too deeply: {} calls", self.frames.len()));
         fault.help = Some("does the recursion end? A call that is the last thing a function does is not counted".to_owned());
         Err(fault)
@@ -231,7 +253,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             fault.message = format!("`{name}` was stopped after {} steps", self.world.options().max_steps);
         }
         let mut span = fault.span.filter(|span| self.is_usable(*span));
-        let outer = self.frames.iter().rev().map(|&(caller, back, site)| (caller, back.saturating_sub(1), site));
+        let outer = self.frames.iter().rev().map(|frame| (frame.function, frame.back.saturating_sub(1), frame.site));
         for (function, at, site) in std::iter::once((function, at, self.site)).chain(outer) {
             let known = span.is_some();
             if known && fault.trace.len() >= 4 {
@@ -268,8 +290,14 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
 
     fn condition(&mut self) -> Run<bool> {
         let [condition] = self.take::<1>()?;
+        let is_device = matches!(condition, Entry::Device(_));
         match [self.local(condition)?] {
-            [Entry::Bool(values)] if values.len() == 1 => Ok(values[0]),
+            [Entry::Bool(values)] if values.len() == 1 => {
+                if is_device {
+                    self.retire()?;
+                }
+                Ok(values[0])
+            }
             [other] => {
                 Fault::at_run_time(format!("IF needs one BOOL, this is {} with {} elements", other.type_name(), other.len()))
             }

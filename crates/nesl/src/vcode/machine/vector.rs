@@ -87,8 +87,8 @@ impl Entry {
             Entry::Bool(values) => values.len(),
             Entry::Segdes(segments) => segments.lengths.len(),
             Entry::Pair(_) => 1,
-            Entry::Device(vector) => vector.vector.extent.bound(),
-            Entry::DeviceSegdes(segdes) => segdes.count().bound(),
+            Entry::Device(vector) => vector.vector.extent.learned().bound(),
+            Entry::DeviceSegdes(segdes) => segdes.count().learned().bound(),
         }
     }
 
@@ -96,10 +96,12 @@ impl Entry {
     pub(crate) fn detached(&self) -> Entry {
         match self {
             Entry::Device(vector) => {
-                let (kept, host) = (OnceCell::new(), vector.host.clone());
-                let vector = DeviceVector { ty: vector.ty, vector: vector.vector.clone(), kept, host, _charge: None };
+                let (kept, learned) = (OnceCell::new(), OnceCell::new());
+                let (ty, value, host) = (vector.ty, vector.value.clone(), vector.host.clone());
+                let vector = DeviceVector { ty, vector: vector.vector.clone(), kept, learned, value, host, _charge: None };
                 Entry::Device(Rc::new(vector))
             }
+            Entry::DeviceSegdes(segdes) => Entry::DeviceSegdes(Rc::new(segdes.detached())),
             other => other.clone(),
         }
     }

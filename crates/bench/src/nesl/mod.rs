@@ -1,0 +1,173 @@
+//! The groups `nesl` and `nesl_programs`: functions of NESL programs, compiled once and called with arrays of the device.
+//!
+//! A benchmark of the group `nesl` has peers: the same algorithm in C++ with OpenMP (`peers/nesl_NAME.cpp`, or the peer of
+//! a kernel with the same job), and for ragged data Awkward Array. Floats have 32 bits, as in the peers. The group
+//! `nesl_programs` is `problem(n)` of every program of `examples/nesl`, which makes its inputs and checks its result
+//! itself.
+//!
+//! A repetition of either has a time limit ([`LIMIT`]). What takes longer is stopped, and there is no figure.
+
+mod contests;
+mod front;
+mod programs;
+mod ragged;
+
+pub(crate) use contests::ALL;
+pub(crate) use front::{NAME as FRONT_NAME, run as run_front};
+pub(crate) use programs::{Example, GROUP as PROGRAM_GROUP, PROGRAMS, run as run_program};
+
+use crate::error::Failure;
+use crate::job::{Job, Work};
+use broadloom::array::Element;
+use broadloom::device::Device;
+use broadloom::graph::Node;
+use broadloom::nesl::eval::Options;
+use broadloom::nesl::run::{Statistics, Target};
+use broadloom::nesl::{Column, Program};
+use broadloom::{Array, Context};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// The group of benchmarks with peers.
+pub(crate) const GROUP: &str = "nesl";
+
+/// The longest repetition.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// A function of a program, and a flag that ends its calls.
+pub(crate) struct Called {
+    program: Program,
+    stop: &'static AtomicBool,
+    /// Takes a message when a call begins and when it ends.
+    clock: Sender<()>,
+}
+
+/// Starts a thread that sets the flag when a call takes longer than the limit. It ends with its sender.
+fn clock(stop: &'static AtomicBool) -> Sender<()> {
+    let (sender, calls) = channel();
+    std::thread::spawn(move || {
+        while calls.recv().is_ok() {
+            if calls.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+                stop.store(true, Ordering::SeqCst);
+                let _ = calls.recv();
+            }
+        }
+    });
+    sender
+}
+
+impl Called {
+    /// Compiles a function. Floats have 32 bits if they are `narrow`.
+    pub(crate) fn new(device: &Device, text: &str, function: &str, narrow: bool) -> Result<Called, Failure> {
+        // A flag for each program of a run: they are few.
+        let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        let mut options = Options { interrupt: Some(stop), max_bytes: 64 << 30, max_steps: u64::MAX, ..Options::default() };
+        options.widths.narrow_float = narrow;
+        let device = device.clone();
+        let target = Target::new(move || Ok(device.clone()));
+        let program = Program::new(text, function, options, target).map_err(|failure| Failure::Outside(failure.0))?;
+        Ok(Called { program, stop, clock: clock(stop) })
+    }
+
+    /// Calls the function and waits for its results, within the time limit.
+    pub(crate) fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
+        self.stop.store(false, Ordering::SeqCst);
+        // The clock counts the calls that begin and end; a failed message means that its thread is gone.
+        let _ = self.clock.send(());
+        let results = self.program.call(arguments);
+        let _ = self.clock.send(());
+        let results = results.map_err(|failure| {
+            let late = self.stop.load(Ordering::SeqCst);
+            Failure::Outside(if late { format!("stopped at the time limit of {LIMIT:?}") } else { failure.0 })
+        })?;
+        let nodes: Vec<Node> = results.iter().filter_map(node_of).cloned().collect();
+        if let Some(first) = nodes.first() {
+            first.context().evaluate(&nodes).map_err(outside)?;
+        }
+        Ok(results)
+    }
+
+    /// Returns what the device has done.
+    pub(crate) fn statistics(&mut self) -> Statistics {
+        self.program.statistics()
+    }
+
+    /// Returns the context of the device.
+    pub(crate) fn context(&mut self) -> Result<Context, Failure> {
+        self.program.context().map_err(|failure| Failure::Outside(failure.0))
+    }
+}
+
+fn node_of(column: &Column) -> Option<&Node> {
+    match column {
+        Column::Device(node) => Some(node),
+        Column::Ints(_) | Column::Floats(_) | Column::Bools(_) => None,
+    }
+}
+
+fn outside(error: impl std::fmt::Display) -> Failure {
+    Failure::Outside(error.to_string())
+}
+
+/// A line of numbers on the device: floats of 32 bits, ints, or offsets of 64 bits.
+fn line<T: Element>(context: &Context, values: &[T]) -> Result<Column, Failure> {
+    Ok(Column::Device(Array::line(context, values)?.node().clone()))
+}
+
+/// The numbers of a column.
+fn numbers(column: &Column) -> Result<Vec<f64>, Failure> {
+    match column {
+        Column::Ints(values) => Ok(values.iter().map(|&value| value as f64).collect()),
+        Column::Floats(values) => Ok(values.clone()),
+        Column::Bools(values) => Ok(values.iter().map(|&value| f64::from(u8::from(value))).collect()),
+        Column::Device(node) => {
+            let array = node.read().map_err(outside)?;
+            Ok(array
+                .lanes
+                .iter()
+                .map(|lane| lane.as_f64().or(lane.as_i128().map(|value| value as f64)).unwrap_or(f64::NAN))
+                .collect())
+        }
+    }
+}
+
+type MakeArguments = Box<dyn Fn(&Context) -> Result<Vec<Column>, Failure>>;
+type Judge = Box<dyn Fn(&[Vec<f64>]) -> Result<f64, Failure>>;
+
+/// A benchmark of the group: a text with the function `contest`, its arguments for a size, and the judge of its results.
+pub(crate) struct Contest {
+    text: String,
+    work: Work,
+    arguments: MakeArguments,
+    /// Compares the columns of a result with the reference and returns their checksum.
+    judge: Judge,
+}
+
+/// A contest made ready on a device.
+pub(crate) struct Ready {
+    pub(crate) job: Job,
+    pub(crate) called: Rc<RefCell<Called>>,
+}
+
+/// Compiles the function `contest` of a benchmark and moves its arguments to the device.
+pub(crate) fn ready(device: &Device, contest: Contest) -> Result<Ready, Failure> {
+    let Contest { text, work, arguments, judge } = contest;
+    let mut called = Called::new(device, &text, "contest", true)?;
+    let arguments = arguments(&called.context()?)?;
+    let called = Rc::new(RefCell::new(called));
+    let last: Rc<RefCell<Vec<Column>>> = Rc::default();
+    let (again, results) = (called.clone(), last.clone());
+    let repetition = move || {
+        let found = again.borrow_mut().call(&arguments)?;
+        *last.borrow_mut() = found;
+        Ok(())
+    };
+    let judge = move |_| {
+        let columns = results.borrow().iter().map(numbers).collect::<Result<Vec<_>, _>>()?;
+        judge(&columns)
+    };
+    Ok(Ready { job: Job::new(work, judge).expression(repetition), called })
+}

@@ -1,0 +1,181 @@
+//! The group `streams`: programs of `examples/streamit` without their sources and sinks, against the same job in C++
+//! with OpenMP.
+//!
+//! Input and output are buffers of the device; a repetition launches the kernels of the program over them. Each program
+//! is measured twice: restructured, and as its straight translation, one kernel for each filter with all tapes in
+//! global memory. Peer and program make the same inputs from [`crate::inputs`].
+
+mod elements;
+mod signals;
+mod sorts;
+mod transforms;
+
+use crate::benchmark::{Benchmark, Subject, count, square};
+use crate::error::Failure;
+use crate::job::{Job, Scale, Verdict, Work};
+use broadloom::device::Device;
+use broadloom::stream::Program;
+use broadloom::stream::compiled::{Compiled, Options, Resident};
+use broadloom::stream::eval::{Limits, Memory};
+use std::time::{Duration, Instant};
+
+/// Compares the words of an output with the reference.
+type Judge = Box<dyn Fn(&[u32]) -> Result<Verdict, Failure>>;
+
+/// A stream program with its inputs and its judge.
+pub(crate) struct Task {
+    /// The text of the program.
+    pub(crate) text: &'static str,
+    /// The stream that is measured.
+    pub(crate) stream: String,
+    /// Steady states of a repetition.
+    pub(crate) states: u64,
+    /// Gives the word of the input with a number: a float, an int or half of a complex number, as its bits.
+    pub(crate) input: fn(u32) -> u32,
+    /// The work of a repetition.
+    pub(crate) work: Work,
+    /// Compares the output with the reference.
+    pub(crate) judge: Judge,
+}
+
+/// A task made ready on a device.
+pub(crate) struct Made {
+    pub(crate) job: Job,
+    pub(crate) launches: usize,
+    /// From the text to loaded kernels.
+    pub(crate) compile: Duration,
+}
+
+impl Task {
+    /// Compiles the program, restructured or straight, and uploads its input.
+    pub(crate) fn ready(self, device: &Device, straight: bool) -> Result<Made, Failure> {
+        let failed = |failure: broadloom::stream::Failure| Failure::Outside(failure.to_string());
+        let start = Instant::now();
+        let files = [("benchmark.str", self.text)];
+        // A histogram is one steady state, however many words it counts.
+        let limits = Limits { schedule: 1 << 30, ..Limits::default() };
+        let program = Program::compile_stream(&files, &self.stream, &mut Memory::default(), &limits);
+        // A job owns what it runs, and compiled programs borrow theirs: they live as long as the process.
+        let program: &'static Program = Box::leak(Box::new(program.map_err(failed)?));
+        let compiled = Compiled::with(program, device, Options { straight, ..Options::default() }).map_err(failed)?;
+        let compiled: &'static Compiled<'static> = Box::leak(Box::new(compiled));
+        let compile = start.elapsed();
+        let resident = std::rc::Rc::new(Resident::new(compiled).map_err(failed)?);
+        let words = resident.input_bytes(self.states) / 4;
+        let input = device.upload(&(0..words as u32).map(self.input).collect::<Vec<u32>>())?;
+        let output = device.zeros::<u32>((resident.output_bytes(self.states) / 4) as usize)?;
+        let (again, result, states) = (resident.clone(), output.clone(), self.states);
+        let judge = move |_| {
+            again.check().map_err(failed)?;
+            (self.judge)(&result.read()?)
+        };
+        let launches = resident.launches();
+        let run = move || resident.run(&input, &output, states).map_err(failed);
+        Ok(Made { job: Job::new(self.work, judge).expression(run), launches, compile })
+    }
+}
+
+/// Returns the floats that words stand for.
+fn floats(words: &[u32]) -> Vec<f32> {
+    words.iter().map(|&word| f32::from_bits(word)).collect()
+}
+
+/// Names a program of the examples.
+macro_rules! program {
+    ($name:literal) => {
+        include_str!(concat!("../../../../examples/streamit/", $name, ".str"))
+    };
+}
+use program;
+
+macro_rules! benchmark {
+    ($name:ident in $place:ident, $peer:literal $(behind $header:literal)?, $tolerance:expr, $size:expr, $shown:expr) => {
+        Benchmark {
+            name: stringify!($name),
+            peer: concat!(
+                $(include_str!(concat!("../../peers/", $header, ".h")),)?
+                include_str!(concat!("../../peers/", $peer, ".cpp"))
+            ),
+            tolerance: $tolerance,
+            size: $size,
+            shown: $shown,
+            subject: Subject::Stream($place::$name),
+        }
+    };
+}
+
+/// A peer by a library that a machine may have.
+pub(crate) struct Library {
+    /// The benchmark.
+    pub(crate) benchmark: &'static str,
+    /// The name for people.
+    pub(crate) name: &'static str,
+    /// The name of its file.
+    pub(crate) file: &'static str,
+    /// Its text.
+    pub(crate) peer: &'static str,
+    /// Flags of the linker.
+    pub(crate) flags: &'static [&'static str],
+}
+
+/// Peers by libraries; those that are not installed are left out.
+pub(crate) const LIBRARIES: &[Library] = &[
+    Library {
+        benchmark: "fir",
+        name: "liquid-dsp",
+        file: "fir_liquid",
+        peer: include_str!("../../peers/fir_liquid.cpp"),
+        flags: &["-lliquid"],
+    },
+    Library {
+        benchmark: "fir",
+        name: "VOLK",
+        file: "fir_volk",
+        peer: include_str!("../../peers/fir_volk.cpp"),
+        flags: &["-lvolk"],
+    },
+    Library {
+        benchmark: "fm_radio",
+        name: "GNU Radio",
+        file: "fm_radio_gnuradio",
+        peer: include_str!("../../peers/fm_radio_gnuradio.cpp"),
+        flags: &[
+            "-lgnuradio-runtime",
+            "-lgnuradio-blocks",
+            "-lgnuradio-filter",
+            "-lgnuradio-pmt",
+            "-lspdlog",
+            "-lfmt",
+            "-Wl,--allow-shlib-undefined",
+        ],
+    },
+];
+
+fn rows(n: usize) -> String {
+    format!("{n}×{}", sorts::ROW)
+}
+
+fn samples(scale: Scale) -> usize {
+    scale.either(1 << 26, 1 << 22, 1 << 10)
+}
+
+/// All of them, in the order in which they run.
+pub(crate) const ALL: &[Benchmark] = &[
+    benchmark!(vector_add in elements, "vector_add", 1e-6, |scale| scale.either(100_000_000, 10_000_000, 1000), count),
+    benchmark!(black_scholes in elements, "black_scholes", 1e-4, |scale| scale.either(10_000_000, 10_000_000, 500), count),
+    benchmark!(histogram in elements, "histogram", 1e-12, |scale| scale.either(100_000_000, 100_000_000, 20_000), |n| format!("{n} bytes")),
+    benchmark!(dct in transforms, "dct", 1e-5, |scale| scale.either(4096, 4096, 16), square),
+    benchmark!(fft in transforms, "fft", 1e-5, |scale| scale.either(1 << 26, 1 << 20, 2048), |n| format!("{}×{} points", n >> 10, 1024)),
+    benchmark!(matrix_multiply in transforms, "small_products", 1e-4, |scale| scale.either(4096, 1024, 2), |n| format!("{n} of {0}×{0}", transforms::SIDE)),
+    benchmark!(blocked_matrix_multiply in transforms, "small_products", 1e-4, |scale| scale.either(4096, 1024, 2), |n| format!("{n} of {0}×{0}", transforms::SIDE)),
+    benchmark!(bitonic_sort in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
+    benchmark!(batcher_sort in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
+    benchmark!(merge_sort in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
+    benchmark!(comparison_counting in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
+    benchmark!(radix_sort in sorts, "rows_of_32" behind "rows_of_integers", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
+    benchmark!(fir in signals, "fir", 1e-4, samples, count),
+    benchmark!(fm_radio in signals, "fm_radio", 1e-3, |scale| samples(scale) / 4, count),
+    benchmark!(filter_bank in signals, "filter_bank", 1e-3, samples, count),
+    benchmark!(vocoder in signals, "vocoder", 1e-3, samples, count),
+    benchmark!(beamformer in signals, "beamformer", 1e-3, |scale| samples(scale) / 4, count),
+];

@@ -1,0 +1,214 @@
+//! `broadloom repl`: an interactive NESL session.
+//!
+//! On a terminal lines are edited with history and completion. A form that is not complete goes on in the next line.
+//! Ctrl-C at the prompt drops the line; while a form is evaluated it ends the evaluation, and definitions stay. Without
+//! a terminal standard input is a script: each form is answered as soon as it is complete, without a prompt.
+
+use crate::failure::{Exit, Failure, codes};
+use crate::nesl::{session, target, widths, write_output};
+use crate::options::Repl;
+use crate::terminal::Terminal;
+use broadloom::cpu::signals::catch_interrupts;
+use broadloom::diag::Diagnostic;
+use broadloom::nesl::session::{Session, Settings};
+use broadloom::nesl::syntax::{COMMANDS, Word, is_complete};
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use std::cell::RefCell;
+use std::io::{self, BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Forms that the history keeps.
+const HISTORY: usize = 1000;
+
+/// Bytes of one form of a script.
+const MAX_FORM: usize = 16 << 20;
+
+/// Runs a session until its input ends.
+pub fn run(options: &Repl, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let target = target(options.device.as_deref(), terminal)?;
+    let mut limits = widths(options.int.as_deref(), options.float.as_deref());
+    let interrupt = interactive.then(catch_interrupts);
+    limits.interrupt = interrupt;
+    let mut session = session(Settings { options: limits, ..Settings::default() }, Some(target))?;
+    let mut exit = Exit::Done;
+    for file in &options.files {
+        load(&mut session, file, terminal)?;
+    }
+    if let Some(interrupt) = interrupt {
+        edited(options, session, interrupt, terminal)?;
+    } else if !scripted(&mut session, terminal)? {
+        exit = Exit::Failed;
+    }
+    Ok(exit)
+}
+
+/// Loads a file as the command `load` does.
+fn load(session: &mut Session, file: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+    if !file.is_file() {
+        let message = format!("there is no file {}", file.display());
+        return Err(Failure::usage(Diagnostic::error(codes::CANNOT_READ, message)));
+    }
+    let quoted = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    evaluate(session, &format!("load \"{quoted}\";"), terminal);
+    Ok(())
+}
+
+/// Evaluates forms and writes the answers. Returns whether the session goes on, and whether no form failed.
+fn evaluate(session: &mut Session, text: &str, terminal: &mut Terminal) -> (bool, bool) {
+    let mut right = true;
+    let more = session.eval_each("input", text, |output| {
+        right &= !write_output(&output, terminal);
+        terminal.flush();
+    });
+    (more, right)
+}
+
+/// Answers a script on standard input. Returns whether no form failed.
+fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Failure> {
+    let (mut text, mut right) = (String::new(), true);
+    loop {
+        let mut line = vec![];
+        // The lock is not held while forms are evaluated: programs may read the console.
+        let read = io::stdin().lock().read_until(b'\n', &mut line);
+        let count = read.map_err(|error| {
+            let message = format!("standard input cannot be read: {error}");
+            Failure::usage(Diagnostic::error(codes::CANNOT_READ, message))
+        })?;
+        text += &String::from_utf8_lossy(&line);
+        if count > 0 && text.len() < MAX_FORM && !is_whole(&text) {
+            continue;
+        }
+        if !text.trim().is_empty() {
+            let (more, good) = evaluate(session, &text, terminal);
+            right &= good;
+            if !more {
+                return Ok(right);
+            }
+        }
+        if count == 0 {
+            return Ok(right);
+        }
+        text.clear();
+    }
+}
+
+/// Tells whether a text can be evaluated. A line that begins with a command needs no `;`.
+fn is_whole(text: &str) -> bool {
+    let command = || {
+        let line = text.trim();
+        let word = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        let known = COMMANDS.contains(&word.to_ascii_lowercase().as_str()) || line == "?";
+        known && text.trim_end_matches('\n').lines().count() == 1 && is_complete(&format!("{line};"))
+    };
+    text.trim().is_empty() || is_complete(text) || command()
+}
+
+/// The line editor's knowledge of NESL.
+struct Nesl {
+    session: Rc<RefCell<Session>>,
+    files: FilenameCompleter,
+}
+
+impl Helper for Nesl {}
+impl Highlighter for Nesl {}
+impl Hinter for Nesl {
+    type Hint = String;
+}
+
+impl Validator for Nesl {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(if is_whole(context.input()) { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
+    }
+}
+
+impl Completer for Nesl {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = &line[..position];
+        // Inside of a string a name of a file is meant.
+        if before.matches('"').count() % 2 == 1 {
+            return self.files.complete_path(line, position);
+        }
+        let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+        let word = before[start..].to_ascii_lowercase();
+        let first = before[..start].split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+        let fixed: &[&str] = match first.as_str() {
+            "" => &COMMANDS,
+            "set" => &["print_length", "verbose", "arg_check"],
+            "show" => &["code", "status"],
+            _ => &[],
+        };
+        let mut found: Vec<String> = fixed.iter().map(|name| (*name).to_owned()).collect();
+        if first != "set" {
+            found.extend(Word::ALL.iter().map(|word| word.text().to_owned()));
+            found.extend(self.session.borrow_mut().names(&word));
+        }
+        found.retain(|name| name.starts_with(&word) && name.starts_with(|c: char| c.is_ascii_alphabetic()));
+        found.sort();
+        found.dedup();
+        Ok((start, found.into_iter().map(|name| Pair { display: name.clone(), replacement: name }).collect()))
+    }
+}
+
+/// Edits lines on the terminal and answers them.
+fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, terminal: &mut Terminal) -> Result<(), Failure> {
+    let session = Rc::new(RefCell::new(session));
+    let refused = |error: ReadlineError| {
+        let message = format!("the terminal cannot be used: {error}");
+        Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_READ, message))
+    };
+    let config = Config::builder().max_history_size(HISTORY).and_then(|builder| builder.history_ignore_dups(true));
+    let config = config.map_err(refused)?.history_ignore_space(true).completion_type(CompletionType::List).build();
+    let mut editor: Editor<Nesl, DefaultHistory> = Editor::with_config(config).map_err(refused)?;
+    editor.set_helper(Some(Nesl { session: session.clone(), files: FilenameCompleter::new() }));
+    let history = if options.no_history { None } else { history() };
+    if let Some(path) = &history {
+        // The first session finds none.
+        let _ = editor.load_history(path);
+    }
+    terminal.write("NESL. A form ends with `;`, `help;` lists the commands, Ctrl-D ends.\n");
+    loop {
+        terminal.flush();
+        match editor.readline("> ") {
+            Ok(text) if text.trim().is_empty() => {}
+            Ok(text) => {
+                // A session without a history is a session all the same.
+                let _ = editor.add_history_entry(text.as_str());
+                interrupt.store(false, Ordering::SeqCst);
+                let (more, _) = evaluate(&mut session.borrow_mut(), &text, terminal);
+                if !more {
+                    break;
+                }
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Eof) => {
+                terminal.write("\n");
+                break;
+            }
+            Err(error) => return Err(refused(error)),
+        }
+    }
+    if let Some(path) = &history {
+        let _ = editor.save_history(path);
+    }
+    Ok(())
+}
+
+/// Returns the file of the history, whose folder is made. None where the environment has no place for it.
+fn history() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
+    let folder = state.join("broadloom");
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("nesl_history"))
+}

@@ -1,0 +1,177 @@
+//! Images whose planes are there or will be computed.
+//!
+//! Effects of the catalogue take some planes of an image and leave the others. [`Layers`] keeps each plane where it is: on the
+//! host, or as a component of a [`Picture`]. So a chain of effects is one graph, and planes that no effect takes never move.
+
+use crate::functor::{Indexer, Output, Primitive};
+use crate::image::{ColorSpace, Image, Plane, Rect, SampleType};
+use crate::plan::{Options, Plan};
+use crate::{Picture, Result};
+use broadloom_graph::Context;
+
+/// An image whose planes are there or will be computed; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Layers {
+    bounds: Rect,
+    planes: Vec<Layer>,
+    color: ColorSpace,
+}
+
+/// A plane with its name.
+#[derive(Clone, Debug)]
+struct Layer {
+    name: String,
+    content: Content,
+}
+
+/// The samples of a plane.
+#[derive(Clone, Debug)]
+enum Content {
+    /// Samples of the host.
+    Host(Plane),
+    /// A component of a picture.
+    Device(Picture, usize),
+}
+
+impl From<&Image> for Layers {
+    fn from(image: &Image) -> Layers {
+        let layer = |plane: &Plane| Layer { name: plane.name().to_owned(), content: Content::Host(plane.clone()) };
+        Layers { bounds: image.bounds(), planes: image.planes().iter().map(layer).collect(), color: image.color() }
+    }
+}
+
+impl Layers {
+    /// Makes an image of the components of a picture.
+    pub fn new<S: AsRef<str>>(picture: &Picture, names: &[S], color: ColorSpace) -> Layers {
+        let layer = |(component, name): (usize, &S)| Layer {
+            name: name.as_ref().to_owned(),
+            content: Content::Device(picture.clone(), component),
+        };
+        let planes = names.iter().take(picture.components()).enumerate().map(layer).collect();
+        Layers { bounds: picture.bounds(), planes, color }
+    }
+
+    /// Returns the region of definition.
+    pub fn bounds(&self) -> Rect {
+        self.bounds
+    }
+
+    /// Returns the encoding of light in the samples.
+    pub fn color(&self) -> ColorSpace {
+        self.color
+    }
+
+    /// Returns the names of the planes.
+    pub fn names(&self) -> Vec<&str> {
+        self.planes.iter().map(|layer| layer.name.as_str()).collect()
+    }
+
+    /// Returns the pictures behind the planes, each once.
+    pub fn pictures(&self) -> Vec<Picture> {
+        let mut found: Vec<Picture> = vec![];
+        for layer in &self.planes {
+            if let Content::Device(picture, _) = &layer.content
+                && !found.iter().any(|known| known.identity() == picture.identity())
+            {
+                found.push(picture.clone());
+            }
+        }
+        found
+    }
+
+    /// Returns an image of some planes.
+    pub(crate) fn select(&self, indices: &[usize]) -> Layers {
+        let planes = indices.iter().map(|index| self.planes[*index].clone()).collect();
+        Layers { bounds: self.bounds, planes, color: self.color }
+    }
+
+    /// Returns the image with one more plane of one value.
+    pub(crate) fn with_filled(&self, name: &str, value: f32) -> Result<Layers> {
+        let image = Image::filled(self.bounds, &[name], value)?;
+        let mut result = self.clone();
+        result.planes.extend(Layers::from(&image).planes);
+        Ok(result)
+    }
+
+    /// Returns the image with planes of a result in the place of those of the same names. Further planes of the result come
+    /// last; planes that were `taken` and have no successor go.
+    pub(crate) fn replaced(&self, taken: &[&str], result: Layers) -> Layers {
+        let mut new: Vec<Option<Layer>> = result.planes.into_iter().map(Some).collect();
+        let mut planes = vec![];
+        for layer in &self.planes {
+            let successor = new.iter_mut().find(|other| other.as_ref().is_some_and(|other| other.name == layer.name));
+            match successor.and_then(Option::take) {
+                Some(changed) => planes.push(changed),
+                None if taken.contains(&layer.name.as_str()) => {}
+                None => planes.push(layer.clone()),
+            }
+        }
+        planes.extend(new.into_iter().flatten());
+        Layers { bounds: result.bounds, planes, color: self.color }
+    }
+
+    /// Returns a picture whose components are all planes.
+    pub fn picture(&self, context: &Context) -> Result<Picture> {
+        let on_host = |layer: &Layer| match &layer.content {
+            Content::Host(plane) => Some(plane.clone().renamed(&layer.name)),
+            Content::Device(..) => None,
+        };
+        let host: Vec<Plane> = self.planes.iter().filter_map(on_host).collect();
+        let uploaded = match host.is_empty() {
+            true => None,
+            false => Some(Picture::from_image(context, &Image::new(self.bounds, host)?)),
+        };
+        let mut sources = self.pictures();
+        if let Some(uploaded) = &uploaded {
+            sources.push(uploaded.clone());
+        }
+        let mut taken = 0;
+        let place = |layer: &Layer| match &layer.content {
+            Content::Host(_) => {
+                taken += 1;
+                (sources.len() - 1, taken - 1)
+            }
+            Content::Device(picture, component) => {
+                let known = sources.iter().position(|source| source.identity() == picture.identity());
+                (known.unwrap_or(0), *component)
+            }
+        };
+        let places: Vec<(usize, usize)> = self.planes.iter().map(place).collect();
+        if let [only] = &sources[..]
+            && only.components() == places.len()
+            && places.iter().enumerate().all(|(number, place)| place.1 == number)
+        {
+            return Ok(only.clone());
+        }
+        let inputs: Vec<Indexer> = sources.iter().map(|source| Indexer::point().pixel(source.components())).collect();
+        let planes = Primitive::from_kernel("planes", &inputs, &[Output::Pixel(places.len())], &[], |k| {
+            places.iter().map(|(source, component)| k.input(*source).component(*component).centre()).collect()
+        })?;
+        planes.one(&sources.iter().collect::<Vec<&Picture>>())
+    }
+
+    /// Computes the image. Samples are `f32`.
+    pub fn image(&self, options: &Options) -> Result<Image> {
+        self.image_with(options, &mut |_, _| {})
+    }
+
+    /// Computes the image. After each tile, `progress` is given the number of tiles that are done, and of all.
+    pub fn image_with(&self, options: &Options, progress: &mut dyn FnMut(usize, usize)) -> Result<Image> {
+        let pictures = self.pictures();
+        let images = match pictures.is_empty() {
+            true => vec![],
+            false => {
+                let wanted: Vec<(Picture, Rect)> = pictures.iter().map(|picture| (picture.clone(), self.bounds)).collect();
+                Plan::new(&wanted, options)?.run_with(progress)?
+            }
+        };
+        let plane = |layer: &Layer| match &layer.content {
+            Content::Host(plane) => plane.converted(SampleType::F32).renamed(&layer.name),
+            Content::Device(picture, component) => {
+                let known = pictures.iter().position(|own| own.identity() == picture.identity()).unwrap_or(0);
+                images[known].planes()[*component].clone().renamed(&layer.name)
+            }
+        };
+        Ok(Image::new(self.bounds, self.planes.iter().map(plane).collect())?.with_color(self.color))
+    }
+}

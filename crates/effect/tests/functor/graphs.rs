@@ -1,0 +1,163 @@
+//! Chains as one graph, tiles, memory, and reductions that nobody waits for.
+
+use crate::devices::{Random, assert_near, contexts};
+use broadloom_device::Device;
+use broadloom_effect::catalogue::{Chain, Engine, chain};
+use broadloom_effect::effects::{self, Layers, OnDevice};
+use broadloom_effect::functor::{Axis, Indexer, Output, Primitive};
+use broadloom_effect::plan::{self, Options, Plan, Switch};
+use broadloom_effect::{Boundary, Image, Picture, Rect, Reduction, Result};
+use broadloom_graph::Context;
+
+/// A CPU with so much memory: an allocation beyond it fails.
+fn cpu(memory_bytes: u64) -> Context {
+    let options = broadloom_cpu::Options { memory_bytes, ..broadloom_cpu::Options::default() };
+    Context::new(&Device::new(broadloom_cpu::Cpu::new(options).expect("a CPU")))
+}
+
+#[test]
+fn a_chain_is_one_graph() {
+    let context = &contexts()[0];
+    let image = Random(40).image(4, 9, 7);
+    let steps = chain("gaussian,unsharp,color_matrix", &["gaussian.sigma=0.6", "unsharp.sigma=0.6"]).expect("a chain");
+    let inputs = std::slice::from_ref(&image);
+    let all = Chain { steps: &steps, inputs, further: &[], planes: &[] };
+    let layers = effects::chained(context, &all, &Options::default()).expect("a graph");
+    let wanted: Vec<(Picture, Rect)> = layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
+    let told = Plan::new(&wanted, &Options::default()).and_then(|plan| plan.explain()).expect("a plan");
+    assert!(told.kernels() <= 5, "{}", told.text());
+    let mut expected = image.clone();
+    for step in &steps {
+        expected = effects::run(context, step, &[expected], &Options::default()).expect("an image");
+    }
+    let found = OnDevice::new(context, Options::default()).run_chain(&all, &mut |_, _| {}).expect("an image");
+    assert_near(&found, &expected, 0.0, "a chain");
+    // Planes that are not named stay.
+    let planes = ["B".to_owned(), "R".to_owned()];
+    let some = Chain { steps: &steps[..2], planes: &planes, ..all };
+    let found = OnDevice::new(context, Options::default()).run_chain(&some, &mut |_, _| {}).expect("an image");
+    assert!(found.names().eq(["R", "G", "B", "A"]));
+    assert_eq!(found.plane("G").map(|plane| plane.to_f32()), image.plane("G").map(|plane| plane.to_f32()));
+    assert_ne!(found.plane("R").map(|plane| plane.to_f32()), image.plane("R").map(|plane| plane.to_f32()));
+    let wrong = Chain { planes: &["Q".to_owned()], ..some };
+    let told = OnDevice::new(context, Options::default()).run_chain(&wrong, &mut |_, _| {}).expect_err("no such plane");
+    assert!(told.to_string().contains('Q'), "{told}");
+}
+
+#[test]
+fn tiles_give_the_same_image_in_less_memory() -> Result<()> {
+    let image = Random(41).image(2, 200, 300).with_origin(-7, 5)?;
+    let one = u64::from(200u32 * 300 * 4 * 2);
+    // Less than the image itself, and a little for code and scalars.
+    let small = cpu(one / 2 + (64 << 10));
+    for rule in [Boundary::Mirror, Boundary::Constant(0.5)] {
+        let built = |context: &Context| -> Result<Picture> {
+            let soft = effects::gaussian(&Picture::from_image(context, &image), 0.6, rule)?;
+            effects::sobel(&soft, rule)
+        };
+        let expected = built(&contexts()[1])?.image()?;
+        let options = Options { memory: Some(one / 2), ..Options::default() };
+        let picture = built(&small)?;
+        let mut steps = vec![];
+        let plan = Plan::new(&[(picture.clone(), picture.bounds())], &options)?;
+        let found = plan.run_with(&mut |done, all| steps.push((done, all)))?;
+        assert_near(&found[0], &expected, 0.0, "tiles");
+        assert!(steps.len() > 4 && steps.last().is_some_and(|(done, all)| done == all), "{steps:?}");
+    }
+    let picture = effects::sobel(&Picture::from_image(&small, &image), Boundary::Clamp)?;
+    let options = Options { memory: Some(1000), ..Options::default() };
+    let told = picture.region(picture.bounds(), &options).expect_err("too little").to_string();
+    assert!(told.contains("bytes of memory, and 1000 may be used"), "{told}");
+    Ok(())
+}
+
+/// A sum of many images that is written so that the order of the graph keeps all of them.
+fn nested(picture: &Picture, count: i32) -> Result<Picture> {
+    let sum = Primitive::point("sum", 2, |x| x[0] + x[1])?;
+    let part = |number: i32| {
+        Primitive::from_kernel("part", &[Indexer::line(Axis::Horizontal, 2)], &[Output::Component], &[number as f32], |k| {
+            vec![(k.input(0).along(-2) - k.input(0).along(2)) * k.parameter(0)]
+        })?
+        .one(&[picture])
+    };
+    let parts = (1..=count).map(part).collect::<Result<Vec<Picture>>>()?;
+    let mut parts = parts.into_iter().rev();
+    let mut all = parts.next().expect("a part");
+    for part in parts {
+        all = sum.one(&[&part, &all])?;
+    }
+    Ok(all)
+}
+
+#[test]
+fn the_order_needs_the_least_memory_and_at_most_one_image_more() -> Result<()> {
+    let image = Random(42).image(1, 256, 256);
+    let one = 256 * 256 * 4;
+    // The source, two parts and their sum are the minimum; scalars and code take a little. Nothing is cut into tiles here.
+    let run = |options: &Options| -> Result<f64> {
+        let context = cpu(5 * one + (64 << 10));
+        let sum = nested(&Picture::new(&context, &image)?, 9)?;
+        let nodes = Plan::new(&[(sum.clone(), sum.bounds())], options)?.nodes()?;
+        let total = nodes[0].reduce(broadloom_graph::Combine::Sum, &[0, 1, 2])?.read()?;
+        Ok(total.lanes.first().and_then(|lane| lane.as_f64()).unwrap_or(f64::NAN))
+    };
+    run(&Options { order: Switch::On, ..Options::straight() })?;
+    // In the order of the graph all nine parts are alive.
+    let failed = run(&Options::straight()).map(|_| ()).expect_err("too little memory").to_string();
+    assert!(failed.contains("memory"), "{failed}");
+    Ok(())
+}
+
+#[test]
+fn reductions_are_pictures_and_nobody_waits_for_them() -> Result<()> {
+    let context = &contexts()[0];
+    let image = Image::from_f32(4, 2, [("R", vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), ("G", vec![0.5; 8])])?;
+    let picture = Picture::new(context, &image)?;
+    let most = picture.reduced(Reduction::Greatest)?;
+    let mean = picture.reduced(Reduction::Mean)?;
+    let counts = picture.counted(4, 0.0, 8.0)?;
+    let inputs = [Indexer::point(), Indexer::anywhere(), Indexer::anywhere(), Indexer::anywhere()];
+    let scale = Primitive::from_kernel("scale", &inputs, &[Output::Component], &[], |k| {
+        vec![k.input(0).centre() / k.input(1).pick(0, 0) + k.input(2).pick(0, 0) + k.input(3).pick(k.x(), 0) * 100.0]
+    })?;
+    let scaled = scale.one(&[&picture, &most, &mean, &counts])?;
+    let before = context.statistics().waits;
+    let found = scaled.image()?;
+    assert_eq!(context.statistics().waits, before);
+    let counted = [1.0, 2.0, 2.0, 3.0];
+    for (place, sample) in found.planes()[0].to_f32().into_iter().enumerate() {
+        assert_eq!(sample, (place + 1) as f32 / 8.0 + 4.5 + counted[place % 4] * 100.0);
+    }
+    assert_eq!(found.planes()[1].to_f32()[..4], [801.5, 1.5, 1.5, 1.5]);
+    let equalised =
+        effects::clahe(&picture, &effects::Clahe { tiles: 2, clip: 2.0, bins: 8, low: 0.0, high: 8.0 }, Boundary::Mirror)?;
+    equalised.image()?;
+    assert_eq!(context.statistics().waits, before, "no histogram comes to the host");
+    Ok(())
+}
+
+#[test]
+fn kernels_and_gains_are_measured() -> Result<()> {
+    let context = &contexts()[0];
+    let picture = effects::degrain(&Picture::new(context, &Random(43).image(1, 8, 6))?, 2, 0.1, Boundary::Clamp)?;
+    let wanted = [(picture.clone(), picture.bounds())];
+    let (nodes, profiles) = Plan::new(&wanted, &Options::default())?.profile()?;
+    assert_eq!(nodes.len(), 1);
+    assert!(!profiles.is_empty() && profiles.iter().all(|profile| !profile.functors.is_empty()));
+    let gains = plan::gains(&wanted, &Options { stage: Switch::Off, ..Options::default() })?;
+    assert_eq!(gains.len(), Options::NAMES.len() - 1);
+    assert!(gains.iter().all(|gain| gain.name != "stage" && gain.factor() > 0.0));
+    Ok(())
+}
+
+#[test]
+fn layers_keep_planes_where_they_are() -> Result<()> {
+    let context = &contexts()[0];
+    let image = Random(44).image(4, 5, 3);
+    let layers = Layers::from(&image);
+    assert!(layers.pictures().is_empty());
+    let again = Layers::new(&layers.picture(context)?, &["R", "G", "B", "A"], image.color());
+    assert_eq!(again.pictures().len(), 1);
+    assert_near(&again.image(&Options::default())?, &image, 0.0, "layers");
+    Ok(())
+}

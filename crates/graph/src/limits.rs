@@ -1,0 +1,50 @@
+//! Limits of plans.
+//!
+//! They bound the code of a kernel, the time that planning and compilation take, and what a context keeps. None
+//! depends on the machine: numbers that do are in [`cost`](broadloom_skeleton::cost). Larger work is cut into
+//! several kernels; what cannot be cut is refused with an error that names the limit.
+
+/// Items of the code of a kernel: operations, reads and indices.
+pub(crate) const MAX_ITEMS: usize = 700;
+/// Items that a kernel leaves free for views and boundary rules that are added later.
+pub(crate) const ROOM: usize = 100;
+/// Dependency depth of items.
+pub(crate) const MAX_DEPTH: usize = 160;
+/// Levels of sums of positions that a trace follows to tell how an index moves.
+pub(crate) const MAX_LEVELS: u32 = 4;
+/// Operations of one function that is called. Compilers take long for many more.
+pub(crate) const MOST_OPERATIONS: u64 = 32768;
+/// Emitted operations of a kernel of several fused nodes: computing more takes longer than memory does.
+pub(crate) const MAX_FUSED: u64 = 8192;
+/// Emitted operations of a kernel, a called function among them.
+pub(crate) const MAX_EMITTED: u64 = MOST_OPERATIONS + MAX_FUSED;
+/// Emitted operations of what a pattern combines. The pattern repeats them for each element that a thread has at once.
+pub(crate) const MAX_COMBINED: u64 = 1024;
+/// Buffers that a kernel reads.
+pub(crate) const MAX_BUFFERS: usize = 24;
+/// Buffers that joined kernels read which share nothing.
+pub(crate) const MAX_JOINED: usize = 16;
+/// Results of a kernel.
+pub(crate) const MAX_RESULTS: usize = 8;
+/// Lanes between a lane and the one that it takes a value from.
+pub(crate) const MAX_SLIDE: i64 = 8;
+/// Items of the code of a strip of rows.
+pub(crate) const MAX_STRIP: usize = 600;
+/// Items of a function that is repeated for several rows of results. Most are indices, which lanes share.
+pub(crate) const MAX_REPEATED: usize = 128;
+/// Reads of a kernel that go through shared memory to be transposed.
+pub(crate) const MAX_TRANSPOSED: usize = 3;
+/// Rounds of the search for work shared by kernels.
+pub(crate) const ROUNDS: usize = 64;
+/// Inputs of one concatenation. More are joined in parts first.
+pub(crate) const MAX_PARTS: usize = 64;
+/// Arrays that a function of elements takes: as many as one kernel can read, each with a boundary rule.
+pub const MAX_ARGUMENTS: usize = 300;
+/// Lines of one pack. More are several packs.
+pub(crate) const MAX_LINES: usize = 6;
+/// Elements that a position appends to all queues.
+pub(crate) const MOST_APPENDED: usize = 256;
+/// Plans that a context keeps.
+pub(crate) const MAX_PLANS: usize = 512;
+/// Sizes for which a plan or a template stays fitted.
+pub(crate) const MAX_FITS: usize = 8;

@@ -1,0 +1,98 @@
+//! Scans within segments on a CPU, where a block is one warp.
+//!
+//! The heads of a row are one number of 32 bits. A lane takes from it how far its segment reaches back, so the values of heads need not be combined and moved between lanes
+//! with the others. What a part leaves to those behind it is what comes since its last head: the part is read backwards up to there.
+
+use super::Parts;
+use crate::kit::{Accumulator, Writer, broadcast, reduce_warp};
+use crate::operator::InSegments;
+use broadloom_scalar::{Shuffle, Value};
+
+/// Scans a row of a warp. Returns the results, inclusive, and what comes before the next row.
+pub(super) fn scan_in_segments(
+    k: &Writer,
+    parts: &[InSegments<'_>],
+    so_far: &[Value],
+    own: &[Value],
+    lane: Value,
+) -> (Vec<Value>, Vec<Value>) {
+    let up_to_lane = k.sub(k.shl(k.literal(2u32), lane), 1);
+    let (mut results, mut next) = (vec![], vec![]);
+    for part in parts {
+        let heads = k.ballot(own[part.head], None);
+        let before = k.and(heads, up_to_lane);
+        let since = k.sub(lane, last_bit(k, before));
+        let mut values = own[part.values.clone()].to_vec();
+        for distance in [1u32, 2, 4, 8, 16] {
+            let left: Vec<Value> = values.iter().map(|value| k.shuffle(Shuffle::Up, *value, distance)).collect();
+            let both = part.operator.combine(k, &left, &values);
+            values = choose(k, k.ge(since, distance), &both, &values);
+        }
+        let has_head = k.ne(before, 0);
+        let carried = part.operator.combine(k, &so_far[part.values.clone()], &values);
+        let values = choose(k, has_head, &values, &carried);
+        results.push(k.or(so_far[part.head], has_head));
+        next.push(k.or(so_far[part.head], k.ne(heads, 0)));
+        next.extend(broadcast(k, &values, 31));
+        results.extend(values);
+    }
+    (results, next)
+}
+
+/// The number of the highest bit; 0 where there is none.
+fn last_bit(k: &Writer, bits: Value) -> Value {
+    k.sub(31u32, k.leading_zeros(k.or(bits, 1)))
+}
+
+fn choose(k: &Writer, condition: Value, yes: &[Value], no: &[Value]) -> Vec<Value> {
+    yes.iter().zip(no).map(|(yes, no)| k.select_value(condition, *yes, *no)).collect()
+}
+
+impl Parts<'_> {
+    /// The parts of the operator, where all of it works within segments and a block is one warp.
+    pub(super) fn segments(&self) -> Option<Vec<InSegments<'_>>> {
+        if self.is_cpu { self.operator().in_segments() } else { None }
+    }
+
+    /// Combines the values since the last head of a part of a line, for thread 0; all of them where it has no head.
+    pub(super) fn reduce_last(&self, k: &Writer, parts: &[InSegments<'_>], line: &[Value], from: Value, to: Value) -> Vec<Value> {
+        let lane = k.thread(broadloom_scalar::Axis::X);
+        let operator = self.operator();
+        let sums: Vec<Accumulator<'_>> = parts.iter().map(|part| Accumulator::new(k, part.operator)).collect();
+        let heads: Vec<_> = parts.iter().map(|_| k.variable_with(k.literal(false))).collect();
+        let all_found = || heads.iter().fold(k.literal(true), |all, head| k.and(all, k.get(*head)));
+        let end = k.variable_with(to);
+        k.while_loop(
+            || k.and(k.gt(k.get(end), from), k.not(all_found())),
+            || {
+                // Only the row that is read first may be shorter.
+                let behind = k.get(end);
+                let last = k.and(k.sub(k.sub(behind, from), 1), 31);
+                let first = k.sub(k.sub(behind, 1), last);
+                let place = k.add(first, self.wide(k, lane));
+                let some = || k.choose_list(k.lt(place, behind), || self.at(k, line, place), || operator.nothing(k));
+                let own = k.choose_list(k.eq(last, 31), || self.at(k, line, place), some);
+                for ((part, sum), head) in parts.iter().zip(&sums).zip(&heads) {
+                    let row = k.ballot(own[part.head], None);
+                    let is_open = k.not(k.get(*head));
+                    // Up to the first lane where the row has no head.
+                    let counts = k.and(is_open, k.ge(lane, last_bit(k, row)));
+                    let values = choose(k, counts, &own[part.values.clone()], &part.operator.nothing(k));
+                    let values = match part.operator.is_commutative() {
+                        true => values,
+                        false => broadcast(k, &reduce_warp(k, part.operator, &values, 32), 0),
+                    };
+                    sum.set(k, &part.operator.combine(k, &values, &sum.get(k)));
+                    k.set(*head, k.or(k.get(*head), k.ne(row, 0)));
+                }
+                k.set(end, first);
+            },
+        );
+        let whole = |(part, sum): (&InSegments<'_>, &Accumulator<'_>)| match part.operator.is_commutative() {
+            true => reduce_warp(k, part.operator, &sum.get(k), 32),
+            false => sum.get(k),
+        };
+        let values = parts.iter().zip(&sums).map(whole);
+        heads.iter().zip(values).flat_map(|(head, values)| std::iter::once(k.get(*head)).chain(values)).collect()
+    }
+}

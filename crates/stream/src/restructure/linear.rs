@@ -1,0 +1,417 @@
+//! Linear filters: recognised from their code and combined.
+//!
+//! A filter is linear where every float that it pushes is a sum of floats that it sees, with constant
+//! coefficients, and of a constant. Whether it is follows from its code: a value is *free* of the input,
+//! *linear* in it, or neither. Products of two linear values, comparisons and indices of them are neither.
+//! The coefficients are what the code gives for inputs of which one item is 1.
+//!
+//! Two linear filters, one behind the other, are one whose matrix is the product. Linear branches of a
+//! splitjoin that duplicates are one filter that pushes for all of them. Filters are combined where that
+//! takes fewer products. Combined filters add in another order; the last digits may differ.
+
+use super::section::{Actor, Port, Role, Section};
+use super::wiring::Step;
+use crate::translate::{Reason, Translated, Window, Words};
+use broadloom_scalar::Unroll;
+use broadloom_scalar::{
+    AccessorKind, BinaryOp, Builder, Element, Environment, Function, Lanes, Literal, Op, Statement, Type, UnaryOp,
+};
+use std::sync::Arc;
+
+/// The most items that a linear filter sees, and pushes.
+const MAX_ITEMS: u32 = 512;
+/// Operations that finding the coefficients may take.
+const MAX_WORK: u64 = 1 << 20;
+/// Coefficients of a row that are written out; more are a loop over a table.
+const WRITTEN_OUT: usize = 16;
+
+/// The dependence of a value on the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Free,
+    Linear,
+    Other,
+}
+
+/// A linear filter: a row of coefficients for each item that it pushes, and its constant.
+#[derive(Clone, Debug, PartialEq)]
+struct Linear {
+    rows: Vec<Vec<f64>>,
+    constants: Vec<f64>,
+}
+
+impl Linear {
+    fn products(&self) -> usize {
+        self.rows.iter().flatten().filter(|one| **one != 0.0).count()
+    }
+}
+
+/// Returns whether all that a function writes is linear in what it reads.
+fn is_linear(function: &Function) -> bool {
+    let body = function.body();
+    let statements = || body.blocks().flat_map(|(_, block)| &block.statements);
+    let (mut vars, mut arrays): (Vec<Class>, Vec<Class>) = (vec![], vec![]);
+    let at = |list: &[Class], index: usize| list.get(index).copied().unwrap_or(Class::Free);
+    loop {
+        let mut nodes: Vec<Class> = vec![];
+        for (_, node) in body.nodes() {
+            let of = |id: &broadloom_scalar::Id| nodes[id.index()];
+            let mut all = Class::Free;
+            node.op.each_operand(|operand| all = all.max(nodes[operand.index()]));
+            let is_float = node.ty.element().is_float();
+            let mixed = |class: Class| if class == Class::Linear && !is_float { Class::Other } else { class };
+            let found = match &node.op {
+                Op::Read(..) => {
+                    if all == Class::Free {
+                        Class::Linear
+                    } else {
+                        Class::Other
+                    }
+                }
+                Op::Get(var) => at(&vars, var.index()),
+                Op::Element(array, index) => {
+                    if of(index) == Class::Free {
+                        at(&arrays, array.index())
+                    } else {
+                        Class::Other
+                    }
+                }
+                Op::Unary(UnaryOp::Neg, _) | Op::Binary(BinaryOp::Add | BinaryOp::Sub, ..) | Op::Assume(..) => all,
+                Op::Binary(BinaryOp::Mul, a, b) if of(a) == Class::Free || of(b) == Class::Free => all,
+                Op::Binary(BinaryOp::Div, _, b) if of(b) == Class::Free => all,
+                Op::Select(condition, ..) if of(condition) == Class::Free => all,
+                Op::Convert(a) if all == Class::Linear && body.type_of(*a).element().is_float() => all,
+                _ if all == Class::Free && (node.op.is_pure() || matches!(node.op, Op::Counter(_))) => Class::Free,
+                _ => Class::Other,
+            };
+            nodes.push(mixed(found));
+        }
+        let of = |id: &broadloom_scalar::Id| nodes[id.index()];
+        let mut changed = false;
+        let mut raise = |list: &mut Vec<Class>, index: usize, class: Class| {
+            if list.len() <= index {
+                list.resize(index + 1, Class::Free);
+            }
+            changed |= class > list[index];
+            list[index] = list[index].max(class);
+        };
+        for statement in statements() {
+            match statement {
+                Statement::Set(var, value) => raise(&mut vars, var.index(), of(value)),
+                Statement::SetElement { array, index, value } => {
+                    let class = if of(index) == Class::Free { of(value) } else { Class::Other };
+                    raise(&mut arrays, array.index(), class);
+                }
+                _ => {}
+            }
+        }
+        if changed {
+            continue;
+        }
+        return statements().all(|statement| match statement {
+            Statement::Define(_) | Statement::Set(..) | Statement::SetElement { .. } | Statement::Break | Statement::Continue => {
+                true
+            }
+            Statement::Write { indices, value, .. } => {
+                indices.iter().all(|index| of(index) == Class::Free) && of(value) <= Class::Linear
+            }
+            Statement::If { condition, .. } | Statement::While { condition, .. } => of(condition) == Class::Free,
+            Statement::For { start, end, step, .. } => [start, end, step].into_iter().all(|bound| of(bound) == Class::Free),
+            _ => false,
+        });
+    }
+}
+
+/// The tapes of a firing that is evaluated: all items are 0 but for one.
+struct Tapes {
+    one: Option<usize>,
+    pushed: Vec<f64>,
+}
+
+impl Environment for Tapes {
+    fn read(&mut self, _: usize, position: &[i128]) -> Option<Lanes> {
+        let is_one = self.one.is_some_and(|one| position.first() == Some(&(one as i128)));
+        Some([Literal::from(if is_one { 1.0f32 } else { 0.0 })].into_iter().collect())
+    }
+
+    fn write(&mut self, _: usize, position: &[i128], value: &[Literal]) -> Option<()> {
+        let slot = self.pushed.get_mut(usize::try_from(*position.first()?).ok()?)?;
+        *slot = f64::from(f32::from_bits(value.first()?.bits() as u32));
+        Some(())
+    }
+}
+
+/// Returns whether a filter is linear, and small enough for its coefficients to be found.
+fn is_candidate(code: &Translated) -> bool {
+    let float = Words { element: Element::F32, count: 1 };
+    let seen = code.window.peek.max(code.window.pop);
+    let fits = code.input == Some(float) && code.output == Some(float) && !code.fails && !code.numbered;
+    let work = u64::from(seen) * broadloom_skeleton::cost::function(&code.function);
+    fits && seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && work <= MAX_WORK && is_linear(&code.function)
+}
+
+/// Returns the coefficients of a filter, where it is linear.
+fn coefficients(code: &Translated) -> Option<Linear> {
+    let window = code.window;
+    let seen = window.peek.max(window.pop) as usize;
+    let evaluate = |one: Option<usize>| {
+        let mut tapes = Tapes { one, pushed: vec![0.0; window.push as usize] };
+        code.function.evaluate_in(&[Literal::from(0i32)], &mut tapes).ok()?;
+        Some(tapes.pushed)
+    };
+    let constants = evaluate(None)?;
+    let columns = (0..seen).map(|item| evaluate(Some(item))).collect::<Option<Vec<_>>>()?;
+    let row = |(row, constant): (usize, &f64)| columns.iter().map(|column| column[row] - constant).collect::<Vec<f64>>();
+    let rows: Vec<Vec<f64>> = constants.iter().enumerate().map(row).collect();
+    let finite = rows.iter().flatten().chain(&constants).all(|one| one.is_finite());
+    finite.then_some(Linear { rows, constants })
+}
+
+/// Writes the code of a linear filter.
+fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
+    let words = Words { element: Element::F32, count: 1 };
+    let b = Builder::function("linear");
+    b.parameter("firing", Type::I32);
+    let input = b.accessor("input", AccessorKind::Input, Type::F32, 1);
+    let output = b.accessor("output", AccessorKind::Output, Type::F32, 1);
+    for (number, (row, constant)) in linear.rows.iter().zip(&linear.constants).enumerate() {
+        let used: Vec<usize> = (0..row.len()).filter(|item| row[*item] != 0.0).collect();
+        let sum = b.variable_with(b.literal(*constant as f32));
+        let add = |at: broadloom_scalar::Value, by: broadloom_scalar::Value| {
+            b.set(sum, b.add(b.get(sum), b.mul(b.read(input, &[at.into()]), by)));
+        };
+        match (used.first(), used.last()) {
+            (Some(first), Some(last)) if used.len() > WRITTEN_OUT => {
+                let entries: Vec<Literal> = row[*first..=*last].iter().map(|one| Literal::from(*one as f32)).collect();
+                let table = b.table(&entries);
+                b.for_step(0, b.literal(entries.len() as i32), 1, Unroll::Auto, |index| {
+                    add(b.add(index, *first as i32), b.lookup(table, b.convert(index, Type::U32)));
+                });
+            }
+            _ => used.iter().for_each(|item| add(b.literal(*item as i32), b.literal(row[*item] as f32))),
+        }
+        b.write(output, &[b.literal(number as i32).into()], b.get(sum));
+    }
+    let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
+    let function = function.simplify().map_err(|error| error.to_string())?;
+    let (input, output) = (Some(words), Some(words));
+    Ok(Translated {
+        function,
+        input,
+        output,
+        window,
+        fails: false,
+        numbered: false,
+        local_words: 0,
+        adds_up: false,
+        rounds: None,
+    })
+}
+
+/// Codes that were looked at: whether they are linear, and their coefficients once they were asked for.
+#[derive(Default)]
+struct Known(Vec<(Arc<Translated>, bool, Option<Linear>)>);
+
+impl Known {
+    fn place(&mut self, code: &Arc<Translated>) -> usize {
+        self.0.iter().position(|(own, ..)| Arc::ptr_eq(own, code)).unwrap_or_else(|| {
+            self.0.push((code.clone(), is_candidate(code), None));
+            self.0.len() - 1
+        })
+    }
+
+    fn is_linear(&mut self, code: &Arc<Translated>) -> bool {
+        let place = self.place(code);
+        self.0[place].1
+    }
+
+    fn coefficients(&mut self, code: &Arc<Translated>) -> Option<Linear> {
+        let place = self.place(code);
+        let entry = &mut self.0[place];
+        if entry.1 && entry.2.is_none() {
+            entry.2 = coefficients(code);
+            entry.1 = entry.2.is_some();
+        }
+        entry.2.clone()
+    }
+}
+
+/// Combines linear filters of a section.
+pub(super) fn combine(section: &mut Section) {
+    let mut known = Known::default();
+    while pipelines(section, &mut known) || splitjoins(section, &mut known) {}
+}
+
+/// Returns the only writer or reader of a buffer between actors.
+fn only(section: &Section, buffer: usize, reads: bool) -> Option<usize> {
+    let uses = |actor: &Actor| {
+        let port = if reads { &actor.input } else { &actor.output };
+        port.as_ref().is_some_and(|port| port.buffer == buffer)
+    };
+    let mut users = section.actors.iter().enumerate().filter(|(_, actor)| uses(actor));
+    let first = users.next()?.0;
+    (section.buffers[buffer].role == Role::Inner && users.next().is_none()).then_some(first)
+}
+
+/// Whether an actor is a filter whose firings are all alike.
+fn is_plain(actor: &Actor) -> bool {
+    !actor.nodes.is_empty() && !actor.has_prework
+}
+
+/// The combination of two filters, one behind the other.
+fn behind(first: &Linear, pop: usize, second: &Linear) -> Linear {
+    let pushed = first.rows.len();
+    let seen_items = second.rows.first().map_or(0, Vec::len);
+    let firings = seen_items.div_ceil(pushed.max(1));
+    let width = first.rows.first().map_or(0, Vec::len);
+    let seen = firings.saturating_sub(1) * pop + width;
+    let mut rows = vec![vec![0.0; seen]; second.rows.len()];
+    let mut constants = second.constants.clone();
+    for (row, by) in second.rows.iter().enumerate() {
+        for (item, factor) in by.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
+            let (firing, output) = (item / pushed, item % pushed);
+            constants[row] += factor * first.constants[output];
+            for (column, one) in first.rows[output].iter().enumerate() {
+                rows[row][firing * pop + column] += factor * one;
+            }
+        }
+    }
+    Linear { rows, constants }
+}
+
+/// Combines two filters, one behind the other, where that pays. Returns whether there were any.
+fn pipelines(section: &mut Section, known: &mut Known) -> bool {
+    for buffer in 0..section.buffers.len() {
+        let (Some(from), Some(to)) = (only(section, buffer, false), only(section, buffer, true)) else { continue };
+        let (first, second) = (&section.actors[from], &section.actors[to]);
+        let (Some(source), Some(given)) = (&first.input, &first.output) else { continue };
+        let (Some(taken), Some(sink)) = (&second.input, &second.output) else { continue };
+        let (push, pop) = (given.rate, taken.rate);
+        let aligned = push > 0 && (taken.start - given.start) % push == 0 && pop > 0 && pop % push == 0;
+        if from == to || !is_plain(first) || !is_plain(second) || !given.steps.is_empty() || !taken.steps.is_empty() || !aligned {
+            continue;
+        }
+        if !known.is_linear(&first.code) || !known.is_linear(&second.code) {
+            continue;
+        }
+        let (Some(a), Some(b)) = (known.coefficients(&first.code), known.coefficients(&second.code)) else { continue };
+        let both = behind(&a, source.rate as usize, &b);
+        let seen = both.rows.first().map_or(0, Vec::len) as i64;
+        let apart = b.products() + a.products() * (pop / push) as usize;
+        if both.products() > apart || seen > i64::from(MAX_ITEMS) {
+            continue;
+        }
+        let rate = source.rate * (pop / push);
+        let window = Window { pop: rate as u32, peek: seen.max(rate) as u32, push: sink.rate as u32 };
+        let Ok(code) = code_of(&both, window) else { continue };
+        let input = Port {
+            start: source.start + (taken.start - given.start) / push * source.rate,
+            rate,
+            seen: seen.max(rate),
+            ..source.clone()
+        };
+        let actor = Actor {
+            nodes: first.nodes.iter().chain(&second.nodes).copied().collect(),
+            name: format!("{} + {}", first.name, second.name),
+            code: Arc::new(code),
+            input: Some(input),
+            combined: true,
+            ..second.clone()
+        };
+        section.actors[to] = actor;
+        section.actors.remove(from);
+        return true;
+    }
+    false
+}
+
+/// Combines the branches of a splitjoin that duplicates, where a linear filter stands behind it. Returns
+/// whether there was any.
+fn splitjoins(section: &mut Section, known: &mut Known) -> bool {
+    for buffer in 0..section.buffers.len() {
+        let Some(behind) = only(section, buffer, true) else { continue };
+        let last = &section.actors[behind];
+        if !is_plain(last) || last.input.as_ref().is_none_or(|port| !port.steps.is_empty()) || !known.is_linear(&last.code) {
+            continue;
+        }
+        let writes = |actor: &Actor| actor.output.as_ref().is_some_and(|port| port.buffer == buffer);
+        let group: Vec<usize> = (0..section.actors.len()).filter(|index| writes(&section.actors[*index])).collect();
+        if group.len() < 2 || section.buffers[buffer].role != Role::Inner {
+            continue;
+        }
+        let Some((mut order, total)) = branches(section, &group) else { continue };
+        order.sort_unstable();
+        let parts: Option<Vec<Linear>> =
+            order.iter().map(|(_, index)| known.coefficients(&section.actors[*index].code)).collect();
+        let Some(parts) = parts else { continue };
+        let first = section.actors[order[0].1].clone();
+        let (Some(input), Some(output)) = (&first.input, &first.output) else { continue };
+        let seen = order.iter().filter_map(|(_, index)| section.actors[*index].input.as_ref()).map(|port| port.seen).max();
+        let seen = seen.unwrap_or(input.seen);
+        let mut both = Linear { rows: vec![], constants: vec![] };
+        for mut part in parts {
+            part.rows.iter_mut().for_each(|row| row.resize(seen as usize, 0.0));
+            both.rows.append(&mut part.rows);
+            both.constants.append(&mut part.constants);
+        }
+        if both.rows.len() as i64 != total || total > i64::from(MAX_ITEMS) {
+            continue;
+        }
+        let window = Window { pop: input.rate as u32, peek: seen as u32, push: total as u32 };
+        let Ok(code) = code_of(&both, window) else { continue };
+        let port = Port {
+            start: output.start / output.rate * total,
+            steps: output.steps[1..].to_vec(),
+            rate: total,
+            seen: total,
+            ..output.clone()
+        };
+        let actor = Actor {
+            nodes: order.iter().flat_map(|(_, index)| section.actors[*index].nodes.clone()).collect(),
+            name: order.iter().map(|(_, index)| section.actors[*index].name.clone()).collect::<Vec<_>>().join(", "),
+            code: Arc::new(code),
+            input: Some(Port { seen, ..input.clone() }),
+            output: Some(port),
+            combined: true,
+            ..first.clone()
+        };
+        let place = order.iter().map(|(_, index)| *index).min().unwrap_or(0);
+        section.actors[place] = actor;
+        let mut index = 0;
+        section.actors.retain(|_| {
+            let keeps = !group.contains(&index) || index == place;
+            index += 1;
+            keeps
+        });
+        return true;
+    }
+    false
+}
+
+/// Returns the offsets of equal steps of branches into a joiner, with the branches, and the sum of their
+/// weights.
+fn branches(section: &Section, group: &[usize]) -> Option<(Vec<(i64, usize)>, i64)> {
+    let first = &section.actors[group[0]];
+    let (input, output) = (first.input.as_ref()?, first.output.as_ref()?);
+    let mut found = vec![];
+    let (mut covered, mut whole) = (0, 0);
+    for index in group {
+        let actor = &section.actors[*index];
+        let (own, port) = (actor.input.as_ref()?, actor.output.as_ref()?);
+        let Step::Spread { weight, total, offset } = port.steps.first()? else { return None };
+        let alike = is_plain(actor)
+            && (own.buffer, &own.steps, own.start, own.rate) == (input.buffer, &input.steps, input.start, input.rate)
+            && port.steps.get(1..) == output.steps.get(1..)
+            && port.rate == *weight
+            && port.start % weight == 0
+            && port.start / weight == output.start / output.rate
+            && (actor.firings, actor.before, actor.first) == (first.firings, first.before, first.first);
+        if !alike || (whole != 0 && whole != *total) {
+            return None;
+        }
+        whole = *total;
+        covered += weight;
+        found.push((*offset, *index));
+    }
+    (covered == whole).then_some((found, whole))
+}

@@ -1,0 +1,504 @@
+//! Loops that the threads of a block share.
+//!
+//! A firing with a long loop runs in a block of its own. All threads do the same, but for such loops: a
+//! thread runs every so many rounds, and what the rounds add up is added up over the threads behind the loop.
+//! Elements of an array of integers to which rounds add are counted in shared memory. Only thread 0 pushes,
+//! but in loops whose rounds push side by side.
+//!
+//! Where a loop is very long, several blocks run *parts* of it and keep what they came to; another kernel
+//! adds that up and does the rest of the firing.
+
+use super::count::Head;
+use super::stmt::End;
+use super::store::{Atom, Leaf, Ref, Term};
+use super::{Local, Reason, Translator};
+use crate::core::{Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Program, Root, Stmt, StmtKind, Type, Value};
+use crate::core::{each_index, each_operand};
+use broadloom_scalar::{AtomicOp, Element, Literal, Memory, Order, Scope, Unroll, Value as Made, Variable};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Rounds of a loop that threads share, at least.
+const ROUNDS: u32 = 128;
+/// Elements of an array in shared memory, at most.
+const SHARED_ELEMENTS: u32 = 4096;
+
+/// How rounds are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fold {
+    Add,
+    Multiply,
+    And,
+    Or,
+    Xor,
+}
+
+/// The work of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// A firing.
+    Whole,
+    /// A part of the first loop of a firing.
+    Part,
+    /// The rest of a firing, behind the parts.
+    Rest,
+}
+
+/// The threads that run a firing together.
+#[derive(Clone, Copy)]
+pub(crate) struct Cooperation<'a> {
+    pub(crate) thread: Made,
+    pub(crate) threads: i32,
+    pub(crate) share: Share,
+    /// The number of this part, and of all.
+    pub(crate) part: Made,
+    pub(crate) parts: i32,
+    /// Combines a value of all threads, for all of them.
+    pub(crate) reduce: &'a dyn Fn(Fold, Made) -> Made,
+    /// Declares integers in shared memory.
+    pub(crate) array: &'a dyn Fn(u32) -> Memory,
+    /// Keeps a word of this part, and returns one of a part.
+    pub(crate) keep: &'a dyn Fn(Made, Made),
+    pub(crate) kept: &'a dyn Fn(Made, Made) -> Made,
+    /// Words that a part keeps, and rounds of its loop.
+    pub(crate) words: &'a Cell<u32>,
+    pub(crate) rounds: &'a Cell<u32>,
+}
+
+/// Effects of the rounds of a loop on variables outside of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    scalars: Vec<(usize, Fold)>,
+    arrays: Vec<usize>,
+}
+
+/// Walks over the body of a loop.
+#[derive(Default)]
+struct Walk {
+    shape: Shape,
+    own: Vec<usize>,
+    reads: Vec<usize>,
+    fits: bool,
+    /// Arrays outside of the loop that rounds set elements of, where that is asked for.
+    outs: Option<Vec<usize>>,
+    /// Conditions and loops within the body.
+    nesting: u32,
+    pushes: bool,
+}
+
+/// Returns the arrays outside of a loop that its rounds set elements of, and whether they push. Rounds do
+/// nothing else to what lies outside.
+pub(super) fn main_shape(program: &Program, body: &Stmt) -> Option<(Vec<usize>, bool)> {
+    let mut walk = Walk { fits: true, outs: Some(vec![]), ..Walk::default() };
+    walk.stmt(program, body);
+    let mut outs = walk.outs?;
+    outs.sort_unstable();
+    outs.dedup();
+    let untouched = outs.iter().all(|array| !walk.reads.contains(array));
+    (walk.fits && untouched && walk.shape == Shape::default()).then_some((outs, walk.pushes))
+}
+
+fn fold_of(operator: Binary, ty: &Type) -> Option<Fold> {
+    Some(match (operator, ty) {
+        (Binary::Add, Type::Int | Type::Float | Type::Double) => Fold::Add,
+        (Binary::Multiply, Type::Int | Type::Float | Type::Double) => Fold::Multiply,
+        (Binary::BitAnd, Type::Int) => Fold::And,
+        (Binary::BitOr, Type::Int) => Fold::Or,
+        (Binary::BitXor, Type::Int) => Fold::Xor,
+        _ => return None,
+    })
+}
+
+/// Returns what the rounds of a loop do, where they can run in any order.
+fn shape(program: &Program, body: &Stmt) -> Option<Shape> {
+    let mut walk = Walk { fits: true, ..Walk::default() };
+    walk.stmt(program, body);
+    let Walk { shape, reads, fits, .. } = walk;
+    let untouched = shape.scalars.iter().map(|(local, _)| local).chain(&shape.arrays).all(|local| !reads.contains(local));
+    let once = shape.scalars.iter().all(|(local, fold)| shape.scalars.iter().all(|(other, how)| other != local || how == fold));
+    (fits && untouched && once && shape.scalars.iter().all(|(local, _)| !shape.arrays.contains(local))).then_some(shape)
+}
+
+impl Walk {
+    fn scalar(&mut self, local: usize, fold: Fold) {
+        if !self.shape.scalars.contains(&(local, fold)) {
+            self.shape.scalars.push((local, fold));
+        }
+    }
+
+    /// Notes an update of a place; returns whether it is one that can be shared.
+    fn update(&mut self, program: &Program, place: &Place, fold: Option<Fold>) -> bool {
+        each_index(place, &mut |index| self.expr(program, index));
+        match (place.root, &place.path[..], fold) {
+            (Root::Local(local), _, _) if self.own.contains(&local) => true,
+            (Root::Local(local), [], Some(fold)) => {
+                self.scalar(local, fold);
+                true
+            }
+            (Root::Local(local), [Access::Index(_)], Some(Fold::Add)) if place.ty == Type::Int => {
+                if !self.shape.arrays.contains(&local) {
+                    self.shape.arrays.push(local);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn stmt(&mut self, program: &Program, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Block(inner) => inner.iter().for_each(|stmt| self.stmt(program, stmt)),
+            StmtKind::Declare(local, declared, value) => {
+                declared.lengths.iter().chain(value).for_each(|expr| self.expr(program, expr));
+                self.own.push(*local);
+            }
+            StmtKind::Assign(place, Some(operator), value) => {
+                self.fits &= self.update(program, place, fold_of(*operator, &place.ty));
+                self.expr(program, value);
+            }
+            StmtKind::Assign(place, None, value) => {
+                let is_own = matches!(place.root, Root::Local(local) if self.own.contains(&local));
+                let reads =
+                    |expr: &Expr| matches!(&expr.kind, ExprKind::Read(read) if read.root == place.root && read.path.is_empty());
+                match &value.kind {
+                    ExprKind::Binary(operator, ty, left, right)
+                        if !is_own && place.path.is_empty() && (reads(left) || reads(right)) =>
+                    {
+                        self.fits &= self.update(program, place, fold_of(*operator, ty));
+                        self.expr(program, if reads(left) { right } else { left });
+                    }
+                    _ => {
+                        let array = match (place.root, &place.path[..]) {
+                            (Root::Local(array), [Access::Index(_)]) if !is_own && self.nesting == 0 => Some(array),
+                            _ => None,
+                        };
+                        match (array, &mut self.outs) {
+                            (Some(array), Some(outs)) => {
+                                outs.push(array);
+                                each_index(place, &mut |index| self.expr(program, index));
+                            }
+                            _ => self.fits &= is_own && self.update(program, place, None),
+                        }
+                        self.expr(program, value);
+                    }
+                }
+            }
+            StmtKind::Expr(Expr { kind: ExprKind::Step(place, ..), .. }) => {
+                self.fits &= self.update(program, place, fold_of(Binary::Add, &place.ty));
+            }
+            StmtKind::Expr(value) => self.expr(program, value),
+            StmtKind::Push(value) => {
+                self.pushes = true;
+                self.expr(program, value);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                self.nesting += 1;
+                self.expr(program, condition);
+                self.stmt(program, then);
+                otherwise.iter().for_each(|stmt| self.stmt(program, stmt));
+                self.nesting -= 1;
+            }
+            StmtKind::Loop(condition, step, body, _) => {
+                self.nesting += 1;
+                condition.iter().for_each(|condition| self.expr(program, condition));
+                step.iter().for_each(|stmt| self.stmt(program, stmt));
+                self.stmt(program, body);
+                self.nesting -= 1;
+            }
+            StmtKind::Print(..)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Return(_)
+            | StmtKind::Send(_)
+            | StmtKind::Create(..)
+            | StmtKind::Split(_)
+            | StmtKind::Join(_)
+            | StmtKind::Enqueue(_) => self.fits = false,
+        }
+    }
+
+    fn expr(&mut self, program: &Program, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Read(place) => {
+                if let Root::Local(local) = place.root {
+                    self.reads.push(local);
+                }
+                each_index(place, &mut |index| self.expr(program, index));
+            }
+            ExprKind::Step(place, ..) => {
+                // The value of a step is used: only a variable of the round may have one.
+                self.fits &= matches!(place.root, Root::Local(local) if self.own.contains(&local));
+                each_index(place, &mut |index| self.expr(program, index));
+            }
+            ExprKind::Call(id, args) => self.fits &= !writes_arguments(program, *id, args.len()),
+            _ => {}
+        }
+        each_operand(expr, &mut |operand| self.expr(program, operand));
+    }
+}
+
+fn writes_arguments(program: &Program, id: FunctionId, count: usize) -> bool {
+    program.functions[id].written.iter().take(count).any(|written| *written)
+}
+
+/// Calls a function with every loop at the top level of statements.
+fn each_loop<'s>(body: &'s [Stmt], visit: &mut dyn FnMut(&'s Stmt)) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Loop(_, _, body, _) => visit(body),
+            StmtKind::Block(inner) => each_loop(inner, visit),
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether a function has a loop at its top level that threads can share, and the arrays that such
+/// loops count in.
+pub(crate) fn shared_loops(program: &Program, id: FunctionId) -> (bool, Vec<usize>) {
+    let (mut any, mut arrays) = (false, vec![]);
+    if let Some(body) = &program.functions[id].body {
+        each_loop(body, &mut |body| {
+            if let Some(shape) = shape(program, body) {
+                any |= !shape.scalars.is_empty() || !shape.arrays.is_empty();
+                arrays.extend(shape.arrays);
+            }
+        });
+    }
+    (any, arrays)
+}
+
+impl<'a> Translator<'a> {
+    /// Returns the shape of a loop that the threads share: one at the top level of `work` with enough rounds.
+    pub(super) fn shared_shape(&mut self, body: &'a Stmt, rounds: u32) -> Option<Shape> {
+        let is_open = self.frames.last()?.left.is_none();
+        self.cooperation.filter(|_| self.nesting == 1 && self.frames.len() == 1 && !self.sharing && is_open)?;
+        let shape = shape(self.subject.program, body)?;
+        let moved = self.moved(body);
+        let fixed = |head: &Head| matches!(head, Head::Fixed(_));
+        let counted = moved.pops.is_some() && moved.pushes.is_some() && fixed(&self.popped) && fixed(&self.pushed);
+        let locals = &self.frames.last()?.locals;
+        let is_variable = |local: &usize| {
+            let own = &locals[*local];
+            let place = own.place.as_ref().filter(|_| own.set && own.flag.is_none());
+            place.is_some_and(|place| matches!(place.store[place.first], Leaf::Variable(_)))
+        };
+        let arrays = shape.arrays.iter().all(|local| self.shared_arrays.contains(local));
+        let fits = rounds >= ROUNDS && counted && arrays && shape.scalars.iter().all(|(local, _)| is_variable(local));
+        fits.then_some(shape)
+    }
+
+    /// Declares an array in shared memory, all zero.
+    pub(super) fn shared_array(&mut self, local: usize, layout: &Layout) -> Result<Option<Ref>, Reason> {
+        let Some(cooperation) = self.cooperation.filter(|_| self.shared_arrays.contains(&local)) else { return Ok(None) };
+        let Layout::Array(inner, length) = layout else { return Ok(None) };
+        if **inner != Layout::Scalar(Type::Int) || *length > SHARED_ELEMENTS || self.nesting > 0 || self.frames.len() > 1 {
+            return Err("an array that rounds of a loop add to is not one of integers at the top of its function".into());
+        }
+        let memory = (cooperation.array)(*length);
+        let b = self.b;
+        b.for_step(cooperation.thread, b.literal(*length as i32), cooperation.threads, Unroll::Never, |index| {
+            b.store(memory, index, b.literal(0i32));
+        });
+        b.barrier();
+        let store = Rc::new(vec![Leaf::Memory(memory, 0, Element::I32)]);
+        Ok(Some(Ref { layout: layout.clone(), store, first: 0, at: Atom::Known(Value::Int(0)) }))
+    }
+
+    /// Returns whether a place lies in an array in shared memory.
+    pub(super) fn is_shared(&self, place: &Place) -> bool {
+        let is_own = matches!(place.root, Root::Local(local) if self.shared_arrays.contains(&local));
+        is_own && self.cooperation.is_some() && self.frames.len() == 1
+    }
+
+    /// Adds to an element of an array in shared memory.
+    pub(super) fn add_to_shared(
+        &mut self,
+        place: &'a Place,
+        value: impl FnOnce(&mut Self) -> Result<Atom, Reason>,
+    ) -> Result<(), Reason> {
+        if !self.sharing {
+            return Err("it changes an array that rounds of a loop add to outside of the loop".into());
+        }
+        let at = self.resolve(place)?;
+        let value = value(self)?;
+        let Leaf::Memory(memory, ..) = at.store[at.first] else { return Err("it adds up in an array that is not shared".into()) };
+        let (index, value) = (self.made(&at.at), self.made(&value));
+        self.b.atomic(AtomicOp::Add, memory, index, value, Order::Relaxed(Scope::Block));
+        Ok(())
+    }
+
+    fn folded(&self, fold: Fold, left: Made, right: Made) -> Made {
+        let b = self.b;
+        match fold {
+            Fold::Add => b.add(left, right),
+            Fold::Multiply => b.mul(left, right),
+            Fold::And => b.and(left, right),
+            Fold::Or => b.or(left, right),
+            Fold::Xor => b.xor(left, right),
+        }
+    }
+
+    fn identity(&self, fold: Fold, element: Element) -> Made {
+        let b = self.b;
+        match fold {
+            Fold::Add | Fold::Or | Fold::Xor => b.literal(Literal::zero(element)),
+            Fold::Multiply => match element {
+                Element::F32 => b.literal(1.0f32),
+                Element::F64 => b.literal(1.0f64),
+                _ => b.literal(1i32),
+            },
+            Fold::And => b.literal(-1i32),
+        }
+    }
+
+    /// Writes a loop that the threads share.
+    pub(super) fn shared_loop(
+        &mut self,
+        body: &'a Stmt,
+        shape: &Shape,
+        (local, start, count, stride): (usize, i32, u32, i32),
+    ) -> Result<End, Reason> {
+        let Some(cooperation) = self.cooperation else { return Err("a loop is shared by one thread".into()) };
+        self.shared_rounds(&cooperation, body, shape, (local, start, count, stride))
+    }
+
+    fn shared_rounds(
+        &mut self,
+        cooperation: &Cooperation<'a>,
+        body: &'a Stmt,
+        shape: &Shape,
+        (local, start, count, stride): (usize, i32, u32, i32),
+    ) -> Result<End, Reason> {
+        let b = self.b;
+        let moved = self.moved(body);
+        let heads = (self.popped.clone(), self.pushed.clone());
+        let end = start.wrapping_add((count as i32).wrapping_mul(stride));
+        let adds_up = !shape.scalars.is_empty() || !shape.arrays.is_empty();
+        let share = if adds_up && !self.split { cooperation.share } else { Share::Whole };
+        self.split |= adds_up;
+        if share == Share::Whole && cooperation.share == Share::Part {
+            return Err("a loop before the one that is split is long as well".into());
+        }
+        // Every thread adds up on its own.
+        let mut own: Vec<(usize, Fold, Ref, Variable, Element)> = vec![];
+        for (acc, fold) in &shape.scalars {
+            let entry = &mut self.frame()?.locals[*acc];
+            let Some(place) = entry.place.clone() else { return Err("it adds up in a constant".into()) };
+            let Leaf::Variable(variable) = place.store[place.first] else { return Err("it adds up in an array".into()) };
+            let element = variable.ty().element();
+            let private = b.variable_with(self.identity(*fold, element));
+            let store = Rc::new(vec![Leaf::Variable(private)]);
+            self.frame()?.locals[*acc].place = Some(Ref { store, first: 0, ..place.clone() });
+            own.push((*acc, *fold, place, private, element));
+        }
+        let mut arrays: Vec<(Memory, u32)> = vec![];
+        for array in &shape.arrays {
+            let place = self.frame()?.locals[*array].place.clone();
+            let (Some(Leaf::Memory(memory, ..)), Some(Layout::Array(_, length))) =
+                (place.as_ref().map(|place| place.store[place.first].clone()), place.as_ref().map(|place| &place.layout))
+            else {
+                return Err("it adds up in an array that is not shared".into());
+            };
+            arrays.push((memory, *length));
+        }
+        if share != Share::Whole && own.iter().any(|(.., element)| *element == Element::F64) {
+            return Err("it adds up doubles".into());
+        }
+        let to_word =
+            |value: Made| if b.type_of(value).element() == Element::F32 { b.bitcast(value, Element::I32) } else { value };
+        let of_word = |word: Made, element: Element| if element == Element::F32 { b.bitcast(word, element) } else { word };
+        if !arrays.is_empty() {
+            b.barrier();
+        }
+        if share == Share::Rest {
+            for (slot, (_, fold, _, private, element)) in own.iter().enumerate() {
+                b.for_step(cooperation.thread, b.literal(cooperation.parts), cooperation.threads, Unroll::Never, |part| {
+                    let word = (cooperation.kept)(part, b.literal(slot as i32));
+                    b.set(*private, self.folded(*fold, b.get(*private), of_word(word, *element)));
+                });
+            }
+            let mut slot = own.len() as i32;
+            for (memory, length) in &arrays {
+                b.for_step(cooperation.thread, b.literal(*length as i32), cooperation.threads, Unroll::Never, |index| {
+                    let sum = b.variable_with(b.load(*memory, index));
+                    b.for_step(0, b.literal(cooperation.parts), 1, Unroll::By(4), |part| {
+                        b.set(sum, b.add(b.get(sum), (cooperation.kept)(part, b.add(index, slot))));
+                    });
+                    b.store(*memory, index, b.get(sum));
+                });
+                slot += *length as i32;
+            }
+        } else {
+            let (parts, part) = match share {
+                Share::Part => (cooperation.parts, b.mul(cooperation.part, cooperation.threads)),
+                _ => (1, b.literal(0i32)),
+            };
+            let first = b.add(b.mul(b.add(cooperation.thread, part), stride), start);
+            let step = stride.wrapping_mul(cooperation.threads).wrapping_mul(parts);
+            let counter = b.begin_for(first, b.literal(end), step, Unroll::By(4));
+            let per_round = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
+                (Head::Fixed(atom), Some(moved @ 1..)) => {
+                    let round = b.sub(counter, start);
+                    let round = if stride == 1 { round } else { b.div(round, stride) };
+                    Head::Fixed(Atom::Made(b.add(b.mul(round, moved as i32), translator.made(atom))))
+                }
+                _ => head.clone(),
+            };
+            self.popped = per_round(self, &heads.0, moved.pops);
+            self.pushed = per_round(self, &heads.1, moved.pushes);
+            let entry = &mut self.frame()?.locals[local];
+            let round = Local { term: Some(Term::Atom(Atom::Made(counter))), set: true, ..Local::default() };
+            let hidden = std::mem::replace(entry, round);
+            self.sharing = true;
+            let inner = self.stmt(body);
+            self.sharing = false;
+            self.frame()?.locals[local] = hidden;
+            b.end_for();
+            inner?;
+        }
+        if share == Share::Part {
+            for (slot, (_, fold, _, private, _)) in own.iter().enumerate() {
+                let all = (cooperation.reduce)(*fold, b.get(*private));
+                b.if_then(b.eq(cooperation.thread, 0), || (cooperation.keep)(b.literal(slot as i32), to_word(all)));
+            }
+            let mut slot = own.len() as i32;
+            if !arrays.is_empty() {
+                b.barrier();
+            }
+            for (memory, length) in &arrays {
+                b.for_step(cooperation.thread, b.literal(*length as i32), cooperation.threads, Unroll::Never, |index| {
+                    (cooperation.keep)(b.add(index, slot), b.load(*memory, index));
+                });
+                slot += *length as i32;
+            }
+            cooperation.words.set(slot as u32);
+            cooperation.rounds.set(count);
+            self.stopped = true;
+            return Ok(End::Closed);
+        }
+        for (acc, fold, place, private, _) in own {
+            let all = (cooperation.reduce)(fold, b.get(private));
+            let old = self.made(&self.load_leaf(&place.store[place.first], &place.at));
+            let new = self.folded(fold, old, all);
+            self.frame()?.locals[acc].place = Some(place.clone());
+            self.store_part(&place, 0, &Atom::Made(new))?;
+        }
+        if !arrays.is_empty() {
+            b.barrier();
+        }
+        let behind = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
+            (Head::Fixed(_), Some(moved)) => translator.advanced(head, (moved * count) as i32),
+            _ => head.clone(),
+        };
+        self.popped = behind(self, &heads.0, moved.pops);
+        self.pushed = behind(self, &heads.1, moved.pushes);
+        let place = self.frame()?.locals[local].place.clone();
+        if let Some(place) = place {
+            self.store(&place, &Term::Atom(Atom::Known(Value::Int(end))))?;
+            let entry = &mut self.frame()?.locals[local];
+            entry.known = Some(Value::Int(end));
+            entry.set = true;
+        }
+        Ok(End::Open)
+    }
+}
