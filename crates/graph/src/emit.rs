@@ -692,7 +692,8 @@ impl Half<'_, '_, '_> {
                 };
                 self.emitter.aligned[input] &= aligned;
                 let index = self.linear(*node, place);
-                self.emitter.builder.read(accessor, &[index.into()])
+                let extents = trace.device_extents(place);
+                self.read_of_some(&extents, types[number], |b| b.read(accessor, &[index.into()]))
             }
             Item::Apply(node, inputs) => self.apply(*node, inputs)?,
             Item::Guard { inside, item, fill } => {
@@ -719,6 +720,23 @@ impl Half<'_, '_, '_> {
             // Only where it is chosen what is computed, see `scope`.
             Item::Before { .. } => self.emitter.builder.fail("a choice"),
         })
+    }
+
+    /// A value that is read where no extent is 0, else zero: an index that is held to an extent is 0 in an array without elements.
+    fn read_of_some(&mut self, extents: &[Number], ty: Type, read: impl FnOnce(&Builder) -> Value) -> Value {
+        let mut has_any: Option<Value> = None;
+        for extent in extents {
+            let extent = self.emitter.number(extent);
+            let one = self.emitter.builder.ne(extent, 0);
+            has_any = Some(has_any.map_or(one, |all| self.emitter.builder.and(all, one)));
+        }
+        let b = &self.emitter.builder;
+        let Some(has_any) = has_any else { return read(b) };
+        let result = b.variable(ty);
+        b.begin_if(has_any);
+        b.set(result, read(b));
+        b.end_if();
+        b.get(result)
     }
 
     fn apply(&mut self, node: Id, inputs: &SmallVec<[u32; 3]>) -> Result<Value> {

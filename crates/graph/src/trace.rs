@@ -639,6 +639,30 @@ impl Trace<'_> {
         }
     }
 
+    /// Returns the extents, known to the device alone, that the indices of a place are held to. Where one is 0, there is no element at the place.
+    pub(crate) fn device_extents(&self, place: &Place) -> SmallVec<[Number; 2]> {
+        let mut found = SmallVec::new();
+        let mut left: SmallVec<[IndexId; 8]> = match place {
+            Place::At(indices) => indices.iter().copied().collect(),
+            Place::Number(index) => smallvec![*index],
+        };
+        while let Some(index) = left.pop() {
+            match &self.indices[index as usize] {
+                Index::Affine { .. } | Index::Plus(..) | Index::Data(_) => {}
+                Index::Scaled { base, .. } | Index::Part { base, .. } | Index::Unravel(base, ..) => left.push(*base),
+                Index::Joined { high, low, .. } => left.extend([*high, *low]),
+                Index::Ravel(indices, _) => left.extend(indices.iter().copied()),
+                Index::Clamp(base, extent) | Index::Wrap(base, extent) | Index::Mirror(base, extent) => {
+                    left.push(*base);
+                    if extent.is_on_device() && !found.contains(extent) {
+                        found.push(extent.clone());
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// The items that an item needs.
     fn needed_by_item(&self, item: &Item, found: &mut Vec<ItemId>) {
         match item {

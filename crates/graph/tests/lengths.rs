@@ -6,8 +6,10 @@ mod support;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_graph::{
-    AxisMap, Boundary, Combine, Context, Elementwise, Error, Extreme, Length, Node, Reads, Result, Shape, SortKey, naive,
+    AxisMap, Boundary, Combine, Context, Elementwise, Error, Extreme, Length, Node, Reads, Result, Segments, Shape, SortKey,
+    Total, naive,
 };
+use broadloom_interp::Interp;
 use broadloom_scalar::{AccessorKind, BinaryOp, Builder, CompareOp, Element, Literal, Type};
 use smallvec::smallvec;
 use std::sync::atomic::Ordering;
@@ -369,5 +371,33 @@ fn a_context_can_ask_for_few_launches() -> Result<()> {
         context.evaluate(&both)?;
         assert_eq!(both.iter().map(Node::read).collect::<Result<Vec<_>>>()?, expected);
     }
+    Ok(())
+}
+
+/// Indices that are held to a length of 0 read nothing: what stands there was never written.
+#[test]
+fn nothing_is_read_of_an_array_that_turns_out_empty() -> Result<()> {
+    let watched = Interp::new(broadloom_interp::Options { check: true, ..broadloom_interp::Options::default() });
+    let context = Context::new(&Device::new(watched.clone()));
+    for kept in [0, 3] {
+        let x = upload(&context, Shape::from(40))?;
+        let chosen = x.pack(&greater(&x, if kept == 0 { 100 } else { 10 })?)?;
+        let places = Node::position(&context, Shape::from(5), 0, Element::I32)?;
+        let fill = Boundary::Constant(smallvec![Literal::from(7i32)]);
+        let filled = chosen.gather(&[&places], &fill)?.scan(Combine::Sum, 0, true)?;
+        let others = [Boundary::Clamp, Boundary::Wrap, Boundary::Mirror].map(|boundary| chosen.gather(&[&places], &boundary));
+        let others = others.into_iter().collect::<Result<Vec<_>>>()?;
+        let segments = Segments::from_lengths(&chosen, Total::Within(1000))?;
+        let starts = segments.starts()?;
+        // What is gathered of an empty array is anything, where it is not a constant.
+        let expected = (kept > 0).then(|| others.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()).transpose()?;
+        let sums = naive::evaluate(&filled)?;
+        context.evaluate(&[&[filled.clone(), starts], &others[..]].concat())?;
+        assert_eq!(filled.read()?.lanes, sums.lanes);
+        for (other, expected) in others.iter().zip(expected.into_iter().flatten()) {
+            assert_eq!(other.read()?.lanes, expected.lanes);
+        }
+    }
+    assert!(watched.findings().is_empty(), "{:?}", watched.findings());
     Ok(())
 }
