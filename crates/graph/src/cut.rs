@@ -105,6 +105,8 @@ pub(crate) struct Group {
     pub(crate) line: bool,
     /// The nodes that it reads from memory.
     pub(crate) reads: Vec<Id>,
+    /// The traps that it has on the way.
+    pub(crate) traps: Vec<Id>,
 }
 
 /// The values that one function of a kernel computes.
@@ -117,6 +119,8 @@ pub(crate) struct Feed {
     pub(crate) common: bool,
     /// The values that a pattern is given beyond a length that only the device knows.
     pub(crate) absent: Option<Vec<Lanes>>,
+    /// Traps whose conditions it tests.
+    pub(crate) traps: SmallVec<[Id; 1]>,
 }
 
 /// A function of a kernel.
@@ -163,7 +167,7 @@ struct Cutter<'t> {
     users: Vec<Vec<Id>>,
     /// Costs of nodes that are computed from kept ones; nothing below them has been kept since.
     costs: HashMap<Id, Option<u64>>,
-    /// The work of kernels, by the nodes that they write.
+    /// The work of kernels, by the nodes that they write, traps included.
     outlines: HashMap<Vec<Id>, Option<Rc<Outline>>>,
 }
 
@@ -212,6 +216,7 @@ pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
         groups = cutter.groups();
     }
     let groups = cutter.absorb(groups);
+    let groups = cutter.with_traps(groups);
     let near = (0..tape.entries.len() as Id).map(|id| cutter.is_near(id)).collect();
     Cut { kept: cutter.kept, sliding: cutter.sliding, near, reasons: cutter.reasons, groups }
 }
@@ -240,7 +245,8 @@ impl Cutter<'_> {
 
     /// Returns the work of a kernel; `None` if it is too much for one.
     fn outline(&mut self, group: &Group) -> Option<Rc<Outline>> {
-        if let Some(known) = self.outlines.get(&group.roots) {
+        let made: Vec<Id> = group.made().collect();
+        if let Some(known) = self.outlines.get(&made) {
             return known.clone();
         }
         let outline = group.traced(self.tape, &self.kept).map(|parts| {
@@ -253,7 +259,7 @@ impl Cutter<'_> {
                 computed,
             })
         });
-        self.outlines.insert(group.roots.clone(), outline.clone());
+        self.outlines.insert(made, outline.clone());
         outline
     }
 
@@ -292,7 +298,7 @@ impl Cutter<'_> {
     }
 
     fn fused(&self, roots: &[Id]) -> Option<Fused<'_>> {
-        traced(self.tape, &self.kept, Roots::Compute(roots), true).map(|(fused, ..)| fused)
+        traced(self.tape, &self.kept, Roots::Compute(roots), &[], true).map(|(fused, ..)| fused)
     }
 
     fn fits(&self, id: Id) -> bool {
@@ -442,6 +448,7 @@ impl Cutter<'_> {
     /// Keeps what a pattern would compute again and again, and what it would write out too often.
     fn operands(&mut self, id: Id) {
         let rereads = self.tape.applied(id).is_some_and(|applied| applied.operation().rereads());
+        let most = if self.tape.is_trap(id) { MAX_FUSED } else { MAX_COMBINED };
         for input in self.tape.entry(id).inputs.clone() {
             let below = self.below(input);
             if !self.computes(below) {
@@ -450,7 +457,7 @@ impl Cutter<'_> {
             let fused = self.fused(&[below]);
             if rereads && fused.as_ref().is_none_or(|fused| fused.cost() > cost::CHEAP) {
                 self.keep(below, Reason::Operand);
-            } else if fused.is_some_and(|fused| fused.size() > MAX_COMBINED) {
+            } else if fused.is_some_and(|fused| fused.size() > most) {
                 self.keep(below, Reason::Limit);
             }
         }
@@ -595,10 +602,53 @@ impl Cutter<'_> {
         groups
     }
 
+    /// Places every trap: in a kernel over the positions of its condition, one that reads the same memory if there is one, else in a kernel of its own.
+    fn with_traps(&self, groups: Vec<Group>) -> Vec<Group> {
+        let is_trap = |group: &Group| group.roots.is_empty() && !group.traps.is_empty();
+        let (traps, others): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(is_trap);
+        let mut groups = others;
+        for (position, alone) in traps.iter().enumerate() {
+            let waiting = &traps[position + 1..];
+            let mut takers: Vec<(usize, usize)> = vec![];
+            let visits_all = |(_, group): &(usize, &Group)| group.visits_all(self.tape, alone.domain);
+            for (number, group) in groups.iter().enumerate().filter(visits_all) {
+                takers.push((group.reads.iter().filter(|read| alone.reads.contains(read)).count(), number));
+            }
+            takers.sort_by_key(|(in_common, number)| (Reverse(*in_common), *number));
+            let taken = takers.into_iter().find_map(|(_, number)| {
+                let both = self.with_traps_of(&groups[number], alone)?;
+                let mut all = [&groups, waiting].concat();
+                all[number] = both.clone();
+                has_order(&all).then_some((number, both))
+            });
+            match taken {
+                Some((number, both)) => groups[number] = both,
+                None => groups.push(alone.clone()),
+            }
+        }
+        groups
+    }
+
+    /// A kernel with the traps of another; `None` if that is too much for one.
+    fn with_traps_of(&self, group: &Group, other: &Group) -> Option<Group> {
+        let mut both = group.clone();
+        both.traps.extend(&other.traps);
+        both.feeds.first_mut()?.traps.extend_from_slice(&other.traps);
+        let parts = both.traced(self.tape, &self.kept)?;
+        let (reads, size) = (reads_of(&parts), size_of(&parts));
+        both.reads.extend(reads.into_iter().filter(|read| !group.reads.contains(read)));
+        both.reads.sort_unstable();
+        // The position of a line cannot be one of several axes.
+        let fits = parts.iter().zip(group.traced(self.tape, &self.kept)?).all(|(with, without)| with.line == without.line)
+            && both.reads.len() < MAX_BUFFERS
+            && size <= both.most_operations();
+        (fits && !both.made().any(|made| both.reads.contains(&made))).then_some(both)
+    }
+
     /// A pattern and a map that can go into its kernel: their numbers, and what they become.
     fn tail_of_some(&self, groups: &[Group]) -> Option<(usize, usize, Group)> {
         let home: HashMap<Id, usize> =
-            groups.iter().enumerate().flat_map(|(index, group)| group.roots.iter().map(move |root| (*root, index))).collect();
+            groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |made| (made, index))).collect();
         let producers =
             |group: &Group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect::<BTreeSet<usize>>();
         let behind = |start: usize, looked_for: usize| {
@@ -611,7 +661,8 @@ impl Cutter<'_> {
             }
             false
         };
-        for (map, tail) in groups.iter().enumerate().filter(|(_, group)| group.kind == GroupKind::Map) {
+        let is_map = |(_, group): &(usize, &Group)| group.kind == GroupKind::Map && group.traps.is_empty();
+        for (map, tail) in groups.iter().enumerate().filter(is_map) {
             let from = producers(tail);
             let mut patterns: Vec<usize> = from.iter().copied().filter(|from| groups[*from].takes_tail(self.tape)).collect();
             // A kernel that waits for others should not keep much alive while it does: first those that read inputs only, the latest of them.
@@ -646,7 +697,8 @@ impl Cutter<'_> {
     /// Keeps the most expensive node that several kernels compute, if that pays; whether there was one.
     fn shared(&mut self, groups: &[Group]) -> bool {
         let mut occurrences: HashMap<Id, (u64, u64)> = HashMap::new();
-        for group in groups {
+        // A trap will be a part of one of the others, as a rule.
+        for group in groups.iter().filter(|group| group.traps.is_empty()) {
             let Some(outline) = self.outline(group) else { continue };
             for (id, places) in outline.computed.iter().flatten() {
                 let entry = occurrences.entry(*id).or_default();
@@ -674,6 +726,31 @@ impl Cutter<'_> {
     }
 }
 
+impl Feed {
+    /// A function of nodes, with whether the domain may be taken as one line.
+    fn of(nodes: SmallVec<[Id; 2]>, line: bool) -> Feed {
+        Feed { nodes, line, common: false, absent: None, traps: SmallVec::new() }
+    }
+}
+
+/// Returns whether no kernel waits for itself.
+fn has_order(groups: &[Group]) -> bool {
+    let home: HashMap<Id, usize> =
+        groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |made| (made, index))).collect();
+    let mut waits: Vec<BTreeSet<usize>> =
+        groups.iter().map(|group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect()).collect();
+    let mut left: Vec<usize> = (0..groups.len()).collect();
+    while !left.is_empty() {
+        let (ready, waiting): (Vec<usize>, Vec<usize>) = left.into_iter().partition(|index| waits[*index].is_empty());
+        if ready.is_empty() {
+            return false;
+        }
+        waits.iter_mut().for_each(|waits| waits.retain(|index| !ready.contains(index)));
+        left = waiting;
+    }
+    true
+}
+
 impl Group {
     /// Returns the maximum number of emitted operations of the group.
     fn most_operations(&self) -> u64 {
@@ -682,13 +759,12 @@ impl Group {
 
     /// The kernel of one node.
     fn of(tape: &Tape, id: Id) -> Group {
+        if tape.is_trap(id) {
+            return Group::of_trap(tape, id);
+        }
         let entry = tape.entry(id);
         let (kind, combined, feeds) = match tape.applied(id) {
-            None => (
-                GroupKind::Map,
-                vec![],
-                vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true, common: false, absent: None }],
-            ),
+            None => (GroupKind::Map, vec![], vec![Feed::of(SmallVec::from_slice(&[id]), true)]),
             Some(applied) => {
                 let site = tape.site(id);
                 let feeds = applied.operation().feeds(&site).into_iter().map(|feed| {
@@ -697,12 +773,33 @@ impl Group {
                         let absent = applied.operation().absent(&site.types);
                         feed.inputs.iter().map(|input| absent.get(*input).cloned().flatten()).collect()
                     });
-                    Feed { nodes, line: feed.line, common: feed.common, absent }
+                    Feed { common: feed.common, absent, ..Feed::of(nodes, feed.line) }
                 });
                 (GroupKind::Pattern, vec![id], feeds.collect())
             }
         };
-        Group { kind, roots: vec![id], combined, feeds, domain: entry.shape, line: false, reads: vec![] }
+        Group { kind, roots: vec![id], combined, feeds, domain: entry.shape, line: false, reads: vec![], traps: vec![] }
+    }
+
+    /// The kernel of a trap alone.
+    fn of_trap(tape: &Tape, id: Id) -> Group {
+        let domain = tape.entry(tape.entry(id).inputs[0]).shape;
+        let feed = Feed { traps: SmallVec::from_slice(&[id]), ..Feed::of(SmallVec::new(), true) };
+        let (kind, roots, combined, reads) = (GroupKind::Map, vec![], vec![], vec![]);
+        Group { kind, roots, combined, feeds: vec![feed], domain, line: true, reads, traps: vec![id] }
+    }
+
+    /// The nodes that are in memory behind it.
+    pub(crate) fn made(&self) -> impl Iterator<Item = Id> {
+        self.roots.iter().chain(&self.traps).copied()
+    }
+
+    /// Returns whether its first function is called at every position of a shape.
+    fn visits_all(&self, tape: &Tape, shape: ShapeId) -> bool {
+        let Some(feed) = self.feeds.first() else { return false };
+        let condition = feed.traps.first().map(|trap| tape.entry(*trap).inputs[0]);
+        let is_there = feed.nodes.first().copied().or(condition).is_some_and(|node| tape.entry(node).shape == shape);
+        is_there && (self.kind == GroupKind::Map || self.operation(tape).is_some_and(|operation| operation.visits_all()))
     }
 
     /// The operation of its pattern, if it has one; where several share a pass, the first.
@@ -716,7 +813,7 @@ impl Group {
 
     /// Returns whether the kernel of one node can be a part of another kernel over the same domain.
     fn joins(&self, other: &Group, tape: &Tape) -> bool {
-        if self.kind != other.kind {
+        if self.kind != other.kind || !self.traps.is_empty() || !other.traps.is_empty() {
             return false;
         }
         let applied = |group: &Group| group.combined.first().and_then(|id| tape.applied(*id));
@@ -811,7 +908,7 @@ impl Group {
     /// The traces of the functions that feed its kernel.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
         let part = |feed: &Feed| {
-            let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), feed.line)?;
+            let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), &feed.traps, feed.line)?;
             fused.absent.clone_from(&feed.absent);
             Some(Part { fused, shape, line })
         };
@@ -828,14 +925,20 @@ impl Group {
 }
 
 /// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed.
-fn traced<'k>(tape: &'k Tape, kept: &'k [bool], roots: Roots<'_>, line: bool) -> Option<(Fused<'k>, ShapeId, bool)> {
-    let first = *roots.ids().first()?;
+fn traced<'k>(
+    tape: &'k Tape,
+    kept: &'k [bool],
+    roots: Roots<'_>,
+    traps: &[Id],
+    line: bool,
+) -> Option<(Fused<'k>, ShapeId, bool)> {
+    let first = roots.ids().first().copied().or_else(|| traps.first().map(|trap| tape.entry(*trap).inputs[0]))?;
     let (domain, rank) = (tape.entry(first).shape, tape.rank(first));
     if line || rank == 0 {
-        let fused = Fused::trace(tape, kept, roots, rank, true)?;
+        let fused = Fused::trace(tape, kept, roots, traps, rank, true)?;
         if rank <= 1 || !fused.unravels(domain) {
             return Some((fused, domain, true));
         }
     }
-    Some((Fused::trace(tape, kept, roots, rank, false)?, domain, false))
+    Some((Fused::trace(tape, kept, roots, traps, rank, false)?, domain, false))
 }

@@ -126,6 +126,8 @@ struct Emitter<'t> {
     aligned: Vec<bool>,
     /// Lengths that were read, by the nodes that hold them.
     lengths: Vec<(Id, Value)>,
+    /// Words that are written, among the inputs.
+    traps: Vec<(Id, Accessor)>,
 }
 
 /// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits by.
@@ -173,13 +175,22 @@ pub(crate) struct Fused<'k> {
     pub(crate) length: Option<(Id, Number)>,
     /// The values that a pattern is given for positions beyond the length.
     pub(crate) absent: Option<Vec<Lanes>>,
+    /// Words that are written where a condition is true. The conditions are the last roots.
+    traps: Vec<Id>,
 }
 
 impl<'k> Fused<'k> {
     /// The traces; `None` if they are too much for one kernel. `line` takes all elements as one line. What feeds a pattern is read where it
     /// is kept; what a kernel is there to compute is computed.
-    pub(crate) fn trace(tape: &'k Tape, kept: &'k [bool], roots: Roots<'_>, rank: usize, line: bool) -> Option<Fused<'k>> {
-        Fused::trace_behind(tape, kept, roots, rank, line, &[])
+    pub(crate) fn trace(
+        tape: &'k Tape,
+        kept: &'k [bool],
+        roots: Roots<'_>,
+        traps: &[Id],
+        rank: usize,
+        line: bool,
+    ) -> Option<Fused<'k>> {
+        Fused::trace_all(tape, kept, (roots, traps), rank, line, &[])
     }
 
     /// Traces nodes of which some are given at the position of the thread, each with the number of its value.
@@ -191,23 +202,41 @@ impl<'k> Fused<'k> {
         line: bool,
         given: &[(Id, u8)],
     ) -> Option<Fused<'k>> {
+        Fused::trace_all(tape, kept, (roots, &[]), rank, line, given)
+    }
+
+    fn trace_all(
+        tape: &'k Tape,
+        kept: &'k [bool],
+        (roots, traps): (Roots<'_>, &[Id]),
+        rank: usize,
+        line: bool,
+        given: &[(Id, u8)],
+    ) -> Option<Fused<'k>> {
+        let condition = |trap: &Id| tape.entry(*trap).inputs[0];
+        let first = roots.ids().first().copied().or_else(|| traps.first().map(condition));
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
-            trace.domain = roots.ids().first().filter(|_| !line).map(|root| tape.entry(*root).shape);
+            trace.domain = first.filter(|_| !line).map(|root| tape.entry(root).shape);
             let place = trace.start(rank, line);
             given.iter().for_each(|(node, value)| trace.give(*value, *node, &place));
-            let items = match roots {
+            let mut items = match roots {
                 Roots::Compute(roots) => roots.iter().map(|root| trace.compute(*root, &place)).collect::<Option<Vec<u32>>>()?,
                 Roots::Feed(roots) => roots.iter().map(|root| trace.at(*root, &place)).collect::<Option<Vec<u32>>>()?,
             };
+            for trap in traps {
+                items.push(trace.at(condition(trap), &place)?);
+            }
             Some((trace, items))
         };
-        let length = roots.ids().first().and_then(|root| {
-            let shape = tape.entry(*root).shape;
+        let length = first.and_then(|root| {
+            let shape = tape.entry(root).shape;
             let each = if line { Number::stride(shape, 0, rank) } else { Number::Known(1) };
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        Fused::of(run, rank, line, length)
+        let mut fused = Fused::of(run, rank, line, length)?;
+        fused.traps = traps.iter().map(|trap| tape.entry(*trap).inputs[1]).collect();
+        Some(fused)
     }
 
     /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there once, and what columns share comes from
@@ -258,7 +287,8 @@ impl<'k> Fused<'k> {
                 (Some(everywhere), roots)
             }
         };
-        Some(Fused { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent: None })
+        let (absent, traps) = (None, vec![]);
+        Some(Fused { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent, traps })
     }
 
     /// Returns the lanes before and behind its own that it reads.
@@ -333,9 +363,23 @@ impl<'k> Fused<'k> {
         let vectors = side_by_side;
         let (scalars, inputs, aligned) = (vec![], vec![], vec![]);
         let along = self.rank.checked_sub(1).filter(|_| self.along_last && !self.line).map(|last| last as u8);
-        let lengths = vec![];
-        let mut emitter =
-            Emitter { tape, builder, index, sum, vectors, along, position, given, replaced, scalars, inputs, aligned, lengths };
+        let (lengths, traps) = (vec![], vec![]);
+        let mut emitter = Emitter {
+            tape,
+            builder,
+            index,
+            sum,
+            vectors,
+            along,
+            position,
+            given,
+            replaced,
+            scalars,
+            inputs,
+            aligned,
+            lengths,
+            traps,
+        };
         let own = self.length.iter().filter(|_| self.absent.is_some()).map(|(length, _)| length);
         let traces = std::iter::once(&self.interior).chain(&self.everywhere);
         traces.flat_map(|trace| &trace.lengths).chain(own).for_each(|length| emitter.read_length(*length));
@@ -405,7 +449,7 @@ impl<'k> Fused<'k> {
         let mut codes = vec![];
         for (trace, roots, name) in halves {
             let mut emitter = self.emitter(tape, name, side_by_side, &[]);
-            let results = emitter.half(trace, roots, false)?;
+            let results = emitter.half(trace, roots, &[], false)?;
             // A strip reads what another one may have written.
             emitter.aligned.iter_mut().for_each(|aligned| *aligned = false);
             let cost = if codes.is_empty() { trace.cost } else { 0 };
@@ -420,7 +464,7 @@ impl<'k> Fused<'k> {
             return Ok(None);
         }
         let mut emitter = self.emitter(tape, "inner", side_by_side, &[]);
-        let results = emitter.half(&self.interior, &self.roots, self.line)?;
+        let results = emitter.half(&self.interior, &self.roots, &self.traps, self.line)?;
         let axes = if self.line { 1 } else { self.rank };
         let code = emitter.code(&results, axes, self.interior.cost, false)?;
         Ok(Some((code, Arc::new(self.interior.conditions.clone()))))
@@ -472,7 +516,7 @@ impl Emitter<'_> {
 
     fn results(&mut self, fused: &Fused<'_>) -> Result<Vec<Value>> {
         match &fused.everywhere {
-            None => self.half(&fused.interior, &fused.roots, fused.line),
+            None => self.half(&fused.interior, &fused.roots, &fused.traps, fused.line),
             Some(everywhere) => self.halves(fused, everywhere),
         }
     }
@@ -495,10 +539,33 @@ impl Emitter<'_> {
         Ok(variables.iter().map(|variable| self.builder.get(*variable)).collect())
     }
 
-    fn half(&mut self, trace: &Trace<'_>, roots: &[u32], line: bool) -> Result<Vec<Value>> {
+    /// The values of roots. The last of them are the conditions of traps.
+    fn half(&mut self, trace: &Trace<'_>, roots: &[u32], traps: &[Id], line: bool) -> Result<Vec<Value>> {
         let mut half = Half::new(self, trace, line);
         half.items(roots)?;
-        Ok(roots.iter().map(|root| half.values[*root as usize]).collect())
+        let mut values: Vec<Value> = roots.iter().map(|root| half.values[*root as usize]).collect();
+        let conditions = values.split_off(roots.len() - traps.len());
+        traps.iter().zip(conditions).for_each(|(word, condition)| self.trap(*word, condition));
+        Ok(values)
+    }
+
+    /// Writes a word where a condition is true.
+    fn trap(&mut self, word: Id, condition: Value) {
+        let accessor = match self.traps.iter().find(|(known, _)| *known == word) {
+            Some((_, accessor)) => *accessor,
+            None => {
+                let accessor = self.builder.accessor("trap", AccessorKind::Output, self.tape.entry(word).ty, 1);
+                self.traps.push((word, accessor));
+                self.inputs.push((word, accessor));
+                self.aligned.push(false);
+                accessor
+            }
+        };
+        let b = &self.builder;
+        b.begin_if(condition);
+        let first = b.literal(Literal::zero(self.index.element()));
+        b.write(accessor, &[first.into()], b.literal(1u32));
+        b.end_if();
     }
 
     fn halves(&mut self, fused: &Fused<'_>, everywhere: &Trace<'_>) -> Result<Vec<Value>> {
@@ -516,11 +583,11 @@ impl Emitter<'_> {
         }
         let inside = inside.unwrap_or_else(|| self.builder.literal(true));
         self.builder.begin_if(inside);
-        let results = self.half(&fused.interior, &fused.roots, fused.line)?;
+        let results = self.half(&fused.interior, &fused.roots, &fused.traps, fused.line)?;
         let variables: Vec<_> = results.iter().map(|value| self.builder.variable(self.builder.type_of(*value))).collect();
         variables.iter().zip(&results).for_each(|(variable, value)| self.builder.set(*variable, *value));
         self.builder.begin_else();
-        let results = self.half(everywhere, &fused.roots_everywhere, fused.line)?;
+        let results = self.half(everywhere, &fused.roots_everywhere, &fused.traps, fused.line)?;
         variables.iter().zip(&results).for_each(|(variable, value)| self.builder.set(*variable, *value));
         self.builder.end_if();
         Ok(variables.iter().map(|variable| self.builder.get(*variable)).collect())
@@ -555,7 +622,8 @@ impl Emitter<'_> {
     }
 
     fn input(&mut self, node: Id) -> (usize, Accessor) {
-        if let Some(known) = self.inputs.iter().position(|(id, _)| *id == node) {
+        let is_read = |id: Id, accessor: Accessor| id == node && !self.traps.contains(&(id, accessor));
+        if let Some(known) = self.inputs.iter().position(|(id, accessor)| is_read(*id, *accessor)) {
             return (known, self.inputs[known].1);
         }
         let accessor = self.builder.accessor("x", AccessorKind::Input, self.tape.entry(node).ty, 1);

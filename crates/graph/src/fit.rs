@@ -101,9 +101,13 @@ impl FittedPlan {
         let tape = &plan.tape;
         let index = if tape.wide { Element::I64 } else { Element::I32 };
         let mut made: HashMap<Id, u32> = HashMap::new();
-        let find = |made: &HashMap<Id, u32>, id: Id| match tape.entry(id).kind {
-            Kind::Leaf(slot) => Ok(Place::Given(slot)),
-            _ => made.get(&id).map(|number| Place::Made(*number)).ok_or_else(|| missing(id)),
+        let find = |made: &HashMap<Id, u32>, id: Id| {
+            // A trap is the word that it writes.
+            let id = if tape.is_trap(id) { tape.entry(id).inputs[1] } else { id };
+            match tape.entry(id).kind {
+                Kind::Leaf(slot) => Ok(Place::Given(slot)),
+                _ => made.get(&id).map(|number| Place::Made(*number)).ok_or_else(|| missing(id)),
+            }
         };
         let mut kernels = vec![];
         for kernel in &plan.kernels {

@@ -106,6 +106,17 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns whether the pattern calls the first of its functions at every position of its domain. Traps are placed in such functions.
+    fn visits_all(&self) -> bool {
+        false
+    }
+
+    /// Returns whether all it does is to write its second input, a word in memory, where an element of the first is true. The planner
+    /// places it in another kernel over the positions of the first input.
+    fn is_trap(&self) -> bool {
+        false
+    }
+
     /// Returns a result that the kernel gives whether or not it is wanted: its number, type and shape.
     fn always(&self) -> Option<(u8, Type, Shape)> {
         None

@@ -66,7 +66,7 @@ pub(crate) struct Plan {
 fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];
-    if part.line || !class.rows || !class.tall || class.length.is_some() {
+    if part.line || !class.rows || !class.tall || class.length.is_some() || !group.traps.is_empty() {
         return None;
     }
     let folds = class.rank > 2 && group.reduced(tape) == Some(&[0]);
@@ -138,7 +138,7 @@ impl Plan {
                     inside =
                         part.fused.inner_code(&tape, side_by_side)?.map(|(code, conditions)| ((code, part.line), conditions));
                 }
-                let rows = tape.shapes[part.shape as usize].rows && is_known;
+                let rows = tape.shapes[part.shape as usize].rows && is_known && group.traps.is_empty();
                 if let Some((axis, reads)) = part.fused.transposed(&tape).filter(|_| rows && group.kind == GroupKind::Map) {
                     let [read, rest] = part.fused.code_transposed(&tape, side_by_side, axis, reads)?;
                     group.kind = GroupKind::Transpose(axis);
@@ -187,7 +187,7 @@ impl Plan {
         for kernel in self.kernels.iter_mut().rev() {
             let own = kernel.group.reads.iter().chain(&kernel.group.roots);
             for id in own {
-                let kept = !matches!(self.tape.entry(*id).kind, Kind::Leaf(_));
+                let kept = !matches!(self.tape.entry(*id).kind, Kind::Leaf(_)) && !self.tape.is_trap(*id);
                 if seen.insert(*id) && kept && !results.contains(id) {
                     kernel.dead.push(*id);
                 }
@@ -294,7 +294,7 @@ impl Plan {
                 bytes_besides: besides,
                 further: self.further_work(kernel, &sizes),
                 interior: kernel.codes.iter().any(|code| code.interior),
-                results: kernel.group.roots.iter().map(|root| self.result(*root, bindings)).collect(),
+                results: kernel.group.made().map(|root| self.result(root, bindings)).collect(),
             });
         }
         Ok(summary)
@@ -461,7 +461,7 @@ fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<usize> {
         bindings.shapes[entry.shape as usize].count() as i128 * i128::from(entry.ty.bytes())
     };
     let home: HashMap<Id, usize> =
-        groups.iter().enumerate().flat_map(|(index, group)| group.roots.iter().map(move |root| (*root, index))).collect();
+        groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |made| (made, index))).collect();
     let mut readers: HashMap<Id, usize> = HashMap::new();
     groups.iter().flat_map(|group| &group.reads).for_each(|read| *readers.entry(*read).or_default() += 1);
     let results: Vec<Id> = tape.outputs.iter().map(|output| tape.behind(*output)).collect();

@@ -291,6 +291,11 @@ impl Tape {
         self.entry(id).applied()
     }
 
+    /// Returns whether a node is a trap: it is the memory of its second input, written where an element of the first is true.
+    pub(crate) fn is_trap(&self, id: Id) -> bool {
+        self.applied(id).is_some_and(|applied| applied.operation().is_trap())
+    }
+
     /// Facts about an application of an operation.
     pub(crate) fn site(&self, id: Id) -> Site {
         let entry = self.entry(id);

@@ -43,6 +43,7 @@ fn main() {
         }
     }
     trials.push(Trial::test("interp: kernels and waits", structure));
+    trials.push(Trial::test("interp: kernels of calls", calls));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));
     let count = std::env::var("BROADLOOM_NESL_DEVICE_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
@@ -125,7 +126,7 @@ const STRUCTURE: [(&str, &str, u64, u64); 5] = [
          function price(s, x, y) = let q = sqrt(y); d = (ln(s / x) + 0.06 * y) / (0.3 * q) \
            in s * cnd(d) - x * exp(-0.02 * y) * cnd(d - 0.3 * q); \
          sum({price(5.0 + float(i), 20.0, 1.0 + float(i)) : i in [0:1000]});",
-        3,
+        1,
         1,
     ),
     ("sum of a filter", "let v = [0:1000] in sum({x * x : x in {y in v | rem(y, 3) == 0}});", 1, 1),
@@ -159,6 +160,63 @@ fn structure() -> Result<(), Failed> {
         }
         if done.launches > launches || done.waits > waits {
             wrong.push(format!("{name}: {} launches, {} waits; at most {launches}, {waits}", done.launches, done.waits));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Functions of lines of the device with the numbers of launches and of waits of a call.
+const CALLS: [(&str, &str, u64, u64); 4] = [
+    ("dot", "function g(o, i, a) : ([int], [int], [float]) -> float = sum({x * x : x in a});", 1, 0),
+    (
+        // Divisors and the argument of a root are checked in the kernel that has the results.
+        "quotients",
+        "function g(o, i, a) : ([int], [int], [float]) -> ([float], [float]) = \
+           ({(1.0 + x) / (x + 0.5) : x in a}, {sqrt(x) / (2.0 * 0.25) : x in a});",
+        1,
+        1,
+    ),
+    (
+        "sparse matrix-vector",
+        "function g(m, x) : ([[(int, float)]], [float]) -> [float] = {sum({v * x[i] : (i, v) in row}) : row in m};",
+        1,
+        1,
+    ),
+    (
+        "sums of filtered lists",
+        "function g(m, x) : ([[(int, float)]], [float]) -> [float] = \
+       {sum({v * v : (i, v) in row | v > 1.0}) : row in m};",
+        1,
+        0,
+    ),
+];
+
+/// Counts launches and waits of a call with lines of the device.
+fn calls() -> Result<(), Failed> {
+    let mut wrong = vec![];
+    for (name, text, launches, waits) in CALLS {
+        let mut program = Program::new(text, "g", Options::default(), Target::new(interp).with_threshold(100))?;
+        let context = program.context()?;
+        let line = |ty: Type, bytes: Vec<u8>, size: usize| {
+            Node::upload(&context, ty, Shape::from(bytes.len() / size), &bytes).map(Column::Device)
+        };
+        let is_ragged = text.contains("[[");
+        let offsets: Vec<i64> = (0..=200).map(|row| row * 5 - row % 3).collect();
+        let total = offsets[200];
+        let mut arguments = vec![
+            line(Type::I64, offsets.iter().flat_map(|x| x.to_le_bytes()).collect(), 8)?,
+            line(Type::I32, (0..total).flat_map(|x| ((x * 7 % total) as i32).to_le_bytes()).collect(), 4)?,
+            line(Type::F64, (0..total).flat_map(|x| ((x % 5) as f64).to_le_bytes()).collect(), 8)?,
+        ];
+        if is_ragged {
+            arguments.push(arguments[2].clone());
+        } else {
+            arguments[0] = arguments[1].clone();
+        }
+        program.call(&arguments)?;
+        let done = program.statistics();
+        if (done.launches, done.waits) != (launches, waits) {
+            wrong.push(format!("{name}: {} launches, {} waits; {launches}, {waits} are right", done.launches, done.waits));
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }

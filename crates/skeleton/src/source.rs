@@ -9,6 +9,9 @@ use broadloom_scalar::{AccessorKind, Block, Body, Function, Op, Statement, Type}
 /// then any scalars. Its accessors are inputs: buffers that are read at an index that counts elements from the start of the buffer. A
 /// position of 32 bits says that all counts are less than 2³¹.
 ///
+/// An accessor that is an output is a *trap*: memory that the function writes under a condition, such as a word that says that a divisor is 0. It stands
+/// among the inputs of a pattern. A position may be computed several times, by several threads, so all writes to a place write the same value.
+///
 /// ```
 /// use broadloom_scalar::{AccessorKind, Builder, Type};
 /// use broadloom_skeleton::Source;
@@ -64,9 +67,9 @@ impl Source {
     /// A function of a position with so many indices.
     pub fn new(function: Function, axes: usize) -> Result<Source> {
         index_type(&function, axes)?;
-        check_accessors(&function, &[AccessorKind::Input])?;
+        check_accessors(&function, &[AccessorKind::Input, AccessorKind::Output])?;
         check_scalars(&function, axes)?;
-        if function.results().is_empty() {
+        if function.results().is_empty() && !function.accessors().iter().any(|accessor| accessor.kind == AccessorKind::Output) {
             return Err(Error::Function { function: function.name().to_owned(), reason: "it has no results".to_owned() });
         }
         Ok(Source { function, axes })
@@ -87,7 +90,7 @@ impl Source {
         self.function.parameters().first().filter(|_| self.axes > 0).map_or(Type::I32, |parameter| parameter.ty)
     }
 
-    /// The types of the elements of its inputs.
+    /// The types of the elements of its inputs, traps among them.
     pub fn inputs(&self) -> Vec<Type> {
         self.function.accessors().iter().map(|accessor| accessor.ty).collect()
     }

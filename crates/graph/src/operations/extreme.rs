@@ -125,6 +125,10 @@ impl Operation for Extreme {
         feeds(site, &self.axes)
     }
 
+    fn visits_all(&self) -> bool {
+        true
+    }
+
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, &self.axes)
     }

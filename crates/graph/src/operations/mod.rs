@@ -14,6 +14,7 @@ mod segmented_reduce;
 mod segmented_scan;
 mod sort;
 mod sweep;
+mod trap;
 mod window;
 
 pub use call::Reads;
@@ -41,5 +42,6 @@ pub(crate) const WORDS: &[(&str, Read)] = &[
     ("segmented_sort", sort::read_segmented),
     ("sort", sort::read),
     ("sweep", sweep::read),
+    ("trap", trap::read),
     ("window", window::read),
 ];

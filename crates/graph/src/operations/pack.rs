@@ -197,6 +197,10 @@ impl Operation for Pack {
         vec![Feed::new(std::iter::once(0).chain(wanted), true)]
     }
 
+    fn visits_all(&self) -> bool {
+        true
+    }
+
     fn pattern(&self, mut parts: Parts) -> Result<Form> {
         let rest = self.rest && parts.site.wanted.contains(&0);
         Ok(Form::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))

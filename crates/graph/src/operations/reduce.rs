@@ -80,6 +80,10 @@ impl Operation for Reduce {
         feeds(site, &self.axes)
     }
 
+    fn visits_all(&self) -> bool {
+        true
+    }
+
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, &self.axes)
     }

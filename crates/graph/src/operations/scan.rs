@@ -89,6 +89,10 @@ impl Operation for Scan {
         feeds(site)
     }
 
+    fn visits_all(&self) -> bool {
+        true
+    }
+
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, self.axis, self.inclusive)
     }

@@ -110,6 +110,10 @@ impl Operation for SegmentedExtreme {
         feeds([0, 1])
     }
 
+    fn visits_all(&self) -> bool {
+        true
+    }
+
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts)
     }

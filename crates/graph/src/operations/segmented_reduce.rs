@@ -85,6 +85,10 @@ impl Operation for SegmentedReduce {
         feeds([0])
     }
 
+    fn visits_all(&self) -> bool {
+        true
+    }
+
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts)
     }

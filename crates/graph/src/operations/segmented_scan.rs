@@ -94,6 +94,10 @@ impl Operation for SegmentedScan {
         feeds(site)
     }
 
+    fn visits_all(&self) -> bool {
+        true
+    }
+
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, self.axis, true)
     }

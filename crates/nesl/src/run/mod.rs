@@ -15,9 +15,9 @@
 //! - The host waits where control flow, output or a size needs a value of the device. All device vectors that are
 //!   alive then are computed in the same plan, so nothing is computed twice. Vectors that follow from an index alone are
 //!   left out: computing them is cheaper than reading them.
-//! - A condition that must hold becomes a flag. Flags are combined on the device and looked at when the host waits
-//!   anyway. When one is set, the operations behind the flags are repeated on the host, in order; the first that fails gives the
-//!   error and its place.
+//! - A condition that must hold becomes a flag, and the flags of a line become a trap: the kernel over its positions writes
+//!   a word where one is set. The host reads the word when it waits anyway. When it is written, the operations behind the
+//!   flags are repeated on the host, in order; the first that fails gives the error and its place.
 //! - The number of elements that a `PACK` keeps stays on the device as a [`Length`](broadloom_graph::Length).
 //! - A vector of equal elements (`DIST` of a scalar) is one element and a length.
 //!
@@ -115,6 +115,10 @@ pub struct Accelerator {
     pending: Vec<Pending>,
     /// Bools of the elements that break a condition. Lines of one length are one node, so that one pass looks at them.
     failed: Vec<Node>,
+    /// The word that is written on the device when a condition does not hold, a `u32` without axes.
+    word: Option<Node>,
+    /// The word may have been written since the host read it.
+    is_trapped: bool,
     /// A condition was found not to hold.
     pub(crate) has_failed: bool,
     /// Vectors and segment descriptors that may have to be computed.
@@ -205,6 +209,8 @@ impl Accelerator {
             trusted: false,
             pending: vec![],
             failed: vec![],
+            word: None,
+            is_trapped: false,
             has_failed: false,
             vectors: vec![],
             segdes: vec![],
@@ -245,6 +251,9 @@ impl Accelerator {
         self.pending.clear();
         self.failed.clear();
         self.has_failed = false;
+        if std::mem::take(&mut self.is_trapped) {
+            self.word = None;
+        }
         self.vectors.clear();
         self.segdes.clear();
         self.unknown.clear();
@@ -391,6 +400,7 @@ impl Accelerator {
     /// Takes the conditions that may not hold, in order.
     pub(crate) fn take_pending(&mut self) -> Vec<Pending> {
         self.failed.clear();
+        (self.word, self.is_trapped) = (None, false);
         std::mem::take(&mut self.pending)
     }
 
@@ -492,15 +502,30 @@ impl Accelerator {
     /// alive, and this length: all in one transfer.
     fn wait_with(&mut self, value: Option<&Node>, others: &[Node], length: Option<&Length>) -> Run<i64> {
         let start = Instant::now();
-        let failed = self.any_failed()?;
-        self.failed.clear();
+        let (traps, failed) = self.traps()?;
+        if value.is_none() && failed.is_none() && length.is_none() && !self.is_trapped {
+            return Ok(0);
+        }
+        let unknown = self.unknown(length)?;
+        if value.is_none() && failed.is_none() && unknown.is_empty() {
+            // The word is all that the host wants to know.
+            self.evaluate(&[&traps, others].concat())?;
+            let is_set = self.read_word()?;
+            self.waits += 1;
+            self.waited += start.elapsed();
+            return self.looked_at(is_set, 0);
+        }
         let value = match value {
             Some(value) => Some(self.convert(value, Element::I64)?),
             None => None,
         };
+        let failed = match (self.trapped(&traps)?, failed) {
+            (Some(word), Some(failed)) => Some(self.call("either", &[&word, &failed], |f, x| f.or(f.ne(x[0], 0), x[1]))?),
+            (Some(word), None) => Some(self.call("written", &[&word], |f, x| f.ne(x[0], 0))?),
+            (None, failed) => failed,
+        };
         // One number holds both: the value, and in its lowest bit whether a condition does not hold.
         let status = match (&value, &failed) {
-            (None, None) if length.is_none() => return Ok(0),
             (None, None) => self.one(Literal::from(0i64))?,
             (Some(value), None) => self.call("status", &[value], |f, x| f.add(x[0], x[0]))?,
             (None, Some(failed)) => self.convert(failed, Element::I64)?,
@@ -508,7 +533,6 @@ impl Accelerator {
                 self.call("status", &[value, failed], |f, x| f.add(f.add(x[0], x[0]), f.convert(x[1], scalar::Type::I64)))?
             }
         };
-        let unknown = self.unknown(length)?;
         let mut numbers = vec![on_device(status.reshape(Shape::from(1)))?];
         for number in &unknown {
             let number = match number {
@@ -539,25 +563,65 @@ impl Accelerator {
                 }
             }
         }
-        if status & 1 != 0 {
-            self.has_failed = true;
+        self.looked_at(status & 1 != 0, status >> 1)
+    }
+
+    /// Ends a wait for a value with what it told about the conditions.
+    fn looked_at(&mut self, is_set: bool, value: i64) -> Run<i64> {
+        self.is_trapped = false;
+        if is_set {
+            (self.has_failed, self.word) = (true, None);
             return Fault::at_run_time("a condition does not hold");
         }
         self.pending.clear();
-        Ok(status >> 1)
+        Ok(value)
     }
 
-    /// Tells whether one of the conditions does not hold; a bool without axes.
-    fn any_failed(&mut self) -> Run<Option<Node>> {
-        let mut any: Option<Node> = None;
-        for failed in self.failed.clone() {
-            let flag = on_device(failed.reduce(Combine::Any, &[0]))?;
+    /// Takes the conditions that were added: makes traps of those on lines, and combines those on single elements, a bool without axes.
+    fn traps(&mut self) -> Run<(Vec<Node>, Option<Node>)> {
+        let (mut traps, mut any): (Vec<Node>, Option<Node>) = (vec![], None);
+        for failed in std::mem::take(&mut self.failed) {
+            if failed.length().is_some() || failed.bound().count() > 1 {
+                let word = self.word()?;
+                traps.push(on_device(failed.trap(&word))?);
+                self.is_trapped = true;
+                continue;
+            }
+            let flag = on_device(failed.reshape(Shape::from([])))?;
             any = Some(match any {
                 None => flag,
                 Some(any) => self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&any, &flag])?,
             });
         }
-        Ok(any)
+        Ok((traps, any))
+    }
+
+    /// Returns the word that traps write.
+    fn word(&mut self) -> Run<Node> {
+        if let Some(word) = &self.word {
+            return Ok(word.clone());
+        }
+        let context = self.context()?;
+        let word = on_device(Node::upload(&context, Element::U32.into(), Shape::from([]), &[0; 4]))?;
+        Ok(self.word.insert(word).clone())
+    }
+
+    /// Returns the word behind all traps, those of earlier plans included; nothing where there was none.
+    fn trapped(&mut self, traps: &[Node]) -> Run<Option<Node>> {
+        let mut all: Option<Node> = None;
+        for trap in traps {
+            all = Some(match all {
+                None => trap.clone(),
+                Some(all) => self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&all, trap])?,
+            });
+        }
+        Ok(all.or_else(|| self.word.clone().filter(|_| self.is_trapped)))
+    }
+
+    fn read_word(&mut self) -> Run<bool> {
+        let Some(word) = self.word.clone() else { return Ok(false) };
+        let bytes = on_device(word.evaluate())?.read().map_err(|error| device_error(error.into()))?;
+        Ok(bytes.iter().any(|byte| *byte != 0))
     }
 
     /// Looks at the conditions; waits if there are any.
@@ -570,12 +634,13 @@ impl Accelerator {
         if self.pending.len() > MAX_PENDING {
             return self.look();
         }
-        // The conditions that are left become one flag.
-        if let Some(failed) = self.any_failed()? {
+        // The conditions on single elements become one flag.
+        let (mut nodes, failed) = self.traps()?;
+        if let Some(failed) = failed {
             self.failed = vec![on_device(failed.reshape(Shape::from(1)))?];
+            nodes.extend(self.failed.iter().cloned());
         }
-        let failed = self.failed.clone();
-        self.evaluate(&failed)
+        self.evaluate(&nodes)
     }
 
     /// Returns the bytes of a vector; waits for them. Conditions are looked at first.

@@ -146,6 +146,8 @@ pub(crate) struct DeviceVector {
     pub(crate) learned: OnceCell<Vector>,
     /// The only element, an int or a bool, once the host has learned it.
     pub(crate) value: OnceCell<i64>,
+    /// The value of all elements, where the host knows it.
+    pub(crate) each: Option<Entry>,
     /// The elements on the host, once they were read.
     pub(crate) host: OnceCell<Entry>,
     pub(crate) _charge: Option<Charge>,

@@ -4,7 +4,9 @@ use super::Writer;
 use crate::Source;
 use crate::program::Argument;
 use crate::source::Written;
-use broadloom_scalar::{AccessorKind, Binding, Cache, Id, Level, Literal, Memory, Op, Order, Type, Value, reading, writing};
+use broadloom_scalar::{
+    AccessorDecl, AccessorKind, Binding, Cache, Id, Level, Literal, Memory, Op, Order, Scope, Type, Value, reading, writing,
+};
 
 /// A [`Source`] within a program: writes the code that computes its values at a position.
 #[derive(Clone, Debug)]
@@ -25,8 +27,13 @@ pub struct Outlet {
     pub(super) first_scalar: usize,
 }
 
+/// Returns whether an accessor of a source is a trap.
+fn is_trap(accessor: &AccessorDecl) -> bool {
+    accessor.kind == AccessorKind::Output
+}
+
 impl Inlet {
-    /// Returns the arguments of its inputs.
+    /// Returns the arguments of its inputs, traps among them.
     pub fn inputs(&self) -> Vec<Argument> {
         (0..self.source.inputs().len()).map(|index| Argument::Input(self.first_input + index)).collect()
     }
@@ -43,7 +50,7 @@ impl Inlet {
 
     /// Returns whether all inputs are read at the position itself, so that [`Inlet::row`] loads everything.
     pub fn reads_rows(&self) -> bool {
-        self.side_by_side().into_iter().all(|read| read)
+        self.side_by_side().into_iter().zip(self.source.function().accessors()).all(|(read, own)| read || is_trap(own))
     }
 
     /// Returns the addresses of inputs that [`Inlet::row`] reads; all must be multiples of 16.
@@ -71,32 +78,43 @@ impl Inlet {
     /// Computes the values at a position where the elements of some inputs at the position itself are loaded already.
     pub fn at_with(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize) -> Option<Value>) -> Vec<Value> {
         let own = k.positions(position, self.source.index()).last().copied();
-        self.reading(k, position, &|index, ty, at| match read(index) {
+        let read = |index: usize, ty: Type, at: Value| match read(index) {
             Some(value) if Some(at) == own => value,
             _ => k.load_element(self.input(k, index), ty, at),
-        })
+        };
+        self.reading(k, position, &read, true)
     }
 
     /// Prefetches what the values at a position are computed from.
     pub fn prefetch(&self, k: &Writer, position: &[Value], level: Level) {
-        self.reading(k, position, &|index, ty, at| {
+        let read = |index: usize, ty: Type, at: Value| {
             k.prefetch(self.input(k, index), k.first_lane(at, ty.lanes()), level);
             k.spread(Literal::zero(ty.element()), ty)
-        });
+        };
+        self.reading(k, position, &read, false);
     }
 
-    /// Computes the values at a position with a given way to read an input, of a type, at an index.
-    fn reading(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize, Type, Value) -> Value) -> Vec<Value> {
+    /// Computes the values at a position with a given way to read an input, of a type, at an index. `traps` says whether traps are written.
+    fn reading(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize, Type, Value) -> Value, traps: bool) -> Vec<Value> {
         let function = self.source.function();
         let mut arguments = k.positions(position, self.source.index());
         for (index, ty) in self.source.scalars().into_iter().enumerate() {
             arguments.push(k.scalar(self.first_scalar + index, ty));
         }
-        let accessors = function.accessors().iter().enumerate();
-        let mut bindings: Vec<_> = accessors
-            .map(|(index, accessor)| reading(move |_, position: &[Value]| read(index, accessor.ty, position[0])))
-            .collect();
-        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        let bind = |(index, accessor): (usize, &AccessorDecl)| -> Box<dyn Binding> {
+            let ty = accessor.ty;
+            match is_trap(accessor) {
+                false => Box::new(reading(move |_, position: &[Value]| read(index, ty, position[0]))),
+                true => Box::new(writing(move |_, position: &[Value], value: Value| {
+                    if traps {
+                        let order = Order::Relaxed(Scope::Device);
+                        k.store_as(self.input(k, index), position[0], value, order, Cache::Normal);
+                    }
+                })),
+            }
+        };
+        let mut bindings: Vec<Box<dyn Binding + '_>> = function.accessors().iter().enumerate().map(bind).collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| &mut **binding as &mut dyn Binding).collect();
         k.inline(function, &arguments, &mut bindings)
     }
 }

@@ -15,6 +15,15 @@ const ELEMENTS_OF_A_STEP: usize = 64;
 /// Elements of all vectors of a function below which the host goes on with them.
 const SMALL: usize = 1 << 12;
 
+/// Returns the value of all elements of a vector, where the host knows it.
+fn each(entry: &Entry) -> Option<Entry> {
+    match entry {
+        Entry::Device(vector) => vector.each.clone(),
+        Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) => Some(entry.clone()).filter(|entry| entry.len() == 1),
+        Entry::Segdes(_) | Entry::DeviceSegdes(_) | Entry::Pair(_) => None,
+    }
+}
+
 impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     /// Gives the machine a device. `trusted`: the program was made by the compiler, so indices and lengths fit.
     pub(crate) fn on(mut self, accelerator: &'w mut Accelerator, trusted: bool) -> Self {
@@ -64,6 +73,9 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             self.stack.push(number);
             return Ok(true);
         }
+        if op.is_elementwise() && self.equal_elements(op, ty)? {
+            return Ok(true);
+        }
         let range = self.range(count as u32, 0)?;
         let operands: Vec<Entry> = self.stack.drain(range).collect();
         let wanted = |slot: &Slot| match slot {
@@ -76,8 +88,12 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(false) };
         let made = accelerator.op(op, ty, &operands)?;
         let mut results = Vec::with_capacity(made.len());
+        let each = operands.first().filter(|_| op == Op::Distribute).and_then(each);
         for made in made {
-            results.push(self.entry(made)?);
+            results.push(match made {
+                Made::Vector(ty, vector) if vector.is_uniform() => self.device_vector(ty, vector, each.clone())?,
+                made => self.entry(made)?,
+            });
         }
         self.count(results.iter().map(|result| result.len() / ELEMENTS_OF_A_STEP).sum())?;
         self.stack.extend(results);
@@ -92,12 +108,41 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     /// Makes an entry of a result and charges it to the run.
     pub(super) fn entry(&mut self, made: Made) -> Run<Entry> {
         match made {
-            Made::Vector(ty, vector) => self.device_vector(ty, vector),
+            Made::Vector(ty, vector) => self.device_vector(ty, vector, None),
             Made::Segdes(segdes) => self.device_segdes(segdes),
         }
     }
 
-    fn device_vector(&mut self, ty: Type, vector: Vector) -> Run<Entry> {
+    /// Executes an element-wise instruction on vectors of equal elements that the host knows: once, on the host. Returns false for others.
+    fn equal_elements(&mut self, op: Op, ty: Type) -> Run<bool> {
+        if !self.accelerator.as_ref().is_some_and(|accelerator| accelerator.trusted) {
+            return Ok(false);
+        }
+        let count = op.operands().len();
+        let operands = &self.stack[self.range(count as u32, 0)?];
+        let Some(values) = operands.iter().map(each).collect::<Option<Vec<Entry>>>() else { return Ok(false) };
+        let extent = |entry: &Entry| match entry {
+            Entry::Device(vector) => Some(vector.vector.extent.learned()),
+            _ => None,
+        };
+        let Some(extent) = operands.iter().find_map(extent) else { return Ok(false) };
+        // Where there may be no elements, none of them can be wrong.
+        let may_fail = matches!(op, Op::Divide | Op::Modulo | Op::Sqrt | Op::Log);
+        if may_fail && !matches!(extent, Extent::Host(1..)) {
+            return Ok(false);
+        }
+        let start = self.stack.len() - count;
+        self.stack.splice(start.., values);
+        self.op_on_host(op, ty)?;
+        let [value] = self.take::<1>()?;
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(false) };
+        let vector = Vector { extent, ..accelerator.vector(&value)? };
+        let result = self.device_vector(value.ty().unwrap_or(ty), vector, Some(value))?;
+        self.stack.push(result);
+        Ok(true)
+    }
+
+    fn device_vector(&mut self, ty: Type, vector: Vector, each: Option<Entry>) -> Run<Entry> {
         let length = vector.extent.bound();
         let bytes = length.saturating_mul(vector.node.ty().bytes() as usize);
         let Some(charge) = self.world.meter().charge(bytes) else { return self.world.out_of_memory(length) };
@@ -107,6 +152,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             kept: OnceCell::new(),
             learned: OnceCell::new(),
             value: OnceCell::new(),
+            each,
             host: OnceCell::new(),
             _charge: Some(charge),
         });

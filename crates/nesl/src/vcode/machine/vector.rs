@@ -98,7 +98,8 @@ impl Entry {
             Entry::Device(vector) => {
                 let (kept, learned) = (OnceCell::new(), OnceCell::new());
                 let (ty, value, host) = (vector.ty, vector.value.clone(), vector.host.clone());
-                let vector = DeviceVector { ty, vector: vector.vector.clone(), kept, learned, value, host, _charge: None };
+                let (each, _charge) = (vector.each.clone(), None);
+                let vector = DeviceVector { ty, vector: vector.vector.clone(), kept, learned, value, each, host, _charge };
                 Entry::Device(Rc::new(vector))
             }
             Entry::DeviceSegdes(segdes) => Entry::DeviceSegdes(Rc::new(segdes.detached())),

@@ -1,0 +1,85 @@
+//! Trap: a word in memory that is written where a condition is true.
+//!
+//! A reduction of conditions is a pass of its own, or a part of one. A trap costs its condition alone: a kernel over the
+//! same positions tests it on the way, and writes only where it is true.
+
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::Node;
+use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::shape::Shape;
+use crate::text::{Call, Spelling};
+use broadloom_scalar::{Lanes, Literal, Type};
+use smallvec::{SmallVec, smallvec};
+
+/// The second input becomes 1 where an element of the first is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Trap;
+
+impl Node {
+    /// Returns the word once all elements of this array, bools, were tested: 1 if one of them is true, else its value before. The word, a `u32` without
+    /// axes, is changed in place, so one word serves many arrays; it keeps a 1 until the caller takes another word.
+    pub fn trap(&self, word: &Node) -> Result<Node> {
+        if self.bound().is_empty() {
+            return Ok(word.clone());
+        }
+        Trap.results(&[self, word])?;
+        word.evaluate()?;
+        Node::apply_one(Trap, &[self, word])
+    }
+}
+
+/// `trap(x, word)`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [conditions, word] = call.exactly()?;
+    Ok(vec![conditions.trap(word)?])
+}
+
+impl Operation for Trap {
+    fn name(&self) -> String {
+        "trap".into()
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("trap"))
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let [conditions, word] = inputs else {
+            return Err(Error::Plan { what: self.name(), reason: "a condition and a word are wanted".into() });
+        };
+        for (input, ty) in [(conditions, Type::BOOL), (word, Type::U32)] {
+            if input.ty() != ty {
+                return Err(Error::Types { operation: self.name(), left: ty, right: input.ty() });
+            }
+        }
+        if word.bound().rank() != 0 {
+            let reason = "a word without axes is wanted".to_owned();
+            return Err(Error::Range { operation: self.name(), shape: word.bound().clone(), reason });
+        }
+        Ok(vec![(Type::U32, Shape::from([]))])
+    }
+
+    fn absent(&self, _: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        smallvec![Some(smallvec![Literal::from(false)]), None]
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let is_set = inputs[0].lanes.iter().any(|lane| lane.bits() != 0);
+        let lanes = if is_set { vec![Literal::from(1u32)] } else { inputs[1].lanes.clone() };
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        vec![Feed::new([0], true)]
+    }
+
+    /// The kernels that the planner puts traps into have patterns of their own.
+    fn pattern(&self, _: Parts) -> Result<Form> {
+        Err(Error::Plan { what: self.name(), reason: "a trap is a part of another kernel".into() })
+    }
+
+    fn is_trap(&self) -> bool {
+        true
+    }
+}
