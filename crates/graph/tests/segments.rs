@@ -468,6 +468,19 @@ fn nothing_waits_for_totals_of_the_device() -> Result<()> {
 
 /// Reductions and scans of all types.
 #[test]
+fn no_segments_with_a_total_of_the_device() -> Result<()> {
+    for device in [interp(), cpu()] {
+        let context = Context::new(&device);
+        let length = Length::new(&number(&context, 0i64)?, 5)?;
+        let none = line(&context, &[], Element::I32)?;
+        let segments = Segments::from_lengths(&none, Total::Device(length))?;
+        assert_eq!(found(&segments.distribute(&none)?)?, Vec::<i64>::new());
+        assert_eq!(found(&segments.places()?)?, Vec::<i64>::new());
+    }
+    Ok(())
+}
+
+#[test]
 fn elements_of_many_types() -> Result<()> {
     let context = Context::new(&interp());
     let data = Ragged::new(&[0, 5, 1, 0, 0, 40, 3], 4);

@@ -6,11 +6,8 @@
 mod generator;
 mod support;
 
-use broadloom_cpu::Cpu;
-use broadloom_device::Device;
 use broadloom_diag::Sources;
 use broadloom_graph::{Node, Shape};
-use broadloom_interp::Interp;
 use broadloom_nesl::eval::Options;
 use broadloom_nesl::run::Target;
 use broadloom_nesl::session::{Output, Session, Settings};
@@ -19,6 +16,7 @@ use broadloom_nesl::{Column, Program};
 use broadloom_scalar::{Literal, Type};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
+use support::{DEVICES, Open, interp};
 
 fn main() {
     let mut trials = vec![];
@@ -49,19 +47,6 @@ fn main() {
     let count = std::env::var("BROADLOOM_NESL_DEVICE_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     trials.push(Trial::test(format!("interp: {count} random programs"), move || random(interp, count)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
-}
-
-/// Opens a device.
-type Open = fn() -> Result<Device, String>;
-
-const DEVICES: [(&str, Open); 2] = [("interp", interp), ("cpu", cpu)];
-
-fn interp() -> Result<Device, String> {
-    Ok(Device::new(Interp::new(broadloom_interp::Options::default())))
-}
-
-fn cpu() -> Result<Device, String> {
-    Cpu::new(broadloom_cpu::Options::default()).map(Device::new).map_err(|error| error.to_string())
 }
 
 /// Programs whose answers are compared as text.

@@ -1,13 +1,23 @@
-//! Runs public programs, evaluated and flattened, and compares with recorded answers of the original implementation.
+//! Runs public programs, evaluated, flattened and on devices, and compares with recorded answers of the original
+//! implementation. On a device every operation is a kernel, however small. Its floats may differ in the last digits:
+//! sums are added in another order, and elementary functions are its own.
 //!
 //! `BROADLOOM_NESL_ANSWERS` names a table with the columns repository, path, expression and answer;
 //! `BROADLOOM_NESL_PROGRAMS` names a folder that holds the repositories as `owner/name`. Without them the test is skipped.
 
+mod support;
+
+use broadloom_diag::Sources;
 use broadloom_nesl::eval::System;
+use broadloom_nesl::run::Target;
 use broadloom_nesl::session::{Engine, Output, Session, Settings};
+use broadloom_nesl::syntax::{FormKind, parse};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// The expression whose answer is that of the last expression of a program.
+const LOAD: &str = "(load; last result)";
 
 /// Expressions and the answers that are expected.
 type Cases = Vec<(String, String)>;
@@ -28,28 +38,60 @@ fn main() {
     let trials = files.into_iter().map(|((repository, path), cases)| {
         let place = Path::new(&programs).join(repository).join(path);
         let name = format!("{repository}/{path} ({} answers)", cases.len());
-        let (flattened, other) = (place.clone(), cases.clone());
-        [
-            Trial::test(format!("evaluator: {name}"), move || run(&place, &cases, Engine::Evaluator)),
-            Trial::test(format!("flattened: {name}"), move || run(&flattened, &other, Engine::Vcode)),
-        ]
+        let hosts = [("evaluator", Engine::Evaluator), ("flattened", Engine::Vcode)].map(|(engine_name, engine)| {
+            let (place, cases) = (place.clone(), cases.clone());
+            let start = move || Session::new(Settings { engine, ..Settings::default() }, Box::new(System));
+            Trial::test(format!("{engine_name}: {name}"), move || run(&place, &cases, start()?, 0.0, false))
+        });
+        let devices = support::DEVICES.map(|(device_name, open)| {
+            let (place, cases) = (place.clone(), cases.clone());
+            let start = move || Session::with_device(Settings::default(), Box::new(System), Target::new(open).with_threshold(0));
+            let few = device_name == "interp";
+            Trial::test(format!("{device_name}: {name}"), move || run(&place, &cases, start()?, 1e-9, few))
+        });
+        hosts.into_iter().chain(devices)
     });
     libtest_mimic::run(&Arguments::from_args(), trials.flatten().collect()).exit();
 }
 
-fn run(place: &PathBuf, cases: &Cases, engine: Engine) -> Result<(), Failed> {
-    let text = std::fs::read(place)?;
-    let mut session = Session::new(Settings { engine, ..Settings::default() }, Box::new(System))?;
-    let loaded = session.eval(&place.to_string_lossy(), &String::from_utf8_lossy(&text));
+/// Tells whether two texts are equal but for the digits of floats, which may differ by a part of their values.
+fn is_near(found: &str, expected: &str, part: f64) -> bool {
+    let numbers = |text: &str| -> Vec<String> {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '+');
+        text.split_inclusive(|c: char| !is_part(c)).map(str::to_owned).collect()
+    };
+    let (found, expected) = (numbers(found), numbers(expected));
+    let near = |(found, expected): (&String, &String)| {
+        let value = |text: &str| text.trim_end_matches([',', ')', ']', ' ']).parse::<f64>().ok().filter(|_| text.contains('.'));
+        match (value(found), value(expected)) {
+            (Some(a), Some(b)) => (a - b).abs() <= part * b.abs().max(1e-3),
+            _ => found == expected,
+        }
+    };
+    found.len() == expected.len() && found.iter().zip(&expected).all(near)
+}
+
+/// Loads a program and compares answers. Where `few`, expressions of the program itself are left out unless an answer is
+/// theirs: some sort a million numbers.
+fn run(place: &PathBuf, cases: &Cases, mut session: Session, part: f64, few: bool) -> Result<(), Failed> {
+    let bytes = std::fs::read(place)?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if few && cases.iter().all(|(expression, _)| expression != LOAD) {
+        let mut sources = Sources::new();
+        let program = parse(sources.add("", text.as_str()), &text);
+        let forms = program.forms.iter().filter(|form| !matches!(form.kind, FormKind::Expr(_)));
+        text = forms.map(|form| format!("{}\n", sources.text(form.span))).collect();
+    }
+    let loaded = session.eval(&place.to_string_lossy(), &text);
     let mut wrong = vec![];
     for (expression, expected) in cases {
         let outputs = match expression.as_str() {
-            "(load; last result)" => loaded.clone(),
+            LOAD => loaded.clone(),
             _ => session.eval("case", &format!("{expression};")),
         };
         let value = |output: &&Output| matches!(output, Output::Result(binding) if binding.value != "fn");
         let found = outputs.iter().rev().find(value).map_or_else(String::new, |output| output.to_string().trim_end().to_owned());
-        if found != *expected {
+        if found != *expected && !is_near(&found, expected, part) {
             let errors = loaded.iter().chain(&outputs).filter(|output| matches!(output, Output::Error(_)));
             let errors: String = errors.take(3).map(ToString::to_string).collect();
             wrong.push(format!("{expression}\n  found    {found}\n  expected {expected}\n{errors}"));

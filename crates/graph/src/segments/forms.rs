@@ -1,6 +1,6 @@
 //! The forms of a descriptor. Each is made when it is first asked for.
 
-use super::{Measure, Segments, binary};
+use super::{Measure, Segments, binary, zeros};
 use crate::error::Result;
 use crate::node::Node;
 use crate::view::{AxisMap, Boundary};
@@ -160,6 +160,10 @@ impl Segments {
 
     /// The value of each element's segment. The values have room for the bound on the number of segments.
     pub(super) fn spread(&self, values: &Node) -> Result<Node> {
+        if values.bound().is_empty() {
+            // No segments, and a total that only the device knows: it is 0, whatever its bound.
+            return self.data.total.filled(&zeros(values.ty()));
+        }
         values.gather(&[&self.ids()?], &Boundary::Clamp)
     }
 

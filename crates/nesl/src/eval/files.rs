@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// The open streams of a run. Streams below 3 are the console.
+/// The open streams of a session. Streams below 3 are the console.
 #[derive(Default)]
 pub(super) struct Files {
     streams: BTreeMap<i64, Stream>,
-    next: i64,
 }
 
 enum Stream {
@@ -32,9 +31,9 @@ impl Files {
         if self.streams.len() >= MAX_STREAMS {
             return Err(format!("more than {MAX_STREAMS} streams are open"));
         }
-        self.next += 1;
-        self.streams.insert(self.next + 2, stream);
-        Ok(self.next + 2)
+        let free = (3..).find(|number| !self.streams.contains_key(number)).unwrap_or(i64::MAX);
+        self.streams.insert(free, stream);
+        Ok(free)
     }
 }
 
@@ -76,10 +75,10 @@ impl Machine<'_> {
                 self.text(value.as_bytes())
             }
             Primitive::StartTimer => {
-                self.timer = Instant::now();
+                self.state.timer = Instant::now();
                 Ok(argument)
             }
-            _ => Ok(Value::Float(self.round(self.timer.elapsed().as_secs_f64()))),
+            _ => Ok(Value::Float(self.round(self.state.timer.elapsed().as_secs_f64()))),
         }
     }
 
@@ -90,7 +89,7 @@ impl Machine<'_> {
     }
 
     pub(crate) fn close(&mut self, stream: i64) -> Result<(), String> {
-        let known = self.files.streams.remove(&stream).is_some() || (0..3).contains(&stream);
+        let known = self.state.files.streams.remove(&stream).is_some() || (0..3).contains(&stream);
         if known { Ok(()) } else { Err("the stream is not open".to_owned()) }
     }
 
@@ -102,7 +101,7 @@ impl Machine<'_> {
                 Stream::Out(path.to_owned())
             }
         };
-        self.files.add(stream)
+        self.state.files.add(stream)
     }
 
     pub(crate) fn write_stream(&mut self, stream: i64, bytes: &[u8]) -> Result<(), String> {
@@ -110,9 +109,9 @@ impl Machine<'_> {
             (self.out)(bytes);
             return Ok(());
         }
-        match self.files.streams.get(&stream) {
+        match self.state.files.streams.get(&stream) {
             Some(Stream::Out(path)) => self.host.write_file(path, bytes, true).map_err(|error| error.to_string()),
-            Some(&Stream::ProcessIn(output)) => match self.files.streams.get_mut(&output) {
+            Some(&Stream::ProcessIn(output)) => match self.state.files.streams.get_mut(&output) {
                 Some(Stream::ProcessOut(_, input)) => {
                     input.extend_from_slice(bytes);
                     Ok(())
@@ -126,16 +125,16 @@ impl Machine<'_> {
 
     /// Returns the rest of what a stream holds. A process runs when its output is first read.
     pub(crate) fn rest(&mut self, stream: i64) -> Result<(Rc<[u8]>, usize), String> {
-        if let Some(Stream::ProcessOut(command, input)) = self.files.streams.get(&stream) {
+        if let Some(Stream::ProcessOut(command, input)) = self.state.files.streams.get(&stream) {
             let output = self.host.run_command(command, input).map_err(|error| error.to_string())?;
-            self.files.streams.insert(stream, Stream::In(output.into(), 0));
+            self.state.files.streams.insert(stream, Stream::In(output.into(), 0));
         }
-        match self.files.streams.get(&stream) {
+        match self.state.files.streams.get(&stream) {
             Some(Stream::In(bytes, at)) => Ok((bytes.clone(), *at)),
             Some(_) => Err("the stream is open for writing".to_owned()),
             None if stream == 0 => {
                 let line = self.host.read_console().map_err(|error| error.to_string())?;
-                self.files.streams.insert(0, Stream::In(line.into(), 0));
+                self.state.files.streams.insert(0, Stream::In(line.into(), 0));
                 self.rest(0)
             }
             None => Err("the stream is not open".to_owned()),
@@ -144,9 +143,9 @@ impl Machine<'_> {
 
     /// Moves the position of a stream. Nothing is left of a line of the console that was read.
     pub(crate) fn advance(&mut self, stream: i64, to: usize) {
-        match self.files.streams.get_mut(&stream) {
+        match self.state.files.streams.get_mut(&stream) {
             Some(Stream::In(bytes, _)) if stream == 0 && to >= bytes.len() => {
-                self.files.streams.remove(&0);
+                self.state.files.streams.remove(&0);
             }
             Some(Stream::In(_, at)) => *at = to,
             _ => {}
@@ -194,8 +193,8 @@ impl Machine<'_> {
             self.write_stream(output, &text)?;
             return Ok((input, output));
         }
-        let opened = self.files.add(Stream::ProcessOut(command.to_owned(), given))?;
-        let input = if input >= 0 { input } else { self.files.add(Stream::ProcessIn(opened))? };
+        let opened = self.state.files.add(Stream::ProcessOut(command.to_owned(), given))?;
+        let input = if input >= 0 { input } else { self.state.files.add(Stream::ProcessIn(opened))? };
         Ok((input, opened))
     }
 }

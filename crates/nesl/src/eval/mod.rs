@@ -73,13 +73,16 @@ impl Default for Options {
     }
 }
 
-/// State that outlives a run: instances of functions, values of global variables, the state of random numbers.
+/// State that outlives a run: instances of functions, values of global variables, open streams, the timer, the state of
+/// random numbers.
 pub(crate) struct State {
     pub(crate) options: Options,
     codes: code::Codes,
     pub(crate) globals: SecondaryMap<DefId, Option<Value>>,
     meter: Rc<Meter>,
     random: u64,
+    files: Files,
+    timer: Instant,
     /// The last source of the library: errors in it are shown at the call of the program.
     pub(crate) library: Option<SourceId>,
     /// Bytes of stack that a run may use.
@@ -94,6 +97,8 @@ impl State {
             globals: SecondaryMap::new(),
             meter: Meter::new(options.max_bytes),
             random: 0,
+            files: Files::default(),
+            timer: Instant::now(),
             library: None,
             stack,
         }
@@ -119,14 +124,12 @@ pub(crate) struct Machine<'a> {
     state: &'a mut State,
     host: &'a mut dyn Host,
     out: &'a mut dyn FnMut(&[u8]),
-    files: Files,
     steps: u64,
     depth: u32,
     /// The address of the stack at the start.
     base: usize,
     /// A call at the end of a function, to be done by the caller.
     pending: Option<run::Pending>,
-    timer: Instant,
 }
 
 impl<'a> Machine<'a> {
@@ -137,22 +140,16 @@ impl<'a> Machine<'a> {
         out: &'a mut dyn FnMut(&[u8]),
     ) -> Self {
         let here = 0u8;
-        Machine {
-            env,
-            state,
-            host,
-            out,
-            files: Files::default(),
-            steps: 0,
-            depth: 0,
-            base: std::ptr::from_ref(&here).addr(),
-            pending: None,
-            timer: Instant::now(),
-        }
+        Machine { env, state, host, out, steps: 0, depth: 0, base: std::ptr::from_ref(&here).addr(), pending: None }
     }
 
     pub(crate) fn options(&self) -> &Options {
         &self.state.options
+    }
+
+    /// Returns the time at which the timer was started.
+    pub(crate) fn timer(&mut self) -> &mut Instant {
+        &mut self.state.timer
     }
 
     pub(crate) fn meter(&self) -> &Rc<Meter> {

@@ -157,8 +157,15 @@ impl Worker {
         self.emit(Output::Error(Report { diagnostics: diagnostics.clone(), text: text.concat() }));
     }
 
-    /// Evaluates a checked expression.
+    /// Evaluates a checked expression. A fault of making its value has the place of the expression.
     pub(super) fn run(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
+        self.answer(body).map_err(|mut fault| {
+            fault.span = fault.span.or(body.result.map(|result| body.spans[result]));
+            fault
+        })
+    }
+
+    fn answer(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
         match self.engine {
             Engine::Vcode if !self.holds_function(body) => return self.run_vcode(body),
             Engine::EmitVcode if !self.holds_function(body) => {

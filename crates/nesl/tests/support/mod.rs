@@ -1,5 +1,8 @@
-//! A host in memory, and sessions on it.
+//! A host in memory, sessions on it, and devices.
 
+use broadloom_cpu::Cpu;
+use broadloom_device::Device;
+use broadloom_interp::Interp;
 use broadloom_nesl::eval::Host;
 use broadloom_nesl::run::Target;
 use broadloom_nesl::session::{Output, Session, Settings};
@@ -67,4 +70,22 @@ fn host() -> Memory {
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn transcript(outputs: &[Output]) -> String {
     outputs.iter().map(ToString::to_string).collect()
+}
+
+/// Opens a device.
+#[allow(dead_code, reason = "not all tests need it")]
+pub(crate) type Open = fn() -> Result<Device, String>;
+
+/// Names of devices, and how they are opened.
+#[allow(dead_code, reason = "not all tests need it")]
+pub(crate) const DEVICES: [(&str, Open); 2] = [("interp", interp), ("cpu", cpu)];
+
+#[allow(dead_code, reason = "not all tests need it")]
+pub(crate) fn interp() -> Result<Device, String> {
+    Ok(Device::new(Interp::new(broadloom_interp::Options::default())))
+}
+
+#[allow(dead_code, reason = "not all tests need it")]
+fn cpu() -> Result<Device, String> {
+    Cpu::new(broadloom_cpu::Options::default()).map(Device::new).map_err(|error| error.to_string())
 }

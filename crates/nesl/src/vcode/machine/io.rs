@@ -11,11 +11,12 @@ impl Machine<'_, '_, '_> {
         let operands: Vec<Entry> = self.stack.drain(range).collect();
         match (op, &operands[..]) {
             (Op::StartTimer, []) => {
-                self.timer = Instant::now();
+                *self.world.timer() = Instant::now();
                 Ok(vec![])
             }
             (Op::StopTimer, []) => {
-                let seconds = self.world.round(self.timer.elapsed().as_secs_f64());
+                let seconds = self.world.timer().elapsed().as_secs_f64();
+                let seconds = self.world.round(seconds);
                 Ok(vec![self.floats(vec![seconds])?])
             }
             (Op::SeedRandom, [seed]) => {

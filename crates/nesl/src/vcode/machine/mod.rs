@@ -86,7 +86,6 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     site: Span,
     constants: HashMap<(FuncId, usize), Entry>,
     pub(crate) steps: u64,
-    timer: std::time::Instant,
     accelerator: Option<&'w mut Accelerator>,
     /// Results stay on the device.
     keeps_results: bool,
@@ -103,7 +102,6 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             site: Span::default(),
             constants: HashMap::new(),
             steps: 0,
-            timer: std::time::Instant::now(),
             accelerator: None,
             keeps_results: false,
         }
