@@ -39,15 +39,16 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
         match options.emit {
             Some(Emit::Kernels) => Ok(compiled.to_dot()),
             Some(Emit::KernelsSvg) => svg(&compiled.picture()),
+            Some(Emit::Ptx) => compiled.ptx().map_err(|error| failure(Exit::Machine, error)),
             _ => Ok(compiled.explain()),
         }
     };
     let text = match options.emit {
-        None | Some(Emit::Kernels | Emit::KernelsSvg) => compiled(terminal)?,
+        None | Some(Emit::Kernels | Emit::KernelsSvg | Emit::Ptx) => compiled(terminal)?,
         Some(Emit::Svg) => svg(&program.graph.picture())?,
         Some(Emit::Dot) => program.graph.to_dot(&program.core),
-        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_) | Emit::Vcode | Emit::Flat) => {
-            let message = "this form is not for StreamIt programs; they have `dot`, `kernels`, `svg` and `kernels-svg`";
+        Some(Emit::Stage(_) | Emit::Cpu(_) | Emit::Vcode | Emit::Flat) => {
+            let message = "this form is not for StreamIt programs; they have `ptx`, `dot`, `kernels`, `svg` and `kernels-svg`";
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
         }
     };

@@ -46,23 +46,28 @@ struct Ready {
     arguments: Vec<DeviceArgument>,
 }
 
+/// Lowers the kernels of a program to a module for a device.
+fn lowered(program: &Program, device: &Device) -> Result<broadloom_ptx::Verified> {
+    let machine = device.machine();
+    let most = Lowering::default();
+    let costs = Costs::of(machine);
+    let overlap = costs.starts_early() && machine.isa >= most.version;
+    let target = broadloom_ptx::Target::sm(if overlap { OVERLAPS } else { machine.sm.min(80) });
+    let lowering = Lowering {
+        version: most.version.min(machine.isa),
+        target,
+        overlap,
+        flush: costs.flushes(),
+        contract: program.contract,
+        ..most
+    };
+    Ok(lower_with(&program.kernels, &lowering)?)
+}
+
 impl Loaded {
     pub(crate) fn new(program: Program, device: &Device) -> Result<Loaded> {
         program.check()?;
-        let machine = device.machine();
-        let most = Lowering::default();
-        let costs = Costs::of(machine);
-        let overlap = costs.starts_early() && machine.isa >= most.version;
-        let target = broadloom_ptx::Target::sm(if overlap { OVERLAPS } else { machine.sm.min(80) });
-        let lowering = Lowering {
-            version: most.version.min(machine.isa),
-            target,
-            overlap,
-            flush: costs.flushes(),
-            contract: program.contract,
-            ..most
-        };
-        let module = device.load(&Arc::new(lower_with(&program.kernels, &lowering)?))?;
+        let module = device.load(&Arc::new(lowered(&program, device)?))?;
         let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
         Ok(Loaded(Arc::new(Data { program, device: device.clone(), kernels })))
     }
@@ -70,6 +75,11 @@ impl Loaded {
     /// The program.
     pub fn program(&self) -> &Program {
         &self.0.program
+    }
+
+    /// Returns the text of its kernels, as the device was given them.
+    pub fn ptx(&self) -> Result<String> {
+        Ok(broadloom_ptx::print(&*lowered(&self.0.program, &self.0.device)?))
     }
 
     /// The device.

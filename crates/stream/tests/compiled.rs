@@ -548,3 +548,55 @@ fn resident_runs_are_refused() {
     let refusal = Resident::new(&compiled).map(|_| ()).unwrap_err().to_string();
     assert!(refusal.contains("resident run needs"), "{refusal}");
 }
+
+/// Runs a stream on the evaluator and, with data on each device, restructured and straight; all give the same words.
+/// Returns the summary of the restructured one on a machine with threads.
+fn agree(text: &str, stream: &str, states: u64, input: &dyn Fn(usize) -> u32) -> Summary {
+    let program = compile_stream(text, stream).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut last = None;
+    for device in devices() {
+        for straight in [true, false] {
+            let compiled = Compiled::with(&program, &device, Options { straight, ..Options::default() }).unwrap();
+            let resident = Resident::new(&compiled).unwrap();
+            let words: Vec<u32> = (0..resident.input_bytes(states) as usize / 4).map(input).collect();
+            let output = device.zeros::<u32>(resident.output_bytes(states) as usize / 4).unwrap();
+            resident.run(&device.upload(&words).unwrap(), &output, states).unwrap();
+            resident.check().unwrap();
+            let mut host = Memory::default();
+            host.files.lock().unwrap().insert("input".into(), words.iter().flat_map(|word| word.to_le_bytes()).collect());
+            program.run(&mut host, &Settings { iterations: Some(states), ..Settings::default() }).unwrap();
+            let expected: Vec<u8> = host.files.lock().unwrap()["output"].clone();
+            let found: Vec<u8> = output.read().unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert!(found[..] == expected[..], "{stream} on {}, straight: {straight}", device.machine().id);
+            last = Some(compiled.summary()).filter(|_| !straight && device.machine().id == "interp").or(last);
+        }
+    }
+    last.unwrap()
+}
+
+/// Units that splitters and joiners make large are divided into parts; these are filters side by side in one kernel,
+/// and permutations are neither copied where they are read nor where they are written.
+#[test]
+fn large_units_are_divided() {
+    let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
+    let dct = agree(include_str!("../../../examples/streamit/dct.str"), "ImageDct(2048)", 2, &float);
+    assert_eq!((dct.kernels, dct.copies, dct.actors), (1, 0, 2), "{dct:?}");
+    let product = agree(include_str!("../../../examples/streamit/matrix_multiply.str"), "MatrixMultiply(16)", 3, &float);
+    assert_eq!((product.kernels, product.copies), (1, 0), "{product:?}");
+    let blocked = include_str!("../../../examples/streamit/blocked_matrix_multiply.str");
+    let product = agree(blocked, "BlockedMatrixMultiply(16, 4)", 3, &float);
+    assert_eq!((product.kernels, product.copies), (1, 0), "{product:?}");
+}
+
+/// Branches of a splitter that deals single items are one filter, and the counts of a histogram are summed by one
+/// kernel.
+#[test]
+fn branches_of_single_items_collapse() {
+    let word = |i: usize| (i as u32).wrapping_mul(2_654_435_761);
+    let histogram = agree(include_str!("../../../examples/streamit/histogram.str"), "Histogram(40, 300)", 2, &word);
+    assert_eq!((histogram.kernels, histogram.actors), (2, 2), "{histogram:?}");
+    let float = |i: usize| ((i * i % 97) as f32).to_bits();
+    let sort = agree(include_str!("../../../examples/streamit/bitonic_sort.str"), "BitonicSort(32)", 9, &float);
+    assert_eq!((sort.kernels, sort.copies), (1, 0), "{sort:?}");
+    assert!(sort.actors < sort.filters * 2 / 3, "{sort:?}");
+}

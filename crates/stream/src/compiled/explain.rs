@@ -55,8 +55,9 @@ impl Compiled<'_> {
                         };
                         let _ = writeln!(
                             text,
-                            "stage {number}, device: {} in a steady state, after {}",
-                            plural(ready.section.units, "unit"),
+                            "stage {number}, device: {}{} in a steady state, after {}",
+                            plural(ready.section.units * ready.parts as u64, "unit"),
+                            if ready.parts > 1 { ", parts that no tape connects," } else { "" },
                             plural(ready.warm_up, "steady state") + " on the host"
                         );
                         ready.cuts.iter().enumerate().for_each(|(kernel, cut)| self.explain_cut(ready, kernel, cut, &mut text));
@@ -115,7 +116,7 @@ impl Compiled<'_> {
         match piece {
             Made::Section(ready) => {
                 for (number, (cut, counted)) in ready.cuts.iter().zip(&ready.counted).enumerate() {
-                    let names: Vec<&str> = cut.actors.iter().map(|index| &*ready.section.actors[*index].name).collect();
+                    let names: Vec<&str> = cut.actors.iter().map(|index| &*ready.fine.actors[*index].name).collect();
                     tell(number, counted, &names);
                 }
             }
@@ -193,7 +194,7 @@ impl Compiled<'_> {
         };
         let _ = writeln!(text, "  kernel {number}: {shape}");
         for index in &cut.actors {
-            let actor = &ready.section.actors[*index];
+            let actor = &ready.fine.actors[*index];
             let class = match actor.nodes.first() {
                 Some(node) => self.classified[node.index()].class.to_string(),
                 None => "copy".to_owned(),
@@ -246,16 +247,16 @@ impl Compiled<'_> {
                 for (number, cut) in ready.cuts.iter().enumerate() {
                     let _ = writeln!(text, "  subgraph cluster_{stage}_{place}_{number} {{ label=\"kernel {number}\";");
                     for index in &cut.actors {
-                        let name = ready.section.actors[*index].name.replace('"', "'");
+                        let name = ready.fine.actors[*index].name.replace('"', "'");
                         let _ = writeln!(text, "    actor_{stage}_{place}_{index} [label=\"{name}\"];");
                     }
                     text += "  }\n";
                 }
-                for (index, actor) in ready.section.actors.iter().enumerate() {
+                for (index, actor) in ready.fine.actors.iter().enumerate() {
                     let name = format!("actor_{stage}_{place}_{index}");
                     if let Some(input) = &actor.input {
-                        let buffer = &ready.section.buffers[input.buffer];
-                        for (other, from) in ready.section.actors.iter().enumerate() {
+                        let buffer = &ready.fine.buffers[input.buffer];
+                        for (other, from) in ready.fine.actors.iter().enumerate() {
                             if from.output.as_ref().is_some_and(|port| port.buffer == input.buffer) {
                                 let _ = writeln!(text, "  actor_{stage}_{place}_{other} -> {name};");
                             }
@@ -265,7 +266,7 @@ impl Compiled<'_> {
                         }
                     }
                     if let Some(output) = &actor.output {
-                        let buffer = &ready.section.buffers[output.buffer];
+                        let buffer = &ready.fine.buffers[output.buffer];
                         if buffer.role == Role::Output {
                             writers.entry(buffer.tape.index()).or_default().push(name);
                         }

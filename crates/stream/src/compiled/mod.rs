@@ -15,6 +15,7 @@
 //! - the memory of tapes is bounded by the steady states of a batch.
 
 mod explain;
+mod launch;
 mod live;
 mod picture;
 mod plan;
@@ -33,7 +34,7 @@ use crate::graph::{NodeId, NodeKind, TapeId};
 use crate::restructure::cut::{self, Cut, Shape};
 use crate::restructure::island::Crossing;
 use crate::restructure::recurrence::Recurrence;
-use crate::restructure::{Buffer, Island, Role, Section, emit, firing, scan, sequential};
+use crate::restructure::{Buffer, Island, Role, Section, emit, firing, refine, scan, sequential};
 use crate::translate::Reason;
 use crate::{Failure, Program, codes};
 use broadloom_device::Device;
@@ -118,6 +119,10 @@ struct Sole {
 #[derive(Debug)]
 struct Ready {
     section: Section,
+    /// The section as kernels see it: its units are parts of those of the section.
+    fine: Section,
+    /// Parts of a unit.
+    parts: i64,
     cuts: Vec<Cut>,
     kernels: Vec<Loaded>,
     /// Launches and nanoseconds of each kernel; the latter only where kernels are timed.
@@ -242,6 +247,16 @@ impl<'p> Compiled<'p> {
             summary.filters += filters;
         }
         summary
+    }
+
+    /// Returns the PTX of all kernels, as the device was given them.
+    pub fn ptx(&self) -> Result<String, Failure> {
+        let kernels = self.pieces().flat_map(|piece| match piece {
+            Made::Section(ready) => &ready.kernels[..],
+            Made::Island(sole) => std::slice::from_ref(&sole.kernel),
+        });
+        let texts = kernels.map(Loaded::ptx).collect::<Result<Vec<String>, _>>();
+        texts.map(|texts| texts.join("\n")).map_err(|error| self.refused(codes::DEVICE, error.to_string()))
     }
 
     /// Returns what the runs so far did.
@@ -391,18 +406,20 @@ impl Ready {
             }
         }
         let sources = (&program.core, graph);
+        let large = !options.straight && cut::is_large(&section, device.machine());
+        let (fine, parts) = large.then(|| refine(&section)).flatten().unwrap_or_else(|| (section.clone(), 1));
         // A filter whose loops cannot be shared after all is cut as others are.
         let mut refused = vec![];
         let (cuts, kernels) = loop {
             let cuts = match options.straight {
-                true => cut::straight(&section, device.machine()),
-                false => cut::cut_with(&section, device.machine(), &refused),
+                true => cut::straight(&fine, device.machine()),
+                false => cut::cut_with(&fine, device.machine(), &refused),
             };
             let (mut kernels, before) = (vec![], refused.len());
             for (number, cut) in cuts.iter().enumerate() {
                 let name = format!("stream_{number}");
                 let made = if cut.shape == Shape::Firing {
-                    match firing::program(sources, &section, cut, &name, &starts, device.machine()) {
+                    match firing::program(sources, &fine, cut, &name, &starts, device.machine()) {
                         Ok(made) => made,
                         Err(_) => {
                             refused.push(cut.actors[0]);
@@ -410,7 +427,7 @@ impl Ready {
                         }
                     }
                 } else {
-                    emit::program(&section, cut, &name, &starts).map_err(|error| error.to_string())?
+                    emit::program(&fine, cut, &name, &starts).map_err(|error| error.to_string())?
                 };
                 kernels.push(made.load(device).map_err(|error| error.to_string())?);
             }
@@ -419,6 +436,6 @@ impl Ready {
             }
         };
         let counted = kernels.iter().map(|_| Default::default()).collect();
-        Ok(Ready { section, cuts, kernels, counted, starts, lengths, kept, warm_up })
+        Ok(Ready { section, fine, parts, cuts, kernels, counted, starts, lengths, kept, warm_up })
     }
 }

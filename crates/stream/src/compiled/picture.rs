@@ -37,7 +37,7 @@ impl Compiled<'_> {
         }
         for ready in self.sections() {
             let first = picture.boxes.len();
-            let actors = &ready.section.actors;
+            let actors = &ready.fine.actors;
             for (index, actor) in actors.iter().enumerate() {
                 let kernel = ready.cuts.iter().position(|cut| cut.actors.contains(&index)).unwrap_or(0);
                 let mut note = plural(actor.firings as u64, "firing");
@@ -49,7 +49,7 @@ impl Compiled<'_> {
             }
             for (index, actor) in actors.iter().enumerate() {
                 if let Some(port) = &actor.input {
-                    let buffer = &ready.section.buffers[port.buffer];
+                    let buffer = &ready.fine.buffers[port.buffer];
                     let writes = |other: usize| actors[other].output.as_ref().is_some_and(|output| output.buffer == port.buffer);
                     for from in (0..actors.len()).filter(|other| writes(*other)) {
                         picture.lines.push(Line { from: first + from, to: first + index, is_back: false });
@@ -59,7 +59,7 @@ impl Compiled<'_> {
                     }
                 }
                 if let Some(port) = &actor.output {
-                    let buffer = &ready.section.buffers[port.buffer];
+                    let buffer = &ready.fine.buffers[port.buffer];
                     if let (Role::Output, Some(to)) = (buffer.role, hosts.get(&graph.tapes[buffer.tape].to.0)) {
                         picture.lines.push(Line { from: first + index, to: *to, is_back: false });
                     }

@@ -12,11 +12,8 @@ use super::{Compiled, Ready};
 use crate::classify::Placement;
 use crate::graph::NodeKind;
 use crate::restructure::Role;
-use crate::restructure::cut::Place;
 use crate::{Failure, codes};
 use broadloom_device::{Buffer, Element};
-use broadloom_scalar::Literal;
-use broadloom_skeleton::Call;
 use cranelift_entity::EntityRef;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -147,19 +144,9 @@ impl<'c> Resident<'c> {
         memory[self.ends.1] = Some(output.view::<u8>().ok_or_else(unaligned)?);
         let flag = self.flag.view::<u8>().ok_or_else(unaligned)?;
         let done = self.done.fetch_add(states, Ordering::Relaxed);
-        let number = (done as i64).wrapping_mul(section.units as i64) as i32;
-        for (cut, kernel) in ready.cuts.iter().zip(&ready.kernels) {
-            let of = |wanted: &dyn Fn(Place) -> bool| -> Vec<Buffer<u8>> {
-                let places = cut.places.iter().zip(&memory).filter(|(place, _)| wanted(**place));
-                places.filter_map(|(_, memory)| memory.clone()).collect()
-            };
-            let inputs = of(&|place| matches!(place, Place::Read | Place::Staged(_)));
-            let mut outputs = of(&|place| matches!(place, Place::Written | Place::Collected(_)));
-            outputs.push(flag.clone());
-            let scalars = [Literal::from(number)];
-            let sizes = [units as u64];
-            let call = Call { inputs: &inputs, outputs: &outputs, scalars: &scalars, sizes: &sizes, ..Call::default() };
-            kernel.run(&call).map_err(|error| failed(&error))?;
+        let before = (done as i64).wrapping_mul(section.units as i64);
+        for kernel in 0..ready.kernels.len() {
+            ready.launch(kernel, &memory, &flag, (units, before)).map_err(|error| failed(&error))?;
         }
         Ok(())
     }

@@ -10,7 +10,6 @@ use crate::core::{StreamKind, facts};
 use crate::eval::{Host, Machine, Outcome, Settings, Stop, with_stack};
 use crate::graph::{NodeId, NodeKind, TapeId};
 use crate::restructure::Role;
-use crate::restructure::cut::Place;
 use crate::schedule::{Entry, Phase, Schedule};
 use crate::translate::Words;
 use broadloom_device::Buffer;
@@ -461,24 +460,10 @@ impl Ready {
             };
         }
         let flag = live.flag()?;
-        let number = (done as i64).wrapping_mul(self.section.units as i64) as i32;
-        for ((cut, kernel), counted) in self.cuts.iter().zip(&self.kernels).zip(&self.counted) {
-            let of = |wanted: &dyn Fn(Place) -> bool| -> Vec<Buffer<u8>> {
-                let places = cut.places.iter().zip(&memory).filter(|(place, _)| wanted(**place));
-                places.filter_map(|(_, memory)| memory.clone()).collect()
-            };
-            let inputs = of(&|place| matches!(place, Place::Read | Place::Staged(_)));
-            let mut outputs = of(&|place| matches!(place, Place::Written | Place::Collected(_)));
-            outputs.push(flag.clone());
-            let call = Call {
-                inputs: &inputs,
-                outputs: &outputs,
-                scalars: &[Literal::from(number)],
-                sizes: &[units as u64],
-                ..Call::default()
-            };
+        let before = (done as i64).wrapping_mul(self.section.units as i64);
+        for (kernel, counted) in self.counted.iter().enumerate() {
             let begun = Instant::now();
-            kernel.run(&call).map_err(|error| failed(&error))?;
+            self.launch(kernel, &memory, &flag, (units, before)).map_err(|error| failed(&error))?;
             counted.0.fetch_add(1, Ordering::Relaxed);
             if compiled.options.timed {
                 device.synchronise().map_err(|error| failed(&error))?;

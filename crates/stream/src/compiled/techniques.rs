@@ -18,13 +18,13 @@ pub(super) struct Technique {
 pub(super) fn traffic(ready: &Ready, cut: &Cut, actor: &Actor) -> u64 {
     let ports = [&actor.input, &actor.output].into_iter().flatten();
     let global = ports.filter(|port| cut.places[port.buffer].is_global());
-    global.map(|port| port.rate as u64 * ready.section.buffers[port.buffer].words.bytes()).sum()
+    global.map(|port| port.rate as u64 * ready.fine.buffers[port.buffer].words.bytes()).sum()
 }
 
 /// Returns whether a filter moves more bytes than its operations take time, were its tapes in global memory.
 pub(super) fn is_high_traffic(ready: &Ready, actor: &Actor, machine: &Machine) -> bool {
     let ports = [&actor.input, &actor.output].into_iter().flatten();
-    let bytes: u64 = ports.map(|port| port.rate as u64 * ready.section.buffers[port.buffer].words.bytes()).sum();
+    let bytes: u64 = ports.map(|port| port.rate as u64 * ready.fine.buffers[port.buffer].words.bytes()).sum();
     bytes.saturating_mul(Costs::of(machine).balance()) > cost(actor)
 }
 
@@ -33,7 +33,7 @@ impl Compiled<'_> {
     pub(super) fn techniques(&self, ready: &Ready, cut: &Cut, index: usize) -> Vec<Technique> {
         let machine = self.device.machine();
         let execution = Costs::of(machine).execution();
-        let actor = &ready.section.actors[index];
+        let actor = &ready.fine.actors[index];
         let mut found = vec![];
         let mut add = |name: &'static str, applied: bool, reason: String| found.push(Technique { name, applied, reason });
         let places = |port: &Option<crate::restructure::Port>| port.as_ref().map(|port| cut.places[port.buffer]);
@@ -54,7 +54,7 @@ impl Compiled<'_> {
         let inside = [from, to].into_iter().flatten().filter(|place| !place.is_global()).count();
         let siblings = cut.actors.iter().filter(|other| {
             let own = actor.input.as_ref().map(|port| port.buffer);
-            **other != index && own.is_some() && ready.section.actors[**other].input.as_ref().map(|port| port.buffer) == own
+            **other != index && own.is_some() && ready.fine.actors[**other].input.as_ref().map(|port| port.buffer) == own
         });
         let siblings = siblings.count();
         add(
@@ -102,7 +102,7 @@ impl Compiled<'_> {
             "helper threads",
             helpers,
             match (cut.shape, staged) {
-                (Shape::Block(_), _) if cut.rounds(&ready.section, index).is_some() => {
+                (Shape::Block(_), _) if cut.rounds(&ready.fine, index).is_some() => {
                     format!("{} share the rounds of its firings, which are few", plural(cut.threads, "thread"))
                 }
                 (Shape::Block(units), _) => {

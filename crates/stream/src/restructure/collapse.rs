@@ -7,27 +7,44 @@
 use super::section::{Actor, Port, Section};
 use super::wiring::Step;
 
+/// How collapsed branches take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turns {
+    /// A round of the splitter each: its items lie side by side, and so do those of the joiner.
+    Rounds,
+    /// A firing each: a splitter that deals fewer items than a firing takes is a permutation.
+    Firings,
+}
+
+/// Equal branches that become one actor.
+struct Group {
+    /// The actors, in the order of the branches.
+    actors: Vec<usize>,
+    /// Items that the splitter gives a branch at a time.
+    weight: i64,
+    turns: Turns,
+}
+
 /// Returns the weight of a port that is branch `number` of `branches` equal ones.
 fn branch_weight(port: &Port, number: usize, branches: usize) -> Option<i64> {
     match port.steps.first()? {
         Step::Spread { weight, total, offset } => {
             let fits = *total == weight * branches as i64 && *offset == weight * number as i64;
-            // Whole rounds of the branch lie before the first firing.
-            (fits && weight % port.rate == 0 && port.start % weight == 0 && port.seen == port.rate).then_some(*weight)
+            (fits && port.rate > 0 && port.seen == port.rate).then_some(*weight)
         }
-        Step::Shuffle { .. } => None,
+        Step::Shuffle { .. } | Step::Select { .. } => None,
     }
 }
 
 /// Collapses what can be collapsed.
 pub(super) fn collapse(section: &mut Section) {
-    while let Some((group, weight)) = find(section) {
-        merge(section, &group, weight);
+    while let Some(group) = find(section) {
+        merge(section, &group);
     }
 }
 
-/// Finds the actors of equal branches, in the order of the branches, and the weight of their splitter.
-fn find(section: &Section) -> Option<(Vec<usize>, i64)> {
+/// Finds the actors of equal branches.
+fn find(section: &Section) -> Option<Group> {
     for (index, first) in section.actors.iter().enumerate() {
         let Some(input) = &first.input else { continue };
         let Some(Step::Spread { weight, total, offset: 0 }) = input.steps.first() else { continue };
@@ -35,7 +52,7 @@ fn find(section: &Section) -> Option<(Vec<usize>, i64)> {
             continue;
         }
         let branches = (total / weight) as usize;
-        let mut group = vec![index];
+        let mut actors = vec![index];
         for number in 1..branches {
             let found = section.actors.iter().position(|other| {
                 other.input.as_ref().is_some_and(|port| {
@@ -45,26 +62,28 @@ fn find(section: &Section) -> Option<(Vec<usize>, i64)> {
                 })
             });
             match found {
-                Some(found) => group.push(found),
+                Some(found) => actors.push(found),
                 None => break,
             }
         }
-        if group.len() == branches && fits(section, &group, *weight) {
-            return Some((group, *weight));
+        if actors.len() == branches
+            && let Some(turns) = turns(section, &actors, *weight)
+        {
+            return Some(Group { actors, weight: *weight, turns });
         }
     }
     None
 }
 
-fn fits(section: &Section, group: &[usize], weight: i64) -> bool {
+/// Returns how equal branches take turns, where they can be one actor.
+fn turns(section: &Section, group: &[usize], weight: i64) -> Option<Turns> {
     let actors: Vec<&Actor> = group.iter().map(|index| &section.actors[*index]).collect();
     let first = actors[0];
-    let (Some(input), Some(output)) = (&first.input, &first.output) else { return false };
-    if branch_weight(input, 0, group.len()) != Some(weight) || first.code.numbered {
-        return false;
+    let (Some(input), Some(output)) = (&first.input, &first.output) else { return None };
+    if branch_weight(input, 0, group.len()) != Some(weight) || first.code.numbered || output.rate == 0 {
+        return None;
     }
-    let out_weight = weight / input.rate * output.rate;
-    let alike = actors.iter().enumerate().all(|(number, actor)| {
+    let alike = actors.iter().all(|actor| {
         let (Some(own_in), Some(own_out)) = (&actor.input, &actor.output) else { return false };
         actor.code == first.code
             && !actor.has_prework
@@ -73,15 +92,27 @@ fn fits(section: &Section, group: &[usize], weight: i64) -> bool {
             && actor.before == first.before
             && own_in.start == input.start
             && own_out.start == output.start
-            && own_out.start % out_weight == 0
-            && (joined(own_out, output, number, group.len(), out_weight) || private(section, actor))
     });
-    let joins = actors
-        .iter()
-        .enumerate()
-        .all(|(number, actor)| actor.output.as_ref().is_some_and(|port| joined(port, output, number, group.len(), out_weight)));
     let privates = actors.iter().all(|actor| private(section, actor));
-    alike && (joins || privates)
+    let joins = |weight: i64| {
+        actors
+            .iter()
+            .enumerate()
+            .all(|(number, actor)| actor.output.as_ref().is_some_and(|port| joined(port, output, number, group.len(), weight)))
+    };
+    if !alike {
+        return None;
+    }
+    let out_weight = weight / input.rate * output.rate;
+    let whole = weight % input.rate == 0 && input.start % weight == 0 && output.start % out_weight.max(1) == 0;
+    if whole && (privates || joins(out_weight)) {
+        return Some(Turns::Rounds);
+    }
+    // Whole rounds of splitter, firings and joiner lie before the first firing.
+    let starts = |port: &Port, weight: i64| port.start % port.rate == 0 && port.start % weight == 0;
+    let join = branch_weight(output, 0, group.len());
+    let fits = starts(input, weight) && join.map_or(output.start % output.rate == 0, |join| starts(output, join));
+    (fits && (privates || join.is_some_and(joins))).then_some(Turns::Firings)
 }
 
 /// Whether a port is the branch of a joiner that the first port belongs to.
@@ -105,26 +136,30 @@ fn private(section: &Section, actor: &Actor) -> bool {
         && writers.filter(|port| port.buffer == output.buffer).count() == 1
 }
 
-fn merge(section: &mut Section, group: &[usize], weight: i64) {
+fn merge(section: &mut Section, group: &Group) {
+    let (weight, group, turns) = (group.weight, &group.actors, group.turns);
     let branches = group.len() as i64;
     let mut merged = section.actors[group[0]].clone();
     merged.nodes = group.iter().flat_map(|index| section.actors[*index].nodes.clone()).collect();
     merged.firings *= branches;
     merged.before *= branches;
     merged.first *= branches;
-    let out_weight = match (&mut merged.input, &mut merged.output) {
-        (Some(input), Some(output)) => {
-            input.steps.remove(0);
-            input.start *= branches;
-            let out_weight = weight / input.rate * output.rate;
-            output.start *= branches;
-            if !output.steps.is_empty() {
-                output.steps.remove(0);
-            }
-            out_weight
-        }
-        _ => return,
+    let (Some(input), Some(output)) = (&mut merged.input, &mut merged.output) else { return };
+    let out_weight = match turns {
+        Turns::Rounds => weight / input.rate * output.rate,
+        Turns::Firings => output.rate,
     };
+    for port in [input, output] {
+        port.start *= branches;
+        if let Some(Step::Spread { weight, .. }) = port.steps.first().cloned() {
+            match turns {
+                Turns::Rounds => drop(port.steps.remove(0)),
+                Turns::Firings => {
+                    port.steps[0] = Step::Shuffle { branches, split: Some(weight), join: port.rate, inner: vec![] };
+                }
+            }
+        }
+    }
     let outputs: Vec<usize> =
         group.iter().filter_map(|index| section.actors[*index].output.as_ref().map(|port| port.buffer)).collect();
     if outputs.iter().any(|buffer| *buffer != outputs[0]) {

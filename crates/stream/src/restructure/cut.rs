@@ -30,6 +30,11 @@ const ROUNDS: i64 = 4;
 /// The most units of a block.
 const MAX_UNITS: i64 = 1 << 14;
 
+/// Firings of an actor in a unit, from which on the threads of a block share them unless all are written out.
+const MANY_FIRINGS: i64 = 32;
+/// Firings of a unit, up to which each has a block on threads even where its items lie apart: too few for a thread each.
+const FEW_FIRINGS: i64 = 4096;
+
 /// The place of a buffer in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -120,6 +125,16 @@ pub fn cost(actor: &Actor) -> u64 {
     broadloom_skeleton::cost::function(&actor.code.function)
 }
 
+/// Returns whether the tapes between the actors of a unit are too large for one kernel.
+pub(crate) fn is_large(section: &Section, machine: &Machine) -> bool {
+    let bytes = |port: &Option<super::section::Port>| {
+        let buffer = port.as_ref().map(|port| &section.buffers[port.buffer]).filter(|buffer| buffer.role == Role::Inner);
+        buffer.map_or(0, |buffer| buffer.items as u64 * buffer.words.bytes())
+    };
+    let most = Costs::of(machine).pick(SHARED);
+    section.actors.iter().any(|actor| bytes(&actor.input) + bytes(&actor.output) > most)
+}
+
 struct Cutter<'a> {
     section: &'a Section,
     costs: Costs<'a>,
@@ -188,7 +203,8 @@ impl Cutter<'_> {
         let actor = &self.section.actors[index];
         // Items that lie apart are better read by neighbouring threads of many firings.
         let runs = actor.input.as_ref().is_some_and(|port| port.steps.is_empty());
-        if !runs || cut.extra > 0 || cut.unit.firings[index].is_none_or(|range| range.len() != actor.firings) {
+        let few = self.costs.execution() == Execution::Threads && actor.firings <= FEW_FIRINGS;
+        if !(runs || few) || cut.extra > 0 || cut.unit.firings[index].is_none_or(|range| range.len() != actor.firings) {
             return None;
         }
         for place in &mut cut.places {
@@ -314,8 +330,9 @@ impl Cutter<'_> {
             }
         }
         if best.is_none() && must {
-            // One actor with its tapes in global memory: a unit for each thread.
-            return Some(cut);
+            // One actor with its tapes in global memory: a unit for each thread, or a firing where they are many.
+            let index = actors[0];
+            return Some(if section.actors[index].firings >= MANY_FIRINGS { self.plain(cut, index) } else { cut });
         }
         best
     }
@@ -353,10 +370,21 @@ impl Cutter<'_> {
             live[first..=last].iter_mut().for_each(|live| *live += words(buffer));
         }
         let most = live.into_iter().max().unwrap_or(0);
-        let kept = if cut.is_written_out(self.section) { most } else { all };
+        let is_written_out = cut.is_written_out(self.section);
+        let kept = if is_written_out { most } else { all };
+        let shares = cut.actors.iter().any(|index| self.section.actors[*index].firings >= MANY_FIRINGS);
+        if shares && !is_written_out {
+            return false;
+        }
         let exact =
             |index: &usize| cut.unit.firings[*index].is_none_or(|range| range.len() <= self.section.actors[*index].firings);
         kept <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
+    }
+
+    /// Whether the items of a unit lie anywhere in a buffer.
+    fn is_scattered(&self, buffer: usize) -> bool {
+        let ports = self.section.actors.iter().flat_map(|actor| [&actor.input, &actor.output]).flatten();
+        ports.filter(|port| port.buffer == buffer).any(|port| port.absolute)
     }
 
     /// Copies tapes of a kernel by thread through shared memory where neighbouring threads would be words apart.
@@ -374,7 +402,7 @@ impl Cutter<'_> {
                 cut.actors.contains(&index) || actor.output.as_ref().is_none_or(|port| port.buffer != buffer)
             });
             let whole = extent.len() == own.items && cut.unit.items[buffer] == Some(extent);
-            if apart < 2 || (*place == Place::Written && !(alone && whole)) {
+            if apart < 2 || self.is_scattered(buffer) || (*place == Place::Written && !(alone && whole)) {
                 continue;
             }
             let items = (i64::from(cut.threads) - 1) * own.items + extent.len();
@@ -401,7 +429,7 @@ impl Cutter<'_> {
                 let port = self.section.actors[*index].input.as_ref().filter(|port| port.buffer == buffer);
                 port.is_some_and(|port| port.seen * words > 1)
             };
-            if *place == Place::Read && cut.actors.iter().any(apart) {
+            if *place == Place::Read && !self.is_scattered(buffer) && cut.actors.iter().any(apart) {
                 *place = Place::Staged(0);
             }
         }

@@ -348,8 +348,14 @@ impl Emitter<'_> {
         let unit = k.add(number, self.unit);
         let seen = k.add(k.add(k.mul(unit, actor.firings), firing), actor.first);
         let window = |port: &'_ Port| -> Option<(Held, Value, i64)> {
+            let held = self.held[port.buffer]?;
+            if port.absolute {
+                let number = k.add(k.mul(self.unit, actor.firings), firing);
+                let first = k.add(k.mul(number, port.rate), port.start);
+                return Some((Held { base: None, ..held }, first, port.start));
+            }
             let first = k.add(k.mul(firing, port.rate), port.start);
-            Some((self.held[port.buffer]?, first, port.items(range).start))
+            Some((held, first, port.items(range).start))
         };
         let input = actor.input.as_ref().and_then(|port| {
             let (held, first, least) = window(port)?;
@@ -393,7 +399,7 @@ impl Emitter<'_> {
     /// Returns the items of an output that the block may store, where its firings make others too.
     fn guard(&self, index: usize, port: &Port) -> Option<(Value, Value)> {
         let k = self.k;
-        if self.cut.places[port.buffer] != Place::Written {
+        if self.cut.places[port.buffer] != Place::Written || port.absolute {
             return None;
         }
         let (firings, wanted) = (self.cut.unit.firings[index]?, self.cut.unit.items[port.buffer]?);

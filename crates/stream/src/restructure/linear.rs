@@ -308,6 +308,7 @@ fn pipelines(section: &mut Section, known: &mut Known) -> bool {
             start: source.start + (taken.start - given.start) / push * source.rate,
             rate,
             seen: seen.max(rate),
+            absolute: false,
             ..source.clone()
         };
         let actor = Actor {
@@ -364,6 +365,7 @@ fn splitjoins(section: &mut Section, known: &mut Known) -> bool {
             steps: output.steps[1..].to_vec(),
             rate: total,
             seen: total,
+            absolute: false,
             ..output.clone()
         };
         let actor = Actor {

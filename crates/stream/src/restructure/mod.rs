@@ -13,11 +13,13 @@ pub(crate) mod firing;
 pub mod island;
 mod linear;
 pub mod recurrence;
+mod refine;
 pub(crate) mod scan;
 mod section;
 pub(crate) mod sequential;
 pub mod wiring;
 
 pub use island::Island;
+pub(crate) use refine::refine;
 pub(crate) use section::section;
 pub use section::{Actor, Buffer, Needs, Port, Role, Section};

@@ -15,6 +15,7 @@ use crate::schedule::Schedule;
 use crate::translate::{Reason, Translated, Window, Words};
 use broadloom_scalar::{AccessorKind, Builder, Type};
 use cranelift_entity::EntityRef;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,6 +32,9 @@ pub struct Port {
     pub rate: i64,
     /// Items of a firing, at least the rate.
     pub seen: i64,
+    /// Whether the way is taken from numbers that count from the start of the batch, since those within a unit do
+    /// not lie in places of their own.
+    pub absolute: bool,
 }
 
 impl Port {
@@ -119,7 +123,13 @@ struct Maker<'a> {
     units: u64,
     buffers: Vec<Buffer>,
     by_tape: HashMap<TapeId, usize>,
+    /// Joiners that are index arithmetic, as far as they were asked for.
+    shuffles: RefCell<HashMap<NodeId, Option<(Step, TapeId)>>>,
 }
+
+/// Ports of a joiner that is read through, at most, where it is no permutation, and steps behind them.
+const MAX_PORTS: usize = 4;
+const MAX_STEPS: usize = 12;
 
 /// The thing at an end of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +151,8 @@ pub(crate) fn section(
     let mut member = vec![false; graph.nodes.len()];
     nodes.iter().for_each(|node| member[node.index()] = true);
     let units = nodes.iter().fold(0, |shared, node| gcd(shared, schedule.repetition(*node))).max(1);
-    let mut maker = Maker { graph, schedule, member, units, buffers: vec![], by_tape: HashMap::new() };
+    let mut maker =
+        Maker { graph, schedule, member, units, buffers: vec![], by_tape: HashMap::new(), shuffles: RefCell::default() };
     let mut actors = vec![];
     for id in order(graph, nodes) {
         let node = &graph.nodes[id];
@@ -174,7 +185,7 @@ pub(crate) fn section(
                     (End::Host, _) => true,
                     (End::Actor | End::Splitter, _) => false,
                 };
-                if lies_elsewhere {
+                if lies_elsewhere && !maker.is_written_through(id) {
                     actors.push(maker.copy(tape, &node.name)?);
                 }
             }
@@ -336,8 +347,118 @@ impl Maker<'_> {
         Ok(Step::Spread { weight, total, offset })
     }
 
-    /// Returns the permutation that a joiner is, with the input of its splitter.
+    /// Returns the index arithmetic that a joiner is, with the tape that its items come from: a permutation or
+    /// repetition behind a splitter, or a choice among ways to one tape.
     fn shuffle(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
+        if let Some(known) = self.shuffles.borrow().get(&joiner) {
+            return known.clone();
+        }
+        let repeats = |(step, _): &(Step, TapeId)| step.repeats();
+        let found = self.permutation(joiner).filter(repeats).or_else(|| self.choice(joiner).filter(repeats));
+        self.shuffles.borrow_mut().insert(joiner, found.clone());
+        found
+    }
+
+    /// Returns the choice among ways to one tape that a joiner is.
+    fn choice(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
+        let node = &self.graph.nodes[joiner];
+        let NodeKind::Join(weights) = &node.kind else { return None };
+        if !(2..=MAX_PORTS).contains(&weights.iter().filter(|weight| **weight > 0).count()) {
+            return None;
+        }
+        let (mut ports, mut from, mut length) = (vec![], None, 0);
+        for (weight, tape) in weights.iter().zip(&node.inputs).filter(|(weight, _)| **weight > 0) {
+            let (origin, steps) = self.way(*tape)?;
+            if *from.get_or_insert(origin) != origin {
+                return None;
+            }
+            length += steps.len();
+            ports.push((i64::from(*weight), steps));
+        }
+        let step = Step::select(ports).filter(|_| length <= MAX_STEPS)?;
+        Some((step, from?))
+    }
+
+    /// Returns the tape that the items of a tape lie on, and the way to it.
+    fn way(&self, tape: TapeId) -> Option<(TapeId, Vec<Step>)> {
+        let (mut tape, mut steps) = (tape, vec![]);
+        loop {
+            let (origin, end) = self.origin(tape);
+            let (from, port) = self.graph.tapes[origin].from;
+            match end {
+                End::Host | End::Actor => return Some((origin, steps)),
+                End::Splitter => {
+                    if let NodeKind::Split(weights) = &self.graph.nodes[from].kind {
+                        steps.push(Self::port_of(weights, port).ok()?);
+                    }
+                    tape = self.graph.nodes[from].inputs[0];
+                }
+                End::Joiner => match self.shuffle(from) {
+                    Some((step, input)) => {
+                        steps.push(step);
+                        tape = input;
+                    }
+                    None => return Some((origin, steps)),
+                },
+            }
+        }
+    }
+
+    /// Returns the way through the permutation behind a tape, and the tape behind it. The items of a unit are
+    /// exchanged among themselves.
+    fn through(&self, tape: TapeId) -> Option<(Step, TapeId)> {
+        let (End::Splitter, splitter) = self.target(tape).1 else { return None };
+        let mut at = *self.graph.nodes[splitter].outputs.first()?;
+        let (step, behind) = loop {
+            match self.target(at).1 {
+                (End::Joiner, joiner) => {
+                    let behind = *self.graph.nodes[joiner].outputs.first()?;
+                    let (step, input) = self.shuffle(joiner)?;
+                    if self.origin(input).0 == self.origin(tape).0 {
+                        break (step, behind);
+                    }
+                    at = behind;
+                }
+                (End::Splitter, inner) => at = *self.graph.nodes[inner].outputs.first()?,
+                (End::Host | End::Actor, _) => return None,
+            }
+        };
+        let (items, start) = self.flow(tape);
+        let (back, period) = (step.inverse()?, step.period()?);
+        (items % period == 0 && start % period == 0).then_some((back, behind))
+    }
+
+    /// Returns whether the items of a tape, permuted further or not, end in a joiner that holds items or at the host.
+    fn ends_elsewhere(&self, tape: TapeId) -> bool {
+        let mut tape = tape;
+        loop {
+            match self.target(tape).1 {
+                (End::Host, _) => return true,
+                (End::Joiner, joiner) => return self.shuffle(joiner).is_none(),
+                (End::Actor, _) => return false,
+                (End::Splitter, _) => match self.through(tape) {
+                    Some((_, behind)) => tape = behind,
+                    None => return false,
+                },
+            }
+        }
+    }
+
+    /// Returns whether the filters before a permutation write behind it.
+    fn is_written_through(&self, joiner: NodeId) -> bool {
+        let Some((_, input)) = self.shuffle(joiner) else { return false };
+        let (tape, end) = self.origin(input);
+        let from = self.graph.tapes[tape].from.0;
+        let is_written = match end {
+            End::Actor => true,
+            End::Joiner => self.shuffle(from).is_none() || self.is_written_through(from),
+            End::Host | End::Splitter => false,
+        };
+        is_written && self.through(tape).is_some_and(|(_, behind)| self.ends_elsewhere(behind))
+    }
+
+    /// Returns the permutation that a joiner is, with the input of its splitter.
+    fn permutation(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
         let node = &self.graph.nodes[joiner];
         let NodeKind::Join(weights) = &node.kind else { return None };
         let join = *weights.first()?;
@@ -380,28 +501,8 @@ impl Maker<'_> {
 
     /// Returns the buffer whose items a reader of a tape sees, and the way to it.
     fn source(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
-        let mut steps = vec![];
-        let mut tape = tape;
-        loop {
-            let (origin, end) = self.origin(tape);
-            let (from, port) = self.graph.tapes[origin].from;
-            match end {
-                End::Host | End::Actor => return Ok((self.buffer(origin)?, steps)),
-                End::Splitter => {
-                    if let NodeKind::Split(weights) = &self.graph.nodes[from].kind {
-                        steps.push(Self::port_of(weights, port)?);
-                    }
-                    tape = self.graph.nodes[from].inputs[0];
-                }
-                End::Joiner => match self.shuffle(from) {
-                    Some((step, input)) => {
-                        steps.push(step);
-                        tape = input;
-                    }
-                    None => return Ok((self.buffer(origin)?, steps)),
-                },
-            }
-        }
+        let (origin, steps) = self.way(tape).ok_or("items pass a port of weight 0")?;
+        Ok((self.buffer(origin)?, steps))
     }
 
     /// Returns the buffer that a writer of a tape fills, and the way to it.
@@ -417,6 +518,13 @@ impl Maker<'_> {
                     }
                     tape = self.graph.nodes[joiner].outputs[0];
                 }
+                (End::Splitter, _) => match self.through(tape).filter(|(_, behind)| self.ends_elsewhere(*behind)) {
+                    Some((step, behind)) => {
+                        steps.push(step);
+                        tape = behind;
+                    }
+                    None => return Ok((self.buffer(tape)?, steps)),
+                },
                 _ => return Ok((self.buffer(tape)?, steps)),
             }
         }
@@ -464,7 +572,7 @@ impl Maker<'_> {
         let (pop, peek) = (number(flow.pop[0]), number(flow.peek[0]));
         let shift = node.first_flow().map_or(0, |first| number(first.pop[0]) - pop);
         let before = self.schedule.init_firings[id.index()] as i64;
-        Ok(Port { buffer, steps, start: before * pop + shift, rate: pop, seen: peek.max(pop) })
+        Ok(Port { buffer, steps, start: before * pop + shift, rate: pop, seen: peek.max(pop), absolute: false })
     }
 
     fn writer(&mut self, tape: TapeId, id: NodeId) -> Result<Port, Reason> {
@@ -474,7 +582,7 @@ impl Maker<'_> {
         let push = number(&node.flow());
         let shift = node.first_flow().map_or(0, |first| number(&first) - push);
         let before = self.schedule.init_firings[id.index()] as i64;
-        Ok(Port { buffer, steps, start: before * push + shift, rate: push, seen: push })
+        Ok(Port { buffer, steps, start: before * push + shift, rate: push, seen: push, absolute: false })
     }
 
     /// Makes an actor that copies the items of a tape to where they have to lie.
@@ -483,7 +591,7 @@ impl Maker<'_> {
         let (sink, to) = self.sink_of_copy(tape)?;
         let words = self.buffers[source].words;
         let (items, _) = self.flow(tape);
-        let port = |buffer: usize, steps: Vec<Step>| Port { buffer, steps, start: 0, rate: 1, seen: 1 };
+        let port = |buffer: usize, steps: Vec<Step>| Port { buffer, steps, start: 0, rate: 1, seen: 1, absolute: false };
         Ok(Actor {
             nodes: vec![],
             name: format!("{name} (copy)"),
@@ -563,13 +671,18 @@ impl Section {
             let actor = &self.actors[index];
             let Some(output) = &actor.output else { continue };
             let Some(wanted) = items[output.buffer] else { continue };
-            let made = preimage(&output.steps, wanted);
-            if made.is_empty() || output.rate == 0 {
-                continue;
-            }
-            let start = (made.start - output.start).div_euclid(output.rate);
-            let end = (made.end - output.start + output.rate - 1).div_euclid(output.rate);
-            let range = Range::new(start, end);
+            let range = if output.absolute {
+                // Whole units are wanted.
+                Range::new(0, wanted.len() / self.buffers[output.buffer].items.max(1) * actor.firings)
+            } else {
+                let made = preimage(&output.steps, wanted);
+                if made.is_empty() || output.rate == 0 {
+                    continue;
+                }
+                let start = (made.start - output.start).div_euclid(output.rate);
+                let end = (made.end - output.start + output.rate - 1).div_euclid(output.rate);
+                Range::new(start, end)
+            };
             firings[index] = Some(range);
             if let Some(input) = &actor.input {
                 let seen = image(&input.steps, input.items(range));

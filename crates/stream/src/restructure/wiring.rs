@@ -30,6 +30,121 @@ pub enum Step {
         /// Steps within each branch.
         inner: Vec<Step>,
     },
+    /// A joiner whose ports all lead to one tape: each takes its turn.
+    Select {
+        /// For each port, its items in a round and the way from there.
+        ports: Vec<(i64, Vec<Step>)>,
+        /// Items after which the targets repeat, further on by the second number.
+        round: (i64, i64),
+    },
+}
+
+impl Step {
+    /// Returns a joiner with the given ports, where its targets repeat after a few rounds.
+    pub fn select(ports: Vec<(i64, Vec<Step>)>) -> Option<Step> {
+        let total: i64 = ports.iter().map(|(weight, _)| weight).sum();
+        if total == 0 || ports.iter().any(|(weight, _)| *weight == 0) {
+            return None;
+        }
+        (1..=MAX_REPEAT).find_map(|times| {
+            let mut moved = ports.iter().map(|(weight, steps)| shift(steps, weight * times));
+            let first = moved.next()??;
+            let round = (total * times, first);
+            moved.all(|other| other == Some(first)).then(|| Step::Select { ports: ports.clone(), round })
+        })
+    }
+
+    /// Returns the permutation that leads back.
+    pub fn inverse(&self) -> Option<Step> {
+        match self {
+            Step::Shuffle { branches, split: Some(split), join, inner } => {
+                let inner = inner.iter().rev().map(Step::inverse).collect::<Option<Vec<Step>>>()?;
+                Some(Step::Shuffle { branches: *branches, split: Some(*join), join: *split, inner })
+            }
+            Step::Spread { .. } | Step::Shuffle { .. } | Step::Select { .. } => None,
+        }
+    }
+
+    /// Returns the number of items that a permutation exchanges among themselves.
+    pub fn period(&self) -> Option<i64> {
+        match self {
+            Step::Shuffle { branches, split: Some(split), join, inner } => {
+                let own = inner.iter().try_fold(lcm(*split, *join), |all, step| Some(lcm(all, step.period()?)))?;
+                Some(branches * own)
+            }
+            Step::Spread { .. } | Step::Shuffle { .. } | Step::Select { .. } => None,
+        }
+    }
+
+    /// Returns whether the targets repeat as code relies on.
+    pub fn repeats(&self) -> bool {
+        let (items, moved) = self.round();
+        shift(std::slice::from_ref(self), items) == Some(moved)
+    }
+
+    /// Returns the items after which targets repeat, and how much further on they are then.
+    fn round(&self) -> (i64, i64) {
+        match self {
+            Step::Spread { weight, total, .. } => (*weight, *total),
+            Step::Shuffle { branches, split, join, inner } => {
+                let items = inner.iter().fold(lcm(*join, split.unwrap_or(1)), |all, step| lcm(all, step.round().0));
+                let moved = shift(inner, items).unwrap_or(items);
+                (branches * items, if split.is_some() { moved * branches } else { moved })
+            }
+            Step::Select { round, .. } => *round,
+        }
+    }
+}
+
+/// Rounds of a joiner after which its targets repeat, at most.
+const MAX_REPEAT: i64 = 1 << 14;
+
+fn lcm(a: i64, b: i64) -> i64 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x.max(1) * b
+}
+
+/// Returns how much further on the targets are of items that are `count` further on, where that is so for all items.
+pub fn shift(steps: &[Step], count: i64) -> Option<i64> {
+    steps.iter().try_fold(count, |count, step| match step {
+        Step::Spread { weight, total, .. } => (count % weight == 0).then(|| count / weight * total),
+        Step::Shuffle { branches, split, join, inner } => {
+            let round = branches * join;
+            let items = (count % round == 0).then(|| count / round * join).and_then(|items| shift(inner, items))?;
+            match split {
+                None => Some(items),
+                Some(split) => (items % split == 0).then(|| items * branches),
+            }
+        }
+        Step::Select { round, .. } => (count % round.0 == 0).then(|| count / round.0 * round.1),
+    })
+}
+
+/// Returns the target of an item.
+pub fn target(steps: &[Step], index: i64) -> i64 {
+    steps.iter().fold(index, |index, step| match step {
+        Step::Spread { weight, total, offset } => spread(index, *weight, *total, *offset),
+        Step::Shuffle { branches, split, join, inner } => {
+            let (quotient, rest) = (index.div_euclid(branches * join), index.rem_euclid(branches * join));
+            let item = target(inner, quotient * join + rest % join);
+            let branch = rest / join;
+            split.map_or(item, |split| item.div_euclid(split) * split * branches + branch * split + item.rem_euclid(split))
+        }
+        Step::Select { ports, .. } => {
+            let total: i64 = ports.iter().map(|(weight, _)| weight).sum();
+            let (quotient, mut rest) = (index.div_euclid(total), index.rem_euclid(total));
+            for (weight, steps) in ports {
+                if rest < *weight {
+                    return target(steps, quotient * weight + rest);
+                }
+                rest -= weight;
+            }
+            index
+        }
+    })
 }
 
 fn spread(index: i64, weight: i64, total: i64, offset: i64) -> i64 {
@@ -87,17 +202,27 @@ pub fn image(steps: &[Step], range: Range) -> Range {
                 },
             }
         }
+        Step::Select { ports, .. } => {
+            let total: i64 = ports.iter().map(|(weight, _)| weight).sum();
+            let rounds = Range::new(range.start.div_euclid(total), (range.end + total - 1).div_euclid(total));
+            let each = ports.iter().map(|(weight, steps)| image(steps, Range::new(rounds.start * weight, rounds.end * weight)));
+            each.reduce(Range::hull).unwrap_or(range)
+        }
     })
 }
 
-/// Returns the items whose targets lie in a range, for steps of joiners.
+/// Returns a range that holds the items whose targets lie in a range, for the steps of a writer: joiners and
+/// permutations. It is exact where the range consists of whole periods of the latter.
 pub fn preimage(steps: &[Step], range: Range) -> Range {
     steps.iter().rev().fold(range, |range, step| match step {
         Step::Spread { weight, total, offset } => {
             let below = |bound: i64| bound.div_euclid(*total) * weight + (bound.rem_euclid(*total) - offset).clamp(0, *weight);
             Range { start: below(range.start), end: below(range.end) }
         }
-        Step::Shuffle { .. } => range,
+        Step::Shuffle { .. } | Step::Select { .. } => {
+            let period = step.period().unwrap_or(1);
+            Range::new(range.start.div_euclid(period) * period, (range.end + period - 1).div_euclid(period) * period)
+        }
     })
 }
 
@@ -108,6 +233,7 @@ pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
         Step::Shuffle { split, join, inner, .. } => {
             join % length == 0 && split.is_none_or(|split| split % length == 0) && keeps_runs(inner, length)
         }
+        Step::Select { ports, .. } => ports.iter().all(|(weight, steps)| weight % length == 0 && keeps_runs(steps, length)),
     })
 }
 
@@ -116,40 +242,43 @@ pub(crate) fn apply(k: &Builder, steps: &[Step], index: Value, least: i64) -> Va
     let (mut index, mut least) = (index, least);
     for step in steps {
         // Divisions round towards zero, so numbers are kept from being negative.
-        let round = match step {
-            Step::Spread { weight, .. } => *weight,
-            Step::Shuffle { branches, join, .. } => branches * join,
-        };
+        let (round, moved_by) = step.round();
         let lift = if least < 0 { (-least + round - 1) / round } else { 0 };
         let lifted = if lift > 0 { k.add(index, lift * round) } else { index };
-        let (moved, target) = match step {
+        let moved = match step {
+            Step::Spread { weight: 1, total, offset } => k.add(k.mul(lifted, *total), *offset),
             Step::Spread { weight, total, offset } => {
-                let moved = match (*weight, lifted) {
-                    (1, one) => k.add(k.mul(one, *total), *offset),
-                    (weight, one) => {
-                        let (quotient, rest) = (k.div(one, weight), k.rem(one, weight));
-                        k.add(k.add(k.mul(quotient, *total), rest), *offset)
-                    }
-                };
-                (moved, lift * total)
+                let (quotient, rest) = (k.div(lifted, *weight), k.rem(lifted, *weight));
+                k.add(k.add(k.mul(quotient, *total), rest), *offset)
             }
             Step::Shuffle { branches, split, join, inner } => {
-                let (quotient, rest) = (k.div(lifted, round), k.rem(lifted, round));
+                let (quotient, rest) = (k.div(lifted, branches * join), k.rem(lifted, branches * join));
                 let (branch, item) = (k.div(rest, *join), k.rem(rest, *join));
                 let item = k.add(k.mul(quotient, *join), item);
                 let item = apply(k, inner, item, 0);
-                let moved = match split {
+                match split {
                     None => item,
                     Some(split) => {
                         let (quotient, rest) = (k.div(item, *split), k.rem(item, *split));
                         let outer = k.add(k.mul(quotient, split * branches), k.mul(branch, *split));
                         k.add(outer, rest)
                     }
-                };
-                (moved, lift * join * if split.is_some() { *branches } else { 1 })
+                }
+            }
+            Step::Select { ports, .. } => {
+                let total: i64 = ports.iter().map(|(weight, _)| weight).sum();
+                let (quotient, rest) = (k.div(lifted, total), k.rem(lifted, total));
+                let mut offset = total;
+                let mut chosen = None;
+                for (weight, steps) in ports.iter().rev() {
+                    offset -= weight;
+                    let own = apply(k, steps, k.add(k.mul(quotient, *weight), k.sub(rest, offset)), 0);
+                    chosen = Some(chosen.map_or(own, |others| k.select(k.ge(rest, offset + weight), others, own)));
+                }
+                chosen.unwrap_or(lifted)
             }
         };
-        index = if target > 0 { k.sub(moved, target) } else { moved };
+        index = if lift > 0 { k.sub(moved, lift * moved_by) } else { moved };
         least = image(std::slice::from_ref(step), Range::new(least, least + 1)).start;
     }
     index
@@ -159,18 +288,6 @@ pub(crate) fn apply(k: &Builder, steps: &[Step], index: Value, least: i64) -> Va
 mod tests {
     use super::*;
     use broadloom_scalar::Type;
-
-    fn value(steps: &[Step], index: i64) -> i64 {
-        steps.iter().fold(index, |index, step| match step {
-            Step::Spread { weight, total, offset } => spread(index, *weight, *total, *offset),
-            Step::Shuffle { branches, split, join, inner } => {
-                let (quotient, rest) = (index.div_euclid(branches * join), index.rem_euclid(branches * join));
-                let item = value(inner, quotient * join + rest % join);
-                let branch = rest / join;
-                split.map_or(item, |split| item.div_euclid(split) * split * branches + branch * split + item.rem_euclid(split))
-            }
-        })
-    }
 
     /// Code, ranges and their inverse agree with the definition, for negative numbers too.
     #[test]
@@ -182,6 +299,8 @@ mod tests {
             vec![port(1, 3, 0), port(3, 4, 1)],
             vec![shuffle(vec![])],
             vec![Step::Shuffle { branches: 3, split: None, join: 2, inner: vec![] }],
+            vec![Step::Shuffle { branches: 3, split: Some(1), join: 4, inner: vec![shuffle(vec![])] }],
+            vec![Step::select(vec![(2, vec![port(2, 5, 3)]), (1, vec![port(1, 5, 0)])]).unwrap()],
         ];
         for steps in &chains {
             let b = Builder::function("index");
@@ -189,17 +308,24 @@ mod tests {
             let moved = apply(&b, steps, i, -24);
             let code = b.finish_function(&[moved]).unwrap();
             for index in -24i64..24 {
-                let wanted = value(steps, index);
+                let wanted = target(steps, index);
                 let found = code.evaluate(&[(index as i32).into()]).unwrap()[0].as_i128();
                 assert_eq!(found, Some(wanted.into()), "{steps:?} at {index}");
                 let range = image(steps, Range::new(index, index + 5));
-                assert!((index..index + 5).all(|index| (range.start..range.end).contains(&value(steps, index))));
+                assert!((index..index + 5).all(|index| (range.start..range.end).contains(&target(steps, index))));
             }
+        }
+        for steps in chains.iter().filter(|steps| steps.iter().all(|step| step.inverse().is_some())) {
+            let back: Vec<Step> = steps.iter().rev().filter_map(Step::inverse).collect();
+            assert!((-60i64..60).all(|index| target(&back, target(steps, index)) == index), "{steps:?}");
+            let period = steps[0].period().unwrap();
+            assert_eq!(shift(steps, period), Some(period));
+            assert_eq!(preimage(steps, Range::new(-period, period)), Range::new(-period, period));
         }
         for index in -20i64..20 {
             for steps in &chains[..2] {
                 let items = preimage(steps, Range::new(index, index + 7));
-                let inside = |item: i64| (index..index + 7).contains(&value(steps, item));
+                let inside = |item: i64| (index..index + 7).contains(&target(steps, item));
                 assert!((items.start - 9..items.end + 9).all(|item| inside(item) == (items.start..items.end).contains(&item)));
             }
         }
