@@ -180,7 +180,10 @@ impl Compiled<'_> {
 
     fn explain_cut(&self, ready: &Ready, number: usize, cut: &Cut, text: &mut String) {
         let shape = match cut.shape {
-            Shape::Thread => "a unit for each thread, items between filters in registers and local arrays".to_owned(),
+            Shape::Thread => format!(
+                "{} for each thread, items between filters in registers and local arrays",
+                if cut.per_thread == 1 { "a unit".to_owned() } else { plural(cut.per_thread as u64, "unit") }
+            ),
             Shape::Block(units) => format!(
                 "{} for each block of {}, items between filters in {} bytes of shared memory",
                 plural(units as u64, "unit"),
@@ -306,6 +309,7 @@ fn tapes(cut: &Cut, actor: &Actor) -> String {
             Place::Shared(_) => "shared memory",
             Place::Staged(_) => "global memory, staged in shared memory",
             Place::Collected(_) => "global memory, collected in shared memory",
+            Place::Loaded | Place::Kept => "global memory, several words at a time",
             Place::Elsewhere => "nowhere",
         };
         let _ = write!(text, ", {word} {place}");

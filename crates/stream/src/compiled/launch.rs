@@ -1,12 +1,28 @@
 //! Launches of the kernels of a section.
 
 use super::Ready;
-use crate::restructure::cut::Place;
+use crate::restructure::cut::{Place, Shape};
+use crate::restructure::emit;
 use broadloom_device::Buffer;
 use broadloom_scalar::Literal;
-use broadloom_skeleton::{Call, Result};
+use broadloom_skeleton::{Call, Loaded, Result};
 
 impl Ready {
+    /// Returns the kernel for the buffers of a call: the one with accesses of several words needs them aligned.
+    fn kernel(&self, number: usize, call: &Call<'_>) -> Result<&Loaded> {
+        let aligned = |buffer: &Buffer<u8>| buffer.address().is_multiple_of(emit::ALIGNMENT);
+        let (cut, wide) = (&self.cuts[number], &self.kernels[number]);
+        if cut.shape == Shape::Firing || call.inputs.iter().chain(call.outputs).all(aligned) {
+            return Ok(wide);
+        }
+        if let Some(narrow) = self.narrow[number].get() {
+            return Ok(narrow);
+        }
+        let made = emit::program(&self.fine, cut, &format!("stream_{number}_narrow"), &self.starts, false)?;
+        let made = made.load(wide.device())?;
+        Ok(self.narrow[number].get_or_init(|| made))
+    }
+
     /// Runs a kernel on the buffers of the section, for units of which `before` were run earlier.
     pub(super) fn launch(
         &self,
@@ -19,12 +35,12 @@ impl Ready {
             let places = self.cuts[kernel].places.iter().zip(memory).filter(|(place, _)| wanted(**place));
             places.filter_map(|(_, memory)| memory.clone()).collect()
         };
-        let inputs = of(&|place| matches!(place, Place::Read | Place::Staged(_)));
-        let mut outputs = of(&|place| matches!(place, Place::Written | Place::Collected(_)));
+        let inputs = of(&Place::is_input);
+        let mut outputs = of(&Place::is_output);
         outputs.push(flag.clone());
         let scalars = [Literal::from(before.wrapping_mul(self.parts) as i32)];
         let sizes = [(units * self.parts) as u64];
         let call = Call { inputs: &inputs, outputs: &outputs, scalars: &scalars, sizes: &sizes, ..Call::default() };
-        self.kernels[kernel].run(&call)
+        self.kernel(kernel, &call)?.run(&call)
     }
 }

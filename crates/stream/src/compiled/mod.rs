@@ -43,8 +43,8 @@ use broadloom_skeleton::Loaded;
 use cranelift_entity::EntityRef;
 use live::Inlet;
 use plan::{Piece, Stage, plan};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Wishes of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +125,8 @@ struct Ready {
     parts: i64,
     cuts: Vec<Cut>,
     kernels: Vec<Loaded>,
+    /// The kernels again, made when they are first needed, for buffers that are not aligned.
+    narrow: Vec<OnceLock<Loaded>>,
     /// Launches and nanoseconds of each kernel; the latter only where kernels are timed.
     counted: Vec<(AtomicU64, AtomicU64)>,
     /// The number of the first item of each buffer in memory, for a batch at the start.
@@ -427,7 +429,7 @@ impl Ready {
                         }
                     }
                 } else {
-                    emit::program(&fine, cut, &name, &starts).map_err(|error| error.to_string())?
+                    emit::program(&fine, cut, &name, &starts, true).map_err(|error| error.to_string())?
                 };
                 kernels.push(made.load(device).map_err(|error| error.to_string())?);
             }
@@ -436,6 +438,7 @@ impl Ready {
             }
         };
         let counted = kernels.iter().map(|_| Default::default()).collect();
-        Ok(Ready { section, fine, parts, cuts, kernels, counted, starts, lengths, kept, warm_up })
+        let narrow = kernels.iter().map(|_| OnceLock::new()).collect();
+        Ok(Ready { section, fine, parts, cuts, kernels, narrow, counted, starts, lengths, kept, warm_up })
     }
 }

@@ -110,6 +110,9 @@ impl Compiled<'_> {
                 }
                 (Shape::Firing, _) => format!("{} share the rounds of its loops", plural(cut.threads, "thread")),
                 (Shape::Thread, true) => "all threads of the block load and store together".into(),
+                (Shape::Thread, false) if cut.per_thread > 1 => {
+                    format!("each thread has {} and moves several words at a time", plural(cut.per_thread as u64, "unit"))
+                }
                 (Shape::Thread, false) => "each thread moves its own items side by side with its neighbours".into(),
             },
         );

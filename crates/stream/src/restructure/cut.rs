@@ -9,6 +9,7 @@
 //! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape on which
 //! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
 
+use super::registers::Registers;
 use super::section::{Actor, Needs, Role, Section};
 use super::wiring::{Range, image};
 use crate::translate::Rounds;
@@ -35,6 +36,11 @@ const MANY_FIRINGS: i64 = 32;
 /// Firings of a unit, up to which each has a block on threads even where its items lie apart: too few for a thread each.
 const FEW_FIRINGS: i64 = 4096;
 
+/// Operations of a unit, up to which a thread has several of them.
+const SHORT_UNIT: u64 = 256;
+/// Words of several units that a thread loads and stores, at most.
+const MANY_WORDS: i64 = 32;
+
 /// The place of a buffer in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -50,6 +56,10 @@ pub enum Place {
     Staged(u64),
     /// Global memory that is written from shared memory at the end.
     Collected(u64),
+    /// Global memory that is read into registers, several words at a time.
+    Loaded,
+    /// Global memory that is written from registers at the end, several words at a time.
+    Kept,
     /// Not in this kernel.
     Elsewhere,
 }
@@ -57,7 +67,26 @@ pub enum Place {
 impl Place {
     /// Returns whether the buffer lies in global memory.
     pub fn is_global(self) -> bool {
-        matches!(self, Place::Read | Place::Written | Place::Staged(_) | Place::Collected(_))
+        self.is_input() || self.is_output()
+    }
+
+    /// Returns whether the kernel reads it in global memory.
+    pub fn is_input(self) -> bool {
+        matches!(self, Place::Read | Place::Staged(_) | Place::Loaded)
+    }
+
+    /// Returns whether the kernel writes it in global memory.
+    pub fn is_output(self) -> bool {
+        matches!(self, Place::Written | Place::Collected(_) | Place::Kept)
+    }
+
+    /// Returns the place without a copy in shared memory or registers.
+    fn direct(self) -> Place {
+        match self {
+            Place::Staged(_) | Place::Loaded => Place::Read,
+            Place::Collected(_) | Place::Kept => Place::Written,
+            other => other,
+        }
     }
 }
 
@@ -81,6 +110,10 @@ pub struct Cut {
     pub shape: Shape,
     /// Threads of a block.
     pub threads: u32,
+    /// Units of a thread, in a kernel by thread.
+    pub per_thread: i64,
+    /// Whether buffers in shared memory are padded against bank conflicts.
+    pub padded: bool,
     /// The place of each buffer of the section.
     pub places: Vec<Place>,
     /// Firings and items that one unit needs.
@@ -207,27 +240,15 @@ impl Cutter<'_> {
         if !(runs || few) || cut.extra > 0 || cut.unit.firings[index].is_none_or(|range| range.len() != actor.firings) {
             return None;
         }
-        for place in &mut cut.places {
-            *place = match *place {
-                Place::Staged(_) => Place::Read,
-                Place::Collected(_) => Place::Written,
-                other => other,
-            };
-        }
+        cut.places.iter_mut().for_each(|place| *place = place.direct());
         let threads = self.costs.pick(FIRING_THREADS);
-        Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, ..cut })
+        Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
     /// Returns the cut of one actor with a thread for each firing and without copies in shared memory.
     fn plain(&self, cut: Cut, index: usize) -> Cut {
-        let mut cut = Cut { shared_bytes: 0, ..cut };
-        for place in &mut cut.places {
-            *place = match *place {
-                Place::Staged(_) => Place::Read,
-                Place::Collected(_) => Place::Written,
-                other => other,
-            };
-        }
+        let mut cut = Cut { shared_bytes: 0, per_thread: 1, ..cut };
+        cut.places.iter_mut().for_each(|place| *place = place.direct());
         let firings = self.section.actors[index].firings;
         if firings > 1 {
             let units = (i64::from(cut.threads) / firings).clamp(1, MAX_UNITS);
@@ -287,6 +308,8 @@ impl Cutter<'_> {
             actors: actors.to_vec(),
             shape: Shape::Thread,
             threads: self.costs.pick(THREADS),
+            per_thread: 1,
+            padded: self.costs.execution() == Execution::Threads,
             places: places.clone(),
             block: unit.clone(),
             unit,
@@ -302,6 +325,7 @@ impl Cutter<'_> {
                     *place = Place::Local;
                 }
             }
+            self.keep_in_registers(&mut cut);
             self.stage_by_thread(&mut cut);
             return Some(cut);
         }
@@ -381,6 +405,38 @@ impl Cutter<'_> {
         kept <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
     }
 
+    /// Whether no kernel but this writes a buffer.
+    fn is_alone(&self, cut: &Cut, buffer: usize) -> bool {
+        let others = self.section.actors.iter().enumerate().filter(|(index, _)| !cut.actors.contains(index));
+        others.map(|(_, actor)| actor).all(|actor| actor.output.as_ref().is_none_or(|port| port.buffer != buffer))
+    }
+
+    /// Keeps the tapes of a unit in registers where its firings are written out: words that lie side by side are
+    /// loaded and stored together. A thread has several small units, so that it has several accesses under way.
+    fn keep_in_registers(&self, cut: &mut Cut) {
+        if cut.extra > 0 || self.costs.execution() != Execution::Threads || !cut.is_written_out(self.section) {
+            return;
+        }
+        let found: Vec<Option<Registers>> =
+            (0..cut.places.len()).map(|buffer| Registers::of(self.section, cut, buffer)).collect();
+        let words = |buffer: usize| self.section.buffers[buffer].items * i64::from(self.section.buffers[buffer].words.count);
+        let mut kept = 0;
+        for (buffer, registers) in found.iter().enumerate().filter(|(_, registers)| registers.is_some()) {
+            match cut.places[buffer] {
+                Place::Read => cut.places[buffer] = Place::Loaded,
+                Place::Written if self.is_alone(cut, buffer) => cut.places[buffer] = Place::Kept,
+                _ => continue,
+            }
+            kept += if registers.as_ref().is_some_and(|own| own.post.is_none()) { words(buffer) } else { i64::from(u16::MAX) };
+        }
+        let all = cut.actors.iter().map(|index| &self.section.actors[*index]);
+        let operations: u64 = all.map(|actor| cost(actor).saturating_mul(actor.firings as u64)).fold(0, u64::saturating_add);
+        let direct = cut.places.iter().any(|place| matches!(place, Place::Read | Place::Written));
+        if !direct && kept > 0 && operations <= SHORT_UNIT {
+            cut.per_thread = [4, 2].into_iter().find(|units| kept * units <= MANY_WORDS).unwrap_or(1);
+        }
+    }
+
     /// Whether the items of a unit lie anywhere in a buffer.
     fn is_scattered(&self, buffer: usize) -> bool {
         let ports = self.section.actors.iter().flat_map(|actor| [&actor.input, &actor.output]).flatten();
@@ -398,9 +454,7 @@ impl Cutter<'_> {
             let own = &self.section.buffers[buffer];
             let apart = own.items * i64::from(own.words.count);
             // A thread writes its part whole, and nobody else writes the tape.
-            let alone = self.section.actors.iter().enumerate().all(|(index, actor)| {
-                cut.actors.contains(&index) || actor.output.as_ref().is_none_or(|port| port.buffer != buffer)
-            });
+            let alone = self.is_alone(cut, buffer);
             let whole = extent.len() == own.items && cut.unit.items[buffer] == Some(extent);
             if apart < 2 || self.is_scattered(buffer) || (*place == Place::Written && !(alone && whole)) {
                 continue;
@@ -454,7 +508,7 @@ impl Cutter<'_> {
             let own = self.section.buffers[buffer].words;
             let words = extent.len() as u64 * u64::from(own.count);
             let is_staged = matches!(cut.places[buffer], Place::Staged(_));
-            let words = if is_staged { padded(words) } else { words };
+            let words = if is_staged || cut.padded { padded(words) } else { words };
             let bytes = (words * u64::from(own.element.bytes())).next_multiple_of(16);
             let uses = |index: &usize| {
                 let actor = &self.section.actors[*index];

@@ -8,6 +8,9 @@ use broadloom_scalar::{Array, Axis, Binding, Builder, Element, Function, Memory,
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program, Result};
 
+/// The alignment of buffers that wide programs need, in bytes.
+pub(crate) const ALIGNMENT: u64 = 16;
+
 /// The memory of a buffer within a kernel.
 #[derive(Clone, Copy)]
 pub(super) enum Store {
@@ -41,7 +44,7 @@ impl Held {
     }
 
     /// The index with padding before it.
-    fn pad(&self, k: &Builder, index: Value) -> Value {
+    pub(super) fn pad(&self, k: &Builder, index: Value) -> Value {
         if self.padded { k.add(index, k.shr(index, 5)) } else { index }
     }
 
@@ -94,25 +97,28 @@ impl Window<'_> {
     }
 }
 
-struct Emitter<'e> {
-    section: &'e Section,
-    cut: &'e Cut,
-    k: &'e Writer,
-    held: Vec<Option<Held>>,
+pub(super) struct Emitter<'e> {
+    pub(super) section: &'e Section,
+    pub(super) cut: &'e Cut,
+    pub(super) k: &'e Writer,
+    pub(super) held: Vec<Option<Held>>,
     /// Buffers in global memory, also where a copy in shared memory is used.
-    global: Vec<Option<Held>>,
+    pub(super) global: Vec<Option<Held>>,
     /// The number of the first unit of the block or thread.
-    unit: Value,
+    pub(super) unit: Value,
     /// Units of the block, where they may be fewer than those of a full one.
-    units: Option<Value>,
+    pub(super) units: Option<Value>,
     /// All units of the batch.
-    all: Value,
-    bad: broadloom_scalar::Variable,
+    pub(super) all: Value,
+    pub(super) bad: broadloom_scalar::Variable,
+    /// Whether accesses to global memory have several words.
+    pub(super) wide: bool,
 }
 
 /// Writes the program of a cut. Its inputs and outputs are the global buffers in the order of the section, then
 /// the flag of failed firings; `starts` are the numbers of their first items. Its size is the number of units; its scalar the number of the first.
-pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) -> Result<Program> {
+/// A `wide` program needs buffers that are aligned to [`ALIGNMENT`].
+pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], wide: bool) -> Result<Program> {
     let mut draft = Draft::new(name, 1);
     draft.keep_products();
     let number = draft.scalar(Type::I32);
@@ -120,8 +126,8 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
     for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
         let ty = Type::of(buffer.words.element);
         match place {
-            Place::Read | Place::Staged(_) => arguments[index] = Some(Argument::Input(draft.input(ty))),
-            Place::Written | Place::Collected(_) => {
+            Place::Read | Place::Staged(_) | Place::Loaded => arguments[index] = Some(Argument::Input(draft.input(ty))),
+            Place::Written | Place::Collected(_) | Place::Kept => {
                 arguments[index] = Some(Argument::Output(draft.output(Output { ty, count: Count::Constant(0) })));
             }
             Place::Local | Place::Shared(_) | Place::Elsewhere => {}
@@ -134,13 +140,13 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
     let all = k.assume(all, 0, 1 << 30);
     let whole = if cut.extra == 0 { all } else { k.add(all, cut.extra) };
     let per_block = match cut.shape {
-        Shape::Thread | Shape::Firing => i64::from(cut.threads),
+        Shape::Thread | Shape::Firing => i64::from(cut.threads) * cut.per_thread,
         Shape::Block(units) => units,
     };
     let block_number = k.convert(k.block(Axis::X), Type::I32);
     let thread = k.convert(k.thread(Axis::X), Type::I32);
     let (unit, units) = match cut.shape {
-        Shape::Thread | Shape::Firing => (k.convert(k.global_thread(Axis::X), Type::I32), None),
+        Shape::Thread | Shape::Firing => (k.mul(k.convert(k.global_thread(Axis::X), Type::I32), cut.per_thread), None),
         Shape::Block(units) => {
             let unit = k.mul(block_number, units);
             (unit, Some(k.min(k.sub(whole, unit), units)))
@@ -164,9 +170,9 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
         let shared = |at: u64| arena.map(|arena| Store::Memory(k.shared_view(arena, element, at as u32)));
         let block = |store: Store| Held { store, start: extent.start, base: None, words, padded: false };
         held[index] = match (place, cut.shape) {
-            (Place::Read | Place::Written, _) => global[index],
+            (Place::Read | Place::Written | Place::Loaded | Place::Kept, _) => global[index],
             (Place::Local, _) => Some(block(Store::Local(k.array(element, length as u32)))),
-            (Place::Shared(at), _) => shared(*at).map(block),
+            (Place::Shared(at), _) => shared(*at).map(|store| Held { padded: cut.padded, ..block(store) }),
             (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
                 shared(*at).map(|store| Held { padded: true, ..block(store) })
             }
@@ -177,19 +183,23 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
             (Place::Elsewhere, _) => None,
         };
     }
-    let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad };
+    let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad, wide };
     let first = k.scalar(number, Type::I32);
     match cut.shape {
         Shape::Thread | Shape::Firing => {
             let of_block = k.mul(block_number, cut.threads);
             let units = k.min(k.sub(whole, of_block), cut.threads);
-            if emitter.copy(true, of_block, units, thread) {
+            let full = i64::from(cut.threads);
+            if emitter.copy(true, of_block, (units, full), thread) {
                 k.barrier();
             }
-            k.if_then(k.lt(unit, whole), || emitter.by_thread(first));
+            match cut.places.iter().any(|place| matches!(place, Place::Loaded | Place::Kept)) {
+                true => emitter.by_registers(first, whole),
+                false => k.if_then(k.lt(unit, whole), || emitter.by_thread(first)),
+            }
             if cut.places.iter().any(|place| matches!(place, Place::Collected(_))) {
                 k.barrier();
-                emitter.copy(false, of_block, units, thread);
+                emitter.copy(false, of_block, (units, full), thread);
             }
         }
         Shape::Block(_) => emitter.by_block(first, thread),
@@ -204,40 +214,8 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
 }
 
 impl Emitter<'_> {
-    /// Copies staged inputs in, or collected outputs out, for units from a first one on. Returns whether there are any.
-    fn copy(&self, inward: bool, first: Value, units: Value, thread: Value) -> bool {
-        let k = self.k;
-        let mut any = false;
-        for (index, place) in self.cut.places.iter().enumerate() {
-            let chosen = match place {
-                Place::Staged(_) => inward,
-                Place::Collected(_) => !inward,
-                Place::Read | Place::Written | Place::Local | Place::Shared(_) | Place::Elsewhere => false,
-            };
-            let (Some(global), Some(shared), Some(items)) = (self.global[index], self.held[index], self.cut.unit.items[index])
-            else {
-                continue;
-            };
-            if !chosen {
-                continue;
-            }
-            any = true;
-            let (per_unit, words) = (self.section.buffers[index].items, i64::from(global.words.count));
-            let count = k.add(k.mul(k.sub(units, 1), per_unit * words), items.len() * words);
-            let start = k.add(k.mul(first, per_unit * words), (items.start - global.start) * words);
-            k.for_step(thread, count, self.cut.threads, Unroll::Never, |word| {
-                let (far, near) = (k.add(start, word), shared.pad(k, word));
-                match inward {
-                    true => shared.store(k, near, global.load(k, far)),
-                    false => global.store(k, far, shared.load(k, near)),
-                }
-            });
-        }
-        any
-    }
-
     /// A thread runs all firings of its unit.
-    fn by_thread(&self, number: Value) {
+    pub(super) fn by_thread(&self, number: Value) {
         let k = self.k;
         let keeps = self.cut.places.contains(&Place::Local);
         let unroll = if keeps && self.cut.is_written_out(self.section) { Unroll::Full } else { Unroll::Auto };
@@ -270,13 +248,18 @@ impl Emitter<'_> {
             let words = extent.len() as u64 * u64::from(own.count);
             let size = u64::from(own.element.bytes());
             match self.cut.places[buffer] {
-                Place::Shared(at) => Some((at, at + words * size)),
+                Place::Shared(at) if !self.cut.padded => Some((at, at + words * size)),
+                Place::Shared(at) => Some((at, at + super::cut::padded(words) * size)),
                 Place::Staged(at) | Place::Collected(at) => Some((at, at + super::cut::padded(words) * size)),
-                Place::Read | Place::Written | Place::Local | Place::Elsewhere => None,
+                Place::Read | Place::Written | Place::Local | Place::Loaded | Place::Kept | Place::Elsewhere => None,
             }
         };
         let bytes = |port: &Option<Port>| bytes_of(port.as_ref()?.buffer);
-        self.copy(true, self.unit, units, thread);
+        let full = match self.cut.shape {
+            Shape::Block(units) => units,
+            Shape::Thread | Shape::Firing => 1,
+        };
+        self.copy(true, self.unit, (units, full), thread);
         let is_staged = |buffer: &usize| matches!(self.cut.places[*buffer], Place::Staged(_));
         written.extend((0..self.cut.places.len()).filter(is_staged).filter_map(bytes_of));
         let overlaps = |list: &[(u64, u64)], own: Option<(u64, u64)>| {
@@ -329,7 +312,7 @@ impl Emitter<'_> {
     }
 
     /// Writes one firing.
-    fn fire(&self, index: usize, actor: &Actor, firing: Value, number: Value, range: Range) {
+    pub(super) fn fire(&self, index: usize, actor: &Actor, firing: Value, number: Value, range: Range) {
         self.fire_code(index, actor, (&actor.code.function, None), firing, number, range);
     }
 

@@ -14,9 +14,11 @@ pub mod island;
 mod linear;
 pub mod recurrence;
 mod refine;
+mod registers;
 pub(crate) mod scan;
 mod section;
 pub(crate) mod sequential;
+mod staging;
 pub mod wiring;
 
 pub use island::Island;

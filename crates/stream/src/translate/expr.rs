@@ -1,5 +1,6 @@
 //! Expressions of a firing.
 
+use super::math::narrow;
 use super::store::{Atom, Ref, Term, element, layout_of};
 use super::{Reason, Translator};
 use crate::core::{Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Root, Type, Value};
@@ -244,7 +245,10 @@ impl<'a> Translator<'a> {
             ExprKind::Choose(condition, yes, no) => self.choose(condition, yes, no)?,
             ExprKind::Call(id, args) => self.call(*id, args)?,
             ExprKind::Math(function, args) => {
-                let values = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Term>, Reason>>()?;
+                let values = match narrow(*function, args) {
+                    Some(args) => args.into_iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Term>, Reason>>()?,
+                    None => args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Term>, Reason>>()?,
+                };
                 self.math(*function, &values)?
             }
             ExprKind::Random => return Err("it draws random numbers".into()),

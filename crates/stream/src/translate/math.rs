@@ -1,13 +1,27 @@
-//! Mathematical functions, computed in double precision and rounded once.
+//! Mathematical functions.
 //!
-//! Functions that are exact for floats are computed in single precision where their arguments come from floats:
-//! the result is the same.
+//! Elementary functions are computed in double precision and rounded once. Functions that are exact for floats are
+//! computed in single precision where their arguments come from floats: the result is the same. So are `exp`, `log` and
+//! `sqrt`, whose results keep their relative error: `sqrt` is exact, the others are wrong by about one unit in the last
+//! place. Rejected: `sin` and `cos` in single precision. Sums of waves that cancel out then lose all their digits.
 
 use super::store::{Atom, Term};
 use super::{Reason, Translator};
-use crate::core::{Math, Value};
+use crate::core::{Expr, ExprKind, Math, Type, Value};
 use crate::eval::{complex_math, math as compute};
 use broadloom_scalar::{Type as ScalarType, Value as Made};
+
+/// Returns the floats that the arguments of a function are converted from, where it is computed in single precision.
+pub(super) fn narrow(function: Math, args: &[Expr]) -> Option<Vec<&Expr>> {
+    let fits = matches!(function, Math::Exp | Math::Log | Math::Sqrt);
+    fn float(arg: &Expr) -> Option<&Expr> {
+        match &arg.kind {
+            ExprKind::Convert(inner) if arg.ty == Type::Double && inner.ty == Type::Float => Some(inner),
+            _ => None,
+        }
+    }
+    if fits { args.iter().map(float).collect() } else { None }
+}
 
 impl Translator<'_> {
     pub(super) fn math(&mut self, function: Math, values: &[Term]) -> Result<Term, Reason> {
@@ -21,6 +35,10 @@ impl Translator<'_> {
                 })
             }
             [Term::Complex(real, imaginary)] => Ok(self.complex_function(function, real, imaginary)),
+            [Term::Atom(Atom::Known(Value::Float(a)))] => Ok(known(compute(function, f64::from(*a), 0.0))),
+            [Term::Atom(Atom::Known(Value::Float(a))), Term::Atom(Atom::Known(Value::Float(b)))] => {
+                Ok(known(compute(function, f64::from(*a), f64::from(*b))))
+            }
             [Term::Atom(Atom::Known(Value::Double(a)))] => Ok(known(compute(function, *a, 0.0))),
             [Term::Atom(Atom::Known(Value::Double(a))), Term::Atom(Atom::Known(Value::Double(b)))] => {
                 Ok(known(compute(function, *a, *b)))
@@ -35,7 +53,7 @@ impl Translator<'_> {
         Term::Atom(Atom::Made(self.b.convert(value, ScalarType::F32)))
     }
 
-    /// Computes a function of doubles.
+    /// Computes a function of doubles, or one of floats that is computed in single precision.
     fn function_of(&self, function: Math, a: Made, second: Option<Made>) -> Result<Made, Reason> {
         let b = self.b;
         let number = |value: f64| b.constant(ScalarType::F64, value);

@@ -1,0 +1,215 @@
+//! Tapes of global memory in registers, in kernels by thread whose firings are written out.
+//!
+//! The words of a unit, or of several, are loaded before the first firing that reads them, as many at a time as lie
+//! side by side, and stored together behind the last firing. Local arrays with constant indices become registers.
+
+use super::cut::{Cut, Place};
+use super::emit::{Emitter, Held, Store};
+use super::section::{Port, Section};
+use super::wiring::{Range, Step, apply, keeps_runs, shift, target};
+use broadloom_scalar::{Array, Unroll, Value};
+
+/// Words of a unit that are kept, at most.
+const MAX_WORDS: i64 = 64;
+/// Bytes of an access, at most.
+const ACCESS: u32 = 16;
+
+/// The order of a buffer's items in registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Registers {
+    /// The way from there to the buffer, where the items of a unit lie anywhere in it.
+    pub(super) post: Option<Vec<Step>>,
+    /// The number of the first item.
+    first: i64,
+}
+
+impl Registers {
+    /// Returns the order of a buffer that the firings of a unit read or write once.
+    pub(super) fn of(section: &Section, cut: &Cut, buffer: usize) -> Option<Registers> {
+        let own = &section.buffers[buffer];
+        if own.items * i64::from(own.words.count) > MAX_WORDS {
+            return None;
+        }
+        let ports: Vec<(&Port, i64)> = ports(section, cut, buffer).collect();
+        let exact = |index: &usize| cut.unit.firings[*index].is_none_or(|range| range.len() == section.actors[*index].firings);
+        if !cut.actors.iter().all(exact) || ports.iter().any(|(port, _)| port.seen != port.rate) {
+            return None;
+        }
+        if ports.iter().all(|(port, _)| !port.absolute) {
+            let extent = cut.extents[buffer].filter(|extent| extent.len() == own.items)?;
+            return (cut.unit.items[buffer] == Some(extent)).then_some(Registers { post: None, first: extent.start });
+        }
+        if !ports.iter().all(|(port, _)| port.absolute) {
+            return None;
+        }
+        // The steps at the end that keep the longest runs lead from registers to memory.
+        let (first, _) = ports.first()?;
+        let cuts = [4, 2, 1].into_iter().flat_map(|run| (0..=first.steps.len()).map(move |at| (run, at)));
+        cuts.filter(|(run, at)| keeps_runs(&first.steps[*at..], *run)).find_map(|(_, at)| {
+            let post = &first.steps[at..];
+            let mut range: Option<Range> = None;
+            for (port, firings) in &ports {
+                let pre = port.steps.strip_suffix(post)?;
+                shift(pre, firings * port.rate).filter(|moved| *moved == own.items)?;
+                for item in port.start..port.start + firings * port.rate {
+                    let item = target(pre, item);
+                    let one = Range::new(item, item + 1);
+                    range = Some(range.map_or(one, |range| range.hull(one)));
+                }
+            }
+            let range = range.filter(|range| range.len() == own.items)?;
+            Some(Registers { post: Some(post.to_vec()), first: range.start })
+        })
+    }
+}
+
+/// The ports of a kernel at a buffer, with the firings of a unit.
+fn ports<'s>(section: &'s Section, cut: &'s Cut, buffer: usize) -> impl Iterator<Item = (&'s Port, i64)> {
+    let actors = cut.actors.iter().map(|index| &section.actors[*index]);
+    let ports =
+        actors.flat_map(|actor| [&actor.input, &actor.output].map(|port| port.as_ref().map(|port| (port, actor.firings))));
+    ports.flatten().filter(move |(port, _)| port.buffer == buffer)
+}
+
+/// A buffer in registers.
+struct Bank {
+    registers: Registers,
+    array: Array,
+    global: Held,
+    /// Items of a unit.
+    items: i64,
+    /// Words of an access.
+    lanes: i64,
+    /// Accesses that were written, by number.
+    done: Vec<bool>,
+}
+
+impl Bank {
+    /// Writes the load of an access, or the store.
+    fn access(&mut self, e: &Emitter<'_>, number: i64, inward: bool) {
+        let k = e.k;
+        let (first, count) = (number * self.lanes, i64::from(self.global.words.count));
+        let index = match &self.registers.post {
+            None => {
+                let own = k.mul(e.unit, self.items * count);
+                k.add(own, (self.registers.first - self.global.start) * count + first)
+            }
+            Some(post) => {
+                let item = k.add(k.mul(e.unit, self.items), self.registers.first + first / count);
+                let item = apply(k, post, item, self.registers.first);
+                k.add(k.mul(item, count), first % count - self.global.start * count)
+            }
+        };
+        let Store::Memory(memory) = self.global.store else { return };
+        let lanes = self.lanes as usize;
+        let element = |lane: usize| k.literal((first + lane as i64) as i32);
+        if inward {
+            let value = if lanes == 1 { k.load(memory, index) } else { k.load_vector(memory, index, lanes) };
+            (0..lanes).for_each(|lane| k.set_element(self.array, element(lane), k.lane(value, lane)));
+        } else {
+            let values: Vec<Value> = (0..lanes).map(|lane| k.element(self.array, element(lane))).collect();
+            let value = if lanes == 1 { values[0] } else { k.vector(&values) };
+            k.store(memory, index, value);
+        }
+    }
+}
+
+impl Emitter<'_> {
+    /// A thread runs all firings of its units, whose tapes are registers as far as they are kept there.
+    pub(super) fn by_registers(&self, number: Value, whole: Value) {
+        let (k, units) = (self.k, self.cut.per_thread);
+        if units == 1 {
+            k.if_then(k.lt(self.unit, whole), || self.in_registers(number));
+            return;
+        }
+        let all = k.le(k.add(self.unit, units), whole);
+        k.if_else(
+            all,
+            || self.in_registers(number),
+            || {
+                k.for_step(self.unit, whole, 1, Unroll::Never, |unit| {
+                    // Words of global memory, one by one.
+                    let base = |held: Option<Held>, items: i64| {
+                        held.map(|held| Held { base: held.base.map(|_| k.mul(unit, items)), ..held })
+                    };
+                    let items = self.section.buffers.iter().map(|buffer| buffer.items);
+                    let held = self.held.iter().zip(items).map(|(held, items)| base(*held, items)).collect();
+                    Emitter { unit, held, global: self.global.clone(), ..*self }.by_thread(number);
+                });
+            },
+        );
+    }
+
+    fn in_registers(&self, number: Value) {
+        let (k, units) = (self.k, self.cut.per_thread);
+        let mut section = self.section.clone();
+        let mut banks: Vec<Option<Bank>> = vec![];
+        for (buffer, place) in self.cut.places.iter().enumerate() {
+            let kept = matches!(place, Place::Loaded | Place::Kept);
+            let registers = if kept { Registers::of(self.section, self.cut, buffer) } else { None };
+            banks.push(registers.zip(self.global[buffer]).map(|(registers, global)| {
+                let own = &self.section.buffers[buffer];
+                let count = i64::from(own.words.count);
+                let words = units * own.items * count;
+                let array = k.array(own.words.element, words as u32);
+                let most = if self.wide { i64::from(ACCESS / own.words.element.bytes()) } else { 1 };
+                let start = (registers.first - global.start) * count;
+                let fits = |lanes: &i64| {
+                    let run = (lanes / count).max(1);
+                    let even = lanes % count == 0 || count % lanes == 0;
+                    let runs =
+                        |post: &Vec<Step>| even && registers.first % run == 0 && own.items % run == 0 && keeps_runs(post, run);
+                    *lanes <= most && words % lanes == 0 && start % lanes == 0 && registers.post.as_ref().is_none_or(runs)
+                };
+                let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
+                Bank { registers, array, global, items: own.items, lanes, done: vec![false; (words / lanes) as usize] }
+            }));
+        }
+        // Within the thread, ways end in the order of registers.
+        for actor in &mut section.actors {
+            for port in [&mut actor.input, &mut actor.output].into_iter().flatten() {
+                if let Some(post) = banks[port.buffer].as_ref().and_then(|bank| bank.registers.post.as_ref()) {
+                    port.steps.truncate(port.steps.len() - post.len());
+                    port.absolute = false;
+                }
+            }
+        }
+        for unit in 0..units {
+            let mut held = self.held.clone();
+            for (held, bank) in held.iter_mut().zip(&banks) {
+                if let Some(bank) = bank {
+                    let start = bank.registers.first - unit * bank.items;
+                    *held = Some(Held { store: Store::Local(bank.array), start, base: None, ..bank.global });
+                }
+            }
+            let at = k.add(self.unit, unit);
+            let one = Emitter { section: &section, unit: at, held, global: self.global.clone(), ..*self };
+            for index in &self.cut.actors {
+                let (Some(firings), actor) = (self.cut.unit.firings[*index], &section.actors[*index]) else { continue };
+                for firing in firings.start..firings.end {
+                    let range = Range::new(firing, firing + 1);
+                    if let Some(port) = &actor.input
+                        && let Some(bank) = banks[port.buffer].as_mut()
+                    {
+                        let items = port.items(range);
+                        for item in items.start..items.end {
+                            let count = i64::from(bank.global.words.count);
+                            let word = (target(&port.steps, item) - bank.registers.first + unit * bank.items) * count;
+                            for access in word / bank.lanes..=(word + count - 1) / bank.lanes {
+                                if !std::mem::replace(&mut bank.done[access as usize], true) {
+                                    bank.access(self, access, true);
+                                }
+                            }
+                        }
+                    }
+                    one.fire(*index, actor, k.literal(firing as i32), number, range);
+                }
+            }
+        }
+        for (bank, place) in banks.iter_mut().zip(&self.cut.places) {
+            if let (Some(bank), Place::Kept) = (bank, place) {
+                (0..bank.done.len() as i64).for_each(|access| bank.access(self, access, false));
+            }
+        }
+    }
+}
