@@ -2,7 +2,7 @@
 
 use crate::core::{Binary, Expr, ExprKind, Place, Root, Stmt, StmtKind, Type};
 use crate::core::{Facts, Filter, Program, StreamKind, Value, facts};
-use crate::graph::{Graph, Instance, NodeId, NodeKind};
+use crate::graph::{Graph, Instance, Node, NodeId, NodeKind};
 use crate::restructure::recurrence::{Recurrence, recognise};
 use crate::translate::{Induction, Reason, Subject, Translated, Words, translate};
 use cranelift_entity::EntityRef;
@@ -83,6 +83,15 @@ pub struct Classified {
     pub class: Class,
     /// The place.
     pub placement: Placement,
+    /// Whether a node behind it makes whole numbers of floats or compares them. The code of the node then adds
+    /// floats in the order that is written.
+    pub exact: bool,
+}
+
+impl Classified {
+    fn new(class: Class, placement: Placement) -> Classified {
+        Classified { class, placement, exact: false }
+    }
 }
 
 /// Returns for each node whether it stands in a feedbackloop.
@@ -103,12 +112,12 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
     let mut known = Known::default();
     let mut found: Vec<Classified> = vec![];
     for (id, node) in graph.nodes.iter() {
-        let host = |class: Class, reason: &str| Classified { class, placement: Placement::Host(reason.to_owned()) };
+        let host = |class: Class, reason: &str| Classified::new(class, Placement::Host(reason.to_owned()));
         let carries = |tapes: &[crate::graph::TapeId]| tapes.iter().all(|tape| Words::of(&graph.tapes[*tape].layout).is_some());
         found.push(match &node.kind {
             NodeKind::Identity | NodeKind::Duplicate | NodeKind::Split(_) | NodeKind::Join(_) if loops[id.index()] => {
                 if carries(&node.inputs) && carries(&node.outputs) {
-                    Classified { class: Class::Feedback, placement: Placement::Sequential }
+                    Classified::new(Class::Feedback, Placement::Sequential)
                 } else {
                     host(Class::Feedback, "its tapes carry items that kernels do not have")
                 }
@@ -119,13 +128,37 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
                 if !carries(&node.inputs) || !carries(&node.outputs) {
                     host(Class::Wire, "its tapes carry items that kernels do not have")
                 } else {
-                    Classified { class: Class::Wire, placement: Placement::Wire }
+                    Classified::new(Class::Wire, Placement::Wire)
                 }
             }
             NodeKind::Filter(instance) => filter(program, graph, id, (instance, loops[id.index()]), &mut known),
         });
     }
+    mark_exact(program, graph, &mut found);
     found
+}
+
+/// Marks the nodes before those that make whole numbers of floats or compare them.
+fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
+    let mut known: HashMap<crate::core::StreamId, bool> = HashMap::new();
+    let mut decides = |node: NodeId| match &graph.nodes[node].kind {
+        NodeKind::Filter(instance) => {
+            *known.entry(instance.stream).or_insert_with(|| match &program.streams[instance.stream].kind {
+                StreamKind::Filter(filter) => facts(program, filter).decides,
+                StreamKind::Composite(..) => false,
+            })
+        }
+        _ => false,
+    };
+    let mut waiting: Vec<NodeId> = graph.nodes.keys().filter(|node| decides(*node)).collect();
+    while let Some(node) = waiting.pop() {
+        for tape in &graph.nodes[node].inputs {
+            let from = graph.tapes[*tape].from.0;
+            if !std::mem::replace(&mut classified[from.index()].exact, true) {
+                waiting.push(from);
+            }
+        }
+    }
 }
 
 /// Code of filters that was translated for other instances.
@@ -144,17 +177,14 @@ struct Key {
     fields: String,
 }
 
-fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&Instance, bool), known: &mut Known) -> Classified {
-    let node = &graph.nodes[id];
-    let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else {
-        return Classified { class: Class::Stateful, placement: Placement::Host("it is no filter".into()) };
-    };
-    let effects = facts(program, filter);
-    let receives = graph.portals.iter().any(|receivers| receivers.contains(&id));
-    let (mut inductions, mut others) = inductions(program, filter, instance, &effects);
-    let peeks_ahead = instance.work.peek != instance.work.pop;
+fn subject<'a>(
+    program: &'a Program,
+    graph: &'a Graph,
+    node: &Node,
+    (filter, instance): (&'a Filter, &'a Instance),
+) -> Subject<'a> {
     let layout = |tapes: &[crate::graph::TapeId]| tapes.first().map(|tape| &graph.tapes[*tape].layout);
-    let subject = Subject {
+    Subject {
         program,
         filter,
         instance,
@@ -162,7 +192,27 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&I
         input: layout(&node.inputs),
         output: layout(&node.outputs),
         inductions: &[],
+    }
+}
+
+/// Returns whether the firings of a filter can follow each other in a kernel.
+pub(crate) fn runs_in_order(program: &Program, graph: &Graph, id: NodeId) -> bool {
+    let node = &graph.nodes[id];
+    let NodeKind::Filter(instance) = &node.kind else { return false };
+    let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else { return false };
+    crate::restructure::sequential::accepts(&subject(program, graph, node, (filter, instance))).is_ok()
+}
+
+fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&Instance, bool), known: &mut Known) -> Classified {
+    let node = &graph.nodes[id];
+    let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else {
+        return Classified::new(Class::Stateful, Placement::Host("it is no filter".into()));
     };
+    let effects = facts(program, filter);
+    let receives = graph.portals.iter().any(|receivers| receivers.contains(&id));
+    let (mut inductions, mut others) = inductions(program, filter, instance, &effects);
+    let peeks_ahead = instance.work.peek != instance.work.pop;
+    let subject = subject(program, graph, node, (filter, instance));
     let is_quiet = !effects.prints && !effects.sends && !receives && !effects.random && node.is_static();
     let key = Key {
         stream: instance.stream.index(),
@@ -194,7 +244,7 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&I
         () => (Class::Stateless, None),
     };
     if let Some(reason) = reason {
-        return Classified { class, placement: Placement::Host(reason.to_owned()) };
+        return Classified::new(class, Placement::Host(reason.to_owned()));
     }
     if matches!(class, Class::Feedback | Class::Sink | Class::Stateful) {
         let accepted = known.ordered.entry(key).or_insert_with(|| crate::restructure::sequential::accepts(&subject));
@@ -205,14 +255,14 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&I
             },
             Err(reason) => Placement::Host(reason),
         };
-        return Classified { class, placement };
+        return Classified::new(class, placement);
     }
     let code = known.codes.entry(key).or_insert_with(|| translate(Subject { inductions: &inductions, ..subject }).map(Arc::new));
     let placement = match code {
         Ok(code) => Placement::Kernel(code.clone()),
         Err(reason) => Placement::Host(reason.clone()),
     };
-    Classified { class, placement }
+    Classified::new(class, placement)
 }
 
 /// Returns the counters that a recurrence is.

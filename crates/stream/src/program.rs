@@ -104,7 +104,9 @@ impl Program {
             let graph = elaborate(&core, host, limits).map_err(|error| Diagnostics::from(*error))?;
             let mut made = None;
             if graph.is_static() {
-                made = Some(schedule(&graph, limits, Style::Phased).map_err(|error| Diagnostics::from(*error))?);
+                // Messages that travel upstream must not arrive too late.
+                let style = if eval::has_upstream_messages(&graph) { Style::Pull } else { Style::Phased };
+                made = Some(schedule(&graph, limits, style).map_err(|error| Diagnostics::from(*error))?);
             }
             Ok((core, graph, made))
         });

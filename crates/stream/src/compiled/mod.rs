@@ -19,6 +19,7 @@ mod launch;
 mod live;
 mod picture;
 mod plan;
+mod regions;
 mod resident;
 mod run;
 mod session;

@@ -5,7 +5,8 @@
 //! of the schedule.
 
 use super::Options;
-use crate::classify::{Class, Classified, Placement, classify, feedback_members};
+use super::regions::regions;
+use crate::classify::{Class, Classified, Placement, classify, feedback_members, runs_in_order};
 use crate::core;
 use crate::graph::{Graph, NodeId};
 use crate::restructure::{Island, Section, island::island, section};
@@ -17,6 +18,9 @@ use cranelift_entity::EntityRef;
 
 /// Operations of a firing from which on vectors combine firings rather than run them in order.
 const SCANNED: u64 = 256;
+/// Operations of filters without state that an island takes in, for each firing of a filter with state beside them.
+/// A firing in order takes about as long: it loads, computes, stores and waits for the one before.
+const ABSORBED: u64 = 32;
 
 /// A stage.
 #[derive(Clone, Debug)]
@@ -69,14 +73,14 @@ pub(crate) fn plan(
         all_on_host(&mut classified, "the program has dynamic rates");
         return Plan { classified, stages: vec![] };
     };
-    if classified.iter().any(|node| node.class == Class::Messages) {
-        all_on_host(&mut classified, "the program sends messages, whose times follow from all firings");
-        return Plan { classified, stages: vec![] };
+    let regions = regions(program, graph, &mut classified);
+    if !options.straight {
+        absorb(program, graph, schedule, &mut classified);
     }
     loop {
         let islands = islands(graph, &mut classified);
         wires_without_filters(graph, &mut classified);
-        let numbers = stages(graph, &classified, &islands);
+        let numbers = stages(graph, &classified, &islands, &regions);
         let draws: Vec<u32> = (graph.nodes.keys().zip(&numbers))
             .filter(|(node, _)| classified[node.index()].class == Class::Random)
             .map(|(_, stage)| *stage)
@@ -124,6 +128,44 @@ pub(crate) fn plan(
             return Plan { classified, stages: made };
         }
     }
+}
+
+/// Makes filters without state that stand beside filters with state a part of the island, where they cost little: the
+/// firings of the latter wait for each other anyhow. Chains of filters come whole, so that a kernel less runs.
+fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classified: &mut [Classified]) {
+    let is_parallel = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Wire);
+    let parallel: Vec<NodeId> = graph.nodes.keys().filter(is_parallel).collect();
+    for part in components(graph, &parallel) {
+        let cost = |node: &NodeId| match &classified[node.index()].placement {
+            Placement::Kernel(code) => cost::function(&code.function).checked_mul(schedule.repetition(*node)),
+            _ => None,
+        };
+        let Some(costs) = part.iter().map(cost).collect::<Option<Vec<u64>>>() else { continue };
+        let beside: Vec<NodeId> = part.iter().flat_map(|node| neighbours(graph, *node)).collect();
+        // The threads of a block share the firings of a feedbackloop, as long as nothing in its island has state.
+        if beside.iter().any(|node| classified[node.index()].class == Class::Feedback) {
+            continue;
+        }
+        let in_order = |node: &&NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
+        let ordered: u64 = beside.iter().filter(in_order).map(|node| schedule.repetition(*node)).sum();
+        let cheap = costs.iter().fold(0u64, |all, cost| all.saturating_add(*cost)) <= ordered.saturating_mul(ABSORBED);
+        if ordered > 0 && cheap && part.iter().all(|node| runs_in_order(program, graph, *node)) {
+            part.iter().for_each(|node| classified[node.index()].placement = Placement::Sequential);
+        }
+    }
+}
+
+/// Returns the nodes at the other ends of a node's tapes.
+fn neighbours(graph: &Graph, node: NodeId) -> impl Iterator<Item = NodeId> {
+    let own = &graph.nodes[node];
+    let from = own.inputs.iter().map(|tape| graph.tapes[*tape].from.0);
+    from.chain(own.outputs.iter().map(|tape| graph.tapes[*tape].to.0))
+}
+
+/// Returns whether a filter of an island has no state.
+fn is_absorbed(node: &Classified) -> bool {
+    let free = matches!(node.class, Class::Stateless | Class::Peeking | Class::Counting | Class::Source);
+    free && matches!(node.placement, Placement::Sequential)
 }
 
 /// Leaves everything on the host.
@@ -213,17 +255,14 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
                 left.push((node, "a node of its feedbackloop runs on the host"));
                 continue;
             }
-            let members = graph.nodes.keys().filter(|other| found[other.index()] == Some(own));
-            let mut outside = members.flat_map(|member| {
-                let node = &graph.nodes[member];
-                let from = node.inputs.iter().map(|tape| graph.tapes[*tape].from.0);
-                from.chain(node.outputs.iter().map(|tape| graph.tapes[*tape].to.0))
-            });
-            let near = outside.any(|other| {
-                found[other.index()] != Some(own)
-                    && (!matches!(classified[other.index()].placement, Placement::Host(_))
-                        || classified[other.index()].class == Class::File)
-            });
+            let members: Vec<NodeId> = graph.nodes.keys().filter(|other| found[other.index()] == Some(own)).collect();
+            let mut outside = members.iter().flat_map(|member| neighbours(graph, *member));
+            let near = members.iter().any(|member| is_absorbed(&classified[member.index()]))
+                || outside.any(|other| {
+                    found[other.index()] != Some(own)
+                        && (!matches!(classified[other.index()].placement, Placement::Host(_))
+                            || classified[other.index()].class == Class::File)
+                });
             if !near {
                 left.push((node, "its neighbours run on the host, and the copies would cost more than it"));
             }
@@ -248,11 +287,7 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
         let on_device = |node: NodeId| {
             matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Sequential | Placement::Scan(_))
         };
-        let near = |node: &NodeId| {
-            let own = &graph.nodes[*node];
-            let from = own.inputs.iter().map(|tape| graph.tapes[*tape].from.0);
-            from.chain(own.outputs.iter().map(|tape| graph.tapes[*tape].to.0)).any(on_device)
-        };
+        let near = |node: &NodeId| neighbours(graph, *node).any(on_device);
         if !part.iter().any(|node| on_device(*node) || near(node)) {
             part.iter().for_each(|node| {
                 classified[node.index()].placement = Placement::Host("no filter beside it runs on the device".into());
@@ -262,12 +297,15 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
 }
 
 /// Numbers the stages of nodes.
-fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>]) -> Vec<u32> {
+fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], regions: &[Option<usize>]) -> Vec<u32> {
     let loops = feedback_members(graph);
     let on_device = |node: NodeId| !matches!(classified[node.index()].placement, Placement::Host(_));
     let mut numbers: Vec<u32> = graph.nodes.keys().map(|node| u32::from(on_device(node))).collect();
-    // Nodes of one place are run together: those of a loop, and those of an island.
+    // Nodes of one place are run together: those of a loop, of an island, and those that messages keep together.
     let together = |from: NodeId, to: NodeId| {
+        if regions[from.index()].is_some() && regions[from.index()] == regions[to.index()] {
+            return true;
+        }
         let (own, other) = (islands[from.index()], islands[to.index()]);
         (own.is_some() && own == other) || (loops[from.index()] && loops[to.index()] && own == other)
     };

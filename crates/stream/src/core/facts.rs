@@ -1,6 +1,6 @@
 //! Facts about filters that later stages choose by.
 
-use super::{Access, Expr, ExprKind, Filter, Function, FunctionId, Place, Program, Root, Stmt, StmtKind, Type};
+use super::{Access, Expr, ExprKind, Filter, Function, FunctionId, Math, Place, Program, Root, Stmt, StmtKind, Type, Value};
 use cranelift_entity::{EntitySet, PrimaryMap};
 
 /// Effects of the firings of a filter.
@@ -15,10 +15,14 @@ pub struct Facts {
     pub random: bool,
     /// Whether a firing sends messages.
     pub sends: bool,
+    /// Whether a message may have a latency below 0.
+    pub sends_back: bool,
     /// Whether it asks for the number of its firing.
     pub counts: bool,
     /// Whether it peeks.
     pub peeks: bool,
+    /// Whether it makes whole numbers of floats or compares them: the last digit of a float may change much.
+    pub decides: bool,
 }
 
 impl Facts {
@@ -66,7 +70,11 @@ impl Walk {
         match &stmt.kind {
             StmtKind::Assign(place, ..) => self.place(place, true, functions),
             StmtKind::Print(..) => self.facts.prints = true,
-            StmtKind::Send(_) => self.facts.sends = true,
+            StmtKind::Send(send) => {
+                self.facts.sends = true;
+                let forward = |latency: &Expr| matches!(latency.kind, ExprKind::Const(Value::Int(0..)));
+                self.facts.sends_back |= !send.latency.as_ref().is_none_or(forward);
+            }
             _ => {}
         }
         each_part(stmt, &mut |part| match part {
@@ -82,6 +90,9 @@ impl Walk {
             ExprKind::Random => self.facts.random = true,
             ExprKind::Iter => self.facts.counts = true,
             ExprKind::Peek(_) => self.facts.peeks = true,
+            ExprKind::Convert(inner) => self.facts.decides |= is_float(&inner.ty) && !is_float(&expr.ty),
+            ExprKind::Binary(operator, ty, ..) => self.facts.decides |= operator.compares() && is_float(ty),
+            ExprKind::Math(Math::Floor | Math::Ceil | Math::Round | Math::Rint | Math::Signum, _) => self.facts.decides = true,
             ExprKind::Call(id, args) => {
                 self.calls.push(*id);
                 for (index, arg) in args.iter().enumerate() {
@@ -94,6 +105,10 @@ impl Walk {
         }
         each_operand(expr, &mut |operand| self.expr(operand, functions));
     }
+}
+
+fn is_float(ty: &Type) -> bool {
+    matches!(ty, Type::Float | Type::Double | Type::Complex)
 }
 
 /// A direct part of a statement.

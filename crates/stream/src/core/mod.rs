@@ -442,6 +442,14 @@ pub enum Binary {
     ShiftRight,
 }
 
+impl Binary {
+    /// Returns whether the result says how two values compare.
+    pub fn compares(self) -> bool {
+        use Binary::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+        matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
+}
+
 /// Mathematical functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

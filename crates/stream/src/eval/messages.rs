@@ -164,6 +164,24 @@ impl Route {
     }
 }
 
+/// Returns the pairs of filters of which the first may send messages to the second.
+pub(crate) fn correspondents(graph: &Graph) -> Vec<(NodeId, NodeId)> {
+    let mut pairs = vec![];
+    for (sender, node) in graph.nodes.iter() {
+        let NodeKind::Filter(instance) = &node.kind else { continue };
+        for param in instance.params.iter() {
+            let Value::Portal(portal) = param else { continue };
+            pairs.extend(graph.portals.get(*portal as usize).into_iter().flatten().map(|receiver| (sender, *receiver)));
+        }
+    }
+    pairs
+}
+
+/// Returns whether a filter may send messages to filters above it.
+pub(crate) fn has_upstream_messages(graph: &Graph) -> bool {
+    correspondents(graph).iter().any(|(sender, receiver)| sender != receiver && graph.reach(*sender, false)[receiver.index()])
+}
+
 /// The longest latency.
 const MAX_LATENCY: i32 = 1 << 24;
 
@@ -171,21 +189,6 @@ const MAX_LATENCY: i32 = 1 << 24;
 const MEMORY: u64 = 1 << 16;
 
 impl Machine<'_> {
-    /// Whether a filter may send messages to filters above it.
-    pub(super) fn has_upstream_messages(&self) -> bool {
-        let receivers: Vec<NodeId> = self.graph.portals.iter().flatten().copied().collect();
-        let senders = self.graph.nodes.iter().filter(|(_, node)| match &node.kind {
-            NodeKind::Filter(instance) => instance.params.iter().any(|param| matches!(param, Value::Portal(_))),
-            _ => false,
-        });
-        let mut result = false;
-        for (sender, _) in senders {
-            let above = self.graph.reach(sender, false);
-            result |= receivers.iter().any(|receiver| above[receiver.index()] && *receiver != sender);
-        }
-        result
-    }
-
     pub(super) fn send(
         &mut self,
         sender: NodeId,
@@ -236,12 +239,11 @@ impl Machine<'_> {
 
     /// Delivers the messages that are due before the next firing of a filter.
     pub(super) fn deliver(&mut self, node: NodeId) -> Result<(), Stop> {
-        while let Some(mail) = self.nodes[node.index()].mail.first()
-            && mail.at <= self.nodes[node.index()].fired
-        {
-            let mail = self.nodes[node.index()].mail.remove(0);
+        loop {
+            let state = &mut self.nodes[node.index()];
+            let fired = state.fired;
+            let Some(mail) = state.mail.pop_front_if(|mail| mail.at <= fired) else { return Ok(()) };
             self.handle(node, mail.function, mail.args)?;
         }
-        Ok(())
     }
 }

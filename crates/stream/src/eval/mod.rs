@@ -21,6 +21,7 @@ mod show;
 pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};
 pub(crate) use code::{Code, PATHS, Stop, Weights, World};
 pub use host::{Host, Memory, System};
+pub(crate) use messages::{correspondents, has_upstream_messages};
 pub(crate) use run::{Machine, random};
 pub use run::{Outcome, Settings, run};
 pub use show::show_value;

@@ -3,7 +3,7 @@
 use super::code::{PATHS, Stop};
 use super::files::{Reader, Writer};
 use super::firing::{Firing, rate_error};
-use super::messages::{Mail, Messages};
+use super::messages::{Mail, Messages, has_upstream_messages};
 use super::{Budget, Host, Limits};
 use crate::codes;
 use crate::core::{FunctionId, Layout, Program, StreamKind, Value};
@@ -81,7 +81,7 @@ pub(crate) struct State {
     pub(crate) iterations: i32,
     /// Whether a firing is under way.
     busy: bool,
-    pub(super) mail: Vec<Mail>,
+    pub(super) mail: VecDeque<Mail>,
     reader: Option<Reader>,
     writer: Option<Writer>,
 }
@@ -115,7 +115,7 @@ impl<'a> Machine<'a> {
             fired: 0,
             iterations: 0,
             busy: false,
-            mail: vec![],
+            mail: VecDeque::new(),
             reader: None,
             writer: None,
         };
@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
     }
 
     fn scheduled(&mut self, settings: &Settings) -> Result<Outcome, Stop> {
-        let fitting = if self.has_upstream_messages() { Style::Pull } else { Style::Phased };
+        let fitting = if has_upstream_messages(self.graph) { Style::Pull } else { Style::Phased };
         let style = settings.style.unwrap_or(fitting);
         let schedule = schedule(self.graph, &settings.limits, style).map_err(Stop::Error)?;
         if settings.iterations == Some(0) {

@@ -11,11 +11,14 @@
 
 use super::section::{Actor, Port, Role, Section};
 use super::wiring::Step;
+use crate::classify::Classified;
+use crate::graph::NodeId;
 use crate::translate::{Reason, Translated, Window, Words};
 use broadloom_scalar::Unroll;
 use broadloom_scalar::{
     AccessorKind, BinaryOp, Builder, Element, Environment, Function, Lanes, Literal, Op, Statement, Type, UnaryOp,
 };
+use cranelift_entity::EntityRef;
 use std::sync::Arc;
 
 /// The most items that a linear filter sees, and pushes.
@@ -236,10 +239,10 @@ impl Known {
     }
 }
 
-/// Combines linear filters of a section.
-pub(super) fn combine(section: &mut Section) {
+/// Combines linear filters of a section, but for those whose last digits decide something.
+pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
     let mut known = Known::default();
-    while pipelines(section, &mut known) || splitjoins(section, &mut known) {}
+    while pipelines(section, classified, &mut known) || splitjoins(section, classified, &mut known) {}
 }
 
 /// Returns the only writer or reader of a buffer between actors.
@@ -253,9 +256,10 @@ fn only(section: &Section, buffer: usize, reads: bool) -> Option<usize> {
     (section.buffers[buffer].role == Role::Inner && users.next().is_none()).then_some(first)
 }
 
-/// Whether an actor is a filter whose firings are all alike.
-fn is_plain(actor: &Actor) -> bool {
-    !actor.nodes.is_empty() && !actor.has_prework
+/// Whether an actor is a filter whose firings are all alike, and whose last digits may change.
+fn is_plain(actor: &Actor, classified: &[Classified]) -> bool {
+    let exact = |node: &NodeId| classified[node.index()].exact;
+    !actor.nodes.is_empty() && !actor.has_prework && !actor.nodes.iter().any(exact)
 }
 
 /// The combination of two filters, one behind the other.
@@ -280,7 +284,7 @@ fn behind(first: &Linear, pop: usize, second: &Linear) -> Linear {
 }
 
 /// Combines two filters, one behind the other, where that pays. Returns whether there were any.
-fn pipelines(section: &mut Section, known: &mut Known) -> bool {
+fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known) -> bool {
     for buffer in 0..section.buffers.len() {
         let (Some(from), Some(to)) = (only(section, buffer, false), only(section, buffer, true)) else { continue };
         let (first, second) = (&section.actors[from], &section.actors[to]);
@@ -288,7 +292,13 @@ fn pipelines(section: &mut Section, known: &mut Known) -> bool {
         let (Some(taken), Some(sink)) = (&second.input, &second.output) else { continue };
         let (push, pop) = (given.rate, taken.rate);
         let aligned = push > 0 && (taken.start - given.start) % push == 0 && pop > 0 && pop % push == 0;
-        if from == to || !is_plain(first) || !is_plain(second) || !given.steps.is_empty() || !taken.steps.is_empty() || !aligned {
+        if from == to
+            || !is_plain(first, classified)
+            || !is_plain(second, classified)
+            || !given.steps.is_empty()
+            || !taken.steps.is_empty()
+            || !aligned
+        {
             continue;
         }
         if !known.is_linear(&first.code) || !known.is_linear(&second.code) {
@@ -328,11 +338,14 @@ fn pipelines(section: &mut Section, known: &mut Known) -> bool {
 
 /// Combines the branches of a splitjoin that duplicates, where a linear filter stands behind it. Returns
 /// whether there was any.
-fn splitjoins(section: &mut Section, known: &mut Known) -> bool {
+fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known) -> bool {
     for buffer in 0..section.buffers.len() {
         let Some(behind) = only(section, buffer, true) else { continue };
         let last = &section.actors[behind];
-        if !is_plain(last) || last.input.as_ref().is_none_or(|port| !port.steps.is_empty()) || !known.is_linear(&last.code) {
+        if !is_plain(last, classified)
+            || last.input.as_ref().is_none_or(|port| !port.steps.is_empty())
+            || !known.is_linear(&last.code)
+        {
             continue;
         }
         let writes = |actor: &Actor| actor.output.as_ref().is_some_and(|port| port.buffer == buffer);
@@ -340,7 +353,7 @@ fn splitjoins(section: &mut Section, known: &mut Known) -> bool {
         if group.len() < 2 || section.buffers[buffer].role != Role::Inner {
             continue;
         }
-        let Some((mut order, total)) = branches(section, &group) else { continue };
+        let Some((mut order, total)) = branches(section, classified, &group) else { continue };
         order.sort_unstable();
         let parts: Option<Vec<Linear>> =
             order.iter().map(|(_, index)| known.coefficients(&section.actors[*index].code)).collect();
@@ -392,7 +405,7 @@ fn splitjoins(section: &mut Section, known: &mut Known) -> bool {
 
 /// Returns the offsets of equal steps of branches into a joiner, with the branches, and the sum of their
 /// weights.
-fn branches(section: &Section, group: &[usize]) -> Option<(Vec<(i64, usize)>, i64)> {
+fn branches(section: &Section, classified: &[Classified], group: &[usize]) -> Option<(Vec<(i64, usize)>, i64)> {
     let first = &section.actors[group[0]];
     let (input, output) = (first.input.as_ref()?, first.output.as_ref()?);
     let mut found = vec![];
@@ -401,7 +414,7 @@ fn branches(section: &Section, group: &[usize]) -> Option<(Vec<(i64, usize)>, i6
         let actor = &section.actors[*index];
         let (own, port) = (actor.input.as_ref()?, actor.output.as_ref()?);
         let Step::Spread { weight, total, offset } = port.steps.first()? else { return None };
-        let alike = is_plain(actor)
+        let alike = is_plain(actor, classified)
             && (own.buffer, &own.steps, own.start, own.rate) == (input.buffer, &input.steps, input.start, input.rate)
             && port.steps.get(1..) == output.steps.get(1..)
             && port.rate == *weight

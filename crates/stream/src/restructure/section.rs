@@ -219,7 +219,7 @@ pub(crate) fn section(
     let mut made = Section { nodes: nodes.to_vec(), actors, buffers: maker.buffers, units };
     if restructures {
         super::collapse::collapse(&mut made);
-        super::linear::combine(&mut made);
+        super::linear::combine(&mut made, classified);
     }
     made.actors = sorted(made.actors);
     Ok(made)

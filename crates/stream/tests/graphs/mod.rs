@@ -7,6 +7,8 @@ pub(crate) struct Random {
     pub(crate) state: u64,
     /// One filter in so many has state.
     pub(crate) stateful: u64,
+    /// One filter in so many adds up many items.
+    pub(crate) reductions: u64,
 }
 
 impl Random {
@@ -34,9 +36,23 @@ impl Random {
         text
     }
 
+    /// A filter that adds up many items, some of them in an array.
+    fn reduction(&mut self, push: u64, pop: u64) -> String {
+        let factor = 128 / pop + 1 + self.below(8);
+        let (push, pop) = (push * factor, pop * factor);
+        let sum = ["a += x; ", "a = a ^ x; ", "if (x % 3 == 1) a += 2; ", "h[x & 7]++; ", "a -= x; h[(x >> 2) & 7] += i; "];
+        let sum = sum[self.below(5) as usize];
+        format!(
+            "int->int filter {{ work push {push} pop {pop} {{ int a = 1; int[8] h; \
+             for (int i = 0; i < {pop}; i++) {{ int x = pop(); {sum}}} \
+             for (int i = 0; i < {push}; i++) push((a + h[i & 7]) % 9973 + i); }} }}"
+        )
+    }
+
     /// A stream that pushes `push` items for every `pop` items, times a common factor.
     fn stream(&mut self, depth: u64, push: u64, pop: u64) -> String {
         match self.below(if depth == 0 { 1 } else { 4 }) {
+            0 if self.below(self.reductions) == 0 => self.reduction(push, pop),
             0 => self.filter(push, pop),
             1 => {
                 let middle = 1 + self.below(5);
