@@ -44,7 +44,10 @@ fn to_json(machine: &Machine) -> Value {
         "id": machine.id, "kind": kind, "name": machine.name, "warp_size": machine.warp_size,
         "multiprocessors": machine.multiprocessors, "max_threads_per_block": machine.max_threads_per_block,
         "max_block": machine.max_block, "max_grid": machine.max_grid, "max_shared_bytes": machine.max_shared_bytes,
-        "registers": machine.registers, "memory_bytes": machine.memory_bytes, "cache_bytes": machine.cache_bytes,
+        "registers": machine.registers, "resident_threads": machine.resident_threads,
+        "vector_registers": machine.vector_registers, "memory_bytes": machine.memory_bytes,
+        "cache_bytes": machine.cache_bytes, "core_cache_bytes": machine.core_cache_bytes,
+        "peak_operations": machine.peak_operations, "peak_bandwidth": machine.peak_bandwidth,
         "bandwidth": machine.bandwidth, "launch_cost": machine.launch_cost, "vectors": vectors,
         "isa": machine.isa.to_string(), "sm": machine.sm,
     })

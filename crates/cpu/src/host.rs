@@ -5,12 +5,22 @@ use std::sync::OnceLock;
 
 /// Returns the bytes of the last-level cache, if the host reports them.
 pub(crate) fn cache_bytes() -> Option<u64> {
-    static BYTES: OnceLock<Option<u64>> = OnceLock::new();
-    let size = |index: u32| {
-        let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?;
-        parse_bytes(&text)
+    caches().iter().map(|(_, bytes)| *bytes).max()
+}
+
+/// Returns the bytes of the second-level cache of a core, if the host reports them.
+pub(crate) fn core_cache_bytes() -> Option<u64> {
+    caches().iter().find(|(level, _)| *level == 2).map(|(_, bytes)| *bytes)
+}
+
+/// Returns the levels and sizes of the caches that a core uses.
+fn caches() -> &'static [(u32, u64)] {
+    static CACHES: OnceLock<Vec<(u32, u64)>> = OnceLock::new();
+    let cache = |index: u32| {
+        let told = |what: &str| std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}")).ok();
+        Some((told("level")?.trim().parse().ok()?, parse_bytes(&told("size")?)?))
     };
-    *BYTES.get_or_init(|| (0..8).filter_map(size).max())
+    CACHES.get_or_init(|| (0..8).filter_map(cache).collect())
 }
 
 /// Pins the thread of a worker to its own processor, if this process has as many processors as workers.

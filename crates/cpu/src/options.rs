@@ -131,12 +131,28 @@ pub(crate) fn machine(options: &Options) -> Machine {
         max_grid: [i32::MAX as u32, 65535, 65535],
         max_shared_bytes: 227 << 10,
         registers: None,
+        resident_threads: None,
+        vector_registers: Some(vector_registers(&options.compile.machine)),
         memory_bytes: options.memory_bytes,
         cache_bytes: crate::host::cache_bytes(),
+        core_cache_bytes: crate::host::core_cache_bytes(),
+        peak_operations: None,
+        peak_bandwidth: None,
         bandwidth: None,
         launch_cost: None,
         isa: IsaVersion::new(9, 4),
         sm: 90,
+    }
+}
+
+/// Returns the width of the vector registers of a machine in bytes, and their number.
+fn vector_registers(machine: &compile::Machine) -> (u32, u32) {
+    if machine.has("avx512f") {
+        (64, 32)
+    } else if machine.has("avx") {
+        (32, 16)
+    } else {
+        (16, 16)
     }
 }
 
@@ -150,6 +166,10 @@ mod tests {
         assert!(machine.multiprocessors >= 1);
         assert!(machine.memory_bytes > 1 << 20);
         assert!(!machine.name.is_empty());
+        assert!(machine.core_cache_bytes <= machine.cache_bytes);
+        let registers = |kind: &str| Options::default().vectors(kind).map(|options| options.machine().vector_registers);
+        assert!(registers("sse4.2").is_none_or(|registers| registers == Some((16, 16))));
+        assert!(registers("avx2").is_none_or(|registers| registers == Some((32, 16))));
         assert!(Options::default().vectors("nonsense").is_none());
         assert!(Options::default().vectors("host").is_some());
     }

@@ -84,7 +84,13 @@ pub(crate) enum DeviceAttribute {
     MaxGridY = 6,
     MaxGridZ = 7,
     WarpSize = 10,
+    /// In kHz.
+    ClockRate = 13,
     Multiprocessors = 16,
+    /// In kHz.
+    MemoryClockRate = 36,
+    /// In bits.
+    MemoryBusWidth = 37,
     CacheBytes = 38,
     ThreadsPerMultiprocessor = 39,
     CapabilityMajor = 75,

@@ -30,12 +30,19 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Called<Machine> {
     let device = driver.device(ordinal)?;
     let attribute = |attribute| driver.device_attribute(device, attribute);
     let known = |value: u32| (value > 0).then_some(value);
+    // Attributes that a driver need not have.
+    let hinted = |attribute| driver.device_attribute(device, attribute).ok().and_then(known);
+    let hertz = |attribute| hinted(attribute).map(|rate| f64::from(rate) * 1e3);
+    let (multiprocessors, sm) = (attribute(DeviceAttribute::Multiprocessors)?, capability(driver, device)?);
+    let lanes = f64::from(multiprocessors) * f64::from(lanes(sm));
+    // Memory transfers twice in a clock cycle.
+    let bus = hinted(DeviceAttribute::MemoryBusWidth).map(|bits| 2.0 * f64::from(bits) / 8.0);
     Ok(Machine {
         kind: MachineKind::Cuda,
         id: format!("cuda:{ordinal}"),
         name: driver.device_name(device)?,
         warp_size: attribute(DeviceAttribute::WarpSize)?,
-        multiprocessors: attribute(DeviceAttribute::Multiprocessors)?,
+        multiprocessors,
         max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
         max_block: [
             attribute(DeviceAttribute::MaxBlockX)?,
@@ -49,13 +56,24 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Called<Machine> {
         ],
         max_shared_bytes: attribute(DeviceAttribute::MaxSharedPerBlockOptIn)?,
         registers: known(attribute(DeviceAttribute::RegistersPerMultiprocessor)?),
+        resident_threads: hinted(DeviceAttribute::ThreadsPerMultiprocessor),
+        vector_registers: None,
         memory_bytes: driver.device_memory(device)?,
         cache_bytes: known(attribute(DeviceAttribute::CacheBytes)?).map(u64::from),
+        core_cache_bytes: None,
+        peak_operations: hertz(DeviceAttribute::ClockRate).map(|rate| 2.0 * lanes * rate),
+        peak_bandwidth: hertz(DeviceAttribute::MemoryClockRate).zip(bus).map(|(rate, bus)| rate * bus),
         bandwidth: None,
         launch_cost: None,
         isa: newest_isa(driver.version),
-        sm: capability(driver, device)?,
+        sm,
     })
+}
+
+/// Returns the single-precision lanes of a multiprocessor (CUDA C++ Programming Guide: "Throughput of Native Arithmetic
+/// Instructions").
+fn lanes(sm: u16) -> u32 {
+    if matches!(sm, 60 | 70..=80) { 64 } else { 128 }
 }
 
 fn capability(driver: &Driver, device: c_int) -> Called<u16> {

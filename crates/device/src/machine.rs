@@ -36,10 +36,20 @@ pub struct Machine {
     pub max_shared_bytes: u32,
     /// Number of 32-bit registers per multiprocessor.
     pub registers: Option<u32>,
+    /// Maximum number of resident threads per multiprocessor.
+    pub resident_threads: Option<u32>,
+    /// Width of the vector registers of a core in bytes, and their number.
+    pub vector_registers: Option<(u32, u32)>,
     /// Memory size in bytes.
     pub memory_bytes: u64,
     /// Size of the last-level cache in bytes.
     pub cache_bytes: Option<u64>,
+    /// Size of the second-level cache that a core has for itself, in bytes.
+    pub core_cache_bytes: Option<u64>,
+    /// Operations per second of all lanes at the maximum clock rate; a fused multiply-add counts as two.
+    pub peak_operations: Option<f64>,
+    /// Memory bandwidth in bytes per second by the clock rate and the width of the bus.
+    pub peak_bandwidth: Option<f64>,
     /// Memory bandwidth in bytes per second, reads plus writes; known after a measurement
     /// ([`crate::Device::measured_machine`]).
     pub bandwidth: Option<f64>,

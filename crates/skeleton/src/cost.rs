@@ -5,8 +5,10 @@
 //! many operations a byte is worth, how long a kernel will take. Nobody else asks what kind of machine it is;
 //! `crates/tidy` holds that.
 //!
-//! A number that differs between machines is an [`Each`], with its unit and its reason. They suit the
-//! machines of `docs/PERFORMANCE.md`, an Intel Xeon with AVX-512 and an H200.
+//! Numbers that depend on cores, resident threads, registers, caches or bandwidth are functions of [`Costs`]. A
+//! constant below is a property of an algorithm or of PTX, with its reason; where it differs between vectors and
+//! threads, it is an [`Each`]. They were found on the machines of `docs/PERFORMANCE.md`, an Intel Xeon with
+//! AVX-512 and an H200, which have the sizes that are assumed where a description has none.
 //!
 //! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]).
 //! The cost of a position is the sum over all that is computed there; loops count their rounds.
@@ -35,40 +37,42 @@ pub struct Each<T> {
     pub threads: T,
 }
 
-// Blocks for each core: so many that cores are done at the same time.
+// Blocks of vectors that a core has in turn: so many that cores are done at about the same time, also where
+// other processes use some of them. On threads there are as many blocks as are resident together
+// ([`Costs::blocks`]).
 
-/// Blocks of a stencil for each core. So few that the strips of one share the rows that they read in its
-/// cache.
+/// Blocks of a stencil. So few that the strips of one share the rows that they read in its cache.
 pub const STENCIL_BLOCKS: u64 = 16;
-/// Blocks of a histogram for each core. Blocks of vectors are short: other processes may use the cores as
-/// well.
-pub const HISTOGRAM_BLOCKS: Each<u64> = Each { vectors: 64, threads: 8 };
-/// Blocks for each core among which a reduction is split, where neighbouring threads have neighbouring
-/// results.
-pub const REDUCE_COLUMN_BLOCKS: Each<u64> = Each { vectors: 8, threads: 16 };
-/// Blocks for each core among which a reduction is split, where the threads of a block have one result.
-pub const REDUCE_ROW_BLOCKS: Each<u64> = Each { vectors: 16, threads: 8 };
-/// Blocks for each core among which lines of a scan are split, where neighbouring threads have neighbouring
-/// lines.
-pub const SCAN_COLUMN_BLOCKS: Each<u64> = Each { vectors: 8, threads: 16 };
-/// Blocks for each core among which lines of a scan are split, where the threads of a block have one line.
+/// Blocks of a histogram, which are short.
+pub const HISTOGRAM_BLOCKS: u64 = 64;
+/// Blocks among which a reduction is split, where neighbouring threads have neighbouring results.
+pub const REDUCE_COLUMN_BLOCKS: u64 = 8;
+/// Blocks among which a reduction is split, where the threads of a block have one result.
+pub const REDUCE_ROW_BLOCKS: u64 = 16;
+/// Blocks among which lines of a scan are split, where neighbouring threads have neighbouring lines.
+pub const SCAN_COLUMN_BLOCKS: u64 = 8;
+/// Blocks among which lines of a scan are split, where the threads of a block have one line.
 pub const SCAN_ROW_BLOCKS: u64 = 16;
-/// Blocks for each core of a pack in three steps.
-pub const PACK_BLOCKS: Each<u64> = Each { vectors: 16, threads: 8 };
-/// Blocks for each core of a sort: parts on vectors, counting on threads.
+/// Blocks of a pack in three steps.
+pub const PACK_BLOCKS: u64 = 16;
+/// Blocks of a sort.
 pub const SORT_BLOCKS: u64 = 8;
-/// Parts for each core of a reduction of segments: none waits long for the last.
+/// Blocks of a sweep whose lines are split.
+pub const SWEEP_BLOCKS: u64 = 16;
+/// Parts of a reduction of segments.
 pub const SEGMENT_PARTS: u64 = 16;
 
 // When there is enough work in parallel: results or lines for each core, below which one is split among
 // blocks.
 
-/// Results for each core, where neighbouring threads have neighbouring results.
-pub const ENOUGH_COLUMNS: Each<u64> = Each { vectors: 512, threads: 1024 };
-/// Results for each core, where the threads of a block have one result.
-pub const ENOUGH_ROWS: Each<u64> = Each { vectors: 4, threads: 8 };
-/// Lines of a scan for each core, where neighbouring threads have neighbouring lines.
-pub const ENOUGH_SCAN_COLUMNS: Each<u64> = Each { vectors: 128, threads: 512 };
+/// Results for each core of vectors, where neighbouring threads have neighbouring results.
+const ENOUGH_COLUMNS: u64 = 512;
+/// Results for each core of vectors, where the threads of a block have one result.
+const ENOUGH_ROWS: u64 = 4;
+/// Lines of a scan for each core of vectors, where neighbouring threads have neighbouring lines.
+const ENOUGH_SCAN_COLUMNS: u64 = 128;
+/// Lines of a sweep for each core of vectors: one warp.
+const ENOUGH_SWEEPS: u64 = LANES as u64;
 /// Lines of a scan for each core, where the threads of a block have one line.
 pub const ENOUGH_SCAN_ROWS: u64 = 4;
 /// Results for each core, below which a block of vectors has one result.
@@ -140,6 +144,8 @@ pub const SORT_LOOKS: u32 = 4;
 pub const WAITING_WARPS: u32 = 3;
 /// Columns of results of a lane of vectors, a warp apart, where it has one row of them.
 pub const REDUCE_COLUMNS: u32 = 4;
+/// Rows of a tile of a product, at most: the right factor is copied once for all of them.
+const PRODUCT_ROWS: u32 = 1032;
 /// Panels of a tile of a product, at least.
 pub const PRODUCT_PANELS: u32 = 4;
 /// Positions of a part of a sweep, at least.
@@ -157,19 +163,15 @@ pub const SHORT_SEGMENT: u32 = 32;
 
 // Caches and memory.
 
-/// Bytes of inputs that stay in a core's own cache while a block goes through them twice.
-pub const OWN_CACHE: u32 = 128 << 10;
-/// Bytes of a line of the cache.
+/// Bytes of a line of the cache, the same on all x86 CPUs.
 pub const CACHE_LINE: u32 = 64;
-/// Bytes that a round of a sort moves, from which on its stores are non-temporal.
-pub const NON_TEMPORAL: u32 = 1 << 20;
 /// Elements between two that mostly lie in one line of a cache.
 pub const NEIGHBOURS: i64 = 4;
-/// Lanes of a warp. A last axis of as many elements is long: neighbouring threads work along it.
+/// Lanes of a warp, fixed by PTX. A last axis of as many elements is long: neighbouring threads work along it.
 pub const LANES: u32 = 32;
-/// Blocks in the second direction of a grid, at most.
+/// Blocks in the second direction of a grid, at most; the same on all GPUs.
 pub const GRID_ROWS: u32 = 65535;
-/// Bytes of static shared memory of a block of threads.
+/// Bytes of static shared memory of a block of threads, at most; fixed by PTX.
 pub const STATIC_SHARED: u64 = 48 << 10;
 /// Bytes of shared memory of a block of a sweep, at most.
 pub const SWEEP_SHARED: u32 = 40 << 10;
@@ -179,10 +181,7 @@ pub const SORT_TILE: u32 = 24 << 10;
 pub const SEGMENT_TILE: u32 = 20 << 10;
 /// Bytes of shared memory for what a pack chooses in a tile.
 pub const PACK_TILE: u32 = 32 << 10;
-/// Bytes for lines of the cache that a sort on vectors collects before it stores them, at most; in the second
-/// cache.
-pub const SORT_LINES: u32 = 128 << 10;
-/// Bytes of them that have a fixed place in shared memory, at most.
+/// Bytes of the lines that a sort on vectors collects that have a fixed place in shared memory, at most.
 pub const SORT_STATIC: u32 = 32 << 10;
 /// Measured cost of a round of a sort on vectors, by the bits of a digit; the unit does not matter.
 pub const SORT_ROUNDS: [(u32, u32); 4] = [(8, 30), (9, 32), (10, 37), (11, 44)];
@@ -204,6 +203,14 @@ pub const FACTOR_ROWS_AHEAD: u32 = 4;
 pub const PANEL_ROWS_AHEAD: u32 = 16;
 /// Elements between rows of a copied factor, so that rows do not fall onto each other in a cache.
 pub const ROW_PADDING: u32 = 16;
+/// Resident threads of a multiprocessor, where they are not known.
+const RESIDENT: u32 = 2048;
+/// Bytes of a core's own cache, where they are not known.
+const CORE_CACHE: u64 = 2 << 20;
+/// Bytes and number of the vector registers of a core, where they are not known.
+const VECTOR_REGISTERS: (u32, u32) = (64, 32);
+/// The part of the peak bandwidth that kernels reach.
+const REACHED: f64 = 0.9;
 /// Bandwidth of the last-level cache, as a multiple of that of memory: about, where the arrays of a kernel
 /// fit into it.
 const CACHE_SPEED: f64 = 3.0;
@@ -282,6 +289,19 @@ pub struct Work {
     pub operations: u64,
 }
 
+/// The blocking of a product on vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocking {
+    /// Rows of a strip, whose sums stay in registers.
+    pub rows: u32,
+    /// Strips of a tile, at most.
+    pub strips: u32,
+    /// Panels of a tile, at most.
+    pub panels: u32,
+    /// Elements of a piece of the common axis, at most.
+    pub depth: u32,
+}
+
 /// The cost of work on a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs<'m> {
@@ -323,6 +343,94 @@ impl<'m> Costs<'m> {
         u64::from(self.machine.multiprocessors) * per_core
     }
 
+    fn resident_threads(&self) -> u64 {
+        self.machine.resident_threads.unwrap_or(RESIDENT).into()
+    }
+
+    /// Returns how many blocks keep all cores busy: on vectors as many in turn for each core, on threads those of so many
+    /// threads that are resident together.
+    pub fn blocks(&self, in_turn: u64, threads: u32) -> u64 {
+        self.busy(match self.execution {
+            Execution::Vectors => in_turn,
+            Execution::Threads => (self.resident_threads() / u64::from(threads.max(1))).max(1),
+        })
+    }
+
+    /// Returns how many results or lines keep all cores busy: as many for each core of vectors, and a part of the resident
+    /// threads.
+    fn enough(&self, vectors: u64, part: u64) -> u64 {
+        self.busy(match self.execution {
+            Execution::Vectors => vectors,
+            Execution::Threads => self.resident_threads() / part,
+        })
+    }
+
+    /// Returns how many results are enough, where neighbouring threads have neighbouring results.
+    pub fn enough_columns(&self) -> u64 {
+        self.enough(ENOUGH_COLUMNS, 2)
+    }
+
+    /// Returns how many results are enough, where the threads of a block have one result.
+    pub fn enough_rows(&self) -> u64 {
+        self.enough(ENOUGH_ROWS, BLOCK_THREADS.into())
+    }
+
+    /// Returns how many lines of a scan are enough, where neighbouring threads have neighbouring lines.
+    pub fn enough_scan_columns(&self) -> u64 {
+        self.enough(ENOUGH_SCAN_COLUMNS, 4)
+    }
+
+    /// Returns how many lines of a sweep are enough. A thread keeps its state in registers, so fewer are resident.
+    pub fn enough_sweeps(&self) -> u64 {
+        self.enough(ENOUGH_SWEEPS, 4)
+    }
+
+    /// Returns how many blocks of one warp a sweep has, where lines are split.
+    pub fn sweep_blocks(&self) -> u64 {
+        self.enough(SWEEP_BLOCKS, 4 * u64::from(LANES))
+    }
+
+    /// Returns the bytes of shared memory of a block, static and dynamic.
+    pub fn shared_bytes(&self) -> u32 {
+        self.machine.max_shared_bytes
+    }
+
+    /// Returns a part of a core's own cache, in bytes.
+    fn core_cache(&self, part: u64) -> u32 {
+        u32::try_from(self.machine.core_cache_bytes.unwrap_or(CORE_CACHE) / part).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the bytes of inputs that stay in a core's own cache while a block goes through them twice, and
+    /// while its results and other blocks of the core pass through it.
+    pub fn read_twice(&self) -> u32 {
+        self.core_cache(16)
+    }
+
+    /// Returns the bytes for lines of the cache that a sort on vectors collects before it stores them, at most.
+    /// What passes through the cache may not displace them.
+    pub fn collected_lines(&self) -> u32 {
+        self.core_cache(16).min(self.shared_bytes() / 4 * 3)
+    }
+
+    /// Returns the bytes that a round of a sort moves, from which on its stores are non-temporal: the next round
+    /// does not find them in the cache.
+    pub fn non_temporal(&self) -> u32 {
+        self.core_cache(2)
+    }
+
+    /// Returns the blocking of a product on vectors, for sums of so many bytes.
+    ///
+    /// Sums stay in three quarters of the vector registers, the rest is for factors. The panels of a tile have half of a
+    /// core's own cache, and one of them a sixteenth of that.
+    pub fn blocking(&self, bytes: u32) -> Blocking {
+        let (width, registers) = self.machine.vector_registers.unwrap_or(VECTOR_REGISTERS);
+        let row = LANES * bytes;
+        let rows = (registers * 3 / 4 / row.div_ceil(width.max(1))).clamp(1, 12);
+        let depth = (self.core_cache(32) / row).clamp(64, 1024);
+        let panels = (self.core_cache(2) / (depth * row)).max(PRODUCT_PANELS);
+        Blocking { rows, strips: PRODUCT_ROWS.div_ceil(rows), panels, depth }
+    }
+
     /// Returns how many elements of a sort a thread keeps in registers, at most: a key, a place and a value
     /// for each, with three blocks resident on a core.
     pub fn sorted_by_thread(&self, with_values: bool) -> u32 {
@@ -333,11 +441,17 @@ impl<'m> Costs<'m> {
         }
     }
 
-    /// Returns how many simple operations take as long as reading or writing a byte of memory.
+    /// Returns how many simple operations take as long as reading or writing a byte of memory: by the peaks of the machine
+    /// where they are known; else 15 on a GPU, as on an H200, and 8 on vectors of 64 bytes.
     pub fn balance(&self) -> u64 {
+        if let (Some(operations), Some(bandwidth)) = (self.machine.peak_operations, self.machine.peak_bandwidth) {
+            return (operations / (REACHED * bandwidth)).round().clamp(1.0, 1000.0) as u64;
+        }
         match self.machine.kind {
             MachineKind::Cuda => 15,
-            MachineKind::Cpu | MachineKind::Interp => 8,
+            MachineKind::Cpu | MachineKind::Interp => {
+                u64::from(self.machine.vector_registers.unwrap_or(VECTOR_REGISTERS).0 / 8).max(1)
+            }
         }
     }
 
@@ -420,6 +534,44 @@ mod tests {
         let quotient = b.div(x, 3.0);
         assert_eq!(function(&b.finish_function(&[quotient]).unwrap()), DIVISION);
         assert_eq!(binary(BinaryOp::Div), DIVISION);
+    }
+
+    /// Numbers follow from the description of a machine; one that says little is taken for the machines of the figures.
+    #[test]
+    fn costs_follow_the_description() {
+        let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
+        let xeon = Machine { kind: MachineKind::Cpu, multiprocessors: 2, ..device.machine().clone() };
+        let known = Machine { core_cache_bytes: Some(2 << 20), vector_registers: Some((64, 32)), ..xeon.clone() };
+        assert_eq!(Costs::of(&xeon).blocking(4), Blocking { rows: 12, strips: 86, panels: 16, depth: 512 });
+        assert_eq!(Costs::of(&known).blocking(4), Costs::of(&xeon).blocking(4));
+        let small = Machine { core_cache_bytes: Some(512 << 10), vector_registers: Some((32, 16)), ..xeon.clone() };
+        assert_eq!(Costs::of(&small).blocking(4), Blocking { rows: 3, strips: 344, panels: 16, depth: 128 });
+        assert_eq!((Costs::of(&xeon).balance(), Costs::of(&small).balance()), (8, 4));
+        assert_eq!((Costs::of(&xeon).read_twice(), Costs::of(&small).read_twice()), (128 << 10, 32 << 10));
+
+        let h200 = Machine {
+            kind: MachineKind::Cuda,
+            multiprocessors: 132,
+            resident_threads: Some(2048),
+            peak_operations: Some(2.0 * 132.0 * 128.0 * 1.98e9),
+            peak_bandwidth: Some(2.0 * 3.201e9 * 768.0),
+            ..device.machine().clone()
+        };
+        let unknown = Machine { resident_threads: None, peak_operations: None, ..h200.clone() };
+        for machine in [&h200, &unknown] {
+            let costs = Costs::of(machine);
+            assert_eq!((costs.balance(), costs.blocks(1, 256), costs.enough_columns()), (15, 132 * 8, 132 * 1024));
+            assert_eq!((costs.enough_rows(), costs.enough_scan_columns()), (132 * 8, 132 * 512));
+        }
+        // An RTX 4090 has fewer resident threads, and computes much faster than it reads.
+        let consumer = Machine {
+            multiprocessors: 128,
+            resident_threads: Some(1536),
+            peak_operations: Some(2.0 * 128.0 * 128.0 * 2.52e9),
+            peak_bandwidth: Some(2.0 * 10.501e9 * 48.0),
+            ..h200.clone()
+        };
+        assert_eq!((Costs::of(&consumer).balance(), Costs::of(&consumer).blocks(1, 256)), (91, 128 * 6));
     }
 
     #[test]

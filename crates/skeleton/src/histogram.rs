@@ -83,7 +83,7 @@ impl Histogram {
         let own = self.room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
         // As many blocks as keep the machine busy, and none with little to do.
         let costs = Costs::of(machine);
-        let busy = costs.busy(costs.pick(cost::HISTOGRAM_BLOCKS));
+        let busy = costs.blocks(cost::HISTOGRAM_BLOCKS, cost::BLOCK_THREADS);
         let blocks = count.clone().div_ceil(threads * costs.pick(cost::COUNTED)).min(busy);
         // Neighbours that a thread of a GPU takes by one access.
         let width =

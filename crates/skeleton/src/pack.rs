@@ -72,9 +72,9 @@ impl Pack {
         let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
         let pack = Parts { pack: self, inlet, outlet, index, sum, warps, rows, total };
         if self.rest {
-            pack.in_three_steps(&mut draft, costs.busy(costs.pick(cost::PACK_BLOCKS)))?;
+            pack.in_three_steps(&mut draft, costs.blocks(cost::PACK_BLOCKS, 32 * warps))?;
         } else {
-            pack.in_turn(&mut draft, costs.busy(1))?;
+            pack.in_turn(&mut draft, costs)?;
         }
         Ok(draft.finish())
     }
@@ -82,8 +82,6 @@ impl Pack {
 
 /// Positions of the smallest part.
 const UNIT: u32 = cost::PART;
-/// Bytes of inputs that stay in a core's own cache while a block goes through them twice.
-const CACHED: u32 = cost::OWN_CACHE;
 
 /// Returns the output for the number of chosen positions.
 fn total_memory(k: &Writer, total: usize) -> Memory {
@@ -120,10 +118,10 @@ impl Parts<'_> {
     }
 
     /// A warp for each tile, on a CPU.
-    fn in_turn(&self, draft: &mut Draft, cores: u64) -> Result<()> {
+    fn in_turn(&self, draft: &mut Draft, costs: Costs<'_>) -> Result<()> {
         let bytes: u32 = self.pack.source.inputs().iter().map(|ty| ty.bytes()).sum();
-        let most = (CACHED / bytes.max(1)).clamp(UNIT, 32 * UNIT) / UNIT;
-        let units = Count::size(0).div_ceil(UNIT).div_ceil(4 * cores).min(most).max(1u32);
+        let most = (costs.read_twice() / bytes.max(1)).clamp(UNIT, 32 * UNIT) / UNIT;
+        let units = Count::size(0).div_ceil(UNIT).div_ceil(costs.busy(4)).min(most).max(1u32);
         let run = units * UNIT;
         // Where there is nothing, one tile says so.
         let tiles = Count::size(0).div_ceil(run.clone()).max(1u32);

@@ -9,6 +9,7 @@
 //! There is one launch: a core reads no panels but those that it wrote itself. How many strips and panels a tile has follows from the sizes, so that tiles are
 //! equally large and every core has some. Copies are in memory that is addressed by 64 bits, so that the innermost loop has nothing to compute but sums.
 
+use crate::cost::{Blocking, Costs};
 use crate::kit::{Draft, Writer};
 use crate::product::Parts;
 use crate::program::Argument;
@@ -28,33 +29,13 @@ const ROWS_AHEAD: u32 = crate::cost::FACTOR_ROWS_AHEAD;
 /// Rows of a panel that are asked for before they are multiplied.
 const STEPS_AHEAD: u32 = crate::cost::PANEL_ROWS_AHEAD;
 
-/// The largest tile, and what is copied of its factors at a time.
-struct Blocking {
-    /// Rows of a strip. Two vectors of a register file of 32 hold a row of 32-bit sums, four one of 64-bit sums.
-    rows: u32,
-    /// Strips of a tile.
-    strips: u32,
-    /// Panels of a tile.
-    panels: u32,
-    /// Most elements of a piece of the common axis.
-    depth: u32,
-}
-
-impl Blocking {
-    fn of(sum: Type) -> Blocking {
-        match sum.bytes() {
-            8 => Blocking { rows: 6, strips: 172, panels: 16, depth: 256 },
-            _ => Blocking { rows: 12, strips: 86, panels: 16, depth: 512 },
-        }
-    }
-}
-
 impl Parts {
     pub(crate) fn panels(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
-        let Blocking { rows, strips, panels, depth } = Blocking::of(self.sum);
+        let costs = Costs::of(machine);
+        let Blocking { rows, strips, panels, depth } = costs.blocking(self.sum.bytes());
         let block = [LANES, 1, 1];
         let element = self.sum.element();
-        let cores = machine.multiprocessors;
+        let cores = u32::try_from(costs.busy(1)).unwrap_or(u32::MAX);
         let all_panels = Count::size(1).div_ceil(LANES);
         let all_strips = Count::size(0).div_ceil(rows);
         // With few panels to a tile the left factor is copied often, with few strips the right one is.

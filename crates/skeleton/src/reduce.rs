@@ -87,7 +87,7 @@ impl Spread {
         let last_kept = reduced.last() == Some(&false);
         let last = sizes.last().copied().unwrap_or(1);
         let along_kept = (last_kept && last >= 32) || folded < costs.pick(cost::SHORT_FOLD);
-        let enough = costs.busy(costs.pick(if along_kept { cost::ENOUGH_COLUMNS } else { cost::ENOUGH_ROWS }));
+        let enough = if along_kept { costs.enough_columns() } else { costs.enough_rows() };
         let split = kept < enough && folded >= if along_kept { cost::SPLIT_COLUMNS } else { cost::SPLIT_ROWS };
         let few = costs.in_vectors() && (split || kept < costs.busy(cost::FEW_ROWS));
         let blocks = few || folded > costs.pick(cost::LONG_FOLD);
@@ -211,7 +211,8 @@ impl Parts<'_> {
     /// Into how many parts what is reduced is split for so many blocks, with memory for them: as many as fill the machine, and none of fewer than 16
     /// elements.
     fn split(&self, draft: &mut Draft, machine: &Machine, folded: &Count, blocks: &Count) -> (Count, Option<Pieces>) {
-        let busy = Costs::of(machine).busy(Costs::of(machine).pick(cost::REDUCE_COLUMN_BLOCKS));
+        let costs = Costs::of(machine);
+        let busy = costs.blocks(cost::REDUCE_COLUMN_BLOCKS, costs.pick(cost::COLUMN_THREADS));
         let split = folded.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
         let pieces = self.pieces(draft, split.clone());
         (if pieces.is_some() { split } else { Count::Constant(1) }, pieces)
@@ -291,7 +292,7 @@ impl Parts<'_> {
         // A unit is a tile of a row; a block has a run of them.
         let tiles = self.product(within).div_ceil(shape.tile);
         let units = self.product(above) * tiles.clone();
-        let busy = Costs::of(machine).busy(Costs::of(machine).pick(cost::REDUCE_ROW_BLOCKS));
+        let busy = Costs::of(machine).blocks(cost::REDUCE_ROW_BLOCKS, THREADS);
         let split = units
             .clone()
             .min(Count::Constant(busy).div_ceil(self.kept.clone()))

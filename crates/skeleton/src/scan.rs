@@ -65,9 +65,9 @@ impl ScanSpread {
         let last = sizes.last().copied().unwrap_or(1);
         let along_axis = if axis + 1 == sizes.len() { length >= 16 } else { last < 32 && length >= 32 };
         let costs = Costs::of(machine);
-        let per_core = if along_axis { cost::ENOUGH_SCAN_ROWS } else { costs.pick(cost::ENOUGH_SCAN_COLUMNS) };
+        let enough = if along_axis { costs.busy(cost::ENOUGH_SCAN_ROWS) } else { costs.enough_scan_columns() };
         let long = length >= if along_axis { cost::SPLIT_ROWS } else { cost::SPLIT_COLUMNS };
-        ScanSpread { along_axis, split: lines < costs.busy(per_core) && long }
+        ScanSpread { along_axis, split: lines < enough && long }
     }
 }
 
@@ -183,7 +183,7 @@ impl Parts<'_> {
         let block = [threads, 1, 1];
         let blocks = self.lines.clone().div_ceil(threads);
         let length = Count::size(self.scan.axis);
-        let busy = self.costs.busy(self.costs.pick(cost::SCAN_COLUMN_BLOCKS));
+        let busy = self.costs.blocks(cost::SCAN_COLUMN_BLOCKS, threads);
         let parts = length.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
         let parts = if self.scan.spread.split { parts } else { Count::Constant(1) };
         let pieces = self.scan.spread.split.then(|| self.pieces(draft, &parts));

@@ -66,7 +66,7 @@ impl SegmentedSort {
         let bytes: u64 = numbers(keys).take(sorted).map(|element| u64::from(element.bits() / 8)).sum();
         // What is static in shared memory; a CPU has a segment for each lane there.
         let (lanes, room) = match Costs::of(machine).execution() {
-            Execution::Vectors => (u64::from(LANES), u64::from(machine.max_shared_bytes)),
+            Execution::Vectors => (u64::from(LANES), u64::from(Costs::of(machine).shared_bytes())),
             Execution::Threads => (1, cost::STATIC_SHARED),
         };
         (bytes * u64::from(longest) * lanes <= room).then_some(longest)

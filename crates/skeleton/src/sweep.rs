@@ -12,6 +12,7 @@
 //! Tiles in shared memory serve CPUs too: lines that lie a power of two apart fall into the same sets of the first cache, and
 //! 32 of them do not fit there.
 
+use crate::cost::Costs;
 use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, Temporaries, Writer, ravel, unravel};
 use crate::layout::constant;
 use crate::program::Program;
@@ -108,10 +109,8 @@ impl Sweep {
         let others = sizes.iter().take(axes).enumerate().filter(|(axis, _)| *axis != self.axis);
         let lines = others.fold(1u64, |product, (_, length)| product.saturating_mul(*length));
         let staged = self.axis + 1 == axes && lines >= u64::from(LANES) / 2 && length >= u64::from(LANES);
-        // A multiprocessor holds about 2048 threads; a core has work enough with a few warps.
-        let threads = machine.registers.map_or(128, |registers| u64::from(registers) / 32);
-        let busy = u64::from(machine.multiprocessors).saturating_mul(threads) / 4;
-        let split = self.split.is_some() && lines < busy && length >= 16 * u64::from(LEAST_PART);
+        let enough = Costs::of(machine).enough_sweeps();
+        let split = self.split.is_some() && lines < enough && length >= 16 * u64::from(LEAST_PART);
         SweepSpread { staged, split }
     }
 
@@ -206,7 +205,7 @@ impl Sweep {
         let columns = (LANES + halo.min(MOST_HALO)) | 1;
         let bytes = |types: &[Type]| types.iter().map(|ty| ty.bytes()).sum::<u32>();
         let shared = LANES * (columns * bytes(&self.source.results()) + (LANES + 1) * bytes(&self.outputs()));
-        let fits = halo <= MOST_HALO && shared <= MOST_SHARED.min(machine.max_shared_bytes);
+        let fits = halo <= MOST_HALO && shared <= MOST_SHARED.min(Costs::of(machine).shared_bytes());
         let parts = Parts { sweep: self, inlet, start, outlet, index, other_axes, lines, staged: self.spread.staged && fits };
         parts.write(&mut draft, machine)?;
         Ok(draft.finish())
@@ -390,7 +389,7 @@ impl Parts<'_> {
         let blocks = self.lines.clone().div_ceil(LANES);
         let length = Count::size(sweep.axis);
         let split = sweep.split.as_ref().filter(|_| sweep.spread.split);
-        let busy = u64::from(machine.multiprocessors) * 16;
+        let busy = Costs::of(machine).sweep_blocks();
         let parts = match split {
             _ if sweep.restarts => Count::size(sweep.domain.axes()),
             Some(_) => {

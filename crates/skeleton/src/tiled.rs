@@ -81,7 +81,7 @@ impl Tile {
     /// most 4 rows and 2 columns for each thread. `None` where not even the smallest fits, or where an axis before the last
     /// two is looked along.
     pub fn of(machine: &Machine, values: &[Type], reach: &[(u32, u32)]) -> Option<Tile> {
-        let most = (machine.max_shared_bytes / 2).min(STATIC_SHARED);
+        let most = (Costs::of(machine).shared_bytes() / 2).min(STATIC_SHARED);
         let tiles = [(2, 4), (1, 4), (1, 2), (1, 1)].map(|(columns, rows)| Tile { columns, rows });
         tiles.into_iter().find(|tile| tile.bytes(values, reach).is_some_and(|bytes| bytes <= most))
     }
@@ -182,7 +182,7 @@ impl TiledStencil {
                 .filter(|tile| tile.pays(machine, &self.function, &self.reach)),
         };
         let fitting = tile.filter(|tile| {
-            let most = machine.max_shared_bytes.min(STATIC_SHARED);
+            let most = Costs::of(machine).shared_bytes().min(STATIC_SHARED);
             tile.columns > 0
                 && tile.rows > 0
                 && tile.bytes(&self.source.results(), &self.reach).is_some_and(|bytes| bytes <= most)

@@ -37,6 +37,7 @@ pub(super) struct Parts<'a> {
     sets: Vec<Vec<usize>>,
     /// Number of elements of a digit in a part; then the place of the first of them.
     counts: usize,
+    costs: Costs<'a>,
 }
 
 /// Cost of a round by the bits of a digit.
@@ -45,12 +46,8 @@ const COSTS: [(u32, u32); 4] = cost::SORT_ROUNDS;
 const UNIT: u32 = cost::PART;
 /// Bytes of a line of the cache.
 const LINE: u32 = cost::CACHE_LINE;
-/// Most bytes for lines that are collected.
-const ROOM: u32 = cost::SORT_LINES;
 /// Most bytes of them whose place is known when code is made.
 const STATIC: u32 = cost::SORT_STATIC;
-/// Lines go around the cache where a round moves so many bytes.
-const AROUND: u32 = cost::NON_TEMPORAL;
 /// Counters for each value of a digit, so that neighbours that are alike do not wait for each other.
 const TABLES: u32 = cost::SORT_TABLES;
 /// Elements that are moved together where a part is moved as it is.
@@ -84,7 +81,7 @@ impl<'a> Parts<'a> {
         (inlet, outlet): (Inlet, Outlet),
         index: Type,
         rounds: &[Round],
-        machine: &Machine,
+        machine: &'a Machine,
     ) -> Result<Parts<'a>> {
         let types = sort.source.results();
         let n = Count::size(0);
@@ -97,7 +94,7 @@ impl<'a> Parts<'a> {
         let radix = rounds.iter().map(|round| 1 << round.bits).max().unwrap_or(1u32);
         let counts = draft.temporary(parts.clone() * radix * index.bytes(), false);
         let sum = Operator::sum(index)?;
-        Ok(Parts { sort, inlet, outlet, index, types, sum, parts, run, sets, counts })
+        Ok(Parts { sort, inlet, outlet, index, types, sum, parts, run, sets, counts, costs: Costs::of(machine) })
     }
 
     /// All rounds. Those that differ in the bits or in the temporaries only have the same kernels.
@@ -281,7 +278,7 @@ impl<'a> Parts<'a> {
         let bytes = |types: &[Type]| types.iter().map(|ty| ty.bytes()).sum::<u32>();
         let least = self.types.iter().map(|ty| ty.bytes()).min().unwrap_or(1);
         let mut items = 1 << (LINE / least).max(1).ilog2();
-        while items > 1 && radix * items * bytes(&self.types) > ROOM {
+        while items > 1 && radix * items * bytes(&self.types) > self.costs.collected_lines() {
             items /= 2;
         }
         let room = radix * items * bytes(&self.types);
@@ -305,7 +302,7 @@ impl<'a> Parts<'a> {
         let bits = addresses.reduce(|a, b| k.or(a, b));
         let fits = self.types.iter().all(|ty| (items * ty.bytes()).is_multiple_of(16));
         let wide = bits.filter(|_| fits).map_or(k.literal(false), |bits| k.eq(k.and(bits, LINE - 1), 0));
-        let least = AROUND.div_ceil(bytes(&self.types));
+        let least = self.costs.non_temporal().div_ceil(bytes(&self.types));
         let around = k.ge(k.count(Count::size(0), self.index), least);
         Lines { memories, items, next, starts, wide, around }
     }

@@ -40,7 +40,8 @@ pub(super) struct Sweep<'a> {
     pub(super) sum: Operator,
     /// Elements of a thread.
     items: u32,
-    cores: u64,
+    /// Blocks that count.
+    blocks: u64,
     /// Temporaries: for each set, one for each value.
     sets: Vec<Vec<usize>>,
     /// For each round how many elements have a digit, then how many have a lesser one.
@@ -71,9 +72,9 @@ impl<'a> Sweep<'a> {
         let control = draft.temporary(Count::from(count * RADIX * index.bytes()), true);
         let words = n.div_ceil(THREADS * items) * RADIX * index.bytes();
         let published = [draft.temporary(words.clone(), true), draft.temporary(words, false)];
-        let cores = Costs::of(machine).busy(1);
+        let blocks = Costs::of(machine).blocks(cost::SORT_BLOCKS, THREADS);
         let sum = Operator::sum(index)?;
-        Ok(Sweep { sort, inlet, outlet, index, types, sum, items, cores, sets, control, published, rounds: count })
+        Ok(Sweep { sort, inlet, outlet, index, types, sum, items, blocks, sets, control, published, rounds: count })
     }
 
     pub(super) fn all(&self, draft: &mut Draft, rounds: &[Round]) -> Result<()> {
@@ -81,7 +82,7 @@ impl<'a> Sweep<'a> {
         let grid = |count: Count| [count, 1u32.into(), 1u32.into()];
         let n = Count::size(0);
         let units = n.clone().div_ceil(THREADS * 16);
-        let parts = units.clone().min(self.cores * cost::SORT_BLOCKS);
+        let parts = units.clone().min(self.blocks);
         let run = units.div_ceil(parts.clone()) * (THREADS * 16);
         for (group, own) in rounds.chunks(TOGETHER).enumerate() {
             let k = Writer::new(&format!("sort_count_{group}"), block);
