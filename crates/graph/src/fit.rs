@@ -32,6 +32,8 @@ pub(crate) struct FittedPlan {
     kernels: Vec<Kernel>,
     /// Number of nodes that kernels write.
     made: usize,
+    /// Bytes of the temporaries of all kernels that must be zero: one fill is enough.
+    zeros: usize,
     results: Vec<Place>,
 }
 
@@ -48,6 +50,8 @@ enum Place {
 struct Kernel {
     /// The launches; none where there are no positions.
     work: Option<Fitted>,
+    /// Its part of the memory that must be zero: where it begins, and its bytes. It has none where it needs much.
+    zeros: Option<(usize, usize)>,
     inputs: Vec<Place>,
     /// For each result, where it is written: over an input, or in so many new bytes.
     outputs: Vec<Output>,
@@ -64,6 +68,9 @@ struct Output {
     over: Option<Place>,
     bytes: usize,
 }
+
+/// Bytes that must be zero from which on a kernel has them alone, for as long as it runs.
+const MUCH: usize = 1 << 18;
 
 /// A scalar of a kernel that is a lane of a value.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +116,7 @@ impl FittedPlan {
                 _ => made.get(&id).map(|number| Place::Made(*number)).ok_or_else(|| missing(id)),
             }
         };
-        let mut kernels = vec![];
+        let (mut kernels, mut all_zeros) = (vec![], 0);
         for kernel in &plan.kernels {
             let (codes, _) = plan.ready(kernel, bindings);
             let length = tape.shapes[kernel.group.domain as usize].length.filter(|_| kernel.group.kind == GroupKind::Map);
@@ -138,12 +145,15 @@ impl FittedPlan {
                 true => None,
                 false => Some(plan.loaded(kernel, bindings)?.fit(&sizes)?),
             };
+            let bytes = work.as_ref().map_or(0, Fitted::zeroed_bytes);
+            let zeros = (1..MUCH).contains(&bytes).then_some((all_zeros, bytes));
+            all_zeros += zeros.map_or(0, |(_, bytes)| bytes);
             let dead = kernel.dead.iter().filter_map(|dead| made.get(dead).copied()).collect();
-            kernels.push(Kernel { work, inputs, outputs, scalars, lanes, dead });
+            kernels.push(Kernel { work, zeros, inputs, outputs, scalars, lanes, dead });
         }
         let results = tape.outputs.iter().map(|output| find(&made, tape.behind(*output))).collect::<Result<_>>()?;
         let (shapes, integers) = (bindings.shapes.clone(), bindings.integers.clone());
-        Ok(FittedPlan { shapes, integers, kernels, made: made.len(), results })
+        Ok(FittedPlan { shapes, integers, kernels, made: made.len(), zeros: all_zeros, results })
     }
 
     /// The scalars of all kernels for these values.
@@ -201,6 +211,14 @@ impl FittedPlan {
             Place::Given(slot) => buffers[slot as usize].clone().ok_or_else(|| missing(slot)),
             Place::Made(number) => made[number as usize].clone().ok_or_else(|| missing(number)),
         };
+        let zeros = match self.zeros {
+            0 => None,
+            bytes => {
+                let zeros = device.allocate_behind::<u8>(stream, bytes)?;
+                zeros.fill_bytes_in(stream, 0)?;
+                Some(zeros)
+            }
+        };
         for (kernel, scalars) in self.kernels.iter().zip(scalars) {
             let mut outputs = Buffers::new();
             for output in &kernel.outputs {
@@ -212,7 +230,8 @@ impl FittedPlan {
             if let Some(work) = &kernel.work {
                 let inputs = kernel.inputs.iter().map(|input| find(&made, *input)).collect::<Result<Buffers>>()?;
                 let call = Call { inputs: &inputs, outputs: &outputs, scalars, sizes: work.sizes(), stream };
-                work.run(&call)?;
+                let zeros = kernel.zeros.and_then(|(start, bytes)| zeros.as_ref()?.slice(start, bytes));
+                work.run_with(&call, zeros.as_ref())?;
             }
             given()?;
             for (output, buffer) in kernel.outputs.iter().zip(outputs) {

@@ -284,6 +284,26 @@ fn long_chains_of_packs_are_dropped() -> Result<()> {
     Ok(())
 }
 
+/// Packs and scans have temporaries that must be zero. One fill serves all kernels of a plan.
+#[test]
+fn a_plan_fills_memory_once() -> Result<()> {
+    let (device, counts) = counting_gpu();
+    let context = Context::new(&device);
+    let x = upload(&context, 70_000.into())?;
+    let sums = x.scan(Combine::Sum, 0, true)?;
+    let (packed, count) = sums.pack_counted(&greater(&sums, 1000)?)?;
+    let (others, number) = x.pack_counted(&greater(&sums, 2000)?)?;
+    let nodes = [packed, count, others, number];
+    let expected = nodes.iter().map(|node| naive::evaluate(node)).collect::<Result<Vec<_>>>()?;
+    counts.fills.store(0, Ordering::Relaxed);
+    context.evaluate(&nodes)?;
+    assert_eq!(counts.fills.load(Ordering::Relaxed), 1);
+    for (node, expected) in [(1, 1), (3, 3)].map(|(node, place)| (&nodes[node], &expected[place])) {
+        assert_eq!(node.read()?.lanes, expected.lanes);
+    }
+    Ok(())
+}
+
 /// Lanes run beside each other, and are joined by events where their results meet.
 #[test]
 fn lanes_are_joined_by_events() -> Result<()> {

@@ -6,6 +6,9 @@ use broadloom_device::{Buffer, CheckedLaunch};
 use broadloom_scalar::Literal;
 use smallvec::SmallVec;
 
+/// Bytes to whose multiples temporaries within one buffer are aligned.
+const ALIGNMENT: usize = 256;
+
 /// A program that is ready to run on a device for calls of the same sizes: see [`Loaded::fit`].
 ///
 /// It does what [`Loaded::run`] does, with less of the host's time.
@@ -71,10 +74,22 @@ impl Fitted {
         &self.sizes
     }
 
+    /// Returns the bytes of its temporaries that must be zero when it runs.
+    pub fn zeroed_bytes(&self) -> usize {
+        let zeroed = self.temporaries.iter().zip(&self.loaded.program().temporaries).filter(|(_, temporary)| temporary.zeroed);
+        zeroed.map(|(bytes, _)| bytes.next_multiple_of(ALIGNMENT)).sum()
+    }
+
     /// Runs it. The sizes of the call are those that it was made for.
     ///
     /// Returns before the work is done: reading a buffer waits for it, and reports what failed.
     pub fn run(&self, call: &Call<'_>) -> Result<()> {
+        self.run_with(call, None)
+    }
+
+    /// Runs it as [`Fitted::run`] does. `zeros` is memory of the caller for temporaries that must be zero, [`Fitted::zeroed_bytes`] of it: one fill serves
+    /// several programs.
+    pub fn run_with(&self, call: &Call<'_>, zeros: Option<&Buffer<u8>>) -> Result<()> {
         let loaded = &self.loaded;
         loaded.check_given(call)?;
         loaded.check_outputs(call.outputs, self.outputs.iter().copied())?;
@@ -82,7 +97,14 @@ impl Fitted {
             return Ok(loaded.device().backend().product(call.stream, &product)?);
         }
         let mut temporaries: SmallVec<[Buffer<u8>; 4]> = SmallVec::new();
+        let mut zeros_taken = 0;
         for (bytes, temporary) in self.temporaries.iter().zip(&loaded.program().temporaries) {
+            let given = zeros.filter(|_| temporary.zeroed).and_then(|zeros| zeros.slice(zeros_taken, *bytes));
+            if let Some(given) = given {
+                zeros_taken += bytes.next_multiple_of(ALIGNMENT);
+                temporaries.push(given);
+                continue;
+            }
             let buffer = loaded.device().allocate_behind::<u8>(call.stream, *bytes)?;
             if temporary.zeroed && *bytes > 0 {
                 buffer.fill_bytes_in(call.stream, 0)?;

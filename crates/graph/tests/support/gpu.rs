@@ -20,6 +20,8 @@ struct AsGpu {
 pub(crate) struct Counts {
     /// Calls that wait for work: reads and synchronisation.
     pub(crate) waits: AtomicU64,
+    /// Fills of memory.
+    pub(crate) fills: AtomicU64,
     /// Modules that were loaded.
     pub(crate) loads: AtomicU64,
     /// Launches and copies that were given to streams other than the first are joined by events: how many waits for events there were.
@@ -67,6 +69,7 @@ impl Backend for AsGpu {
         self.interp.copy(stream, to, from, bytes)
     }
     fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
+        self.counts.fills.fetch_add(1, Ordering::Relaxed);
         self.interp.fill(stream, address, byte, bytes)
     }
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
