@@ -118,6 +118,16 @@ pub(crate) struct Library {
     pub(crate) flags: &'static [&'static str],
 }
 
+const GNU_RADIO: &[&str] = &[
+    "-lgnuradio-runtime",
+    "-lgnuradio-blocks",
+    "-lgnuradio-filter",
+    "-lgnuradio-pmt",
+    "-lspdlog",
+    "-lfmt",
+    "-Wl,--allow-shlib-undefined",
+];
+
 /// Peers by libraries; those that are not installed are left out.
 pub(crate) const LIBRARIES: &[Library] = &[
     Library {
@@ -139,15 +149,14 @@ pub(crate) const LIBRARIES: &[Library] = &[
         name: "GNU Radio",
         file: "fm_radio_gnuradio",
         peer: include_str!("../../peers/fm_radio_gnuradio.cpp"),
-        flags: &[
-            "-lgnuradio-runtime",
-            "-lgnuradio-blocks",
-            "-lgnuradio-filter",
-            "-lgnuradio-pmt",
-            "-lspdlog",
-            "-lfmt",
-            "-Wl,--allow-shlib-undefined",
-        ],
+        flags: GNU_RADIO,
+    },
+    Library {
+        benchmark: "filter_bank",
+        name: "GNU Radio",
+        file: "filter_bank_gnuradio",
+        peer: include_str!("../../peers/filter_bank_gnuradio.cpp"),
+        flags: GNU_RADIO,
     },
 ];
 

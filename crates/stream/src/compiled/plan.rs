@@ -13,14 +13,14 @@ use crate::restructure::{Island, Section, island::island, section};
 use crate::schedule::Schedule;
 use crate::translate::Reason;
 use broadloom_device::Machine;
-use broadloom_skeleton::cost::{self, Costs};
+use broadloom_skeleton::cost::{self, Costs, Each};
 use cranelift_entity::EntityRef;
 
 /// Operations of a firing from which on vectors combine firings rather than run them in order.
 const SCANNED: u64 = 256;
 /// Operations of filters without state that an island takes in, for each firing of a filter with state beside them.
-/// A firing in order takes about as long: it loads, computes, stores and waits for the one before.
-const ABSORBED: u64 = 32;
+/// They hide behind its loads and stores. Vectors run them on all cores otherwise, threads wait longer for memory.
+const ABSORBED: Each<u64> = Each { vectors: 8, threads: 32 };
 
 /// A stage.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub(crate) fn plan(
     };
     let regions = regions(program, graph, &mut classified);
     if !options.straight {
-        absorb(program, graph, schedule, &mut classified);
+        absorb(program, graph, schedule, &mut classified, Costs::of(machine).pick(ABSORBED));
     }
     loop {
         let islands = islands(graph, &mut classified);
@@ -132,7 +132,7 @@ pub(crate) fn plan(
 
 /// Makes filters without state that stand beside filters with state a part of the island, where they cost little: the
 /// firings of the latter wait for each other anyhow. Chains of filters come whole, so that a kernel less runs.
-fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classified: &mut [Classified]) {
+fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classified: &mut [Classified], most: u64) {
     let is_parallel = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Wire);
     let parallel: Vec<NodeId> = graph.nodes.keys().filter(is_parallel).collect();
     for part in components(graph, &parallel) {
@@ -148,7 +148,7 @@ fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classifie
         }
         let in_order = |node: &&NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
         let ordered: u64 = beside.iter().filter(in_order).map(|node| schedule.repetition(*node)).sum();
-        let cheap = costs.iter().fold(0u64, |all, cost| all.saturating_add(*cost)) <= ordered.saturating_mul(ABSORBED);
+        let cheap = costs.iter().fold(0u64, |all, cost| all.saturating_add(*cost)) <= ordered.saturating_mul(most);
         if ordered > 0 && cheap && part.iter().all(|node| runs_in_order(program, graph, *node)) {
             part.iter().for_each(|node| classified[node.index()].placement = Placement::Sequential);
         }

@@ -33,9 +33,12 @@ impl Lowerer {
                 let mut names: Vec<Arc<str>> = self.unit().functions.keys().cloned().collect();
                 names.extend(["println", "print", "sqrt", "random", "round", "floor", "abs"].map(Arc::from));
                 let error = suggest(error, &name.name, names.iter());
-                self.error(match self.stream_names.contains_key(&name.name) {
-                    true => error.help("a stream of that name exists; `add` creates it in a pipeline or splitjoin"),
-                    false => error,
+                let owners = self.packages.iter().filter(|(_, functions)| functions.contains_key(&name.name));
+                let owner = owners.map(|(package, _)| package.clone()).min();
+                self.error(match (owner, self.stream_names.contains_key(&name.name)) {
+                    (Some(owner), _) => error.help(format!("a package has one: write `{owner}.{}`", name.name)),
+                    (None, true) => error.help("a stream of that name exists; `add` creates it in a pipeline or splitjoin"),
+                    (None, false) => error,
                 });
                 self.broken(span)
             }

@@ -55,7 +55,7 @@ fn cheap_neighbours_of_state_are_in_its_kernel() {
     let program = |around: &str| {
         format!(
             "void->void pipeline Top {{
-                 add void->int filter {{ int n; work push 1 {{ push(n++ % 101); }} }}
+                 add void->int filter {{ int n; work push 1 {{ push(n++); }} }}
                  {around}
                  add int->int filter {{ int s = 1; work push 1 pop 1 {{ s = (s * 31 + pop()) % 1009; push(s); }} }}
                  add int->int filter {{ work push 1 pop 1 peek 3 {{ push(peek(2) ^ pop()); }} }}
