@@ -32,6 +32,7 @@
 
 mod amount;
 mod build;
+mod chain;
 mod context;
 mod cut;
 mod emit;
