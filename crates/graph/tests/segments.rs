@@ -468,6 +468,36 @@ fn nothing_waits_for_totals_of_the_device() -> Result<()> {
 
 /// Reductions and scans of all types.
 #[test]
+fn long_segments_are_sorted_beside_short_ones() -> Result<()> {
+    // Lanes of a CPU sort short segments alone, and those that are much longer together.
+    let lengths: Vec<i64> = (0..300).map(|i| if i % 70 == 33 { 20 * i } else { i % 7 }).collect();
+    let total = lengths.iter().sum::<i64>() as usize;
+    let (longest, values) = (lengths.iter().copied().max().unwrap_or(0), numbers(total, 8));
+    let context = Context::new(&cpu());
+    for element in [Element::I32, Element::I64, Element::F32] {
+        let segments =
+            Segments::from_lengths(&line(&context, &lengths, Element::I32)?, Total::Host(total))?.no_longer_than(longest);
+        let values: Vec<i64> = values.iter().map(|value| value % 5000).collect();
+        let x = line(&context, &values, element)?;
+        let y = line(&context, &(0..total as i64).collect::<Vec<i64>>(), Element::I32)?;
+        for descending in [false, true] {
+            let key = SortKey { descending, bits: None };
+            let (mut want, mut order, mut start) = (vec![], vec![], 0usize);
+            for length in &lengths {
+                let mut places: Vec<usize> = (start..start + *length as usize).collect();
+                places.sort_by_key(|place| if descending { -values[*place] } else { values[*place] });
+                want.extend(places.iter().map(|place| values[*place]));
+                order.extend(places.iter().map(|place| *place as i64));
+                start += *length as usize;
+            }
+            assert_eq!(found(&segments.sort(&[(&x, key)], &[])?[0])?, want);
+            assert_eq!(found(&segments.sort(&[(&x, key)], &[&y])?[1])?, order);
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn no_segments_with_a_total_of_the_device() -> Result<()> {
     for device in [interp(), cpu()] {
         let context = Context::new(&device);

@@ -122,8 +122,10 @@ pub const PACK_WARPS: u32 = 8;
 pub const HISTOGRAM_WARPS: u32 = 2;
 /// Accesses of a thread of a histogram that are under way together.
 pub const HISTOGRAM_PIECES: u32 = 2;
-/// The longest segment that a block sorts in shared memory.
+/// The longest segment that a block of threads sorts in shared memory.
 pub const SORTED_SEGMENT: u64 = 1024;
+/// The longest segment that the lanes of vectors sort together.
+pub const SORTED_BY_LANES: u64 = 1 << 14;
 /// The longest segment that one warp of threads sorts.
 pub const SORTED_IN_WARP: u32 = 256;
 /// Threads of a block that sorts a segment.

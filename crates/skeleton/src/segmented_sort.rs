@@ -5,15 +5,16 @@
 //! not needed: equal keys are the same.
 //!
 //! Lanes of a CPU are elements of a vector, and a network asks the same of all segments: it is a row of the least and the greatest of two vectors, with no shuffle and no choice. Eight
-//! places at a time are held in registers, so that three steps cost one access.
+//! places at a time are held in registers, so that three steps cost one access. Lanes wait for the longest segment among them, so one that is much longer than most is sorted behind
+//! the others, by all lanes together.
 //!
 //! Longer segments are a [`Sort`](crate::Sort) by the number of the segment, then by the key.
 
 use crate::cost::{self, Costs, Execution};
-use crate::kit::{Draft, Inlet, Outlet, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Writer, broadcast, reduce_warp};
 use crate::order::{distinct, from_distinct, ordered};
 use crate::program::Program;
-use crate::{Count, Domain, Error, Result, Sink, SortKey, Source};
+use crate::{Count, Domain, Error, Operator, Result, Sink, SortKey, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Shuffle, Type, Unroll, Value, Variable, Vote};
 
@@ -35,8 +36,6 @@ pub struct SegmentedSort {
     pub longest: u32,
 }
 
-/// The longest segment that a block sorts.
-const MOST: u64 = cost::SORTED_SEGMENT;
 /// The longest segment that a warp of a GPU sorts.
 const IN_WARPS: u32 = cost::SORTED_IN_WARP;
 /// Threads of a block that sorts a segment.
@@ -55,21 +54,23 @@ struct Parts<'a> {
     outlet: Outlet,
     index: Type,
     types: Vec<Type>,
+    /// Adds lengths.
+    sum: Operator,
 }
 
 impl SegmentedSort {
     /// Returns [`SegmentedSort::longest`] for segments of which none is longer than this, sorted by keys of these types, with values or without; `None` if that is too long.
     pub fn longest(machine: &Machine, keys: &[Type], values: bool, length: u64) -> Option<u32> {
-        let longest = (length <= MOST).then(|| (length.max(LANES.into()) as u32).next_power_of_two())?;
+        // What is static in shared memory; lanes of a CPU share the room that they have.
+        let (most, room) = match Costs::of(machine).execution() {
+            Execution::Vectors => (cost::SORTED_BY_LANES, u64::from(Costs::of(machine).shared_bytes())),
+            Execution::Threads => (cost::SORTED_SEGMENT, cost::STATIC_SHARED),
+        };
+        let longest = (length <= most).then(|| (length.max(LANES.into()) as u32).next_power_of_two())?;
         // One key alone needs no positions.
         let sorted = if keys.len() == 1 && !values { 1 } else { keys.len() + 1 };
         let bytes: u64 = numbers(keys).take(sorted).map(|element| u64::from(element.bits() / 8)).sum();
-        // What is static in shared memory; a CPU has a segment for each lane there.
-        let (lanes, room) = match Costs::of(machine).execution() {
-            Execution::Vectors => (u64::from(LANES), u64::from(Costs::of(machine).shared_bytes())),
-            Execution::Threads => (1, cost::STATIC_SHARED),
-        };
-        (bytes * u64::from(longest) * lanes <= room).then_some(longest)
+        (bytes * u64::from(longest) <= room).then_some(longest)
     }
 
     /// The program for a machine.
@@ -101,9 +102,10 @@ impl SegmentedSort {
             draft.limit(n);
             draft.limit(segments);
         }
-        let parts = Parts { sort: self, inlet, offsets, outlet, index, types };
+        let sum = Operator::sum(Element::U32)?;
+        let parts = Parts { sort: self, inlet, offsets, outlet, index, types, sum };
         match Costs::of(machine).execution() {
-            Execution::Vectors => parts.in_lanes(&mut draft)?,
+            Execution::Vectors => parts.in_lanes(&mut draft, machine)?,
             Execution::Threads if self.longest <= IN_WARPS => parts.in_warps(&mut draft)?,
             Execution::Threads => parts.in_blocks(&mut draft)?,
         }
@@ -241,8 +243,91 @@ impl Parts<'_> {
         own.iter().zip(other).map(|(own, other)| k.select(takes, *other, *own)).collect()
     }
 
+    /// The lists of numbers in shared memory, each with so many places.
+    fn lists(&self, k: &Writer, room: Memory, elements: &[Element], places: u32) -> Vec<Memory> {
+        let mut start = 0;
+        let view = |element: &Element| {
+            let list = k.shared_view(room, *element, start);
+            start += element.bytes() * places;
+            list
+        };
+        elements.iter().map(view).collect()
+    }
+
+    /// The numbers of the element in a slot of a segment.
+    fn slot(&self, k: &Writer, from: Value, length: Value, slot: Value) -> Vec<Value> {
+        let there = k.lt(slot, length);
+        let place = k.add(from, k.convert(slot, self.index));
+        let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
+        let values = k.choose_list(there, || self.inlet.at(k, &[place]), nothing);
+        let mut numbers = self.numbers(k, &values, there);
+        if self.is_packed() {
+            numbers = vec![k.or(k.shl(k.convert(numbers[0], Type::U64), 32), k.convert(slot, Type::U64))];
+        } else if !self.is_plain() {
+            numbers.push(slot);
+        }
+        numbers
+    }
+
+    /// Gives the sink the element whose numbers came to a slot.
+    fn put(&self, k: &Writer, from: Value, slot: Value, numbers: &[Value]) {
+        let place = k.add(from, k.convert(slot, self.index));
+        let moved: Vec<Value> = if self.is_plain() {
+            vec![from_distinct(k, numbers[0], self.types[0].element(), self.sort.keys[0].descending)]
+        } else {
+            // It stands in the lower half of a packed number.
+            let position = k.convert(numbers[numbers.len() - 1], Type::U32);
+            self.inlet.at(k, &[k.add(from, k.convert(position, self.index))])
+        };
+        self.outlet.put(k, &[place], place, &moved);
+    }
+
+    /// The lanes sort a segment together.
+    fn together(&self, k: &Writer, lane: Value, lists: &[Memory], (from, length): (Value, Value)) {
+        let load = |slot: Value| lists.iter().map(|list| k.load(*list, slot)).collect::<Vec<Value>>();
+        let store =
+            |slot: Value, numbers: &[Value]| lists.iter().zip(numbers).for_each(|(list, number)| k.store(*list, slot, *number));
+        // As many as there are, rounded up to a power of two.
+        let size = k.variable_with(k.literal(LANES));
+        k.while_loop(|| k.lt(k.get(size), length), || k.set(size, k.shl(k.get(size), 1)));
+        let size = k.get(size);
+        k.warp_barrier();
+        k.for_step(lane, size, LANES, Unroll::Never, |slot| store(slot, &self.slot(k, from, length, slot)));
+        k.warp_barrier();
+        let apart = |apart: Value, bits: Value| {
+            let below = k.sub(apart, 1);
+            k.for_step(lane, k.shr(size, 1), LANES, Unroll::Never, |pair| {
+                let low = k.add(pair, k.and(pair, k.not(below)));
+                let high = k.xor(low, bits);
+                let (least, greatest) = self.both(k, &load(low), &load(high));
+                store(low, &least);
+                store(high, &greatest);
+            });
+            k.warp_barrier();
+        };
+        let [sorted, distance]: [Variable; 2] = [k.variable_with(k.literal(2u32)), k.variable(Type::U32)];
+        k.while_loop(
+            || k.le(k.get(sorted), size),
+            || {
+                let group = k.get(sorted);
+                apart(k.shr(group, 1), k.sub(group, 1));
+                k.set(distance, k.shr(group, 2));
+                k.while_loop(
+                    || k.ne(k.get(distance), 0),
+                    || {
+                        apart(k.get(distance), k.get(distance));
+                        k.set(distance, k.shr(k.get(distance), 1));
+                    },
+                );
+                k.set(sorted, k.shl(group, 1));
+            },
+        );
+        k.for_step(lane, length, LANES, Unroll::Never, |slot| self.put(k, from, slot, &load(slot)));
+        k.warp_barrier();
+    }
+
     /// A segment for each lane.
-    fn in_lanes(&self, draft: &mut Draft) -> Result<()> {
+    fn in_lanes(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let block = [LANES, 1, 1];
         let k = Writer::new("segmented_sort", block);
         let lane = k.thread(Axis::X);
@@ -251,15 +336,14 @@ impl Parts<'_> {
             (false, true) => vec![Element::U64],
             (false, false) => numbers(self.keys()).collect(),
         };
-        let places = self.sort.longest * LANES;
-        let room = k.large_shared(Element::U8, elements.iter().map(|element| element.bytes()).sum::<u32>() * places);
-        let mut start = 0;
-        let view = |element: &Element| {
-            let list = k.shared_view(room, *element, start);
-            start += element.bytes() * places;
-            list
-        };
-        let lists: Vec<Memory> = elements.iter().map(view).collect();
+        let bytes = elements.iter().map(|element| element.bytes()).sum::<u32>();
+        let mut most = self.sort.longest;
+        while most > HELD && most * LANES * bytes > machine.max_shared_bytes {
+            most /= 2;
+        }
+        let room = k.large_shared(Element::U8, bytes * self.sort.longest.max(most * LANES));
+        let lists = self.lists(&k, room, &elements, most * LANES);
+        let common = self.lists(&k, room, &elements, self.sort.longest);
         let at = |slot: Value| k.add(k.mul(slot, LANES), lane);
         let load = |slot: Value| lists.iter().map(|list| k.load(*list, at(slot))).collect::<Vec<Value>>();
         let store = |slot: Value, numbers: &[Value]| {
@@ -269,25 +353,18 @@ impl Parts<'_> {
         let first = k.mul(k.convert(k.block(Axis::X), self.index), LANES * TURNS);
         k.for_step(first, k.min(k.add(first, LANES * TURNS), segments), LANES, Unroll::Never, |group| {
             let segment = k.add(group, k.convert(lane, self.index));
-            let (from, length) = self.range(&k, k.min(segment, k.sub(segments, 1)));
-            let length = k.select(k.lt(segment, segments), length, 0);
+            let (from, whole) = self.range(&k, k.min(segment, k.sub(segments, 1)));
+            let whole = k.select(k.lt(segment, segments), whole, 0);
+            // Lanes wait for the longest, so it may not be much longer than most.
+            let sum = broadcast(&k, &reduce_warp(&k, &self.sum, &[whole], LANES), 0)[0];
+            let limit = k.min(k.add(k.div(k.mul(sum, 3), LANES), HELD), most);
+            let is_short = k.le(whole, limit);
+            let length = k.select(is_short, whole, 0);
             // As many as the longest has, rounded up to a power of two.
             let size = k.variable_with(k.literal(HELD));
             k.while_loop(|| k.vote(Vote::Any, k.lt(k.get(size), length), None), || k.set(size, k.shl(k.get(size), 1)));
             let size = k.get(size);
-            k.for_step(k.literal(0u32), size, 1, Unroll::Never, |slot| {
-                let there = k.lt(slot, length);
-                let place = k.add(from, k.convert(slot, self.index));
-                let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
-                let values = k.choose_list(there, || self.inlet.at(&k, &[place]), nothing);
-                let mut numbers = self.numbers(&k, &values, there);
-                if self.is_packed() {
-                    numbers = vec![k.or(k.shl(k.convert(numbers[0], Type::U64), 32), k.convert(slot, Type::U64))];
-                } else if !self.is_plain() {
-                    numbers.push(slot);
-                }
-                store(slot, &numbers);
-            });
+            k.for_step(k.literal(0u32), size, 1, Unroll::Never, |slot| store(slot, &self.slot(&k, from, length, slot)));
             // Steps between places that differ by these bits; the lower of two places has them at zero.
             let held = |steps: &[u32]| {
                 k.for_step(k.literal(0u32), size, HELD, Unroll::Never, |base| {
@@ -332,19 +409,17 @@ impl Parts<'_> {
                 },
             );
             k.for_step(k.literal(0u32), size, 1, Unroll::Never, |slot| {
-                k.if_then(k.lt(slot, length), || {
-                    let numbers = load(slot);
-                    let place = k.add(from, k.convert(slot, self.index));
-                    let moved: Vec<Value> = if self.is_plain() {
-                        vec![from_distinct(&k, numbers[0], self.types[0].element(), self.sort.keys[0].descending)]
-                    } else {
-                        // It stands in the lower half of a packed number.
-                        let position = k.convert(numbers[numbers.len() - 1], Type::U32);
-                        self.inlet.at(&k, &[k.add(from, k.convert(position, self.index))])
-                    };
-                    self.outlet.put(&k, &[place], place, &moved);
-                });
+                k.if_then(k.lt(slot, length), || self.put(&k, from, slot, &load(slot)));
             });
+            let long = k.variable_with(k.ballot(k.not(is_short), None));
+            k.while_loop(
+                || k.ne(k.get(long), 0),
+                || {
+                    let owner = k.trailing_zeros(k.get(long));
+                    k.set(long, k.and(k.get(long), k.sub(k.get(long), 1)));
+                    self.together(&k, lane, &common, self.range(&k, k.add(group, k.convert(owner, self.index))));
+                },
+            );
         });
         draft.launch(k, [Count::size(1).div_ceil(LANES * TURNS), 1u32.into(), 1u32.into()], block)?;
         Ok(())
