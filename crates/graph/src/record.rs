@@ -117,7 +117,7 @@ impl Recorder {
         (self.tape.wide, self.tape.distant) = (false, false);
         self.hash = Quick::default();
         self.buffers.clear();
-        self.sizes.clear();
+        self.sizes.clear(self.tape.joins && !constant);
         self.open.clear();
         self.scalars.clear();
         self.known.fill(0);

@@ -33,17 +33,26 @@ pub(crate) struct Sizes {
     shapes: Vec<(List, Shape)>,
     /// Sizes that only the device knows, each with the entry that holds it and its bound.
     lengths: Vec<(Size, Id, usize)>,
+    /// True if equal extents of long lines are one size.
+    joins: bool,
+    /// The sizes of long lines, by their extents.
+    lines: QuickMap<usize, Size>,
 }
+
+/// Elements of a line from which on an equal extent is no accident.
+const LONG_LINE: usize = 64;
 
 impl Default for Sizes {
     fn default() -> Sizes {
-        Sizes { parents: vec![ONE], shapes: vec![], lengths: vec![] }
+        Sizes { parents: vec![ONE], shapes: vec![], lengths: vec![], joins: false, lines: QuickMap::default() }
     }
 }
 
 impl Sizes {
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets everything. `joins` says whether equal extents of long lines are one size: kernels over them can become one then.
+    pub(crate) fn clear(&mut self, joins: bool) {
+        self.joins = joins;
+        self.lines.clear();
         self.parents.truncate(1);
         self.shapes.clear();
         self.lengths.clear();
@@ -73,6 +82,14 @@ impl Sizes {
 
     /// Adds a shape.
     pub(crate) fn push(&mut self, list: List, shape: &Shape) -> ShapeId {
+        if let ([size], [extent]) = (&list[..], shape.numbers())
+            && self.joins
+            && *extent >= LONG_LINE
+            && !self.lengths.iter().any(|(length, ..)| length == size)
+        {
+            let known = *self.lines.entry(*extent).or_insert(*size);
+            self.unite(known, *size);
+        }
         self.shapes.push((list, shape.clone()));
         (self.shapes.len() - 1) as ShapeId
     }
@@ -185,9 +202,24 @@ mod tests {
         assert!(sizes.are_equal(c, a));
         let (ids, shapes) = sizes.finish();
         assert_eq!((ids.as_slice(), shapes.len()), ([0, 1, 0].as_slice(), 2));
-        sizes.clear();
+        sizes.clear(false);
         let (a, b) = (sizes.fresh(), sizes.fresh());
         assert!(a != ONE && a != b);
+    }
+
+    #[test]
+    fn long_lines_of_one_extent_have_one_size_where_kernels_are_joined() {
+        let mut sizes = Sizes::default();
+        for (joins, extent, are_equal) in [(true, 100, true), (true, 7, false), (false, 100, false)] {
+            sizes.clear(joins);
+            let [a, b] = [(); 2].map(|()| sizes.fresh_shape(&Shape::from(extent)));
+            assert_eq!(sizes.are_equal(a, b), are_equal, "{joins} {extent}");
+        }
+        // A length that only the device knows is no extent, whatever its bound is.
+        sizes.clear(true);
+        let length = sizes.length(3, 100);
+        let [a, b] = [Some(length), None].map(|length| sizes.fresh_shape_with(&Shape::from(100), length));
+        assert!(!sizes.are_equal(a, b));
     }
 
     #[test]

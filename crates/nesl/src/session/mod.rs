@@ -23,8 +23,9 @@ use crate::program::{Column, Failure};
 use crate::run::{Accelerator, Statistics, Target};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use broadloom_graph::Context;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use worker::{STACK, Worker};
 
 /// How a session runs programs and prints values.
@@ -85,6 +86,22 @@ pub struct Session {
     open: bool,
 }
 
+/// The longest time that a thread polls for a message before it sleeps. To wake a thread takes longer than many calls do.
+const POLLING: Duration = Duration::from_micros(100);
+
+/// Waits for a message; where `is_eager`, it polls for it first.
+fn receive<T>(messages: &Receiver<T>, is_eager: bool) -> Result<T, RecvError> {
+    let start = Instant::now();
+    while is_eager && start.elapsed() < POLLING {
+        match messages.try_recv() {
+            Ok(message) => return Ok(message),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
+        }
+    }
+    messages.recv()
+}
+
 impl Session {
     /// Starts a session and loads the library. Fails when the machine has no thread for it.
     pub fn new(settings: Settings, host: Box<dyn Host>) -> std::io::Result<Session> {
@@ -104,7 +121,10 @@ impl Session {
             // A caller that is gone needs no answers.
             let sink = Box::new(move |output| drop(sink.send(Reply::Output(output))));
             let mut worker = Worker::new(settings, host, target.map(Accelerator::new), sink);
-            while let Ok(request) = incoming.recv() {
+            // A call is often followed by another.
+            let mut is_eager = false;
+            while let Ok(request) = receive(&incoming, is_eager) {
+                is_eager = matches!(request, Request::Call(_));
                 let reply = match request {
                     Request::Eval(name, text) => Reply::Done(worker.eval(&name, &text)),
                     Request::Names(prefix) => Reply::Names(worker.names(&prefix)),
@@ -180,7 +200,7 @@ impl Session {
 
     fn columns(&mut self, request: Request) -> Result<Vec<Column>, Failure> {
         if self.requests.as_ref().is_some_and(|requests| requests.send(request).is_ok()) {
-            while let Ok(reply) = self.replies.recv() {
+            while let Ok(reply) = receive(&self.replies, true) {
                 if let Reply::Columns(columns) = reply {
                     return columns;
                 }
