@@ -124,6 +124,18 @@ fn limits_are_errors() {
     assert!(survive(&around(peeks)).contains("error[S0"));
 }
 
+/// A filter with a dynamic rate that never pushes does not keep its reader waiting for ever.
+#[test]
+fn a_filter_that_never_pushes_is_an_error() {
+    let text = "void->void pipeline Top { add void->int filter { int n; work push 1 { push(n++); } } \
+                add int->int filter { work push [0, 1] pop 1 { pop(); } } add int->void filter { work pop 1 { println(pop()); } } }";
+    let mut host = Memory::default();
+    let limits = Limits { schedule: 1000, ..Limits::default() };
+    let program = Program::compile("never.str", text, &mut host, &limits).unwrap();
+    let failure = program.run(&mut host, &Settings { iterations: Some(1), limits, style: None }).unwrap_err();
+    assert!(failure.to_string().contains("1001 firings of `filter#2` gave no item to the tape"), "{failure}");
+}
+
 /// The time to compile a long pipeline grows with its length, not with a power of it.
 #[test]
 fn long_pipelines_compile() {

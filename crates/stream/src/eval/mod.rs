@@ -39,13 +39,13 @@ pub struct Limits {
     pub depth: u32,
     /// Filters, splitters and joiners.
     pub nodes: u32,
-    /// Entries of a schedule.
+    /// Firings of a steady state; with dynamic rates, firings in a row that give no item to a filter that waits for one.
     pub schedule: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { steps: u64::MAX, construction: 1 << 31, cells: 1 << 27, depth: 2000, nodes: 1 << 18, schedule: 1 << 24 }
+        Limits { steps: u64::MAX, construction: 1 << 28, cells: 1 << 27, depth: 2000, nodes: 1 << 18, schedule: 1 << 24 }
     }
 }
 

@@ -261,11 +261,21 @@ impl<'a> Machine<'a> {
 
     /// Fires producers until a tape holds a number of items.
     pub(super) fn ensure(&mut self, tape: TapeId, count: usize) -> Result<(), Stop> {
-        while self.tapes[tape.index()].len() < count {
+        let mut idle = 0;
+        loop {
+            let before = self.tapes[tape.index()].len();
+            if before >= count {
+                return Ok(());
+            }
             let producer = self.graph.tapes[tape].from.0;
             self.fire(producer)?;
+            idle = if self.tapes[tape.index()].len() == before { idle + 1 } else { 0 };
+            if idle > self.budget.limits.schedule {
+                let node = &self.graph.nodes[producer];
+                let message = format!("{idle} firings of `{}` gave no item to {}", node.name, self.graph.describe(tape));
+                return Err(Stop::error(codes::STEPS, message, node.span).help("let it push an item now and then"));
+            }
         }
-        Ok(())
     }
 
     /// Fires a node once.
