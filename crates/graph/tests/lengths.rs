@@ -294,7 +294,7 @@ fn a_plan_fills_memory_once() -> Result<()> {
     let (packed, count) = sums.pack_counted(&greater(&sums, 1000)?)?;
     let (others, number) = x.pack_counted(&greater(&sums, 2000)?)?;
     let nodes = [packed, count, others, number];
-    let expected = nodes.iter().map(|node| naive::evaluate(node)).collect::<Result<Vec<_>>>()?;
+    let expected = nodes.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
     counts.fills.store(0, Ordering::Relaxed);
     context.evaluate(&nodes)?;
     assert_eq!(counts.fills.load(Ordering::Relaxed), 1);

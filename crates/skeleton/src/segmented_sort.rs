@@ -338,7 +338,7 @@ impl Parts<'_> {
         };
         let bytes = elements.iter().map(|element| element.bytes()).sum::<u32>();
         let mut most = self.sort.longest;
-        while most > HELD && most * LANES * bytes > machine.max_shared_bytes {
+        while most > HELD && most * LANES * bytes > Costs::of(machine).shared_bytes() {
             most /= 2;
         }
         let room = k.large_shared(Element::U8, bytes * self.sort.longest.max(most * LANES));
