@@ -146,6 +146,8 @@ pub const SORT_LOOKS: u32 = 4;
 pub const WAITING_WARPS: u32 = 3;
 /// Columns of results of a lane of vectors, a warp apart, where it has one row of them.
 pub const REDUCE_COLUMNS: u32 = 4;
+/// Rows of a strip of a product with sums of 32 bits: they fill three quarters of the vector registers of AVX-512.
+const PRODUCT_STRIP: u32 = 12;
 /// Rows of a tile of a product, at most: the right factor is copied once for all of them.
 const PRODUCT_ROWS: u32 = 1032;
 /// Panels of a tile of a product, at least.
@@ -437,12 +439,10 @@ impl<'m> Costs<'m> {
 
     /// Returns the blocking of a product on vectors, for sums of so many bytes.
     ///
-    /// Sums stay in three quarters of the vector registers, the rest is for factors. The panels of a tile have half of a
-    /// core's own cache, and one of them a sixteenth of that.
+    /// The panels of a tile have half of a core's own cache, and one of them a sixteenth of that.
     pub fn blocking(&self, bytes: u32) -> Blocking {
-        let (width, registers) = self.machine.vector_registers.unwrap_or(VECTOR_REGISTERS);
         let row = LANES * bytes;
-        let rows = (registers * 3 / 4 / row.div_ceil(width.max(1))).clamp(1, 12);
+        let rows = if bytes == 8 { PRODUCT_STRIP / 2 } else { PRODUCT_STRIP };
         let depth = (self.core_cache(32) / row).clamp(64, 1024);
         let panels = (self.core_cache(2) / (depth * row)).max(PRODUCT_PANELS);
         Blocking { rows, strips: PRODUCT_ROWS.div_ceil(rows), panels, depth }
@@ -562,7 +562,7 @@ mod tests {
         assert_eq!(Costs::of(&xeon).blocking(4), Blocking { rows: 12, strips: 86, panels: 16, depth: 512 });
         assert_eq!(Costs::of(&known).blocking(4), Costs::of(&xeon).blocking(4));
         let small = Machine { core_cache_bytes: Some(512 << 10), vector_registers: Some((32, 16)), ..xeon.clone() };
-        assert_eq!(Costs::of(&small).blocking(4), Blocking { rows: 3, strips: 344, panels: 16, depth: 128 });
+        assert_eq!(Costs::of(&small).blocking(4), Blocking { rows: 12, strips: 86, panels: 16, depth: 128 });
         assert_eq!((Costs::of(&xeon).balance(), Costs::of(&small).balance()), (8, 4));
         assert_eq!((Costs::of(&xeon).read_twice(), Costs::of(&small).read_twice()), (128 << 10, 32 << 10));
 
