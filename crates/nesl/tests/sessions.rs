@@ -48,16 +48,7 @@ fn conversation(session: &mut Session, text: &str) -> String {
 
 fn run(path: &Path, folder: &str) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
-    let mut settings = Settings::default();
-    for line in text.lines().take_while(|line| line.starts_with('%')) {
-        match line.trim_matches(['%', ' ']) {
-            "wide int" => settings.options.widths.wide_int = true,
-            "narrow float" => settings.options.widths.narrow_float = true,
-            "few steps" => settings.options.max_steps = 100_000,
-            "little memory" => settings.options.max_bytes = 1 << 20,
-            _ => {}
-        }
-    }
+    let settings = support::settings(&text);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut session = support::session(settings);
     let found = match folder {

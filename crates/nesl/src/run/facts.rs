@@ -8,9 +8,10 @@
 //! residues of one vector are disjoint, so together they are at most its sum. A term becomes exact when the host learns
 //! the sum that it stands for.
 
+use super::DeviceSegdes;
 use super::vector::{Extent, Vector};
 use crate::vcode::Op;
-use broadloom_graph::Node;
+use broadloom_graph::{Node, Segments, SortKey};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -36,6 +37,32 @@ pub(crate) struct Facts {
     pub(crate) affine: Option<Affine>,
     /// The elements are the places at which flags are true.
     pub(crate) chosen: Option<Rc<Chosen>>,
+    /// The elements are the ranks of other elements within their segments.
+    pub(crate) ranked: Option<Rc<Ranked>>,
+}
+
+/// Elements that were ranked.
+#[derive(Debug)]
+pub(crate) struct Ranked {
+    /// The elements.
+    pub(crate) values: Node,
+    /// The keys that they are compared by.
+    pub(crate) key: Node,
+    pub(crate) order: SortKey,
+    /// The segments, with the length of the longest where it is known.
+    pub(crate) segments: Segments,
+    /// The lengths of the segments; `None` for a single one.
+    pub(crate) lengths: Option<Node>,
+}
+
+impl Ranked {
+    /// Tells whether ranks are those within the segments of a descriptor.
+    pub(crate) fn is_within(&self, segdes: &DeviceSegdes) -> bool {
+        match &self.lengths {
+            Some(lengths) => segdes.lengths.node.is_same(lengths),
+            None => segdes.is_single(),
+        }
+    }
 }
 
 /// An arithmetic progression.

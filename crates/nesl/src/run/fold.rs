@@ -1,12 +1,13 @@
 //! Reductions, scans and ranks within segments.
 
-use super::facts::{Affine, Facts};
+use super::facts::{Affine, Facts, Ranked};
 use super::vector::{Extent, Vector};
 use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::{Run, largest_float};
 use crate::vcode::Op;
-use broadloom_graph::{Combine, Direction, Elementwise, Node};
+use broadloom_graph::{Combine, Direction, Elementwise, Node, SortKey};
 use broadloom_scalar::{BinaryOp, Element, Literal};
+use std::rc::Rc;
 
 fn combine_of(op: Op) -> Option<Combine> {
     Some(match op {
@@ -129,12 +130,65 @@ impl Accelerator {
     }
 
     /// Ranks elements within their segments; equal ones in their order.
-    pub(super) fn rank(&mut self, values: &Vector, segdes: &DeviceSegdes, descending: bool) -> Run<Vector> {
+    pub(super) fn rank(
+        &mut self,
+        values: &Vector,
+        segdes: &DeviceSegdes,
+        longest: Option<usize>,
+        descending: bool,
+    ) -> Run<Vector> {
         let (int, whole) = (self.int(), self.whole(values)?);
         // Zeros of both signs are equal.
-        let key = if whole.ty().element().is_float() { self.call("key", &[&whole], |f, x| f.add(x[0], 0))? } else { whole };
-        let segments = self.segments(segdes)?;
+        let is_float = whole.ty().element().is_float();
+        let key = if is_float { self.call("key", &[&whole], |f, x| f.add(x[0], 0))? } else { whole.clone() };
+        let mut segments = self.segments(segdes)?;
+        if let Some(longest) = longest {
+            segments = segments.no_longer_than(longest as i64);
+        }
         self.made += 4;
-        Ok(Vector::of(on_device(segments.rank(&key, descending, int))?))
+        let ranks = on_device(segments.rank(&key, descending, int))?;
+        let order = SortKey { descending, bits: None };
+        let ranked = Rc::new(Ranked {
+            values: whole,
+            key,
+            order,
+            segments,
+            lengths: (!segdes.is_single()).then(|| segdes.lengths.node.clone()),
+        });
+        Ok(Vector::of(ranks).with_facts(Facts { ranked: Some(ranked), ..Facts::default() }))
+    }
+
+    /// Returns the elements that ranks belong to in the order of the ranks: the keys are sorted, and nothing is moved to
+    /// computed places. `None` where the values are others.
+    pub(super) fn ordered(&mut self, values: &Vector, ranks: &Vector, segdes: &DeviceSegdes) -> Run<Option<Vector>> {
+        let Some(ranked) = &ranks.facts.ranked else { return Ok(None) };
+        if !ranked.is_within(segdes) || !values.node.is_same(&ranked.values) || values.node.length().is_some() {
+            return Ok(None);
+        }
+        self.made += 4;
+        let keys = [(&ranked.key, ranked.order)];
+        // The key of a float has lost the sign of a zero.
+        let others = if ranked.key.is_same(&ranked.values) { vec![] } else { vec![&ranked.values] };
+        let sorted = on_device(ranked.segments.sort(&keys, &others))?.pop();
+        Ok(sorted.map(|node| Vector::new(node, values.extent.clone())))
+    }
+
+    /// Returns the length of the longest of several segments. The host waits for it: each of them is sorted where it lies
+    /// when all are short, which takes a fraction of the time. Otherwise elements go through several passes.
+    pub(super) fn longest(&mut self, segdes: &DeviceSegdes) -> Run<Option<usize>> {
+        if segdes.is_single() || segdes.count().is_host(0) {
+            return Ok(None);
+        }
+        if let Some(value) = segdes.lengths.facts.value {
+            return Ok(usize::try_from(value).ok());
+        }
+        if let Some(longest) = segdes.longest.get() {
+            return Ok(Some(*longest));
+        }
+        let lengths = self.whole(&segdes.lengths)?;
+        let wide = self.convert(&lengths, Element::I64)?;
+        let longest = on_device(wide.reduce(Combine::Max, &[0]))?;
+        let longest = usize::try_from(self.wait_for(Some(&longest))?).unwrap_or(0);
+        Ok(Some(*segdes.longest.get_or_init(|| longest)))
     }
 }

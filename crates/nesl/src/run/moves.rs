@@ -53,7 +53,10 @@ impl Accelerator {
             (Op::RankUp | Op::RankDown, [values, segdes]) => {
                 let (values, segdes) = (self.vector(values)?, self.segdes(segdes)?);
                 let (values, segdes) = self.cut(&inst, operands, &values, &segdes)?;
-                let ranks = self.rank(&values, &segdes, op == Op::RankDown)?;
+                let longest = self.longest(&segdes)?;
+                // The host may have learned the number of elements.
+                let (values, segdes) = self.cut(&inst, operands, &values, &segdes)?;
+                let ranks = self.rank(&values, &segdes, longest, op == Op::RankDown)?;
                 result(Type::Int, ranks)
             }
             (_, [values, segdes]) => {
@@ -252,6 +255,9 @@ impl Accelerator {
                 let segdes = self.segdes(segdes)?;
                 let (indices, segdes) = self.cut(&inst, operands, indices, &segdes)?;
                 let (values, segdes) = self.cut(&inst, operands, values, &segdes)?;
+                if let Some(ordered) = self.ordered(&values, &indices, &segdes)? {
+                    return Ok(ordered.with_facts(Facts::of_bound(values.terms())));
+                }
                 let moves = Moves { indices: &indices, flags: None, by: &segdes, to: &segdes };
                 self.require_inside(op, ty, operands, &moves)?;
                 self.scatter(&values, &moves, None, element)

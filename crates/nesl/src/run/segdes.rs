@@ -18,6 +18,8 @@ pub(crate) struct DeviceSegdes {
     total: OnceCell<Extent>,
     /// The forms, each made once.
     segments: OnceCell<Segments>,
+    /// The length of the longest segment, where it was needed.
+    pub(super) longest: OnceCell<usize>,
     /// The flags and the descriptor that it was packed from.
     pub(crate) packed: Option<(Node, Rc<DeviceSegdes>)>,
     /// The descriptor, once the host has learned numbers of it.
@@ -34,9 +36,9 @@ impl std::fmt::Debug for DeviceSegdes {
 impl DeviceSegdes {
     /// Makes a descriptor of lengths.
     pub(crate) fn of_lengths(lengths: Vector) -> DeviceSegdes {
-        let (total, segments, learned, charge) = Default::default();
+        let (total, segments, longest, learned, charge) = Default::default();
         let sum = lengths.sum();
-        let segdes = DeviceSegdes { lengths, total, segments, packed: None, learned, charge };
+        let segdes = DeviceSegdes { lengths, total, segments, longest, packed: None, learned, charge };
         if let Some(sum) = sum {
             let _ = segdes.total.set(sum);
         }
@@ -64,6 +66,7 @@ impl DeviceSegdes {
             lengths: self.lengths.clone(),
             total: self.total.clone(),
             segments: self.segments.clone(),
+            longest: self.longest.clone(),
             packed: self.packed.clone(),
             learned: self.learned.clone(),
             charge: OnceCell::new(),
@@ -160,6 +163,7 @@ impl Accelerator {
         let packed = segdes.packed.clone().filter(|_| lengths.node.buffer().is_none());
         let mut learned = DeviceSegdes::of_lengths(lengths);
         learned.packed = packed;
+        learned.longest.clone_from(&segdes.longest);
         if let Some(total) = segdes.total.get() {
             learned.total = OnceCell::from(total.learned());
         }

@@ -66,6 +66,22 @@ fn host() -> Memory {
     host
 }
 
+/// Reads the settings that comments at the start of a session ask for.
+#[allow(dead_code, reason = "not all tests need it")]
+pub(crate) fn settings(text: &str) -> Settings {
+    let mut settings = Settings::default();
+    for line in text.lines().take_while(|line| line.starts_with('%')) {
+        match line.trim_matches(['%', ' ']) {
+            "wide int" => settings.options.widths.wide_int = true,
+            "narrow float" => settings.options.widths.narrow_float = true,
+            "few steps" => settings.options.max_steps = 100_000,
+            "little memory" => settings.options.max_bytes = 1 << 20,
+            _ => {}
+        }
+    }
+    settings
+}
+
 /// Joins answers as a terminal shows them.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn transcript(outputs: &[Output]) -> String {
