@@ -1,15 +1,18 @@
 //! VCODE programs: every `.vcode` file under `tests/vcode` is read, written, read again, verified and run; the file beside
 //! it with the ending `.out` holds what it answers. `BLESS=1` rewrites the answers.
 //!
-//! `BROADLOOM_NESLTEST` names the self-checking program of the original implementation. Without it that test is skipped.
+//! `BROADLOOM_NESLTEST` names the self-checking program of the original implementation. It runs on the host, and on devices with
+//! every operation as a kernel. Without it these tests are skipped.
 
 mod support;
 
 use broadloom_diag::Sources;
 use broadloom_nesl::eval::Options;
+use broadloom_nesl::run::{Accelerator, Target};
 use broadloom_nesl::vcode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
+use support::Open;
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vcode");
@@ -23,15 +26,24 @@ fn main() {
         trials.push(Trial::test(name, move || compare(&path)));
     }
     trials.push(Trial::test("random words never panic", noise));
-    trials.push(match std::env::var("BROADLOOM_NESLTEST") {
-        Ok(path) => Trial::test("the self-checking program of the original", move || self_check(Path::new(&path))),
-        Err(_) => Trial::test("skipped: no self-checking program is named", || Ok(())).with_ignored_flag(true),
-    });
+    match std::env::var("BROADLOOM_NESLTEST") {
+        Ok(path) => {
+            let devices = support::DEVICES.map(|(name, open)| (name, Some(open)));
+            for (name, open) in [("host", None)].into_iter().chain(devices) {
+                let path = PathBuf::from(&path);
+                let name = format!("{name}: the self-checking program of the original");
+                trials.push(Trial::test(name, move || self_check(&path, open)));
+            }
+        }
+        Err(_) => {
+            trials.push(Trial::test("skipped: no self-checking program is named", || Ok(())).with_ignored_flag(true));
+        }
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-/// Runs a text and returns what it printed and what it left, or its errors.
-fn transcript(name: &str, text: &str) -> String {
+/// Runs a text on the host or on a device and returns what it printed and what it left, or its errors.
+fn transcript(name: &str, text: &str, open: Option<Open>) -> String {
     let mut sources = Sources::new();
     let source = sources.add(name, text);
     let program = match vcode::parse(source, text) {
@@ -45,8 +57,9 @@ fn transcript(name: &str, text: &str) -> String {
         return sources.render_all(&errors);
     }
     let mut out = vec![];
-    let ended =
-        vcode::run(&program, Options::default(), &mut support::Memory::default(), &mut |bytes| out.extend_from_slice(bytes));
+    let mut accelerator = open.map(|open| Accelerator::new(Target::new(open).with_threshold(0)));
+    let (mut host, mut print) = (support::Memory::default(), |bytes: &[u8]| out.extend_from_slice(bytes));
+    let ended = vcode::run_on(&program, Options::default(), &mut host, &mut print, accelerator.as_mut());
     let rest = match ended {
         Ok(ended) => ended.stack.concat(),
         Err(fault) => sources.render_all(&fault.diagnostic().into()),
@@ -56,7 +69,7 @@ fn transcript(name: &str, text: &str) -> String {
 
 fn compare(path: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
-    let found = transcript(&path.file_name().unwrap_or_default().to_string_lossy(), &text);
+    let found = transcript(&path.file_name().unwrap_or_default().to_string_lossy(), &text, None);
     let expected_path = path.with_extension("out");
     if std::env::var_os("BLESS").is_some() {
         return Ok(std::fs::write(expected_path, found)?);
@@ -66,8 +79,8 @@ fn compare(path: &Path) -> Result<(), Failed> {
 }
 
 /// The program prints a line for each check that fails; the first one fails on purpose.
-fn self_check(path: &Path) -> Result<(), Failed> {
-    let found = transcript("nesltest.vcode", &String::from_utf8_lossy(&std::fs::read(path)?));
+fn self_check(path: &Path, open: Option<Open>) -> Result<(), Failed> {
+    let found = transcript("nesltest.vcode", &String::from_utf8_lossy(&std::fs::read(path)?), open);
     let failed: Vec<&str> =
         found.lines().filter(|line| line.to_lowercase().contains("failed") || line.contains("error")).collect();
     if failed.len() == 1 && found.len() > 500 { Ok(()) } else { Err(format!("{}\n{found}", failed.join("\n")).into()) }
