@@ -2,9 +2,11 @@
 
 use super::cut::{Cut, Place, Shape};
 use super::section::{Actor, Port, Section};
-use super::wiring::{Range, apply, keeps_runs};
+use super::wiring::{Range, anchors, apply, keeps_runs};
 use crate::translate::Words;
-use broadloom_scalar::{Array, Axis, Binding, Builder, Element, Function, Memory, Type, Unroll, Value, reading, writing};
+use broadloom_scalar::{
+    Array, Axis, Binding, Builder, Element, Function, Literal, Memory, Type, Unroll, Value, reading, writing,
+};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program, Result};
 
@@ -71,6 +73,8 @@ pub(super) struct Window<'w> {
     pub(super) first: Value,
     /// The least number of an item.
     pub(super) least: i64,
+    /// The table of [`anchors`], where there is one.
+    pub(super) anchors: &'w [(i64, i64)],
 }
 
 impl Window<'_> {
@@ -86,12 +90,19 @@ impl Window<'_> {
             let item = apply(k, &self.port.steps, self.first, self.least);
             return self.held.index(k, item, Some(position));
         }
-        let word = (self.held.words.count > 1).then(|| k.rem(position, self.held.words.count));
+        let words = self.held.words.count;
+        let word = (words > 1).then(|| k.rem(position, words));
         self.held.index(k, self.item(k, position), word)
     }
 
     /// Returns the number of the item that a word belongs to.
     fn item(&self, k: &Builder, position: Value) -> Value {
+        let known = k.as_literal(position).and_then(Literal::as_i128);
+        let item = known.and_then(|known| usize::try_from(known / i128::from(self.held.words.count)).ok());
+        if let Some((anchor, distance)) = item.and_then(|item| self.anchors.get(item)) {
+            let anchor = apply(k, &self.port.steps, k.add(self.first, *anchor), self.least);
+            return k.add(anchor, *distance);
+        }
         let position = if self.held.words.count == 1 { position } else { k.div(position, self.held.words.count) };
         apply(k, &self.port.steps, k.add(self.first, position), self.least)
     }
@@ -113,6 +124,8 @@ pub(super) struct Emitter<'e> {
     pub(super) bad: broadloom_scalar::Variable,
     /// Whether accesses to global memory have several words.
     pub(super) wide: bool,
+    /// For each actor, the tables of its windows: input, output.
+    pub(super) anchors: &'e [[Vec<(i64, i64)>; 2]],
 }
 
 /// Writes the program of a cut. Its inputs and outputs are the global buffers in the order of the section, then
@@ -183,7 +196,8 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
             (Place::Elsewhere, _) => None,
         };
     }
-    let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad, wide };
+    let tables: Vec<[Vec<(i64, i64)>; 2]> = (0..section.actors.len()).map(|index| tables(section, cut, index)).collect();
+    let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad, wide, anchors: &tables };
     let first = k.scalar(number, Type::I32);
     match cut.shape {
         Shape::Thread | Shape::Firing => {
@@ -211,6 +225,17 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let grid = (Count::size(0) + Count::Constant(cut.extra as u64)).div_ceil(Count::Constant(per_block as u64));
     draft.launch(k, [grid, 1u32.into(), 1u32.into()], block)?;
     Ok(draft.finish())
+}
+
+/// Returns the tables of an actor's windows.
+fn tables(section: &Section, cut: &Cut, index: usize) -> [Vec<(i64, i64)>; 2] {
+    let actor = &section.actors[index];
+    [&actor.input, &actor.output].map(|port| match port {
+        Some(port) if cut.actors.contains(&index) && !port.steps.is_empty() && port.rate > 0 => {
+            anchors(&port.steps, (port.start, port.rate, port.seen), actor.firings)
+        }
+        _ => vec![],
+    })
 }
 
 impl Emitter<'_> {
@@ -342,11 +367,11 @@ impl Emitter<'_> {
         };
         let input = actor.input.as_ref().and_then(|port| {
             let (held, first, least) = window(port)?;
-            Some(Window { port, held, first, least })
+            Some(Window { port, held, first, least, anchors: self.anchors.get(index).map_or(&[], |both| &both[0]) })
         });
         let output = actor.output.as_ref().and_then(|port| {
             let (held, first, least) = window(port)?;
-            Some(Window { port, held, first, least })
+            Some(Window { port, held, first, least, anchors: self.anchors.get(index).map_or(&[], |both| &both[1]) })
         });
         let guard = output.as_ref().and_then(|window| self.guard(index, window.port));
         let mut read = input

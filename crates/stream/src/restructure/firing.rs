@@ -150,7 +150,7 @@ impl Maker<'_> {
         let input = match (&actor.input, self.input) {
             (Some(port), Some(number)) => {
                 let (held, first, least) = window(port, Argument::Input(number));
-                Some(Window { port, held, first, least })
+                Some(Window { port, held, first, least, anchors: &[] })
             }
             _ => None,
         };
@@ -161,7 +161,7 @@ impl Maker<'_> {
                     return Err("it makes items that nothing needs".into());
                 }
                 let (held, first, least) = window(port, Argument::Output(number));
-                Some(Window { port, held, first, least })
+                Some(Window { port, held, first, least, anchors: &[] })
             }
             _ => None,
         };

@@ -183,7 +183,7 @@ impl Emitter<'_> {
                 }
             }
             let at = k.add(self.unit, unit);
-            let one = Emitter { section: &section, unit: at, held, global: self.global.clone(), ..*self };
+            let one = Emitter { section: &section, unit: at, held, global: self.global.clone(), anchors: &[], ..*self };
             for index in &self.cut.actors {
                 let (Some(firings), actor) = (self.cut.unit.firings[*index], &section.actors[*index]) else { continue };
                 for firing in firings.start..firings.end {

@@ -237,6 +237,38 @@ pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
     })
 }
 
+/// Targets that are computed for the table of a window, at most.
+const MAX_TABLE: i64 = 1 << 16;
+
+/// Returns for each of the `seen` items of a firing another item of it and the distance from that one's target, which
+/// is the same for all firings. Few items stand for all where their targets lie in rows. Firings begin `rate` items
+/// apart from `start` on, and their ways repeat after some multiple of `firings`. Returns none where there is no table.
+pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i64) -> Vec<(i64, i64)> {
+    let most = MAX_TABLE / seen.max(1);
+    let repeats = |count: &i64| shift(steps, count * rate).is_some();
+    let Some(count) = (1..).map(|times| times * firings.max(1)).take_while(|count| *count <= most).find(repeats) else {
+        return vec![];
+    };
+    let places = |item: i64| (0..count).map(move |firing| target(steps, start + firing * rate + item));
+    let mut found: Vec<(i64, i64)> = vec![];
+    let mut known: Vec<(i64, Vec<i64>)> = vec![];
+    for item in 0..seen {
+        let own: Vec<i64> = places(item).collect();
+        let near = known.iter().rev().find_map(|(anchor, places)| {
+            let distance = own.first()? - places.first()?;
+            places.iter().zip(&own).all(|(place, own)| own - place == distance).then_some((*anchor, distance))
+        });
+        found.push(near.unwrap_or((item, 0)));
+        if near.is_none() {
+            known.push((item, own));
+            if known.len() as i64 * 2 > seen.max(4) {
+                return vec![];
+            }
+        }
+    }
+    found
+}
+
 /// Writes the code of the steps, for numbers that may be as low as `least`.
 pub(crate) fn apply(k: &Builder, steps: &[Step], index: Value, least: i64) -> Value {
     let (mut index, mut least) = (index, least);
@@ -288,6 +320,17 @@ pub(crate) fn apply(k: &Builder, steps: &[Step], index: Value, least: i64) -> Va
 mod tests {
     use super::*;
     use broadloom_scalar::Type;
+
+    /// Rows of one matrix and columns of another have one anchor each.
+    #[test]
+    fn windows_have_anchors() {
+        let half = |offset| Step::Spread { weight: 16, total: 32, offset };
+        let repeat = |join| Step::Shuffle { branches: 4, split: None, join, inner: vec![] };
+        let transpose = Step::Shuffle { branches: 4, split: Some(1), join: 4, inner: vec![] };
+        let steps = [Step::select(vec![(4, vec![repeat(4), half(0)]), (4, vec![repeat(16), transpose, half(16)])]).unwrap()];
+        let found = anchors(&steps, (0, 8, 8), 16);
+        assert_eq!(found, [(0, 0), (0, 1), (0, 2), (0, 3), (4, 0), (4, 4), (4, 8), (4, 12)]);
+    }
 
     /// Code, ranges and their inverse agree with the definition, for negative numbers too.
     #[test]
