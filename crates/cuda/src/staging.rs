@@ -305,7 +305,7 @@ impl Inner {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rest = bytes;
         while !rest.is_empty() {
-            // As many copies as fit are pending at a time.
+            // Copies are pending up to the size of the staging memory.
             let mut under_way: Vec<(usize, usize, &mut [u8])> = vec![];
             while !rest.is_empty() && under_way.len() * CHUNK < MOST_STAGED {
                 let index = staging.room(self, queue, rest.len())?;

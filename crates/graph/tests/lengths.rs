@@ -409,7 +409,7 @@ fn nothing_is_read_of_an_array_that_turns_out_empty() -> Result<()> {
         let others = others.into_iter().collect::<Result<Vec<_>>>()?;
         let segments = Segments::from_lengths(&chosen, Total::Within(1000))?;
         let starts = segments.starts()?;
-        // What is gathered of an empty array is anything, where it is not a constant.
+        // An element that is gathered of an empty array is anything, where it is not a constant.
         let expected = (kept > 0).then(|| others.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()).transpose()?;
         let sums = naive::evaluate(&filled)?;
         context.evaluate(&[&[filled.clone(), starts], &others[..]].concat())?;

@@ -426,7 +426,7 @@ impl<'m> Costs<'m> {
     }
 
     /// Returns the bytes for lines of the cache that a sort on vectors collects before it stores them, at most.
-    /// What passes through the cache may not displace them.
+    /// Other data that passes through the cache may not displace them.
     pub fn collected_lines(&self) -> u32 {
         self.core_cache(16).min(self.shared_bytes() / 4 * 3)
     }

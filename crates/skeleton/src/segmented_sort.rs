@@ -61,7 +61,7 @@ struct Parts<'a> {
 impl SegmentedSort {
     /// Returns [`SegmentedSort::longest`] for segments of which none is longer than this, sorted by keys of these types, with values or without; `None` if that is too long.
     pub fn longest(machine: &Machine, keys: &[Type], values: bool, length: u64) -> Option<u32> {
-        // What is static in shared memory; lanes of a CPU share the room that they have.
+        // Static shared memory; the lanes of a CPU share the room that they have.
         let (most, room) = match Costs::of(machine).execution() {
             Execution::Vectors => (cost::SORTED_BY_LANES, u64::from(Costs::of(machine).shared_bytes())),
             Execution::Threads => (cost::SORTED_SEGMENT, cost::STATIC_SHARED),
@@ -287,7 +287,7 @@ impl Parts<'_> {
         let load = |slot: Value| lists.iter().map(|list| k.load(*list, slot)).collect::<Vec<Value>>();
         let store =
             |slot: Value, numbers: &[Value]| lists.iter().zip(numbers).for_each(|(list, number)| k.store(*list, slot, *number));
-        // As many as there are, rounded up to a power of two.
+        // The number of elements, rounded up to a power of two.
         let size = k.variable_with(k.literal(LANES));
         k.while_loop(|| k.lt(k.get(size), length), || k.set(size, k.shl(k.get(size), 1)));
         let size = k.get(size);
@@ -447,7 +447,7 @@ impl Parts<'_> {
         let thread = k.thread(Axis::X);
         let (from, length) = self.range(&k, k.convert(k.block(Axis::X), self.index));
         let lists: Vec<Memory> = numbers(self.keys()).map(|element| k.shared(element, self.sort.longest)).collect();
-        // As many as there are, rounded up to a power of two.
+        // The number of elements, rounded up to a power of two.
         let size = k.variable_with(k.literal(1u32));
         k.while_loop(|| k.lt(k.get(size), length), || k.set(size, k.shl(k.get(size), 1)));
         let size: Value = k.get(size);

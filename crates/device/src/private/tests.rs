@@ -82,7 +82,7 @@ fn a_file_that_is_replaced_after_opening_is_the_one_that_was_opened() {
     fs::remove_file(&path).unwrap();
     symlink("/etc/hostname", &path).unwrap();
     assert_eq!(folder.contents("entry", &opened, 100).unwrap(), b"ours");
-    // The same holds for a folder that is replaced after opening.
+    // A folder that is replaced after opening makes no difference either.
     folder.write("entry", b"ours").unwrap();
     fs::rename(folder.path(), temporary.path().join("moved")).unwrap();
     fs::create_dir(folder.path()).unwrap();

@@ -246,7 +246,7 @@ mod tests {
     fn a_tree_of_calls_does_not_grow_with_its_leaves() {
         let (size, functions) = sizes(&levels(40, 2, 3));
         assert!(size < 2 * MOST_INSTRUCTIONS && functions > 3, "{size} instructions in {functions} functions");
-        // The same holds with many calls on each level.
+        // Many calls on each level do not let it grow either.
         let (size, _) = sizes(&levels(12, 100, 30));
         assert!(size < 2 * MOST_COPIED, "{size} instructions");
     }
