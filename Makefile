@@ -62,7 +62,7 @@ soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernel
 	BROADLOOM_FUZZ_FUNCTIONS=20000 BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-graph --test sizes
 	BROADLOOM_PACKS=10000 cargo test --release --locked --package broadloom-graph --test lengths
 	BROADLOOM_NESL_RANDOM=20000 BROADLOOM_NESL_SEED=$(SEED) cargo test --release --locked --package broadloom-nesl --test flattened random
-	BROADLOOM_STREAM_GRAPHS=10000 cargo test --release --locked --package broadloom-stream --test compiled random
+	BROADLOOM_STREAM_GRAPHS=10000 BROADLOOM_STREAM_SEED=$(SEED) cargo test --release --locked --package broadloom-stream --test compiled random
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels --test cpu
 	BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \

@@ -65,9 +65,10 @@ fn random_graphs_agree_with_the_evaluator() {
     let [interp, cpu] = devices();
     let limits = Limits { schedule: 1 << 10, steps: 20_000_000, ..Limits::default() };
     let (mut compared, mut kernels, mut states) = (0, 0, 0);
-    let count = std::env::var("BROADLOOM_STREAM_GRAPHS").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
-    for seed in 0..count {
-        let text = graphs::Random { state: seed * 6007 + 5, stateful: 6, reductions: 12 }.program(3);
+    let setting = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (first, count) = (setting("BROADLOOM_STREAM_SEED", 0), setting("BROADLOOM_STREAM_GRAPHS", 200));
+    for seed in first..first + count {
+        let text = graphs::Random { state: seed.wrapping_mul(6007) + 5, stateful: 6, reductions: 12 }.program(3);
         let mut host = Memory::default();
         match Program::compile("random.str", &text, &mut host, &limits) {
             Ok(_) => {}
