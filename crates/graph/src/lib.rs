@@ -32,7 +32,6 @@
 
 mod amount;
 mod build;
-mod chain;
 mod context;
 mod cut;
 mod emit;

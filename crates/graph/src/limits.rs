@@ -32,12 +32,6 @@ pub(crate) const MAX_SLIDE: i64 = 8;
 pub(crate) const MAX_STRIP: usize = 600;
 /// Items of a function that is repeated for several rows of results. Most are indices, which lanes share.
 pub(crate) const MAX_REPEATED: usize = 128;
-/// Kernels of a chain.
-pub(crate) const MAX_LINKS: usize = 8;
-/// Rows or columns on one side of a tile that a kernel of a chain is computed for.
-pub(crate) const MAX_AROUND: u32 = 24;
-/// Rows or columns between a node and what reads it, where the node may be kept in shared memory.
-pub(crate) const MAX_STAGED: i64 = 12;
 /// Reads of a kernel that go through shared memory to be transposed.
 pub(crate) const MAX_TRANSPOSED: usize = 3;
 /// Rounds of the search for work shared by kernels.

@@ -179,21 +179,6 @@ pub const GRID_ROWS: u32 = 65535;
 pub const STATIC_SHARED: u64 = 48 << 10;
 /// Bytes of shared memory of a block of a sweep, at most.
 pub const SWEEP_SHARED: u32 = 40 << 10;
-/// Bytes of shared memory for the values between the stages of a chain: in half of the second cache on vectors, of two
-/// blocks for each core on threads.
-pub const CHAIN_BYTES: Each<u64> = Each { vectors: 256 << 10, threads: 100 << 10 };
-/// Columns of a tile of a chain.
-pub const CHAIN_COLUMNS: Each<&[u32]> = Each { vectors: &[128, 256, 512], threads: &[32, 64, 96, 128, 192] };
-/// Rows of a tile of a chain.
-pub const CHAIN_ROWS: [u32; 7] = [8, 16, 24, 32, 48, 64, 96];
-/// Rows and columns of a usual tile of a chain.
-pub const CHAIN_TILE: [u64; 2] = [40, 112];
-/// Operations in the time of a byte of shared memory.
-pub const STAGED_BALANCE: u64 = 2;
-/// A value of a chain that is stored in shared memory and read again.
-pub const STAGED_VALUE: u64 = 4;
-/// Warps of a block of a chain.
-pub const CHAIN_WARPS: Each<u32> = Each { vectors: 1, threads: 16 };
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
 pub const SORT_TILE: u32 = 24 << 10;
 /// Bytes of shared memory for the elements of a tile of segments, and as many for results.

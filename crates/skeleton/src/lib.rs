@@ -59,7 +59,6 @@
 //! ```
 
 mod boundary;
-mod chain;
 mod combine;
 pub mod cost;
 mod count;
@@ -94,7 +93,6 @@ mod tiled;
 mod transpose;
 
 pub use boundary::{Boundary, Rule};
-pub use chain::{Chain, Stage, Tap};
 pub use combine::Combine;
 pub use count::Count;
 pub use domain::Domain;
