@@ -1,6 +1,6 @@
-// 64 taps: outputs in vectors, the taps inside.
+// A filter of TAPS taps: outputs in vectors, the taps inside.
 #include "peer.h"
-enum { TAPS = 64, TILE = 64 };
+enum { TILE = 64 };
 static i64 n;
 static float *x, *o, h[TAPS];
 void setup(i64 size) {

@@ -8,6 +8,7 @@ use broadloom_stream::compiled::{Compiled, Options, Ports, Resident, Session, St
 use broadloom_stream::eval::{Limits, Memory, Settings};
 
 mod beside;
+mod convolution;
 mod graphs;
 
 fn devices() -> [Device; 2] {

@@ -145,6 +145,13 @@ pub(crate) const LIBRARIES: &[Library] = &[
         flags: &["-lvolk"],
     },
     Library {
+        benchmark: "long_fir",
+        name: "liquid-dsp",
+        file: "long_fir_liquid",
+        peer: include_str!("../../peers/long_fir_liquid.cpp"),
+        flags: &["-lliquid"],
+    },
+    Library {
         benchmark: "fm_radio",
         name: "GNU Radio",
         file: "fm_radio_gnuradio",
@@ -182,7 +189,8 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(merge_sort in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
     benchmark!(comparison_counting in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
     benchmark!(radix_sort in sorts, "rows_of_32" behind "rows_of_integers", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
-    benchmark!(fir in signals, "fir", 1e-4, samples, count),
+    benchmark!(fir in signals, "fir" behind "taps_64", 1e-4, samples, count),
+    benchmark!(long_fir in signals, "fir" behind "taps_512", 1e-4, samples, count),
     benchmark!(fm_radio in signals, "fm_radio", 1e-3, |scale| samples(scale) / 4, count),
     benchmark!(filter_bank in signals, "filter_bank", 1e-3, samples, count),
     benchmark!(vocoder in signals, "vocoder", 1e-3, samples, count),

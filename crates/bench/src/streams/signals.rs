@@ -41,10 +41,19 @@ fn filtered(weights: &[f64], signal: impl Fn(usize) -> f64) -> f64 {
     weights.iter().enumerate().map(|(i, weight)| weight * signal(i)).sum()
 }
 
-pub(super) fn fir(n: usize) -> Task {
-    let weights = low_pass(8000.0, 1000.0, 64, 31.5);
+fn convolution(n: usize, taps: usize) -> Task {
+    let weights = low_pass(8000.0, 1000.0, taps, (taps - 1) as f64 / 2.0);
     let want = move |place: usize| filtered(&weights, |i| sample(place + i));
-    task(program!("low_pass"), "Fir(8000, 1000, 64)", n, Work::memory(8 * n, 128 * n), want)
+    task(program!("low_pass"), &format!("Fir(8000, 1000, {taps})"), n, Work::memory(8 * n, 2 * taps * n), want)
+}
+
+pub(super) fn fir(n: usize) -> Task {
+    convolution(n, 64)
+}
+
+/// Many taps: transforms take less time than products.
+pub(super) fn long_fir(n: usize) -> Task {
+    convolution(n, 512)
 }
 
 /// The number of samples is that of the output; four times as many go in.

@@ -190,6 +190,10 @@ impl Compiled<'_> {
                 plural(cut.threads, "thread"),
                 cut.shared_bytes
             ),
+            Shape::Spectrum(points) => format!(
+                "a block of {} for each two windows of {points} items, which it transforms, multiplies and transforms back",
+                plural(cut.threads, "thread")
+            ),
             Shape::Firing => format!(
                 "a block of {} for each firing, or several where it is long; they share the rounds of its loops",
                 plural(cut.threads, "thread")

@@ -12,7 +12,7 @@ impl Ready {
     fn kernel(&self, number: usize, call: &Call<'_>) -> Result<&Loaded> {
         let aligned = |buffer: &Buffer<u8>| buffer.address().is_multiple_of(emit::ALIGNMENT);
         let (cut, wide) = (&self.cuts[number], &self.kernels[number]);
-        if cut.shape == Shape::Firing || call.inputs.iter().chain(call.outputs).all(aligned) {
+        if matches!(cut.shape, Shape::Firing | Shape::Spectrum(_)) || call.inputs.iter().chain(call.outputs).all(aligned) {
             return Ok(wide);
         }
         if let Some(narrow) = self.narrow[number].get() {

@@ -35,7 +35,7 @@ use crate::graph::{NodeId, NodeKind, TapeId};
 use crate::restructure::cut::{self, Cut, Shape};
 use crate::restructure::island::Crossing;
 use crate::restructure::recurrence::Recurrence;
-use crate::restructure::{Buffer, Island, Role, Section, emit, firing, refine, scan, sequential};
+use crate::restructure::{Buffer, Island, Role, Section, emit, firing, refine, scan, sequential, spectrum};
 use crate::translate::Reason;
 use crate::{Failure, Program, codes};
 use broadloom_device::Device;
@@ -411,7 +411,7 @@ impl Ready {
         let sources = (&program.core, graph);
         let large = !options.straight && cut::is_large(&section, device.machine());
         let (fine, parts) = large.then(|| refine(&section)).flatten().unwrap_or_else(|| (section.clone(), 1));
-        // A filter whose loops cannot be shared after all is cut as others are.
+        // A filter whose loops cannot be shared, or that cannot be transformed after all, is cut as others are.
         let mut refused = vec![];
         let (cuts, kernels) = loop {
             let cuts = match options.straight {
@@ -421,16 +421,18 @@ impl Ready {
             let (mut kernels, before) = (vec![], refused.len());
             for (number, cut) in cuts.iter().enumerate() {
                 let name = format!("stream_{number}");
-                let made = if cut.shape == Shape::Firing {
-                    match firing::program(sources, &fine, cut, &name, &starts, device.machine()) {
-                        Ok(made) => made,
-                        Err(_) => {
-                            refused.push(cut.actors[0]);
-                            break;
-                        }
+                let alone = match cut.shape {
+                    Shape::Firing => Some(firing::program(sources, &fine, cut, &name, &starts, device.machine())),
+                    Shape::Spectrum(points) => Some(spectrum::program(&fine, cut, &name, &starts, points)),
+                    Shape::Thread | Shape::Block(_) => None,
+                };
+                let made = match alone {
+                    None => emit::program(&fine, cut, &name, &starts, true).map_err(|error| error.to_string())?,
+                    Some(Ok(made)) => made,
+                    Some(Err(_)) => {
+                        refused.push(cut.actors[0]);
+                        break;
                     }
-                } else {
-                    emit::program(&fine, cut, &name, &starts, true).map_err(|error| error.to_string())?
                 };
                 kernels.push(made.load(device).map_err(|error| error.to_string())?);
             }

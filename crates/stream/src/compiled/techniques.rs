@@ -97,7 +97,7 @@ impl Compiled<'_> {
                 false => "no tape is staged".into(),
             },
         );
-        let helpers = matches!(cut.shape, Shape::Block(_) | Shape::Firing) || staged;
+        let helpers = matches!(cut.shape, Shape::Block(_) | Shape::Firing | Shape::Spectrum(_)) || staged;
         add(
             "helper threads",
             helpers,
@@ -108,6 +108,7 @@ impl Compiled<'_> {
                 (Shape::Block(units), _) => {
                     format!("{} share the firings and loads of {}", plural(cut.threads, "thread"), plural(units as u64, "unit"))
                 }
+                (Shape::Spectrum(_), _) => format!("{} share the points of two windows", plural(cut.threads, "thread")),
                 (Shape::Firing, _) => format!("{} share the rounds of its loops", plural(cut.threads, "thread")),
                 (Shape::Thread, true) => "all threads of the block load and store together".into(),
                 (Shape::Thread, false) if cut.per_thread > 1 => {
@@ -142,6 +143,20 @@ impl Compiled<'_> {
             match actor.combined {
                 true => format!("{} filters are one matrix, with no more products", actor.nodes.len()),
                 false => "it is not linear, has no linear neighbour, or one matrix would have more products".into(),
+            },
+        );
+        let by_transform = matches!(cut.shape, Shape::Spectrum(_));
+        add(
+            "convolution by FFT",
+            by_transform,
+            match (&actor.taps, by_transform) {
+                (Some(taps), true) => {
+                    format!("{} are more than transforms take", plural(taps.coefficients.len() as u64, "product"))
+                }
+                (Some(taps), false) => {
+                    format!("{} take less time than transforms", plural(taps.coefficients.len() as u64, "product"))
+                }
+                (None, _) => "it is no convolution, or has few coefficients".into(),
             },
         );
         add(

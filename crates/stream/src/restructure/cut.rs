@@ -1,16 +1,17 @@
 //! Cuts: which actors of a section become one kernel, and where its buffers lie.
 //!
-//! A kernel runs in one of three shapes. *By thread*: a thread runs all firings of a unit, and what passes between
+//! A kernel runs in one of four shapes. *By thread*: a thread runs all firings of a unit, and what passes between
 //! actors stays in registers and local arrays. *By block*: the threads of a block share the firings of several
 //! units, actor by actor, and what passes between actors stays in shared memory. Items that several units need,
 //! because a filter peeks, are computed once for each block. *By firing*: a filter that adds up many items has a block
-//! for each firing.
+//! for each firing. *By spectrum*: a long convolution has a block for each two windows.
 //!
 //! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape on which
 //! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
 
 use super::registers::Registers;
 use super::section::{Actor, Needs, Role, Section};
+use super::spectrum;
 use super::wiring::{Range, image};
 use crate::translate::Rounds;
 use broadloom_device::Machine;
@@ -99,6 +100,8 @@ pub enum Shape {
     Block(i64),
     /// A firing for each block, or several blocks for each: its threads share the rounds of loops.
     Firing,
+    /// Windows of so many items for each block: a convolution by the fast Fourier transform.
+    Spectrum(u32),
 }
 
 /// Actors that become one kernel.
@@ -188,15 +191,22 @@ pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) 
     let mut cuts = vec![];
     let mut start = 0;
     let adds_up = |index: usize| section.actors[index].code.adds_up && !refused.contains(&index);
+    let points = |index: usize| {
+        let taps = section.actors[index].taps.as_ref().filter(|_| !refused.contains(&index));
+        taps.and_then(|taps| spectrum::points(taps, machine))
+    };
     while start < all {
-        if adds_up(start)
-            && let Some(alone) = cutter.by_firing(start)
-        {
+        let alone = match points(start) {
+            Some(points) => cutter.by_spectrum(start, points),
+            None if adds_up(start) => cutter.by_firing(start),
+            None => None,
+        };
+        if let Some(alone) = alone {
             cuts.push(alone);
             start += 1;
             continue;
         }
-        let all = (start + 1..all).find(|index| adds_up(*index)).unwrap_or(all);
+        let all = (start + 1..all).find(|index| adds_up(*index) || points(*index).is_some()).unwrap_or(all);
         // The most actors that fit, fewer by halves; one alone always fits, since it needs no memory of its own.
         let mut end = all;
         let found = loop {
@@ -243,6 +253,13 @@ impl Cutter<'_> {
         cut.places.iter_mut().for_each(|place| *place = place.direct());
         let threads = self.costs.pick(FIRING_THREADS);
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
+    }
+
+    /// Returns the cut of a convolution by transforms.
+    fn by_spectrum(&self, index: usize, points: u32) -> Option<Cut> {
+        let mut cut = self.cut(&[index], true)?;
+        cut.places.iter_mut().for_each(|place| *place = place.direct());
+        Some(Cut { shape: Shape::Spectrum(points), threads: points / 4, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
     /// Returns the cut of one actor with a thread for each firing and without copies in shared memory.

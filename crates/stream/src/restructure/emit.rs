@@ -153,13 +153,15 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let all = k.assume(all, 0, 1 << 30);
     let whole = if cut.extra == 0 { all } else { k.add(all, cut.extra) };
     let per_block = match cut.shape {
-        Shape::Thread | Shape::Firing => i64::from(cut.threads) * cut.per_thread,
+        Shape::Thread | Shape::Firing | Shape::Spectrum(_) => i64::from(cut.threads) * cut.per_thread,
         Shape::Block(units) => units,
     };
     let block_number = k.convert(k.block(Axis::X), Type::I32);
     let thread = k.convert(k.thread(Axis::X), Type::I32);
     let (unit, units) = match cut.shape {
-        Shape::Thread | Shape::Firing => (k.mul(k.convert(k.global_thread(Axis::X), Type::I32), cut.per_thread), None),
+        Shape::Thread | Shape::Firing | Shape::Spectrum(_) => {
+            (k.mul(k.convert(k.global_thread(Axis::X), Type::I32), cut.per_thread), None)
+        }
         Shape::Block(units) => {
             let unit = k.mul(block_number, units);
             (unit, Some(k.min(k.sub(whole, unit), units)))
@@ -189,7 +191,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
             (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
                 shared(*at).map(|store| Held { padded: true, ..block(store) })
             }
-            (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing) => {
+            (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
                 let base = Some(k.mul(thread, buffer.items));
                 shared(*at).map(|store| Held { padded: true, base, ..block(store) })
             }
@@ -200,7 +202,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad, wide, anchors: &tables };
     let first = k.scalar(number, Type::I32);
     match cut.shape {
-        Shape::Thread | Shape::Firing => {
+        Shape::Thread | Shape::Firing | Shape::Spectrum(_) => {
             let of_block = k.mul(block_number, cut.threads);
             let units = k.min(k.sub(whole, of_block), cut.threads);
             let full = i64::from(cut.threads);
@@ -282,7 +284,7 @@ impl Emitter<'_> {
         let bytes = |port: &Option<Port>| bytes_of(port.as_ref()?.buffer);
         let full = match self.cut.shape {
             Shape::Block(units) => units,
-            Shape::Thread | Shape::Firing => 1,
+            Shape::Thread | Shape::Firing | Shape::Spectrum(_) => 1,
         };
         self.copy(true, self.unit, (units, full), thread);
         let is_staged = |buffer: &usize| matches!(self.cut.places[*buffer], Place::Staged(_));

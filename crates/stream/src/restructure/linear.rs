@@ -10,6 +10,7 @@
 //! takes fewer products. Combined filters add in another order; the last digits may differ.
 
 use super::section::{Actor, Port, Role, Section};
+use super::spectrum::Taps;
 use super::wiring::Step;
 use crate::classify::Classified;
 use crate::graph::NodeId;
@@ -25,6 +26,10 @@ use std::sync::Arc;
 const MAX_ITEMS: u32 = 512;
 /// Operations that finding the coefficients may take.
 const MAX_WORK: u64 = 1 << 20;
+/// Coefficients of a convolution, from which on the fast Fourier transform may be faster, and up to which.
+const TAPS: std::ops::RangeInclusive<i64> = 64..=2048;
+/// Operations that finding the coefficients of a convolution may take.
+const TAPS_WORK: u64 = 1 << 23;
 /// Coefficients of a row that are written out; more are a loop over a table.
 const WRITTEN_OUT: usize = 16;
 
@@ -146,11 +151,17 @@ impl Environment for Tapes {
 
 /// Returns whether a filter is linear, and small enough for its coefficients to be found.
 fn is_candidate(code: &Translated) -> bool {
+    let seen = code.window.peek.max(code.window.pop);
+    seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && is_linear_within(code, MAX_WORK)
+}
+
+/// Returns whether a filter of floats is linear, and its coefficients are found in so many operations.
+fn is_linear_within(code: &Translated, most: u64) -> bool {
     let float = Words { element: Element::F32, count: 1 };
     let seen = code.window.peek.max(code.window.pop);
     let fits = code.input == Some(float) && code.output == Some(float) && !code.fails && !code.numbered;
     let work = u64::from(seen) * broadloom_skeleton::cost::function(&code.function);
-    fits && seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && work <= MAX_WORK && is_linear(&code.function)
+    fits && work <= most && is_linear(&code.function)
 }
 
 /// Returns the coefficients of a filter, where it is linear.
@@ -243,6 +254,29 @@ impl Known {
 pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
     let mut known = Known::default();
     while pipelines(section, classified, &mut known) || splitjoins(section, classified, &mut known) {}
+}
+
+/// Finds the coefficients of filters that are long convolutions: each item that they push sees the items before it one
+/// place further.
+pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
+    for actor in &mut section.actors {
+        let (Some(from), Some(to)) = (&actor.input, &actor.output) else { continue };
+        let count = from.seen - from.rate + 1;
+        let straight = [from, to].into_iter().all(|port| port.steps.is_empty() && !port.absolute);
+        let wanted = straight && from.rate == to.rate && TAPS.contains(&count) && is_plain(actor, classified);
+        if !wanted || !is_linear_within(&actor.code, TAPS_WORK) {
+            continue;
+        }
+        let Some(Linear { rows, constants }) = coefficients(&actor.code) else { continue };
+        let count = count as usize;
+        let first = &rows[0][..count];
+        let is_shifted = |(index, row): (usize, &Vec<f64>)| {
+            row[index..index + count] == *first && row[..index].iter().chain(&row[index + count..]).all(|one| *one == 0.0)
+        };
+        if rows.iter().enumerate().all(is_shifted) && constants.iter().all(|one| *one == constants[0]) {
+            actor.taps = Some(Arc::new(Taps { coefficients: first.to_vec(), constant: constants[0] }));
+        }
+    }
 }
 
 /// Returns the only writer or reader of a buffer between actors.

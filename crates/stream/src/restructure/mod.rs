@@ -2,7 +2,8 @@
 //!
 //! [`Section`]s are the connected parts of the graph that run on the device; equal branches of splitjoins collapse
 //! to one actor, linear filters are combined; [`cut`](cut::cut) says which actors
-//! of a section become one kernel, in which shape, and where their buffers lie; `emit` writes the kernels.
+//! of a section become one kernel, in which shape, and where their buffers lie; `emit` writes the kernels, `firing` those
+//! of filters that add up many items, `spectrum` those of long convolutions.
 //! [`Island`]s are stateful filters and feedbackloops, whose firings follow each other; `sequential` writes their
 //! kernels. A [`Recurrence`](recurrence::Recurrence) is a stateful filter whose firings `scan` combines in parallel.
 
@@ -18,6 +19,7 @@ mod registers;
 pub(crate) mod scan;
 mod section;
 pub(crate) mod sequential;
+pub(crate) mod spectrum;
 mod staging;
 pub mod wiring;
 
@@ -25,3 +27,4 @@ pub use island::Island;
 pub(crate) use refine::refine;
 pub(crate) use section::section;
 pub use section::{Actor, Buffer, Needs, Port, Role, Section};
+pub use spectrum::Taps;

@@ -8,6 +8,7 @@
 //! Numbers of items and firings are counted from the start of the program less those of the units before; so they are
 //! the same for all units, and index arithmetic needs no other constants.
 
+use super::spectrum::Taps;
 use super::wiring::{Range, Step, image, preimage};
 use crate::classify::{Classified, Placement};
 use crate::graph::{Graph, NodeId, NodeKind, TapeId};
@@ -67,6 +68,8 @@ pub struct Actor {
     pub output: Option<Port>,
     /// Whether it stands for several linear filters.
     pub combined: bool,
+    /// The coefficients, where it is a convolution and has many of them.
+    pub taps: Option<Arc<Taps>>,
 }
 
 /// A role of a buffer.
@@ -172,6 +175,7 @@ pub(crate) fn section(
                 input,
                 output,
                 combined: false,
+                taps: None,
             });
         }
         // Items that pass by all filters are copied where they have to lie somewhere else.
@@ -220,6 +224,7 @@ pub(crate) fn section(
     if restructures {
         super::collapse::collapse(&mut made);
         super::linear::combine(&mut made, classified);
+        super::linear::find_taps(&mut made, classified);
     }
     made.actors = sorted(made.actors);
     Ok(made)
@@ -603,6 +608,7 @@ impl Maker<'_> {
             input: Some(port(source, from)),
             output: Some(port(sink, to)),
             combined: false,
+            taps: None,
         })
     }
 

@@ -1,0 +1,1 @@
+#define TAPS 512
