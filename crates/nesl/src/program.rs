@@ -17,7 +17,7 @@
 //! ```
 
 use crate::eval::{Options, Sealed};
-use crate::run::{Statistics, Target};
+use crate::run::{Statistics, Target, Templates};
 use crate::session::{Engine, Output, Session, Settings};
 use broadloom_graph::{Context, Node};
 use std::fmt;
@@ -61,8 +61,12 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// A compiled function.
+///
+/// A call that comes again with arrays of the device of the same sizes is launched from a template, where the function
+/// has no branch on data: neither an instruction is executed nor another thread asked.
 pub struct Program {
     session: Session,
+    templates: Templates,
 }
 
 impl Program {
@@ -78,12 +82,16 @@ impl Program {
             }
         }
         session.compile(function)?;
-        Ok(Program { session })
+        Ok(Program { session, templates: Templates::default() })
     }
 
     /// Calls the function. Results that are on the device stay there.
     pub fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
-        self.session.call(arguments.to_vec())
+        let Program { session, templates } = self;
+        match templates.call(arguments, || session.trace(arguments.to_vec())) {
+            Some(results) => Ok(results),
+            None => session.call(arguments.to_vec()),
+        }
     }
 
     /// Returns the context of the device, in which columns of the device are made. Opens it if it is not open.
@@ -93,6 +101,7 @@ impl Program {
 
     /// Returns what the device has done.
     pub fn statistics(&mut self) -> Statistics {
-        self.session.statistics()
+        let done = self.session.statistics();
+        Statistics { waits: done.waits + self.templates.waits, templates: self.templates.calls, ..done }
     }
 }

@@ -43,6 +43,7 @@ fn main() {
     }
     trials.push(Trial::test("interp: kernels and waits", structure));
     trials.push(Trial::test("interp: kernels of calls", calls));
+    trials.push(Trial::test("interp: templates of calls", templates));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));
     let count = std::env::var("BROADLOOM_NESL_DEVICE_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
@@ -200,10 +201,26 @@ fn calls() -> Result<(), Failed> {
         } else {
             arguments[0] = arguments[1].clone();
         }
-        program.call(&arguments)?;
-        let done = program.statistics();
-        if (done.launches, done.waits) != (launches, waits) {
-            wrong.push(format!("{name}: {} launches, {} waits; {launches}, {waits} are right", done.launches, done.waits));
+        // The first call is executed by the machine. The second is traced. The third executes no instruction.
+        let (mut before, mut first) = (program.statistics(), vec![]);
+        for number in 1..=3 {
+            let results = program.call(&arguments)?;
+            let done = program.statistics();
+            let results = results.iter().map(numbers).collect::<Result<Vec<_>, _>>()?;
+            let (own, own_waits) = (done.launches - before.launches, done.waits - before.waits);
+            if (own, own_waits) != (launches, waits) {
+                wrong.push(format!("{name}, call {number}: {own} launches, {own_waits} waits; {launches}, {waits} are right"));
+            }
+            match number {
+                1 => first = results,
+                _ if results != first => wrong.push(format!("{name}, call {number}: other results")),
+                _ => {}
+            }
+            if done.templates != number - 1 || number == 3 && done.instructions != before.instructions {
+                let executed = done.instructions - before.instructions;
+                wrong.push(format!("{name}, call {number}: {} templates, {executed} instructions", done.templates));
+            }
+            before = program.statistics();
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
@@ -222,26 +239,96 @@ fn columns() -> Result<(), Failed> {
         line(Type::F64, values.iter().flat_map(|x| x.to_le_bytes()).collect())?,
     ];
     let on_host = [Column::Ints(offsets), Column::Floats(values)];
-    for rows in [on_host, on_device] {
+    for rows in [on_host, on_device.clone(), on_device.clone(), on_device] {
         let [offsets, values] = rows;
         let result = program.call(&[offsets, values, Column::Floats(vec![10.0])])?;
-        let number = |lane: &Literal| lane.as_f64().or(lane.as_i128().map(|value| value as f64)).unwrap_or(f64::NAN);
-        let read = |column: &Column| match column {
-            Column::Device(node) => node.read().map(|array| array.lanes.iter().map(number).collect::<Vec<f64>>()),
-            Column::Ints(values) => Ok(values.iter().map(|value| *value as f64).collect()),
-            Column::Floats(values) => Ok(values.clone()),
-            Column::Bools(_) => Ok(vec![]),
-        };
-        let found = result.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let found = result.iter().map(numbers).collect::<Result<Vec<_>, _>>()?;
         if found != [vec![0.0, 1.0, 1.0, 3.0], vec![10.0, 30.0, 40.0], vec![2.0, 0.0, 3.0]] {
             return Err(format!("{found:?}").into());
         }
+    }
+    if program.statistics().templates != 2 {
+        return Err(format!("{} calls were launched from a template", program.statistics().templates).into());
     }
     let wrong = program.call(&[Column::Ints(vec![0, 3, 2]), Column::Floats(vec![1.0, 2.0]), Column::Floats(vec![1.0])]);
     match wrong {
         Err(error) if error.0.contains("offsets begin with 0") => Ok(()),
         other => Err(format!("{other:?}").into()),
     }
+}
+
+/// Reads a column.
+fn numbers(column: &Column) -> broadloom_graph::Result<Vec<f64>> {
+    let number = |lane: &Literal| lane.as_f64().or(lane.as_i128().map(|value| value as f64)).unwrap_or(f64::NAN);
+    match column {
+        Column::Device(node) => node.read().map(|array| array.lanes.iter().map(number).collect()),
+        Column::Ints(values) => Ok(values.iter().map(|value| *value as f64).collect()),
+        Column::Floats(values) => Ok(values.clone()),
+        Column::Bools(values) => Ok(values.iter().map(|value| f64::from(u8::from(*value))).collect()),
+    }
+}
+
+/// Calls functions with lines of 500 numbers, `1..500` first. Templates give the answers of the machine: errors with their places, other elements
+/// and other sizes included. Functions with effects, and those that wait, have none.
+fn templates() -> Result<(), Failed> {
+    let open = || Target::new(interp).with_threshold(100);
+    let line = |program: &mut Program, count: usize, zero: Option<usize>| -> Result<Column, Failed> {
+        let value = |i: usize| if Some(i) == zero { 0.0 } else { 1.0 + i as f64 };
+        let bytes: Vec<u8> = (0..count).flat_map(|i| value(i).to_le_bytes()).collect();
+        Ok(Column::Device(Node::upload(&program.context()?, Type::F64, Shape::from(count), &bytes)?))
+    };
+    let one = |program: &mut Program, column: Column| -> Result<Vec<Vec<f64>>, Failed> {
+        Ok(program.call(&[column])?.iter().map(numbers).collect::<Result<_, _>>()?)
+    };
+    // A condition that does not hold.
+    let text = "function g(a) : [float] -> [float] = {1.0 / x : x in a};";
+    let mut program = Program::new(text, "g", Options::default(), open())?;
+    let (good, bad) = (line(&mut program, 500, None)?, line(&mut program, 500, Some(77))?);
+    let expected = program.call(std::slice::from_ref(&bad)).err().ok_or("nothing is wrong")?;
+    for _ in 0..3 {
+        let found = one(&mut program, good.clone())?;
+        if found != [(1..=500).map(|i| 1.0 / f64::from(i)).collect::<Vec<f64>>()] {
+            return Err(format!("{found:?}").into());
+        }
+        match program.call(std::slice::from_ref(&bad)) {
+            Err(error) if error == expected => {}
+            other => return Err(format!("{other:?}; expected {expected}").into()),
+        }
+    }
+    // A length that only the device knows, and a number of the host.
+    let text = "function g(a) : [float] -> ([float], [float], int) = ({x / x in a | x > 5.0}, {sqrt(x) : x in a | x > 7.0}, #a);"
+        .replace("x / x in a", "x / (x + 1.0) : x in a");
+    let mut program = Program::new(&text, "g", Options::default(), open())?;
+    for count in [500, 500, 500, 300, 300, 500, 300, 300] {
+        let column = line(&mut program, count, None)?;
+        let found = one(&mut program, column)?;
+        let most = count as i32;
+        let quotients = (6..=most).map(|x| f64::from(x) / f64::from(x + 1)).collect::<Vec<f64>>();
+        let roots = (8..=most).map(|x| f64::from(x).sqrt()).collect::<Vec<f64>>();
+        if found != [quotients, roots, vec![f64::from(most)]] {
+            return Err(format!("{count}: {found:?}").into());
+        }
+    }
+    let done = program.statistics();
+    // The host waits once for each call, and once for each of the two lines that are read.
+    if done.templates != 6 || done.waits != 8 + 2 * 8 {
+        return Err(format!("{} calls were launched from a template, {} waits", done.templates, done.waits).into());
+    }
+    // Other random numbers, and a branch on data.
+    for text in [
+        "function g(a) : [float] -> float = float(rand(1000000)) + 0.0 * sum(a);",
+        "function g(a) : [float] -> float = if sum(a) > 1000.0 then sum(a) else max_val(a);",
+    ] {
+        let mut program = Program::new(text, "g", Options::default(), open())?;
+        let column = line(&mut program, 500, None)?;
+        let found = (0..4).map(|_| one(&mut program, column.clone())).collect::<Result<Vec<_>, _>>()?;
+        let is_random = text.contains("rand");
+        let differs = found.windows(2).any(|pair| pair[0] != pair[1]);
+        if differs != is_random || program.statistics().templates != 0 {
+            return Err(format!("{text}: {found:?}").into());
+        }
+    }
+    Ok(())
 }
 
 /// Both lines have to be equally long. The host knows both lengths, so the sum is the only kernel and nothing waits.

@@ -20,6 +20,7 @@
 //!   flags are repeated on the host, in order; the first that fails gives the error and its place.
 //! - The number of elements that a `PACK` keeps stays on the device as a [`Length`](broadloom_graph::Length).
 //! - A vector of equal elements (`DIST` of a scalar) is one element and a length.
+//! - A call that comes again, with columns of the same sizes, is launched from a template: see [`template`].
 //!
 //! The stack machine is executed, not flattened code: the emitter of VCODE drops each vector at its last use, so the
 //! stack holds exactly the vectors that are alive.
@@ -30,9 +31,11 @@ mod facts;
 mod fold;
 mod moves;
 mod segdes;
+mod template;
 mod vector;
 
 pub(crate) use segdes::DeviceSegdes;
+pub(crate) use template::{CallTemplate, Templates};
 pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
 
 use crate::codes;
@@ -109,6 +112,10 @@ pub struct Accelerator {
     target: Target,
     context: Option<Context>,
     widths: Widths,
+    /// A call is executed on symbols, to become a template.
+    tracing: bool,
+    /// Instructions that were executed.
+    pub(crate) instructions: u64,
     /// Programs of the compiler make indices and lengths that fit; those of texts are checked.
     pub(crate) trusted: bool,
     /// Conditions that have not been looked at.
@@ -162,6 +169,10 @@ pub struct Statistics {
     pub launches: u64,
     /// Programs that were compiled or found in the cache.
     pub programs: usize,
+    /// Instructions of VCODE that were executed.
+    pub instructions: u64,
+    /// Calls that were launched from a template; the machine executed all others.
+    pub templates: u64,
     /// Waits of the host for the device.
     pub waits: u64,
     /// Time that the host spent planning, compiling and waiting.
@@ -206,6 +217,8 @@ impl Accelerator {
             target,
             context: None,
             widths: Widths { wide_int: false, narrow_float: false },
+            tracing: false,
+            instructions: 0,
             trusted: false,
             pending: vec![],
             failed: vec![],
@@ -239,6 +252,8 @@ impl Accelerator {
             evaluations: done.evaluations,
             launches: done.kernels,
             programs: done.programs,
+            instructions: self.instructions,
+            templates: 0,
             waits: done.waits + self.waits,
             waited: self.waited,
             summaries: self.summaries.clone(),
@@ -363,6 +378,10 @@ impl Accelerator {
                 self.failed[index] = self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&failed, &flag])?;
             }
         }
+        if self.tracing {
+            // The machine repeats the call when a condition does not hold.
+            return Ok(());
+        }
         // A vector that is needed for a message alone is not computed for its own sake.
         let operands = operands.iter().map(Entry::detached).collect();
         self.pending.push(Pending { inst, operands, flag, place: None });
@@ -421,6 +440,10 @@ impl Accelerator {
 
     /// Computes a result and returns it with a length that the host knows.
     pub(crate) fn finished(&mut self, node: &Node) -> Run<Node> {
+        if self.tracing {
+            // All results of a template are computed in one plan.
+            return Ok(node.clone());
+        }
         self.evaluate(std::slice::from_ref(node))?;
         on_device(node.hosted())
     }
@@ -501,6 +524,7 @@ impl Accelerator {
     /// Waits for a value, computes other nodes in the same plan, and learns the numbers of elements of all vectors that are
     /// alive, and this length: all in one transfer.
     fn wait_with(&mut self, value: Option<&Node>, others: &[Node], length: Option<&Length>) -> Run<i64> {
+        self.untraced()?;
         let start = Instant::now();
         let (traps, failed) = self.traps()?;
         if value.is_none() && failed.is_none() && length.is_none() && !self.is_trapped {
@@ -645,6 +669,7 @@ impl Accelerator {
 
     /// Returns the bytes of a vector; waits for them. Conditions are looked at first.
     pub(crate) fn read(&mut self, node: &Node) -> Run<Vec<u8>> {
+        self.untraced()?;
         let start = Instant::now();
         let length = node.length().filter(|length| length.known().is_none()).cloned();
         let waited = self.has_pending() || length.is_some();

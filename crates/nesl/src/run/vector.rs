@@ -384,6 +384,7 @@ impl Accelerator {
 
     /// Reads vectors whose numbers of elements the host knows, in one transfer for each type.
     pub(crate) fn fetch(&mut self, vectors: &[Vector]) -> Run<Vec<Elements>> {
+        self.untraced()?;
         let start = Instant::now();
         let mut elements: Vec<Elements> = vec![];
         let mut groups: Vec<(Element, Vec<usize>)> = vec![];

@@ -4,6 +4,7 @@ use super::worker::Worker;
 use crate::core::DefinitionKind;
 use crate::eval::{Fault, Machine, Run};
 use crate::program::{Column, Failure};
+use crate::run::CallTemplate;
 use crate::syntax::Name;
 use crate::vcode::machine::Machine as VcodeMachine;
 use crate::vcode::{self, Layout};
@@ -58,6 +59,20 @@ impl Worker {
         let called = self.run_function(&function, arguments);
         self.function = Some(function);
         called.map_err(|fault| self.failure(&fault))
+    }
+
+    /// Traces a call of the function. Returns nothing for a call that has no template.
+    pub(super) fn trace_function(&mut self, arguments: &[Column]) -> Option<CallTemplate> {
+        let function = self.function.as_ref()?;
+        let (env, state, host) = (&mut self.env, &mut self.state, &mut *self.host);
+        self.accelerator.as_mut()?.traced(arguments, |accelerator, columns| {
+            let mut out = |_: &[u8]| {};
+            let mut world = Machine::new(env, state, host, &mut out);
+            let mut machine = VcodeMachine::new(&function.program, &mut world).on(accelerator, true);
+            let stack = machine.entries_of(&function.argument, columns)?;
+            let results = machine.keeping_results().execute(stack)?;
+            machine.columns_of(&function.result, results)
+        })
     }
 
     fn run_function(&mut self, function: &CompiledFunction, arguments: Vec<Column>) -> Run<Vec<Column>> {

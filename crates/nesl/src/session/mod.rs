@@ -20,7 +20,7 @@ pub use worker::verify_library;
 use crate::codes;
 use crate::eval::{Host, Options};
 use crate::program::{Column, Failure};
-use crate::run::{Accelerator, Statistics, Target};
+use crate::run::{Accelerator, CallTemplate, Statistics, Target};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use broadloom_graph::Context;
 use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};
@@ -65,6 +65,7 @@ enum Request {
     Statistics,
     Compile(String),
     Call(Vec<Column>),
+    Trace(Vec<Column>),
     Context,
 }
 
@@ -73,6 +74,7 @@ enum Reply {
     Names(Vec<String>),
     Statistics(Statistics),
     Columns(Result<Vec<Column>, Failure>),
+    Template(Option<Box<CallTemplate>>),
     Context(Result<Context, Failure>),
     /// A request is done; the flag says whether the session goes on.
     Done(bool),
@@ -124,13 +126,14 @@ impl Session {
             // A call is often followed by another.
             let mut is_eager = false;
             while let Ok(request) = receive(&incoming, is_eager) {
-                is_eager = matches!(request, Request::Call(_));
+                is_eager = matches!(request, Request::Call(_) | Request::Trace(_));
                 let reply = match request {
                     Request::Eval(name, text) => Reply::Done(worker.eval(&name, &text)),
                     Request::Names(prefix) => Reply::Names(worker.names(&prefix)),
                     Request::Context => Reply::Context(worker.context()),
                     Request::Compile(name) => Reply::Columns(worker.compile_function(&name).map(|()| vec![])),
                     Request::Call(arguments) => Reply::Columns(worker.call_function(arguments)),
+                    Request::Trace(arguments) => Reply::Template(worker.trace_function(&arguments).map(Box::new)),
                     Request::Statistics => {
                         Reply::Statistics(worker.accelerator.as_ref().map(Accelerator::statistics).unwrap_or_default())
                     }
@@ -161,7 +164,7 @@ impl Session {
             while let Ok(reply) = self.replies.recv() {
                 match reply {
                     Reply::Output(output) => take(output),
-                    Reply::Names(_) | Reply::Statistics(_) | Reply::Columns(_) | Reply::Context(_) => {}
+                    Reply::Names(_) | Reply::Statistics(_) | Reply::Columns(_) | Reply::Template(_) | Reply::Context(_) => {}
                     Reply::Done(more) => {
                         self.open = more;
                         return more;
@@ -184,6 +187,17 @@ impl Session {
     /// Calls the function that was compiled.
     pub(crate) fn call(&mut self, arguments: Vec<Column>) -> Result<Vec<Column>, Failure> {
         self.columns(Request::Call(arguments))
+    }
+
+    /// Traces a call of the function that was compiled. Returns nothing for a call that has no template.
+    pub(crate) fn trace(&mut self, arguments: Vec<Column>) -> Option<CallTemplate> {
+        self.requests.as_ref()?.send(Request::Trace(arguments)).ok()?;
+        while let Ok(reply) = receive(&self.replies, true) {
+            if let Reply::Template(template) = reply {
+                return template.map(|template| *template);
+            }
+        }
+        None
     }
 
     /// Opens the device, if it is not open.

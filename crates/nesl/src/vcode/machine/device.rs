@@ -322,7 +322,14 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Looks at the conditions before something happens that shows.
+    /// Looks at the conditions before something happens that shows. A call with an effect has no template.
+    pub(super) fn look_before_effect(&mut self) -> Run<()> {
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(()) };
+        accelerator.untraced()?;
+        accelerator.look()
+    }
+
+    /// Looks at the conditions.
     pub(super) fn look(&mut self) -> Run<()> {
         self.accelerator.as_deref_mut().map_or(Ok(()), Accelerator::look)
     }

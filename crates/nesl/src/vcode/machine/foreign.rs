@@ -15,7 +15,7 @@ impl Machine<'_, '_, '_> {
         if self.accelerator.is_some() {
             self.operands_to_host(types.len())?;
             if !call.is_pure() {
-                self.look()?;
+                self.look_before_effect()?;
             }
         }
         let range = self.range(types.len() as u32, 0)?;

@@ -123,6 +123,9 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 return Err(self.locate(Fault::interrupted(), function, place));
             }
             at += 1;
+            if let Some(accelerator) = &mut self.accelerator {
+                accelerator.instructions += 1;
+            }
             let done = match inst {
                 Inst::Return => match self.frames.pop() {
                     Some(caller) => {
@@ -374,7 +377,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             }
             self.operands_to_host(op.operands().len())?;
             if op.has_effect() {
-                self.look()?;
+                self.look_before_effect()?;
             }
         }
         self.op_on_host(op, ty)

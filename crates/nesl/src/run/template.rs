@@ -1,0 +1,288 @@
+//! Templates of calls: a function without branches on data is traced once and then launched.
+//!
+//! The second call with columns of the same types and sizes is traced: the machine executes its instructions on symbols,
+//! and [`Context::template`] plans the nodes that they make. A later call binds the buffers of its columns and launches,
+//! in the thread of the caller. No instruction is executed.
+//!
+//! - A call that waits for the device before its end has no template, nor has one with an effect.
+//! - Conditions are tested in the kernels, as in every run. The host reads one word at the end. When a condition does not
+//!   hold, the call is repeated by the machine, which finds the error and its place.
+//! - Lengths of results that only the device knows are read together with the conditions.
+//! - Columns of the host, and numbers that follow from sizes, are constants of the template. So a template serves calls
+//!   with equal columns of the host.
+
+use super::{Accelerator, on_device};
+use crate::eval::{Fault, Run};
+use crate::program::Column;
+use broadloom_graph::{Context, Length, Node, Shape, Template};
+use broadloom_scalar::{Element, Literal, Type};
+
+/// Elements of a column of the host that is a constant of a template, at most.
+const MAX_CONSTANT: usize = 64;
+
+/// Templates of a function, at most. The one that was made first goes.
+const MAX_TEMPLATES: usize = 8;
+
+/// Calls that are remembered, to see which come again.
+const MAX_SEEN: usize = 8;
+
+/// Calls that could not be traced after which none is traced any more.
+const MAX_REFUSED: u32 = 4;
+
+/// A part of an argument, as far as a template depends on it.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Constant(Column),
+    Line(Type, usize),
+}
+
+/// The columns of a call as far as a template depends on them.
+#[derive(Clone, Debug, PartialEq)]
+struct Key(Vec<Part>);
+
+impl Key {
+    /// Returns the key of a call; nothing for one that has no template.
+    fn of(columns: &[Column]) -> Option<Key> {
+        let part = |column: &Column| match column {
+            Column::Device(node) if node.length().is_none() && node.bound().rank() == 1 => {
+                Some(Part::Line(node.ty(), node.bound().count()))
+            }
+            Column::Device(_) => None,
+            Column::Ints(values) if values.len() > MAX_CONSTANT => None,
+            Column::Floats(values) if values.len() > MAX_CONSTANT => None,
+            Column::Bools(values) if values.len() > MAX_CONSTANT => None,
+            Column::Ints(_) | Column::Floats(_) | Column::Bools(_) => Some(Part::Constant(column.clone())),
+        };
+        let parts = columns.iter().map(part).collect::<Option<Vec<Part>>>()?;
+        // A call without lines of the device is not worth a template.
+        parts.iter().any(|part| matches!(part, Part::Line(..))).then_some(Key(parts))
+    }
+}
+
+/// A column of a result.
+#[derive(Debug)]
+enum Answer {
+    /// It does not depend on elements of the device.
+    Constant(Column),
+    /// A result of the template.
+    Output(usize),
+}
+
+/// A traced call.
+#[derive(Debug)]
+pub(crate) struct CallTemplate {
+    template: Template,
+    outcome: Outcome,
+}
+
+/// How results of a template become those of a call.
+#[derive(Debug)]
+struct Outcome {
+    answers: Vec<Answer>,
+    /// The word that traps write, where the host reads it itself.
+    word: Option<Node>,
+    /// The last result of the template has numbers for the host: 1 where a condition does not hold, then the lengths of
+    /// these results.
+    numbers: Option<Vec<usize>>,
+}
+
+impl CallTemplate {
+    /// Returns the lines of the device among columns.
+    fn lines(columns: &[Column]) -> Vec<Node> {
+        let line = |column: &Column| match column {
+            Column::Device(node) => Some(node.clone()),
+            Column::Ints(_) | Column::Floats(_) | Column::Bools(_) => None,
+        };
+        columns.iter().filter_map(line).collect()
+    }
+
+    /// Calls the template. Returns nothing when a condition does not hold. The flag tells whether the host waited.
+    fn call(&self, columns: &[Column]) -> broadloom_graph::Result<(Option<Vec<Column>>, bool)> {
+        let results = self.template.call(&CallTemplate::lines(columns))?;
+        let Outcome { answers, word, numbers } = &self.outcome;
+        let waits = word.is_some() || numbers.is_some();
+        if let Some(word) = word
+            && word.evaluate()?.read()?.iter().any(|byte| *byte != 0)
+        {
+            return Ok((None, waits));
+        }
+        if let (Some(lengths), Some(numbers)) = (numbers, results.last()) {
+            let bytes = numbers.evaluate()?.read()?;
+            let mut numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes));
+            if numbers.next() != Some(0) {
+                return Ok((None, waits));
+            }
+            for (result, count) in lengths.iter().zip(numbers) {
+                if let Some(length) = results[*result].length() {
+                    length.learn(usize::try_from(count).unwrap_or(0));
+                }
+            }
+        }
+        let column = |answer: &Answer| match answer {
+            Answer::Constant(column) => Ok(column.clone()),
+            Answer::Output(number) => results[*number].hosted().map(Column::Device),
+        };
+        let columns = answers.iter().map(column).collect::<broadloom_graph::Result<Vec<Column>>>()?;
+        Ok((Some(columns), waits))
+    }
+}
+
+/// The templates of a function.
+#[derive(Debug, Default)]
+pub(crate) struct Templates {
+    known: Vec<(Key, CallTemplate)>,
+    /// Calls that were executed by the machine.
+    seen: Vec<Key>,
+    refused: u32,
+    /// Calls of templates.
+    pub(crate) calls: u64,
+    /// Waits of the host in calls of templates.
+    pub(crate) waits: u64,
+}
+
+impl Templates {
+    /// Calls a function with a template. `trace` makes one. Returns nothing for a call that the machine executes.
+    pub(crate) fn call(&mut self, columns: &[Column], trace: impl FnOnce() -> Option<CallTemplate>) -> Option<Vec<Column>> {
+        if self.refused >= MAX_REFUSED && self.known.is_empty() {
+            return None;
+        }
+        let key = Key::of(columns)?;
+        let index = match self.known.iter().position(|(own, _)| *own == key) {
+            Some(index) => index,
+            None => {
+                let index = self.seen.iter().position(|own| *own == key);
+                let Some(index) = index.filter(|_| self.refused < MAX_REFUSED) else {
+                    self.see(key);
+                    return None;
+                };
+                self.seen.remove(index);
+                let Some(template) = trace() else {
+                    self.refused += 1;
+                    return None;
+                };
+                if self.known.len() >= MAX_TEMPLATES {
+                    self.known.remove(0);
+                }
+                self.known.push((key, template));
+                self.known.len() - 1
+            }
+        };
+        match self.known[index].1.call(columns) {
+            Ok((Some(results), waits)) => {
+                self.calls += 1;
+                self.waits += u64::from(waits);
+                Some(results)
+            }
+            // The machine says what is wrong. The word stays written, so the template is used up.
+            Ok((None, _)) | Err(_) => {
+                self.known.remove(index);
+                None
+            }
+        }
+    }
+
+    fn see(&mut self, key: Key) {
+        if self.seen.contains(&key) {
+            return;
+        }
+        if self.seen.len() >= MAX_SEEN {
+            self.seen.remove(0);
+        }
+        self.seen.push(key);
+    }
+}
+
+impl Accelerator {
+    /// Fails while a call is traced: what follows cannot be repeated by a template.
+    pub(crate) fn untraced(&self) -> Run<()> {
+        if self.tracing { Fault::at_run_time("a template cannot wait for the device") } else { Ok(()) }
+    }
+
+    /// Traces a call. `run` executes it on symbols and returns the columns of its results. Returns nothing for a call that
+    /// has no template.
+    pub(crate) fn traced(
+        &mut self,
+        columns: &[Column],
+        run: impl FnOnce(&mut Accelerator, Vec<Column>) -> Run<Vec<Column>>,
+    ) -> Option<CallTemplate> {
+        let context: Context = self.context().ok()?;
+        let mut made = None;
+        let template = context.template(&CallTemplate::lines(columns), |symbols| {
+            let mut symbols = symbols.iter();
+            let symbol = |column: &Column| match column {
+                Column::Device(_) => symbols.next().cloned().map(Column::Device),
+                other => Some(other.clone()),
+            };
+            let columns = columns.iter().filter_map(symbol).collect();
+            (self.tracing, self.word, self.is_trapped) = (true, None, false);
+            let traced = run(self, columns).and_then(|results| self.outputs(results));
+            self.tracing = false;
+            match traced {
+                Ok((nodes, outcome)) => {
+                    made = Some(outcome);
+                    Ok(nodes)
+                }
+                Err(_) => Err(broadloom_graph::Error::Symbolic { operation: "call".to_owned() }),
+            }
+        });
+        // The word belongs to the template, and nodes of the trace mean nothing outside of it.
+        (self.word, self.is_trapped) = (None, false);
+        self.failed.clear();
+        Some(CallTemplate { template: template.ok()?, outcome: made? })
+    }
+
+    /// Makes the results of a template from those of a traced call.
+    fn outputs(&mut self, results: Vec<Column>) -> Run<(Vec<Node>, Outcome)> {
+        let (mut nodes, mut answers) = (vec![], vec![]);
+        for result in results {
+            match result {
+                Column::Device(node) => {
+                    answers.push(Answer::Output(nodes.len()));
+                    nodes.push(node);
+                }
+                constant => answers.push(Answer::Constant(constant)),
+            }
+        }
+        let mut lengths: Vec<(usize, Length)> = vec![];
+        for (number, length) in nodes.iter().enumerate().filter_map(|(number, node)| Some((number, node.length()?))) {
+            if !lengths.iter().any(|(_, known)| known.is_same(length)) {
+                lengths.push((number, length.clone()));
+            }
+        }
+        // Stages before the last may have written the word already, and a word in memory is no symbol.
+        let was_trapped = self.is_trapped;
+        let (traps, failed) = self.traps()?;
+        if lengths.is_empty() && failed.is_none() {
+            nodes.extend(traps);
+            let word = self.word.clone().filter(|_| self.is_trapped);
+            return Ok((nodes, Outcome { answers, word, numbers: None }));
+        }
+        let mut status = failed;
+        let mut word = self.word.clone().filter(|_| self.is_trapped);
+        if !was_trapped && word.is_some() {
+            let trapped = self.trapped(&traps)?;
+            status = match (trapped, status) {
+                (Some(word), Some(failed)) => Some(self.call("either", &[&word, &failed], |f, x| f.or(f.ne(x[0], 0), x[1]))?),
+                (Some(word), None) => Some(self.call("written", &[&word], |f, x| f.ne(x[0], 0))?),
+                (None, status) => status,
+            };
+            word = None;
+        } else {
+            nodes.extend(traps);
+        }
+        let mut numbers = vec![match status {
+            Some(status) => {
+                let status = self.convert(&status, Element::I64)?;
+                on_device(status.reshape(Shape::from(1)))?
+            }
+            None => self.one(Literal::from(0i64))?,
+        }];
+        for (_, length) in &lengths {
+            let count = self.convert(length.count(), Element::I64)?;
+            numbers.push(self.as_vector(&count)?);
+        }
+        nodes.push(on_device(Node::concatenate(0, &numbers.iter().collect::<Vec<&Node>>()))?);
+        let numbers = Some(lengths.into_iter().map(|(number, _)| number).collect());
+        Ok((nodes, Outcome { answers, word, numbers }))
+    }
+}
