@@ -42,6 +42,7 @@ fn main() {
         }
     }
     trials.push(Trial::test("interp: kernels and waits", structure));
+    trials.push(Trial::test("interp: kernels and waits of a level", levels));
     trials.push(Trial::test("interp: kernels of calls", calls));
     trials.push(Trial::test("interp: templates of calls", templates));
     trials.push(Trial::test("interp: a function is called with columns", columns));
@@ -130,8 +131,8 @@ const STRUCTURE: [(&str, &str, u64, u64); 5] = [
         "quicksort",
         "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
          in r[0] ++ {e in a | e == p} ++ r[1]; sum(qsort([0:1023]));",
-        281,
-        17,
+        279,
+        14,
     ),
 ];
 
@@ -152,6 +153,32 @@ fn structure() -> Result<(), Failed> {
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
+
+/// Launches and waits of one more level of quicksort: the difference of ordered sequences with ten and with eleven levels.
+fn levels() -> Result<(), Failed> {
+    let count = |length: usize| {
+        let text = format!(
+            "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; less = {{e in a | e < p}}; same = {{e in a | e == p}}; \
+               more = {{e in a | e > p}}; r = {{qsort(v) : v in [less, more]}} in r[0] ++ same ++ r[1]; sum(qsort([0:{length}]));"
+        );
+        let mut device = support::session_on(Settings::default(), Target::new(interp).with_threshold(100));
+        let found = answer(&device.eval("small", &text));
+        let sum = length * (length - 1) / 2;
+        if !found.contains(&format!("it = {sum} ")) {
+            return Err(Failed::from(found));
+        }
+        Ok(device.statistics())
+    };
+    let (before, after) = (count(1023)?, count(2047)?);
+    let (launches, waits) = (after.launches - before.launches, after.waits - before.waits);
+    if launches > LAUNCHES_OF_A_LEVEL || waits > WAITS_OF_A_LEVEL {
+        return Err(format!("a level has {launches} launches and {waits} waits").into());
+    }
+    Ok(())
+}
+
+const LAUNCHES_OF_A_LEVEL: u64 = 28;
+const WAITS_OF_A_LEVEL: u64 = 1;
 
 /// Functions of lines of the device with the numbers of launches and of waits of a call.
 const CALLS: [(&str, &str, u64, u64); 4] = [

@@ -118,6 +118,11 @@ impl Bound {
         if all.0.len() <= MAX_TERMS { Some(all) } else { Some(Bound::term(&Sum::default(), all.total()?, None)) }
     }
 
+    /// Returns the sums that the bound is made of, as far as they were computed.
+    pub(crate) fn sums(&self) -> impl Iterator<Item = &Extent> {
+        self.0.iter().filter_map(|term| term.sum.get())
+    }
+
     /// Returns the bound as a number.
     fn total(&self) -> Option<usize> {
         let mut total = 0usize;
@@ -156,6 +161,11 @@ impl Facts {
     /// Returns facts that hold for a part of equal elements, and for any number of them.
     pub(crate) fn of_equal(&self) -> Facts {
         Facts { value: self.value, nonzero: self.nonzero, ..Facts::default() }
+    }
+
+    /// Tells whether the bound is made of sums that only the device knows.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.bound.iter().flat_map(Bound::sums).any(|sum| sum.unknown().is_some())
     }
 
     pub(crate) fn of_bound(bound: Option<Bound>) -> Facts {

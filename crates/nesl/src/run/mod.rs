@@ -34,6 +34,7 @@ mod segdes;
 mod template;
 mod vector;
 
+use facts::Bound;
 pub(crate) use segdes::DeviceSegdes;
 pub(crate) use template::{CallTemplate, Templates};
 pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
@@ -354,7 +355,8 @@ impl Accelerator {
             self.largest = self.largest.max(count);
         }
         self.vectors.push(Rc::downgrade(vector));
-        if matches!(vector.vector.extent, Extent::Device(_)) || vector.vector.facts.loose || vector.is_number() {
+        let own = &vector.vector;
+        if own.extent.unknown().is_some() || own.facts.loose || own.facts.has_unknown() || vector.is_number() {
             self.unknown.push(Rc::downgrade(vector));
         }
     }
@@ -502,7 +504,9 @@ impl Accelerator {
                 summed.push(vector.clone());
             }
             own.facts.sum.get().into_iter().for_each(&mut add);
-            if own.extent.unknown().is_some() || !has_sum {
+            // Vectors with these sums may be gone, but the bound is as close as they are known.
+            own.facts.bound.iter().flat_map(Bound::sums).for_each(&mut add);
+            if own.extent.unknown().is_some() || own.facts.has_unknown() || !has_sum {
                 kept.push(weak);
             }
         }
