@@ -603,3 +603,17 @@ fn branches_of_single_items_collapse() {
     assert_eq!((sort.kernels, sort.copies), (1, 0), "{sort:?}");
     assert!(sort.actors < sort.filters * 2 / 3, "{sort:?}");
 }
+
+/// Functions that are exact for floats are computed in single precision, one instruction for each minimum. Lanes of
+/// vectors load and store rows by quads.
+#[test]
+fn sorts_compare_in_single_precision() {
+    let text = include_str!("../../../examples/streamit/bitonic_sort.str");
+    let program = compile_stream(text, "BitonicSort(32)").unwrap();
+    for device in devices() {
+        let ptx = Compiled::new(&program, &device).unwrap().ptx().unwrap();
+        let count = |word: &str| ptx.lines().filter(|line| line.trim_start().starts_with(word)).count();
+        assert_eq!((count("min.NaN.f32"), count("max.NaN.f32"), count("selp"), count("cvt.f64")), (240, 240, 0, 0));
+        assert_eq!((count("ld.global.v4.f32"), count("st.global.v4.f32")), (8, 8), "{}", device.machine().id);
+    }
+}

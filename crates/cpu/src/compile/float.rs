@@ -290,26 +290,58 @@ impl Emitter<'_> {
         Some(ir.intrinsic("llvm.copysign", &[ir.type_of(inputs[0])], &[inputs[1], inputs[0]]))
     }
 
-    /// Emits minimum and maximum. A number beats NaN, and -0 is less than +0.
+    /// Emits minimum and maximum. A number beats NaN, or the other way round with `.NaN`; -0 is less than +0.
     pub(crate) fn float_min_max(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
-        if !matches!(op.ty, Type::F32 | Type::F64) || op.has(Modifier::Abs) || op.has(Modifier::NaN) || inputs.len() != 2 {
+        if !matches!(op.ty, Type::F32 | Type::F64) || op.has(Modifier::Abs) || inputs.len() != 2 {
             return None;
         }
         let inputs = self.operands(op, inputs);
         let (a, b) = (inputs[0], inputs[1]);
         let min = op.opcode == Opcode::Min;
+        if op.has(Modifier::NaN) {
+            if op.ty != Type::F32 {
+                return None;
+            }
+            let either = ir.fcmp(RealPred::LLVMRealUNO, a, b);
+            let chosen = self.ranged(a, b, min).unwrap_or_else(|| self.less_or_more(op.ty, a, b, min));
+            return Some(ir.select(either, ir.real(ir.type_of(a), f64::NAN), chosen));
+        }
+        let b_is_nan = ir.fcmp(RealPred::LLVMRealUNO, b, b);
+        Some(ir.select(b_is_nan, a, self.less_or_more(op.ty, a, b, min)))
+    }
+
+    /// Returns the lesser or greater of two rows of `f32` without NaNs, by the instruction that orders zeros too.
+    fn ranged(&self, a: Val, b: Val, min: bool) -> Option<Val> {
+        let ir = self.ir;
+        let lanes = ir.lanes(a).filter(|lanes| self.host.avx512 && lanes % 16 == 0)?;
+        // The sign is that of the chosen operand.
+        let choice = ir.constant(ir.int(32), if min { 4 } else { 5 });
+        let current_rounding = ir.constant(ir.int(32), 4);
+        let of = |a: Val, b: Val| {
+            let ty = ir.type_of(a);
+            let all = ir.constant(ir.int(16), 0xffff);
+            ir.intrinsic("llvm.x86.avx512.mask.range.ps.512", &[], &[a, b, choice, ir.zero(ty), all, current_rounding])
+        };
+        if lanes == 16 {
+            return Some(of(a, b));
+        }
+        let pieces = (0..lanes).step_by(16).map(|start| of(self.slice(a, start, 16), self.slice(b, start, 16)));
+        Some(self.joined(pieces.collect()))
+    }
+
+    /// Returns the lesser or greater of two values; the second where one is NaN.
+    fn less_or_more(&self, ty: Type, a: Val, b: Val, min: bool) -> Val {
+        let ir = self.ir;
         let first = ir.fcmp(if min { RealPred::LLVMRealOLT } else { RealPred::LLVMRealOGT }, a, b);
         let chosen = ir.select(first, a, b);
         // Zeros of both signs compare equal. The sign of the minimum is set if either has it, that of the
         // maximum if both have it.
-        let int = ir.int(op.ty.bits());
+        let int = ir.int(ty.bits());
         let (bits_a, bits_b) = (ir.bitcast(a, int), ir.bitcast(b, int));
         let merged = if min { ir.or(bits_a, bits_b) } else { ir.and(bits_a, bits_b) };
         let equal = ir.fcmp(RealPred::LLVMRealOEQ, a, b);
-        let chosen = ir.select(equal, ir.bitcast(merged, self.value_type(op.ty)), chosen);
-        let b_is_nan = ir.fcmp(RealPred::LLVMRealUNO, b, b);
-        Some(ir.select(b_is_nan, a, chosen))
+        ir.select(equal, ir.bitcast(merged, self.value_type(ty)), chosen)
     }
 
     pub(crate) fn testp(&self, op: &Operation, inputs: &[Val]) -> Lowered {

@@ -284,7 +284,8 @@ impl Emitter<'_> {
                 }
                 Pieces::Span { .. } | Pieces::Apart => {
                     self.loads.strided += 1;
-                    self.gather(&parts, self.pointers(&reach), guard)
+                    let pointer_of = |lane: u32| ir.offset_by(*pointer, offsets[lane as usize] as u64);
+                    self.load_quads(&parts, &pointer_of, guard, &|| self.gather(&parts, self.pointers(&reach), guard))
                 }
             },
             Reach::Grouped(pointers, group, stride) if *stride == parts.total() as i64 && *group >= 4 => {
@@ -404,7 +405,7 @@ impl Emitter<'_> {
     }
 
     /// Concatenates vectors of fewer lanes.
-    fn joined(&self, mut pieces: Vec<Val>) -> Val {
+    pub(super) fn joined(&self, mut pieces: Vec<Val>) -> Val {
         while pieces.len() > 1 {
             pieces = pieces
                 .chunks(2)
@@ -420,7 +421,7 @@ impl Emitter<'_> {
         pieces[0]
     }
 
-    fn slice(&self, value: Val, start: u32, lanes: u32) -> Val {
+    pub(super) fn slice(&self, value: Val, start: u32, lanes: u32) -> Val {
         self.ir.pick(value, &(start..start + lanes).collect::<Vec<u32>>())
     }
 
@@ -532,7 +533,8 @@ impl Emitter<'_> {
                 }
                 Pieces::Span { .. } | Pieces::Same(_) | Pieces::Apart => {
                     self.stores.strided += 1;
-                    self.scatter(&parts, self.pointers(&reach), guard)?;
+                    let pointer_of = |lane: u32| self.ir.offset_by(*pointer, offsets[lane as usize] as u64);
+                    self.store_quads(&parts, &pointer_of, guard, &|| self.scatter(&parts, self.pointers(&reach), guard))?;
                 }
             },
             Reach::Grouped(pointers, group, stride) if *stride == parts.total() as i64 && *group >= 4 => {

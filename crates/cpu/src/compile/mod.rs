@@ -40,6 +40,7 @@ mod prepare;
 mod product;
 mod progress;
 mod pure;
+mod quads;
 mod roots;
 mod scattered;
 mod special;

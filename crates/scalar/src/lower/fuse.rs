@@ -1,14 +1,15 @@
 //! Which nodes an instruction takes together.
 //!
-//! A product that is added becomes `mad`, and a product of a value that was extended from 32 bits becomes `mul.wide` or `mad.wide`. What
-//! nobody is left to use is not computed. One walk from the last node to the first decides: uses come before what they use.
+//! A product that is added becomes `mad`, and a product of a value that was extended from 32 bits becomes `mul.wide` or `mad.wide`. A
+//! minimum or maximum that a selection replaces by NaN where an operand is NaN becomes `min.NaN` or `max.NaN`. What nobody is left to
+//! use is not computed. One walk from the last node to the first decides: uses come before what they use.
 
 use crate::body::Body;
-use crate::op::{BinaryOp, Id, Op};
+use crate::op::{BinaryOp, CompareOp, Id, Op};
 use crate::schedule::Schedule;
 use crate::types::{Element, Literal};
 
-/// The instruction that computes an integer node.
+/// The instruction that computes a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fused {
     /// `x * y + z` in the type of the node.
@@ -19,6 +20,10 @@ pub(super) enum Fused {
     MulWide(Id, i64),
     /// A 32-bit value times a literal plus a 64-bit value.
     MadWide(Id, i64, Id),
+    /// The lesser of two floats; NaN where one of them is.
+    MinNan(Id, Id),
+    /// The greater of two floats; NaN where one of them is.
+    MaxNan(Id, Id),
 }
 
 /// For each node, what it is computed as, and whether it is computed at all.
@@ -44,6 +49,31 @@ fn wide(body: &Body, id: Id) -> Option<(Id, i64)> {
     fits.then_some((inner, factor as i64))
 }
 
+/// The value that a comparison of a value with itself shows to be NaN.
+fn tested(body: &Body, id: Id) -> Option<Id> {
+    match body.node(id).op {
+        Op::Compare(CompareOp::Ne, x, y) if x == y => Some(x),
+        _ => None,
+    }
+}
+
+/// A minimum or maximum of floats in which NaN beats a number, and the selection's other operands.
+fn propagating(body: &Body, id: Id) -> Option<Fused> {
+    let Op::Select(condition, nan, chosen) = body.node(id).op else { return None };
+    let is_nan = body.literal(nan).is_some_and(|literal| literal.as_f64().is_some_and(f64::is_nan));
+    if body.type_of(id) != Element::F32.into() || !is_nan {
+        return None;
+    }
+    let Op::Binary(BinaryOp::Or, left, right) = body.node(condition).op else { return None };
+    let both = (tested(body, left)?, tested(body, right)?);
+    match body.node(chosen).op {
+        Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max), x, y) if both == (x, y) || both == (y, x) => {
+            Some(if op == BinaryOp::Min { Fused::MinNan(x, y) } else { Fused::MaxNan(x, y) })
+        }
+        _ => None,
+    }
+}
+
 impl Fusion {
     pub(super) fn of(body: &Body, schedule: &Schedule) -> Fusion {
         let mut uses = schedule.uses.clone();
@@ -59,6 +89,13 @@ impl Fusion {
                 if schedule.place_of[id.index()].is_some() {
                     node.op.each_operand(|operand| uses[operand.index()] = uses[operand.index()].saturating_sub(1));
                 }
+                continue;
+            }
+            if let Some(fused @ (Fused::MinNan(x, y) | Fused::MaxNan(x, y))) = propagating(body, id) {
+                node.op.each_operand(|operand| uses[operand.index()] = uses[operand.index()].saturating_sub(1));
+                uses[x.index()] += 1;
+                uses[y.index()] += 1;
+                fusion.fused[id.index()] = Some(fused);
                 continue;
             }
             let element = node.ty.element();
@@ -94,6 +131,7 @@ impl Fusion {
                         uses[b.index()] += 1;
                     }
                     Fused::MulWide(inner, _) | Fused::MadWide(inner, _, _) => uses[inner.index()] += 1,
+                    Fused::MinNan(..) | Fused::MaxNan(..) => {}
                 }
                 fusion.fused[id.index()] = Some(fused);
             }

@@ -359,12 +359,15 @@ impl Emitter<'_> {
     }
 
     pub(super) fn table_entry(&mut self, table: TableId, index: Id) -> Operand {
-        let symbol = self.tables[table.index()];
+        let (symbol, space) = self.tables[table.index()];
         let decl = self.body.table(table);
         let (element, last) = (decl.element, decl.entries.len() as u32 - 1);
-        let words = Words::of(Access::of(element), Space::Const, true);
-        let index = self.operand(index);
-        let index = self.f.min(Type::U32, index, last);
+        let words = Words::of(Access { cache: Cache::ReadOnly, ..Access::of(element) }, space, true);
+        let (low, high) = self.ranges.get(index);
+        let mut index = self.operand(index);
+        if low < 0 || high > i128::from(last) {
+            index = self.f.min(Type::U32, index, last).into();
+        }
         let start = self.f.mov(Type::U64, symbol);
         let address = self.f.mad((Modifier::Wide, Type::U32), index, element.bytes(), start).offset(0);
         self.load_lanes(&words, address, element.into()).into_iter().next().unwrap_or_else(|| Operand::from(0))

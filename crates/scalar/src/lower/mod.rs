@@ -11,6 +11,7 @@ mod control;
 mod convert;
 mod fuse;
 mod memory;
+mod uniform;
 mod warp;
 
 use crate::body::Body;
@@ -128,7 +129,8 @@ struct Emitter<'a> {
     vars: Vec<Reg>,
     arrays: Vec<Option<Symbol>>,
     shared: Vec<Symbol>,
-    tables: Vec<Symbol>,
+    /// Tables, and the memory that they lie in.
+    tables: Vec<(Symbol, Space)>,
     params: Vec<Symbol>,
     loops: Vec<OpenLoop>,
 }
@@ -145,7 +147,9 @@ fn word(name: &str) -> String {
 fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lowering: &Lowering) {
     let body = kernel.body();
     let name = word(kernel.name());
-    let tables = body.tables.iter().enumerate().map(|(index, table)| table_variable(module, &name, index, table)).collect();
+    let spaces = uniform::varying_tables(body).into_iter().map(|varies| if varies { Space::Global } else { Space::Const });
+    let tables = body.tables.iter().zip(spaces).enumerate();
+    let tables = tables.map(|(index, (table, space))| (table_variable(module, &name, (index, space), table), space)).collect();
     let mut f = module.kernel(&name);
     let bounds = kernel.bounds();
     match (bounds.block, bounds.max_threads) {
@@ -210,13 +214,18 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lo
     module.define(emitter.f);
 }
 
-fn table_variable(module: &mut ModuleBuilder, kernel: &str, index: usize, table: &crate::body::Table) -> Symbol {
+fn table_variable(
+    module: &mut ModuleBuilder,
+    kernel: &str,
+    (index, space): (usize, Space),
+    table: &crate::body::Table,
+) -> Symbol {
     let entries = table.entries.iter().map(|entry| Init::Imm(initial(*entry))).collect();
     module.variable(Variable {
         dims: vec![Some(table.entries.len() as u64)],
         align: Some(16),
         init: Some(Init::List(entries)),
-        ..Variable::new(format!("{kernel}_table_{index}"), Space::Const, memory_type(table.element))
+        ..Variable::new(format!("{kernel}_table_{index}"), space, memory_type(table.element))
     })
 }
 
@@ -455,7 +464,7 @@ impl Emitter<'_> {
     }
 
     fn fused(&mut self, fused: Fused, element: Element) -> Reg {
-        use broadloom_ptx::Modifier::{Hi, Lo, Wide};
+        use broadloom_ptx::Modifier::{Hi, Lo, NaN, Wide};
         let reg = self.register(element);
         let narrow = |this: &Self, id: Id| if this.element(id).is_signed() { Type::S32 } else { Type::U32 };
         match fused {
@@ -474,6 +483,14 @@ impl Emitter<'_> {
             Fused::MadWide(x, factor, z) => {
                 let (ty, x, z) = (narrow(self, x), self.operand(x), self.operand(z));
                 self.f.to(reg).mad((Wide, ty), x, factor, z)
+            }
+            Fused::MinNan(x, y) => {
+                let (x, y) = (self.operand(x), self.operand(y));
+                self.f.to(reg).min((NaN, compute_type(element)), x, y)
+            }
+            Fused::MaxNan(x, y) => {
+                let (x, y) = (self.operand(x), self.operand(y));
+                self.f.to(reg).max((NaN, compute_type(element)), x, y)
             }
         }
     }

@@ -180,3 +180,45 @@ fn the_cpu_sees_neighbours() {
     assert_eq!(statistics[0].stores.contiguous, 1, "{:?}", statistics[0]);
     assert_eq!((statistics[0].loads.contiguous, statistics[0].loads.scattered), (3, 0), "{:?}\n{text}", statistics[0]);
 }
+
+/// A minimum that is NaN where an operand is NaN is one instruction; one of doubles has none.
+#[test]
+fn propagated_nans_are_one_instruction() {
+    let text = |ty: Type| {
+        let b = Builder::kernel("least");
+        b.launch_bounds(LaunchBounds::block(128));
+        let memory = b.pointer("memory", ty.element());
+        let at = b.thread(Axis::X);
+        let (x, y) = (b.load(memory, at), b.load(memory, b.add(at, 128)));
+        let either = b.or(b.is_nan(x), b.is_nan(y));
+        b.store(memory, at, b.select(either, b.constant(ty, f64::NAN), b.min(x, y)));
+        b.store(memory, b.add(at, 128), b.select(either, b.constant(ty, f64::NAN), b.max(x, y)));
+        ptx(&b.finish_kernel().unwrap())
+    };
+    let single = text(Type::F32);
+    assert_eq!((count(&single, "min.NaN.f32"), count(&single, "max.NaN.f32")), (1, 1), "{single}");
+    assert_eq!(count(&single, "selp") + count(&single, "setp"), 0, "{single}");
+    let double = text(Type::F64);
+    assert_eq!((count(&double, "min.f64"), count(&double, "selp.f64")), (1, 2), "{double}");
+}
+
+/// Tables lie in constant memory where all threads read one entry, else in global memory. An index that lies within
+/// its table is not limited.
+#[test]
+fn tables_lie_where_they_are_read_best() {
+    let b = Builder::kernel("tables");
+    b.launch_bounds(LaunchBounds::block(64));
+    let output = b.pointer("output", Element::F32);
+    let entries = |scale: f32| -> Vec<broadloom_scalar::Literal> { (0..64).map(|i| (i as f32 * scale).into()).collect() };
+    let (own, common) = (b.table(&entries(0.5)), b.table(&entries(0.25)));
+    let thread = b.thread(Axis::X);
+    let sum = b.variable_with(b.lookup(own, thread));
+    b.for_step(0u32, b.literal(64u32), 1, broadloom_scalar::Unroll::Never, |i| {
+        b.set(sum, b.add(b.get(sum), b.lookup(common, i)));
+    });
+    b.store(output, thread, b.get(sum));
+    let text = ptx(&b.finish_kernel().unwrap());
+    assert_eq!((count(&text, "ld.global.nc.f32"), count(&text, "ld.const.f32")), (1, 1), "{text}");
+    assert_eq!((count(&text, ".global .align"), count(&text, ".const .align")), (1, 1), "{text}");
+    assert_eq!(count(&text, "min.u32"), 0, "{text}");
+}

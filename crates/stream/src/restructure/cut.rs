@@ -39,6 +39,8 @@ const FEW_FIRINGS: i64 = 4096;
 
 /// Operations of a unit, up to which a thread has several of them.
 const SHORT_UNIT: u64 = 256;
+/// Words that a lane of vectors loads and stores together.
+const QUAD: i64 = 4;
 /// Words of several units that a thread loads and stores, at most.
 const MANY_WORDS: i64 = 32;
 
@@ -429,16 +431,21 @@ impl Cutter<'_> {
     }
 
     /// Keeps the tapes of a unit in registers where its firings are written out: words that lie side by side are
-    /// loaded and stored together. A thread has several small units, so that it has several accesses under way.
+    /// loaded and stored together. On threads, each has several small units, so that it has several accesses under way.
+    /// Lanes of vectors load and store quads, which are transposed in registers.
     fn keep_in_registers(&self, cut: &mut Cut) {
-        if cut.extra > 0 || self.costs.execution() != Execution::Threads || !cut.is_written_out(self.section) {
+        if cut.extra > 0 || !cut.is_written_out(self.section) {
             return;
         }
+        let threads = self.costs.execution() == Execution::Threads;
         let found: Vec<Option<Registers>> =
             (0..cut.places.len()).map(|buffer| Registers::of(self.section, cut, buffer)).collect();
         let words = |buffer: usize| self.section.buffers[buffer].items * i64::from(self.section.buffers[buffer].words.count);
         let mut kept = 0;
         for (buffer, registers) in found.iter().enumerate().filter(|(_, registers)| registers.is_some()) {
+            if !threads && words(buffer) % QUAD != 0 {
+                continue;
+            }
             match cut.places[buffer] {
                 Place::Read => cut.places[buffer] = Place::Loaded,
                 Place::Written if self.is_alone(cut, buffer) => cut.places[buffer] = Place::Kept,
@@ -449,7 +456,7 @@ impl Cutter<'_> {
         let all = cut.actors.iter().map(|index| &self.section.actors[*index]);
         let operations: u64 = all.map(|actor| cost(actor).saturating_mul(actor.firings as u64)).fold(0, u64::saturating_add);
         let direct = cut.places.iter().any(|place| matches!(place, Place::Read | Place::Written));
-        if !direct && kept > 0 && operations <= SHORT_UNIT {
+        if threads && !direct && kept > 0 && operations <= SHORT_UNIT {
             cut.per_thread = [4, 2].into_iter().find(|units| kept * units <= MANY_WORDS).unwrap_or(1);
         }
     }

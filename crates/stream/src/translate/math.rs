@@ -13,7 +13,9 @@ use broadloom_scalar::{Type as ScalarType, Value as Made};
 
 /// Returns the floats that the arguments of a function are converted from, where it is computed in single precision.
 pub(super) fn narrow(function: Math, args: &[Expr]) -> Option<Vec<&Expr>> {
-    let fits = matches!(function, Math::Exp | Math::Log | Math::Sqrt);
+    let is_exact =
+        matches!(function, Math::Min | Math::Max | Math::Abs | Math::Floor | Math::Ceil | Math::Rint | Math::Signum | Math::Sqrt);
+    let fits = is_exact || matches!(function, Math::Exp | Math::Log);
     fn float(arg: &Expr) -> Option<&Expr> {
         match &arg.kind {
             ExprKind::Convert(inner) if arg.ty == Type::Double && inner.ty == Type::Float => Some(inner),
@@ -56,7 +58,7 @@ impl Translator<'_> {
     /// Computes a function of doubles, or one of floats that is computed in single precision.
     fn function_of(&self, function: Math, a: Made, second: Option<Made>) -> Result<Made, Reason> {
         let b = self.b;
-        let number = |value: f64| b.constant(ScalarType::F64, value);
+        let number = |value: f64| b.constant(b.type_of(a), value);
         let y = second.unwrap_or(a);
         Ok(match function {
             Math::Sin => b.sin(a),
