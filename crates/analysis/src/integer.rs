@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arg {
+pub enum Arg {
     Reg(Reg),
     /// Bits, of the type's width.
     Const(u64),
@@ -21,7 +21,7 @@ pub(crate) enum Arg {
 
 /// Comparison of two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Relation {
+pub enum Relation {
     Eq,
     Ne,
     Lt,
@@ -58,7 +58,7 @@ impl Relation {
 
 /// Operation of an instruction; operands in the order of the manual.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Op {
+pub enum Op {
     Copy,
     Add,
     Sub,
@@ -97,12 +97,12 @@ pub(crate) enum Op {
 
 /// Instruction with its first result and its operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Step {
-    pub(crate) op: Op,
+pub struct Step {
+    pub op: Op,
     /// Type of the instruction.
-    pub(crate) ty: Type,
-    pub(crate) result: Option<Reg>,
-    pub(crate) args: [Arg; 3],
+    pub ty: Type,
+    pub result: Option<Reg>,
+    pub args: [Arg; 3],
 }
 
 /// Reader of a function's instructions.

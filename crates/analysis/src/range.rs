@@ -181,7 +181,8 @@ impl Range {
 
     /// Widens: returns a set that contains this one and the next. Bounds that moved go to the limit, so that
     /// a sequence of widenings is short.
-    pub(crate) fn widened(&self, next: &Range) -> Range {
+    #[doc(hidden)]
+    pub fn widened(&self, next: &Range) -> Range {
         if self.is_empty() {
             return *next;
         }
@@ -203,7 +204,8 @@ impl Range {
     }
 
     /// Returns the values that can satisfy a relation to a value of another set.
-    pub(crate) fn related(&self, relation: Relation, signed: bool, other: &Range) -> Range {
+    #[doc(hidden)]
+    pub fn related(&self, relation: Relation, signed: bool, other: &Range) -> Range {
         if other.is_empty() || self.bits != other.bits {
             return *self;
         }

@@ -142,7 +142,7 @@ impl Shape {
     }
 
     /// Returns the number of low bits that are zero in the first value of each known group.
-    pub(crate) fn zeros(&self) -> u32 {
+    pub fn zeros(&self) -> u32 {
         self.zeros
     }
 

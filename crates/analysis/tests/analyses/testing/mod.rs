@@ -5,12 +5,25 @@ pub(crate) mod programs;
 pub(crate) mod ssa;
 pub(crate) mod threads;
 
-use crate::cfg::Cfg;
+use broadloom_analysis::cfg::Cfg;
 use broadloom_diag::Sources;
 use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Guard, InstData, Module, Operand, Param, Reg, RegData, Type};
 use cranelift_entity::SecondaryMap;
 
 pub(crate) use broadloom_random::Random;
+
+/// Returns the smallest and the largest integer of `bits` bits.
+pub(crate) fn limits(bits: u32, signed: bool) -> (i128, i128) {
+    match signed {
+        true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        false => (0, (1i128 << bits) - 1),
+    }
+}
+
+/// Returns a mask of `bits` ones.
+pub(crate) fn mask(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}
 
 /// Parses a module from a text without its header.
 pub(crate) fn parsed(text: &str) -> Module {

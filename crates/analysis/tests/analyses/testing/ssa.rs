@@ -1,6 +1,6 @@
 //! Test code in SSA form, from text.
 
-use crate::{BlockParameters, Cfg, Dominators, Liveness};
+use broadloom_analysis::{BlockParameters, Cfg, Dominators, Liveness};
 use broadloom_ptx::{Block, BodyForm, Edge, Function, InstData, Operand, Reg};
 use std::collections::HashMap;
 

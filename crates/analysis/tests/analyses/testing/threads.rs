@@ -1,9 +1,9 @@
 //! Executes kernels in SSA form thread by thread and records the value of every register at every block, to
 //! check shapes and ranges.
 
-use crate::facts::param_offsets;
-use crate::loops::Loops;
-use crate::{Cfg, KnownParams};
+use broadloom_analysis::facts::param_offsets;
+use broadloom_analysis::loops::Loops;
+use broadloom_analysis::{Cfg, KnownParams};
 use broadloom_eval::{Operation, immediate, inputs};
 use broadloom_ptx::{Base, Block, Function, InstData, Opcode, Operand, Reg, Space, Special, Symbol, Type};
 use std::collections::BTreeMap;

@@ -2,8 +2,9 @@
 
 use super::ssa::kernel;
 use super::threads::{Launch, Thread, Trace, Visit};
-use crate::shape::{LANE_BITS, Shape};
-use crate::{Assume, Cfg, Dominators, Facts, KnownParams, Loops, Proof, RangePlan, Ranges, Shapes};
+use super::{limits, mask};
+use broadloom_analysis::shape::{LANE_BITS, Shape};
+use broadloom_analysis::{Assume, Cfg, Dominators, Facts, KnownParams, Loops, Proof, RangePlan, Ranges, Shapes};
 use broadloom_ptx::{Block, Function, Inst, Opcode, Reg};
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
@@ -134,7 +135,7 @@ impl Kernel {
                 Some(Opcode::Shl) => read(0) << operands[1],
                 _ => continue,
             };
-            let (least, most) = crate::range::limits(bits, signed);
+            let (least, most) = limits(bits, signed);
             assert!((least..=most).contains(&value), "{} {operands:?} exact {signed}", data.mnemonic_text());
         }
     }
@@ -185,7 +186,7 @@ impl Kernel {
                     continue;
                 }
                 let read = |reg: Reg| first(reg, &shapes.shape_in(reg, block).reduced(shape.known()), group).unwrap().unwrap();
-                let value = thread.execute(data, read)[0] & crate::integer::mask(self.function.regs[result].ty.bits());
+                let value = thread.execute(data, read)[0] & mask(self.function.regs[result].ty.bits());
                 let text = data.mnemonic_text();
                 assert_eq!(value, expected, "first value of {text} in group {group} at {block}, {shape:?}");
             }
@@ -195,7 +196,7 @@ impl Kernel {
 
 /// Returns the first value of a group of lanes, derived by its shape from the lanes that are present.
 fn first(reg: Reg, shape: &Shape, group: usize, lanes: &[Option<&Vec<Option<u64>>>]) -> Result<Option<u64>, String> {
-    let bits = crate::integer::mask(shape.bits());
+    let bits = mask(shape.bits());
     let mut found: Option<u64> = None;
     let size = 1 << shape.known();
     assert!(size <= 1 << LANE_BITS);
