@@ -20,7 +20,7 @@ struct Barrier {
 
 /// All barriers of a block.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Barriers {
+pub struct Barriers {
     all: [Barrier; BARRIERS],
     /// Bit mask of the barriers with an arrival.
     used: u32,
@@ -28,17 +28,17 @@ pub(crate) struct Barriers {
 
 /// Arrival of threads at a barrier.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub(crate) strand: u32,
-    pub(crate) threads: u32,
-    pub(crate) trues: u32,
+pub struct Arrival {
+    pub strand: u32,
+    pub threads: u32,
+    pub trues: u32,
     /// Thread count of the instruction, if it has one.
-    pub(crate) expected: Option<u32>,
-    pub(crate) waits: bool,
+    pub expected: Option<u32>,
+    pub waits: bool,
 }
 
 impl Barriers {
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         for number in 0..BARRIERS {
             if self.used >> number & 1 == 1 {
                 self.all[number].clear();
@@ -55,7 +55,7 @@ impl Barriers {
 
     /// Records an arrival at a barrier of a block with `block` threads. Returns an error text if the arrival
     /// is invalid.
-    pub(crate) fn arrive(&mut self, number: u32, arrival: Arrival, block: u32) -> Result<(), String> {
+    pub fn arrive(&mut self, number: u32, arrival: Arrival, block: u32) -> Result<(), String> {
         let Some(barrier) = self.all.get_mut(number as usize) else {
             return Err(format!("a block has {BARRIERS} barriers; {number} is none of them"));
         };
@@ -100,7 +100,7 @@ impl Barriers {
     }
 
     /// Takes the strands of all complete barriers.
-    pub(crate) fn take_complete(&mut self, alive: u32, block: u32) -> Vec<(Vec<u32>, (u32, u32))> {
+    pub fn take_complete(&mut self, alive: u32, block: u32) -> Vec<(Vec<u32>, (u32, u32))> {
         if self.used == 0 {
             return vec![];
         }
@@ -125,40 +125,4 @@ impl Barrier {
 
 fn describe(expected: Option<u32>) -> String {
     expected.map_or_else(|| "all threads".to_owned(), |count| format!("{count} threads"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn come(strand: u32, threads: u32, expected: Option<u32>) -> Arrival {
-        Arrival { strand, threads, trues: strand & 1, expected, waits: true }
-    }
-
-    #[test]
-    fn a_barrier_takes_all_that_live_or_as_many_as_said() {
-        let mut barriers = Barriers::default();
-        barriers.arrive(0, come(0, 32, None), 96).unwrap();
-        barriers.arrive(3, come(1, 32, Some(64)), 96).unwrap();
-        assert_eq!(barriers.take_complete(96, 96), []);
-        barriers.arrive(3, Arrival { waits: false, ..come(2, 32, Some(64)) }, 96).unwrap();
-        assert_eq!(barriers.take_complete(96, 96), [(vec![1], (1, 64))]);
-        // The other threads have exited.
-        assert_eq!(barriers.take_complete(32, 96), [(vec![0], (0, 32))]);
-        assert_eq!(barriers.take_complete(32, 96), []);
-    }
-
-    #[test]
-    fn misuse_is_named() {
-        let mut barriers = Barriers::default();
-        let error = barriers.arrive(16, come(0, 32, None), 64).unwrap_err();
-        assert_eq!(error, "a block has 16 barriers; 16 is none of them");
-        let error = barriers.arrive(1, come(0, 32, Some(96)), 64).unwrap_err();
-        assert_eq!(error, "a barrier for 96 threads in a block of 64");
-        barriers.arrive(1, come(0, 32, Some(64)), 64).unwrap();
-        let error = barriers.arrive(1, come(1, 32, None), 64).unwrap_err();
-        assert_eq!(error, "barrier 1 is used with different numbers of threads at the same time: 64 threads and all threads");
-        barriers.reset();
-        assert_eq!(barriers.take_complete(1, 64), []);
-    }
 }

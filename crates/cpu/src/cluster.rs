@@ -9,10 +9,10 @@ use broadloom_ptx::Function;
 
 /// Number of blocks per cluster in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub(crate) size: [u32; 3],
+pub struct Shape {
+    pub size: [u32; 3],
     /// True if the kernel or its launch sets the size.
-    pub(crate) explicit: bool,
+    pub explicit: bool,
 }
 
 impl Default for Shape {
@@ -58,7 +58,7 @@ impl Shape {
     }
 
     /// Returns the index of a block in the grid, by the number of its cluster and its rank there.
-    pub(crate) fn ctaid(&self, grid: [u32; 3], cluster: u64, rank: u64) -> [u32; 3] {
+    pub fn ctaid(&self, grid: [u32; 3], cluster: u64, rank: u64) -> [u32; 3] {
         let [sx, sy, sz] = self.size.map(|size| u64::from(size.max(1)));
         let [cx, cy] = [u64::from(grid[0]) / sx, u64::from(grid[1]) / sy].map(|count| count.max(1));
         let first = [cluster % cx * sx, cluster / cx % cy * sy, cluster / (cx * cy) * sz];
@@ -68,58 +68,27 @@ impl Shape {
 
 /// Barrier of a cluster.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Barrier {
+pub struct Barrier {
     /// Number of threads of all blocks that have not exited.
-    pub(crate) alive: u32,
+    pub alive: u32,
     /// Number of completed phases.
-    pub(crate) phase: u64,
+    pub phase: u64,
     /// Number of live threads that have arrived in the current phase.
-    pub(crate) arrived: u32,
+    pub arrived: u32,
 }
 
 impl Barrier {
-    pub(crate) fn new(alive: u32) -> Barrier {
+    pub fn new(alive: u32) -> Barrier {
         Barrier { alive, ..Barrier::default() }
     }
 
     /// Begins the next phase if every thread that has not exited has arrived. Returns whether it did.
-    pub(crate) fn complete(&mut self) -> bool {
+    pub fn complete(&mut self) -> bool {
         let complete = self.arrived > 0 && self.arrived >= self.alive;
         if complete {
             self.phase += 1;
             self.arrived = 0;
         }
         complete
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_of_a_cluster_lie_beside_each_other() {
-        let shape = Shape { size: [2, 2, 1], explicit: true };
-        let grid = [4, 2, 3];
-        assert_eq!(shape.ctaid(grid, 0, 3), [1, 1, 0]);
-        assert_eq!(shape.ctaid(grid, 1, 0), [2, 0, 0]);
-        assert_eq!(shape.ctaid(grid, 2, 1), [1, 0, 1]);
-        let mut seen: Vec<[u32; 3]> =
-            (0..6).flat_map(|cluster| (0..4).map(move |rank| shape.ctaid(grid, cluster, rank))).collect();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), 24);
-        assert_eq!(Shape::default().ctaid(grid, 13, 0), [1, 1, 1]);
-    }
-
-    #[test]
-    fn who_has_ended_is_not_waited_for() {
-        let mut barrier = Barrier::new(3);
-        assert!(!barrier.complete());
-        barrier.arrived = 2;
-        assert!(!barrier.complete());
-        barrier.alive = 2;
-        assert!(barrier.complete());
-        assert_eq!((barrier.phase, barrier.arrived), (1, 0));
     }
 }

@@ -2,20 +2,22 @@
 
 use crate::ahead;
 use crate::cache::Cache;
+use crate::cluster::Shape;
 use crate::execute::{OutputSink, Surroundings};
+use crate::grid::{Grid, Ready};
 use crate::lanes;
 use crate::memory::{Memory, Owner};
 use crate::module::{Handle, Loaded};
 use crate::options::{self, Options};
 use crate::services::SERVICES;
 use crate::statistics::{KernelStatistics, Record};
-use crate::stream::{Called, Finished, Job, Streams, Work};
+use crate::stream::{Called, Finished, Job, Limit, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
-use broadloom_device::texture::{Opaques, Surface, Texture};
-use broadloom_device::{Backend, Error, EventId, HostCall, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
+use broadloom_device::texture::{OpaqueTable, Opaques, Surface, Texture};
+use broadloom_device::{Backend, Error, EventId, HostCall, Launch, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
 use broadloom_ptx::Verified;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -34,6 +36,8 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cache: Cache,
     pub(crate) launches: AtomicU32,
+    /// Number of times the passes ran over a kernel.
+    pub(crate) drafts: AtomicU32,
     pub(crate) opaques: Opaques,
     statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
     workers: Vec<JoinHandle<()>>,
@@ -94,6 +98,7 @@ impl Cpu {
                 memory,
                 shared,
                 launches: AtomicU32::new(0),
+                drafts: AtomicU32::new(0),
                 opaques: Opaques::default(),
                 statistics: Mutex::new(vec![]),
                 workers,
@@ -107,6 +112,42 @@ impl Cpu {
         list.iter()
             .map(|(facts, record)| KernelStatistics { launches: record.launches(), run_time: record.time(), ..facts.clone() })
             .collect()
+    }
+
+    /// Returns how often the passes ran over a kernel. Code from the cache needs none.
+    pub fn drafts(&self) -> u32 {
+        self.inner.drafts.load(Ordering::Relaxed)
+    }
+
+    /// Launches code that was not compiled from PTX, as tests write it.
+    ///
+    /// # Safety
+    /// The code is a kernel as [`crate::abi`] describes it.
+    #[doc(hidden)]
+    pub unsafe fn launch_code(&self, ready: &Arc<Ready>, launch: &Launch, params: &[u64]) -> Result<()> {
+        let mut words: Vec<u128> =
+            params.chunks(2).map(|pair| u128::from(pair[0]) | u128::from(pair.get(1).copied().unwrap_or(0)) << 64).collect();
+        words.push(0);
+        let grid = Grid {
+            opaques: OpaqueTable::default(),
+            params: words,
+            variables: Arc::new([]),
+            record: Arc::default(),
+            grid: launch.grid,
+            block: launch.block,
+            threads: launch.threads_per_block() as u32,
+            cluster: Shape::default(),
+            shared_bytes: ready.code.shared_bytes,
+            dynamic_shared_bytes: 0,
+            dynamic_shared_offset: 0,
+            cooperative: launch.cooperative,
+            workspace: None,
+            number: 1,
+            stack_bytes: 1 << 20,
+            ready: ready.clone(),
+        };
+        let limit = launch.time_limit.map(|total| Limit { total, spent: Duration::ZERO });
+        self.inner.shared.streams.submit(launch.stream, Work::Launch(Box::new(grid)), limit, &|| Ok(()))
     }
 }
 

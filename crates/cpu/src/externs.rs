@@ -5,7 +5,7 @@
 //! it is an `f32` whose low 16 bits matter.
 
 /// Returns the address of a function by its name in object files; `None` for all others.
-pub(crate) fn address(name: &str) -> Option<usize> {
+pub fn address(name: &str) -> Option<usize> {
     macro_rules! table {
         ($($name:literal => $function:path as $ty:ty,)*) => {
             match name { $($name => Some($function as $ty as usize),)* _ => libm_address(name) }
@@ -248,69 +248,4 @@ extern "C" fn fix_float_unsigned(a: f32) -> u128 {
 
 extern "C" fn fix_double_unsigned(a: f64) -> u128 {
     a as u128
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Finds the nearest number of a format by trying all of them.
-    fn nearest(value: f64, all: &[(f64, u16)]) -> u16 {
-        let mut best = all[0];
-        for &(candidate, bits) in all {
-            let (now, then) = ((candidate - value).abs(), (best.0 - value).abs());
-            if now < then || (now == then && bits & 1 == 0) {
-                best = (candidate, bits);
-            }
-        }
-        best.1
-    }
-
-    #[test]
-    fn halves_round_to_the_nearest_even() {
-        let all: Vec<(f64, u16)> = (0..0x7c00u16).map(|bits| (f64::from(widen_half(bits)), bits)).collect();
-        for window in all.windows(2).step_by(7) {
-            let (low, high) = (window[0].0, window[1].0);
-            for part in [0.0, 0.25, 0.5, 0.75] {
-                let value = low + (high - low) * part;
-                let near: Vec<_> = window.to_vec();
-                assert_eq!(narrow(value, &HALF), nearest(value, &near), "{value}");
-                assert_eq!(narrow(-value, &HALF), nearest(value, &near) | 0x8000, "-{value}");
-            }
-            let above_middle = low + (high - low) * 0.5;
-            let above_middle = f64::from_bits(above_middle.to_bits() + 1);
-            assert_eq!(narrow(above_middle, &HALF), window[1].1, "rounded once: {above_middle}");
-        }
-        assert_eq!(narrow(65519.9, &HALF), 0x7bff);
-        assert_eq!(narrow(65520.0, &HALF), 0x7c00);
-        assert_eq!(narrow(f64::INFINITY, &HALF), 0x7c00);
-        assert_eq!(narrow(f64::NAN, &HALF) & 0x7e00, 0x7e00);
-        assert_eq!(narrow(f64::MIN_POSITIVE, &HALF), 0);
-    }
-
-    #[test]
-    fn halves_survive_both_ways() {
-        for bits in 0..=u16::MAX {
-            let wide = extend_half(in_register(bits));
-            if wide.is_nan() {
-                assert!(bits & 0x7fff > 0x7c00);
-            } else {
-                assert_eq!(low_half(truncate_to_half(wide)), bits);
-            }
-            let brain = extend_brain(in_register(bits));
-            if !brain.is_nan() {
-                assert_eq!(low_half(truncate_to_brain(brain)), bits);
-            }
-        }
-    }
-
-    #[test]
-    fn only_known_functions_have_an_address() {
-        for name in ["memcpy", "__truncdfhf2", "__udivti3", "fmodf", "floor"] {
-            assert!(address(name).is_some(), "{name}");
-        }
-        for name in ["system", "malloc", "", "kernel"] {
-            assert!(address(name).is_none(), "{name}");
-        }
-    }
 }

@@ -38,7 +38,7 @@ pub(crate) enum Caught {
 
 /// Border between generated code and the runtime, one for each worker.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub struct Gate {
     open: AtomicBool,
     /// Flag that tells code to stop; null if there is none.
     stop: AtomicPtr<AtomicU32>,
@@ -53,7 +53,7 @@ thread_local! {
 }
 
 impl Gate {
-    pub(crate) fn new() -> Box<Gate> {
+    pub fn new() -> Box<Gate> {
         Box::new(Gate {
             open: AtomicBool::new(false),
             stop: AtomicPtr::new(null_mut()),
@@ -112,14 +112,14 @@ static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::unini
 
 /// Registration of a thread as a worker: its faults go to its gate. Undone when dropped.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub struct Guard {
     stack: Vec<u8>,
     before: libc::stack_t,
 }
 
 /// Installs the handlers, once for the process, and the gate of this thread. The gate must live until the
 /// guard is dropped.
-pub(crate) fn guard(gate: &Gate) -> Guard {
+pub fn guard(gate: &Gate) -> Guard {
     install();
     let mut stack = vec![0u8; HANDLER_STACK];
     let ours = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };

@@ -15,39 +15,39 @@ use std::ffi::c_void;
 use std::io;
 
 /// Switch target: the top of a stack with saved registers on it.
-pub(crate) type Context = *mut u8;
+pub type Context = *mut u8;
 
 /// First function of a fiber. It must not return: it ends by switching away.
-pub(crate) type Start = unsafe extern "C" fn(*mut c_void) -> !;
+pub type Start = unsafe extern "C" fn(*mut c_void) -> !;
 
 #[derive(Debug)]
-pub(crate) struct Stack {
+pub struct Stack {
     mapping: Mapping,
 }
 
 impl Stack {
     /// Creates a stack of `bytes` bytes, which take memory as they are used. Below its end is a guard.
-    pub(crate) fn new(bytes: usize) -> io::Result<Stack> {
+    pub fn new(bytes: usize) -> io::Result<Stack> {
         Ok(Stack { mapping: Mapping::new(bytes, Pages::Stack)? })
     }
 
     /// Returns its length.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.mapping.bytes()
     }
 
     /// Returns the address after its last byte, where the stack starts.
-    pub(crate) fn top(&self) -> usize {
+    pub fn top(&self) -> usize {
         self.mapping.start() as usize + self.mapping.bytes()
     }
 
     /// Returns whether an access to an address is a stack overflow.
-    pub(crate) fn overflows_at(&self, address: usize) -> bool {
+    pub fn overflows_at(&self, address: usize) -> bool {
         self.mapping.in_guard(address)
     }
 
     /// Returns a context that runs `start(argument)` when it is first switched to.
-    pub(crate) fn prepare(&self, start: Start, argument: *mut c_void) -> Context {
+    pub fn prepare(&self, start: Start, argument: *mut c_void) -> Context {
         let frame = initial_frame(start, argument);
         // SAFETY: a stack has at least a page, which is more than the frame; nothing else refers to it.
         unsafe {
@@ -66,7 +66,7 @@ impl Stack {
 /// is alive. The code that runs in between may do anything to whatever is borrowed across the call.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
+pub unsafe extern "C" fn switch(from: *mut Context, to: Context) {
     naked_asm!(
         "push rbp",
         "push rbx",
@@ -121,7 +121,7 @@ fn initial_frame(start: Start, argument: *mut c_void) -> [u64; 9] {
 /// is alive. The code that runs in between may do anything to whatever is borrowed across the call.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
+pub unsafe extern "C" fn switch(from: *mut Context, to: Context) {
     naked_asm!(
         "sub sp, sp, #160",
         "stp x19, x20, [sp, #0]",
@@ -197,71 +197,4 @@ pub(crate) fn default_floats() {
     unsafe {
         std::arch::asm!("msr fpcr, xzr", options(nostack, nomem))
     };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Instant;
-
-    struct Pair {
-        main: Context,
-        fiber: Context,
-        turns: u64,
-        seen: Vec<(u64, f64)>,
-    }
-
-    unsafe extern "C" fn count(argument: *mut c_void) -> ! {
-        let pair = argument.cast::<Pair>();
-        let mut number = 0.5;
-        loop {
-            // SAFETY: the test keeps the pair alive, and only one of the two contexts runs at a time.
-            unsafe {
-                (*pair).turns += 1;
-                number += 1.0;
-                let turns = (*pair).turns;
-                if turns < 4 {
-                    (*pair).seen.push((turns, number));
-                }
-                switch(&raw mut (*pair).fiber, (*pair).main);
-            }
-        }
-    }
-
-    #[test]
-    fn a_fiber_keeps_its_place() {
-        let stack = Stack::new(100_000).unwrap();
-        let mut pair = Pair { main: std::ptr::null_mut(), fiber: std::ptr::null_mut(), turns: 0, seen: vec![] };
-        let pair = &raw mut pair;
-        // SAFETY: the contexts are switched to in turns, the stack outlives the fiber.
-        unsafe {
-            (*pair).fiber = stack.prepare(count, pair.cast());
-            for _ in 0..3 {
-                switch(&raw mut (*pair).main, (*pair).fiber);
-            }
-            assert_eq!((*pair).seen, [(1, 1.5), (2, 2.5), (3, 3.5)]);
-        }
-        assert!(stack.top().is_multiple_of(16));
-        assert!(stack.overflows_at(stack.top() - stack.bytes() - 8));
-        assert!(!stack.overflows_at(stack.top() - 8));
-    }
-
-    #[test]
-    fn a_switch_costs_less_than_a_microsecond() {
-        let stack = Stack::new(100_000).unwrap();
-        let mut pair = Pair { main: std::ptr::null_mut(), fiber: std::ptr::null_mut(), turns: 0, seen: vec![] };
-        let pair = &raw mut pair;
-        const ROUNDS: u32 = 1_000_000;
-        // SAFETY: as above.
-        let each = unsafe {
-            (*pair).fiber = stack.prepare(count, pair.cast());
-            let start = Instant::now();
-            for _ in 0..ROUNDS {
-                switch(&raw mut (*pair).main, (*pair).fiber);
-            }
-            start.elapsed() / (2 * ROUNDS)
-        };
-        // Generous bound for a busy machine; a system call or an allocation would exceed it.
-        assert!(each.as_nanos() < 1000, "{each:?} for a switch");
-    }
 }

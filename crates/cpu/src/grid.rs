@@ -26,10 +26,10 @@ pub(crate) enum Evaluated {
 
 /// Kernel in memory, ready to be called.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub struct Ready {
     /// Name of the kernel.
     pub(crate) name: String,
-    pub(crate) code: Code,
+    pub code: Code,
     pub(crate) object: Object,
     pub(crate) operations: Vec<Option<Evaluated>>,
     /// Time of a block in nanoseconds, a moving average; zero if unknown.
@@ -38,7 +38,7 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Loads code. The object file is not needed afterwards and is dropped from `code`.
-    pub(crate) fn new(name: &str, mut code: Code) -> Result<Ready, ObjectError> {
+    pub fn new(name: &str, mut code: Code) -> Result<Ready, ObjectError> {
         let object = Object::load(&code.object)?;
         code.object = vec![];
         let operations = code.operations.iter().map(evaluated).collect();

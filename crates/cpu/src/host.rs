@@ -27,7 +27,7 @@ fn caches() -> &'static [(u32, u64)] {
 ///
 /// Otherwise a worker that is woken by another one may wait on the same processor while another is idle,
 /// until the system balances its load. That takes some milliseconds, in which a launch is over.
-pub(crate) fn settle(worker: usize, workers: usize) {
+pub fn settle(worker: usize, workers: usize) {
     let bytes = size_of::<libc::cpu_set_t>();
     // SAFETY: a set of processors is plain bits, and both calls get its size.
     unsafe {
@@ -41,34 +41,5 @@ pub(crate) fn settle(worker: usize, workers: usize) {
         libc::CPU_SET(own, &mut one);
         // If it is refused, the system keeps choosing.
         libc::sched_setaffinity(0, bytes, &raw const one);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn processors() -> usize {
-        // SAFETY: as in `settle`.
-        unsafe {
-            let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-            assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut allowed), 0);
-            libc::CPU_COUNT(&allowed) as usize
-        }
-    }
-
-    #[test]
-    fn a_worker_has_a_processor_of_its_own_where_there_is_one_for_each() {
-        let all = processors();
-        let left = |worker, workers| {
-            let thread = std::thread::spawn(move || {
-                settle(worker, workers);
-                processors()
-            });
-            thread.join().unwrap()
-        };
-        assert_eq!(left(0, all), 1);
-        assert_eq!(left(all - 1, all), 1);
-        assert_eq!(left(0, all + 1), all, "some would share, others be idle");
     }
 }

@@ -3,6 +3,8 @@
 //! A kernel is compiled on its first launch with a block shape. A warp of 32 threads runs as vector code.
 //! Kernels that cannot be vectorised run one thread at a time, slower but with the same results.
 //!
+//! Hidden modules are public for the tests of this crate alone.
+//!
 //! ```
 //! use broadloom_cpu::{CacheFolder, Cpu, Options};
 //! use broadloom_device::{Device, Launch};
@@ -45,30 +47,44 @@
 
 pub mod abi;
 mod ahead;
-mod background;
-mod barrier;
+#[doc(hidden)]
+pub mod background;
+#[doc(hidden)]
+pub mod barrier;
 mod builtin;
-mod cache;
-mod cluster;
+#[doc(hidden)]
+pub mod cache;
+#[doc(hidden)]
+pub mod cluster;
 pub mod code;
 pub mod compile;
 mod device;
-mod exchange;
+#[doc(hidden)]
+pub mod exchange;
 mod execute;
-mod externs;
-mod faults;
-mod fiber;
-mod grid;
-mod host;
+#[doc(hidden)]
+pub mod externs;
+#[doc(hidden)]
+pub mod faults;
+#[doc(hidden)]
+pub mod fiber;
+#[doc(hidden)]
+pub mod grid;
+#[doc(hidden)]
+pub mod host;
 mod image;
 mod lanes;
-mod map;
+#[doc(hidden)]
+pub mod map;
 mod meet;
-mod memory;
+#[doc(hidden)]
+pub mod memory;
 mod module;
-mod object;
+#[doc(hidden)]
+pub mod object;
 mod options;
-mod probe;
+#[doc(hidden)]
+pub mod probe;
 mod registers;
 mod services;
 mod shaped;
@@ -76,9 +92,8 @@ pub mod signals;
 mod statistics;
 mod stream;
 pub mod supervise;
-#[cfg(test)]
-mod testing;
-mod texels;
+#[doc(hidden)]
+pub mod texels;
 mod variables;
 mod watchdog;
 mod worker;

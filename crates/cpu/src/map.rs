@@ -8,7 +8,7 @@ use std::io;
 use std::ptr::NonNull;
 
 /// Bytes of a huge page, for the alignment of large mappings.
-pub(crate) const HUGE_PAGE: usize = 2 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 /// Bytes before and after a mapping that may not be accessed. It is several pages, so that a stride past the
 /// end still hits them.
 const GUARD: usize = 64 << 10;
@@ -16,7 +16,7 @@ const GUARD: usize = 64 << 10;
 const MADV_GUARD_INSTALL: libc::c_int = 102;
 
 /// Returns the bytes of a page.
-pub(crate) fn page_bytes() -> usize {
+pub fn page_bytes() -> usize {
     // SAFETY: sysconf only reads.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
@@ -24,7 +24,7 @@ pub(crate) fn page_bytes() -> usize {
 
 /// Pages of memory owned by this value.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
     whole: NonNull<u8>,
@@ -38,7 +38,7 @@ unsafe impl Sync for Mapping {}
 
 /// Kind of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pages {
+pub enum Pages {
     /// Buffers: huge pages if there is space for some.
     Data,
     /// Windows that are mostly unused: small pages.
@@ -52,13 +52,13 @@ pub(crate) enum Pages {
 
 impl Mapping {
     /// Maps pages for `bytes` bytes, all zero.
-    pub(crate) fn new(bytes: usize, pages: Pages) -> io::Result<Mapping> {
+    pub fn new(bytes: usize, pages: Pages) -> io::Result<Mapping> {
         Mapping::with_slack(bytes, pages, 0)
     }
 
     /// Maps pages for `bytes` bytes, all zero, with `slack` more accessible bytes before and after them. The
     /// guards lie beyond those.
-    pub(crate) fn with_slack(bytes: usize, pages: Pages, slack: usize) -> io::Result<Mapping> {
+    pub fn with_slack(bytes: usize, pages: Pages, slack: usize) -> io::Result<Mapping> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let page = page_bytes();
         let guard = GUARD.next_multiple_of(page);
@@ -129,17 +129,17 @@ impl Mapping {
     }
 
     /// Returns the first byte.
-    pub(crate) fn start(&self) -> *mut u8 {
+    pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
     /// Returns the number of bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns whether an address is in the guard before the first byte.
-    pub(crate) fn in_guard(&self, address: usize) -> bool {
+    pub fn in_guard(&self, address: usize) -> bool {
         (self.whole.as_ptr() as usize..self.start.as_ptr() as usize).contains(&address)
     }
 
@@ -169,50 +169,3 @@ impl Drop for Mapping {
 const LOW_ADDRESSES: libc::c_int = libc::MAP_32BIT;
 #[cfg(not(target_arch = "x86_64"))]
 const LOW_ADDRESSES: libc::c_int = 0;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_are_aligned_and_usable_to_the_last_byte() {
-        for (pages, bytes) in
-            [(Pages::Data, 1), (Pages::Data, 5 << 20), (Pages::Sparse, 5 << 20), (Pages::Stack, 100_000), (Pages::Code, 4096)]
-        {
-            let mapping = Mapping::new(bytes, pages).unwrap();
-            assert!(mapping.bytes() >= bytes);
-            let align = if pages == Pages::Data && bytes >= HUGE_PAGE { HUGE_PAGE } else { page_bytes() };
-            assert_eq!(mapping.start() as usize % align, 0);
-            // SAFETY: the first and the last byte are inside the mapping.
-            unsafe {
-                mapping.start().write(1);
-                mapping.start().add(mapping.bytes() - 1).write(2);
-                assert_eq!(mapping.start().read(), 1);
-            }
-            assert!(mapping.in_guard(mapping.start() as usize - 1));
-            assert!(!mapping.in_guard(mapping.start() as usize));
-        }
-    }
-
-    #[test]
-    fn slack_may_be_touched_on_both_sides() {
-        for (bytes, slack) in [(1, 1), (100_000, HUGE_PAGE), (5 << 20, HUGE_PAGE)] {
-            let mapping = Mapping::with_slack(bytes, Pages::Data, slack).unwrap();
-            assert!(mapping.bytes() < bytes + page_bytes());
-            // SAFETY: the slack of the mapping begins `slack` bytes before it and ends as many behind it.
-            unsafe {
-                mapping.start().sub(slack).write(1);
-                mapping.start().add(mapping.bytes() + slack - 1).write(2);
-                assert_eq!(mapping.start().sub(1).read(), u8::from(slack == 1));
-                assert_eq!(mapping.start().read(), 0);
-            }
-        }
-    }
-
-    #[test]
-    fn more_than_there_is_is_an_error() {
-        assert!(Mapping::with_slack(1, Pages::Data, usize::MAX / 2).is_err());
-        assert!(Mapping::new(usize::MAX - 100, Pages::Data).is_err());
-        assert!(Mapping::new(usize::MAX / 2, Pages::Data).is_err());
-    }
-}

@@ -40,7 +40,7 @@ fn fitting(size: usize) -> RangeInclusive<usize> {
 
 /// Purpose of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub enum Owner {
     /// A buffer of the host.
     Buffer,
     /// A global variable.
@@ -118,7 +118,7 @@ struct State {
 
 /// Surroundings of an address, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Near {
+pub enum Near {
     /// Inside or after a freed allocation.
     Freed(String),
     /// Outside all allocations; a sentence.
@@ -127,14 +127,14 @@ pub(crate) enum Near {
 
 /// All memory except shared and local.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     limit: u64,
     state: Mutex<State>,
 }
 
 impl Memory {
     /// Creates memory in which kernels may access `slack` bytes before and after a mapping.
-    pub(crate) fn new(limit: u64, heap_bytes: u64, slack: usize) -> Memory {
+    pub fn new(limit: u64, heap_bytes: u64, slack: usize) -> Memory {
         Memory { limit, state: Mutex::new(State { heap_left: heap_bytes, slack, ..State::default() }) }
     }
 
@@ -145,7 +145,7 @@ impl Memory {
     }
 
     /// Allocates `bytes` bytes with unspecified contents.
-    pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
+    pub fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
         self.state().allocate(bytes, owner, self.limit)
     }
 
@@ -165,7 +165,7 @@ impl Memory {
 
     /// Removes an allocation from the registry. Its memory is kept until [`Memory::bury`] says which work
     /// must be done first.
-    pub(crate) fn free(&self, address: u64) -> Result<Corpse> {
+    pub fn free(&self, address: u64) -> Result<Corpse> {
         let mut state = self.state();
         match state.live.get(&address) {
             Some(found) if found.owner != Owner::Heap => {}
@@ -182,7 +182,7 @@ impl Memory {
 
     /// Releases the memory of a freed allocation once all work below a number is done; at once if there is
     /// none.
-    pub(crate) fn bury(&self, corpse: Corpse, before: Option<u64>) {
+    pub fn bury(&self, corpse: Corpse, before: Option<u64>) {
         let mut state = self.state();
         match before {
             None => state.release(corpse.start, corpse.allocation, self.limit),
@@ -192,7 +192,7 @@ impl Memory {
 
     /// Releases the memory that waited for finished work. `oldest` is the number of the oldest unfinished
     /// work.
-    pub(crate) fn reap(&self, oldest: Option<u64>) {
+    pub fn reap(&self, oldest: Option<u64>) {
         let mut state = self.state();
         while let Some(first) = state.dying.front() {
             if oldest.is_some_and(|oldest| oldest < first.before) {
@@ -205,12 +205,12 @@ impl Memory {
     }
 
     /// Returns whether memory waits for work to end.
-    pub(crate) fn has_dying(&self) -> bool {
+    pub fn has_dying(&self) -> bool {
         !self.state().dying.is_empty()
     }
 
     /// Returns the bytes in use and in the pool.
-    pub(crate) fn usage(&self) -> MemoryUse {
+    pub fn usage(&self) -> MemoryUse {
         let state = self.state();
         MemoryUse { used: state.used, pooled: state.pooled, limit: self.limit }
     }
@@ -221,7 +221,7 @@ impl Memory {
     }
 
     /// Checks that a range is inside a live allocation and returns its first byte.
-    pub(crate) fn range(&self, call: &'static str, address: u64, bytes: u64) -> Result<*mut u8> {
+    pub fn range(&self, call: &'static str, address: u64, bytes: u64) -> Result<*mut u8> {
         if bytes == 0 {
             return Ok(std::ptr::NonNull::dangling().as_ptr());
         }
@@ -243,7 +243,7 @@ impl Memory {
     }
 
     /// Implements `malloc` of a kernel; zero if there is no memory.
-    pub(crate) fn heap_allocate(&self, bytes: u64) -> u64 {
+    pub fn heap_allocate(&self, bytes: u64) -> u64 {
         let mut state = self.state();
         if bytes == 0 || bytes > state.heap_left {
             return 0;
@@ -254,7 +254,7 @@ impl Memory {
     }
 
     /// Implements `free` of a kernel. The error is a message.
-    pub(crate) fn heap_free(&self, address: u64) -> std::result::Result<(), String> {
+    pub fn heap_free(&self, address: u64) -> std::result::Result<(), String> {
         if address == 0 {
             return Ok(());
         }
@@ -283,7 +283,7 @@ impl Memory {
     }
 
     /// Describes the surroundings of an address that faulted.
-    pub(crate) fn near(&self, address: u64) -> Near {
+    pub fn near(&self, address: u64) -> Near {
         const FAR: u64 = 1 << 20;
         let state = self.state();
         if address < 1 << 16 {
@@ -313,7 +313,7 @@ impl Memory {
 
 /// Allocation that has left the registry.
 #[derive(Debug)]
-pub(crate) struct Corpse {
+pub struct Corpse {
     start: u64,
     allocation: Allocation,
 }
@@ -426,114 +426,5 @@ impl State {
                 self.shrink_pool((limit / 4).min(limit.saturating_sub(self.used)));
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn release(memory: &Memory, address: u64) {
-        let corpse = memory.free(address).unwrap();
-        memory.bury(corpse, None);
-    }
-
-    #[test]
-    fn allocations_are_aligned_apart_and_usable() {
-        let memory = Memory::new(1 << 30, 0, 0);
-        let mut taken: Vec<(u64, u64)> = vec![];
-        for bytes in [0, 1, 255, 256, 257, 5000, 65_536, 65_537, 1 << 20, 5 << 20, 100] {
-            let start = memory.allocate(bytes, Owner::Buffer).unwrap();
-            assert_eq!(start % 256, 0);
-            for (other, length) in &taken {
-                assert!(start + bytes <= *other || other + length <= start, "{bytes} bytes at {start:#x} meet another");
-                assert_ne!(start, *other);
-            }
-            // SAFETY: the allocation has `bytes` bytes.
-            unsafe { std::ptr::write_bytes(start as *mut u8, 7, bytes as usize) };
-            taken.push((start, bytes));
-        }
-        for (start, bytes) in taken {
-            assert!(memory.range("test", start, bytes).is_ok());
-            assert!(memory.range("test", start, bytes + 1).is_err());
-            assert!(memory.range("test", start + bytes / 2, bytes / 2).is_ok());
-            release(&memory, start);
-            assert!(memory.range("test", start, bytes.max(1)).is_err());
-            assert!(memory.free(start).is_err(), "freed twice");
-        }
-        assert_eq!(memory.state().used, 0);
-    }
-
-    #[test]
-    fn the_limit_is_kept_and_everything_stays_usable() {
-        let memory = Memory::new(10 << 20, 0, 0);
-        let first = memory.allocate(6 << 20, Owner::Buffer).unwrap();
-        let refused = memory.allocate(6 << 20, Owner::Buffer).unwrap_err();
-        assert!(matches!(refused, Error::OutOfMemory { requested: 0x60_0000, available: 0x40_0000 }), "{refused:?}");
-        assert!(memory.allocate(u64::MAX, Owner::Buffer).is_err());
-        let second = memory.allocate(4 << 20, Owner::Buffer).unwrap();
-        assert!(memory.allocate(1, Owner::Buffer).is_err());
-        release(&memory, first);
-        // The pool is emptied for a size that it does not have.
-        let third = memory.allocate(5 << 20, Owner::Buffer).unwrap();
-        release(&memory, second);
-        release(&memory, third);
-        assert!(memory.allocate(10 << 20, Owner::Buffer).is_ok());
-    }
-
-    #[test]
-    fn freed_mappings_are_used_again() {
-        let memory = Memory::new(1 << 30, 0, 0);
-        let first = memory.allocate(3 << 20, Owner::Buffer).unwrap();
-        release(&memory, first);
-        assert_eq!(memory.allocate((3 << 20) - 100, Owner::Buffer).unwrap(), first);
-        let small = memory.allocate(300, Owner::Buffer).unwrap();
-        release(&memory, small);
-        assert_eq!(memory.allocate(400, Owner::Buffer).unwrap(), small);
-    }
-
-    #[test]
-    fn freed_memory_waits_for_work() {
-        let memory = Memory::new(1 << 30, 0, 0);
-        let address = memory.allocate(1000, Owner::Buffer).unwrap();
-        let corpse = memory.free(address).unwrap();
-        memory.bury(corpse, Some(7));
-        assert_ne!(memory.allocate(1000, Owner::Buffer).unwrap(), address);
-        memory.reap(Some(6));
-        assert!(memory.has_dying());
-        memory.reap(Some(7));
-        assert!(!memory.has_dying());
-        assert_eq!(memory.allocate(1000, Owner::Buffer).unwrap(), address);
-    }
-
-    #[test]
-    fn the_heap_of_kernels_has_a_limit_and_a_memory() {
-        let memory = Memory::new(1 << 30, 1000, 0);
-        let first = memory.heap_allocate(600);
-        assert_ne!(first, 0);
-        assert_eq!(memory.heap_allocate(600), 0);
-        assert_eq!(
-            memory.heap_free(first + 8).unwrap_err(),
-            format!("{:#x} is inside of memory from malloc of 600 bytes at {first:#x}", first + 8)
-        );
-        assert_eq!(memory.heap_free(0), Ok(()));
-        assert_eq!(memory.heap_free(first), Ok(()));
-        assert_eq!(memory.heap_free(first).unwrap_err(), format!("{first:#x} was freed before"));
-        let buffer = memory.allocate(100, Owner::Buffer).unwrap();
-        assert_eq!(memory.heap_free(buffer).unwrap_err(), format!("{buffer:#x} did not come from malloc"));
-        assert!(memory.free(memory.heap_allocate(600)).is_err(), "the host frees nothing of a kernel's");
-    }
-
-    #[test]
-    fn a_stray_address_is_described() {
-        let memory = Memory::new(1 << 30, 0, 0);
-        let buffer = memory.allocate(1 << 20, Owner::Buffer).unwrap();
-        let end = buffer + (1 << 20);
-        let behind = format!("{end:#x} is right behind the end of a buffer of 1048576 bytes at {buffer:#x}");
-        assert_eq!(memory.near(end), Near::Outside(behind));
-        assert_eq!(memory.near(16), Near::Outside("0x10 is near the null pointer".into()));
-        release(&memory, buffer);
-        let dead = format!("{:#x} is in a buffer of 1048576 bytes at {buffer:#x}, freed before", buffer + 4);
-        assert_eq!(memory.near(buffer + 4), Near::Freed(dead));
     }
 }

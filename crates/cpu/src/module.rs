@@ -111,18 +111,8 @@ impl Loaded {
         let module = self.clone();
         let name = &self.module.functions[kernel].name;
         let until = limit.and_then(|limit| started.checked_add(limit));
-        let job = move || {
-            let compiled = make(&module);
-            #[cfg(test)]
-            let compiled = (compiled, crate::compile::PIPELINES.get());
-            compiled
-        };
+        let job = move || make(&module);
         let compiled = background::wait_for(name, until, self.inner.options.notice.as_ref(), job);
-        #[cfg(test)]
-        let compiled = compiled.map(|(compiled, pipelines)| {
-            crate::compile::PIPELINES.set(crate::compile::PIPELINES.get() + pipelines);
-            compiled
-        });
         let compiled = compiled.map_err(|late| self.late(kernel, limit.unwrap_or_default(), late.stage))??;
         Ok((compiled, started.elapsed()))
     }

@@ -81,35 +81,10 @@ pub(crate) fn recovery(pc: usize) -> Option<usize> {
 
 /// Copies bytes from an address of a kernel, up to the first zero if requested. Returns `None` if not all of
 /// them are readable.
-pub(crate) fn copy(address: u64, into: &mut [u8], until_zero: bool) -> Option<usize> {
+pub fn copy(address: u64, into: &mut [u8], until_zero: bool) -> Option<usize> {
     // SAFETY: it writes at most `into.len()` bytes to `into`. Reading may fault, at one known instruction,
     // from which the handler that workers install recovers. Memory that kernels write concurrently is read
     // byte by byte, and any value is acceptable.
     let count = unsafe { broadloom_probe(into.as_mut_ptr(), address as *const u8, into.len(), u32::from(until_zero)) };
     usize::try_from(count).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::faults::{Gate, guard};
-    use crate::map::{Mapping, Pages};
-
-    #[test]
-    fn what_is_there_is_read_and_what_is_not_is_told() {
-        let gate = Gate::new();
-        let _guard = guard(&gate);
-        let mapping = Mapping::new(4096, Pages::Data).unwrap();
-        let end = mapping.start() as u64 + mapping.bytes() as u64;
-        // SAFETY: the last bytes of the mapping.
-        unsafe { std::ptr::copy_nonoverlapping(b"hello".as_ptr(), (end - 5) as *mut u8, 5) };
-        let mut bytes = [9; 8];
-        assert_eq!(copy(end - 5, &mut bytes[..5], false), Some(5));
-        assert_eq!(&bytes, b"hello\x09\x09\x09");
-        assert_eq!(copy(end - 5, &mut bytes, true), None, "no zero before the end of memory");
-        assert_eq!(copy(end - 20, &mut bytes, true), Some(0));
-        for stray in [0, 8, end, end + 8, u64::MAX, 1 << 63] {
-            assert_eq!(copy(stray, &mut bytes, false), None, "{stray:#x}");
-        }
-    }
 }

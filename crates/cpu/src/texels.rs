@@ -24,7 +24,7 @@ type Row<T> = [T; LANES];
 ///
 /// `inputs` has a row of [`LANES`] words for each input word of the fetch, `outputs` has space for four rows.
 /// The memory of the texture is alive.
-pub(crate) unsafe fn fetch(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mut u64) -> bool {
+pub unsafe fn fetch(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mut u64) -> bool {
     // SAFETY: passed on.
     unsafe {
         #[cfg(target_arch = "x86_64")]
@@ -410,6 +410,3 @@ unsafe fn clear_beyond(row: &Row<u32>, count: u32, outputs: *mut u64) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,7 +14,7 @@ use broadloom_ptx::{Func, Selector, Var};
 /// Maximum nesting of operands.
 const MAX_DEPTH: u32 = 8;
 
-pub(super) fn encode(code: &Code, places: &Places) -> Vec<u8> {
+pub fn encode(code: &Code, places: &Places) -> Vec<u8> {
     let numbers = if code.sites.is_empty() { Default::default() } else { places.numbers() };
     let mut body = Writer(vec![]);
     body.number(match code.kind {
@@ -60,7 +60,7 @@ pub(super) fn encode(code: &Code, places: &Places) -> Vec<u8> {
 }
 
 /// Decodes the kernel of an entry. `places` are the current spans of its instructions.
-pub(super) fn decode(body: &[u8], places: &Places) -> Option<Code> {
+pub fn decode(body: &[u8], places: &Places) -> Option<Code> {
     let mut body = Reader(body);
     let kind = match body.number()? {
         0 => Kind::Block,

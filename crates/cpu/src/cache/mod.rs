@@ -5,7 +5,7 @@
 //! of its own text.
 
 mod content;
-mod entry;
+pub mod entry;
 
 use crate::code::Code;
 use crate::compile;
@@ -29,21 +29,21 @@ const MEMORY_BYTES: usize = 256 << 20;
 
 /// Compiled kernels.
 #[derive(Debug)]
-pub(crate) struct Cache(broadloom_device::cache::Cache<Ready>);
+pub struct Cache(broadloom_device::cache::Cache<Ready>);
 
 /// Lookup request for a kernel.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// Keys of the code without assumptions, and of the code that assumes that index arithmetic does not
     /// wrap.
-    keys: [Key; 2],
+    pub keys: [Key; 2],
     name: String,
-    places: Places,
+    pub places: Places,
 }
 
 /// Spans of the instructions that a kernel reaches, by number.
 #[derive(Debug, Default)]
-struct Places(Vec<Span>);
+pub struct Places(pub Vec<Span>);
 
 impl Places {
     fn of(module: &Module, reachable: &[Func]) -> Places {
@@ -65,13 +65,13 @@ impl Places {
 }
 
 impl Cache {
-    pub(crate) fn new(folder: &CacheFolder, most_bytes: u64) -> Cache {
+    pub fn new(folder: &CacheFolder, most_bytes: u64) -> Cache {
         Cache(broadloom_device::cache::Cache::new("cpu", folder, most_bytes, MEMORY_BYTES))
     }
 
     /// Returns the lookup request of a kernel for a block shape. It does not depend on the option
     /// `assume_no_wrap`.
-    pub(crate) fn wanted(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Wanted {
+    pub fn wanted(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Wanted {
         let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes } = options;
         let mut code = vec![];
         let mut put = |text: &str| {
@@ -115,7 +115,7 @@ impl Cache {
     }
 
     /// Finds a compiled kernel, in its fast or its general form.
-    pub(crate) fn find(&self, wanted: &Wanted, fast: bool) -> Result<Arc<Ready>, Miss> {
+    pub fn find(&self, wanted: &Wanted, fast: bool) -> Result<Arc<Ready>, Miss> {
         self.0.find(&wanted.keys[usize::from(fast)], wanted.places.variant(), |body| {
             let ready = Ready::new(&wanted.name, entry::decode(body, &wanted.places)?).ok()?;
             let bytes = ready.object.bytes();
@@ -129,7 +129,7 @@ impl Cache {
     }
 
     /// Writes a kernel to disk, if possible.
-    pub(crate) fn store(&self, wanted: &Wanted, fast: bool, code: &Code) {
+    pub fn store(&self, wanted: &Wanted, fast: bool, code: &Code) {
         self.0.store(&wanted.keys[usize::from(fast)], &entry::encode(code, &wanted.places));
     }
 
@@ -204,6 +204,3 @@ pub(crate) fn reachable(module: &Module, kernel: Func) -> Vec<Func> {
     found[1..].sort();
     found
 }
-
-#[cfg(test)]
-mod tests;

@@ -32,13 +32,13 @@ use std::rc::Rc;
 
 /// Host features that LLVM does not use by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
+pub struct Host {
     /// 512-bit vectors with masks.
-    pub(crate) avx512: bool,
+    pub avx512: bool,
     /// Detection of equal lanes in a vector with one instruction.
-    pub(crate) conflicts: bool,
+    pub conflicts: bool,
     /// Atomics of 128 bits.
-    pub(crate) wide_atomics: bool,
+    pub wide_atomics: bool,
 }
 
 /// Reason why a function could not be translated. It is an internal error, since every verified kernel can be

@@ -22,19 +22,19 @@ use std::time::{Duration, Instant};
 
 /// Time that a late thread waits for the process to end. The main thread may also end without the process,
 /// and its last functions may wait for other threads.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub const PATIENCE: Duration = Duration::from_secs(1);
 
 static PROCESS: Gate = Gate::new();
 
 /// Counter of the threads inside, until it is closed.
-struct Gate {
+pub struct Gate {
     inside: AtomicUsize,
     /// Thread that closed the gate, or 0.
     closed_by: AtomicI32,
 }
 
 /// Presence of a thread inside a gate, while this value lives.
-pub(super) struct Inside<'g>(&'g Gate);
+pub struct Inside<'g>(&'g Gate);
 
 struct Farewell;
 
@@ -171,16 +171,17 @@ fn this_thread() -> i32 {
 }
 
 impl Gate {
-    const fn new() -> Gate {
+    #[expect(clippy::new_without_default, reason = "gates are static")]
+    pub const fn new() -> Gate {
         Gate { inside: AtomicUsize::new(0), closed_by: AtomicI32::new(0) }
     }
 
-    fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         let by = self.closed_by.load(SeqCst);
         by != 0 && by != this_thread()
     }
 
-    fn enter(&self) -> Inside<'_> {
+    pub fn enter(&self) -> Inside<'_> {
         // Counts first and checks then. `close` does it in the opposite order, so one of the two sees the
         // other.
         self.inside.fetch_add(1, SeqCst);
@@ -198,7 +199,7 @@ impl Gate {
     }
 
     /// Closes the gate, and waits until all other threads that are not abandoned are out.
-    fn close(&self) {
+    pub fn close(&self) {
         self.closed_by.store(this_thread(), SeqCst);
         // If LLVM itself aborts, this thread is inside.
         while self.inside.load(SeqCst) > DEPTH.get() + ABANDONED.load(SeqCst) {
@@ -206,7 +207,7 @@ impl Gate {
         }
     }
 
-    fn has_others(&self) -> bool {
+    pub fn has_others(&self) -> bool {
         self.inside.load(SeqCst) > DEPTH.get()
     }
 }
@@ -215,46 +216,5 @@ impl Drop for Inside<'_> {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
         self.0.inside.fetch_sub(1, SeqCst);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-    use std::sync::mpsc::channel;
-
-    #[test]
-    fn whoever_ends_the_process_waits_for_those_inside_and_lets_in_no_other() {
-        static GATE: Gate = Gate::new();
-        static IS_DONE: AtomicBool = AtomicBool::new(false);
-        let (tell, told) = channel();
-        let worker = std::thread::spawn(move || {
-            let _outer = GATE.enter();
-            tell.send(()).unwrap();
-            while !GATE.is_closed() {
-                std::thread::yield_now();
-            }
-            // A thread that is inside may enter again.
-            let _inner = GATE.enter();
-            std::thread::sleep(Duration::from_millis(50));
-            IS_DONE.store(true, SeqCst);
-        });
-        told.recv().unwrap();
-        GATE.close();
-        assert!(IS_DONE.load(SeqCst), "the gate closed while somebody was inside");
-        worker.join().unwrap();
-        // The thread that ends the process may enter. Others may not, or only once it is clear that the
-        // process continues.
-        drop(GATE.enter());
-        let (tell, told) = channel();
-        let late = std::thread::spawn(move || {
-            let _inside = GATE.enter();
-            tell.send(()).unwrap();
-        });
-        assert!(told.recv_timeout(PATIENCE / 4).is_err(), "somebody came in behind the end");
-        told.recv().unwrap();
-        late.join().unwrap();
-        assert!(!GATE.is_closed() && GATE.inside.load(SeqCst) == 0);
     }
 }

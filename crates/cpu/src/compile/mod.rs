@@ -19,7 +19,8 @@ mod convert;
 mod counters;
 mod cpus;
 mod emit;
-mod ending;
+#[doc(hidden)]
+pub mod ending;
 mod far;
 mod float;
 mod image;
@@ -50,8 +51,6 @@ mod warp;
 pub(crate) use ending::Abandoned;
 pub use ending::before_leaving;
 pub use machine::Machine;
-#[cfg(test)]
-pub(crate) use prepare::PIPELINES;
 pub(crate) use progress::Progress;
 
 use crate::abi::{Kind, Services};

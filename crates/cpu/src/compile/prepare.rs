@@ -62,12 +62,6 @@ pub(crate) struct Unit {
     pub(crate) polls: HashSet<Inst>,
 }
 
-#[cfg(test)]
-thread_local! {
-    /// Number of times this thread has run the passes over a function.
-    pub(crate) static PIPELINES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
-}
-
 pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
     let cfg = Cfg::new(function).ok_or("a kernel without a body")?;
     let dominators = Dominators::new(&cfg);
@@ -85,8 +79,6 @@ pub(crate) fn in_ssa_form(
     choice: &mut Choice,
     called: bool,
 ) -> Result<Function, String> {
-    #[cfg(test)]
-    PIPELINES.set(PIPELINES.get() + u32::from(!called));
     let facts = Facts { block: Some(block), grid: None };
     let mut function = module.functions[func].clone();
     for pass in pipeline::passes(called) {

@@ -981,6 +981,3 @@ impl Block {
         Failure { thread, address: access.then_some(address as u64), ..Failure::new(kind, message) }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -47,8 +47,8 @@ impl Section {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Symbol<'a> {
-    pub(crate) name: &'a str,
+pub struct Symbol<'a> {
+    pub name: &'a str,
     kind: u8,
     /// Section that contains it; `None` if the object does not define it.
     pub(crate) section: Option<usize>,
@@ -73,12 +73,12 @@ pub(crate) struct Relocation {
 
 /// An object file.
 #[derive(Debug)]
-pub(crate) struct Elf<'a> {
+pub struct Elf<'a> {
     bytes: &'a [u8],
-    pub(crate) machine: Machine,
+    pub machine: Machine,
     pub(crate) machine_number: u16,
     pub(crate) sections: Vec<Section>,
-    pub(crate) symbols: Vec<Symbol<'a>>,
+    pub symbols: Vec<Symbol<'a>>,
     pub(crate) relocations: Vec<Relocation>,
 }
 
@@ -111,7 +111,7 @@ fn text(table: &[u8], offset: u32) -> Option<&str> {
 }
 
 impl<'a> Elf<'a> {
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, ObjectError> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, ObjectError> {
         let bad = |what| move || ObjectError::Malformed(what);
         // 64 bits, little-endian, the current version.
         if part(bytes, 0, 7) != Some(b"\x7fELF\x02\x01\x01") {

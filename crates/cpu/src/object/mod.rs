@@ -8,7 +8,7 @@
 //!
 //! Follows the ELF specification and its supplements for x86-64 and AArch64.
 
-mod elf;
+pub mod elf;
 mod relocate;
 
 use crate::abi::Warp;
@@ -17,7 +17,7 @@ use elf::Elf;
 use std::ops::Range;
 
 /// Function of generated code.
-pub(crate) type Entry = unsafe extern "C" fn(*mut Warp);
+pub type Entry = unsafe extern "C" fn(*mut Warp);
 
 /// Name of the function that is called.
 const ENTRY: &str = "kernel";
@@ -28,7 +28,7 @@ const MAX_ENTRIES: usize = 1 << 20;
 
 /// Reason why an object was not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ObjectError {
+pub enum ObjectError {
     /// Not an object file, or a broken one, with the reason.
     Malformed(&'static str),
     /// An object for another machine.
@@ -58,7 +58,7 @@ impl std::fmt::Display for ObjectError {
 
 /// Machine of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Machine {
+pub enum Machine {
     X86_64,
     Aarch64,
 }
@@ -76,14 +76,14 @@ impl Machine {
 
 /// Code in memory.
 #[derive(Debug)]
-pub(crate) struct Object {
+pub struct Object {
     mapping: Mapping,
     entry: usize,
 }
 
 impl Object {
     /// Loads an object for this machine.
-    pub(crate) fn load(bytes: &[u8]) -> Result<Object, ObjectError> {
+    pub fn load(bytes: &[u8]) -> Result<Object, ObjectError> {
         let elf = Elf::parse(bytes)?;
         if Some(elf.machine) != Machine::HOST {
             return Err(ObjectError::OtherMachine(elf.machine_number));
@@ -110,7 +110,7 @@ impl Object {
     }
 
     /// Returns the function `kernel`.
-    pub(crate) fn entry(&self) -> Entry {
+    pub fn entry(&self) -> Entry {
         // SAFETY: `entry` is the address of a function symbol in the executable part of the mapping, which
         // lives as long as `self`. The compiler guarantees that it is a function of this type
         // (`Code::object`).
@@ -118,7 +118,7 @@ impl Object {
     }
 
     /// Returns the bytes of memory that it takes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.mapping.bytes()
     }
 }
@@ -145,11 +145,11 @@ fn flush_instructions(start: *mut u8, bytes: usize) {
 
 /// Memory layout of an object, as offsets from its first byte.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// Offset of each section, if it is loaded.
     pub(crate) sections: Vec<Option<u64>>,
     /// Offset of the jumps to far functions.
-    pub(crate) stubs: u64,
+    pub stubs: u64,
     /// Offset of the global offset table.
     pub(crate) table: u64,
     code: Range<u64>,
@@ -159,10 +159,10 @@ pub(crate) struct Plan {
 }
 
 /// Bytes of a jump to a far function.
-pub(crate) const STUB_BYTES: u64 = 16;
+pub const STUB_BYTES: u64 = 16;
 
 impl Plan {
-    pub(crate) fn new(elf: &Elf<'_>, page: u64) -> Result<Plan, ObjectError> {
+    pub fn new(elf: &Elf<'_>, page: u64) -> Result<Plan, ObjectError> {
         let mut sections = vec![None; elf.sections.len()];
         let mut end = 0u64;
         let place = |end: &mut u64, sections: &mut Vec<Option<u64>>, wanted: &dyn Fn(&elf::Section) -> bool| {
@@ -199,12 +199,7 @@ impl Plan {
     }
 
     /// Returns the bytes in memory for a first byte at `base`.
-    pub(crate) fn image(
-        &self,
-        elf: &Elf<'_>,
-        base: u64,
-        resolve: &dyn Fn(&str) -> Option<usize>,
-    ) -> Result<Vec<u8>, ObjectError> {
+    pub fn image(&self, elf: &Elf<'_>, base: u64, resolve: &dyn Fn(&str) -> Option<usize>) -> Result<Vec<u8>, ObjectError> {
         let mut image = vec![0; self.bytes as usize];
         for (section, offset) in elf.sections.iter().zip(&self.sections) {
             if let Some(offset) = offset {
@@ -217,7 +212,7 @@ impl Plan {
     }
 
     /// Returns the offset of the function that is called.
-    pub(crate) fn entry(&self, elf: &Elf<'_>) -> Result<u64, ObjectError> {
+    pub fn entry(&self, elf: &Elf<'_>) -> Result<u64, ObjectError> {
         let missing = || ObjectError::Undefined(ENTRY.to_owned());
         let symbol = elf.symbols.iter().find(|symbol| symbol.name == ENTRY && symbol.is_function()).ok_or_else(missing)?;
         let number = symbol.section.ok_or_else(missing)?;
@@ -230,6 +225,3 @@ impl Plan {
         Ok(offset + symbol.value)
     }
 }
-
-#[cfg(test)]
-mod tests;

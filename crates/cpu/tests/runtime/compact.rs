@@ -1,11 +1,9 @@
 //! Stores at `n + __popc(mask & lanemask_lt)`: lanes of the mask are adjacent, and are stored as a row.
 
-mod support;
-
+use crate::support::{for_avx512, parsed};
 use broadloom_cpu::compile::{Stage, show};
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
-use support::{for_avx512, parsed};
 
 /// Form of a compacting store.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,10 @@
 //! Rows that are read beyond their edges with a clamped index: lanes near an edge lie within few elements,
 //! which are read at once.
 
-mod support;
-
+use crate::support::{for_avx512, parsed};
 use broadloom_cpu::compile::{Stage, show};
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
-use support::{for_avx512, parsed};
 
 /// Returns a kernel in which each thread reads an element of its row, shifted by some columns and clamped to
 /// the row. Only the first lanes of a warp do so.

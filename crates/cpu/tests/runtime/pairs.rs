@@ -1,11 +1,9 @@
 //! Loads at a computed index and at the next one: gathered together if they are adjacent in all lanes.
 
-mod support;
-
+use crate::support::{for_avx512, parsed};
 use broadloom_cpu::compile::{Stage, show};
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
-use support::{for_avx512, parsed};
 
 /// Returns a kernel in which thread `i` reads at `i * scale + shift`, rounded down and clamped to the array,
 /// and `step` further, also clamped. It stores both.

@@ -1,12 +1,10 @@
 //! Small kernels for tests, from LLVM's own text.
 
-use crate::abi::{Kind, offset};
-use crate::code::{Accesses, Code};
-use crate::device::Cpu;
-use crate::grid::{Grid, Ready};
-use crate::options::Options;
-use crate::stream::{Limit, Work};
-use broadloom_device::{CacheFolder, Launch, Result};
+use broadloom_cpu::abi::{Kind, offset};
+use broadloom_cpu::code::{Accesses, Code};
+use broadloom_cpu::grid::Ready;
+use broadloom_cpu::{CacheFolder, Cpu, Options};
+use broadloom_device::{Launch, Result};
 use broadloom_diag::Sources;
 use broadloom_ptx::Verified;
 use inkwell::OptimizationLevel;
@@ -14,7 +12,6 @@ use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Compiles LLVM text to an object file for this machine.
 pub(crate) fn object(text: &str) -> Vec<u8> {
@@ -124,32 +121,6 @@ pub(crate) fn code(kind: Kind, text: &str) -> Code {
 
 /// Launches hand-written code.
 pub(crate) fn launch(cpu: &Cpu, code: &Code, launch: &Launch, params: &[u64]) -> Result<()> {
-    launch_ready(cpu, &Arc::new(Ready::new("kernel", code.clone()).unwrap()), launch, params)
-}
-
-/// Launches a loaded kernel.
-pub(crate) fn launch_ready(cpu: &Cpu, ready: &Arc<Ready>, launch: &Launch, params: &[u64]) -> Result<()> {
-    let mut words: Vec<u128> =
-        params.chunks(2).map(|pair| u128::from(pair[0]) | u128::from(pair.get(1).copied().unwrap_or(0)) << 64).collect();
-    words.push(0);
-    let grid = Grid {
-        opaques: broadloom_device::texture::OpaqueTable::default(),
-        params: words,
-        variables: Arc::new([]),
-        record: Arc::default(),
-        grid: launch.grid,
-        block: launch.block,
-        threads: launch.threads_per_block() as u32,
-        cluster: crate::cluster::Shape::default(),
-        shared_bytes: ready.code.shared_bytes,
-        dynamic_shared_bytes: 0,
-        dynamic_shared_offset: 0,
-        cooperative: launch.cooperative,
-        workspace: None,
-        number: 1,
-        stack_bytes: 1 << 20,
-        ready: ready.clone(),
-    };
-    let limit = launch.time_limit.map(|total| Limit { total, spent: Duration::ZERO });
-    cpu.inner.shared.streams.submit(launch.stream, Work::Launch(Box::new(grid)), limit, &|| Ok(()))
+    // SAFETY: the kernels of the tests follow the interface.
+    unsafe { cpu.launch_code(&Arc::new(Ready::new("kernel", code.clone()).unwrap()), launch, params) }
 }

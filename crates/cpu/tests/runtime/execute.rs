@@ -1,9 +1,9 @@
 //! Blocks of each kind, made by hand: orders at barriers, exchanges, yields, faults, limits.
 
-use crate::abi::{BarrierKind, Kind};
-use crate::device::Cpu;
-use crate::grid::Ready;
-use crate::testing::{code, device, launch, launch_ready};
+use crate::testing::{code, device, launch};
+use broadloom_cpu::Cpu;
+use broadloom_cpu::abi::{BarrierKind, Kind};
+use broadloom_cpu::grid::Ready;
 use broadloom_device::{Backend, Error, Fault, FaultKind, Launch, Result, Stream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -428,7 +428,8 @@ fn launching_takes_microseconds_of_the_caller() {
     let ready = Arc::new(Ready::new("kernel", code(Kind::Block, "define void @kernel(ptr %w) { ret void }")).unwrap());
     let once = |blocks: u32| {
         let start = Instant::now();
-        launch_ready(&cpu, &ready, &Launch::linear(blocks, 32), &[]).unwrap();
+        // SAFETY: the kernel does nothing.
+        unsafe { cpu.launch_code(&ready, &Launch::linear(blocks, 32), &[]) }.unwrap();
         start.elapsed()
     };
     for (blocks, wait) in [(1, false), (1, true), (64, true)] {

@@ -1,8 +1,8 @@
 //! Objects that load, and thousands of broken variants that do not.
 
-use super::elf::Elf;
-use super::*;
 use crate::testing::{object, object_for};
+use broadloom_cpu::object::elf::Elf;
+use broadloom_cpu::object::{Machine, Object, ObjectError, Plan, STUB_BYTES};
 use inkwell::targets::RelocMode;
 
 /// Function that uses constants, variables, calls, jump tables and functions of the table.
@@ -148,7 +148,7 @@ fn a_broken_object_is_an_error_or_another_object() {
             let elf = Elf::parse(bytes)?;
             let plan = Plan::new(&elf, 4096)?;
             plan.entry(&elf)?;
-            plan.image(&elf, 0x5555_0000_0000, &crate::externs::address).map(drop)
+            plan.image(&elf, 0x5555_0000_0000, &broadloom_cpu::externs::address).map(drop)
         };
         assert_eq!(link(&whole), Ok(()));
         for length in 0..whole.len() {

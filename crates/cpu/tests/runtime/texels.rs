@@ -1,10 +1,29 @@
 //! Fetches of whole warps, compared with one lane at a time.
 
-use super::*;
-use crate::image::HostTexels;
+use broadloom_cpu::texels::fetch;
+use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Texture};
 use broadloom_device::texture::{Level, Sampler};
-use broadloom_eval::texture::Sampled;
+use broadloom_eval::texture::Fetch;
+use broadloom_eval::texture::{Sampled, Texels};
 use broadloom_random::Random;
+
+const LANES: usize = 32;
+
+/// Texels of images in the memory of this process.
+struct InMemory;
+
+impl Texels<Level> for InMemory {
+    fn image<'l>(&self, level: &'l Level) -> &'l Image {
+        &level.image
+    }
+
+    fn texel(&mut self, level: &Level, offset: u64, bytes: u32) -> u128 {
+        let mut texel = [0; 16];
+        // SAFETY: the texel is inside the image, whose memory is alive.
+        unsafe { std::ptr::copy_nonoverlapping((level.address + offset) as *const u8, texel.as_mut_ptr(), bytes as usize) };
+        u128::from_le_bytes(texel)
+    }
+}
 
 /// Returns a random coordinate: a special value, or one inside or near a texture.
 fn coordinate(random: &mut Random, by_index: bool, size: f32) -> u32 {
@@ -73,7 +92,7 @@ fn a_warp_reads_what_its_lanes_read() {
             let sampled = Sampled { levels: &texture.levels, layers: texture.layers, is_buffer, sampler: &sampler };
             for lane in 0..LANES {
                 let words: Vec<u64> = (0..axes).map(|axis| inputs[(axis + 1) * LANES + lane]).collect();
-                let one = wanted.run(&sampled, &mut HostTexels, &words).map(u64::from);
+                let one = wanted.run(&sampled, &mut InMemory, &words).map(u64::from);
                 let ours: [u64; 4] = std::array::from_fn(|row| outputs[row * LANES + lane]);
                 assert_eq!(ours, one, "{texture:?} at {words:x?}");
             }

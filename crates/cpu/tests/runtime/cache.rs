@@ -1,12 +1,20 @@
 //! Cache entries and keys of kernels.
 
-use super::*;
-use crate::abi::Kind;
-use crate::code::{Accesses, Named, Rare, RareOperand, Site};
 use crate::testing::{code, module};
+use broadloom_cpu::abi::Kind;
+use broadloom_cpu::cache::{Cache, Places, entry};
+use broadloom_cpu::code::Code;
+use broadloom_cpu::code::{Accesses, Named, Rare, RareOperand, Site};
+use broadloom_cpu::compile;
+use broadloom_device::CacheFolder;
+use broadloom_device::cache::Miss;
 use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_diag::Sources;
+use broadloom_diag::Span;
+use broadloom_ptx::Func;
 use broadloom_ptx::{Selector, Var};
+use std::fs;
+use std::path::PathBuf;
 
 /// Temporary folder, removed when dropped.
 struct Folder(PathBuf);
