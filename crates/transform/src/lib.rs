@@ -1,7 +1,7 @@
 //! Passes over PTX functions. A pass takes a function of a module and changes it; it never runs code.
 //!
 //! One pass, one file, one verb. After every pass the function is verified in its declared form, and an error
-//! is attributed to the pass.
+//! is attributed to the pass. Hidden modules are public for the tests of this crate alone.
 
 mod blocks;
 mod compact;
@@ -30,7 +30,8 @@ pub mod store_results;
 mod substitution;
 pub mod to_ssa;
 pub mod unify_exits;
-mod write;
+#[doc(hidden)]
+pub mod write;
 
 pub use facts::Facts;
 

@@ -23,9 +23,10 @@ use std::collections::BTreeSet;
 /// Name of the pass.
 pub const NAME: &str = "split_at_barriers";
 
-/// Maximum growth of the pieces over the function, in instructions and as a factor.
-const MORE: usize = 256;
-const TIMES: usize = 2;
+/// Maximum growth of the pieces over the function in instructions, beyond [`TIMES`].
+pub const MORE: usize = 256;
+/// Maximum growth of the pieces over the function as a factor.
+pub const TIMES: usize = 2;
 
 /// Returns the number of a barrier at which all threads of a block wait and nothing else happens.
 pub fn plain_barrier(inst: &InstData) -> Option<u64> {
@@ -156,7 +157,8 @@ impl Pieces {
         self.number[block].map(|number| number as usize)
     }
 
-    fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
+    /// Returns the blocks of all pieces, those of several pieces repeatedly.
+    pub fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
         self.pieces.iter().flat_map(|piece| piece.blocks.iter().copied())
     }
 }
@@ -164,79 +166,4 @@ impl Pieces {
 /// Returns whether warps wait for each other at the end of a block.
 pub fn waits(function: &Function, block: Block) -> bool {
     function.blocks[block].insts.last().is_some_and(|last| plain_barrier(&function.insts[*last]).is_some())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::to_ssa;
-    use broadloom_diag::Sources;
-
-    fn split(body: &str) -> Function {
-        let text = format!(
-            ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n.reg .pred %p<4>;\n.reg .b32 %r<9>;\n\
-             mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 3;\n{body}\nret;\n}}\n"
-        );
-        let mut sources = Sources::new();
-        let id = sources.add("k.ptx", text.as_str());
-        let module = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify).unwrap();
-        let kernel = module.function("k").unwrap();
-        let mut function = module.functions[kernel].clone();
-        to_ssa::run(&module, &mut function).unwrap();
-        run(&module, &mut function);
-        crate::check(NAME, &module, &function).unwrap();
-        function
-    }
-
-    fn pieces(body: &str) -> (Function, Pieces) {
-        let function = split(body);
-        let cfg = Cfg::new(&function).unwrap();
-        let pieces = Pieces::new(&function, &cfg, &[]);
-        (function, pieces)
-    }
-
-    #[test]
-    fn barriers_end_their_blocks() {
-        let function = split("bar.sync 0;\nadd.u32 %r2, %r1, 1;\nbar.sync 0;\nbarrier.sync 1;\nadd.u32 %r3, %r2, 1;");
-        for block in function.blocks.values() {
-            let before = block.insts.split_last().map_or(&[][..], |(_, before)| before);
-            assert!(before.iter().all(|inst| plain_barrier(&function.insts[*inst]).is_none()));
-        }
-        assert_eq!(function.layout.len(), 4);
-    }
-
-    #[test]
-    fn counted_barriers_and_reductions_are_not_plain() {
-        let (_, pieces) = pieces("bar.sync 0, 64;\nbar.arrive 1, 64;\nbar.red.popc.u32 %r2, 0, %p1;\nbar.sync %r1;");
-        assert_eq!(pieces.len(), 1);
-    }
-
-    #[test]
-    fn a_piece_reaches_from_barrier_to_barrier() {
-        let (function, pieces) = pieces("@%p1 bra B;\nadd.u32 %r2, %r1, 1;\nB:\nbar.sync 0;\nadd.u32 %r3, %r1, 1;");
-        assert_eq!(pieces.len(), 2);
-        let reached: BTreeSet<Block> = pieces.blocks().collect();
-        assert_eq!(reached.len(), function.layout.len());
-        assert!(pieces.iter().all(|piece| pieces.starting_at(piece.entry).is_some() && piece.blocks.contains(&piece.entry)));
-    }
-
-    /// The latch of the loop continues with its head, up to the barrier: the head is in two pieces.
-    #[test]
-    fn what_is_reached_from_two_places_is_in_two_pieces() {
-        let (function, pieces) =
-            pieces("L:\nadd.u32 %r1, %r1, 1;\nbar.sync 0;\nsetp.lt.u32 %p2, %r1, 9;\n@%p2 bra L;\nadd.u32 %r3, %r1, 1;");
-        assert_eq!(pieces.len(), 2);
-        let head = function.layout.iter().find(|block| waits(&function, **block)).unwrap();
-        assert_eq!(pieces.blocks().filter(|block| block == head).count(), 2);
-    }
-
-    #[test]
-    fn much_code_is_not_written_twice() {
-        let much: String = (0..2 * MORE).map(|_| "add.u32 %r2, %r2, %r1;\n").collect();
-        let body = format!("L:\n{much}bar.sync 0;\n{much}bar.sync 0;\nsetp.lt.u32 %p2, %r2, 9;\n@%p2 bra L;\n@%p1 bra L;");
-        let (function, pieces) = pieces(&body);
-        let total: usize = function.blocks.values().map(|block| block.insts.len()).sum();
-        let code: usize = pieces.blocks().map(|block| function.blocks[block].insts.len()).sum();
-        assert!(code <= TIMES * total + MORE, "{code} of {total}");
-    }
 }

@@ -77,7 +77,7 @@ pub(crate) fn copy(ty: Type, to: Reg, from: Reg) -> InstData {
 }
 
 /// Writer of instructions at one source position.
-pub(crate) struct Writer<'f> {
+pub struct Writer<'f> {
     /// Function that gets them.
     pub(crate) function: &'f mut Function,
     /// Written instructions, in order.
@@ -88,7 +88,7 @@ pub(crate) struct Writer<'f> {
 
 impl<'f> Writer<'f> {
     /// Creates a writer whose instructions have no position yet.
-    pub(crate) fn new(function: &'f mut Function) -> Self {
+    pub fn new(function: &'f mut Function) -> Self {
         Writer { function, insts: vec![], loc: None, span: Span::default() }
     }
 
@@ -99,12 +99,12 @@ impl<'f> Writer<'f> {
     }
 
     /// Takes all instructions written so far.
-    pub(crate) fn take(&mut self) -> Vec<Inst> {
+    pub fn take(&mut self) -> Vec<Inst> {
         std::mem::take(&mut self.insts)
     }
 
     /// Adds a register with a name, which must be free.
-    pub(crate) fn reg(&mut self, name: String, ty: Type) -> Reg {
+    pub fn reg(&mut self, name: String, ty: Type) -> Reg {
         self.function.regs.push(RegData { name, ty })
     }
 
@@ -126,13 +126,13 @@ impl<'f> Writer<'f> {
     }
 
     /// Copies a register into another of the same type.
-    pub(crate) fn copy(&mut self, to: Reg, from: Reg) {
+    pub fn copy(&mut self, to: Reg, from: Reg) {
         let ty = self.function.regs[to].ty;
         self.push(copy(ty, to, from));
     }
 
     /// Sets a register to zero. `temporary` creates registers.
-    pub(crate) fn zero(&mut self, to: Reg, temporary: &mut dyn FnMut(&mut Function, Type) -> Reg) {
+    pub fn zero(&mut self, to: Reg, temporary: &mut dyn FnMut(&mut Function, Type) -> Reg) {
         match word(self.function.regs[to].ty) {
             Word::Predicate => self.emit("mov.pred", [to.into(), 0.into()]),
             Word::Byte => self.emit("cvt.u8.u16", [to.into(), 0.into()]),
@@ -146,7 +146,7 @@ impl<'f> Writer<'f> {
     }
 
     /// Sets a register to one of two others, by a predicate.
-    pub(crate) fn select(
+    pub fn select(
         &mut self,
         to: Reg,
         guard: Guard,
@@ -216,34 +216,4 @@ pub(crate) fn constant(writer: &mut Writer<'_>, to: Reg, value: u64) {
 /// Returns a vector operand of registers.
 fn vector<const N: usize>(regs: [Reg; N]) -> Operand {
     Operand::Vector(regs.into_iter().map(Operand::Reg).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use broadloom_ptx::{Block, BlockData, IsaVersion, Module, Target, verify_function};
-
-    #[test]
-    fn every_register_type_can_be_copied_cleared_and_chosen() {
-        let module = Module::new(IsaVersion::new(9, 0), Target::sm(90));
-        for ty in Type::ALL.iter().copied().filter(|ty| ty.is_register()) {
-            let mut function = Function::new("f", true);
-            function.has_body = true;
-            let mut writer = Writer::new(&mut function);
-            let [a, b, c] = ["a", "b", "c"].map(|name| writer.reg(name.into(), ty));
-            let p = writer.reg("p".into(), Type::Pred);
-            let mut number = 0;
-            let mut temporary = |function: &mut Function, ty: Type| {
-                number += 1;
-                function.regs.push(RegData { name: format!("t{number}"), ty })
-            };
-            writer.zero(a, &mut temporary);
-            writer.copy(b, a);
-            writer.select(c, Guard { reg: p, negated: true }, [a, b], &mut temporary);
-            let insts = writer.take();
-            let block: Block = function.blocks.push(BlockData { insts, ..BlockData::default() });
-            function.layout.push(block);
-            verify_function(&module, &function).unwrap_or_else(|errors| panic!("{ty}: {errors:?}"));
-        }
-    }
 }

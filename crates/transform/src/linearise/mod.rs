@@ -32,8 +32,6 @@ mod places;
 mod plan;
 mod spin;
 mod steady;
-#[cfg(test)]
-mod tests;
 mod tidy;
 
 use crate::compact::compact;
@@ -50,6 +48,7 @@ use std::collections::HashMap;
 use steady::Steady;
 
 pub use converge::{Convergence, barriers_are_convergent, comes_apart, meets_others};
+pub use plan::DEEPEST;
 
 /// Name of the pass.
 pub const NAME: &str = "linearise";

@@ -20,7 +20,7 @@ use broadloom_ptx::{Block, Function};
 use std::collections::BTreeSet;
 
 /// Maximum nesting of divergent branches. Code is emitted by recursive functions.
-pub(super) const DEEPEST: usize = 100;
+pub const DEEPEST: usize = 100;
 
 /// Plan of a region.
 #[derive(Clone, Debug, Default)]

@@ -4,8 +4,7 @@
 //! cannot run in lockstep is run as written. The number of such kernels is part of the test, so that a newly
 //! rejected kernel is noticed.
 
-mod interpreted;
-
+use crate::interpreted::all_but_load;
 use broadloom_analysis::Facts;
 use broadloom_conformance::{SUITE, Subject, VARIANTS};
 use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedModule, Machine, MemoryUse, Result, Stream};
@@ -13,7 +12,6 @@ use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Space, Verified, verify};
 use broadloom_transform::pipeline::{BACK, STAGES, Verification, run_pass};
 use broadloom_transform::{check, hoist_statics, linearise};
-use interpreted::all_but_load;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

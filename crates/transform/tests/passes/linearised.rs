@@ -1,9 +1,9 @@
 //! Results of small kernels, and rejected kernels.
 
-use super::{Blocks, run};
-use crate::{check, to_ssa, unify_exits};
 use broadloom_diag::Sources;
 use broadloom_ptx::{Block, Function, Module, Printer, parse};
+use broadloom_transform::linearise::{Blocks, DEEPEST, run};
+use broadloom_transform::{check, to_ssa, unify_exits};
 
 /// Returns a kernel in SSA form with one exit. Conditions whose name starts with `%u` are uniform.
 fn kernel(body: &str) -> (Module, Function) {
@@ -222,8 +222,8 @@ fn branches_are_nested_as_deep_as_it_may_be() {
             (0..count).map(|index| format!("setp.eq.u32 %d1, %r1, {index}; @%d1 exit; st.global.u32 [%l1], %r0;")).collect();
         linear(&format!("{exits} ret;"))
     };
-    let text = leave(super::plan::DEEPEST).unwrap();
-    assert_eq!(count(&text, "vote"), super::plan::DEEPEST);
+    let text = leave(DEEPEST).unwrap();
+    assert_eq!(count(&text, "vote"), DEEPEST);
     assert_eq!(leave(400).unwrap_err(), "divergent branches are nested too deeply");
 }
 
