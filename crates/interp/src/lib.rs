@@ -8,6 +8,8 @@
 //! - a verified module never makes it panic: instructions that it cannot run are rejected, with their span;
 //! - the same launch on the same memory always gives the same result and the same order of events;
 //! - no access of a kernel leaves the memory that it may use.
+//!
+//! Hidden modules are public for the tests of this crate alone.
 
 pub mod check;
 mod cluster;
@@ -15,8 +17,10 @@ mod cta;
 mod decode;
 mod exec;
 mod grid;
-mod handlers;
-mod memory;
+#[doc(hidden)]
+pub mod handlers;
+#[doc(hidden)]
+pub mod memory;
 mod names;
 mod op;
 mod program;

@@ -19,22 +19,22 @@ use broadloom_device::{Error, Result};
 
 pub(crate) const PARAM_BASE: u64 = 0xF700_0000;
 pub(crate) const LOCAL_BASE: u64 = 0xF800_0000;
-pub(crate) const SHARED_BASE: u64 = 0xFF00_0000;
+pub const SHARED_BASE: u64 = 0xFF00_0000;
 /// Distance between the shared memories of the blocks of a cluster, in the shared window and in shared
 /// addresses: first that of the running block, then those of all blocks by rank.
 pub(crate) const CLUSTER_STRIDE: u64 = 1 << 18;
 const WINDOWS_END: u64 = 0x1_0000_0000;
 /// Default first address of memory.
-pub(crate) const FIRST: u64 = 0x0010_0000;
+pub const FIRST: u64 = 0x0010_0000;
 const LOW_END: u64 = 0xF000_0000;
-pub(crate) const FUNCTION_BASE: u64 = 0x7fff_0000_0000;
+pub const FUNCTION_BASE: u64 = 0x7fff_0000_0000;
 const FUNCTION_BYTES: u64 = 1 << 24;
 const ALIGN: u64 = 256;
-const GAP: u64 = 4096;
+pub const GAP: u64 = 4096;
 
 /// Purpose of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub enum Owner {
     /// A buffer of the host.
     Buffer,
     /// A global variable.
@@ -51,7 +51,7 @@ pub(crate) enum Owner {
 
 /// Contiguous range of addresses.
 #[derive(Debug)]
-pub(crate) struct Allocation {
+pub struct Allocation {
     pub(crate) start: u64,
     pub(crate) size: u64,
     /// Contents; empty once freed.
@@ -80,7 +80,7 @@ impl Allocation {
 
 /// Reason why an access is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum AccessError {
+pub enum AccessError {
     /// Outside all allocations; a sentence on the nearest one, and its start and size.
     OutOfBounds(String, Option<(u64, u64)>),
     /// Inside a freed one.
@@ -98,7 +98,7 @@ fn zeros(size: u64) -> Option<Vec<u8>> {
 
 /// All memory except shared, local and parameters.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// Allocations, sorted by start.
     allocations: Vec<Allocation>,
     /// Start and size of adopted host memory.
@@ -111,12 +111,12 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(limit: u64, first: u64) -> Self {
+    pub fn new(limit: u64, first: u64) -> Self {
         let next = first.clamp(FIRST, FUNCTION_BASE).next_multiple_of(ALIGN);
         Memory { allocations: vec![], adopted: vec![], next, used: 0, limit, serial: 0, recent: 0 }
     }
 
-    pub(crate) fn used(&self) -> u64 {
+    pub fn used(&self) -> u64 {
         self.used
     }
 
@@ -124,7 +124,7 @@ impl Memory {
         self.limit
     }
 
-    pub(crate) fn allocate(&mut self, size: u64, owner: Owner) -> Result<u64> {
+    pub fn allocate(&mut self, size: u64, owner: Owner) -> Result<u64> {
         let out_of_memory = Error::OutOfMemory { requested: size, available: self.limit - self.used };
         if size > self.limit - self.used {
             return Err(out_of_memory);
@@ -152,7 +152,7 @@ impl Memory {
     }
 
     /// Adopts host memory at its own address, as zeros. It must not overlap existing memory.
-    pub(crate) fn adopt(&mut self, address: u64, size: u64) -> Result<()> {
+    pub fn adopt(&mut self, address: u64, size: u64) -> Result<()> {
         let wrong = Error::BadAddress { call: "adopt", address, bytes: size };
         let end = address.checked_add(size).ok_or_else(|| wrong.clone())?;
         let touches = |start: u64, bytes: u64| start < end && address < start + bytes;
@@ -180,7 +180,7 @@ impl Memory {
     }
 
     /// Frees an allocation by its first address. The error is a message.
-    pub(crate) fn free(&mut self, address: u64) -> std::result::Result<(), String> {
+    pub fn free(&mut self, address: u64) -> std::result::Result<(), String> {
         let index = self.index_at_or_below(address);
         match index.map(|index| &mut self.allocations[index]) {
             Some(found) if found.start == address && found.live => {
@@ -217,7 +217,7 @@ impl Memory {
     }
 
     /// Returns the live allocation that contains a range.
-    pub(crate) fn find(&mut self, address: u64, size: u64) -> std::result::Result<&mut Allocation, AccessError> {
+    pub fn find(&mut self, address: u64, size: u64) -> std::result::Result<&mut Allocation, AccessError> {
         let holds = |a: &Allocation| address >= a.start && address - a.start < a.size && a.size - (address - a.start) >= size;
         if self.allocations.get(self.recent).is_some_and(|a| a.live && holds(a)) {
             return Ok(&mut self.allocations[self.recent]);
@@ -260,46 +260,17 @@ impl Memory {
     }
 
     /// Returns the serial number of the allocation that contains an address, and the offset in it.
-    pub(crate) fn serial_of(&mut self, address: u64) -> Option<(u64, u64)> {
+    pub fn serial_of(&mut self, address: u64) -> Option<(u64, u64)> {
         self.find(address, 1).ok().map(|found| (found.serial, address - found.start))
     }
 
     /// Returns the bytes of a range, for copies of the host.
-    pub(crate) fn range(&mut self, call: &'static str, address: u64, size: u64) -> Result<&mut [u8]> {
+    pub fn range(&mut self, call: &'static str, address: u64, size: u64) -> Result<&mut [u8]> {
         if size == 0 {
             return Ok(&mut []);
         }
         let found = self.find(address, size).map_err(|_| Error::BadAddress { call, address, bytes: size })?;
         let start = (address - found.start) as usize;
         Ok(&mut found.bytes[start..start + size as usize])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_adopted_lies_where_it_lies() {
-        let mut memory = Memory::new(1 << 20, FIRST);
-        let first = memory.allocate(100, Owner::Buffer).unwrap();
-        let place = first + 2 * GAP + 16;
-        assert!(memory.adopt(place, 1000).is_ok());
-        assert!(memory.adopt(place + 999, 8).is_err() && memory.adopt(first, 8).is_err());
-        assert!(memory.adopt(0, 8).is_err() && memory.adopt(SHARED_BASE, 8).is_err() && memory.adopt(u64::MAX - 8, 16).is_err());
-        assert!(memory.adopt(FUNCTION_BASE + 64, 8).is_err());
-        let second = memory.allocate(100, Owner::Buffer).unwrap();
-        assert!(second >= place + 1000 + GAP);
-        memory.range("test", place + 990, 10).unwrap().fill(7);
-        assert!(memory.range("test", place + 990, 11).is_err());
-        // Its addresses may be reused, and are then zero.
-        let serial = memory.serial_of(place).unwrap().0;
-        memory.free(place).unwrap();
-        assert!(matches!(memory.find(place, 1), Err(AccessError::Freed(..))));
-        memory.adopt(place + 8, 992).unwrap();
-        assert_eq!(memory.range("test", place + 990, 10).unwrap(), [0; 10]);
-        assert!(memory.find(place, 1).is_err());
-        assert_ne!(memory.serial_of(place + 8).unwrap().0, serial);
-        assert_eq!(memory.used(), 200 + 992);
     }
 }

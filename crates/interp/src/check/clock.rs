@@ -13,17 +13,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Times of the threads of one block.
-pub(super) type Times = Arc<Vector>;
+pub type Times = Arc<Vector>;
 
 /// Times by thread number, with their minimum.
 #[derive(Clone, Debug)]
-pub(super) struct Vector {
+pub struct Vector {
     times: Vec<u32>,
     least: u32,
 }
 
 impl Vector {
-    pub(super) fn new(times: Vec<u32>) -> Vector {
+    pub fn new(times: Vec<u32>) -> Vector {
         let least = times.iter().copied().min().unwrap_or(0);
         Vector { times, least }
     }
@@ -31,7 +31,7 @@ impl Vector {
 
 /// Knowledge of a thread.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clock {
+pub struct Clock {
     /// Knowledge from the last barrier of the whole block.
     base: Option<Times>,
     /// Later knowledge about threads of the same block.
@@ -42,7 +42,7 @@ pub(super) struct Clock {
 
 /// Published clock, for others to acquire.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub struct Known {
     block: u32,
     times: Times,
     foreign: HashMap<u32, Times>,
@@ -65,13 +65,13 @@ fn join(into: &mut HashMap<u32, Times>, block: u32, times: &Times) {
 
 impl Clock {
     /// Returns the latest known time of a thread of the same block.
-    pub(super) fn of(&self, thread: u16) -> u32 {
+    pub fn of(&self, thread: u16) -> u32 {
         let base = self.base.as_ref().and_then(|base| base.times.get(usize::from(thread))).copied().unwrap_or(0);
         base.max(self.since.get(&thread).copied().unwrap_or(0))
     }
 
     /// Returns the latest known time of a thread of another block.
-    pub(super) fn of_foreign(&self, block: u32, thread: u16) -> u32 {
+    pub fn of_foreign(&self, block: u32, thread: u16) -> u32 {
         self.foreign.get(&block).and_then(|known| known.times.get(usize::from(thread))).copied().unwrap_or(0)
     }
 
@@ -93,7 +93,7 @@ impl Clock {
     }
 
     /// Publishes all knowledge, with the thread's own time.
-    pub(super) fn publish(&self, block: u32, threads: usize, thread: u16, time: u32) -> Known {
+    pub fn publish(&self, block: u32, threads: usize, thread: u16, time: u32) -> Known {
         let mut times: Vec<u32> = match &self.base {
             Some(base) => base.times.clone(),
             None => vec![0; threads],
@@ -106,7 +106,7 @@ impl Clock {
     }
 
     /// Acquires a published clock.
-    pub(super) fn acquire(&mut self, block: u32, known: &Known) {
+    pub fn acquire(&mut self, block: u32, known: &Known) {
         if known.block == block {
             for (thread, &time) in known.times.times.iter().enumerate() {
                 self.learn(thread as u16, time);
@@ -126,7 +126,7 @@ impl Clock {
     }
 
     /// Restarts from the knowledge of a barrier of the whole block.
-    pub(super) fn rebase(&mut self, base: &Times, foreign: &HashMap<u32, Times>) {
+    pub fn rebase(&mut self, base: &Times, foreign: &HashMap<u32, Times>) {
         self.base = Some(base.clone());
         self.since.clear();
         self.foreign = foreign.clone();
@@ -140,7 +140,7 @@ impl Clock {
 
 impl Known {
     /// Merges another published clock.
-    pub(super) fn merge(&mut self, other: &Known) {
+    pub fn merge(&mut self, other: &Known) {
         let mut all = std::mem::take(&mut self.foreign);
         join(&mut all, self.block, &self.times);
         join(&mut all, other.block, &other.times);
@@ -163,37 +163,4 @@ pub(super) fn join_foreign<'a>(clocks: impl Iterator<Item = &'a Clock>) -> HashM
         }
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_release_reaches_who_acquires_it() {
-        let writer = Clock::default();
-        let known = writer.publish(0, 4, 2, 7);
-        let mut same = Clock::default();
-        same.acquire(0, &known);
-        assert_eq!(same.of(2), 7);
-        assert_eq!(same.of(1), 0);
-        let mut other = Clock::default();
-        other.acquire(5, &known);
-        assert_eq!(other.of_foreign(0, 2), 7);
-        // And onward, through a third.
-        let onward = other.publish(5, 4, 0, 1);
-        let mut third = Clock::default();
-        third.acquire(9, &onward);
-        assert_eq!(third.of_foreign(0, 2), 7);
-        assert_eq!(third.of_foreign(5, 0), 1);
-    }
-
-    #[test]
-    fn merging_keeps_both() {
-        let mut a = Clock::default().publish(0, 2, 0, 3);
-        a.merge(&Clock::default().publish(1, 2, 1, 4));
-        let mut reader = Clock::default();
-        reader.acquire(7, &a);
-        assert_eq!((reader.of_foreign(0, 0), reader.of_foreign(1, 1)), (3, 4));
-    }
 }

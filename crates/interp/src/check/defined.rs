@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 /// Set of bytes of one memory, by offset.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bytes {
+pub struct Bytes {
     words: Vec<u64>,
 }
 
 impl Bytes {
     /// Marks a range as written or not.
-    pub(crate) fn set(&mut self, offset: u64, bytes: u64, defined: bool) {
+    pub fn set(&mut self, offset: u64, bytes: u64, defined: bool) {
         let end = (offset + bytes) as usize;
         if self.words.len() * 64 < end {
             self.words.resize(end.div_ceil(64), 0);
@@ -30,12 +30,12 @@ impl Bytes {
     }
 
     /// Returns whether a byte has been written.
-    pub(crate) fn has(&self, offset: u64) -> bool {
+    pub fn has(&self, offset: u64) -> bool {
         self.words.get(offset as usize / 64).is_some_and(|word| word >> (offset % 64) & 1 == 1)
     }
 
     /// Returns whether any byte of a range has been written.
-    pub(crate) fn any(&self, offset: u64, bytes: u64) -> bool {
+    pub fn any(&self, offset: u64, bytes: u64) -> bool {
         (offset..offset + bytes).any(|at| self.has(at))
     }
 }
@@ -61,22 +61,5 @@ impl DeviceBytes {
         for (at, defined) in known.into_iter().enumerate() {
             self.of(to.0).set(to.1 + at as u64, 1, defined);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_set_and_cleared() {
-        let mut bytes = Bytes::default();
-        bytes.set(60, 10, true);
-        assert!(!bytes.has(59) && bytes.has(60) && bytes.has(69) && !bytes.has(70));
-        bytes.set(64, 2, false);
-        assert!(bytes.has(63) && !bytes.has(64) && !bytes.has(65) && bytes.has(66));
-        assert!(bytes.any(65, 2) && !bytes.any(64, 2));
-        bytes.set(0, 256, true);
-        assert!((0..256).all(|at| bytes.has(at)));
     }
 }

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 /// Strength of an access: the accesses that it may run concurrently with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Strength {
+pub enum Strength {
     /// Plain access: none.
     Weak,
     /// Strong accesses of its own block.
@@ -41,17 +41,17 @@ pub(super) enum Strength {
 
 /// Kind of an access, and its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Manner {
-    pub(super) writes: bool,
-    pub(super) strength: Strength,
+pub struct Manner {
+    pub writes: bool,
+    pub strength: Strength,
 }
 
 impl Manner {
-    pub(super) const PLAIN_READ: Manner = Manner { writes: false, strength: Strength::Weak };
-    pub(super) const PLAIN_WRITE: Manner = Manner { writes: true, strength: Strength::Weak };
+    pub const PLAIN_READ: Manner = Manner { writes: false, strength: Strength::Weak };
+    pub const PLAIN_WRITE: Manner = Manner { writes: true, strength: Strength::Weak };
 
     /// Returns whether two accesses of different threads may happen in any order.
-    fn excuses(self, other: Manner, same_block: bool) -> bool {
+    pub fn excuses(self, other: Manner, same_block: bool) -> bool {
         let strong = self.strength != Strength::Weak && other.strength != Strength::Weak;
         let wide = self.strength >= Strength::Wide && other.strength >= Strength::Wide;
         !(self.writes || other.writes) || strong && (same_block || wide)
@@ -60,13 +60,13 @@ impl Manner {
 
 /// Access that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) block: u32,
-    pub(super) time: u32,
-    pub(super) func: Func,
-    pub(super) inst: Inst,
-    pub(super) thread: u16,
-    pub(super) manner: Manner,
+pub struct Record {
+    pub block: u32,
+    pub time: u32,
+    pub func: Func,
+    pub inst: Inst,
+    pub thread: u16,
+    pub manner: Manner,
 }
 
 impl Record {
@@ -87,12 +87,12 @@ impl Record {
 
 /// Knowledge of a thread about others.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) block: u32,
-    pub(super) clock: &'a Clock,
+pub struct View<'a> {
+    pub block: u32,
+    pub clock: &'a Clock,
     /// Times of the lanes of its warp when they last met, whether or not that orders memory. Empty if they
     /// never met.
-    pub(super) met: &'a [u32],
+    pub met: &'a [u32],
 }
 
 impl View<'_> {
@@ -253,7 +253,7 @@ impl Group {
 
 /// Fault between two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clash {
+pub enum Clash {
     /// A race.
     Race(Record),
     /// Volatile accesses of two lanes of one warp without an order.
@@ -262,7 +262,7 @@ pub(super) enum Clash {
 
 /// Earlier accesses to a location.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History {
+pub struct History {
     /// Last plain write.
     write: Option<Record>,
     /// Other accesses since.
@@ -279,7 +279,7 @@ const REGROUP: usize = 8;
 impl History {
     /// Returns an earlier access with which a new one races. `reads_data` tells whether the value of a
     /// volatile load becomes data.
-    pub(super) fn clash(&self, new: &Record, view: &View<'_>, reads_data: impl Fn(Func, Inst) -> bool) -> Option<Clash> {
+    pub fn clash(&self, new: &Record, view: &View<'_>, reads_data: impl Fn(Func, Inst) -> bool) -> Option<Clash> {
         let plain = self.write.filter(|write| !write.is_by(new) && !view.knows(write.block, write.thread, write.time));
         if let Some(write) = plain {
             return Some(Clash::Race(write));
@@ -295,8 +295,13 @@ impl History {
         if new.manner.strength == Strength::Volatile { self.groups.iter().find_map(lanes) } else { None }
     }
 
+    /// Returns the number of groups that the accesses take.
+    pub fn group_count(&self) -> usize {
+        self.groups.len()
+    }
+
     /// Records an access.
-    pub(super) fn add(&mut self, new: Record, view: &View<'_>) {
+    pub fn add(&mut self, new: Record, view: &View<'_>) {
         if new.manner == Manner::PLAIN_WRITE {
             self.write = Some(new);
             self.groups.clear();
@@ -362,130 +367,5 @@ impl History {
                 self.groups.push(group);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::clock::{Known, Vector};
-    use super::*;
-    use broadloom_random::Random;
-    use std::sync::Arc;
-
-    const THREADS: usize = 4;
-    const BLOCKS: usize = 3;
-
-    /// All threads of a grid, with their clocks, and in addition with a full vector of times each.
-    struct Grid {
-        clocks: Vec<Clock>,
-        times: Vec<u32>,
-        known: Vec<[u32; THREADS * BLOCKS]>,
-    }
-
-    impl Grid {
-        fn new() -> Grid {
-            let count = THREADS * BLOCKS;
-            Grid { clocks: vec![Clock::default(); count], times: vec![1; count], known: vec![[0; THREADS * BLOCKS]; count] }
-        }
-
-        fn release(&mut self, index: usize) -> (Known, [u32; THREADS * BLOCKS]) {
-            let (block, thread, time) = ((index / THREADS) as u32, (index % THREADS) as u16, self.times[index]);
-            self.known[index][index] = time;
-            self.times[index] += 1;
-            (self.clocks[index].publish(block, THREADS, thread, time), self.known[index])
-        }
-
-        fn acquire(&mut self, index: usize, (clock, known): &(Known, [u32; THREADS * BLOCKS])) {
-            self.clocks[index].acquire((index / THREADS) as u32, clock);
-            for (mine, theirs) in self.known[index].iter_mut().zip(known) {
-                *mine = (*mine).max(*theirs);
-            }
-        }
-
-        /// Runs a barrier of a block, none of whose threads knows of other blocks.
-        fn barrier(&mut self, block: usize) {
-            let members = block * THREADS..(block + 1) * THREADS;
-            let all = Arc::new(Vector::new(self.times[members.clone()].to_vec()));
-            for index in members.clone() {
-                self.clocks[index].rebase(&all, &HashMap::new());
-                self.known[index] = [0; THREADS * BLOCKS];
-                self.known[index][members.clone()].copy_from_slice(&self.times[members.clone()]);
-            }
-            members.for_each(|index| self.times[index] += 1);
-        }
-    }
-
-    /// A history finds the first race of a location exactly when a list of all accesses does.
-    #[test]
-    fn histories_agree_with_lists_of_all_accesses() {
-        let mut races = 0;
-        for seed in 0..3000 {
-            let mut dice = Random::new(seed);
-            let mut grid = Grid::new();
-            let mut history = History::default();
-            let mut all: Vec<(usize, Record)> = vec![];
-            let (writes, orders) = (1 + dice.below(40), 1 + dice.below(4));
-            for _ in 0..200 {
-                let index = dice.below(THREADS * BLOCKS);
-                if dice.below(orders) > 0 {
-                    if dice.below(4) == 0 && orders == 2 {
-                        grid.barrier(index / THREADS);
-                    } else if orders != 2 {
-                        let left = grid.release(index);
-                        grid.acquire(dice.below(THREADS * BLOCKS), &left);
-                    }
-                    continue;
-                }
-                let strength = [Strength::Weak, Strength::Cta, Strength::Wide][dice.below(3)];
-                let manner = Manner { writes: dice.below(writes) == 0, strength };
-                let new = Record {
-                    block: (index / THREADS) as u32,
-                    thread: (index % THREADS) as u16,
-                    time: grid.times[index],
-                    func: Func::from_u32(0),
-                    inst: Inst::from_u32(dice.below(2) as u32),
-                    manner,
-                };
-                let races_with = |(other, earlier): &(usize, Record)| {
-                    let excused = earlier.manner.excuses(manner, earlier.block == new.block);
-                    *other != index && !excused && grid.known[index][*other] < earlier.time
-                };
-                let expected = all.iter().any(races_with);
-                let view = View { block: new.block, clock: &grid.clocks[index], met: &[] };
-                let found = history.clash(&new, &view, |_, _| true);
-                assert_eq!(found.is_some(), expected, "seed {seed}: {new:?} among {all:?}: {history:?}");
-                if expected {
-                    races += 1;
-                    break;
-                }
-                history.add(new, &view);
-                all.push((index, new));
-            }
-        }
-        assert!(races > 1000, "{races}");
-    }
-
-    /// A word that every thread of a grid reads has one group. One that threads read repeatedly has no more
-    /// groups than threads.
-    #[test]
-    fn readers_take_little_room() {
-        let (func, inst) = (Func::from_u32(0), Inst::from_u32(0));
-        let clock = Clock::default();
-        let mut history = History::default();
-        for block in 0..1000 {
-            for thread in (3..1024).step_by(4) {
-                let new = Record { block, thread, time: 1, func, inst, manner: Manner::PLAIN_READ };
-                history.add(new, &View { block, clock: &clock, met: &[] });
-            }
-        }
-        assert!(history.groups.len() <= 2, "{}", history.groups.len());
-        let mut history = History::default();
-        let mut dice = Random::new(7);
-        for time in 1..20_000 {
-            let thread = dice.below(40) as u16;
-            let new = Record { block: 0, thread, time, func, inst, manner: Manner::PLAIN_READ };
-            history.add(new, &View { block: 0, clock: &clock, met: &[] });
-        }
-        assert!(history.groups.len() <= 128, "{}", history.groups.len());
     }
 }

@@ -22,17 +22,23 @@
 //! ([`order`]).
 
 mod blocks;
-mod clock;
+#[doc(hidden)]
+pub mod clock;
 mod copies;
-mod defined;
+#[doc(hidden)]
+pub mod defined;
 mod finding;
-mod history;
+#[doc(hidden)]
+pub mod history;
 mod lanes;
 mod meetings;
-mod order;
-mod shadow;
+#[doc(hidden)]
+pub mod order;
+#[doc(hidden)]
+pub mod shadow;
 mod undefined;
-mod value;
+#[doc(hidden)]
+pub mod value;
 
 pub(crate) use defined::DeviceBytes;
 pub use finding::{Finding, FindingKind, Location};

@@ -14,7 +14,7 @@ use super::{Finding, FindingKind, Findings};
 
 /// Class of a finding; lower ones are reported first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rank {
+pub enum Rank {
     /// Missing synchronisation.
     Order,
     /// Stray write.
@@ -72,7 +72,7 @@ impl Findings {
 }
 
 /// Returns the order of findings that begin at an index.
-fn order(first: usize, ranks: &[(Rank, Option<usize>)]) -> Vec<usize> {
+pub fn order(first: usize, ranks: &[(Rank, Option<usize>)]) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..ranks.len()).collect();
     indices.sort_by_key(|index| ranks[*index].0);
     let mut told = vec![false; ranks.len()];
@@ -88,20 +88,4 @@ fn order(first: usize, ranks: &[(Rank, Option<usize>)]) -> Vec<usize> {
         order.extend(chain.into_iter().rev().map(|index| first + index));
     }
     order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn causes_come_first() {
-        use Rank::{Order, Other, StrayWrite};
-        // In the order of execution: a stray read, a stray write, a race.
-        assert_eq!(order(0, &[(Other, None), (StrayWrite, None), (Order, None)]), [2, 1, 0]);
-        // A race whose address comes from an uninitialised read, and one that does not.
-        assert_eq!(order(5, &[(Other, None), (Order, Some(5)), (Order, None)]), [5, 6, 7]);
-        // Two of a class keep their order; an earlier launch does not matter.
-        assert_eq!(order(2, &[(Other, Some(0)), (Other, None)]), [2, 3]);
-    }
 }

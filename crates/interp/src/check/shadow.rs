@@ -26,20 +26,20 @@ impl Page {
 
 /// Memory: an allocation, or the shared memory of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Area {
+pub enum Area {
     Device(u64),
     Shared(u32),
 }
 
 /// Shadow of all memory that a launch has accessed.
 #[derive(Debug, Default)]
-pub(super) struct Shadow {
+pub struct Shadow {
     pages: HashMap<(Area, u64), Page>,
 }
 
 impl Shadow {
     /// Returns the histories of a range.
-    pub(super) fn places(&mut self, area: Area, offset: u64, bytes: u64) -> impl Iterator<Item = &mut History> {
+    pub fn places(&mut self, area: Area, offset: u64, bytes: u64) -> impl Iterator<Item = &mut History> {
         // An access is at most 64 bytes and aligned to its size, so it lies in one page.
         let page = self
             .pages
@@ -70,31 +70,5 @@ impl Area {
             Home::Peer(number) => Some(Area::Shared(number as u32)),
             Home::Local | Home::Param => None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::clock::Clock;
-    use super::super::history::{Clash, Manner, Record, View};
-    use super::*;
-    use broadloom_ptx::{Func, Inst};
-
-    #[test]
-    fn pages_split_for_bytes_and_keep_what_they_knew() {
-        let (func, inst) = (Func::from_u32(0), Inst::from_u32(0));
-        let record = Record { block: 1, thread: 2, time: 3, func, inst, manner: Manner::PLAIN_WRITE };
-        let clock = Clock::default();
-        let view = View { block: 1, clock: &clock, met: &[] };
-        let reader = Record { thread: 3, manner: Manner::PLAIN_READ, ..record };
-        let mut shadow = Shadow::default();
-        shadow.places(Area::Device(1), 8, 4).for_each(|place| place.add(record, &view));
-        let mut races = |area: Area, offset: u64, bytes: u64| {
-            let clash = |place: &&mut History| place.clash(&reader, &view, |_, _| true) == Some(Clash::Race(record));
-            shadow.places(area, offset, bytes).filter(clash).count()
-        };
-        assert_eq!(races(Area::Device(1), 9, 1), 1);
-        assert_eq!(races(Area::Device(1), 4, 8), 4);
-        assert_eq!(races(Area::Device(2), 8, 4), 0);
     }
 }
