@@ -59,8 +59,8 @@ CALLS ?= 20000
 soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s), random arrays (GRAPHS=n), NESL programs and streams, random calls of CUDA (CALLS=n), every argument of elementary functions and approximate instructions (STEP=n: every n-th)
 	BROADLOOM_FUZZ_GRAPHS=$(GRAPHS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-graph --test random
-	BROADLOOM_FUZZ_FUNCTIONS=20000 BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-graph --test sizes
-	BROADLOOM_PACKS=10000 cargo test --release --locked --package broadloom-graph --test lengths
+	BROADLOOM_FUZZ_FUNCTIONS=20000 BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-graph --test graphs sizes
+	BROADLOOM_PACKS=10000 cargo test --release --locked --package broadloom-graph --test graphs lengths
 	BROADLOOM_NESL_RANDOM=20000 BROADLOOM_NESL_SEED=$(SEED) cargo test --release --locked --package broadloom-nesl --test flattened random
 	BROADLOOM_STREAM_GRAPHS=10000 BROADLOOM_STREAM_SEED=$(SEED) cargo test --release --locked --package broadloom-stream --test compiled random
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \

@@ -70,7 +70,7 @@ pub(crate) fn apply(b: &Builder, op: &Elementwise, values: &[Value]) -> Value {
 }
 
 /// The interior along an axis: where all conditions on it hold.
-pub(crate) fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
+pub fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
     let (mut first, mut end) = (0i128, i128::from(i64::MAX));
     for condition in conditions.iter().filter(|condition| condition.axis == axis) {
         let [stride, offset, extent] =
@@ -818,33 +818,5 @@ impl Half<'_, '_, '_> {
         let results =
             self.calls.entry((function.clone(), inputs.clone())).or_insert_with(|| builder.inline(function, &values, &mut []));
         Ok(results.get(usize::from(*result)).copied().unwrap_or_else(|| builder.fail("a function without that result")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shape::Shape;
-
-    /// Against trying every position.
-    #[test]
-    fn the_interior_is_where_all_indices_are_inside() {
-        for (stride, offset, extent) in (-3i64..4).flat_map(|s| (-5..12).flat_map(move |o| [1, 2, 7].map(move |e| (s, o, e)))) {
-            let bindings = Bindings { shapes: vec![Shape::from(extent as usize)], ..Bindings::default() };
-            for (least, most) in [(0, 0), (-2, 0), (0, 3)] {
-                let condition = Condition {
-                    axis: 0,
-                    stride: Number::Known(stride),
-                    offset: Number::Known(offset),
-                    extent: Number::Extent(0, 0),
-                    others: (Number::Known(least), Number::Known(most)),
-                };
-                let (first, end) = interior(0, &[condition], &bindings);
-                for position in 0..40 {
-                    let inside = (least..=most).all(|other| (0..extent).contains(&(offset + other + stride * position)));
-                    assert_eq!((first..end).contains(&position), inside, "{stride} {offset} {extent} {position}");
-                }
-            }
-        }
     }
 }

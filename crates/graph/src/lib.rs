@@ -29,12 +29,15 @@
 //! assert_eq!(z.read()?.to_bytes(), [2, 6, 12, 20]);
 //! # Ok::<(), broadloom_graph::Error>(())
 //! ```
+//!
+//! Hidden modules are public for the tests of this crate alone.
 
 mod amount;
 mod build;
 mod context;
 mod cut;
-mod emit;
+#[doc(hidden)]
+pub mod emit;
 mod error;
 mod fit;
 mod hash;
@@ -45,22 +48,27 @@ mod length;
 mod limits;
 pub mod naive;
 mod node;
-mod number;
+#[doc(hidden)]
+pub mod number;
 mod op;
 mod operation;
 mod operations;
 mod pattern;
 mod plan;
 mod random;
-mod record;
+#[doc(hidden)]
+pub mod record;
 mod runs;
 mod segments;
 mod shape;
-mod sizes;
-mod tape;
+#[doc(hidden)]
+pub mod sizes;
+#[doc(hidden)]
+pub mod tape;
 mod template;
 pub mod text;
-mod trace;
+#[doc(hidden)]
+pub mod trace;
 mod view;
 
 pub use amount::Amount;

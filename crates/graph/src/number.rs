@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// An integer that follows from the bindings of a run. Codes that need it get it as a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Number {
+pub enum Number {
     /// A constant of all runs.
     Known(i64),
     /// A slot of the integers.

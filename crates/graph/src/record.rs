@@ -25,7 +25,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes tapes.
-pub(crate) struct Recorder {
+pub struct Recorder {
     /// No other recording has it, of any context.
     number: u64,
     tape: Tape,
@@ -85,7 +85,7 @@ enum Leaf {
 }
 
 impl Recorder {
-    pub(crate) fn new(precision: Precision, joins: bool) -> Recorder {
+    pub fn new(precision: Precision, joins: bool) -> Recorder {
         Recorder {
             number: 0,
             tape: Tape::empty(precision, joins),
@@ -102,8 +102,13 @@ impl Recorder {
         }
     }
 
+    /// Returns the number of places of the table of entries.
+    pub fn table_len(&self) -> usize {
+        self.known.len()
+    }
+
     /// Writes down some nodes, and gives what the tape leaves out. Where scalars are `constant`, as in a function that is traced, equal ones become one.
-    pub(crate) fn record(&mut self, nodes: &[Node], constant: bool) -> Result<Bindings> {
+    pub fn record(&mut self, nodes: &[Node], constant: bool) -> Result<Bindings> {
         self.constant = constant;
         static NEXT: AtomicU64 = AtomicU64::new(1);
         self.number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -728,7 +733,7 @@ fn rely_on(splits: &[u8], from: &Shape, to: &Shape) {
 }
 
 /// Into how many axes of a shape each axis of another is split, where nothing else happens to it; else nothing.
-fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
+pub fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
     let (mut splits, mut rest) = (SmallVec::new(), to);
     for extent in from {
         let products = rest.iter().scan(1usize, |product, extent| {
@@ -783,63 +788,6 @@ fn hash(op: &Op, expression: &Expression, code: &mut Quick, rest: &mut Quick) {
         Op::Pattern(applied) => {
             tag(code, 7, 0);
             applied.hash(code);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Context, Elementwise};
-    use broadloom_device::Device;
-    use broadloom_interp::Interp;
-    use broadloom_scalar::{BinaryOp, Literal};
-
-    /// A large expression does not make small ones behind it dear.
-    #[test]
-    fn the_table_of_a_large_expression_is_given_up() -> Result<()> {
-        let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
-        let sum = |operations: u32| {
-            (0..operations).try_fold(Node::fill(&context, Shape::from(4), &[Literal::from(0u32)])?, |sum, i| {
-                Node::elementwise(
-                    Elementwise::Binary(BinaryOp::Add),
-                    &[&sum, &Node::fill(&context, Shape::from(4), &[Literal::from(i)])?],
-                )
-            })
-        };
-        let mut recorder = Recorder::new(Precision::Accurate, false);
-        let (large, small) = (sum(5000)?, sum(5)?);
-        recorder.record(&[large], false)?;
-        assert!(recorder.known.len() >= 10_000);
-        for _ in 0..2 {
-            recorder.record(std::slice::from_ref(&small), false)?;
-        }
-        assert!(recorder.known.len() <= 1024, "{}", recorder.known.len());
-        Ok(())
-    }
-
-    #[test]
-    fn equal_constants_are_one_where_they_stay_what_they_are() -> Result<()> {
-        let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
-        let fill = |value: f32| Node::fill(&context, Shape::from(4), &[Literal::from(value)]);
-        let add = |a: f32, b: f32| Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&fill(a)?, &fill(b)?]);
-        let nodes = [add(2.0, 2.0)?, add(0.0, -0.0)?];
-        let mut recorder = Recorder::new(Precision::Accurate, false);
-        assert_eq!(recorder.record(&nodes, false)?.values.len(), 4);
-        assert_eq!(recorder.record(&nodes, true)?.values.len(), 3);
-        Ok(())
-    }
-
-    #[test]
-    fn axes_that_are_split_are_known() {
-        let splits = |from: &[usize], to: &[usize]| splits(from, to).to_vec();
-        assert_eq!(splits(&[128, 128], &[32, 4, 32, 4]), [2, 2]);
-        assert_eq!(splits(&[5, 12], &[5, 3, 4]), [1, 2]);
-        assert_eq!(splits(&[5, 6], &[5, 6]), [1, 1]);
-        let no_splits: [(&[usize], &[usize]); 5] =
-            [(&[6, 4], &[4, 6]), (&[3, 4], &[12]), (&[6], &[6, 1]), (&[0], &[0, 3]), (&[], &[1])];
-        for (from, to) in no_splits {
-            assert!(splits(from, to).is_empty(), "{from:?} {to:?}");
         }
     }
 }

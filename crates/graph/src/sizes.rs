@@ -14,20 +14,20 @@ use crate::tape::{Id, ShapeId};
 use smallvec::SmallVec;
 
 /// The number of a size.
-pub(crate) type Size = u32;
+pub type Size = u32;
 
 /// The sizes of a shape.
 pub(crate) type List = SmallVec<[Size; 4]>;
 
 /// The size of axes of extent 1 that are added.
-pub(crate) const ONE: Size = 0;
+pub const ONE: Size = 0;
 
 /// Shapes that are looked through one by one.
 const FEW: usize = 16;
 
 /// The sizes and shapes of an expression that is being written down.
 #[derive(Debug)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     /// A size that each is equal to; itself if none is known.
     parents: Vec<Size>,
     shapes: Vec<(List, Shape)>,
@@ -50,7 +50,7 @@ impl Default for Sizes {
 
 impl Sizes {
     /// Forgets everything. `joins` says whether equal extents of long lines are one size: kernels over them can become one then.
-    pub(crate) fn clear(&mut self, joins: bool) {
+    pub fn clear(&mut self, joins: bool) {
         self.joins = joins;
         self.lines.clear();
         self.parents.truncate(1);
@@ -59,7 +59,7 @@ impl Sizes {
     }
 
     /// The size that an entry holds. Memory is taken for the bound, so arrays with other bounds have another size.
-    pub(crate) fn length(&mut self, count: Id, bound: usize) -> Size {
+    pub fn length(&mut self, count: Id, bound: usize) -> Size {
         if let Some((size, ..)) = self.lengths.iter().find(|(_, known, most)| *known == count && *most == bound) {
             return *size;
         }
@@ -75,7 +75,7 @@ impl Sizes {
     }
 
     /// Returns a size that is known to be equal to no other.
-    pub(crate) fn fresh(&mut self) -> Size {
+    pub fn fresh(&mut self) -> Size {
         self.parents.push(self.parents.len() as Size);
         (self.parents.len() - 1) as Size
     }
@@ -95,13 +95,13 @@ impl Sizes {
     }
 
     /// Adds a shape all of whose sizes are new.
-    pub(crate) fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
+    pub fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
         let list = (0..shape.rank()).map(|_| self.fresh()).collect();
         self.push(list, shape)
     }
 
     /// Adds such a shape, whose first size may be one that only the device knows.
-    pub(crate) fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
+    pub fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
         let mut list = List::new();
         list.extend(length);
         while list.len() < shape.rank() {
@@ -138,7 +138,7 @@ impl Sizes {
     }
 
     /// Notes that two shapes are equal.
-    pub(crate) fn unite_shapes(&mut self, a: ShapeId, b: ShapeId) {
+    pub fn unite_shapes(&mut self, a: ShapeId, b: ShapeId) {
         if a == b {
             return;
         }
@@ -148,7 +148,7 @@ impl Sizes {
     }
 
     /// Returns whether two shapes are known to be equal.
-    pub(crate) fn are_equal(&self, a: ShapeId, b: ShapeId) -> bool {
+    pub fn are_equal(&self, a: ShapeId, b: ShapeId) -> bool {
         let root = |mut size: Size| {
             while self.parents[size as usize] != size {
                 size = self.parents[size as usize];
@@ -161,7 +161,7 @@ impl Sizes {
 
     /// Returns the shapes that are left when equal ones are one, each with the entry that holds its first extent where only the device knows
     /// that, and for each shape which of them it is.
-    pub(crate) fn finish(&mut self) -> (Vec<ShapeId>, Vec<(Shape, Option<Id>)>) {
+    pub fn finish(&mut self) -> (Vec<ShapeId>, Vec<(Shape, Option<Id>)>) {
         for number in 0..self.lengths.len() {
             self.lengths[number].0 = self.root(self.lengths[number].0);
         }
@@ -185,50 +185,5 @@ impl Sizes {
             ids.push(id);
         }
         (ids, shapes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shapes_are_one_where_their_sizes_are_known_to_be_equal() {
-        let mut sizes = Sizes::default();
-        let shape = Shape::from([7, 1]);
-        let [a, b, c] = [(); 3].map(|()| sizes.fresh_shape(&shape));
-        assert!(!sizes.are_equal(a, b));
-        sizes.unite_shapes(a, c);
-        assert!(sizes.are_equal(c, a));
-        let (ids, shapes) = sizes.finish();
-        assert_eq!((ids.as_slice(), shapes.len()), ([0, 1, 0].as_slice(), 2));
-        sizes.clear(false);
-        let (a, b) = (sizes.fresh(), sizes.fresh());
-        assert!(a != ONE && a != b);
-    }
-
-    #[test]
-    fn long_lines_of_one_extent_have_one_size_where_kernels_are_joined() {
-        let mut sizes = Sizes::default();
-        for (joins, extent, are_equal) in [(true, 100, true), (true, 7, false), (false, 100, false)] {
-            sizes.clear(joins);
-            let [a, b] = [(); 2].map(|()| sizes.fresh_shape(&Shape::from(extent)));
-            assert_eq!(sizes.are_equal(a, b), are_equal, "{joins} {extent}");
-        }
-        // A length that only the device knows is no extent, whatever its bound is.
-        sizes.clear(true);
-        let length = sizes.length(3, 100);
-        let [a, b] = [Some(length), None].map(|length| sizes.fresh_shape_with(&Shape::from(100), length));
-        assert!(!sizes.are_equal(a, b));
-    }
-
-    #[test]
-    fn many_shapes_are_found_by_their_sizes() {
-        let mut sizes = Sizes::default();
-        let all: Vec<ShapeId> = (0..100).map(|_| sizes.fresh_shape(&Shape::from(5))).collect();
-        all.chunks(2).for_each(|pair| sizes.unite_shapes(pair[0], pair[1]));
-        let (ids, shapes) = sizes.finish();
-        assert_eq!(shapes.len(), 50);
-        assert!(ids.chunks(2).enumerate().all(|(number, pair)| pair == [number as ShapeId; 2]));
     }
 }

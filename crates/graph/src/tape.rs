@@ -18,7 +18,7 @@ use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
 /// The number of a node of a tape.
-pub(crate) type Id = u32;
+pub type Id = u32;
 
 /// Arrays with at least this many elements use 64-bit indices. With fewer, indices of 32 bits are exact a little beyond both ends of an array.
 pub(crate) const FAR: usize = (1 << 31) - (1 << 24);
@@ -27,7 +27,7 @@ pub(crate) const FAR: usize = (1 << 31) - (1 << 24);
 pub(crate) const DISTANT: usize = 1 << 26;
 
 /// The number of a shape of a tape.
-pub(crate) type ShapeId = u32;
+pub type ShapeId = u32;
 
 /// An integer of the code: part of it, or given when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -167,7 +167,7 @@ impl ShapeClass {
 
 /// The canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Tape {
+pub struct Tape {
     pub(crate) entries: Vec<Entry>,
     pub(crate) outputs: SmallVec<[Id; 2]>,
     pub(crate) shapes: Vec<ShapeClass>,
@@ -183,12 +183,12 @@ pub(crate) struct Tape {
 
 /// The part of an expression that its tape leaves out.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bindings {
+pub struct Bindings {
     /// Memory; none where a function is traced that will be given it.
     pub(crate) buffers: Vec<Option<Buffer<u8>>>,
-    pub(crate) values: Vec<Lanes>,
+    pub values: Vec<Lanes>,
     pub(crate) integers: Vec<i64>,
-    pub(crate) shapes: Vec<Shape>,
+    pub shapes: Vec<Shape>,
     /// Values that come with a call of a function.
     pub(crate) symbols: Symbols,
 }
@@ -211,7 +211,7 @@ pub(crate) const TALL: usize = cost::TALL;
 
 impl Tape {
     /// Nothing, to be written to.
-    pub(crate) fn empty(precision: Precision, joins: bool) -> Tape {
+    pub fn empty(precision: Precision, joins: bool) -> Tape {
         Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, distant: false, precision, joins }
     }
 

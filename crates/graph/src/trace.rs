@@ -20,13 +20,13 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 /// The number of an index expression.
-pub(crate) type IndexId = u32;
+pub type IndexId = u32;
 /// The number of an item.
-pub(crate) type ItemId = u32;
+pub type ItemId = u32;
 
 /// An integer that a thread computes from its position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Index {
+pub enum Index {
     /// `offset + stride * position[axis]`, or `offset`.
     Affine { axis: Option<u8>, stride: Number, offset: Number },
     /// The sum of two affine indices along different axes, the second so many times.
@@ -82,17 +82,17 @@ pub(crate) enum Item {
 
 /// That an affine index of the thread's position lies within an extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Condition {
-    pub(crate) axis: u8,
-    pub(crate) stride: Number,
-    pub(crate) offset: Number,
-    pub(crate) extent: Number,
+pub struct Condition {
+    pub axis: u8,
+    pub stride: Number,
+    pub offset: Number,
+    pub extent: Number,
     /// Least and greatest number that may be added.
-    pub(crate) others: (Number, Number),
+    pub others: (Number, Number),
 }
 
 /// The list.
-pub(crate) struct Trace<'t> {
+pub struct Trace<'t> {
     tape: &'t Tape,
     /// Nodes that are in memory when the kernel runs.
     kept: &'t [bool],
@@ -150,7 +150,7 @@ fn size_of(op: &Elementwise) -> u64 {
 }
 
 impl<'t> Trace<'t> {
-    pub(crate) fn new(tape: &'t Tape, kept: &'t [bool], interior: bool) -> Trace<'t> {
+    pub fn new(tape: &'t Tape, kept: &'t [bool], interior: bool) -> Trace<'t> {
         Trace {
             tape,
             kept,
@@ -174,7 +174,7 @@ impl<'t> Trace<'t> {
     }
 
     /// The position of the thread along an axis.
-    pub(crate) fn axis(&mut self, axis: usize) -> IndexId {
+    pub fn axis(&mut self, axis: usize) -> IndexId {
         self.index(Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(0) })
     }
 
@@ -194,7 +194,7 @@ impl<'t> Trace<'t> {
         Place::At((0..rank).map(|axis| self.index(index(axis))).collect())
     }
 
-    pub(crate) fn index(&mut self, index: Index) -> IndexId {
+    pub fn index(&mut self, index: Index) -> IndexId {
         if let Some(known) = self.interned.get(&index) {
             return *known;
         }
@@ -685,7 +685,7 @@ impl Trace<'_> {
     }
 
     /// Returns whether places of neighbours along an axis lie apart, as far as that is known: in other rows, or some elements from each other.
-    pub(crate) fn is_apart(&self, indices: &[IndexId], axis: u8) -> bool {
+    pub fn is_apart(&self, indices: &[IndexId], axis: u8) -> bool {
         let Some((last, above)) = indices.split_last() else { return false };
         let step = |index: &IndexId| self.step(*index, axis).unwrap_or(0);
         above.iter().any(|index| step(index) != 0) || step(last).abs() > cost::NEIGHBOURS
@@ -782,39 +782,5 @@ impl Trace<'_> {
             });
         }
         types
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_lie_apart_in_other_rows_and_some_elements_from_each_other() {
-        let (entries, shapes, outputs) = (vec![], vec![], SmallVec::new());
-        let tape = Tape {
-            entries,
-            outputs,
-            shapes,
-            precision: broadloom_scalar::Precision::Fast,
-            ..Tape::empty(broadloom_scalar::Precision::Fast, false)
-        };
-        let mut trace = Trace::new(&tape, &[], false);
-        let (i, j) = (trace.axis(0), trace.axis(1));
-        let scaled = |stride: i64| Index::Scaled { base: j, stride: Number::Known(stride), offset: Number::Known(1) };
-        let (two, sixteen) = (trace.index(scaled(2)), trace.index(scaled(-16)));
-        let extent = Number::Extent(0, 0);
-        let in_block = trace.index(Index::Joined { high: i, low: j, extent: extent.clone() });
-        let of_block = trace.index(Index::Joined { high: j, low: i, extent: extent.clone() });
-        let sum = trace.index(Index::Plus(i, j, 1));
-        let held = trace.index(Index::Clamp(sum, extent.clone()));
-        let anything = trace.index(Index::Unravel(j, 0, 1));
-        for near in [[i, j], [i, two], [i, in_block], [i, sum], [i, held], [i, i], [anything, j]] {
-            assert!(!trace.is_apart(&near, 1), "{near:?}");
-        }
-        for apart in [[j, i], [i, sixteen], [i, of_block], [of_block, j], [held, i]] {
-            assert!(trace.is_apart(&apart, 1), "{apart:?}");
-        }
-        assert!(!trace.is_apart(&[], 1));
     }
 }

@@ -1,8 +1,6 @@
 //! Lengths that only the device knows: nothing waits for them, nothing is compiled for them, and results are those of the naive evaluator.
 
-#[allow(dead_code, reason = "shared with the random graphs")]
-mod support;
-
+use crate::support::gpu::{counting_gpu, interp_as_gpu};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_graph::{
@@ -13,7 +11,6 @@ use broadloom_interp::Interp;
 use broadloom_scalar::{AccessorKind, BinaryOp, Builder, CompareOp, Element, Literal, Type};
 use smallvec::smallvec;
 use std::sync::atomic::Ordering;
-use support::gpu::{counting_gpu, interp_as_gpu};
 
 fn cpu() -> Device {
     let cache = CacheFolder::Nowhere;

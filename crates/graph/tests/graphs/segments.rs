@@ -1,8 +1,7 @@
 //! Ragged data against plain loops, on all devices, however ragged; and how many kernels its operations become.
 
-#[allow(dead_code, reason = "shared with the random graphs")]
-mod support;
-
+use crate::support::Random;
+use crate::support::gpu::counting_gpu;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_graph::{
@@ -10,8 +9,6 @@ use broadloom_graph::{
 };
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Literal};
 use std::sync::atomic::Ordering;
-use support::Random;
-use support::gpu::counting_gpu;
 
 fn cpu() -> Device {
     let cache = CacheFolder::Nowhere;

@@ -1,13 +1,10 @@
 //! Sizes: plans depend on which are known to be equal, never on which happen to be.
 
-#[allow(dead_code, reason = "shared with the random graphs")]
-mod support;
-
+use crate::support::Random;
 use broadloom_device::Device;
 use broadloom_graph::{Amount, AxisMap, Boundary, Combine, Context, Elementwise, Node, Result, Shape, SortKey, naive};
 use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Literal, Type};
-use support::Random;
 
 fn context() -> Context {
     Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))

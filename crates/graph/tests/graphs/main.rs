@@ -1,0 +1,19 @@
+//! Tests of the crate in one program, which is linked once and keeps all cores busy. The random graphs are another, with
+//! trials that may be ignored.
+
+mod functions;
+mod interior;
+mod lengths;
+mod order;
+mod own_kernel;
+mod own_operation;
+mod record;
+mod segments;
+mod shape;
+mod size_classes;
+mod sizes;
+#[allow(dead_code, reason = "shared with the random graphs")]
+#[path = "../support/mod.rs"]
+mod support;
+mod trace;
+mod view;
