@@ -12,11 +12,14 @@
 //!
 //! Invariants: this crate knows no device, no LLVM and no front end. A [`Verified`] module never makes an
 //! executor panic. An executor may only refuse an instruction with its location.
+//!
+//! Hidden modules are public for the tests of this crate alone.
 
 pub mod builder;
 mod inst;
 mod lines;
-mod literal;
+#[doc(hidden)]
+pub mod literal;
 mod module;
 mod operands;
 pub mod parse;

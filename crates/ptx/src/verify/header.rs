@@ -46,7 +46,7 @@ fn target_version(target: &Target) -> Option<IsaVersion> {
 
 /// Tests if a target is in a list such as `sm_90a, sm_100f`. A name that ends in `f` stands for its family:
 /// the targets of the same generation that are not older, with suffix `a` or `f`.
-fn is_among(target: &Target, list: &str) -> bool {
+pub fn is_among(target: &Target, list: &str) -> bool {
     list.split(',').map(str::trim).any(|name| {
         let name = name.strip_prefix("sm_").unwrap_or(name);
         let end = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len());
@@ -131,25 +131,5 @@ impl Body<'_, '_> {
             let message = format!("the special register `{}` needs {what}", row.name);
             self.push(inst, Diagnostic::error(code, message).help(help), "not in this module");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn target(sm: u16, suffix: &str) -> Target {
-        Target { sm, suffix: suffix.chars().next(), options: vec![] }
-    }
-
-    #[test]
-    fn families_hold_their_later_kin() {
-        assert!(is_among(&target(100, "a"), "sm_90a, sm_100f"));
-        assert!(is_among(&target(103, "f"), "sm_100f"));
-        assert!(!is_among(&target(100, ""), "sm_100f"));
-        assert!(!is_among(&target(100, "a"), "sm_103f"));
-        assert!(!is_among(&target(110, "a"), "sm_100f"));
-        assert!(is_among(&target(90, "a"), "sm_90a"));
-        assert!(!is_among(&target(90, ""), "sm_90a"));
     }
 }

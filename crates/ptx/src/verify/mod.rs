@@ -68,12 +68,14 @@
 //! 16-bit registers and numbers with a decimal point as addresses or bits, predicates in braces of `mov`,
 //! floats among the integers of a stored vector.
 
-mod agree;
+#[doc(hidden)]
+pub mod agree;
 mod blocks;
 mod call;
 pub mod codes;
 mod function;
-mod header;
+#[doc(hidden)]
+pub mod header;
 mod ids;
 mod instruction;
 mod memory;
