@@ -97,6 +97,11 @@ impl Chain {
         Chain { memory: draft.temporary(bytes, zeroed), ..chain }
     }
 
+    /// Returns the number of 64-bit words of an entry. One bit of each tells that the entry is there.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
     /// Clears all entries, in a kernel before the one that publishes. All of `threads` threads call it with their number.
     pub fn clear(&self, k: &Writer, thread: Value, threads: &Count) {
         let all = k.count(self.entries() * self.words, self.index);
@@ -302,24 +307,5 @@ impl Chain {
             self.publish(k, k.add(ranges_at, range), &operator.combine(k, &before, whole));
         });
         before
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_cut_into_words() {
-        let words = |types: &[Type]| pieces(types).1;
-        assert_eq!(words(&[Type::F32]), 1);
-        assert_eq!(words(&[Type::BOOL, Type::F32]), 1);
-        assert_eq!(words(&[Type::F32, Type::F32]), 2);
-        assert_eq!(words(&[Type::F64]), 2);
-        assert_eq!(words(&[Type::BOOL, Type::I64]), 2);
-        assert_eq!(words(&[Type::U8, Type::U8, Type::U16, Type::BOOL]), 1);
-        for piece in pieces(&[Type::BOOL, Type::I64, Type::F16, Type::F64]).0 {
-            assert!(piece.place + piece.bits <= PAYLOAD);
-        }
     }
 }

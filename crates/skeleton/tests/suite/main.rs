@@ -1,8 +1,10 @@
 //! The tests of the crate in one program, which is linked once and keeps all cores busy to its end.
 
 mod arrange;
+mod cost;
 mod layout;
 mod library;
+mod lookback;
 mod map;
 mod product;
 mod ptxas;
