@@ -1,4 +1,6 @@
 //! Memory use of a grid: no more than that of the blocks that run at the same time, for any number of blocks.
+//!
+//! It is a program of its own because the peak is that of the process.
 
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};

@@ -1,5 +1,7 @@
 //! Accesses near address 0 fault like all others: no path to one is removed, and the reported address is the
 //! real one.
+//!
+//! It is a program of its own because a trial is ignored where the host lacks its instructions.
 
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Device, Error, FaultKind, Launch};
