@@ -7,7 +7,8 @@
 //!
 //! Two linear filters, one behind the other, are one whose matrix is the product. Linear branches of a
 //! splitjoin that duplicates are one filter that pushes for all of them. Filters are combined where that
-//! takes fewer products. Combined filters add in another order; the last digits may differ.
+//! takes fewer products. Combined filters add in another order, and products of linear filters are not rounded before
+//! they are added; the last digits may differ.
 
 use super::section::{Actor, Port, Role, Section};
 use super::spectrum::Taps;
@@ -276,6 +277,27 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
         if rows.iter().enumerate().all(is_shifted) && constants.iter().all(|one| *one == constants[0]) {
             actor.taps = Some(Arc::new(Taps { coefficients: first.to_vec(), constant: constants[0] }));
         }
+    }
+}
+
+/// Contracts products and sums of linear filters, but for those whose last digits decide something.
+pub(super) fn contract(section: &mut Section, classified: &[Classified]) {
+    let mut known: Vec<(Arc<Translated>, Arc<Translated>)> = vec![];
+    for actor in &mut section.actors {
+        if !is_plain(actor, classified) {
+            continue;
+        }
+        let made = known.iter().find(|(code, _)| Arc::ptr_eq(code, &actor.code)).map(|(_, made)| made.clone());
+        let made = made.unwrap_or_else(|| {
+            let contracted = is_linear(&actor.code.function).then(|| actor.code.function.contract().ok()).flatten();
+            let made = match contracted {
+                Some(function) => Arc::new(Translated { function, ..(*actor.code).clone() }),
+                None => actor.code.clone(),
+            };
+            known.push((actor.code.clone(), made.clone()));
+            made
+        });
+        actor.code = made;
     }
 }
 

@@ -225,6 +225,7 @@ pub(crate) fn section(
         super::collapse::collapse(&mut made);
         super::linear::combine(&mut made, classified);
         super::linear::find_taps(&mut made, classified);
+        super::linear::contract(&mut made, classified);
     }
     made.actors = sorted(made.actors);
     Ok(made)
