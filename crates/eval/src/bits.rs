@@ -193,6 +193,3 @@ fn permute(inputs: &Inputs) -> u64 {
     }
     word
 }
-
-#[cfg(test)]
-mod tests;

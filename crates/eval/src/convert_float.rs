@@ -219,6 +219,3 @@ fn nan(from: Format, to: Format, bits: u64, mode: Mode) -> u64 {
     let quiet = to.least_normal() >> 1;
     to.with_sign(to.infinity() | quiet | payload, from.is_negative(bits))
 }
-
-#[cfg(test)]
-mod tests;

@@ -31,6 +31,8 @@
 //!
 //! `mov` and `cvta` are not such functions: the former concerns operands only, the latter the memory layout
 //! of an executor.
+//!
+//! Hidden modules are public for the tests of this crate alone.
 
 mod arith;
 mod bits;
@@ -40,16 +42,16 @@ mod convert_float;
 mod convert_int;
 pub mod copy;
 mod dot;
-mod float;
+#[doc(hidden)]
+pub mod float;
 mod function;
 pub mod matrix;
 pub mod mbarrier;
 mod narrow;
 mod operation;
 mod scope;
-mod soft;
-#[cfg(test)]
-mod testing;
+#[doc(hidden)]
+pub mod soft;
 pub mod texture;
 mod video;
 mod video_simd;

@@ -165,6 +165,3 @@ fn positive_zero(op: &Operation, to: Element, bits: u64) -> u64 {
         Element::Float(_) | Element::Power | Element::Fixed => bits,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@ use crate::soft::Format;
 
 /// Converts a half to `f64`. The payload of a NaN is unspecified.
 #[inline(always)]
-pub(crate) fn to_f64(format: Format, bits: u64) -> f64 {
+pub fn to_f64(format: Format, bits: u64) -> f64 {
     let bias = (Format::F64.bias() - format.bias()) as u64;
     let magnitude = bits & format.magnitude_mask();
     let sign = (bits & format.sign_bit()) << (64 - format.bits());
@@ -20,7 +20,7 @@ pub(crate) fn to_f64(format: Format, bits: u64) -> f64 {
 
 /// Rounds to nearest, ties to even. NaN becomes canonical.
 #[inline(always)]
-pub(crate) fn from_f64(format: Format, value: f64) -> u64 {
+pub fn from_f64(format: Format, value: f64) -> u64 {
     let bits = value.to_bits();
     let sign = bits >> 63 << (format.bits() - 1);
     if value.is_nan() {
@@ -47,7 +47,7 @@ pub(crate) fn from_f64(format: Format, value: f64) -> u64 {
 /// Returns the sum, rounded to odd unless it is exact: a second rounding to fewer bits then equals a single
 /// rounding.
 #[inline(always)]
-pub(crate) fn sum_to_odd(a: f64, b: f64) -> f64 {
+pub fn sum_to_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
     // Exact rounding error.
     let part = sum - a;

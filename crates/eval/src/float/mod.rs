@@ -12,15 +12,10 @@
 
 pub(crate) mod approx;
 pub(crate) mod arith;
-pub(crate) mod half;
+pub mod half;
 pub(crate) mod mixed;
 pub(crate) mod order;
 pub(crate) mod sign;
-
-#[cfg(test)]
-mod approx_tests;
-#[cfg(test)]
-mod tests;
 
 use super::soft::{Flush, Format, Number, Overflow, Rounding};
 use super::truncate;
@@ -119,12 +114,6 @@ pub(crate) struct Mode {
 }
 
 impl Mode {
-    /// Returns the default mode: round to nearest.
-    #[cfg(test)]
-    pub(crate) const fn plain() -> Mode {
-        Mode { rounding: Rounding::Nearest, ftz: false, sat: false, relu: false, satfinite: false }
-    }
-
     pub(crate) fn of(op: &Operation) -> Mode {
         Mode {
             rounding: rounding(op),

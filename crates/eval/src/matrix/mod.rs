@@ -15,8 +15,6 @@
 //! registers than elements.
 
 mod product;
-#[cfg(test)]
-mod tests;
 mod transfer;
 
 pub use product::{Logic, Product};
@@ -55,7 +53,8 @@ impl Shape {
         inst.modifiers().find_map(|modifier| Shape::from_text(modifier.text()))
     }
 
-    fn from_text(text: &str) -> Option<Shape> {
+    /// Returns the shape that a text such as `m16n8k16` names.
+    pub fn from_text(text: &str) -> Option<Shape> {
         let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k')?;
         Some(Shape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })

@@ -147,7 +147,7 @@ impl Product {
     }
 
     /// Returns the position of an element: the number of the product, row and column.
-    pub(super) fn place(&self, role: Role, lane: u32, element: u32, per: u32) -> (u32, u32, u32) {
+    pub fn place(&self, role: Role, lane: u32, element: u32, per: u32) -> (u32, u32, u32) {
         let Some((a_by_columns, b_by_rows)) = self.quads else {
             let (row, column) = self.shape.place(role, lane, element, per);
             return (0, row, column);

@@ -13,49 +13,47 @@ mod arith;
 mod format;
 mod number;
 mod round;
-#[cfg(test)]
-mod tests;
 
-pub(crate) use format::{Format, Specials};
-pub(crate) use number::Number;
-pub(crate) use round::{Flush, Overflow, Rounding, integral, round, to_integer};
+pub use format::{Format, Specials};
+pub use number::Number;
+pub use round::{Flush, Overflow, Rounding, integral, round, to_integer};
 
 /// Finite number: sign · (significand + a part below one if sticky) · 2^exponent. A sticky one has a nonzero
 /// significand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exact {
-    pub(crate) negative: bool,
-    pub(crate) exponent: i32,
-    pub(crate) significand: u128,
+pub struct Exact {
+    pub negative: bool,
+    pub exponent: i32,
+    pub significand: u128,
     /// True if a part above zero and below one unit of the significand is missing.
-    pub(crate) sticky: bool,
+    pub sticky: bool,
 }
 
 impl Exact {
-    pub(crate) fn new(negative: bool, exponent: i32, significand: u128) -> Self {
+    pub fn new(negative: bool, exponent: i32, significand: u128) -> Self {
         Exact { negative, exponent, significand, sticky: false }
     }
 
     /// Converts an integer.
-    pub(crate) fn integer(value: i128) -> Self {
+    pub fn integer(value: i128) -> Self {
         Exact::new(value < 0, 0, value.unsigned_abs())
     }
 
-    pub(crate) fn is_zero(self) -> bool {
+    pub fn is_zero(self) -> bool {
         self.significand == 0
     }
 
-    pub(crate) fn negated(self) -> Self {
+    pub fn negated(self) -> Self {
         Exact { negative: !self.negative, ..self }
     }
 
     /// Returns the value times a power of two.
-    pub(crate) fn scaled(self, exponent: i32) -> Self {
+    pub fn scaled(self, exponent: i32) -> Self {
         Exact { exponent: self.exponent + exponent, ..self }
     }
 
     /// Returns the exponent of the highest bit, for numbers that are not zero.
-    pub(crate) fn magnitude(self) -> i32 {
+    pub fn magnitude(self) -> i32 {
         self.exponent + 127 - self.significand.leading_zeros() as i32
     }
 

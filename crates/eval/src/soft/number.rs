@@ -5,7 +5,7 @@ use super::{Exact, Flush, Format, Overflow, Rounding, Specials, round};
 
 /// Value of a floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Number {
+pub enum Number {
     /// Not a number, with any payload.
     Nan,
     Infinite {
@@ -14,9 +14,10 @@ pub(crate) enum Number {
     Finite(Exact),
 }
 
+#[expect(clippy::should_implement_trait, reason = "a sum takes a rounding, so none is an operator")]
 impl Number {
     /// Returns the value of bits.
-    pub(crate) fn of(format: Format, bits: u64) -> Number {
+    pub fn of(format: Format, bits: u64) -> Number {
         if format.is_nan(bits) {
             Number::Nan
         } else if format.is_infinite(bits) {
@@ -28,7 +29,7 @@ impl Number {
 
     /// Returns the bits of the value in a format. NaN becomes canonical; if the format has none, the largest
     /// number.
-    pub(crate) fn to_bits(self, format: Format, rounding: Rounding, overflow: Overflow, flush: Flush) -> u64 {
+    pub fn to_bits(self, format: Format, rounding: Rounding, overflow: Overflow, flush: Flush) -> u64 {
         match (self, format.specials(), overflow) {
             (Number::Nan, Specials::None, _) => format.largest(),
             (Number::Nan, Specials::Ieee | Specials::NanOnly, _) => format.canonical_nan(),
@@ -41,7 +42,7 @@ impl Number {
         }
     }
 
-    pub(crate) fn negated(self) -> Number {
+    pub fn negated(self) -> Number {
         match self {
             Number::Nan => Number::Nan,
             Number::Infinite { negative } => Number::Infinite { negative: !negative },
@@ -50,7 +51,7 @@ impl Number {
     }
 
     /// Returns the value times a power of two.
-    pub(crate) fn scaled(self, exponent: i32) -> Number {
+    pub fn scaled(self, exponent: i32) -> Number {
         match self {
             Number::Nan | Number::Infinite { .. } => self,
             Number::Finite(value) => Number::Finite(value.scaled(exponent)),
@@ -65,7 +66,7 @@ impl Number {
         }
     }
 
-    pub(crate) fn add(self, other: Number, rounding: Rounding) -> Number {
+    pub fn add(self, other: Number, rounding: Rounding) -> Number {
         match (self, other) {
             (Number::Nan, _) | (_, Number::Nan) => Number::Nan,
             (Number::Infinite { negative: a }, Number::Infinite { negative: b }) if a != b => Number::Nan,
@@ -75,7 +76,7 @@ impl Number {
         }
     }
 
-    pub(crate) fn mul(self, other: Number) -> Number {
+    pub fn mul(self, other: Number) -> Number {
         let negative = self.is_negative() != other.is_negative();
         match (self, other) {
             (Number::Nan, _) | (_, Number::Nan) => Number::Nan,
@@ -89,11 +90,11 @@ impl Number {
         }
     }
 
-    pub(crate) fn fma(self, factor: Number, addend: Number, rounding: Rounding) -> Number {
+    pub fn fma(self, factor: Number, addend: Number, rounding: Rounding) -> Number {
         self.mul(factor).add(addend, rounding)
     }
 
-    pub(crate) fn div(self, divisor: Number) -> Number {
+    pub fn div(self, divisor: Number) -> Number {
         let negative = self.is_negative() != divisor.is_negative();
         match (self, divisor) {
             (Number::Nan, _) | (_, Number::Nan) | (Number::Infinite { .. }, Number::Infinite { .. }) => Number::Nan,
@@ -110,7 +111,7 @@ impl Number {
         }
     }
 
-    pub(crate) fn sqrt(self) -> Number {
+    pub fn sqrt(self) -> Number {
         match self {
             Number::Nan | Number::Infinite { negative: true } => Number::Nan,
             Number::Infinite { negative: false } => self,

@@ -4,7 +4,7 @@ use super::{Exact, Format};
 
 /// Rounding mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rounding {
+pub enum Rounding {
     /// `.rn`: to nearest, ties to even.
     Nearest,
     /// `.rna`: to nearest, ties away from zero.
@@ -21,7 +21,7 @@ pub(crate) enum Rounding {
 
 /// Treatment of a value above the largest number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overflow {
+pub enum Overflow {
     /// Infinity, or the largest number, depending on the rounding; NaN in a format without infinity.
     Ieee,
     /// The largest number (`.satfinite`).
@@ -30,7 +30,7 @@ pub(crate) enum Overflow {
 
 /// Treatment of a result below the smallest normal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flush {
+pub enum Flush {
     /// Kept.
     Keep,
     /// Zero with its sign (`.ftz`). The value rounded with unbounded exponents decides: one that reaches the
@@ -119,7 +119,7 @@ fn rounded(value: Exact, quantum: i32, rounding: Rounding) -> u128 {
 }
 
 /// Returns the bits of a value in a format.
-pub(crate) fn round(value: Exact, format: Format, rounding: Rounding, overflow: Overflow, flush: Flush) -> u64 {
+pub fn round(value: Exact, format: Format, rounding: Rounding, overflow: Overflow, flush: Flush) -> u64 {
     if value.is_zero() {
         return format.with_sign(0, value.negative);
     }
@@ -153,7 +153,7 @@ pub(crate) fn round(value: Exact, format: Format, rounding: Rounding, overflow: 
 }
 
 /// Rounds the value to an integer, as an exact value with its sign; a zero keeps its sign.
-pub(crate) fn integral(value: Exact, rounding: Rounding) -> Exact {
+pub fn integral(value: Exact, rounding: Rounding) -> Exact {
     if value.exponent >= 0 {
         return value;
     }
@@ -161,7 +161,7 @@ pub(crate) fn integral(value: Exact, rounding: Rounding) -> Exact {
 }
 
 /// Rounds the value to an integer and clamps it to a range.
-pub(crate) fn to_integer(value: Exact, rounding: Rounding, least: i128, largest: i128) -> i128 {
+pub fn to_integer(value: Exact, rounding: Rounding, least: i128, largest: i128) -> i128 {
     if value.significand != 0 && value.magnitude() >= 66 {
         return if value.negative { least } else { largest };
     }

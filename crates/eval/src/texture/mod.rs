@@ -8,8 +8,6 @@
 mod fetch;
 mod sample;
 mod surface;
-#[cfg(test)]
-mod tests;
 
 pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4, Sampled, Texels};
 pub use surface::{Beyond, Doing, Query, SurfaceAccess, element_type};

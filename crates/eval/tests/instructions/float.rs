@@ -1,8 +1,11 @@
 //! Floating-point instructions: the host's results against exact ones, the rules for NaN, `.ftz`, `.sat`,
 //! `.relu`, and forms of packed and mixed types.
 
-use super::*;
 use crate::testing::{op, run};
+use broadloom_eval::Operation;
+use broadloom_eval::float::half;
+use broadloom_eval::soft::{Flush, Format, Number, Overflow, Rounding};
+use broadloom_ptx::{InstData, Operand, Reg};
 use broadloom_random::Random;
 
 /// Returns corner values of a format, and pseudo-random ones with exponents near one and anywhere.
@@ -21,8 +24,14 @@ fn values(format: Format, count: u64) -> Vec<u64> {
 }
 
 fn exact(format: Format, ftz: bool, number: impl Fn(&dyn Fn(u64) -> Number) -> Number) -> u64 {
-    let mode = Mode { ftz, ..Mode::plain() };
-    mode.result(format, number(&|bits| Number::of(format, mode.operand(format, bits))))
+    let flush = if ftz { Flush::Zero } else { Flush::Keep };
+    let operand = |bits: u64| if ftz { format.flushed(bits) } else { bits };
+    number(&|bits| Number::of(format, operand(bits))).to_bits(format, Rounding::Nearest, Overflow::Ieee, flush)
+}
+
+/// Returns the nearest number of a format.
+fn nearest(format: Format, number: Number) -> u64 {
+    number.to_bits(format, Rounding::Nearest, Overflow::Ieee, Flush::Keep)
 }
 
 /// Returns whether two values are equal, or both NaN; another test checks which NaN.
@@ -64,12 +73,12 @@ fn halves_by_way_of_f64_and_exact_arithmetic_agree() {
     for (ty, format) in [("f16", Format::F16), ("bf16", Format::BF16)] {
         for bits in 0..=0xffff {
             let wide = half::to_f64(format, bits);
-            let exactly = f64::from_bits(Mode::plain().result(Format::F64, Number::of(format, bits)));
+            let exactly = f64::from_bits(nearest(Format::F64, Number::of(format, bits)));
             assert!(wide == exactly && wide.is_sign_negative() == exactly.is_sign_negative() || wide.is_nan(), "{ty} {bits:x}");
             // The half itself, the midpoint to the next, and the adjacent doubles.
             let middle = (wide + half::to_f64(format, bits + 1)) / 2.0;
             for value in [wide, middle, middle.next_up(), middle.next_down()] {
-                let exactly = Mode::plain().result(format, Number::of(Format::F64, value.to_bits()));
+                let exactly = nearest(format, Number::of(Format::F64, value.to_bits()));
                 assert_eq!(half::from_f64(format, value), exactly, "{ty} {value:e}");
             }
         }
@@ -180,7 +189,7 @@ fn what_lies_out_of_bounds_makes_zero() {
 fn the_smaller_and_the_larger() {
     for (ty, format) in [("f32", Format::F32), ("f64", Format::F64), ("f16", Format::F16), ("bf16", Format::BF16)] {
         let (min, max) = (op(&format!("min.{ty}")), op(&format!("max.{ty}")));
-        let worth = |bits: u64| f64::from_bits(Mode::plain().result(Format::F64, Number::of(format, bits)));
+        let worth = |bits: u64| f64::from_bits(nearest(Format::F64, Number::of(format, bits)));
         let list = values(format, 8);
         for &a in &list {
             for &b in &list {
@@ -207,9 +216,8 @@ fn the_smaller_and_the_larger() {
 #[test]
 fn three_operands() {
     let three = |text: &str| {
-        let mut op = op(text);
-        op.inputs = 3;
-        op
+        let reg = |number: u32| Operand::Reg(Reg::from_u32(number));
+        Operation::of(&InstData::of(text, [reg(0), reg(1), reg(2), reg(3)]).unwrap()).unwrap()
     };
     let operands = [0x4000_0000, 0xc080_0000, 0x3f80_0000];
     assert_eq!(run(&three("min.f32"), &operands), 0xc080_0000);

@@ -1,7 +1,7 @@
 //! Fragments and products, tested against the manual's formulas and plain sums.
 
-use super::*;
-use broadloom_ptx::{Operand, Reg};
+use broadloom_eval::matrix::{LANES, Product, Role, Rows, Shape, per_accumulator, per_register, transpose};
+use broadloom_ptx::{InstData, Operand, Reg, Type};
 use broadloom_random::Random;
 
 /// Returns an instruction with the given number of registers in each operand.
@@ -157,7 +157,7 @@ fn products_of_small_numbers_are_exact() {
 }
 
 fn truncate_to(x: i64, bits: u32) -> u64 {
-    crate::truncate(x as u64, bits)
+    broadloom_eval::truncate(x as u64, bits)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! satisfies its rounding. The comparison uses integers of arbitrary length, which share nothing with the
 //! code under test.
 
-use super::*;
+use broadloom_eval::soft::{Exact, Flush, Format, Number, Overflow, Rounding, integral, round, to_integer};
 use broadloom_random::Random;
 use std::cmp::Ordering;
 

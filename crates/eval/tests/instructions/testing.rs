@@ -1,7 +1,8 @@
 //! Shared parts of the tests of pure instructions: an [`Operation`] from its text, corner values,
 //! pseudo-random ones.
 
-use crate::{Function, Inputs, Operation};
+use broadloom_eval::{Function, Inputs, Operation};
+use broadloom_ptx::{InstData, Operand, Reg, Selector};
 use broadloom_random::Random;
 
 /// Returns the instruction that a text such as `add.sat.s32` names.
@@ -17,6 +18,35 @@ pub(crate) fn run(op: &Operation, operands: &[u64]) -> u64 {
         Some(Function::One(function)) => function(op, &inputs),
         Some(Function::Pair(_) | Function::Carry(_)) | None => panic!("not pure, with one result"),
     }
+}
+
+/// Returns both results of a pure instruction that has two.
+pub(crate) fn run_pair(op: &Operation, inputs: &Inputs) -> [u64; 2] {
+    match op.function() {
+        Some(Function::Pair(function)) => function(op, inputs),
+        Some(Function::One(_) | Function::Carry(_)) | None => panic!("not pure, with two results"),
+    }
+}
+
+/// Returns the result and the flag of an instruction of a carry chain.
+pub(crate) fn run_carry(op: &Operation, inputs: &Inputs, carry: bool) -> (u64, bool) {
+    match op.function() {
+        Some(Function::Carry(function)) => function(op, inputs, carry),
+        Some(Function::One(_) | Function::Pair(_)) | None => panic!("not of a carry chain"),
+    }
+}
+
+/// Returns a video instruction that reads and writes parts of registers: selectors, and minus signs before
+/// what is read.
+pub(crate) fn op_with(text: &str, into: Option<Selector>, from: [(Option<Selector>, bool); 3]) -> Operation {
+    let part = |number: u32, selector: Option<Selector>, negated: bool| match (selector, negated) {
+        (None, false) => Operand::Reg(Reg::from_u32(number)),
+        _ => Operand::Part { reg: Reg::from_u32(number), negated, selector },
+    };
+    let [a, b, c] = from;
+    let operands = [part(0, into, false), part(1, a.0, a.1), part(2, b.0, b.1), part(3, c.0, c.1)];
+    let inst = InstData::of(text, operands.iter().cloned()).or_else(|| InstData::of(text, operands[..3].iter().cloned()));
+    Operation::of(&inst.unwrap_or_else(|| panic!("no such instruction: {text}"))).unwrap()
 }
 
 /// Values at the limits of all widths.

@@ -1,6 +1,8 @@
 //! Sampling, tested against plain formulas, and the edges of surfaces.
 
-use super::*;
+use broadloom_eval::texture::{
+    AddressMode, Channel, Fetch, Filter, Format, Image, Layers, Sampled, Sampler, SurfaceAccess, Texels,
+};
 use broadloom_ptx::{Address, Base, InstData, Operand, Reg, TextureOperand};
 
 const FLOAT: Format = Format { channel: Channel::Float, bits: 32, channels: 1 };
