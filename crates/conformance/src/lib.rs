@@ -37,11 +37,27 @@ impl Case {
         corpus().join("ptx").join(format!("{}.{variant}.ptx", self.kernel))
     }
 
+    /// Returns the name and the text of a variant.
+    fn text(&self, variant: &str) -> Result<(String, String), Failure> {
+        let name = format!("corpus/ptx/{}.{variant}.ptx", self.kernel);
+        let text = std::fs::read_to_string(self.ptx(variant)).map_err(|error| Failure::Module(format!("{name}: {error}")))?;
+        Ok((name, text))
+    }
+
+    /// Returns whether a variant is an earlier one with another header. If so, its module is verified.
+    pub fn is_repeated(&self, variant: &str) -> Result<bool, Failure> {
+        let (name, text) = self.text(variant)?;
+        for earlier in VARIANTS.iter().take_while(|earlier| **earlier != variant) {
+            if code(&self.text(earlier)?.1) == code(&text) {
+                return trial::verified(&name, &text).map(|_| true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Runs one variant on a device and compares its results.
     pub fn run(&self, subject: &Subject, variant: &str) -> Outcome {
-        let path = self.ptx(variant);
-        let name = format!("corpus/ptx/{}.{variant}.ptx", self.kernel);
-        let text = std::fs::read_to_string(&path).map_err(|error| Failure::Module(format!("{name}: {error}")))?;
+        let (name, text) = self.text(variant)?;
         self.run_text(subject, &name, &text)
     }
 
@@ -49,6 +65,11 @@ impl Case {
     pub fn run_text(&self, subject: &Subject, name: &str, text: &str) -> Outcome {
         (self.check)(&mut Trial::load(subject, name, text)?)
     }
+}
+
+/// Returns the text behind the header of a module.
+fn code(text: &str) -> &str {
+    text.split_once(".address_size").map_or(text, |(_, code)| code)
 }
 
 /// Returns the folder of the corpus.

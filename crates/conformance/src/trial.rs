@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use broadloom_device::{Argument, Buffer, Device, Element, Error, FaultKind, GlobalVariable, Launch, Module, Stream};
 use broadloom_diag::{Diagnostics, Sources};
-use broadloom_ptx::{parse, verify};
+use broadloom_ptx::{Verified, parse, verify};
 
 /// Time after which a launch counts as hung.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
@@ -39,6 +39,20 @@ pub enum Failure {
 
 /// The outcome of a trial.
 pub type Outcome = Result<(), Failure>;
+
+fn rendered(sources: &Sources, diagnostics: &Diagnostics) -> Failure {
+    Failure::Module(sources.render_all(diagnostics))
+}
+
+/// Parses and verifies a module. Returns it with its source.
+pub(crate) fn verified(name: &str, text: &str) -> Result<(Sources, Verified), Failure> {
+    let mut sources = Sources::default();
+    let id = sources.add(name, text);
+    match parse(&sources, id).and_then(verify) {
+        Ok(module) => Ok((sources, module)),
+        Err(diagnostics) => Err(rendered(&sources, &diagnostics)),
+    }
+}
 
 /// Value with a defined layout in device memory.
 pub(crate) trait Plain: Copy {
@@ -160,13 +174,10 @@ pub(crate) struct Trial<'s> {
 impl<'s> Trial<'s> {
     /// Parses, verifies and loads the text of a module; `name` is its name in diagnostics.
     pub(crate) fn load(subject: &'s Subject, name: &str, text: &str) -> Result<Self, Failure> {
-        let mut sources = Sources::default();
-        let id = sources.add(name, text);
-        let rendered = |diagnostics: Diagnostics| Failure::Module(sources.render_all(&diagnostics));
-        let module = verify(parse(&sources, id).map_err(rendered)?).map_err(rendered)?;
+        let (sources, module) = verified(name, text)?;
         match subject.device.load(&Arc::new(module)) {
             Ok(module) => Ok(Trial { subject, module }),
-            Err(Error::Unsupported(diagnostics)) => Err(rendered(diagnostics)),
+            Err(Error::Unsupported(diagnostics)) => Err(rendered(&sources, &diagnostics)),
             Err(error) => Err(error.into()),
         }
     }
