@@ -4,6 +4,7 @@ use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
 use broadloom_device::Device;
 use broadloom_interp::{Interp, Options};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,9 +50,11 @@ impl DeviceEntry {
         self.every_case || case == 0 || std::env::var_os("BROADLOOM_EVERY_CASE").is_some()
     }
 
-    /// Returns whether it is available.
+    /// Returns whether it is available. It is opened once to know that.
     pub fn is_here(&self) -> bool {
-        self.open(&Printed::default()).is_ok()
+        static KNOWN: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(self.name).or_insert_with(|| self.open(&Printed::default()).is_ok())
     }
 }
 
