@@ -96,6 +96,32 @@ fn nothing_is_left_for_later() {
     hold("What is on main is finished: no stub, no mark for later, no ignored test.", violations);
 }
 
+/// Returns whether the library of a manifest has a setting.
+fn library_says(manifest: &File, setting: &str) -> bool {
+    let lines = manifest.text.lines().skip_while(|line| *line != "[lib]").skip(1);
+    lines.take_while(|line| !line.starts_with('[')).any(|line| line == setting)
+}
+
+/// A library with `test = false` is not compiled as a test program: its tests would never run. With
+/// `doctest = false`, neither would its examples.
+#[test]
+fn tests_stand_where_they_are_run() {
+    let repository = Repository::open();
+    let mut violations = vec![];
+    for manifest in repository.files(|path| path.starts_with("crates/") && path.ends_with("/Cargo.toml")) {
+        let sources = manifest.path.replace("Cargo.toml", "src/");
+        let (untested, unread) = (library_says(&manifest, "test = false"), library_says(&manifest, "doctest = false"));
+        for file in repository.rust_files().filter(|file| file.path.starts_with(&sources)) {
+            let code = rust::code(&file.text);
+            let tests = ["#[cfg(test)]", "#[test]"].iter().find_map(|attribute| code.find(attribute)).filter(|_| untested);
+            violations.extend(tests.map(|at| format!("{}: a test", file.place(at))));
+            let examples = ["/// ```", "//! ```"].iter().find_map(|fence| file.text.find(fence)).filter(|_| unread);
+            violations.extend(examples.map(|at| format!("{}: an example", file.place(at))));
+        }
+    }
+    hold("Tests of crates with `test = false` are in `tests/`; examples need `doctest`. These would never run:", violations);
+}
+
 /// Returns marks in comments: occurrences of the word where `code` is blank and no quote is before it on its
 /// line.
 fn marks<'a>(file: &'a File, code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
