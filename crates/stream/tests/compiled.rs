@@ -617,3 +617,25 @@ fn sorts_compare_in_single_precision() {
         assert_eq!((count("ld.global.v4.f32"), count("st.global.v4.f32")), (8, 8), "{}", device.machine().id);
     }
 }
+
+/// Stages of a Fourier transform that exchange items among few run in registers; several stages share a barrier, and
+/// the words of a complex number are accessed together.
+#[test]
+fn stages_run_in_components() {
+    let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
+    let text = include_str!("../../../examples/streamit/fft.str");
+    let fft = agree(text, "Fft(256)", 3, &float);
+    assert_eq!((fft.kernels, fft.copies), (1, 0), "{fft:?}");
+    agree(text, "Fft(1024)", 5, &float);
+    let program = compile_stream(text, "Fft(1024)").unwrap();
+    for device in devices() {
+        let compiled = Compiled::new(&program, &device).unwrap();
+        let (explained, ptx) = (compiled.explain(), compiled.ptx().unwrap());
+        assert!(
+            explained.contains("a thread runs groups of firings of 4 filters in registers, 64 of them in a unit"),
+            "{explained}"
+        );
+        let count = |word: &str| ptx.lines().filter(|line| line.trim_start().starts_with(word)).count();
+        assert_eq!((count("bar.sync"), count("ld.shared.f32"), count("st.shared.f32")), (2, 0, 0), "{ptx}");
+    }
+}

@@ -41,6 +41,7 @@ impl Compiled<'_> {
         let is_staged = |place: Option<Place>| matches!(place, Some(Place::Staged(_) | Place::Collected(_)));
         let is_shared = |place: Option<Place>| matches!(place, Some(Place::Shared(_)));
 
+        let component = cut.components.iter().find(|group| group.actors.contains(&index));
         let collapsed = if actor.combined { 1 } else { actor.nodes.len() };
         add(
             "collapse of branches",
@@ -63,6 +64,12 @@ impl Compiled<'_> {
             match (inside, neighbours) {
                 (0, 0) => "no other filter stands beside it on the device, or their buffers do not fit together".into(),
                 (0, _) => "its tapes cross to other kernels or to the host".into(),
+                (_, others) if let Some(group) = component => format!(
+                    "{} in the kernel; a thread runs groups of firings of {} in registers, {} of them in a unit",
+                    plural(others as u64, "other filter"),
+                    plural(group.actors.len() as u64, "filter"),
+                    group.count()
+                ),
                 (_, others) => format!("{} in the kernel, no global memory between them", plural(others as u64, "other filter")),
             },
         );
@@ -93,7 +100,7 @@ impl Compiled<'_> {
             "padding against bank conflicts",
             staged,
             match staged {
-                true => "a word is left out behind every 32".into(),
+                true => "words are left out behind every 32".into(),
                 false => "no tape is staged".into(),
             },
         );

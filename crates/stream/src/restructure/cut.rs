@@ -9,11 +9,12 @@
 //! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape on which
 //! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
 
+use super::components::{Components, components};
 use super::registers::Registers;
 use super::section::{Actor, Needs, Role, Section};
 use super::spectrum;
 use super::wiring::{Range, image};
-use crate::translate::Rounds;
+use crate::translate::{Rounds, Words};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{Costs, Each, Execution};
 
@@ -37,6 +38,8 @@ const MANY_FIRINGS: i64 = 32;
 /// Firings of a unit, up to which each has a block on threads even where its items lie apart: too few for a thread each.
 const FEW_FIRINGS: i64 = 4096;
 
+/// Words of a component that are in registers at the same time, at most.
+const COMPONENT_WORDS: Each<usize> = Each { vectors: 32, threads: 32 };
 /// Operations of a unit, up to which a thread has several of them.
 const SHORT_UNIT: u64 = 256;
 /// Words that a lane of vectors loads and stores together.
@@ -129,6 +132,8 @@ pub struct Cut {
     pub extents: Vec<Option<Range>>,
     /// Bytes of shared memory.
     pub shared_bytes: u64,
+    /// Actors whose firings a thread runs together in registers, in a kernel by block.
+    pub components: Vec<Components>,
     /// For each actor, the end of the firings that a batch of one unit needs, in all kernels.
     pub last: Vec<Option<i64>>,
     /// Units beyond those of the batch, so that later kernels have what they peek at.
@@ -152,10 +157,15 @@ impl Cut {
     }
 }
 
-/// Returns the words that an array has in shared memory with one more behind every 32, so that threads that are a
-/// power of two apart use different banks.
-pub(crate) fn padded(words: u64) -> u64 {
-    words + words / 32 + 1
+/// Returns the words that are left out behind every 32 of a tape in shared memory, so that threads that are a power of
+/// two apart use different banks. Pairs of words stay aligned.
+pub(crate) fn padding(words: Words) -> u64 {
+    if words.count.is_multiple_of(2) && words.element.bytes() <= 4 { 2 } else { 1 }
+}
+
+/// Returns the words that an array has in shared memory with some left out behind every 32.
+pub(crate) fn padded(words: u64, padding: u64) -> u64 {
+    words + (words / 32 + 1) * padding
 }
 
 /// Returns the cost of a firing in simple operations.
@@ -227,6 +237,7 @@ pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) 
                 None => break,
             }
         }
+        cutter.group(&mut best.1);
         cuts.push(best.1);
         start = best.0;
     }
@@ -334,6 +345,7 @@ impl Cutter<'_> {
             unit,
             extents: vec![],
             shared_bytes: 0,
+            components: vec![],
             last: self.whole.firings.iter().map(|range| range.map(|range| range.end)).collect(),
             extra,
         };
@@ -484,7 +496,8 @@ impl Cutter<'_> {
                 continue;
             }
             let items = (i64::from(cut.threads) - 1) * own.items + extent.len();
-            let bytes = padded(items as u64 * u64::from(own.words.count)) * u64::from(own.words.element.bytes());
+            let bytes =
+                padded(items as u64 * u64::from(own.words.count), padding(own.words)) * u64::from(own.words.element.bytes());
             *place = if *place == Place::Read { Place::Staged(at) } else { Place::Collected(at) };
             at += bytes.next_multiple_of(16);
         }
@@ -523,24 +536,67 @@ impl Cutter<'_> {
         busy && (firings(&cut.block) - own) * 8 <= own
     }
 
+    /// Finds firings of several actors of a kernel by block that a thread runs in registers. What passes between them
+    /// takes no memory, and inputs are not staged: a thread loads the words of a component at once.
+    fn group(&self, cut: &mut Cut) {
+        if !matches!(cut.shape, Shape::Block(_)) {
+            return;
+        }
+        let found = components(self.section, cut, self.costs.pick(COMPONENT_WORDS));
+        let mut next = cut.clone();
+        for group in &found {
+            group.inner.iter().for_each(|buffer| next.places[*buffer] = Place::Local);
+        }
+        for buffer in 0..next.places.len() {
+            let reads = |index: &usize| {
+                self.section.actors[*index].input.as_ref().is_some_and(|port| port.buffer == buffer)
+                    && !found.iter().any(|group| group.actors.contains(index))
+            };
+            if matches!(next.places[buffer], Place::Staged(_)) && !cut.actors.iter().any(reads) {
+                next.places[buffer] = Place::Read;
+            }
+        }
+        next.components = found;
+        self.lay_out(&mut next);
+        if !next.components.is_empty() && next.shared_bytes <= self.costs.pick(SHARED) {
+            *cut = next;
+        }
+    }
+
     /// Gives buffers places in shared memory. Buffers that are not used at the same time share a place.
     fn lay_out(&self, cut: &mut Cut) {
         let mut taken: Vec<(u64, u64, usize, usize)> = vec![];
+        let mut placed: Vec<Option<usize>> = vec![None; cut.places.len()];
         cut.shared_bytes = 0;
         for buffer in 0..cut.places.len() {
             let (Place::Shared(_) | Place::Staged(_), Some(extent)) = (cut.places[buffer], cut.extents[buffer]) else { continue };
             let own = self.section.buffers[buffer].words;
             let words = extent.len() as u64 * u64::from(own.count);
             let is_staged = matches!(cut.places[buffer], Place::Staged(_));
-            let words = if is_staged || cut.padded { padded(words) } else { words };
+            let words = if is_staged || cut.padded { padded(words, padding(own)) } else { words };
             let bytes = (words * u64::from(own.element.bytes())).next_multiple_of(16);
             let uses = |index: &usize| {
                 let actor = &self.section.actors[*index];
                 [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
             };
+            // Actors whose firings form components read and write at the same time.
+            let span = |position: usize| {
+                let group = cut.components.iter().find(|group| group.actors.contains(&cut.actors[position]));
+                let at = |index: Option<&usize>| cut.actors.iter().position(|own| Some(own) == index).unwrap_or(position);
+                group.map_or((position, position), |group| (at(group.actors.first()), at(group.actors.last())))
+            };
             // Staged items are there from the start.
-            let first = if is_staged { 0 } else { cut.actors.iter().position(uses).unwrap_or(0) };
-            let last = cut.actors.iter().rposition(uses).unwrap_or(0);
+            let first = if is_staged { 0 } else { span(cut.actors.iter().position(uses).unwrap_or(0)).0 };
+            let last = span(cut.actors.iter().rposition(uses).unwrap_or(0)).1;
+            // Components that write the words that they read have one place for both tapes.
+            let group = cut.components.iter().find(|group| group.in_place && group.outputs == [buffer]);
+            let before = group.and_then(|group| placed[group.inputs[0]]).filter(|at: &usize| taken[*at].3 <= span(first).1);
+            if let Some(at) = before {
+                taken[at].3 = last;
+                placed[buffer] = Some(at);
+                cut.places[buffer] = Place::Shared(taken[at].0);
+                continue;
+            }
             let mut at = 0;
             let mut conflicts: Vec<(u64, u64)> =
                 taken.iter().filter(|other| other.2 <= last && first <= other.3).map(|other| (other.0, other.1)).collect();
@@ -551,6 +607,7 @@ impl Cutter<'_> {
                 }
                 at = at.max(end);
             }
+            placed[buffer] = Some(taken.len()).filter(|_| !is_staged);
             taken.push((at, at + bytes, first, last));
             cut.shared_bytes = cut.shared_bytes.max(at + bytes);
             cut.places[buffer] = match cut.places[buffer] {

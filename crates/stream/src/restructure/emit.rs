@@ -1,6 +1,6 @@
 //! Kernels of cuts.
 
-use super::cut::{Cut, Place, Shape};
+use super::cut::{Cut, Place, Shape, padded, padding};
 use super::section::{Actor, Port, Section};
 use super::wiring::{Range, anchors, apply, keeps_runs};
 use crate::translate::Words;
@@ -29,8 +29,8 @@ pub(super) struct Held {
     /// Items before the block's own, in global memory.
     pub(super) base: Option<Value>,
     pub(super) words: Words,
-    /// Whether a word is left out behind every 32.
-    pub(super) padded: bool,
+    /// Words that are left out behind every 32.
+    pub(super) padding: u32,
 }
 
 impl Held {
@@ -47,7 +47,10 @@ impl Held {
 
     /// The index with padding before it.
     pub(super) fn pad(&self, k: &Builder, index: Value) -> Value {
-        if self.padded { k.add(index, k.shr(index, 5)) } else { index }
+        match self.padding {
+            0 => index,
+            words => k.add(index, k.mul(k.shr(index, 5), words as i32)),
+        }
     }
 
     pub(super) fn load(&self, k: &Builder, index: Value) -> Value {
@@ -180,20 +183,23 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
             start: starts[index],
             base: Some(k.mul(unit, buffer.items)),
             words,
-            padded: false,
+            padding: 0,
         });
         let shared = |at: u64| arena.map(|arena| Store::Memory(k.shared_view(arena, element, at as u32)));
-        let block = |store: Store| Held { store, start: extent.start, base: None, words, padded: false };
+        let block = |store: Store| Held { store, start: extent.start, base: None, words, padding: 0 };
+        let padding = padding(words) as u32;
         held[index] = match (place, cut.shape) {
             (Place::Read | Place::Written | Place::Loaded | Place::Kept, _) => global[index],
             (Place::Local, _) => Some(block(Store::Local(k.array(element, length as u32)))),
-            (Place::Shared(at), _) => shared(*at).map(|store| Held { padded: cut.padded, ..block(store) }),
+            (Place::Shared(at), _) => {
+                shared(*at).map(|store| Held { padding: if cut.padded { padding } else { 0 }, ..block(store) })
+            }
             (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
-                shared(*at).map(|store| Held { padded: true, ..block(store) })
+                shared(*at).map(|store| Held { padding, ..block(store) })
             }
             (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
                 let base = Some(k.mul(thread, buffer.items));
-                shared(*at).map(|store| Held { padded: true, base, ..block(store) })
+                shared(*at).map(|store| Held { padding, base, ..block(store) })
             }
             (Place::Elsewhere, _) => None,
         };
@@ -276,12 +282,11 @@ impl Emitter<'_> {
             let size = u64::from(own.element.bytes());
             match self.cut.places[buffer] {
                 Place::Shared(at) if !self.cut.padded => Some((at, at + words * size)),
-                Place::Shared(at) => Some((at, at + super::cut::padded(words) * size)),
-                Place::Staged(at) | Place::Collected(at) => Some((at, at + super::cut::padded(words) * size)),
+                Place::Shared(at) => Some((at, at + padded(words, padding(own)) * size)),
+                Place::Staged(at) | Place::Collected(at) => Some((at, at + padded(words, padding(own)) * size)),
                 Place::Read | Place::Written | Place::Local | Place::Loaded | Place::Kept | Place::Elsewhere => None,
             }
         };
-        let bytes = |port: &Option<Port>| bytes_of(port.as_ref()?.buffer);
         let full = match self.cut.shape {
             Shape::Block(units) => units,
             Shape::Thread | Shape::Firing | Shape::Spectrum(_) => 1,
@@ -297,17 +302,33 @@ impl Emitter<'_> {
         for index in &self.cut.actors {
             let Some(firings) = self.cut.unit.firings[*index] else { continue };
             let actor = &self.section.actors[*index];
-            let (source, sink) = (bytes(&actor.input), bytes(&actor.output));
-            let shares = actor.output.as_ref().is_some_and(|port| writing.contains(&port.buffer));
-            if overlaps(&written, source) || overlaps(&read, sink) || (!shares && overlaps(&written, sink)) {
+            let group = self.cut.components.iter().find(|group| group.actors.contains(index));
+            if group.is_some_and(|group| group.actors[0] != *index) {
+                continue;
+            }
+            let buffer = |port: &Option<Port>| port.iter().map(|port| port.buffer).collect::<Vec<usize>>();
+            let (sources, sinks) = match group {
+                Some(group) => (group.inputs.clone(), group.outputs.clone()),
+                None => (buffer(&actor.input), buffer(&actor.output)),
+            };
+            let waits = sources.iter().any(|source| overlaps(&written, bytes_of(*source)))
+                || sinks.iter().any(|sink| {
+                    let own = bytes_of(*sink);
+                    overlaps(&read, own) || (!writing.contains(sink) && overlaps(&written, own))
+                });
+            if waits {
                 k.barrier();
                 read.clear();
                 written.clear();
                 writing.clear();
             }
-            read.extend(source);
-            written.extend(sink);
-            writing.extend(actor.output.as_ref().map(|port| port.buffer));
+            read.extend(sources.into_iter().filter_map(bytes_of));
+            written.extend(sinks.iter().copied().filter_map(bytes_of));
+            writing.extend(sinks);
+            if let Some(group) = group {
+                self.by_component(group, thread, units);
+                continue;
+            }
             // Firings of the block: those of a unit, and for each further unit as many more.
             let more = k.mul(k.sub(units, 1), actor.firings);
             let mut end = k.add(more, firings.end);

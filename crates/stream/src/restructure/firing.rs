@@ -143,7 +143,7 @@ impl Maker<'_> {
                 start: self.starts[port.buffer],
                 base: Some(k.mul(unit, buffer.items as i32)),
                 words: buffer.words,
-                padded: false,
+                padding: 0,
             };
             (held, k.add(k.mul(firing, port.rate as i32), port.start as i32), port.items(range).start)
         };

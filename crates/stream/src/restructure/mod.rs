@@ -2,12 +2,14 @@
 //!
 //! [`Section`]s are the connected parts of the graph that run on the device; equal branches of splitjoins collapse
 //! to one actor, linear filters are combined; [`cut`](cut::cut) says which actors
-//! of a section become one kernel, in which shape, and where their buffers lie; `emit` writes the kernels, `firing` those
-//! of filters that add up many items, `spectrum` those of long convolutions.
+//! of a section become one kernel, in which shape, and where their buffers lie; `components` finds firings of several
+//! filters that a thread runs in registers; `emit` writes the kernels, `firing` those of filters that add up many items,
+//! `spectrum` those of long convolutions.
 //! [`Island`]s are stateful filters and feedbackloops, whose firings follow each other; `sequential` writes their
 //! kernels. A [`Recurrence`](recurrence::Recurrence) is a stateful filter whose firings `scan` combines in parallel.
 
 mod collapse;
+mod components;
 pub mod cut;
 pub(crate) mod emit;
 pub(crate) mod firing;

@@ -100,7 +100,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let read = |at: Value| k.load(source, k.add(k.min(at, k.sub(there, 1)), behind(from)));
 
     let length = match cut.padded {
-        true => super::cut::padded(points.into()) as u32,
+        true => super::cut::padded(points.into(), 1) as u32,
         false => points,
     };
     let parts = [k.shared(Element::F32, length), k.shared(Element::F32, length)];

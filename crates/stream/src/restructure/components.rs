@@ -1,0 +1,620 @@
+//! Components: firings of several filters, one behind the other, that a thread runs in registers.
+//!
+//! Three stages of butterflies exchange items among groups of eight: a group needs nothing of the others. Such a group
+//! is a *component*. In a kernel by block, the threads share components instead of firings. A thread loads the words of
+//! a component, runs its operations in registers and stores the results, so that several filters need one pass through
+//! shared memory and one barrier together.
+//!
+//! An operation is a firing, or a round of one. The words that it reads and writes follow from the round alone.
+//! Operations that hand items to each other belong to one component. Components with the same operations
+//! and the same registers are a *class*. Numbers that differ between the components of a class, such as the places of
+//! words, are sums of multiples of the digits of a component's number, so that one piece of code serves the whole class.
+
+use super::cut::{Cut, Place};
+use super::emit::{Emitter, Held, Store};
+use super::section::{Actor, Port, Role, Section};
+use super::wiring::{Range, preimage, target};
+use broadloom_scalar::{Binding, Builder, Function, Id, Literal, Op, Type, Unroll, Value, reading, writing};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+
+/// Operations of a filter in a unit, at most.
+const MAX_OPERATIONS: i64 = 4096;
+/// Filters that are tried together, at most.
+const MAX_ACTORS: usize = 16;
+/// Operations of a component, at most: its code is written out.
+const WRITTEN_OUT: usize = 256;
+/// Classes of components, at most.
+const MAX_CLASSES: usize = 4;
+/// Bytes of an access, at most.
+const ACCESS: u32 = 16;
+
+/// A number that follows from the number of a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Digits {
+    start: i64,
+    /// Digits by the value of their place and their base, with their factors.
+    terms: Vec<(i64, i64, i64)>,
+}
+
+impl Digits {
+    /// Returns the digits of a function of the numbers below `count`, where it has some.
+    fn of(count: i64, at: &dyn Fn(i64) -> i64) -> Option<Digits> {
+        let start = at(0);
+        let mut terms: Vec<(i64, i64, i64)> = vec![];
+        let (mut place, mut base) = (1, 2);
+        while place < count {
+            if count / place % base != 0 {
+                base += 1;
+                continue;
+            }
+            let factor = at(place) - start;
+            match terms.last_mut() {
+                Some(last) if last.2 * last.1 == factor => last.1 *= base,
+                _ => terms.push((place, base, factor)),
+            }
+            place *= base;
+        }
+        terms.retain(|term| term.2 != 0);
+        let found = Digits { start, terms };
+        (0..count).all(|number| found.value(number) == at(number)).then_some(found)
+    }
+
+    fn value(&self, number: i64) -> i64 {
+        self.terms.iter().fold(self.start, |sum, (place, base, factor)| sum + number / place % base * factor)
+    }
+
+    /// Writes the code of the sum without its start.
+    fn sum(&self, k: &Builder, number: Value, count: i64) -> Value {
+        self.terms.iter().fold(k.literal(0i32), |sum, (place, base, factor)| {
+            let digit = if *place == 1 { number } else { k.div(number, *place as i32) };
+            let digit = if place * base == count { digit } else { k.rem(digit, *base as i32) };
+            k.add(sum, k.mul(digit, *factor as i32))
+        })
+    }
+
+    fn is_multiple_of(&self, of: i64) -> bool {
+        self.terms.iter().all(|term| term.2 % of == 0)
+    }
+}
+
+/// An operation of a component. Registers are numbered.
+#[derive(Clone, Debug)]
+struct Operation {
+    /// The actor, by number.
+    actor: usize,
+    round: Digits,
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+}
+
+/// A word that a component loads or stores, counted from the start of its unit.
+#[derive(Clone, Debug)]
+struct Word {
+    buffer: usize,
+    place: Digits,
+    register: usize,
+}
+
+/// Components with the same code.
+#[derive(Clone, Debug)]
+struct Class {
+    /// Components of a unit.
+    count: i64,
+    operations: Vec<Operation>,
+    loads: Vec<Word>,
+    stores: Vec<Word>,
+    registers: usize,
+}
+
+/// Neighbouring actors whose operations form components.
+#[derive(Clone, Debug)]
+pub struct Components {
+    /// The actors, by number, in order.
+    pub actors: Vec<usize>,
+    /// Buffers whose words are registers.
+    pub inner: Vec<usize>,
+    /// Buffers that are read.
+    pub inputs: Vec<usize>,
+    /// Buffers that are written.
+    pub outputs: Vec<usize>,
+    /// Whether each component writes the words of the output that it reads of the input.
+    pub in_place: bool,
+    classes: Vec<Class>,
+}
+
+impl Components {
+    /// Returns the components of a unit.
+    pub fn count(&self) -> i64 {
+        self.classes.iter().map(|class| class.count).sum()
+    }
+}
+
+/// Words that an operation reads and writes.
+#[derive(Clone, Debug)]
+struct Accesses {
+    round: i64,
+    reads: Vec<i64>,
+    writes: Vec<i64>,
+}
+
+/// The code of an operation, and the rounds of a firing.
+fn code(actor: &Actor) -> (&Function, i64) {
+    actor.code.rounds.as_ref().map_or((&actor.code.function, 1), |rounds| (&rounds.function, i64::from(rounds.count)))
+}
+
+/// Finds components of the actors of a kernel by block: as many filters together as have at most `words` words in
+/// registers at the same time.
+pub(super) fn components(section: &Section, cut: &Cut, words: usize) -> Vec<Components> {
+    let known: HashMap<usize, Vec<Accesses>> =
+        cut.actors.iter().filter_map(|index| Some((*index, accesses(section, cut, *index)?))).collect();
+    let (mut found, mut at) = (vec![], 0);
+    while at + 1 < cut.actors.len() {
+        let most = (cut.actors.len() - at).min(MAX_ACTORS);
+        let mut best = None;
+        for length in 2..=most {
+            let group = &cut.actors[at..at + length];
+            if group.iter().any(|index| !known.contains_key(index)) {
+                break;
+            }
+            best = find(section, cut, group, &known, words).or(best);
+        }
+        at += best.as_ref().map_or(1, |best: &Components| best.actors.len());
+        found.extend(best);
+    }
+    found
+}
+
+/// Returns the accesses of an actor's operations in a unit, where they can belong to components.
+fn accesses(section: &Section, cut: &Cut, index: usize) -> Option<Vec<Accesses>> {
+    let actor = &section.actors[index];
+    let (input, output) = (actor.input.as_ref()?, actor.output.as_ref()?);
+    let (_, rounds) = code(actor);
+    let own = Range::new(0, actor.firings);
+    let exact = !actor.code.fails && !actor.code.numbered && cut.unit.firings[index] == Some(own) && cut.extra == 0;
+    // Stores to global memory are those of the unit.
+    let whole = match (cut.places[output.buffer], cut.unit.items[output.buffer]) {
+        (Place::Written, Some(wanted)) => output.items(own) == preimage(&output.steps, wanted),
+        (Place::Shared(_), _) => true,
+        _ => false,
+    };
+    let from = matches!(cut.places[input.buffer], Place::Read | Place::Shared(_) | Place::Staged(_));
+    if !exact || !whole || !from || input.absolute || output.absolute || actor.firings * rounds > MAX_OPERATIONS {
+        return None;
+    }
+    let traced = trace(actor)?;
+    let moved = |port: &Port, firing: i64, words: &[i64]| -> Vec<i64> {
+        let count = i64::from(section.buffers[port.buffer].words.count);
+        let item = |word: &i64| target(&port.steps, port.start + firing * port.rate + word / count) * count + word % count;
+        words.iter().map(item).collect()
+    };
+    let mut found = vec![];
+    for firing in 0..actor.firings {
+        found.extend(traced.iter().map(|own| Accesses {
+            round: own.round,
+            reads: moved(input, firing, &own.reads),
+            writes: moved(output, firing, &own.writes),
+        }));
+    }
+    Some(found)
+}
+
+/// Returns the accesses of an actor's rounds, words counted from the start of a firing.
+fn trace(actor: &Actor) -> Option<Vec<Accesses>> {
+    let (function, rounds) = code(actor);
+    if function.body().blocks().count() != 1 {
+        return None;
+    }
+    let b = Builder::function("trace");
+    let round = b.parameter("round", Type::I32);
+    let firing = b.parameter("firing", Type::I32);
+    let item = b.parameter("item", Type::of(actor.code.input?.element));
+    let (reads, writes) = (RefCell::new(vec![]), RefCell::new(vec![]));
+    let mut read = reading(|_: &Builder, position: &[Value]| {
+        reads.borrow_mut().push(position[0]);
+        item
+    });
+    let mut write = writing(|_: &Builder, position: &[Value], _: Value| writes.borrow_mut().push(position[0]));
+    let arguments: Vec<Value> = [firing].into_iter().chain((rounds > 1).then_some(round)).collect();
+    let mut bindings: Vec<&mut dyn Binding> = vec![&mut read, &mut write];
+    b.inline(function, &arguments, &mut bindings);
+    let count = reads.borrow().len();
+    let places: Vec<Value> = reads.borrow().iter().chain(writes.borrow().iter()).copied().collect();
+    let places = b.finish_function(&places).ok()?.simplify().ok()?;
+    if depends_on_items(&places) {
+        return None;
+    }
+    let zero = Literal::from_bits(actor.code.input?.element, 0);
+    let of_round = |round: i64| {
+        let found = places.evaluate(&[Literal::from(round as i32), Literal::from(0i32), zero]).ok()?;
+        let place = |word: &Literal| word.as_i128().and_then(|word| i64::try_from(word).ok()).filter(|word| *word >= 0);
+        let words = found.iter().map(place).collect::<Option<Vec<i64>>>()?;
+        Some(Accesses { round, reads: words[..count].to_vec(), writes: words[count..].to_vec() })
+    };
+    (0..rounds).map(of_round).collect()
+}
+
+/// Returns whether the results of a function follow from more than its first parameter.
+fn depends_on_items(function: &Function) -> bool {
+    let body = function.body();
+    let mut work: Vec<Id> = function.results().to_vec();
+    let mut seen: HashSet<Id> = work.iter().copied().collect();
+    while let Some(id) = work.pop() {
+        let op = &body.node(id).op;
+        if matches!(op, Op::Parameter(1..)) || !op.is_pure() {
+            return true;
+        }
+        op.each_operand(|operand| {
+            if seen.insert(operand) {
+                work.push(operand);
+            }
+        });
+    }
+    false
+}
+
+/// The use of a buffer by a group of actors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Input,
+    Output,
+    Inner,
+}
+
+/// Returns how a group uses its buffers; nothing where a buffer between its actors is used by others too.
+fn uses(section: &Section, actors: &[usize]) -> Option<HashMap<usize, Use>> {
+    let mut found = HashMap::new();
+    let ports = |index: &usize| [section.actors[*index].input.as_ref(), section.actors[*index].output.as_ref()];
+    for buffer in actors.iter().flat_map(ports).flatten().map(|port| port.buffer) {
+        let is_own = |port: &Option<Port>| port.as_ref().is_some_and(|port| port.buffer == buffer);
+        let (mut reads, mut writes, mut others) = (false, false, section.buffers[buffer].role != Role::Inner);
+        for (index, actor) in section.actors.iter().enumerate() {
+            match actors.contains(&index) {
+                true => (reads, writes) = (reads || is_own(&actor.input), writes || is_own(&actor.output)),
+                false => others |= is_own(&actor.input) || is_own(&actor.output),
+            }
+        }
+        let own = match (reads, writes) {
+            (true, true) if others => return None,
+            (true, true) => Use::Inner,
+            (true, false) => Use::Input,
+            (false, _) => Use::Output,
+        };
+        found.insert(buffer, own);
+    }
+    Some(found)
+}
+
+/// The operations of a component and its registers, without what differs between the components of a class.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Form {
+    /// Actor, registers that are read, registers that are written.
+    operations: Vec<(usize, Vec<usize>, Vec<usize>)>,
+    /// Buffers of the words that are loaded, and the registers that they go to.
+    loads: Vec<(usize, usize)>,
+    stores: Vec<(usize, usize)>,
+    registers: usize,
+}
+
+/// The numbers of a component.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    rounds: Vec<i64>,
+    loads: Vec<i64>,
+    stores: Vec<i64>,
+}
+
+fn root(parent: &mut [usize], mut at: usize) -> usize {
+    while parent[at] != at {
+        parent[at] = parent[parent[at]];
+        at = parent[at];
+    }
+    at
+}
+
+/// Returns the components of some actors.
+fn find(
+    section: &Section,
+    cut: &Cut,
+    actors: &[usize],
+    known: &HashMap<usize, Vec<Accesses>>,
+    most: usize,
+) -> Option<Components> {
+    let uses = uses(section, actors)?;
+    let buffer = |port: &Option<Port>| port.as_ref().map(|port| port.buffer);
+    let ends = |index: usize| Some((buffer(&section.actors[index].input)?, buffer(&section.actors[index].output)?));
+    let all: Vec<(usize, &Accesses)> = actors.iter().flat_map(|index| known[index].iter().map(|own| (*index, own))).collect();
+    let mut parent: Vec<usize> = (0..all.len()).collect();
+    let mut writers: HashMap<(usize, i64), usize> = HashMap::new();
+    for (operation, (index, own)) in all.iter().enumerate() {
+        let (from, to) = ends(*index)?;
+        if uses[&from] == Use::Inner {
+            for word in &own.reads {
+                let writer = *writers.get(&(from, *word))?;
+                let (a, b) = (root(&mut parent, writer), root(&mut parent, operation));
+                parent[a.max(b)] = a.min(b);
+            }
+        }
+        if uses[&to] == Use::Inner && !own.writes.iter().all(|word| writers.insert((to, *word), operation).is_none()) {
+            return None;
+        }
+    }
+    // Components follow in the order of their first operations.
+    let mut number: HashMap<usize, usize> = HashMap::new();
+    let mut members: Vec<Vec<usize>> = vec![];
+    for operation in 0..all.len() {
+        let next = members.len();
+        let own = *number.entry(root(&mut parent, operation)).or_insert(next);
+        if own == next {
+            members.push(vec![]);
+        }
+        members[own].push(operation);
+        if members[own].len() > WRITTEN_OUT {
+            return None;
+        }
+    }
+    if members.len() < 2 {
+        return None;
+    }
+    let mut classes: Vec<(Form, Vec<Numbers>)> = vec![];
+    let mut in_place = true;
+    for own in &members {
+        let operations: Vec<(usize, &Accesses)> = own.iter().map(|operation| all[*operation]).collect();
+        let (form, numbers) = form(&operations, &ends, &uses)?;
+        let sorted = |list: &[i64]| {
+            let mut list = list.to_vec();
+            list.sort_unstable();
+            list
+        };
+        in_place &= sorted(&numbers.loads) == sorted(&numbers.stores);
+        match classes.iter().position(|class| class.0 == form) {
+            Some(class) => classes[class].1.push(numbers),
+            None if classes.len() < MAX_CLASSES => classes.push((form, vec![numbers])),
+            None => return None,
+        }
+    }
+    if classes.iter().any(|(form, _)| live(form) > most) || !uses.values().any(|own| *own == Use::Inner) {
+        return None;
+    }
+    let of_kind = |kind: Use| {
+        let mut list: Vec<usize> = uses.iter().filter(|(_, own)| **own == kind).map(|(buffer, _)| *buffer).collect();
+        list.sort_unstable();
+        list
+    };
+    let (inputs, outputs) = (of_kind(Use::Input), of_kind(Use::Output));
+    let alike = |a: usize, b: usize| {
+        let (one, other) = (&section.buffers[a], &section.buffers[b]);
+        one.words == other.words && one.items == other.items && cut.extents[a] == cut.extents[b]
+    };
+    in_place &= matches!((&inputs[..], &outputs[..]), ([from], [to]) if alike(*from, *to));
+    let classes = classes.into_iter().map(|(form, numbers)| class(form, &numbers)).collect::<Option<Vec<Class>>>()?;
+    Some(Components { actors: actors.to_vec(), inner: of_kind(Use::Inner), inputs, outputs, in_place, classes })
+}
+
+/// Returns the form of a component and its numbers.
+fn form(
+    operations: &[(usize, &Accesses)],
+    ends: &dyn Fn(usize) -> Option<(usize, usize)>,
+    uses: &HashMap<usize, Use>,
+) -> Option<(Form, Numbers)> {
+    let (mut form, mut numbers) = (Form::default(), Numbers::default());
+    let mut registers: HashMap<(usize, i64), usize> = HashMap::new();
+    for (index, own) in operations {
+        let (from, to) = ends(*index)?;
+        let mut reads = vec![];
+        for word in &own.reads {
+            reads.push(match registers.get(&(from, *word)) {
+                Some(register) => *register,
+                None if uses[&from] == Use::Inner => return None,
+                None => {
+                    registers.insert((from, *word), form.registers);
+                    form.loads.push((from, form.registers));
+                    numbers.loads.push(*word);
+                    form.registers += 1;
+                    form.registers - 1
+                }
+            });
+        }
+        let mut writes = vec![];
+        for word in &own.writes {
+            registers.insert((to, *word), form.registers);
+            if uses[&to] == Use::Output {
+                form.stores.push((to, form.registers));
+                numbers.stores.push(*word);
+            }
+            writes.push(form.registers);
+            form.registers += 1;
+        }
+        form.operations.push((*index, reads, writes));
+        numbers.rounds.push(own.round);
+    }
+    Some((form, numbers))
+}
+
+/// Returns the most registers that hold a word at the same time.
+fn live(form: &Form) -> usize {
+    let mut last = vec![0; form.registers];
+    for (at, (_, reads, _)) in form.operations.iter().enumerate() {
+        reads.iter().for_each(|register| last[*register] = at);
+    }
+    form.stores.iter().for_each(|(_, register)| last[*register] = form.operations.len());
+    let mut held = form.loads.len();
+    let mut most = held;
+    for (at, (_, reads, writes)) in form.operations.iter().enumerate() {
+        let mut done = reads.clone();
+        done.sort_unstable();
+        done.dedup();
+        held -= done.iter().filter(|register| last[**register] == at).count();
+        held += writes.iter().filter(|register| last[**register] > at).count();
+        most = most.max(held);
+    }
+    most
+}
+
+/// Makes a class of components.
+fn class(form: Form, numbers: &[Numbers]) -> Option<Class> {
+    let count = numbers.len() as i64;
+    let digits = |of: &dyn Fn(&Numbers) -> i64| Digits::of(count, &|component| of(&numbers[component as usize]));
+    let mut operations = vec![];
+    for (at, (actor, reads, writes)) in form.operations.into_iter().enumerate() {
+        operations.push(Operation { actor, round: digits(&|own| own.rounds[at])?, reads, writes });
+    }
+    let words = |list: &[(usize, usize)], of: &dyn Fn(&Numbers, usize) -> i64| -> Option<Vec<Word>> {
+        let one = |(at, (buffer, register)): (usize, &(usize, usize))| {
+            Some(Word { buffer: *buffer, place: digits(&|own| of(own, at))?, register: *register })
+        };
+        list.iter().enumerate().map(one).collect()
+    };
+    let loads = words(&form.loads, &|own, at| own.loads[at])?;
+    let stores = words(&form.stores, &|own, at| own.stores[at])?;
+    Some(Class { count, operations, loads, stores, registers: form.registers })
+}
+
+/// Words that one access takes: they lie side by side.
+struct Run<'w> {
+    words: Vec<&'w Word>,
+}
+
+impl Emitter<'_> {
+    /// The threads of a block share the components of its units.
+    pub(super) fn by_component(&self, own: &Components, thread: Value, units: Value) {
+        let (k, threads) = (self.k, i64::from(self.cut.threads));
+        for class in &own.classes {
+            let count = class.count;
+            if count % threads == 0 {
+                // Each thread has some components of every unit.
+                k.for_step(k.literal(0i32), units, 1, Unroll::Never, |unit| {
+                    k.for_step(thread, k.literal(count as i32), threads as u32, Unroll::Never, |component| {
+                        self.component(class, unit, component);
+                    });
+                });
+            } else if threads % count == 0 {
+                // Each thread has one component of some units.
+                let (first, component) = (k.div(thread, count as i32), k.rem(thread, count as i32));
+                k.for_step(first, units, (threads / count) as u32, Unroll::Never, |unit| self.component(class, unit, component));
+            } else {
+                k.for_step(thread, k.mul(units, count), threads as u32, Unroll::Never, |place| {
+                    self.component(class, k.div(place, count as i32), k.rem(place, count as i32));
+                });
+            }
+        }
+    }
+
+    /// Writes a component of a unit.
+    fn component(&self, class: &Class, unit: Value, component: Value) {
+        let k = self.k;
+        let values: RefCell<Vec<Option<Value>>> = RefCell::new(vec![None; class.registers]);
+        for run in self.runs(&class.loads) {
+            let Some((held, at)) = self.place(&run, class, unit, component) else { continue };
+            let Store::Memory(memory) = held.store else { continue };
+            let lanes = run.words.len();
+            let value = if lanes == 1 { k.load(memory, at) } else { k.load_vector(memory, at, lanes) };
+            for (lane, word) in run.words.iter().enumerate() {
+                values.borrow_mut()[word.register] = Some(k.lane(value, lane));
+            }
+        }
+        for operation in &class.operations {
+            let (function, rounds) = code(&self.section.actors[operation.actor]);
+            let round = (rounds > 1).then(|| {
+                let sum = k.add(operation.round.sum(k, component, class.count), operation.round.start as i32);
+                k.assume(sum, 0, i128::from(rounds) - 1)
+            });
+            let (reads, writes) = (Cell::new(0), Cell::new(0));
+            let mut read = reading(|k: &Builder, _: &[Value]| {
+                let register = operation.reads.get(reads.replace(reads.get() + 1));
+                let value = register.and_then(|register| values.borrow()[*register]);
+                value.unwrap_or_else(|| k.fail("a component reads a word that it does not have"))
+            });
+            let mut write =
+                writing(|k: &Builder, _: &[Value], value: Value| match operation.writes.get(writes.replace(writes.get() + 1)) {
+                    Some(register) => values.borrow_mut()[*register] = Some(value),
+                    None => drop(k.fail("a component writes a word that it does not have")),
+                });
+            let mut bindings: Vec<&mut dyn Binding> = vec![&mut read, &mut write];
+            let arguments: Vec<Value> = [k.literal(0i32)].into_iter().chain(round).collect();
+            k.inline(function, &arguments, &mut bindings);
+        }
+        for run in self.runs(&class.stores) {
+            let Some((held, at)) = self.place(&run, class, unit, component) else { continue };
+            let Store::Memory(memory) = held.store else { continue };
+            let all: Option<Vec<Value>> = run.words.iter().map(|word| values.borrow()[word.register]).collect();
+            match all.as_deref() {
+                Some([one]) => k.store(memory, at, *one),
+                Some(several) => k.store(memory, at, k.vector(several)),
+                None => drop(k.fail("a component stores a word that it does not have")),
+            }
+        }
+    }
+
+    /// Divides words into accesses, in the order of their places.
+    fn runs<'w>(&self, words: &'w [Word]) -> Vec<Run<'w>> {
+        let mut sorted: Vec<&Word> = words.iter().collect();
+        sorted.sort_by(|a, b| (a.buffer, &a.place.terms, a.place.start).cmp(&(b.buffer, &b.place.terms, b.place.start)));
+        let (mut found, mut at) = (vec![], 0);
+        while at < sorted.len() {
+            let first = sorted[at];
+            let follows = |lane: usize| {
+                sorted.get(at + lane).is_some_and(|word| {
+                    word.buffer == first.buffer
+                        && word.place.terms == first.place.terms
+                        && word.place.start == first.place.start + lane as i64
+                })
+            };
+            let fits = |lanes: &usize| self.is_aligned(first, *lanes as i64) && (1..*lanes).all(follows);
+            let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
+            found.push(Run { words: sorted[at..at + lanes].to_vec() });
+            at += lanes;
+        }
+        found
+    }
+
+    /// Returns whether an access to some words from a first one on is aligned in all components and units.
+    fn is_aligned(&self, first: &Word, lanes: i64) -> bool {
+        let Some(held) = self.held[first.buffer] else { return false };
+        let (count, items) = (i64::from(held.words.count), self.section.buffers[first.buffer].items);
+        let most = match (self.cut.places[first.buffer].is_global(), held.padding) {
+            (true, _) if !self.wide => 1,
+            (true, _) | (false, 0) => i64::from(ACCESS / held.words.element.bytes()),
+            (false, padding) => i64::from(padding),
+        };
+        let even = |number: i64| number % lanes == 0;
+        lanes <= most && even(items * count) && even(first.place.start - held.start * count) && first.place.is_multiple_of(lanes)
+    }
+
+    /// Returns the memory of an access and its index there.
+    fn place(&self, run: &Run<'_>, class: &Class, unit: Value, component: Value) -> Option<(Held, Value)> {
+        let (k, word) = (self.k, run.words.first()?);
+        let held = self.held[word.buffer]?;
+        let (count, items) = (i64::from(held.words.count), self.section.buffers[word.buffer].items);
+        let own = k.add(k.mul(unit, (items * count) as i32), word.place.sum(k, component, class.count));
+        let constant = word.place.start - held.start * count;
+        let Some(base) = held.base else {
+            if held.padding == 0 {
+                return Some((held, k.add(own, constant as i32)));
+            }
+            // The padding of a multiple of 32 words is known, and so is that of words behind one.
+            let aligned = word.place.is_multiple_of(32) && items * count % 32 == 0;
+            let rest = if aligned || constant < 0 { constant.min(0) } else { constant % 32 };
+            let known = constant - rest;
+            let padded = held.pad(k, k.add(own, rest as i32));
+            return Some((held, k.add(padded, (known + known / 32 * i64::from(held.padding)) as i32)));
+        };
+        Some((held, k.add(k.add(k.mul(base, count as i32), own), constant as i32)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reversed bits are digits with a factor each; places that follow each other are one digit.
+    #[test]
+    fn numbers_are_sums_of_digits() {
+        let reversed = Digits::of(8, &|n| (n & 1) * 4 + (n & 2) + n / 4 + 5).unwrap();
+        assert_eq!((reversed.start, &reversed.terms[..]), (5, &[(1, 2, 4), (2, 2, 2), (4, 2, 1)][..]));
+        let rows = Digits::of(12, &|n| n % 4 * 2 + n / 4 * 100).unwrap();
+        assert_eq!(rows.terms, [(1, 4, 2), (4, 3, 100)]);
+        assert!(Digits::of(4, &|n| n * n).is_none());
+        assert!((0..12).all(|n| rows.value(n) == n % 4 * 2 + n / 4 * 100));
+    }
+}
