@@ -41,6 +41,12 @@ fn main() {
             }
         }
     }
+    for (name, device) in DEVICES {
+        let programs = &SEQUENTIAL[if name == "cpu" { 0..5 } else { 0..SEQUENTIAL.len() }];
+        trials.push(Trial::test(format!("{name}: sequential calls"), move || sequential(device, programs)));
+    }
+    trials.push(Trial::test("interp: calls that fail run flattened", failing));
+    trials.push(Trial::test("cpu: sequential calls save launches", fewer_launches));
     trials.push(Trial::test("interp: kernels and waits", structure));
     trials.push(Trial::test("interp: kernels and waits of a level", levels));
     trials.push(Trial::test("interp: kernels of calls", calls));
@@ -141,7 +147,8 @@ fn structure() -> Result<(), Failed> {
     let mut wrong = vec![];
     for (name, program, launches, waits) in STRUCTURE {
         let mut evaluator = support::session(Settings::default());
-        let mut device = support::session_on(Settings::default(), Target::new(interp).with_threshold(100));
+        let target = Target::new(interp).with_threshold(100).without_sequential_calls();
+        let mut device = support::session_on(Settings::default(), target);
         let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&device.eval("small", program)));
         let done = device.statistics();
         if expected != found || !found.contains("it = ") {
@@ -161,7 +168,8 @@ fn levels() -> Result<(), Failed> {
             "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; less = {{e in a | e < p}}; same = {{e in a | e == p}}; \
                more = {{e in a | e > p}}; r = {{qsort(v) : v in [less, more]}} in r[0] ++ same ++ r[1]; sum(qsort([0:{length}]));"
         );
-        let mut device = support::session_on(Settings::default(), Target::new(interp).with_threshold(100));
+        let target = Target::new(interp).with_threshold(100).without_sequential_calls();
+        let mut device = support::session_on(Settings::default(), target);
         let found = answer(&device.eval("small", &text));
         let sum = length * (length - 1) / 2;
         if !found.contains(&format!("it = {sum} ")) {
@@ -179,6 +187,98 @@ fn levels() -> Result<(), Failed> {
 
 const LAUNCHES_OF_A_LEVEL: u64 = 28;
 const WAITS_OF_A_LEVEL: u64 = 1;
+
+/// Programs with calls that run sequentially.
+const SEQUENTIAL: [&str; 18] = [
+    "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
+     in r[0] ++ {e in a | e == p} ++ r[1]; {qsort(v) : v in [[3, 1, 2, 5, 4, 9, 8, 0, 3], [] int, [2, 1]]};",
+    // Some calls are small, others are not.
+    "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
+     in r[0] ++ {e in a | e == p} ++ r[1]; {qsort({rem(i * 7919, 1009) : i in [0:n]}) : n in [60, 3, 0, 11, 40, 12, 30, 25, 28]};",
+    "function fib(n) = if n < 2 then n else fib(n - 1) + fib(n - 2); {fib(i) : i in [0:12]};",
+    // Sequences of sequences as arguments and results.
+    "function rows(v) = if #v < 2 then v else let r = {rows(w) : w in [take(v, #v / 2), drop(v, #v / 2)]} in r[1] ++ r[0]; \
+     {rows(v) : v in [[[1, 2], [] int, [3]], [[4]], [] [int], [[5, 6, 7], [8]]]};",
+    "function tree(n) = if n == 0 then [([1.5], t)] else tree(n - 1) ++ [([float(n), 0.25], oddp(n))]; {tree(i) : i in [0:4]};",
+    "function gcds(a, b) = if b == 0 then (a, [] int) else let (g, s) = gcds(b, rem(a, b)) in (g, [a / b] ++ s); \
+     {gcds(a, b) : a in [12, 7, -9, 0]; b in [18, 0, 6, 5]};",
+    "function words(s) = if #s == 0 then \"end\" else words(drop(s, 1)) ++ \"-\" ++ take(s, 1); {words(w) : w in [\"abc\", \"\", \"z\"]};",
+    "function scans(v, n) = if n == 0 then v else scans({a + b * c : a in plus_scan(v); b in max_scan([3, 1] ++ drop(v, 2)); \
+     c in min_scan(reverse(v))}, n - 1); {scans(v, n) : v in [[1, 2, 3], [4, 5]]; n in [2, 1]};",
+    "function bits(n) = if n == 0 then (0, t, f) else let (c, a, b) = bits(rshift(n, 1)) in (c + (n and 1), a and oddp(n), b or evenp(n)); \
+     {bits(i) : i in [0, 1, 6, 7]};",
+    "function moved(v, n) = if n == 0 then v else moved(permute(v, {rem(i + 1, #v) : i in index(#v)}) <- [(0, n)], n - 1); \
+     {moved(v, n) : v in [[5, 6, 7], [8, 9]]; n in [3, 2]};",
+    "function shifted(x, n) = if n == 0 then [x, float(trunc(x)), float(floor(x)), float(ceil(x)), sqrt(abs(x))] \
+     else shifted(x / 2.0 - 1.5, n - 1); {shifted(x, n) : x in [10.0, -3.25]; n in [2, 1]};",
+    "function parts(v, n) = if n == 0 then [v] else flatten({parts(w, n - 1) : w in partition(v, [1, #v - 1])}); \
+     {parts(v, 1) : v in [[1, 2, 3], [4]]};",
+    "function nested(n) = if n == 0 then [[[1]]] else nested(n - 1) ++ [[[n], [] int], [] [int]]; {nested(i) : i in [0, 2, 1]};",
+    "function applied(g, v) = if #v == 0 then [] int else [g(v[0])] ++ applied(g, drop(v, 1)); \
+     let k = 10 in {applied(x => x * k + i, v) : v in [[1, 2], [3]]; i in [4, 5]};",
+    "function even(n) : int -> bool; function odd(n) = if n == 0 then f else even(n - 1); \
+     function even(n) = if n == 0 then t else odd(n - 1); {(even(i), odd(i)) : i in [0:5]};",
+    "function same(a, b) = if #a == 0 then eql(a, b) else if eql(a, b) then t else same(drop(a, 1), drop(b, 1)); \
+     {same(a, b) : a in [[[1]], [[2], [3]]]; b in [[[1]], [[4], [3]]]};",
+    "function most(v, n) = if n == 0 then (max_val(v), min_val(v), sum(v), product(v)) else most(v ++ v, n - 1); \
+     {most(v, n) : v in [[] float, [1.5, -2.0]]; n in [1, 2]};",
+    "function ranges(n) = if n == 0 then [] int else ranges(n - 1) ++ [n:n * 3:2] ++ dist(n, 2); {ranges(i) : i in [0:4]};",
+];
+
+/// Compares the answers, and counts calls that ran sequentially.
+fn sequential(open: Open, programs: &[&str]) -> Result<(), Failed> {
+    let mut wrong = vec![];
+    for (wide, narrow) in [(false, false), (true, true)] {
+        for program in programs {
+            let mut settings = Settings::default();
+            (settings.options.widths.wide_int, settings.options.widths.narrow_float) = (wide, narrow);
+            let mut evaluator = support::session(settings);
+            let target = Target::new(open).with_threshold(0).with_sequential_limit(16);
+            let mut device = support::session_on(settings, target);
+            let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&device.eval("small", program)));
+            if expected != found || !found.contains("it = ") {
+                wrong.push(format!("{program}\n  found    {found}  expected {expected}"));
+            }
+            if device.statistics().sequential_calls == 0 {
+                wrong.push(format!("{program}\n  no call ran sequentially"));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Errors have the messages and places of flattened code. Calls that need much memory, depth or time run flattened.
+fn failing() -> Result<(), Failed> {
+    let texts = [
+        "function deep(v, n) = if n == 0 then v[7] else deep(v, n - 1); {deep(v, n) : v in [[1], [2]]; n in [1, 2]};",
+        "function half(n, x) = if n == 0 then 1 / x else half(n - 1, x); {half(n, x) : n in [2, 3]; x in [1, 0]};",
+        "function root(n, x) = if n == 0 then sqrt(x) else root(n - 1, x); {root(n, x) : n in [1, 0]; x in [4.0, -4.0]};",
+        "function long(n) = if n == 0 then 0 else 1 + long(n - 1); {long(n) : n in [200, 3]};",
+        "function large(n) = if n == 0 then [0] else let v = large(n - 1) in v ++ v; {#large(n) : n in [13, 1]};",
+        "function check(n) = if n == 0 then error(\"it is 0\") else check(n - 1); {check(n) : n in [1, 2]};",
+    ];
+    programs(interp, Settings::default(), &texts)
+}
+
+/// Launches of quicksort of 100,000 numbers fall to less than a fifth.
+fn fewer_launches() -> Result<(), Failed> {
+    let text = "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
+                in r[0] ++ {e in a | e == p} ++ r[1]; \
+                let v = {rem(i * 7919, 100003) : i in [0:100000]}; s = qsort(v) \
+                in (#s, sum({btoi(a <= b) : a in take(s, 99999); b in drop(s, 1)}));";
+    let (_, cpu) = DEVICES[1];
+    let run = |target: Target| {
+        let mut session = support::session_on(Settings::default(), target);
+        (answer(&session.eval("sort", text)), session.statistics())
+    };
+    let (found, done) = run(Target::new(cpu));
+    let (expected, before) = run(Target::new(cpu).without_sequential_calls());
+    let is_right = found == expected && found.contains("it = (100000, 99999)");
+    if is_right && done.sequential_calls > 0 && done.launches * 5 < before.launches {
+        return Ok(());
+    }
+    Err(format!("{found}{expected}{} launches, flattened {}", done.launches, before.launches).into())
+}
 
 /// Functions of lines of the device with the numbers of launches and of waits of a call.
 const CALLS: [(&str, &str, u64, u64); 4] = [

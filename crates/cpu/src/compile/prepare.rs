@@ -93,7 +93,10 @@ pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &
     let mut choice = Choice::new(module, [kernel]);
     let mut function = in_ssa_form(module, kernel, block, &mut choice, false)?;
     let apart = without_stores(module, &mut function, options)?;
+    // A vector of one lane would cost as much as one of all lanes.
+    let has_one_thread = block == [1, 1, 1] && function.instructions().any(|(_, inst)| inst.call().is_some());
     let reason = match options.vectorise {
+        _ if has_one_thread => "a block has one thread, and it calls functions".to_owned(),
         true => match fast(module, kernel, function.clone(), block, options, choice)? {
             Ok(prepared) => return Ok(Prepared { apart, ..prepared }),
             Err(reason) => reason,

@@ -33,6 +33,8 @@ use windows::Windows;
 const STACK_BASE: usize = 128 << 10;
 /// Bytes of stack that a service may need.
 const SERVICE_STACK: usize = 64 << 10;
+/// Stack of the only strand of a block. Pages that are not used take no memory.
+const SINGLE_STACK: usize = 1 << 20;
 /// Bytes of local memory of a lane above which it is assumed to be mostly unused.
 const SPARSE: usize = 64 << 10;
 /// Number of exchanges between lanes of a warp before other warps get a turn.
@@ -208,7 +210,8 @@ impl Block {
         let (each, lanes) = (grid.strands(), grid.lanes());
         let blocks = grid.cluster.blocks() as usize;
         let count = each.saturating_mul(blocks);
-        let stack_bytes = grid.stack_bytes.saturating_mul(lanes as usize).saturating_add(STACK_BASE);
+        let base = if each == 1 { SINGLE_STACK } else { STACK_BASE };
+        let stack_bytes = grid.stack_bytes.saturating_mul(lanes as usize).saturating_add(base);
         let local_bytes = usize::try_from(grid.ready.code.local_bytes).unwrap_or(usize::MAX);
         let kept_bytes = usize::try_from(grid.ready.code.kept_bytes).unwrap_or(usize::MAX);
         let local_each = local_bytes

@@ -85,6 +85,11 @@ impl Emitter {
                 Op::Const(constant) => self.push(Inst::Const(constant.clone()), stmt.span),
                 Op::Check(check) => self.push(Inst::Check(*check), stmt.span),
                 Op::Foreign(call) => self.push(Inst::Foreign(call.clone()), stmt.span),
+                Op::Small => self.push(Inst::Small, stmt.span),
+                Op::Sequential(form, fallback) => {
+                    let fallback = vcode::FuncId::new(fallback.index());
+                    self.push(Inst::Sequential(Box::new(vcode::SequentialCall { form: form.clone(), fallback })), stmt.span);
+                }
                 Op::Call(callee) => self.push(Inst::Call(vcode::FuncId::new(callee.index())), stmt.span),
                 Op::If(branches) => {
                     let (start, before) = (self.code.len(), self.stack.clone());

@@ -30,9 +30,10 @@ pub use emit::emit;
 pub use inline::inline_calls;
 pub use verify::verify;
 
-use crate::vcode::{self, Check, Constant, Foreign, Type};
+use crate::vcode::{self, Check, Constant, Foreign, Sequential, Type};
 use broadloom_diag::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
+use std::sync::Arc;
 
 /// Names a vector of a [`Function`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,6 +72,11 @@ pub enum Op {
     Foreign(Box<Foreign>),
     /// A call.
     Call(FuncId),
+    /// Sizes of calls to the number of the way in which they run (0 flattened, 1 both, 2 sequentially) and the largest
+    /// size that is small.
+    Small,
+    /// A call that may run sequentially; the function takes the same operands.
+    Sequential(Arc<Sequential>, FuncId),
     /// A bool of one element, and what is computed when it is true and when it is false.
     If(Box<(Block, Block)>),
 }
@@ -138,7 +144,7 @@ impl Op {
             },
             Op::Const(_) => true,
             Op::Foreign(call) => call.is_pure(),
-            Op::Check(_) | Op::Call(_) | Op::If(_) => false,
+            Op::Check(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::If(_) => false,
         }
     }
 }

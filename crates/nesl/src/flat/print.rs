@@ -35,6 +35,10 @@ impl Program {
                 Op::Check(check) => writeln!(f, "check {} {}", check.name(), names(&stmt.args))?,
                 Op::Foreign(call) => writeln!(f, "host {} {}", call.name, names(&stmt.args))?,
                 Op::Call(callee) => writeln!(f, "{}({})", self.functions[*callee].name, names(&stmt.args))?,
+                Op::Small => writeln!(f, "small {}", names(&stmt.args))?,
+                Op::Sequential(form, callee) => {
+                    writeln!(f, "{} or {}({})", form.name, self.functions[*callee].name, names(&stmt.args))?;
+                }
                 Op::If(branches) => {
                     writeln!(f, "if {}", names(&stmt.args))?;
                     self.block(f, function, &branches.0, depth + 1)?;

@@ -79,7 +79,8 @@ impl Checker<'_> {
                 call.result.types(&mut given);
                 agree(wanted, given)
             }
-            Op::Call(callee) => {
+            Op::Small => agree(vec![Type::Int], vec![Type::Int, Type::Int]),
+            Op::Call(callee) | Op::Sequential(_, callee) => {
                 let callee = self.program.functions.get(*callee).ok_or("the callee does not exist")?;
                 let of = |vars: &[VarId]| vars.iter().map(|&var| callee.vars[var].ty).collect();
                 agree(of(&callee.params), of(&callee.body.results))

@@ -158,7 +158,7 @@ impl Lowering<'_, '_> {
             value.vectors(&mut args);
         }
         let (name, user) = self.c.name(callee);
-        let key = Key { callee: callee.clone(), single: context.single, forms };
+        let key = Key { callee: callee.clone(), single: context.single, forms, plain: false };
         let id = self.c.function(key, &name, user.then(|| name.clone()))?;
         Ok(self.results(result, flat::Op::Call(id), args))
     }

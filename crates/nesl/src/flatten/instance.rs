@@ -261,7 +261,7 @@ impl Compiler<'_> {
     }
 
     /// Tells whether a function reaches one that calls itself, over any number of calls.
-    fn recurs(&mut self, root: Node) -> bool {
+    pub(super) fn recurs(&mut self, root: Node) -> bool {
         if let Some(&known) = self.recursive.get(&root) {
             return known;
         }

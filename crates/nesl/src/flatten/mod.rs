@@ -20,19 +20,23 @@ mod expr;
 mod generic;
 mod instance;
 mod primitive;
+mod sequential;
 mod serial;
+mod small;
 mod value;
 
 use crate::codes;
 use crate::core::{Body, DefId, Environment, ExprId, Instantiate, LambdaId, LocalId};
 use crate::eval::{Fault, Run, Value};
 use crate::flat::{self, Builder, FuncId, SpaceId, VarId};
+use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::{Constant, Layout, Type};
+use crate::vcode::{Constant, Layout, Sequential, Type};
 use cranelift_entity::SecondaryMap;
 use instance::variables;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use value::{Context, Form, Sequence, Val};
 
 /// The largest number of functions that one expression is compiled to.
@@ -55,6 +59,8 @@ struct Key {
     single: bool,
     /// For each sequence of the captured variables and the argument whether it is virtual.
     forms: Vec<bool>,
+    /// Small calls are not looked for: the function is the flattened one.
+    plain: bool,
 }
 
 /// Compiles one expression.
@@ -74,12 +80,20 @@ pub(crate) struct Compiler<'e> {
     recursive: HashMap<instance::Node, bool>,
     /// Apply-to-eachs whose elements are computed one after the other.
     serial: Vec<serial::Steps>,
+    /// The widths of numbers, if sequential forms are made.
+    widths: Option<Widths>,
+    /// The sequential forms of functions that recur.
+    forms: HashMap<Callee, Option<Arc<Sequential>>>,
+    /// For functions that recur, whether they have a sequential form, and why not.
+    notes: Vec<String>,
 }
 
 /// A compiled expression and the layout of its result.
 pub(crate) struct Compiled {
     pub(crate) program: flat::Program,
     pub(crate) layout: Layout,
+    /// For functions that recur, whether they have a sequential form, and why not.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Compiles a top-level expression.
@@ -87,13 +101,14 @@ pub(crate) fn compile(
     env: &mut Environment,
     globals: &SecondaryMap<DefId, Option<Value>>,
     instance_of: &dyn Fn(&Value) -> Vec<TypeId>,
+    sequential: Option<Widths>,
     body: &Body,
 ) -> Run<Compiled> {
     // Nothing says which types the variables of an expression stand for that are left. All classes hold `int`.
     let count = body.types.values().map(|&ty| variables(&env.types, ty)).max().unwrap_or(0);
     let ints = vec![env.types.base(Base::Int); count];
     let body = &Instantiate::new(&mut env.types, &ints).body(body);
-    let mut compiler = Compiler::new(env, globals, instance_of);
+    let mut compiler = Compiler::new(env, globals, instance_of, sequential);
     let main = compiler.program.functions.push(flat::Function::default());
     compiler.program.main = Some(main);
     let Some(result) = body.result else { return internal("an expression has no result") };
@@ -110,14 +125,15 @@ pub(crate) fn compile_function(
     env: &mut Environment,
     globals: &SecondaryMap<DefId, Option<Value>>,
     instance_of: &dyn Fn(&Value) -> Vec<TypeId>,
+    sequential: Option<Widths>,
     definition: DefId,
 ) -> Run<(Compiled, Layout)> {
-    let mut compiler = Compiler::new(env, globals, instance_of);
+    let mut compiler = Compiler::new(env, globals, instance_of, sequential);
     let (name, ty) = (compiler.env.definitions[definition].name.to_string(), compiler.env.definitions[definition].scheme.ty);
     let Nesl::Function { argument, result, .. } = compiler.env.types[ty] else { return internal("this is no function") };
     let (argument, result) = (compiler.layout(argument), compiler.layout(result));
     let callee = Callee::Definition(definition, vec![]);
-    let key = Key { callee, single: true, forms: vec![false; argument.sequences()] };
+    let key = Key { callee, single: true, forms: vec![false; argument.sequences()], plain: false };
     compiler.program.main = Some(compiler.function(key, &name, Some(name.clone()))?);
     Ok((compiler.finish(result)?, argument))
 }
@@ -127,6 +143,7 @@ impl<'e> Compiler<'e> {
         env: &'e mut Environment,
         globals: &'e SecondaryMap<DefId, Option<Value>>,
         instance_of: &'e dyn Fn(&Value) -> Vec<TypeId>,
+        widths: Option<Widths>,
     ) -> Self {
         Compiler {
             env,
@@ -140,6 +157,9 @@ impl<'e> Compiler<'e> {
             lambda_types: HashMap::new(),
             recursive: HashMap::new(),
             serial: vec![],
+            widths,
+            forms: HashMap::new(),
+            notes: vec![],
         }
     }
 
@@ -166,7 +186,7 @@ impl<'e> Compiler<'e> {
         {
             return internal(&format!("remove_dead_values: {reason}"));
         }
-        Ok(Compiled { program: self.program, layout })
+        Ok(Compiled { program: self.program, layout, notes: self.notes })
     }
 }
 
@@ -196,6 +216,12 @@ impl Compiler<'_> {
     fn lower(&mut self, id: FuncId, key: &Key) -> Run<()> {
         if let Callee::Serial(index) = key.callee {
             return self.lower_serial(id, key, index);
+        }
+        if !key.single
+            && !key.plain
+            && let Some(form) = self.sequential(&key.callee)
+        {
+            return self.lower_small(id, key, form);
         }
         let body = self.body(&key.callee)?;
         let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());

@@ -64,7 +64,7 @@ impl Lowering<'_, '_> {
             value.forms(&mut forms);
             value.vectors(&mut args);
         }
-        let key = Key { callee: Callee::Serial(index), single: true, forms };
+        let key = Key { callee: Callee::Serial(index), single: true, forms, plain: false };
         let id = self.c.function(key, "serial", None)?;
         Ok(self.results(ty, flat::Op::Call(id), args))
     }

@@ -31,11 +31,13 @@ mod facts;
 mod fold;
 mod moves;
 mod segdes;
+mod sequential;
 mod template;
 mod vector;
 
 use facts::Bound;
 pub(crate) use segdes::DeviceSegdes;
+use sequential::Limits;
 pub(crate) use template::{CallTemplate, Templates};
 pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
 
@@ -85,18 +87,33 @@ pub struct Target {
     open: Opener,
     threshold: usize,
     explained: bool,
+    sequential: Option<Limits>,
 }
 
 impl Target {
     /// Makes a target. `open` is called when the first large vector comes.
     pub fn new(open: impl FnMut() -> Result<Device, String> + Send + 'static) -> Target {
-        Target { open: Box::new(open), threshold: THRESHOLD, explained: false }
+        Target { open: Box::new(open), threshold: THRESHOLD, explained: false, sequential: Some(Limits::default()) }
     }
 
     /// Sets the number of elements from which on an operation goes to the device. With 0 every operation does.
     #[must_use]
     pub fn with_threshold(mut self, elements: usize) -> Target {
         self.threshold = elements;
+        self
+    }
+
+    /// Lets no call run sequentially.
+    #[must_use]
+    pub fn without_sequential_calls(mut self) -> Target {
+        self.sequential = None;
+        self
+    }
+
+    /// Lets calls with at most this many elements run sequentially, whatever the device is.
+    #[must_use]
+    pub fn with_sequential_limit(mut self, elements: usize) -> Target {
+        self.sequential = Some(Limits { fixed: Some(elements) });
         self
     }
 
@@ -142,6 +159,7 @@ pub struct Accelerator {
     waits: u64,
     waited: Duration,
     summaries: Vec<String>,
+    sequential: sequential::Sequentially,
 }
 
 /// A place in the program, and the functions around it.
@@ -176,6 +194,8 @@ pub struct Statistics {
     pub templates: u64,
     /// Waits of the host for the device.
     pub waits: u64,
+    /// Calls that ran sequentially, each in one thread.
+    pub sequential_calls: u64,
     /// Time that the host spent planning, compiling and waiting.
     pub waited: Duration,
     /// Plans as text, in the order in which they were made, where the [`Target`] asks for them.
@@ -235,6 +255,7 @@ impl Accelerator {
             waits: 0,
             waited: Duration::ZERO,
             summaries: vec![],
+            sequential: sequential::Sequentially::default(),
         }
     }
 
@@ -251,11 +272,12 @@ impl Accelerator {
             device: Some(context.device().machine().id.clone()),
             plans: done.plans,
             evaluations: done.evaluations,
-            launches: done.kernels,
+            launches: done.kernels + self.sequential.launches,
             programs: done.programs,
             instructions: self.instructions,
             templates: 0,
             waits: done.waits + self.waits,
+            sequential_calls: self.sequential.calls,
             waited: self.waited,
             summaries: self.summaries.clone(),
         }
@@ -264,6 +286,7 @@ impl Accelerator {
     /// Begins a run of a program.
     pub(crate) fn begin(&mut self, widths: Widths, trusted: bool) {
         (self.widths, self.trusted) = (widths, trusted);
+        self.sequential.begin();
         self.pending.clear();
         self.failed.clear();
         self.has_failed = false;

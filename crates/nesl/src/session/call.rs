@@ -35,7 +35,8 @@ impl Worker {
         }
         let state = &self.state;
         let instance_of = |value: &crate::eval::Value| state.instance_of(value);
-        let compiled = flatten::compile_function(&mut self.env, &state.globals, &instance_of, definition);
+        let sequential = self.accelerator.as_ref().filter(|known| known.is_sequential()).map(|_| state.options.widths);
+        let compiled = flatten::compile_function(&mut self.env, &state.globals, &instance_of, sequential, definition);
         let (compiled, argument) = compiled.map_err(|fault| self.failure(&fault))?;
         self.function = Some(CompiledFunction { program: flat::emit(&compiled.program), argument, result: compiled.layout });
         Ok(())

@@ -133,7 +133,13 @@ impl Worker {
             }
             ("arg_check", Some(true)) => Ok(()),
             ("arg_check", Some(false)) => self.say("Arguments are always checked.\n"),
-            ("verbose" | "arg_check", None) => refuse(format!("`set {what}` takes `on` or `off`")),
+            ("sequential", Some(on)) => {
+                if let Some(accelerator) = &mut self.accelerator {
+                    accelerator.set_sequential(on);
+                }
+                Ok(())
+            }
+            ("verbose" | "arg_check" | "sequential", None) => refuse(format!("`set {what}` takes `on` or `off`")),
             _ => refuse(format!("there is no setting `{what}`")),
         }
     }

@@ -12,7 +12,8 @@ impl Worker {
     /// Compiles a checked expression.
     pub(super) fn flattened(&mut self, body: &Body) -> Result<flatten::Compiled, Box<Fault>> {
         let state = &self.state;
-        flatten::compile(&mut self.env, &state.globals, &|value| state.instance_of(value), body)
+        let sequential = self.accelerator.as_ref().filter(|known| known.is_sequential()).map(|_| state.options.widths);
+        flatten::compile(&mut self.env, &state.globals, &|value| state.instance_of(value), sequential, body)
     }
 
     /// Compiles a checked expression to VCODE.
@@ -23,7 +24,11 @@ impl Worker {
 
     /// Compiles a checked expression and runs it.
     pub(super) fn run_vcode(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
-        let (program, layout) = self.vcode(body)?;
+        let flatten::Compiled { program, layout, notes } = self.flattened(body)?;
+        let program = flat::emit(&program);
+        if let Some(accelerator) = &mut self.accelerator {
+            accelerator.note(notes);
+        }
         let sink = &mut self.sink;
         let mut out = |bytes: &[u8]| sink(Output::Text(bytes.to_vec()));
         let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);

@@ -18,6 +18,7 @@ mod op;
 mod parse;
 mod print;
 mod program;
+mod sequential;
 mod verify;
 
 pub use extension::{Check, Foreign, Layout};
@@ -25,4 +26,5 @@ pub use machine::{Ended, run, run_on};
 pub use op::{Choice, Op, Slot};
 pub use parse::parse;
 pub use program::{Constant, FuncId, Function, Inst, Program, Type};
+pub use sequential::{Sequential, SequentialCall, Shape};
 pub use verify::{Signature, verify};

@@ -286,6 +286,7 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     Inst::Check(check)
                 }
+                "SMALL" => Inst::Small,
                 "HOST" => Inst::Foreign(Box::new(self.foreign()?)),
                 _ => self.op(word)?,
             };

@@ -39,6 +39,10 @@ impl Program {
             Inst::Pair => writeln!(f, "PAIR"),
             Inst::Unpair => writeln!(f, "UNPAIR"),
             Inst::Call(callee) => writeln!(f, "CALL {}", self.functions.get(*callee).map_or("", |callee| &callee.name)),
+            Inst::Sequential(call) => {
+                writeln!(f, "CALL {}", self.functions.get(call.fallback).map_or("", |callee| &callee.name))
+            }
+            Inst::Small => writeln!(f, "SMALL"),
             Inst::If(_) => writeln!(f, "IF"),
             Inst::Else(_) => writeln!(f, "ELSE"),
             Inst::EndIf => writeln!(f, "ENDIF"),

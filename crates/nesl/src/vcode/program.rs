@@ -2,6 +2,7 @@
 
 use super::Op;
 use super::extension::{Check, Foreign};
+use super::sequential::SequentialCall;
 use broadloom_diag::Span;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 use std::sync::Arc;
@@ -110,6 +111,11 @@ pub enum Inst {
     Check(Check),
     /// Extension: calls a function of the host, by name, for every element.
     Foreign(Box<Foreign>),
+    /// Extension: takes the sizes of calls; pushes 2 if all of them run sequentially, 1 if some do, 0 if none does, and the
+    /// largest size that is small.
+    Small,
+    /// A call that the machine may execute by a sequential form. As text it is a `CALL` of the flattened function.
+    Sequential(Box<SequentialCall>),
 }
 
 /// A function.
@@ -152,8 +158,10 @@ impl Program {
                 // A name ends with the number of the program, since each has functions of the same names.
                 function.name = format!("{}-{}", function.name, index + 1);
                 for inst in &mut function.code {
-                    if let Inst::Call(callee) = inst {
-                        *callee = moved(*callee);
+                    match inst {
+                        Inst::Call(callee) => *callee = moved(*callee),
+                        Inst::Sequential(call) => call.fallback = moved(call.fallback),
+                        _ => {}
                     }
                 }
                 whole.functions.push(function);

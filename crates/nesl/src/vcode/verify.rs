@@ -102,6 +102,9 @@ fn callees_first(program: &Program) -> Vec<FuncId> {
             let code = &program.functions[id].code;
             let next = (at..code.len()).find_map(|index| match code[index] {
                 Inst::Call(callee) if program.functions.is_valid(callee) && !seen[callee] => Some((index, callee)),
+                Inst::Sequential(ref call) if program.functions.is_valid(call.fallback) && !seen[call.fallback] => {
+                    Some((index, call.fallback))
+                }
                 _ => None,
             });
             match next {
@@ -325,6 +328,12 @@ impl<'a> Checker<'a> {
                 operands.into_iter().rev().try_for_each(|ty| self.take(ty))?;
                 results.into_iter().for_each(|ty| self.push(ty));
             }
+            Inst::Small => {
+                self.take(Type::Int)?;
+                self.push(Type::Int);
+                self.push(Type::Int);
+            }
+            Inst::Sequential(call) => return self.inst(&Inst::Call(call.fallback)),
             Inst::Call(callee) => match &self.effects[*callee] {
                 None => self.dead = true,
                 Some(effect) => {

@@ -13,6 +13,7 @@ mod element;
 mod foreign;
 mod io;
 mod segment;
+mod sequential;
 mod vector;
 
 pub(crate) use foreign::to_values;
@@ -126,6 +127,15 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             if let Some(accelerator) = &mut self.accelerator {
                 accelerator.instructions += 1;
             }
+            let called = match inst {
+                Inst::Call(callee) => Ok(Some(*callee)),
+                Inst::Sequential(call) => self.instead(call),
+                _ => Ok(None),
+            };
+            let called = match called {
+                Ok(called) => called,
+                Err(fault) => return Err(self.failure(fault, function, place)),
+            };
             let done = match inst {
                 Inst::Return => match self.frames.pop() {
                     Some(caller) => {
@@ -138,23 +148,27 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                         Err(fault) => return Err(self.failure(fault, function, place)),
                     },
                 },
-                Inst::Call(callee) => {
-                    let mut result = Ok(());
-                    let site = code.spans.get(place).copied().filter(|span| self.is_usable(*span));
-                    // A call that is followed by a return leaves nothing to come back to.
-                    if matches!(self.next_of(function, at), Inst::Return) {
-                        self.site = site.unwrap_or(self.site);
-                    } else {
-                        result = self.enter(*callee);
-                        self.frames.push(Frame { function, back: at, site: self.site, base: self.base });
-                        self.site = site.unwrap_or_default();
+                Inst::Call(_) | Inst::Sequential(_) => match called {
+                    None => Ok(()),
+                    Some(callee) => {
+                        let mut result = Ok(());
+                        let site = code.spans.get(place).copied().filter(|span| self.is_usable(*span));
+                        // A call that is followed by a return leaves nothing to come back to.
+                        if matches!(self.next_of(function, at), Inst::Return) {
+                            self.site = site.unwrap_or(self.site);
+                        } else {
+                            result = self.enter(callee);
+                            self.frames.push(Frame { function, back: at, site: self.site, base: self.base });
+                            self.site = site.unwrap_or_default();
+                        }
+                        (function, at) = (callee, 0);
+                        let operands =
+                            program.functions[function].signature.as_ref().map_or(usize::MAX, |(operands, _)| operands.len());
+                        self.base = self.stack.len().saturating_sub(operands);
+                        result.and_then(|()| self.count(1))
                     }
-                    (function, at) = (*callee, 0);
-                    let operands =
-                        program.functions[function].signature.as_ref().map_or(usize::MAX, |(operands, _)| operands.len());
-                    self.base = self.stack.len().saturating_sub(operands);
-                    result.and_then(|()| self.count(1))
-                }
+                },
+                Inst::Small => self.small(),
                 Inst::If(target) => self.condition().map(|holds| {
                     if !holds {
                         at = *target as usize;

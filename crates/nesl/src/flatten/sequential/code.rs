@@ -1,0 +1,310 @@
+//! The text of a PTX function: registers, labels, memory.
+
+use crate::infer::Widths;
+use crate::vcode::Shape;
+use std::fmt::{self, Write};
+
+/// Kinds of values that a register or an element of memory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Int,
+    Float,
+    Bool,
+    /// The length of a sequence, 32 bits.
+    Length,
+    /// An address of global memory.
+    Pointer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Pred,
+    B32,
+    B64,
+    F32,
+    F64,
+}
+
+impl Class {
+    const ALL: [Class; 5] = [Class::Pred, Class::B32, Class::B64, Class::F32, Class::F64];
+
+    fn name(self) -> (&'static str, &'static str) {
+        match self {
+            Class::Pred => ("pred", "p"),
+            Class::B32 => ("b32", "r"),
+            Class::B64 => ("b64", "d"),
+            Class::F32 => ("f32", "f"),
+            Class::F64 => ("f64", "g"),
+        }
+    }
+}
+
+/// A register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reg {
+    pub(super) class: Class,
+    number: u32,
+}
+
+impl fmt::Display for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}{}", self.class.name().1, self.number)
+    }
+}
+
+/// A label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(u32);
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "$l{}", self.0)
+    }
+}
+
+/// Code of a function in the making.
+pub(super) struct Code {
+    pub(super) widths: Widths,
+    pub(super) text: String,
+    registers: [u32; 5],
+    labels: u32,
+}
+
+macro_rules! emit {
+    ($code:expr, $($part:tt)*) => { $code.line(format_args!($($part)*)) };
+}
+pub(super) use emit;
+
+impl Code {
+    pub(super) fn new(widths: Widths) -> Code {
+        Code { widths, text: String::new(), registers: [0; 5], labels: 0 }
+    }
+
+    pub(super) fn line(&mut self, text: fmt::Arguments<'_>) {
+        let _ = writeln!(self.text, "\t{text}");
+    }
+
+    pub(super) fn reg(&mut self, class: Class) -> Reg {
+        let number = self.registers[class as usize];
+        self.registers[class as usize] += 1;
+        Reg { class, number }
+    }
+
+    /// Returns a register for a kind of values.
+    pub(super) fn of(&mut self, kind: Kind) -> Reg {
+        let class = self.class(kind);
+        self.reg(class)
+    }
+
+    pub(super) fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels)
+    }
+
+    pub(super) fn place(&mut self, label: Label) {
+        let _ = writeln!(self.text, "{label}:");
+    }
+
+    /// Returns the declarations of all registers.
+    pub(super) fn declarations(&self) -> String {
+        let mut out = String::new();
+        for (class, count) in Class::ALL.into_iter().zip(self.registers) {
+            if count > 0 {
+                let (ty, name) = class.name();
+                let _ = writeln!(out, "\t.reg .{ty} %{name}<{count}>;");
+            }
+        }
+        out
+    }
+
+    pub(super) fn class(&self, kind: Kind) -> Class {
+        match kind {
+            Kind::Int if self.widths.wide_int => Class::B64,
+            Kind::Int | Kind::Length => Class::B32,
+            Kind::Float if self.widths.narrow_float => Class::F32,
+            Kind::Float => Class::F64,
+            Kind::Bool => Class::Pred,
+            Kind::Pointer => Class::B64,
+        }
+    }
+
+    /// Returns the type of arithmetic.
+    pub(super) fn ty(&self, kind: Kind) -> &'static str {
+        match kind {
+            Kind::Int if self.widths.wide_int => "s64",
+            Kind::Int => "s32",
+            Kind::Float if self.widths.narrow_float => "f32",
+            Kind::Float => "f64",
+            Kind::Bool => "pred",
+            Kind::Length => "u32",
+            Kind::Pointer => "u64",
+        }
+    }
+
+    /// Returns the type of untyped operations.
+    pub(super) fn bits(&self, kind: Kind) -> &'static str {
+        match self.class(kind) {
+            Class::Pred => "pred",
+            Class::B32 => "b32",
+            Class::B64 => "b64",
+            Class::F32 => "f32",
+            Class::F64 => "f64",
+        }
+    }
+
+    /// Returns the bytes of an element in memory.
+    pub(super) fn bytes(&self, kind: Kind) -> u32 {
+        match self.class(kind) {
+            Class::Pred => 1,
+            Class::B32 | Class::F32 => 4,
+            Class::B64 | Class::F64 => 8,
+        }
+    }
+
+    /// Copies a register.
+    pub(super) fn set(&mut self, kind: Kind, to: Reg, from: Reg) {
+        let bits = self.bits(kind);
+        emit!(self, "mov.{bits} {to}, {from};");
+    }
+
+    /// Returns a copy that later changes of the register do not change.
+    pub(super) fn copy(&mut self, kind: Kind, from: Reg) -> Reg {
+        let to = self.of(kind);
+        self.set(kind, to, from);
+        to
+    }
+
+    /// Returns the address of an element.
+    pub(super) fn address(&mut self, base: Reg, index: Reg, bytes: u32) -> Reg {
+        let address = self.reg(Class::B64);
+        if index.class == Class::B64 {
+            emit!(self, "mad.lo.s64 {address}, {index}, {bytes}, {base};");
+        } else {
+            emit!(self, "mad.wide.u32 {address}, {index}, {bytes}, {base};");
+        }
+        address
+    }
+
+    pub(super) fn load(&mut self, kind: Kind, address: Reg) -> Reg {
+        let to = self.of(kind);
+        if kind == Kind::Bool {
+            let byte = self.reg(Class::B32);
+            emit!(self, "ld.global.u8 {byte}, [{address}];");
+            emit!(self, "setp.ne.u32 {to}, {byte}, 0;");
+        } else {
+            let bits = self.bits(kind);
+            emit!(self, "ld.global.{bits} {to}, [{address}];");
+        }
+        to
+    }
+
+    pub(super) fn store(&mut self, kind: Kind, address: Reg, value: Reg) {
+        if kind == Kind::Bool {
+            let byte = self.number(value);
+            emit!(self, "st.global.u8 [{address}], {byte};");
+        } else {
+            let bits = self.bits(kind);
+            emit!(self, "st.global.{bits} [{address}], {value};");
+        }
+    }
+
+    pub(super) fn load_at(&mut self, kind: Kind, base: Reg, index: Reg) -> Reg {
+        let bytes = self.bytes(kind);
+        let address = self.address(base, index, bytes);
+        self.load(kind, address)
+    }
+
+    pub(super) fn store_at(&mut self, kind: Kind, base: Reg, index: Reg, value: Reg) {
+        let bytes = self.bytes(kind);
+        let address = self.address(base, index, bytes);
+        self.store(kind, address, value);
+    }
+
+    /// Returns a predicate as 0 or 1.
+    pub(super) fn number(&mut self, pred: Reg) -> Reg {
+        let number = self.reg(Class::B32);
+        emit!(self, "selp.u32 {number}, 1, 0, {pred};");
+        number
+    }
+
+    pub(super) fn int(&mut self, value: i64) -> Reg {
+        let to = self.of(Kind::Int);
+        let (bits, value) = match self.widths.wide_int {
+            true => ("s64", value),
+            false => ("s32", i64::from(value as i32)),
+        };
+        emit!(self, "mov.{bits} {to}, {value};");
+        to
+    }
+
+    pub(super) fn float(&mut self, value: f64) -> Reg {
+        let to = self.of(Kind::Float);
+        if self.widths.narrow_float {
+            emit!(self, "mov.f32 {to}, 0f{:08X};", (value as f32).to_bits());
+        } else {
+            emit!(self, "mov.f64 {to}, 0d{:016X};", value.to_bits());
+        }
+        to
+    }
+
+    pub(super) fn bool(&mut self, value: bool) -> Reg {
+        let to = self.reg(Class::Pred);
+        emit!(self, "setp.eq.u32 {to}, {}, 1;", u32::from(value));
+        to
+    }
+
+    pub(super) fn length(&mut self, value: u32) -> Reg {
+        let to = self.reg(Class::B32);
+        emit!(self, "mov.u32 {to}, {value};");
+        to
+    }
+
+    /// Converts a length to an int.
+    pub(super) fn as_int(&mut self, length: Reg) -> Reg {
+        if !self.widths.wide_int {
+            return length;
+        }
+        let to = self.reg(Class::B64);
+        emit!(self, "cvt.u64.u32 {to}, {length};");
+        to
+    }
+
+    /// Converts an int that is known to be a length.
+    pub(super) fn as_length(&mut self, int: Reg) -> Reg {
+        if !self.widths.wide_int {
+            return int;
+        }
+        let to = self.reg(Class::B32);
+        emit!(self, "cvt.u32.u64 {to}, {int};");
+        to
+    }
+
+    /// Goes to a label where a predicate holds.
+    pub(super) fn go_if(&mut self, pred: Reg, label: Label) {
+        emit!(self, "@{pred} bra {label};");
+    }
+
+    pub(super) fn go_unless(&mut self, pred: Reg, label: Label) {
+        emit!(self, "@!{pred} bra {label};");
+    }
+
+    pub(super) fn go(&mut self, label: Label) {
+        emit!(self, "bra {label};");
+    }
+}
+
+/// Lists the slots of values of a shape: registers, or arrays in memory for a sequence of them.
+pub(super) fn slots(shape: &Shape, out: &mut Vec<Kind>) {
+    match shape {
+        Shape::Int => out.push(Kind::Int),
+        Shape::Float => out.push(Kind::Float),
+        Shape::Bool => out.push(Kind::Bool),
+        Shape::Tuple(parts) => parts.iter().for_each(|part| slots(part, out)),
+        Shape::Seq(element) => {
+            out.push(Kind::Length);
+            let mut inner = vec![];
+            slots(element, &mut inner);
+            out.extend(inner.iter().map(|_| Kind::Pointer));
+        }
+    }
+}

@@ -1,0 +1,745 @@
+//! Functions and expressions.
+
+use super::code::{Class, Code, Kind, Label, Reg, emit, slots};
+use super::{Made, Module, Signature};
+use crate::core::{Body, DefinitionKind, Each, Expr, ExprId, LocalId, Pattern, PatternId};
+use crate::eval::{Primitive, Value};
+use crate::flatten::Callee;
+use crate::flatten::instance::Node;
+use crate::types::{Base, Type as Nesl, TypeId};
+use crate::vcode::Shape;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// Expansions of functions inside of each other.
+const MAX_EXPANDED: u32 = 16;
+
+/// A value.
+#[derive(Clone)]
+pub(super) enum Val {
+    Base(Kind, Reg),
+    Tuple(Rc<[Val]>),
+    Seq(Rc<Seq>),
+}
+
+/// A sequence.
+pub(super) struct Seq {
+    pub(super) length: Reg,
+    /// The shape of its elements.
+    pub(super) shape: Shape,
+    pub(super) items: Items,
+}
+
+pub(super) enum Items {
+    /// Arrays, one for each slot of the elements.
+    Stored(Vec<Reg>),
+    /// Ints: start and step.
+    Range(Reg, Reg),
+    /// One value at each index.
+    Same(Val),
+}
+
+impl Val {
+    pub(super) fn pair(first: Val, rest: Val) -> Val {
+        Val::Tuple([first, rest].into())
+    }
+
+    pub(super) fn unit() -> Val {
+        Val::Tuple([].into())
+    }
+
+    pub(super) fn seq(length: Reg, shape: Shape, items: Items) -> Val {
+        Val::Seq(Rc::new(Seq { length, shape, items }))
+    }
+}
+
+/// A loop over indices from 0.
+pub(super) struct Loop {
+    pub(super) index: Reg,
+    head: Label,
+    end: Label,
+}
+
+/// Writes one PTX function.
+pub(super) struct Writer<'m, 'c, 'e> {
+    pub(super) m: &'m mut Module<'c, 'e>,
+    pub(super) code: Code,
+    pub(super) body: Rc<Body>,
+    instance: Vec<TypeId>,
+    locals: HashMap<LocalId, Val>,
+    pub(super) top: Reg,
+    pub(super) limit: Reg,
+    depth: Reg,
+    pub(super) fuel: Reg,
+    /// Ends the call with a failure.
+    pub(super) fail: Label,
+    expanded: u32,
+}
+
+impl Module<'_, '_> {
+    /// Writes a function.
+    pub(super) fn write(&mut self, callee: &Callee, signature: &Signature) -> Made<()> {
+        let body = self.c.body(callee).map_err(|fault| fault.message.clone())?;
+        let (argument, _) = self.c.shapes(callee)?;
+        let head = self.head(signature);
+        let mut code = Code::new(self.widths);
+        let (top, limit, depth, fuel) = (code.reg(Class::B64), code.reg(Class::B64), code.reg(Class::B32), code.reg(Class::B64));
+        let fail = code.label();
+        let mut w = Writer {
+            m: self,
+            code,
+            body: body.clone(),
+            instance: vec![],
+            locals: HashMap::new(),
+            top,
+            limit,
+            depth,
+            fuel,
+            fail,
+            expanded: 0,
+        };
+        emit!(w.code, "ld.param.b64 {top}, [a0];");
+        emit!(w.code, "ld.param.b64 {limit}, [a1];");
+        emit!(w.code, "ld.param.b32 {depth}, [a2];");
+        emit!(w.code, "ld.param.b64 {fuel}, [a3];");
+        let mut params = vec![];
+        for (number, kind) in signature.params.iter().enumerate() {
+            let ty = w.m.param_type(*kind);
+            params.push(match kind {
+                Kind::Bool => {
+                    let (number_of, pred) = (w.code.reg(Class::B32), w.code.reg(Class::Pred));
+                    emit!(w.code, "ld.param.b32 {number_of}, [a{}];", number + 4);
+                    emit!(w.code, "setp.ne.u32 {pred}, {number_of}, 0;");
+                    pred
+                }
+                _ => {
+                    let reg = w.code.of(*kind);
+                    emit!(w.code, "ld.param.{ty} {reg}, [a{}];", number + 4);
+                    reg
+                }
+            });
+        }
+        let none = w.code.reg(Class::Pred);
+        emit!(w.code, "setp.eq.u32 {none}, {depth}, 0;");
+        w.code.go_if(none, fail);
+        emit!(w.code, "sub.u32 {depth}, {depth}, 1;");
+        let one = w.code.length(1);
+        w.burn(one);
+        let mark = w.code.copy(Kind::Pointer, top);
+        let Val::Tuple(taken) = w.unslot(&argument, &mut params.into_iter())? else { return Err("no arguments".into()) };
+        let value = w.enter(callee, &taken, body)?;
+        w.give(&value, mark)?;
+        let Code { text, .. } = &w.code;
+        let (text, declarations) = (text.clone(), w.code.declarations());
+        let _ = write!(self.done, "{head}\n{{\n{declarations}{text}{fail}:\n\tst.param.b32 [rr], 1;\n\tret;\n}}\n\n");
+        Ok(())
+    }
+
+    /// Adds bytes of the program as ints and returns the name of the array.
+    fn text(&mut self, bytes: &[u8]) -> String {
+        let name = format!("text{}", self.texts);
+        self.texts += 1;
+        let ty = if self.widths.wide_int { "b64" } else { "b32" };
+        let codes: Vec<String> = bytes.iter().map(u8::to_string).collect();
+        let count = codes.len().max(1);
+        let codes = if codes.is_empty() { "0".to_owned() } else { codes.join(", ") };
+        let _ = writeln!(self.prototypes, ".global .align 8 .{ty} {name}[{count}] = {{{codes}}};");
+        name
+    }
+}
+
+impl Writer<'_, '_, '_> {
+    /// Binds captured variables and the argument of some code, and computes its result.
+    fn enter(&mut self, callee: &Callee, taken: &[Val], body: Rc<Body>) -> Made<Val> {
+        let captures = match callee {
+            Callee::Lambda(lambda, _) => self.m.c.env.lambdas[*lambda].captures.clone(),
+            _ => vec![],
+        };
+        let instance = match callee {
+            Callee::Definition(_, instance) | Callee::Lambda(_, instance) => instance.clone(),
+            Callee::Serial(_) => vec![],
+        };
+        let body = std::mem::replace(&mut self.body, body);
+        let locals = std::mem::take(&mut self.locals);
+        let instance = std::mem::replace(&mut self.instance, instance);
+        for ((_, inner), value) in captures.iter().zip(taken) {
+            self.locals.insert(*inner, value.clone());
+        }
+        let value = self.inside(taken);
+        (self.body, self.locals, self.instance) = (body, locals, instance);
+        value
+    }
+
+    fn inside(&mut self, taken: &[Val]) -> Made<Val> {
+        let body = self.body.clone();
+        if let (Some(pattern), Some(argument)) = (body.parameter, taken.last()) {
+            self.bind(pattern, argument)?;
+        }
+        let Some(result) = body.result else { return Err("it has no result".to_owned()) };
+        self.expr(result)
+    }
+
+    /// Returns a result from a PTX function. Flat sequences are moved to the mark, and the memory behind them is released.
+    fn give(&mut self, value: &Val, mark: Reg) -> Made<()> {
+        let regs = self.stored(value)?;
+        let (mut kinds, mut columns) = (vec![], vec![]);
+        let shape = self.shape_of(value);
+        slots(&shape, &mut kinds);
+        let mut regs: Vec<Reg> = kinds.iter().zip(regs).map(|(kind, reg)| self.code.copy(*kind, reg)).collect();
+        let is_flat = flat_columns(&shape, &mut 0, &mut columns);
+        if is_flat {
+            self.release(&mut regs, &columns, mark);
+        }
+        emit!(self.code, "st.param.b32 [rr], 0;");
+        emit!(self.code, "st.param.b64 [rr+8], {};", self.top);
+        emit!(self.code, "st.param.b64 [rr+16], {};", self.fuel);
+        for (number, (kind, reg)) in kinds.iter().zip(regs).enumerate() {
+            let reg = if *kind == Kind::Bool { self.code.number(reg) } else { reg };
+            let ty = self.m.param_type(*kind);
+            emit!(self.code, "st.param.{ty} [rr+{}], {reg};", 24 + 8 * number);
+        }
+        emit!(self.code, "ret;");
+        Ok(())
+    }
+
+    /// Moves columns, each a length, a pointer and a kind, to the mark if that overwrites none of them.
+    fn release(&mut self, regs: &mut [Reg], columns: &[(usize, usize, Kind)], mark: Reg) {
+        let (keep, end) = (self.code.label(), self.code.reg(Class::B64));
+        let outside = |w: &mut Self, pointer: Reg| {
+            let (low, high, any) = (w.code.reg(Class::Pred), w.code.reg(Class::Pred), w.code.reg(Class::Pred));
+            emit!(w.code, "setp.lt.u64 {low}, {pointer}, {mark};");
+            emit!(w.code, "setp.ge.u64 {high}, {pointer}, {};", w.limit);
+            emit!(w.code, "or.pred {any}, {low}, {high};");
+            any
+        };
+        if columns.len() > 1 {
+            emit!(self.code, "mov.b64 {end}, {mark};");
+            for &(length, pointer, kind) in columns {
+                let (next, before) = (self.code.label(), self.code.reg(Class::Pred));
+                let any = outside(self, regs[pointer]);
+                self.code.go_if(any, next);
+                emit!(self.code, "setp.lt.u64 {before}, {}, {end};", regs[pointer]);
+                self.code.go_if(before, keep);
+                let bytes = self.code.bytes(kind);
+                emit!(self.code, "mad.wide.u32 {end}, {}, {bytes}, {};", regs[length], regs[pointer]);
+                self.code.place(next);
+            }
+        }
+        let to = self.code.copy(Kind::Pointer, mark);
+        for &(length, pointer, kind) in columns {
+            let (next, there, same) = (self.code.label(), self.code.label(), self.code.reg(Class::Pred));
+            let any = outside(self, regs[pointer]);
+            self.code.go_if(any, next);
+            emit!(self.code, "setp.eq.u64 {same}, {}, {to};", regs[pointer]);
+            self.code.go_if(same, there);
+            let each = self.begin(regs[length]);
+            let value = self.code.load_at(kind, regs[pointer], each.index);
+            self.code.store_at(kind, to, each.index, value);
+            self.end(each);
+            emit!(self.code, "mov.b64 {}, {to};", regs[pointer]);
+            self.code.place(there);
+            let bytes = self.code.bytes(kind);
+            emit!(self.code, "mad.wide.u32 {to}, {}, {bytes}, {to};", regs[length]);
+            emit!(self.code, "add.u64 {to}, {to}, 7;");
+            emit!(self.code, "and.b64 {to}, {to}, -8;");
+            self.code.place(next);
+        }
+        emit!(self.code, "mov.b64 {}, {to};", self.top);
+        self.code.place(keep);
+    }
+
+    /// Begins a loop over indices below a length.
+    pub(super) fn begin(&mut self, length: Reg) -> Loop {
+        let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
+        let (head, end) = (self.code.label(), self.code.label());
+        self.code.place(head);
+        emit!(self.code, "setp.ge.u32 {done}, {index}, {length};");
+        self.code.go_if(done, end);
+        Loop { index, head, end }
+    }
+
+    pub(super) fn end(&mut self, each: Loop) {
+        emit!(self.code, "add.u32 {}, {}, 1;", each.index, each.index);
+        self.code.go(each.head);
+        self.code.place(each.end);
+    }
+
+    /// Takes fuel for the rounds of a loop.
+    pub(super) fn burn(&mut self, length: Reg) {
+        let (wide, none) = (self.code.reg(Class::B64), self.code.reg(Class::Pred));
+        emit!(self.code, "cvt.u64.u32 {wide}, {length};");
+        emit!(self.code, "sub.s64 {}, {}, {wide};", self.fuel, self.fuel);
+        emit!(self.code, "setp.lt.s64 {none}, {}, 0;", self.fuel);
+        self.fail_if(none);
+    }
+
+    pub(super) fn fail_if(&mut self, pred: Reg) {
+        let fail = self.fail;
+        self.code.go_if(pred, fail);
+    }
+
+    /// Takes memory for elements of a kind. Lengths are below 2^32, so the sizes do not wrap.
+    pub(super) fn take(&mut self, length: Reg, kind: Kind) -> Reg {
+        let (pointer, full) = (self.code.copy(Kind::Pointer, self.top), self.code.reg(Class::Pred));
+        let bytes = self.code.bytes(kind);
+        emit!(self.code, "mad.wide.u32 {}, {length}, {bytes}, {};", self.top, self.top);
+        emit!(self.code, "add.u64 {}, {}, 7;", self.top, self.top);
+        emit!(self.code, "and.b64 {}, {}, -8;", self.top, self.top);
+        emit!(self.code, "setp.gt.u64 {full}, {}, {};", self.top, self.limit);
+        self.fail_if(full);
+        pointer
+    }
+
+    /// Takes memory for a sequence.
+    pub(super) fn room(&mut self, length: Reg, shape: &Shape) -> Vec<Reg> {
+        let mut kinds = vec![];
+        slots(shape, &mut kinds);
+        kinds.into_iter().map(|kind| self.take(length, kind)).collect()
+    }
+
+    /// Stores a value at an index of a sequence in memory.
+    pub(super) fn put(&mut self, arrays: &[Reg], shape: &Shape, index: Reg, value: &Val) -> Made<()> {
+        let mut kinds = vec![];
+        slots(shape, &mut kinds);
+        let regs = self.stored(value)?;
+        for ((kind, array), reg) in kinds.into_iter().zip(arrays).zip(regs) {
+            self.code.store_at(kind, *array, index, reg);
+        }
+        Ok(())
+    }
+
+    /// Returns the element of a sequence at an index that is in range.
+    pub(super) fn element(&mut self, seq: &Seq, index: Reg) -> Made<Val> {
+        match &seq.items {
+            Items::Stored(arrays) => {
+                let mut kinds = vec![];
+                slots(&seq.shape, &mut kinds);
+                let regs: Vec<Reg> =
+                    kinds.into_iter().zip(arrays).map(|(kind, array)| self.code.load_at(kind, *array, index)).collect();
+                self.unslot(&seq.shape, &mut regs.into_iter())
+            }
+            Items::Range(start, step) => {
+                let (at, value, ty) = (self.code.as_int(index), self.code.of(Kind::Int), self.code.ty(Kind::Int));
+                emit!(self.code, "mad.lo.{ty} {value}, {at}, {step}, {start};");
+                Ok(Val::Base(Kind::Int, value))
+            }
+            Items::Same(value) => Ok(value.clone()),
+        }
+    }
+
+    /// Returns the slots of a value; sequences are stored.
+    pub(super) fn stored(&mut self, value: &Val) -> Made<Vec<Reg>> {
+        Ok(match value {
+            Val::Base(_, reg) => vec![*reg],
+            Val::Tuple(parts) => {
+                let mut all = vec![];
+                for part in parts.iter() {
+                    all.extend(self.stored(part)?);
+                }
+                all
+            }
+            Val::Seq(seq) => {
+                let mut all = vec![seq.length];
+                all.extend(self.arrays(seq)?);
+                all
+            }
+        })
+    }
+
+    /// Returns the arrays of a sequence, which is stored if it is not.
+    pub(super) fn arrays(&mut self, seq: &Seq) -> Made<Vec<Reg>> {
+        if let Items::Stored(arrays) = &seq.items {
+            return Ok(arrays.clone());
+        }
+        self.burn(seq.length);
+        let arrays = self.room(seq.length, &seq.shape);
+        let each = self.begin(seq.length);
+        let value = self.element(seq, each.index)?;
+        self.put(&arrays, &seq.shape, each.index, &value)?;
+        self.end(each);
+        Ok(arrays)
+    }
+
+    /// Makes a value of its slots.
+    pub(super) fn unslot(&mut self, shape: &Shape, regs: &mut dyn Iterator<Item = Reg>) -> Made<Val> {
+        let mut next = || regs.next().ok_or_else(|| "a value has too few parts".to_owned());
+        Ok(match shape {
+            Shape::Int => Val::Base(Kind::Int, next()?),
+            Shape::Float => Val::Base(Kind::Float, next()?),
+            Shape::Bool => Val::Base(Kind::Bool, next()?),
+            Shape::Tuple(parts) => {
+                Val::Tuple(parts.iter().map(|part| self.unslot(part, regs)).collect::<Made<Vec<Val>>>()?.into())
+            }
+            Shape::Seq(element) => {
+                let (length, mut kinds) = (next()?, vec![]);
+                slots(element, &mut kinds);
+                let arrays = kinds.iter().map(|_| next()).collect::<Made<Vec<Reg>>>()?;
+                Val::seq(length, (**element).clone(), Items::Stored(arrays))
+            }
+        })
+    }
+
+    pub(super) fn shape_of(&self, value: &Val) -> Shape {
+        match value {
+            Val::Base(Kind::Float, _) => Shape::Float,
+            Val::Base(Kind::Bool, _) => Shape::Bool,
+            Val::Base(..) => Shape::Int,
+            Val::Tuple(parts) => Shape::Tuple(parts.iter().map(|part| self.shape_of(part)).collect()),
+            Val::Seq(seq) => Shape::Seq(Box::new(seq.shape.clone())),
+        }
+    }
+
+    fn bind(&mut self, pattern: PatternId, value: &Val) -> Made<()> {
+        match self.body.patterns[pattern] {
+            Pattern::Local(local) => {
+                self.locals.insert(local, value.clone());
+            }
+            Pattern::Pair(first, rest) => {
+                let Val::Tuple(parts) = value else { return Err("a pattern does not fit its value".to_owned()) };
+                let [a, b] = &parts[..] else { return Err("a pattern does not fit its value".to_owned()) };
+                self.bind(first, a)?;
+                self.bind(rest, b)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes an expression.
+    pub(super) fn expr(&mut self, id: ExprId) -> Made<Val> {
+        let body = self.body.clone();
+        match &body.exprs[id] {
+            Expr::Int(value) => Ok(Val::Base(Kind::Int, self.code.int(*value))),
+            Expr::Float(value) => Ok(Val::Base(Kind::Float, self.code.float(*value))),
+            Expr::Bool(value) => Ok(Val::Base(Kind::Bool, self.code.bool(*value))),
+            Expr::Char(value) => Ok(Val::Base(Kind::Int, self.code.int(i64::from(*value)))),
+            Expr::Text(bytes) => {
+                let (name, array) = (self.m.text(bytes), self.code.reg(Class::B64));
+                emit!(self.code, "mov.u64 {array}, {name};");
+                let length = self.code.length(bytes.len() as u32);
+                Ok(Val::seq(length, Shape::Int, Items::Stored(vec![array])))
+            }
+            Expr::Local(local) => self.locals.get(local).cloned().ok_or_else(|| "a variable is not bound".to_owned()),
+            Expr::Definition(definition, _) => match self.m.c.env.definitions[*definition].kind {
+                DefinitionKind::Value => match self.m.c.globals[*definition].clone() {
+                    Some(value) => self.literal(&value, body.types[id]),
+                    None => Err("a variable has no value".to_owned()),
+                },
+                _ => Ok(Val::unit()),
+            },
+            Expr::Pair(first, rest) => {
+                let first = self.expr(*first)?;
+                Ok(Val::pair(first, self.expr(*rest)?))
+            }
+            Expr::Call(function, argument) => self.call(id, *function, *argument),
+            Expr::If(condition, then, otherwise) => {
+                let condition = self.scalar(*condition)?;
+                self.conditional(condition, *then, *otherwise, body.types[id])
+            }
+            Expr::Let(..) => {
+                let mut rest = id;
+                while let Expr::Let(pattern, value, next) = &body.exprs[rest] {
+                    let value = self.expr(*value)?;
+                    self.bind(*pattern, &value)?;
+                    rest = *next;
+                }
+                self.expr(rest)
+            }
+            Expr::Each(each) => self.each(each, body.types[id]),
+            Expr::Sequence(elements) => {
+                let Shape::Seq(shape) = self.m.c.shape(body.types[id])? else { return Err("no sequence".to_owned()) };
+                let values = elements.iter().map(|element| self.expr(*element)).collect::<Made<Vec<Val>>>()?;
+                let length = self.code.length(values.len() as u32);
+                let arrays = self.room(length, &shape);
+                for (index, value) in values.iter().enumerate() {
+                    let index = self.code.length(index as u32);
+                    self.put(&arrays, &shape, index, value)?;
+                }
+                Ok(Val::seq(length, *shape, Items::Stored(arrays)))
+            }
+            Expr::Lambda(lambda) => {
+                let captures = self.m.c.env.lambdas[*lambda].captures.clone();
+                self.m.c.closures.insert(body.types[id], Callee::Lambda(*lambda, self.instance.clone()));
+                let captured = captures.iter().map(|(outer, _)| self.locals.get(outer).cloned());
+                let captured: Option<Vec<Val>> = captured.collect();
+                Ok(Val::Tuple(captured.ok_or("a variable is not bound")?.into()))
+            }
+            Expr::Time(_) => Err("it measures time".to_owned()),
+        }
+    }
+
+    /// Makes the value of a scalar variable of the program.
+    fn literal(&mut self, value: &Value, ty: TypeId) -> Made<Val> {
+        let ty = self.m.c.resolve(ty);
+        Ok(match (&self.m.c.env.types[ty], value) {
+            (Nesl::Base(Base::Int), Value::Int(value)) => Val::Base(Kind::Int, self.code.int(*value)),
+            (Nesl::Base(Base::Char), Value::Char(value)) => Val::Base(Kind::Int, self.code.int(i64::from(*value))),
+            (Nesl::Base(Base::Float), Value::Float(value)) => Val::Base(Kind::Float, self.code.float(*value)),
+            (Nesl::Base(Base::Bool), Value::Bool(value)) => Val::Base(Kind::Bool, self.code.bool(*value)),
+            (Nesl::Pair(first, rest), Value::Pair(parts)) => {
+                let (first, rest) = (*first, *rest);
+                let first = self.literal(&parts.0, first)?;
+                Val::pair(first, self.literal(&parts.1, rest)?)
+            }
+            _ => return Err("it uses a variable of the program that is no scalar".to_owned()),
+        })
+    }
+
+    /// Computes an expression of a base type.
+    pub(super) fn scalar(&mut self, id: ExprId) -> Made<Reg> {
+        match self.expr(id)? {
+            Val::Base(_, reg) => Ok(reg),
+            _ => Err("a scalar was expected".to_owned()),
+        }
+    }
+
+    fn conditional(&mut self, condition: Reg, then: ExprId, otherwise: ExprId, ty: TypeId) -> Made<Val> {
+        let shape = self.m.c.shape(ty)?;
+        let mut kinds = vec![];
+        slots(&shape, &mut kinds);
+        let results: Vec<Reg> = kinds.iter().map(|kind| self.code.of(*kind)).collect();
+        let (other, end) = (self.code.label(), self.code.label());
+        self.code.go_unless(condition, other);
+        for (index, branch) in [then, otherwise].into_iter().enumerate() {
+            let value = self.expr(branch)?;
+            let regs = self.stored(&value)?;
+            for ((kind, to), from) in kinds.iter().zip(&results).zip(regs) {
+                self.code.set(*kind, *to, from);
+            }
+            if index == 0 {
+                self.code.go(end);
+                self.code.place(other);
+            }
+        }
+        self.code.place(end);
+        self.unslot(&shape, &mut results.into_iter())
+    }
+
+    /// Computes the sequences of generators and checks that their lengths agree.
+    pub(super) fn sources(&mut self, each: &Each) -> Made<Vec<Rc<Seq>>> {
+        let mut sources: Vec<Rc<Seq>> = vec![];
+        for (_, source) in &each.generators {
+            let Val::Seq(seq) = self.expr(*source)? else { return Err("a generator has no sequence".to_owned()) };
+            if let Some(first) = sources.first()
+                && first.length != seq.length
+            {
+                let differs = self.code.reg(Class::Pred);
+                emit!(self.code, "setp.ne.u32 {differs}, {}, {};", first.length, seq.length);
+                self.fail_if(differs);
+            }
+            sources.push(seq);
+        }
+        Ok(sources)
+    }
+
+    /// Binds the patterns of generators to the elements at an index.
+    pub(super) fn bind_elements(&mut self, each: &Each, sources: &[Rc<Seq>], index: Reg) -> Made<()> {
+        for ((pattern, _), seq) in each.generators.iter().zip(sources) {
+            let value = self.element(seq, index)?;
+            self.bind(*pattern, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Computes an apply-to-each. All bodies are computed, also of elements that the filter drops: they may fail.
+    fn each(&mut self, each: &Each, ty: TypeId) -> Made<Val> {
+        let Shape::Seq(shape) = self.m.c.shape(ty)? else { return Err("no sequence".to_owned()) };
+        let sources = self.sources(each)?;
+        let Some(length) = sources.first().map(|first| first.length) else { return Err("no generator".to_owned()) };
+        self.burn(length);
+        let arrays = self.room(length, &shape);
+        let kept = self.code.length(0);
+        let around = self.begin(length);
+        let mark = self.code.copy(Kind::Pointer, self.top);
+        self.bind_elements(each, &sources, around.index)?;
+        let value = self.expr(each.body)?;
+        let index = match each.filter {
+            None => around.index,
+            Some(filter) => {
+                let holds = self.scalar(filter)?;
+                self.put(&arrays, &shape, kept, &value)?;
+                let one = self.code.number(holds);
+                emit!(self.code, "add.u32 {kept}, {kept}, {one};");
+                kept
+            }
+        };
+        if each.filter.is_none() {
+            self.put(&arrays, &shape, index, &value)?;
+        }
+        if shape.is_scalar() {
+            emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        }
+        self.end(around);
+        let Some(_) = each.filter else { return Ok(Val::seq(length, *shape, Items::Stored(arrays))) };
+        let mut kinds = vec![];
+        slots(&shape, &mut kinds);
+        if let ([kind], [array], true) = (&kinds[..], &arrays[..], shape.is_scalar()) {
+            // Memory behind the elements that are kept is free again.
+            let bytes = self.code.bytes(*kind);
+            emit!(self.code, "mad.wide.u32 {}, {kept}, {bytes}, {array};", self.top);
+            emit!(self.code, "add.u64 {}, {}, 7;", self.top, self.top);
+            emit!(self.code, "and.b64 {}, {}, -8;", self.top, self.top);
+        }
+        Ok(Val::seq(kept, *shape, Items::Stored(arrays)))
+    }
+
+    fn call(&mut self, id: ExprId, function: ExprId, argument: ExprId) -> Made<Val> {
+        let body = self.body.clone();
+        let (callee, captured) = match &body.exprs[function] {
+            Expr::Definition(definition, instance)
+                if !matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Value) =>
+            {
+                (Callee::Definition(*definition, instance.clone()), Val::unit())
+            }
+            _ => {
+                let value = self.expr(function)?;
+                (self.m.c.callee(body.types[function]).map_err(|fault| fault.message.clone())?, value)
+            }
+        };
+        if let Callee::Definition(definition, _) = callee {
+            match self.m.c.env.definitions[definition].kind {
+                DefinitionKind::Primitive(primitive) => return self.primitive_call(id, primitive, argument),
+                DefinitionKind::Constructor(_) => return self.expr(argument),
+                DefinitionKind::Declared => return Err("it calls a function that is not defined".to_owned()),
+                DefinitionKind::Value => return Err("it calls a variable".to_owned()),
+                DefinitionKind::Function(_) => {}
+            }
+        }
+        let Val::Tuple(captured) = captured else { return Err("this is no function".to_owned()) };
+        let mut taken = captured.to_vec();
+        taken.push(self.expr(argument)?);
+        self.invoke(&callee, &taken)
+    }
+
+    /// Calls known code with its captured variables and its argument.
+    fn invoke(&mut self, callee: &Callee, taken: &[Val]) -> Made<Val> {
+        let body = self.m.c.body(callee).map_err(|fault| fault.message.clone())?;
+        let node = match callee {
+            Callee::Definition(definition, _) => Node::Definition(*definition),
+            Callee::Lambda(lambda, _) => Node::Lambda(*lambda),
+            Callee::Serial(_) => return Err("it has steps in an order".to_owned()),
+        };
+        if self.code.text.len() > super::MAX_TEXT {
+            return Err("its code is too large".to_owned());
+        }
+        if self.expanded < MAX_EXPANDED && !self.m.c.recurs(node) {
+            self.expanded += 1;
+            let value = self.enter(callee, taken, body);
+            self.expanded -= 1;
+            return value;
+        }
+        let signature = self.m.function(callee)?;
+        let (_, result) = self.m.c.shapes(callee)?;
+        let mut regs = vec![];
+        for value in taken {
+            regs.extend(self.stored(value)?);
+        }
+        let results: Vec<Reg> = signature.results.iter().map(|kind| self.code.of(*kind)).collect();
+        let numbers: Vec<Option<Reg>> =
+            signature.results.iter().map(|kind| (*kind == Kind::Bool).then(|| self.code.reg(Class::B32))).collect();
+        for (reg, kind) in regs.iter_mut().zip(&signature.params) {
+            if *kind == Kind::Bool {
+                *reg = self.code.number(*reg);
+            }
+        }
+        let (status, failed) = (self.code.reg(Class::B32), self.code.reg(Class::Pred));
+        let (top, fuel) = (self.top, self.fuel);
+        emit!(self.code, "{{");
+        emit!(self.code, ".param .b64 x0; .param .b64 x1; .param .b32 x2; .param .b64 x3;");
+        emit!(self.code, "st.param.b64 [x0], {top}; st.param.b64 [x1], {};", self.limit);
+        emit!(self.code, "st.param.b32 [x2], {}; st.param.b64 [x3], {fuel};", self.depth);
+        let mut names = vec!["x0".to_owned(), "x1".to_owned(), "x2".to_owned(), "x3".to_owned()];
+        for (number, (reg, kind)) in regs.iter().zip(&signature.params).enumerate() {
+            let (name, ty) = (format!("x{}", number + 4), self.m.param_type(*kind));
+            emit!(self.code, ".param .{ty} {name};");
+            emit!(self.code, "st.param.{ty} [{name}], {reg};");
+            names.push(name);
+        }
+        emit!(self.code, ".param .align 8 .b8 y[{}];", signature.bytes());
+        emit!(self.code, "call (y), {}, ({});", signature.name, names.join(", "));
+        emit!(self.code, "ld.param.b32 {status}, [y];");
+        emit!(self.code, "ld.param.b64 {top}, [y+8];");
+        emit!(self.code, "ld.param.b64 {fuel}, [y+16];");
+        for (number, kind) in signature.results.iter().enumerate() {
+            let (ty, to) = (self.m.param_type(*kind), numbers[number].unwrap_or(results[number]));
+            emit!(self.code, "ld.param.{ty} {to}, [y+{}];", 24 + 8 * number);
+        }
+        emit!(self.code, "}}");
+        emit!(self.code, "setp.ne.u32 {failed}, {status}, 0;");
+        self.fail_if(failed);
+        for (to, number) in results.iter().zip(&numbers) {
+            if let Some(number) = number {
+                emit!(self.code, "setp.ne.u32 {to}, {number}, 0;");
+            }
+        }
+        self.unslot(&result, &mut results.into_iter())
+    }
+
+    /// Computes a primitive; apply-to-eachs that it consumes are not stored where that is possible.
+    fn primitive_call(&mut self, id: ExprId, primitive: Primitive, argument: ExprId) -> Made<Val> {
+        let body = self.body.clone();
+        let (ty, result) = (body.types[argument], body.types[id]);
+        match (primitive, &body.exprs[argument]) {
+            (
+                Primitive::Sum
+                | Primitive::Product
+                | Primitive::MaxVal
+                | Primitive::MinVal
+                | Primitive::Any
+                | Primitive::All
+                | Primitive::Parity,
+                Expr::Each(each),
+            ) if each.filter.is_none() && self.is_scalar_each(each) => self.reduce_each(primitive, each, ty),
+            (Primitive::Append, Expr::Pair(..)) => {
+                let mut parts = vec![];
+                self.appended(id, &mut parts)?;
+                self.append(&parts)
+            }
+            _ => {
+                let argument = self.expr(argument)?;
+                self.primitive(primitive, &argument, ty, result)
+            }
+        }
+    }
+
+    fn is_scalar_each(&mut self, each: &Each) -> bool {
+        self.m.c.shape(self.body.types[each.body]).is_ok_and(|shape| shape.is_scalar())
+    }
+
+    /// Lists the operands of `++` inside of `++`, in order.
+    fn appended(&mut self, id: ExprId, out: &mut Vec<Val>) -> Made<()> {
+        let body = self.body.clone();
+        if let Expr::Call(function, argument) = &body.exprs[id]
+            && let Expr::Definition(definition, _) = &body.exprs[*function]
+            && matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Primitive(Primitive::Append))
+            && let Expr::Pair(first, second) = &body.exprs[*argument]
+        {
+            self.appended(*first, out)?;
+            return self.appended(*second, out);
+        }
+        let value = self.expr(id)?;
+        out.push(value);
+        Ok(())
+    }
+}
+
+/// Lists the columns of flat sequences: slots of length and pointer, and the kind of elements. Returns false if there are
+/// sequences inside of sequences.
+fn flat_columns(shape: &Shape, slot: &mut usize, out: &mut Vec<(usize, usize, Kind)>) -> bool {
+    match shape {
+        Shape::Int | Shape::Float | Shape::Bool => {
+            *slot += 1;
+            true
+        }
+        Shape::Tuple(parts) => parts.iter().all(|part| flat_columns(part, slot, out)),
+        Shape::Seq(element) => {
+            let (length, mut kinds) = (*slot, vec![]);
+            slots(element, &mut kinds);
+            for (number, kind) in kinds.iter().enumerate() {
+                out.push((length, length + 1 + number, *kind));
+            }
+            *slot += 1 + kinds.len();
+            element.is_scalar()
+        }
+    }
+}

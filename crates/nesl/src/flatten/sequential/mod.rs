@@ -1,0 +1,200 @@
+//! Sequential forms: a function as PTX in which one thread runs one call.
+//!
+//! From: the typed program, not flattened. To: [`vcode::Sequential`](crate::vcode::Sequential), a module with one kernel.
+//! Flattened code calls it where calls are small; see `choose` of [`crate::run`]. A function without a sequential form
+//! stays flattened: forms exist for code without effects whose primitives are those of [`primitive`].
+//!
+//! - Scalars are registers. A sequence is a length and one pointer for each slot of its elements; the slots of a sequence
+//!   are its length and its pointers, so a nested sequence is an array of lengths and arrays of pointers.
+//! - Memory is taken from the thread's arena by moving its top. A function moves a result of flat sequences down to the place
+//!   where its own memory began, and releases the rest. An apply-to-each with scalar elements releases after each of them.
+//! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address.
+//! - Functions that do not recur are expanded where they are called; the others are PTX functions. They return a status, the top
+//!   of the arena, the fuel that is left, and their result.
+//! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a failure. The flattened
+//!   code then executes all calls, so errors have their message and place.
+
+mod code;
+mod entry;
+mod expr;
+mod primitive;
+
+use super::instance::Node;
+use super::{Callee, Compiler};
+use crate::eval::Primitive;
+use crate::infer::Widths;
+use crate::types::{Base, Type as Nesl, TypeId};
+use crate::vcode::{Sequential, Shape};
+use code::{Kind, slots};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Code, or the reason why there is no sequential form.
+type Made<T> = Result<T, String>;
+
+/// The largest text of a module in bytes. Compilation of larger ones takes longer than they save.
+const MAX_TEXT: usize = 1 << 19;
+
+/// A PTX function.
+#[derive(Clone)]
+struct Signature {
+    name: String,
+    params: Vec<Kind>,
+    results: Vec<Kind>,
+}
+
+/// A module in the making.
+struct Module<'c, 'e> {
+    c: &'c mut Compiler<'e>,
+    widths: Widths,
+    functions: HashMap<Callee, Signature>,
+    queue: Vec<(Callee, Signature)>,
+    prototypes: String,
+    texts: usize,
+    done: String,
+}
+
+impl Compiler<'_> {
+    /// Returns the sequential form of a function that recurs, if it has one.
+    pub(super) fn sequential(&mut self, callee: &Callee) -> Option<Arc<Sequential>> {
+        let node = match callee {
+            Callee::Definition(definition, _) => Node::Definition(*definition),
+            Callee::Lambda(lambda, _) => Node::Lambda(*lambda),
+            Callee::Serial(_) => return None,
+        };
+        let widths = self.widths?;
+        if !self.recurs(node) {
+            return None;
+        }
+        if let Some(known) = self.forms.get(callee) {
+            return known.clone();
+        }
+        let (form, name) = (self.sequential_form(callee, widths), self.name(callee).0);
+        self.notes.push(match &form {
+            Ok(_) => format!("`{name}` has a sequential form"),
+            Err(reason) => format!("`{name}` has no sequential form: {reason}"),
+        });
+        let form = form.ok().map(Arc::new);
+        self.forms.insert(callee.clone(), form.clone());
+        form
+    }
+
+    fn sequential_form(&mut self, callee: &Callee, widths: Widths) -> Made<Sequential> {
+        let source = self.name(callee).0;
+        let (argument, result) = self.shapes(callee)?;
+        let mut module = Module {
+            c: self,
+            widths,
+            functions: HashMap::new(),
+            queue: vec![],
+            prototypes: String::new(),
+            texts: 0,
+            done: String::new(),
+        };
+        let signature = module.function(callee)?;
+        while let Some((callee, signature)) = module.queue.pop() {
+            module.write(&callee, &signature)?;
+            if module.done.len() > MAX_TEXT {
+                return Err("its code is too large".to_owned());
+            }
+        }
+        let name = format!("sequential_{}", signature.name);
+        let kernel = module.entry(&name, &signature, &argument, &result);
+        let (prototypes, done) = (module.prototypes, module.done);
+        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n\n{prototypes}\n{done}{kernel}");
+        Ok(Sequential { name, source, text, widths, argument, result })
+    }
+
+    /// Returns the shapes of what a function takes, captured variables first, and of its result.
+    fn shapes(&mut self, callee: &Callee) -> Made<(Shape, Shape)> {
+        let body = self.body(callee).map_err(|fault| fault.message.clone())?;
+        let argument = self.argument_type(callee, &body).map_err(|fault| fault.message.clone())?;
+        let mut taken = vec![];
+        if let Callee::Lambda(lambda, _) = callee {
+            for (_, inner) in self.env.lambdas[*lambda].captures.clone() {
+                taken.push(self.shape(body.locals[inner].ty)?);
+            }
+        }
+        taken.push(self.shape(argument)?);
+        let Some(result) = body.result else { return Err("it has no result".to_owned()) };
+        Ok((Shape::Tuple(taken), self.shape(body.types[result])?))
+    }
+
+    fn shape(&mut self, ty: TypeId) -> Made<Shape> {
+        let ty = self.resolve(ty);
+        Ok(match self.env.types[ty].clone() {
+            Nesl::Base(Base::Int | Base::Char) => Shape::Int,
+            Nesl::Base(Base::Float) => Shape::Float,
+            Nesl::Base(Base::Bool) => Shape::Bool,
+            Nesl::Seq(element) => Shape::Seq(Box::new(self.shape(element)?)),
+            Nesl::Pair(first, rest) => Shape::Tuple(vec![self.shape(first)?, self.shape(rest)?]),
+            Nesl::Function { identity, .. } => match self.env.types[identity].clone() {
+                Nesl::Closure(_, parts) => {
+                    Shape::Tuple(parts.into_iter().map(|part| self.shape(part)).collect::<Made<Vec<Shape>>>()?)
+                }
+                _ => Shape::Tuple(vec![]),
+            },
+            Nesl::Data(..) | Nesl::Variable(_) | Nesl::Definition(_) | Nesl::Closure(..) => {
+                return Err("a type is not known".to_owned());
+            }
+        })
+    }
+}
+
+impl Module<'_, '_> {
+    /// Returns the PTX function of some code, to be written later if it is new.
+    fn function(&mut self, callee: &Callee) -> Made<Signature> {
+        if let Some(known) = self.functions.get(callee) {
+            return Ok(known.clone());
+        }
+        if self.functions.len() >= 200 {
+            return Err("it calls too many functions".to_owned());
+        }
+        let (argument, result) = self.c.shapes(callee)?;
+        let (mut params, mut results) = (vec![], vec![]);
+        slots(&argument, &mut params);
+        slots(&result, &mut results);
+        let source: String = self.c.name(callee).0.chars().filter(char::is_ascii_alphanumeric).collect();
+        let name = format!("f{}_{source}", self.functions.len());
+        let signature = Signature { name, params, results };
+        let _ = writeln!(self.prototypes, "{};", self.head(&signature));
+        self.functions.insert(callee.clone(), signature.clone());
+        self.queue.push((callee.clone(), signature.clone()));
+        Ok(signature)
+    }
+
+    /// Returns the head of a function. Behind the top and the limit of the arena, the depth and the fuel stand the slots of
+    /// the arguments.
+    fn head(&self, signature: &Signature) -> String {
+        let mut params =
+            vec![".param .b64 a0".to_owned(), ".param .b64 a1".into(), ".param .b32 a2".into(), ".param .b64 a3".into()];
+        for (number, kind) in signature.params.iter().enumerate() {
+            params.push(format!(".param .{} a{}", self.param_type(*kind), number + 4));
+        }
+        format!(".func (.param .align 8 .b8 rr[{}]) {} ({})", signature.bytes(), signature.name, params.join(", "))
+    }
+
+    /// Returns the type in which a slot is passed.
+    fn param_type(&self, kind: Kind) -> &'static str {
+        match kind {
+            Kind::Int if self.widths.wide_int => "b64",
+            Kind::Int | Kind::Bool | Kind::Length => "b32",
+            Kind::Float if self.widths.narrow_float => "f32",
+            Kind::Float => "f64",
+            Kind::Pointer => "b64",
+        }
+    }
+}
+
+impl Signature {
+    /// Returns the bytes of what is returned: status, top, fuel, slots.
+    fn bytes(&self) -> usize {
+        24 + 8 * self.results.len()
+    }
+}
+
+/// Tells whether a primitive has an effect or no sequential code.
+fn reason(primitive: Primitive) -> String {
+    format!("it uses `{primitive:?}`, which runs flattened only")
+}

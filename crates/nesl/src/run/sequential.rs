@@ -1,0 +1,444 @@
+//! Sequential calls: which calls are small, and the kernel that runs each of them in one thread.
+//!
+//! A call of `n` elements in one thread takes about as long as `n` steps of one level of flattened code, and it saves all
+//! launches and waits of the levels below. Small calls are those that end while the flattened code would do a few levels.
+//! On a CPU larger calls are small too, as long as none is more than one and a half times the part of a core.
+//!
+//! Workers take calls from a counter, so a long call delays nobody. Each has an arena for all of its calls. Results go to
+//! one piece of memory, in the order in which calls end; a gather brings them into the order of calls. Where memory for
+//! results is short, the kernel says how much it needs and runs again. When a call fails, none of the form's calls run
+//! sequentially for the rest of the run.
+
+use super::vector::{Extent, Vector};
+use super::{Accelerator, DeviceSegdes, Made, device_error, on_device};
+use crate::codes;
+use crate::eval::{Fault, Run};
+use crate::vcode::machine::Entry;
+use crate::vcode::{Sequential, Shape, Type};
+use broadloom_device::{Argument, Buffer, Kernel, Launch, MachineKind};
+use broadloom_diag::Sources;
+use broadloom_graph::{Boundary, Combine, Node, Segments, Shape as Extents, Total};
+use broadloom_scalar::{self as scalar, Element, Literal};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Limits on the sizes of calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    /// The size up to which calls are small, instead of the device's own.
+    pub(super) fixed: Option<usize>,
+}
+
+/// Elements of a call that is small on a CPU, however many there are. One core needs a few milliseconds for it.
+const SMALL_ON_CPU: usize = 1 << 15;
+
+/// Elements of a call that is small on a GPU. A thread needs about as long for it as a few levels of flattened code take.
+const SMALL_ON_GPU: usize = 1 << 11;
+
+/// Elements of a call that is small on the interpreter.
+const SMALL_ON_INTERP: usize = 1 << 9;
+
+/// Calls inside of calls.
+const MAX_DEPTH: u64 = 96;
+
+/// Bytes of an arena for each element of a call, and besides.
+const ARENA_OF_ELEMENT: u64 = 96;
+const ARENA: u64 = 1 << 13;
+
+/// Rounds of loops and calls for each element of a call, and besides.
+const FUEL_OF_ELEMENT: u64 = 512;
+const FUEL: u64 = 1 << 18;
+
+/// Runs of a kernel for lack of memory for results: each finds the need of one more level of nesting.
+const MAX_RUNS: usize = 6;
+
+/// Threads of a GPU for each multiprocessor, and those of a block.
+const WORKERS: u64 = 256;
+const BLOCK: u64 = 64;
+
+/// Work done sequentially.
+#[derive(Default)]
+pub(super) struct Sequentially {
+    kernels: HashMap<String, Kernel>,
+    /// Forms with a call that failed in this run.
+    failed: HashSet<String>,
+    /// Elements of the largest call of those that `small` has found last, and of all.
+    largest: usize,
+    total: usize,
+    /// The largest size that was small then.
+    limit: usize,
+    pub(super) launches: u64,
+    pub(super) calls: u64,
+}
+
+impl Sequentially {
+    pub(super) fn begin(&mut self) {
+        self.failed.clear();
+    }
+}
+
+/// Results of a kernel: addresses and sizes, and how they become vectors.
+#[derive(Default)]
+struct Places {
+    arguments: Vec<Argument>,
+    buffers: Vec<Buffer<u8>>,
+    /// The number of sequences.
+    sequences: usize,
+}
+
+/// Buffers in the order in which they were taken.
+struct Taken {
+    buffers: std::vec::IntoIter<Buffer<u8>>,
+    /// Elements of the sequences, in order.
+    totals: std::vec::IntoIter<usize>,
+    calls: usize,
+}
+
+fn internal<T>(reason: &str) -> Run<T> {
+    Fault::at_run_time(format!("internal error: {reason} of a sequential call; please report it"))
+}
+
+impl Accelerator {
+    /// Lets calls run sequentially, or not.
+    pub(crate) fn set_sequential(&mut self, on: bool) {
+        self.target.sequential = on.then(Limits::default);
+    }
+
+    /// Tells whether calls may run sequentially.
+    pub(crate) fn is_sequential(&self) -> bool {
+        self.target.sequential.is_some()
+    }
+
+    /// Keeps lines of the compiler for who asked for plans.
+    pub(crate) fn note(&mut self, notes: Vec<String>) {
+        if self.target.explained {
+            self.summaries.extend(notes.into_iter().map(|note| note + "\n"));
+        }
+    }
+
+    /// Tells how calls of these sizes run: 2 if all are small, 1 if some are, 0 if none is or few are; and the largest size
+    /// that is small.
+    pub(crate) fn small(&mut self, sizes: &Entry) -> Run<(i64, i64)> {
+        let Some(limits) = self.target.sequential else { return Ok((0, 0)) };
+        let vector = self.vector(sizes)?;
+        let calls = self.known(&vector.extent)?;
+        if calls == 0 {
+            return Ok((0, 0));
+        }
+        let vector = vector.learned()?;
+        if let Some(total) = vector.facts.sum.get().and_then(Extent::number)
+            && total / calls > 8 * self.limit(limits, total)?
+        {
+            return Ok((0, 0));
+        }
+        let whole = self.whole(&vector)?;
+        let wide = self.convert(&whole, Element::I64)?;
+        let (sum, most) = (on_device(wide.reduce(Combine::Sum, &[0]))?, on_device(wide.reduce(Combine::Max, &[0]))?);
+        let [sum, most] = self.two_numbers(&sum, &most)?;
+        let limit = self.limit(limits, sum)?;
+        (self.sequential.largest, self.sequential.total, self.sequential.limit) = (most.min(limit), sum, limit);
+        if most <= limit {
+            return Ok((2, limit as i64));
+        }
+        let bound = self.one(Literal::from(limit as i64))?;
+        let kept = self.call("size of small", &[&wide, &bound], |f, x| f.select(f.le(x[0], x[1]), x[0], 0i64))?;
+        let count = self.call("is small", &[&wide, &bound], |f, x| f.convert(f.le(x[0], x[1]), scalar::Type::I64))?;
+        let (kept, count) = (on_device(kept.reduce(Combine::Sum, &[0]))?, on_device(count.reduce(Combine::Sum, &[0]))?);
+        let [kept, count] = self.two_numbers(&kept, &count)?;
+        // To tell small calls from large ones takes about as long as a level of all of them.
+        let is_worth = count > 0 && kept >= sum / 2;
+        self.sequential.total = kept;
+        Ok((i64::from(is_worth), limit as i64))
+    }
+
+    /// Reads two numbers without axes that are not negative.
+    fn two_numbers(&mut self, first: &Node, second: &Node) -> Run<[usize; 2]> {
+        let (first, second) = (self.as_vector(first)?, self.as_vector(second)?);
+        let both = on_device(Node::concatenate(0, &[&first, &second]))?;
+        let bytes = self.read(&both)?;
+        let mut numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| usize::try_from(i64::from_le_bytes(*bytes)).unwrap_or(0));
+        Ok([numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)])
+    }
+
+    /// Returns the largest size of a small call, where all calls together have this many elements.
+    fn limit(&mut self, limits: Limits, total: usize) -> Run<usize> {
+        if let Some(fixed) = limits.fixed {
+            return Ok(fixed);
+        }
+        let context = self.context()?;
+        let machine = context.device().machine();
+        Ok(match machine.kind {
+            MachineKind::Cpu => SMALL_ON_CPU.max(total / 2 * 3 / machine.multiprocessors.max(1) as usize),
+            MachineKind::Cuda => SMALL_ON_GPU,
+            MachineKind::Interp => SMALL_ON_INTERP,
+        })
+    }
+
+    /// Runs calls sequentially. Returns nothing where the flattened function has to be called.
+    pub(crate) fn sequential(&mut self, form: &Arc<Sequential>, operands: &[Entry]) -> Run<Option<Vec<Made>>> {
+        if self.sequential.failed.contains(&form.name) || form.widths != self.widths || self.target.sequential.is_none() {
+            return Ok(None);
+        }
+        self.untraced()?;
+        let Some((context, operands)) = operands.split_first() else { return internal("no operands") };
+        let segdes = self.segdes(context)?;
+        let calls = self.total(&segdes)?;
+        let calls = self.known(&calls)?;
+        if calls == 0 || calls > i32::MAX as usize {
+            return Ok(None);
+        }
+        let mut nodes = vec![];
+        self.columns(&form.argument, calls, false, &mut operands.iter(), &mut nodes)?;
+        self.evaluate(&nodes)?;
+        let inputs = nodes.iter().map(|node| on_device(node.evaluate())).collect::<Run<Vec<Buffer<u8>>>>()?;
+        let start = Instant::now();
+        let made = self.run_calls(form, calls, &inputs);
+        self.waits += 1;
+        self.waited += start.elapsed();
+        let made = made?;
+        match made {
+            Some(_) => self.sequential.calls += calls as u64,
+            None => drop(self.sequential.failed.insert(form.name.clone())),
+        }
+        Ok(made)
+    }
+
+    /// Lists the columns of arguments.
+    fn columns<'a>(
+        &mut self,
+        shape: &Shape,
+        calls: usize,
+        inside: bool,
+        operands: &mut dyn Iterator<Item = &'a Entry>,
+        out: &mut Vec<Node>,
+    ) -> Run<()> {
+        match shape {
+            Shape::Int | Shape::Float | Shape::Bool => out.push(self.column(calls, inside, operands)?),
+            Shape::Tuple(parts) => {
+                for part in parts {
+                    self.columns(part, calls, inside, operands, out)?;
+                }
+            }
+            Shape::Seq(element) => {
+                if inside {
+                    let Some(segdes) = operands.next() else { return internal("too few operands") };
+                    let segdes = self.segdes(segdes)?;
+                    let offsets = Vector::of(on_device(self.segments(&segdes)?.offsets())?);
+                    let offsets = self.padded(&offsets)?;
+                    out.push(self.convert(&offsets, Element::I64)?);
+                } else {
+                    out.push(self.column(calls, false, operands)?);
+                    out.push(self.column(calls, false, operands)?);
+                    // The segment of the pool.
+                    operands.next();
+                }
+                self.columns(element, calls, true, operands, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn column<'a>(&mut self, calls: usize, inside: bool, operands: &mut dyn Iterator<Item = &'a Entry>) -> Run<Node> {
+        let Some(operand) = operands.next() else { return internal("too few operands") };
+        let vector = self.vector(operand)?;
+        if inside {
+            return self.padded(&vector);
+        }
+        let vector = self.with_extent(&vector, &Extent::Host(calls))?;
+        self.whole(&vector)
+    }
+
+    fn kernel(&mut self, form: &Sequential) -> Run<Kernel> {
+        if let Some(kernel) = self.sequential.kernels.get(&form.text) {
+            return Ok(kernel.clone());
+        }
+        let mut sources = Sources::new();
+        let id = sources.add(form.name.clone(), form.text.as_str());
+        let broken = |errors: broadloom_diag::Diagnostics| {
+            let text = sources.render_all(&errors);
+            Fault::new(codes::DEVICE, format!("internal error: the sequential form of `{}` is wrong: {text}", form.source))
+        };
+        let module = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify).map_err(broken)?;
+        let context = self.context()?;
+        let module = context.device().load(&Arc::new(module)).map_err(|error| device_error(error.into()))?;
+        let kernel = module.kernel(&form.name).map_err(|error| device_error(error.into()))?;
+        if self.target.explained {
+            let (source, limit, name) = (&form.source, self.sequential.limit, &form.name);
+            self.summaries
+                .push(format!("calls of `{source}` with at most {limit} elements run in one thread each, kernel `{name}`\n"));
+        }
+        self.sequential.kernels.insert(form.text.clone(), kernel.clone());
+        Ok(kernel)
+    }
+
+    /// Launches the kernel, with more memory for results where it was short, and makes vectors of the results.
+    fn run_calls(&mut self, form: &Sequential, calls: usize, inputs: &[Buffer<u8>]) -> Run<Option<Vec<Made>>> {
+        let kernel = self.kernel(form)?;
+        let context = self.context()?;
+        let device = context.device().clone();
+        let failed = |error: broadloom_device::Error| device_error(error.into());
+        let machine = device.machine();
+        let largest = self.sequential.largest as u64;
+        let stride = (ARENA + largest.saturating_mul(ARENA_OF_ELEMENT)).next_multiple_of(256);
+        let workers = match machine.kind {
+            MachineKind::Cpu => u64::from(machine.multiprocessors),
+            MachineKind::Interp => 2,
+            MachineKind::Cuda => u64::from(machine.multiprocessors) * WORKERS,
+        };
+        // Arenas take at most a part of the memory.
+        let workers = workers.min(calls as u64).min((machine.memory_bytes / 16) / stride).max(1);
+        let threads = if machine.kind == MachineKind::Cuda { BLOCK.min(workers) } else { 1 };
+        let blocks = workers.div_ceil(threads);
+        let arena = device.allocate::<u8>((blocks * threads * stride) as usize).map_err(failed)?;
+        let fuel = FUEL + largest.saturating_mul(FUEL_OF_ELEMENT);
+        let mut most: Vec<usize> = vec![];
+        for _ in 0..MAX_RUNS {
+            let mut places = Places::default();
+            self.room_for(&form.result, calls, None, &mut most, &mut places)?;
+            let state = device.zeros::<u8>(8 + 8 * places.sequences).map_err(failed)?;
+            let number = |value: u64| Argument::from(value);
+            let mut arguments =
+                vec![(&state).into(), (&arena).into(), number(stride), number(calls as u64), number(MAX_DEPTH), number(fuel)];
+            arguments.extend(inputs.iter().map(Argument::from));
+            arguments.append(&mut places.arguments);
+            kernel.launch(&Launch::linear(blocks as u32, threads as u32), &arguments).map_err(failed)?;
+            self.sequential.launches += 1;
+            let bytes = state.read().map_err(failed)?;
+            let flags = bytes.get(4).copied().unwrap_or(1);
+            let totals: Vec<usize> = bytes
+                .get(8..)
+                .unwrap_or_default()
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|bytes| u64::from_le_bytes(*bytes) as usize)
+                .collect();
+            if flags & 1 != 0 {
+                return Ok(None);
+            }
+            if flags & 2 != 0 {
+                for (most, total) in most.iter_mut().zip(&totals) {
+                    *most = (*most).max(*total);
+                }
+                // Sequences behind one that did not fit were not counted.
+                let scale = most.iter().copied().max().unwrap_or(0);
+                if scale > i32::MAX as usize {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let mut taken = Taken { buffers: places.buffers.into_iter(), totals: totals.into_iter(), calls };
+            let mut out = vec![];
+            self.made(&form.result, &mut taken, None, &mut out)?;
+            return Ok(Some(out));
+        }
+        Ok(None)
+    }
+
+    /// Takes memory for results. `most` holds the numbers of elements that there is memory for.
+    fn room_for(
+        &mut self,
+        shape: &Shape,
+        calls: usize,
+        outer: Option<usize>,
+        most: &mut Vec<usize>,
+        out: &mut Places,
+    ) -> Run<()> {
+        let context = self.context()?;
+        let take = |out: &mut Places, count: usize, bytes: u32| -> Run<()> {
+            let buffer = context.device().allocate::<u8>(count.max(1) * bytes as usize);
+            let buffer = buffer.map_err(|error| device_error(error.into()))?;
+            out.arguments.push((&buffer).into());
+            out.buffers.push(buffer);
+            Ok(())
+        };
+        match shape {
+            Shape::Int | Shape::Float | Shape::Bool => {
+                take(out, outer.unwrap_or(calls), self.element_of(base(shape)).bytes())?;
+            }
+            Shape::Tuple(parts) => {
+                for part in parts {
+                    self.room_for(part, calls, outer, most, out)?;
+                }
+            }
+            Shape::Seq(element) => {
+                let number = out.sequences;
+                out.sequences += 1;
+                if number == most.len() {
+                    most.push(self.sequential.total + 2 * calls + 64);
+                }
+                let room = most[number];
+                take(out, calls, self.int().bytes())?;
+                take(out, calls, 8)?;
+                out.arguments.push(Argument::from(room as u64));
+                if let Some(outer) = outer {
+                    take(out, outer, self.int().bytes())?;
+                }
+                self.room_for(element, calls, Some(room), most, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes vectors of results. `order` says where the elements of the sequence around lie: their number, and the index of
+    /// each.
+    fn made(&mut self, shape: &Shape, taken: &mut Taken, order: Option<(usize, &Node)>, out: &mut Vec<Made>) -> Run<()> {
+        match shape {
+            Shape::Int | Shape::Float | Shape::Bool => {
+                let ty = base(shape);
+                let vector = self.returned(self.element_of(ty), taken, order)?;
+                out.push(Made::Vector(ty, vector));
+            }
+            Shape::Tuple(parts) => {
+                for part in parts {
+                    self.made(part, taken, order, out)?;
+                }
+            }
+            Shape::Seq(element) => {
+                let counts = self.returned(self.int(), taken, None)?;
+                let places = self.returned(Element::I64, taken, None)?;
+                let Some(total) = taken.totals.next() else { return internal("too few results") };
+                let lengths = match order {
+                    None => counts.clone(),
+                    Some(_) => self.returned(self.int(), taken, order)?,
+                };
+                out.push(Made::Segdes(DeviceSegdes::with_total(lengths, Extent::Host(total))));
+                let calls = on_device(Segments::from_lengths(&counts.node, Total::Host(total)))?;
+                let starts = on_device(calls.starts())?;
+                let starts = self.convert(&starts, Element::I64)?;
+                let moved = self.call("moved by", &[&places.node, &starts], |f, x| f.sub(x[0], x[1]))?;
+                let moved = on_device(calls.distribute(&moved))?;
+                let positions = self.positions(&Extent::Host(total), Element::I64)?;
+                let index = self.call("moved", &[&moved, &positions], |f, x| f.add(x[0], x[1]))?;
+                self.made(element, taken, Some((total, &index)), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a column of results, in the order of calls.
+    fn returned(&mut self, element: Element, taken: &mut Taken, order: Option<(usize, &Node)>) -> Run<Vector> {
+        let Some(buffer) = taken.buffers.next() else { return internal("too few results") };
+        let context = self.context()?;
+        let count = order.map_or(taken.calls, |(count, _)| count);
+        let zero = Literal::zero(element);
+        if count == 0 {
+            return Ok(Vector::new(self.one(zero)?, Extent::Host(0)).generated(true));
+        }
+        let Some(part) = buffer.slice(0, count * element.bytes() as usize) else { return internal("a short result") };
+        let node = on_device(Node::from_buffer(&context, element.into(), Extents::from(count), part))?;
+        match order {
+            None => Ok(Vector::of(node)),
+            Some((_, index)) => Ok(Vector::of(on_device(node.gather(&[index], &Boundary::Constant([zero].as_slice().into())))?)),
+        }
+    }
+}
+
+fn base(shape: &Shape) -> Type {
+    match shape {
+        Shape::Float => Type::Float,
+        Shape::Bool => Type::Bool,
+        Shape::Int | Shape::Tuple(_) | Shape::Seq(_) => Type::Int,
+    }
+}

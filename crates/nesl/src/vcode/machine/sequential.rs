@@ -1,0 +1,45 @@
+//! Calls that run sequentially, each in one thread of the device.
+
+use super::{Entry, Machine};
+use crate::eval::{Fault, Run};
+use crate::vcode::SequentialCall;
+
+impl Machine<'_, '_, '_> {
+    /// Takes the sizes of calls and pushes how they run.
+    pub(super) fn small(&mut self) -> Run<()> {
+        let [sizes] = self.take::<1>()?;
+        let (way, limit) = match self.accelerator.as_deref_mut() {
+            Some(accelerator) if matches!(sizes, Entry::Device(_)) => accelerator.small(&sizes)?,
+            _ => (0, 0),
+        };
+        let (way, limit) = (self.ints(vec![way])?, self.ints(vec![limit])?);
+        self.stack.extend([way, limit]);
+        self.count(1)
+    }
+
+    /// Executes a call sequentially. Returns false when the flattened function has to be called instead; the operands are
+    /// on the stack then.
+    pub(super) fn sequential(&mut self, call: &SequentialCall) -> Run<bool> {
+        let Some((operands, _)) = &self.program.functions[call.fallback].signature else { return Ok(false) };
+        let range = self.range(operands.len() as u32, 0)?;
+        let operands = self.stack[range.clone()].to_vec();
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(false) };
+        let Some(made) = accelerator.sequential(&call.form, &operands)? else { return Ok(false) };
+        let mut results = Vec::with_capacity(made.len());
+        for made in made {
+            results.push(self.entry(made)?);
+        }
+        self.stack.truncate(range.start);
+        self.count(results.iter().map(Entry::len).sum())?;
+        self.stack.extend(results);
+        Ok(true)
+    }
+
+    /// Returns the function to call instead of a sequential form; nothing where that was executed.
+    pub(super) fn instead(&mut self, call: &SequentialCall) -> Run<Option<crate::vcode::FuncId>> {
+        if self.world.options().is_interrupted() {
+            return Err(Fault::interrupted());
+        }
+        Ok((!self.sequential(call)?).then_some(call.fallback))
+    }
+}

@@ -1,0 +1,82 @@
+//! Sequential forms of functions: kernels in which one thread runs one call.
+
+use super::{FuncId, Type};
+use crate::infer::Widths;
+use std::sync::Arc;
+
+/// The shape of values of a type in a sequential form. Characters are ints.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// An int or a character.
+    Int,
+    /// A float.
+    Float,
+    /// A truth value.
+    Bool,
+    /// The parts of a pair, or the captured variables of a function.
+    Tuple(Vec<Shape>),
+    /// A sequence.
+    Seq(Box<Shape>),
+}
+
+impl Shape {
+    /// Tells whether values have no sequences in them.
+    pub fn is_scalar(&self) -> bool {
+        match self {
+            Shape::Int | Shape::Float | Shape::Bool => true,
+            Shape::Tuple(parts) => parts.iter().all(Shape::is_scalar),
+            Shape::Seq(_) => false,
+        }
+    }
+
+    /// Lists the types of the entries of the stack that hold results.
+    pub fn results(&self, out: &mut Vec<Type>) {
+        match self {
+            Shape::Int => out.push(Type::Int),
+            Shape::Float => out.push(Type::Float),
+            Shape::Bool => out.push(Type::Bool),
+            Shape::Tuple(parts) => parts.iter().for_each(|part| part.results(out)),
+            Shape::Seq(element) => {
+                out.push(Type::Segdes);
+                element.results(out);
+            }
+        }
+    }
+}
+
+/// A kernel that executes calls of a function, each in one thread.
+///
+/// Parameters, all of 8 bytes: the address of the state, the address and the size in bytes of the memory of a worker, the
+/// number of calls, the limit on the depth of recursion; the addresses of the arguments; the addresses of the results.
+///
+/// - State: a counter of calls (`u32`), the failure (`u32`: bit 0 a call failed, bit 1 memory for results is short), then
+///   for each sequence of the result the number of its elements (`u64`).
+/// - Arguments: a scalar has the address of one element for each call. A sequence has starts, lengths (ints) and the
+///   columns of its elements; inside of a sequence it has offsets (`i64`).
+/// - Results: a scalar has the address of one element for each call. A sequence has lengths for each call (ints), starts
+///   (`i64`), the number of elements that there is memory for, and the columns of its elements. Inside of a sequence the
+///   lengths are numbers of elements of a call, and the lengths of the sequences are a column before the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequential {
+    /// The name of the kernel.
+    pub name: String,
+    /// The name of the function in the program.
+    pub source: String,
+    /// The module, as PTX.
+    pub text: String,
+    /// The widths of ints and floats that it is for.
+    pub widths: Widths,
+    /// The captured variables and the argument.
+    pub argument: Shape,
+    /// The result.
+    pub result: Shape,
+}
+
+/// A call that may be executed by a sequential form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequentialCall {
+    /// The sequential form.
+    pub form: Arc<Sequential>,
+    /// The flattened function that takes the same operands and leaves the same results.
+    pub fallback: FuncId,
+}
