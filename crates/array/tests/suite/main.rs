@@ -3,6 +3,8 @@
 mod errors;
 mod extremes;
 mod functions;
+mod loops;
+mod memory;
 mod operators;
 mod programs;
 mod segments;
