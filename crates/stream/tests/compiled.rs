@@ -654,3 +654,17 @@ fn stages_run_in_components() {
         assert_eq!((count("bar.sync"), count("ld.shared.f32"), count("st.shared.f32")), (2, 0, 0), "{ptx}");
     }
 }
+
+/// Rounds of a product of blocks find their items by one sum of digits, not by the steps of splitters for each.
+#[test]
+fn rounds_share_the_places_of_their_words() {
+    let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
+    let text = include_str!("../../../examples/streamit/blocked_matrix_multiply.str");
+    agree(text, "BlockedMatrixMultiply(32, 8)", 2, &float);
+    let program = compile_stream(text, "BlockedMatrixMultiply(32, 8)").unwrap();
+    for device in devices() {
+        let ptx = Compiled::new(&program, &device).unwrap().ptx().unwrap();
+        let count = |word: &str| ptx.lines().filter(|line| line.trim_start().starts_with(word)).count();
+        assert!(count("rem.") + count("div.") < 16, "{ptx}");
+    }
+}

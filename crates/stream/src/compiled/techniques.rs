@@ -64,7 +64,7 @@ impl Compiled<'_> {
             match (inside, neighbours) {
                 (0, 0) => "no other filter stands beside it on the device, or their buffers do not fit together".into(),
                 (0, _) => "its tapes cross to other kernels or to the host".into(),
-                (_, others) if let Some(group) = component => format!(
+                (_, others) if let Some(group) = component.filter(|group| group.actors.len() > 1) => format!(
                     "{} in the kernel; a thread runs groups of firings of {} in registers, {} of them in a unit",
                     plural(others as u64, "other filter"),
                     plural(group.actors.len() as u64, "filter"),

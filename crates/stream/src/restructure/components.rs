@@ -24,6 +24,10 @@ const MAX_OPERATIONS: i64 = 4096;
 const MAX_ACTORS: usize = 16;
 /// Operations of a component, at most: its code is written out.
 const WRITTEN_OUT: usize = 256;
+/// Words of an operation that is a component by itself, at most.
+const ALONE: usize = 256;
+/// Places that are found for the rounds of a filter, at most.
+const MAX_PLACES: i64 = 1 << 16;
 /// Classes of components, at most.
 const MAX_CLASSES: usize = 4;
 /// Bytes of an access, at most.
@@ -144,25 +148,35 @@ fn code(actor: &Actor) -> (&Function, i64) {
 }
 
 /// Finds components of the actors of a kernel by block: as many filters together as have at most `words` words in
-/// registers at the same time.
-pub(super) fn components(section: &Section, cut: &Cut, words: usize) -> Vec<Components> {
+/// registers at the same time. Components are numbered in the order of their first operations, or, `by_place`, of the
+/// words that they load, so that neighbouring lanes of vectors load neighbouring words.
+pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: bool) -> Vec<Components> {
     let known: HashMap<usize, Vec<Accesses>> =
         cut.actors.iter().filter_map(|index| Some((*index, accesses(section, cut, *index)?))).collect();
     let (mut found, mut at) = (vec![], 0);
-    while at + 1 < cut.actors.len() {
+    while at < cut.actors.len() {
         let most = (cut.actors.len() - at).min(MAX_ACTORS);
         let mut best = None;
-        for length in 2..=most {
+        let first = if is_wired(section, cut, cut.actors[at]) { 1 } else { 2 };
+        for length in first..=most {
             let group = &cut.actors[at..at + length];
             if group.iter().any(|index| !known.contains_key(index)) {
                 break;
             }
-            best = find(section, cut, group, &known, words).or(best);
+            best = find(section, cut, group, &known, (words, by_place)).or(best);
         }
         at += best.as_ref().map_or(1, |best: &Components| best.actors.len());
         found.extend(best);
     }
     found
+}
+
+/// Returns whether an actor by itself has components: its operations are shared as they are anyway, but the places of
+/// their words lie behind splitters or joiners.
+fn is_wired(section: &Section, cut: &Cut, index: usize) -> bool {
+    let actor = &section.actors[index];
+    let wired = [&actor.input, &actor.output].into_iter().flatten().any(|port| !port.steps.is_empty());
+    wired && (actor.code.rounds.is_none() || cut.rounds(section, index).is_some())
 }
 
 /// Returns the accesses of an actor's operations in a unit, where they can belong to components.
@@ -221,7 +235,7 @@ fn trace(actor: &Actor) -> Option<Vec<Accesses>> {
     let count = reads.borrow().len();
     let places: Vec<Value> = reads.borrow().iter().chain(writes.borrow().iter()).copied().collect();
     let places = b.finish_function(&places).ok()?.simplify().ok()?;
-    if depends_on_items(&places) {
+    if depends_on_items(&places) || rounds * places.results().len() as i64 > MAX_PLACES {
         return None;
     }
     let zero = Literal::from_bits(actor.code.input?.element, 0);
@@ -318,7 +332,7 @@ fn find(
     cut: &Cut,
     actors: &[usize],
     known: &HashMap<usize, Vec<Accesses>>,
-    most: usize,
+    (most, by_place): (usize, bool),
 ) -> Option<Components> {
     let uses = uses(section, actors)?;
     let buffer = |port: &Option<Port>| port.as_ref().map(|port| port.buffer);
@@ -373,7 +387,10 @@ fn find(
             None => return None,
         }
     }
-    if classes.iter().any(|(form, _)| live(form) > most) || !uses.values().any(|own| *own == Use::Inner) {
+    // Words of one operation are loaded where it reads them.
+    let most = if actors.len() == 1 { ALONE } else { most };
+    let none_inside = !uses.values().any(|own| *own == Use::Inner);
+    if classes.iter().any(|(form, _)| live(form) > most) || (none_inside && actors.len() > 1) {
         return None;
     }
     let of_kind = |kind: Use| {
@@ -387,7 +404,13 @@ fn find(
         one.words == other.words && one.items == other.items && cut.extents[a] == cut.extents[b]
     };
     in_place &= matches!((&inputs[..], &outputs[..]), ([from], [to]) if alike(*from, *to));
-    let classes = classes.into_iter().map(|(form, numbers)| class(form, &numbers)).collect::<Option<Vec<Class>>>()?;
+    let made = |(form, numbers): (Form, Vec<Numbers>)| {
+        let mut sorted = numbers.clone();
+        sorted.sort_by_key(|own| own.loads.first().copied());
+        let placed = if by_place { class(&form, &sorted) } else { None };
+        placed.or_else(|| class(&form, &numbers))
+    };
+    let classes = classes.into_iter().map(made).collect::<Option<Vec<Class>>>()?;
     Some(Components { actors: actors.to_vec(), inner: of_kind(Use::Inner), inputs, outputs, in_place, classes })
 }
 
@@ -452,12 +475,13 @@ fn live(form: &Form) -> usize {
 }
 
 /// Makes a class of components.
-fn class(form: Form, numbers: &[Numbers]) -> Option<Class> {
+fn class(form: &Form, numbers: &[Numbers]) -> Option<Class> {
     let count = numbers.len() as i64;
     let digits = |of: &dyn Fn(&Numbers) -> i64| Digits::of(count, &|component| of(&numbers[component as usize]));
     let mut operations = vec![];
-    for (at, (actor, reads, writes)) in form.operations.into_iter().enumerate() {
-        operations.push(Operation { actor, round: digits(&|own| own.rounds[at])?, reads, writes });
+    for (at, (actor, reads, writes)) in form.operations.iter().enumerate() {
+        let round = digits(&|own| own.rounds[at])?;
+        operations.push(Operation { actor: *actor, round, reads: reads.clone(), writes: writes.clone() });
     }
     let words = |list: &[(usize, usize)], of: &dyn Fn(&Numbers, usize) -> i64| -> Option<Vec<Word>> {
         let one = |(at, (buffer, register)): (usize, &(usize, usize))| {
@@ -504,14 +528,19 @@ impl Emitter<'_> {
     fn component(&self, class: &Class, unit: Value, component: Value) {
         let k = self.k;
         let values: RefCell<Vec<Option<Value>>> = RefCell::new(vec![None; class.registers]);
-        for run in self.runs(&class.loads) {
-            let Some((held, at)) = self.place(&run, class, unit, component) else { continue };
-            let Store::Memory(memory) = held.store else { continue };
+        let loads = self.runs(&class.loads);
+        let load = |run: &Run<'_>| {
+            let Some((held, at)) = self.place(run, class, unit, component) else { return };
+            let Store::Memory(memory) = held.store else { return };
             let lanes = run.words.len();
             let value = if lanes == 1 { k.load(memory, at) } else { k.load_vector(memory, at, lanes) };
             for (lane, word) in run.words.iter().enumerate() {
                 values.borrow_mut()[word.register] = Some(k.lane(value, lane));
             }
+        };
+        // Several operations find their words in registers; one alone loads them where it reads them.
+        if class.operations.len() > 1 {
+            loads.iter().for_each(load);
         }
         for operation in &class.operations {
             let (function, rounds) = code(&self.section.actors[operation.actor]);
@@ -521,8 +550,13 @@ impl Emitter<'_> {
             });
             let (reads, writes) = (Cell::new(0), Cell::new(0));
             let mut read = reading(|k: &Builder, _: &[Value]| {
-                let register = operation.reads.get(reads.replace(reads.get() + 1));
-                let value = register.and_then(|register| values.borrow()[*register]);
+                let register = operation.reads.get(reads.replace(reads.get() + 1)).copied();
+                let is_there = register.is_none_or(|register| values.borrow()[register].is_some());
+                if let (false, Some(register)) = (is_there, register) {
+                    let has = |run: &&Run<'_>| run.words.iter().any(|word| word.register == register);
+                    loads.iter().filter(has).for_each(load);
+                }
+                let value = register.and_then(|register| values.borrow()[register]);
                 value.unwrap_or_else(|| k.fail("a component reads a word that it does not have"))
             });
             let mut write =
@@ -572,7 +606,7 @@ impl Emitter<'_> {
     fn is_aligned(&self, first: &Word, lanes: i64) -> bool {
         let Some(held) = self.held[first.buffer] else { return false };
         let (count, items) = (i64::from(held.words.count), self.section.buffers[first.buffer].items);
-        let most = match (self.cut.places[first.buffer].is_global(), held.padding) {
+        let most = match (held.base.is_some(), held.padding) {
             (true, _) if !self.wide => 1,
             (true, _) | (false, 0) => i64::from(ACCESS / held.words.element.bytes()),
             (false, padding) => i64::from(padding),

@@ -537,12 +537,13 @@ impl Cutter<'_> {
     }
 
     /// Finds firings of several actors of a kernel by block that a thread runs in registers. What passes between them
-    /// takes no memory, and inputs are not staged: a thread loads the words of a component at once.
+    /// takes no memory, and their inputs are not staged: a thread loads the words of a component at once.
     fn group(&self, cut: &mut Cut) {
         if !matches!(cut.shape, Shape::Block(_)) {
             return;
         }
-        let found = components(self.section, cut, self.costs.pick(COMPONENT_WORDS));
+        let by_place = self.costs.execution() == Execution::Vectors;
+        let found = components(self.section, cut, self.costs.pick(COMPONENT_WORDS), by_place);
         let mut next = cut.clone();
         for group in &found {
             group.inner.iter().for_each(|buffer| next.places[*buffer] = Place::Local);
@@ -550,7 +551,7 @@ impl Cutter<'_> {
         for buffer in 0..next.places.len() {
             let reads = |index: &usize| {
                 self.section.actors[*index].input.as_ref().is_some_and(|port| port.buffer == buffer)
-                    && !found.iter().any(|group| group.actors.contains(index))
+                    && !found.iter().any(|group| group.actors.len() > 1 && group.actors.contains(index))
             };
             if matches!(next.places[buffer], Place::Staged(_)) && !cut.actors.iter().any(reads) {
                 next.places[buffer] = Place::Read;
