@@ -39,8 +39,9 @@ const SMALL_ON_GPU: usize = 1 << 11;
 /// Elements of a call that is small on the interpreter.
 const SMALL_ON_INTERP: usize = 1 << 9;
 
-/// Calls inside of calls.
+/// Calls inside of calls. A thread of a GPU has a small stack.
 const MAX_DEPTH: u64 = 96;
+const MAX_DEPTH_ON_GPU: u64 = 48;
 
 /// Bytes of an arena for each element of a call, and besides.
 const ARENA_OF_ELEMENT: u64 = 96;
@@ -205,12 +206,12 @@ impl Accelerator {
     }
 
     /// Lists the columns of arguments.
-    fn columns<'a>(
+    fn columns(
         &mut self,
         shape: &Shape,
         calls: usize,
         inside: bool,
-        operands: &mut dyn Iterator<Item = &'a Entry>,
+        operands: &mut dyn Iterator<Item = &'_ Entry>,
         out: &mut Vec<Node>,
     ) -> Run<()> {
         match shape {
@@ -239,7 +240,7 @@ impl Accelerator {
         Ok(())
     }
 
-    fn column<'a>(&mut self, calls: usize, inside: bool, operands: &mut dyn Iterator<Item = &'a Entry>) -> Run<Node> {
+    fn column(&mut self, calls: usize, inside: bool, operands: &mut dyn Iterator<Item = &'_ Entry>) -> Run<Node> {
         let Some(operand) = operands.next() else { return internal("too few operands") };
         let vector = self.vector(operand)?;
         if inside {
@@ -291,6 +292,7 @@ impl Accelerator {
         let threads = if machine.kind == MachineKind::Cuda { BLOCK.min(workers) } else { 1 };
         let blocks = workers.div_ceil(threads);
         let arena = device.allocate::<u8>((blocks * threads * stride) as usize).map_err(failed)?;
+        let depth = if machine.kind == MachineKind::Cuda { MAX_DEPTH_ON_GPU } else { MAX_DEPTH };
         let fuel = FUEL + largest.saturating_mul(FUEL_OF_ELEMENT);
         let mut most: Vec<usize> = vec![];
         for _ in 0..MAX_RUNS {
@@ -299,7 +301,7 @@ impl Accelerator {
             let state = device.zeros::<u8>(8 + 8 * places.sequences).map_err(failed)?;
             let number = |value: u64| Argument::from(value);
             let mut arguments =
-                vec![(&state).into(), (&arena).into(), number(stride), number(calls as u64), number(MAX_DEPTH), number(fuel)];
+                vec![(&state).into(), (&arena).into(), number(stride), number(calls as u64), number(depth), number(fuel)];
             arguments.extend(inputs.iter().map(Argument::from));
             arguments.append(&mut places.arguments);
             kernel.launch(&Launch::linear(blocks as u32, threads as u32), &arguments).map_err(failed)?;
