@@ -18,12 +18,32 @@ pub struct Facts {
     pub lanes: u32,
     /// Known parameters.
     pub params: KnownParams,
+    /// True if the grid and the parameters stand for all that are rounded up alike: see [`rounded_up`].
+    pub rounded: bool,
+}
+
+/// The largest number that is rounded. Larger ones are addresses or negative integers, or wrap around soon.
+const LARGEST_SIZE: u64 = 1 << 30;
+
+/// Returns the power of two that a size is rounded up to; numbers that are no sizes stay.
+pub fn rounded_up(size: u64) -> u64 {
+    if size > LARGEST_SIZE { size } else { size.next_power_of_two() }
+}
+
+/// Returns the smallest and the largest number that are rounded up like this one.
+pub(crate) fn rounded_alike(size: u64) -> (u64, u64) {
+    match rounded_up(size) {
+        _ if size > LARGEST_SIZE => (size, size),
+        // 0 is rounded up to 1, too.
+        1 => (0, 1),
+        most => (most / 2 + 1, most),
+    }
 }
 
 impl Facts {
     /// Returns facts for whole warps of a block shape, with nothing else known.
     pub fn new(block: [u32; 3]) -> Facts {
-        Facts { block, grid: None, lanes: WARP, params: KnownParams::default() }
+        Facts { block, grid: None, lanes: WARP, params: KnownParams::default(), rounded: false }
     }
 
     /// Returns these facts with a known grid.
@@ -34,6 +54,11 @@ impl Facts {
     /// Returns these facts with known parameters.
     pub fn with_params(self, params: KnownParams) -> Facts {
         Facts { params, ..self }
+    }
+
+    /// Returns facts that all launches satisfy whose blocks and parameters are rounded up like these.
+    pub fn with_rounded_sizes(self) -> Facts {
+        Facts { rounded: true, ..self }
     }
 
     /// Returns the number of threads of a block.
@@ -48,9 +73,12 @@ impl Facts {
         const LARGEST: [u64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
         let tid = |axis: usize| (0, u64::from(self.block[axis]).saturating_sub(1));
         let ntid = |axis: usize| (u64::from(self.block[axis]), u64::from(self.block[axis]));
-        let blocks = |axis: usize| grid.map(|grid| u64::from(grid[axis]));
-        let ctaid = |axis: usize| (0, blocks(axis).unwrap_or(LARGEST[axis]).saturating_sub(1));
-        let nctaid = |axis: usize| (blocks(axis).unwrap_or(1), blocks(axis).unwrap_or(LARGEST[axis]));
+        let blocks = |axis: usize| {
+            let known = grid.map(|grid| u64::from(grid[axis]));
+            known.map(|known| if self.rounded { rounded_alike(known) } else { (known, known) })
+        };
+        let ctaid = |axis: usize| (0, blocks(axis).map_or(LARGEST[axis], |known| known.1).saturating_sub(1));
+        let nctaid = |axis: usize| blocks(axis).unwrap_or((1, LARGEST[axis]));
         Some(match special {
             Special::TidX => tid(0),
             Special::TidY => tid(1),

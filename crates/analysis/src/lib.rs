@@ -36,7 +36,7 @@ pub use bit_set::BitSet;
 pub use calls::CallGraph;
 pub use cfg::Cfg;
 pub use dominators::Dominators;
-pub use facts::{Facts, KnownParams, WARP};
+pub use facts::{Facts, KnownParams, WARP, rounded_up};
 pub use liveness::Liveness;
 pub use loops::{Loop, LoopData, Loops};
 pub use obligations::Obligation;

@@ -13,7 +13,7 @@ use crate::arithmetic::{Exact, exact, resized, result};
 use crate::cfg::Cfg;
 use crate::conditions::{Conditions, Test};
 use crate::dominators::Dominators;
-use crate::facts::Facts;
+use crate::facts::{Facts, rounded_alike};
 use crate::inductions::{Finder, Inductions};
 use crate::integer::{Arg, Op, Reader, Step};
 use crate::loops::Loops;
@@ -284,6 +284,10 @@ impl<'a> Ranges<'a> {
     fn parameter(&self, step: &Step, offset: u64) -> Range {
         let bits = step.ty.bits();
         match self.facts.params.get(offset, step.ty.bytes() as usize) {
+            Some(value) if self.facts.rounded => {
+                let (least, most) = rounded_alike(value);
+                Range::between(bits, least, most.min(u64::MAX >> (64 - bits.clamp(1, 64))))
+            }
             Some(value) => Range::constant(bits, value),
             None if self.modest => Range::between(bits, 1, 16),
             None => Range::full(bits),

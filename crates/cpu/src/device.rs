@@ -38,6 +38,8 @@ pub(crate) struct Inner {
     pub(crate) launches: AtomicU32,
     /// Number of times the passes ran over a kernel.
     pub(crate) drafts: AtomicU32,
+    /// Number of proofs that were tried for launches.
+    pub(crate) proofs: AtomicU32,
     pub(crate) opaques: Opaques,
     statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
     workers: Vec<JoinHandle<()>>,
@@ -99,6 +101,7 @@ impl Cpu {
                 shared,
                 launches: AtomicU32::new(0),
                 drafts: AtomicU32::new(0),
+                proofs: AtomicU32::new(0),
                 opaques: Opaques::default(),
                 statistics: Mutex::new(vec![]),
                 workers,
@@ -117,6 +120,11 @@ impl Cpu {
     /// Returns how often the passes ran over a kernel. Code from the cache needs none.
     pub fn drafts(&self) -> u32 {
         self.inner.drafts.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many proofs were tried for launches. Launches of similar sizes share one.
+    pub fn proofs(&self) -> u32 {
+        self.inner.proofs.load(Ordering::Relaxed)
     }
 
     /// Launches code that was not compiled from PTX, as tests write it.

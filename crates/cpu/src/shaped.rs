@@ -12,11 +12,12 @@ use crate::compile::{self, CompileError, Draft};
 use crate::grid::Ready;
 use crate::module::{Loaded, refused};
 use crate::statistics::{KernelStatistics, Record};
-use broadloom_analysis::{Facts, KnownParams, Proof};
+use broadloom_analysis::{Facts, KnownParams, Proof, rounded_up};
 use broadloom_device::cache::Miss;
 use broadloom_device::{Error, Result, trace};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use broadloom_ptx::{Directive, Func, Module};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,8 +32,29 @@ pub(crate) struct Compiled {
     pub(crate) record: Arc<Record>,
 }
 
-/// Launch data that decides which code it gets: its grid and its parameters.
-type Launched = ([u32; 3], Vec<u8>);
+/// Launch data that decides which code it gets: its grid, and the parameters that the proof depends on.
+type Launched = ([u32; 3], Vec<u64>);
+
+/// Launches that are remembered, at most.
+const MAX_PROVED: usize = 256;
+
+/// Launches that were proved or refuted.
+///
+/// Sizes change from launch to launch, so a proof is tried for all launches whose sizes are rounded up to the
+/// same powers of two. Buffers do not matter.
+#[derive(Debug, Default)]
+struct Proved {
+    rounded: HashMap<Launched, bool>,
+    /// Launches for which that was not possible.
+    exact: HashMap<Launched, bool>,
+}
+
+fn remember(known: &mut HashMap<Launched, bool>, launched: Launched, holds: bool) {
+    if known.len() >= MAX_PROVED {
+        known.clear();
+    }
+    known.insert(launched, holds);
+}
 
 /// Kernel for one block shape.
 #[derive(Debug)]
@@ -50,8 +72,8 @@ pub(crate) struct Shaped {
     start: OnceLock<Result<Start>>,
     /// General code and fast code.
     codes: [OnceLock<Result<Compiled>>; 2],
-    /// Last launch, and whether it could run fast code.
-    last: Mutex<Option<(Launched, bool)>>,
+    /// Launches of late, and whether they could run fast code.
+    proved: Mutex<Proved>,
     /// True if a launch went ahead of its code.
     went_ahead: AtomicBool,
     /// Reason of the cache miss, until it is reported: a broken entry is deleted once it was found.
@@ -64,6 +86,8 @@ struct Start {
     wanted: Wanted,
     /// Assumptions of fast code; `None` if there are none.
     proof: Option<Proof>,
+    /// Parameters that the proof depends on.
+    reads: Vec<(u64, usize)>,
     /// Parameters that are assumed to point to different buffers, by offset.
     apart: Vec<(u64, u64)>,
     /// Progress towards the code.
@@ -107,7 +131,7 @@ impl Shaped {
             own,
             start,
             codes: Default::default(),
-            last: Mutex::default(),
+            proved: Mutex::default(),
             went_ahead: AtomicBool::new(false),
             missed: Mutex::default(),
         }
@@ -175,7 +199,8 @@ impl Shaped {
             let wanted = self.wanted(module).ok()?;
             let keep = |miss| *self.missed.lock().unwrap_or_else(PoisonError::into_inner) = Some(miss);
             let (proof, apart, made) = find(module, &wanted).map_err(keep).ok()?;
-            let start = Start { wanted, proof, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
+            let reads = proof.as_ref().map(Proof::params).unwrap_or_default();
+            let start = Start { wanted, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
             // Another thread may have been faster.
             let _ = self.start.set(Ok(start));
         }
@@ -200,16 +225,36 @@ impl Shaped {
     }
 
     fn may_run_fast_code(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<bool> {
-        let Some(proof) = &self.start(module)?.proof else { return Ok(true) };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(((old_grid, old_params), holds)) = &*last
-            && *old_grid == grid
-            && old_params == params
-        {
+        let start = self.start(module)?;
+        let Some(proof) = &start.proof else { return Ok(true) };
+        let known = KnownParams::block(params);
+        let read: Vec<u64> = start.reads.iter().map(|(offset, bytes)| known.get(*offset, *bytes).unwrap_or(0)).collect();
+        let rounded = (
+            grid.map(|blocks| u32::try_from(rounded_up(blocks.into())).unwrap_or(u32::MAX)),
+            read.iter().map(|value| rounded_up(*value)).collect(),
+        );
+        let mut proved = self.proved.lock().unwrap_or_else(PoisonError::into_inner);
+        let facts = || {
+            module.inner().proofs.fetch_add(1, Ordering::Relaxed);
+            Facts::new(self.block).with_grid(grid).with_params(known.clone())
+        };
+        let all = match proved.rounded.get(&rounded) {
+            Some(holds) => *holds,
+            None => {
+                let holds = proof.holds(&facts().with_rounded_sizes());
+                remember(&mut proved.rounded, rounded, holds);
+                holds
+            }
+        };
+        if all {
+            return Ok(true);
+        }
+        let launched = (grid, read);
+        if let Some(holds) = proved.exact.get(&launched) {
             return Ok(*holds);
         }
-        let holds = proof.holds(&Facts::new(self.block).with_grid(grid).with_params(KnownParams::block(params)));
-        *last = Some(((grid, params.to_vec()), holds));
+        let holds = proof.holds(&facts());
+        remember(&mut proved.exact, launched, holds);
         Ok(holds)
     }
 
@@ -231,7 +276,8 @@ impl Shaped {
                 (draft.proof().cloned(), draft.apart(), Made::Draft(Box::new(draft), miss))
             }
         };
-        Ok(Start { wanted, proof, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
+        let reads = proof.as_ref().map(Proof::params).unwrap_or_default();
+        Ok(Start { wanted, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
     }
 
     /// Returns the cache key of its code, or an error if there can be no code.

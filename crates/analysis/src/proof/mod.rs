@@ -8,7 +8,7 @@
 mod bytes;
 
 use crate::facts::Facts;
-use crate::integer::{Arg, Step};
+use crate::integer::{Arg, Op, Step};
 use crate::obligations::Obligation;
 use crate::ranges::{Leaving, Merged, Place, RangePlan};
 use broadloom_ptx::{Block, Reg};
@@ -26,6 +26,20 @@ impl Proof {
     /// Extracts the part of a function's plan that its obligations need; `None` if there are none.
     pub fn new(plan: &RangePlan, obligations: &[Obligation]) -> Option<Proof> {
         (!obligations.is_empty()).then(|| Needed::new(plan, obligations).proof(obligations))
+    }
+
+    /// Returns the parameters that it depends on: the offset and the number of bytes of each, in order.
+    pub fn params(&self) -> Vec<(u64, usize)> {
+        let steps = self.plan.blocks.iter().flat_map(|place| &place.steps);
+        let mut read: Vec<(u64, usize)> = steps
+            .filter_map(|step| match step.op {
+                Op::Param(offset) => Some((offset, step.ty.bytes() as usize)),
+                _ => None,
+            })
+            .collect();
+        read.sort_unstable();
+        read.dedup();
+        read
     }
 
     /// Returns whether it holds for launches that satisfy the facts.

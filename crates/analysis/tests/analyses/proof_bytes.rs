@@ -1,7 +1,7 @@
 //! Proofs for launches, and their bytes.
 
 use crate::testing::checks::{Kernel, params};
-use broadloom_analysis::{Assume, Facts, Obligation, Proof};
+use broadloom_analysis::{Assume, Facts, Obligation, Proof, rounded_up};
 
 const TEXT: &str = ".entry k(.param .u32 n, .param .u32 m, .param .u64 base) {
     .reg .pred p, q; .reg .b32 nn, t, i, j, k, r, w; .reg .b64 d, e, unused; ld.param.u32 nn, [n]; mov.u32 t, %tid.x;
@@ -18,6 +18,23 @@ fn proof_of(text: &str) -> (Kernel, Proof, Vec<Obligation>) {
 
 fn proof() -> (Kernel, Proof, Vec<Obligation>) {
     proof_of(TEXT)
+}
+
+#[test]
+fn a_proof_for_rounded_sizes_holds_for_all_of_them() {
+    let (_, proof, _) = proof();
+    // The other two parameters do not matter.
+    assert_eq!(proof.params(), [(0, 4)]);
+    let facts = |grid: u32, n: u32| Facts::new([64, 1, 1]).with_grid([grid, 1, 1]).with_params(params(n, 0, 0));
+    for n in [0, 1, 2, 3, 100, 128, 129, 1 << 20, 0x2000_0000, 0x5555_5555, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+        let rounded = facts(5, n).with_rounded_sizes();
+        let like = [n, rounded_up(n.into()) as u32, (rounded_up(n.into()) / 2 + 1).min(n.into()) as u32];
+        let alike = like.into_iter().filter(|m| rounded_up(u64::from(*m)) == rounded_up(n.into()));
+        let mut all = alike.flat_map(|m| [5, 6, 8].map(|grid| facts(grid, m)));
+        assert!(!proof.holds(&rounded) || all.all(|facts| proof.holds(&facts)), "{n}");
+    }
+    assert!(proof.holds(&facts(5, 1000).with_rounded_sizes()));
+    assert!(!proof.holds(&facts(5, 0x7fff_ffff).with_rounded_sizes()));
 }
 
 #[test]

@@ -50,6 +50,28 @@ fn a_kernel_from_the_cache_needs_no_pass_and_still_proves() {
 }
 
 #[test]
+fn launches_of_similar_sizes_are_proved_once() {
+    let cpu: Cpu = device_with(1, |options| options.cache = CacheFolder::Nowhere);
+    let device = Device::new(cpu.clone());
+    let kernel = device.load(&module(TEXT)).unwrap().kernel("k").unwrap();
+    let outs: Vec<_> = (0..3).map(|_| device.zeros::<i64>(32).unwrap()).collect();
+    let proofs = |numbers: &[u32]| {
+        let before = cpu.proofs();
+        for (number, out) in numbers.iter().zip(outs.iter().cycle()) {
+            kernel.launch(&Launch::linear(1, 32), &[out.into(), (*number).into()]).unwrap();
+        }
+        outs.iter().for_each(|out| drop(out.read().unwrap()));
+        cpu.proofs() - before
+    };
+    proofs(&[3, 0x7fff_fff5]);
+    // Other buffers and other sizes up to the same power of two need no proof.
+    assert_eq!(proofs(&[1000, 1000, 1024, 513, 700]), 1);
+    assert_eq!(proofs(&[512, 511, 1000]), 1);
+    // Sizes that wrap around are looked at one by one.
+    assert_eq!(proofs(&[0x7fff_fff0, 0x7fff_fff0, 0x7fff_fff1, 0x7fff_fff1]), 4);
+}
+
+#[test]
 fn the_proof_is_found_with_either_code() {
     let folder = folder("either");
     let wraps = 0x7fff_fff0;
