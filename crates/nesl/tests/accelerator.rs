@@ -51,6 +51,7 @@ fn main() {
     trials.push(Trial::test("interp: kernels and waits of a level", levels));
     trials.push(Trial::test("interp: kernels of calls", calls));
     trials.push(Trial::test("interp: templates of calls", templates));
+    trials.push(Trial::test("interp: vectors of the top level are copied once", variables));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));
     let count = std::env::var("BROADLOOM_NESL_DEVICE_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
@@ -456,6 +457,26 @@ fn templates() -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// A vector of the top level is copied to the device once, also where calls have a branch on data and so no template.
+fn variables() -> Result<(), Failed> {
+    let text = "weights = {float(i) : i in [0:500]}; \
+                function g(a) : [float] -> float = let s = sum({x * w : x in a; w in weights}) in \
+                  if s > 0.0 then sum({x + w : x in a; w in weights}) else max_val(weights);";
+    let mut program = Program::new(text, "g", Options::default(), Target::new(interp).with_threshold(100))?;
+    let context = program.context()?;
+    let mut copies = vec![];
+    for first in 1..=4 {
+        let bytes: Vec<u8> = (0..500).flat_map(|i| f64::from(first + i).to_le_bytes()).collect();
+        let line = Column::Device(Node::upload(&context, Type::F64, Shape::from(500), &bytes)?);
+        let found = program.call(&[line])?.iter().map(numbers).collect::<Result<Vec<_>, _>>()?;
+        if found != [[f64::from(500 * first + 499 * 500)]] {
+            return Err(format!("{found:?}").into());
+        }
+        copies.push(program.statistics().copies);
+    }
+    if copies != [1; 4] || program.statistics().templates != 0 { Err(format!("{copies:?} copies").into()) } else { Ok(()) }
 }
 
 /// Both lines have to be equally long. The host knows both lengths, so the sum is the only kernel and nothing waits.

@@ -132,6 +132,8 @@ pub struct Accelerator {
     widths: Widths,
     /// A call is executed on symbols, to become a template.
     tracing: bool,
+    /// Vectors of the host that were copied to the device.
+    copies: u64,
     /// Instructions that were executed.
     pub(crate) instructions: u64,
     /// Programs of the compiler make indices and lengths that fit; those of texts are checked.
@@ -188,6 +190,8 @@ pub struct Statistics {
     pub launches: u64,
     /// Programs that were compiled or found in the cache.
     pub programs: usize,
+    /// Vectors of the host that were copied to the device.
+    pub copies: u64,
     /// Instructions of VCODE that were executed.
     pub instructions: u64,
     /// Calls that were launched from a template; the machine executed all others.
@@ -239,6 +243,7 @@ impl Accelerator {
             context: None,
             widths: Widths { wide_int: false, narrow_float: false },
             tracing: false,
+            copies: 0,
             instructions: 0,
             trusted: false,
             pending: vec![],
@@ -274,6 +279,7 @@ impl Accelerator {
             evaluations: done.evaluations,
             launches: done.kernels + self.sequential.launches,
             programs: done.programs,
+            copies: self.copies,
             instructions: self.instructions,
             templates: 0,
             waits: done.waits + self.waits,

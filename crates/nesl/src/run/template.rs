@@ -27,7 +27,7 @@ const MAX_TEMPLATES: usize = 8;
 const MAX_SEEN: usize = 8;
 
 /// Calls that could not be traced after which none is traced any more.
-const MAX_REFUSED: u32 = 4;
+const MAX_REFUSED: usize = 4;
 
 /// A part of an argument, as far as a template depends on it.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +133,8 @@ pub(crate) struct Templates {
     known: Vec<(Key, CallTemplate)>,
     /// Calls that were executed by the machine.
     seen: Vec<Key>,
-    refused: u32,
+    /// Calls that could not be traced.
+    refused: Vec<Key>,
     /// Calls of templates.
     pub(crate) calls: u64,
     /// Waits of the host in calls of templates.
@@ -143,21 +144,24 @@ pub(crate) struct Templates {
 impl Templates {
     /// Calls a function with a template. `trace` makes one. Returns nothing for a call that the machine executes.
     pub(crate) fn call(&mut self, columns: &[Column], trace: impl FnOnce() -> Option<CallTemplate>) -> Option<Vec<Column>> {
-        if self.refused >= MAX_REFUSED && self.known.is_empty() {
+        if self.refused.len() >= MAX_REFUSED && self.known.is_empty() {
             return None;
         }
         let key = Key::of(columns)?;
+        if self.refused.contains(&key) {
+            return None;
+        }
         let index = match self.known.iter().position(|(own, _)| *own == key) {
             Some(index) => index,
             None => {
                 let index = self.seen.iter().position(|own| *own == key);
-                let Some(index) = index.filter(|_| self.refused < MAX_REFUSED) else {
+                let Some(index) = index.filter(|_| self.refused.len() < MAX_REFUSED) else {
                     self.see(key);
                     return None;
                 };
                 self.seen.remove(index);
                 let Some(template) = trace() else {
-                    self.refused += 1;
+                    self.refused.push(key);
                     return None;
                 };
                 if self.known.len() >= MAX_TEMPLATES {

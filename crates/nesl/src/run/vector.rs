@@ -229,11 +229,13 @@ impl Accelerator {
         }
         let element = self.element_of(ty);
         let context = self.context()?;
+        let copies = &mut self.copies;
         let upload = |count: usize, bytes: &[u8]| on_device(Node::upload(&context, element.into(), Shape::from(count), bytes));
-        let copied = |cell: &OnceCell<Copied>, count: usize, bytes: &dyn Fn() -> Vec<u8>| match cell.get() {
+        let mut copied = |cell: &OnceCell<Copied>, count: usize, bytes: &dyn Fn() -> Vec<u8>| match cell.get() {
             Some(Copied::Vector(node)) if node.ty().element() == element => Run::Ok(node.clone()),
             _ => {
                 let node = upload(count, &bytes())?;
+                *copies += 1;
                 let _ = cell.set(Copied::Vector(node.clone()));
                 Ok(node)
             }

@@ -6,7 +6,7 @@ use crate::eval::{Fault, Machine, Run};
 use crate::program::{Column, Failure};
 use crate::run::CallTemplate;
 use crate::syntax::Name;
-use crate::vcode::machine::Machine as VcodeMachine;
+use crate::vcode::machine::{Constants, Machine as VcodeMachine};
 use crate::vcode::{self, Layout};
 use crate::{flat, flatten};
 use broadloom_graph::Context;
@@ -16,6 +16,8 @@ pub(super) struct CompiledFunction {
     program: vcode::Program,
     argument: Layout,
     result: Layout,
+    /// Constants, values of variables of the top level among them, with their copies on the device.
+    constants: Constants,
 }
 
 impl Worker {
@@ -38,7 +40,8 @@ impl Worker {
         let sequential = self.accelerator.as_ref().filter(|known| known.is_sequential()).map(|_| state.options.widths);
         let compiled = flatten::compile_function(&mut self.env, &state.globals, &instance_of, sequential, definition);
         let (compiled, argument) = compiled.map_err(|fault| self.failure(&fault))?;
-        self.function = Some(CompiledFunction { program: flat::emit(&compiled.program), argument, result: compiled.layout });
+        let (program, constants) = (flat::emit(&compiled.program), Constants::new());
+        self.function = Some(CompiledFunction { program, argument, result: compiled.layout, constants });
         Ok(())
     }
 
@@ -56,8 +59,8 @@ impl Worker {
 
     /// Calls the function.
     pub(super) fn call_function(&mut self, arguments: Vec<Column>) -> Result<Vec<Column>, Failure> {
-        let Some(function) = self.function.take() else { return Err(Failure("no function was compiled".to_owned())) };
-        let called = self.run_function(&function, arguments);
+        let Some(mut function) = self.function.take() else { return Err(Failure("no function was compiled".to_owned())) };
+        let called = self.run_function(&mut function, arguments);
         self.function = Some(function);
         called.map_err(|fault| self.failure(&fault))
     }
@@ -69,22 +72,25 @@ impl Worker {
         self.accelerator.as_mut()?.traced(arguments, |accelerator, columns| {
             let mut out = |_: &[u8]| {};
             let mut world = Machine::new(env, state, host, &mut out);
-            let mut machine = VcodeMachine::new(&function.program, &mut world).on(accelerator, true);
+            let mut machine = VcodeMachine::new(&function.program, &mut world).with_constants(function.constants.clone());
+            machine = machine.on(accelerator, true);
             let stack = machine.entries_of(&function.argument, columns)?;
             let results = machine.keeping_results().execute(stack)?;
             machine.columns_of(&function.result, results)
         })
     }
 
-    fn run_function(&mut self, function: &CompiledFunction, arguments: Vec<Column>) -> Run<Vec<Column>> {
+    fn run_function(&mut self, function: &mut CompiledFunction, arguments: Vec<Column>) -> Run<Vec<Column>> {
         let mut out = |_: &[u8]| {};
         let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
-        let mut machine = VcodeMachine::new(&function.program, &mut world);
+        let mut machine =
+            VcodeMachine::new(&function.program, &mut world).with_constants(std::mem::take(&mut function.constants));
         if let Some(accelerator) = &mut self.accelerator {
             machine = machine.on(accelerator, true);
         }
         let stack = machine.entries_of(&function.argument, arguments)?;
-        let results = machine.keeping_results().execute(stack)?;
-        machine.columns_of(&function.result, results)
+        let results = machine.keeping_results().execute(stack);
+        function.constants = machine.take_constants();
+        machine.columns_of(&function.result, results?)
     }
 }

@@ -62,6 +62,9 @@ pub fn run_on(
     Ok(Ended { stack, steps: machine.steps })
 }
 
+/// Constants of a program as entries, by their places. Those of a program that runs again keep their copies on the device.
+pub(crate) type Constants = HashMap<(FuncId, usize), Entry>;
+
 /// A caller.
 struct Frame {
     function: FuncId,
@@ -85,7 +88,7 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     base: usize,
     /// The place outside of the library that the running function was called from.
     site: Span,
-    constants: HashMap<(FuncId, usize), Entry>,
+    constants: Constants,
     pub(crate) steps: u64,
     accelerator: Option<&'w mut Accelerator>,
     /// Results stay on the device.
@@ -106,6 +109,19 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             accelerator: None,
             keeps_results: false,
         }
+    }
+
+    /// Gives the machine the constants of an earlier run.
+    pub(crate) fn with_constants(mut self, constants: Constants) -> Self {
+        self.constants = constants;
+        self
+    }
+
+    /// Returns the vectors among the constants, for a later run. A segment descriptor may have learned of this run.
+    pub(crate) fn take_constants(&mut self) -> Constants {
+        let mut constants = std::mem::take(&mut self.constants);
+        constants.retain(|_, entry| matches!(entry, Entry::Int(_) | Entry::Float(_) | Entry::Bool(_)));
+        constants
     }
 
     /// Executes the program on a stack and returns the stack at its end.
