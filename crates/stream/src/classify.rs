@@ -86,11 +86,14 @@ pub struct Classified {
     /// Whether a node behind it makes whole numbers of floats or compares them. The code of the node then adds
     /// floats in the order that is written.
     pub exact: bool,
+    /// Whether a node behind it prints. Products are then rounded before they are added, and convolutions are not
+    /// transformed: a sum close to 0 shows the difference.
+    pub printed: bool,
 }
 
 impl Classified {
     fn new(class: Class, placement: Placement) -> Classified {
-        Classified { class, placement, exact: false }
+        Classified { class, placement, exact: false, printed: false }
     }
 }
 
@@ -135,7 +138,22 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
         });
     }
     mark_exact(program, graph, &mut found);
+    let prints: Vec<NodeId> = graph.nodes.keys().filter(|node| found[node.index()].class == Class::Printing).collect();
+    mark(graph, prints, &mut found, |node| &mut node.printed);
     found
+}
+
+/// Marks the nodes before some.
+fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [Classified], flag: impl Fn(&mut Classified) -> &mut bool) {
+    let mut waiting = some;
+    while let Some(node) = waiting.pop() {
+        for tape in &graph.nodes[node].inputs {
+            let from = graph.tapes[*tape].from.0;
+            if !std::mem::replace(flag(&mut classified[from.index()]), true) {
+                waiting.push(from);
+            }
+        }
+    }
 }
 
 /// Marks the nodes before those that make whole numbers of floats or compare them.
@@ -150,15 +168,8 @@ fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
         }
         _ => false,
     };
-    let mut waiting: Vec<NodeId> = graph.nodes.keys().filter(|node| decides(*node)).collect();
-    while let Some(node) = waiting.pop() {
-        for tape in &graph.nodes[node].inputs {
-            let from = graph.tapes[*tape].from.0;
-            if !std::mem::replace(&mut classified[from.index()].exact, true) {
-                waiting.push(from);
-            }
-        }
-    }
+    let deciding = graph.nodes.keys().filter(|node| decides(*node)).collect();
+    mark(graph, deciding, classified, |node| &mut node.exact);
 }
 
 /// Code of filters that was translated for other instances.

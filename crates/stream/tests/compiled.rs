@@ -668,3 +668,26 @@ fn rounds_share_the_places_of_their_words() {
         assert!(count("rem.") + count("div.") < 16, "{ptx}");
     }
 }
+
+/// Windows that lie side by side have no padding, so that taps differ by constants; those that lie apart have.
+#[test]
+fn windows_side_by_side_have_no_padding() {
+    let text = include_str!("../../../examples/streamit/filter_bank.str");
+    let program = compile_stream(text, "FilterBank(8, 32)").unwrap();
+    let [interp, _] = devices();
+    let ptx = Compiled::new(&program, &interp).unwrap().ptx().unwrap();
+    let shifts = ptx.lines().filter(|line| line.trim_start().starts_with("shr.")).count();
+    assert!((8 * 32..9 * 32).contains(&shifts), "{shifts} shifts for two filters of 32 taps in 8 branches\n{ptx}");
+}
+
+/// A block has as many units as give every filter work for all threads.
+#[test]
+fn every_filter_has_work_for_all_threads() {
+    let float = |i: usize| ((i * 7919 % 1013) as f32).to_bits();
+    let text = include_str!("../../../examples/streamit/comparison_counting.str");
+    agree(text, "ComparisonCounting(32)", 70, &float);
+    let program = compile_stream(text, "ComparisonCounting(32)").unwrap();
+    let [_, cpu] = devices();
+    let explained = Compiled::new(&program, &cpu).unwrap().explain();
+    assert!(explained.contains("64 units for each block of 64 threads"), "{explained}");
+}

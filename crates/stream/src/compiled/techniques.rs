@@ -96,12 +96,20 @@ impl Compiled<'_> {
                 }
             },
         );
+        let in_shared = |port: &&crate::restructure::Port| {
+            let place = Some(cut.places[port.buffer]);
+            is_staged(place) || is_shared(place)
+        };
+        let mut ports = [&actor.input, &actor.output].into_iter().flatten().filter(in_shared);
+        let is_padded = ports.clone().any(|port| cut.padding(&ready.fine, port.buffer) > 0);
         add(
             "padding against bank conflicts",
-            staged,
-            match staged {
-                true => "words are left out behind every 32".into(),
-                false => "no tape is staged".into(),
+            is_padded,
+            match (is_padded, ports.next()) {
+                (true, _) => "words are left out behind every 32".into(),
+                (false, None) => "no tape is in shared memory".into(),
+                (false, Some(_)) if execution == Execution::Vectors => "shared memory is in the cache, which has no banks".into(),
+                (false, Some(_)) => "few accesses would use one bank together".into(),
             },
         );
         let helpers = matches!(cut.shape, Shape::Block(_) | Shape::Firing | Shape::Spectrum(_)) || staged;
@@ -163,7 +171,7 @@ impl Compiled<'_> {
                 (Some(taps), false) => {
                     format!("{} take less time than transforms", plural(taps.coefficients.len() as u64, "product"))
                 }
-                (None, _) => "it is no convolution, or has few coefficients".into(),
+                (None, _) => "it is no convolution, has few coefficients, or its items are printed".into(),
             },
         );
         add(

@@ -22,6 +22,8 @@ use std::collections::{HashMap, HashSet};
 const MAX_OPERATIONS: i64 = 4096;
 /// Filters that are tried together, at most.
 const MAX_ACTORS: usize = 16;
+/// Filters of a kernel that are looked through, at most: where there are more, each has few firings.
+const MAX_FILTERS: usize = 128;
 /// Operations of a component, at most: its code is written out.
 const WRITTEN_OUT: usize = 256;
 /// Words of an operation that is a component by itself, at most.
@@ -151,8 +153,12 @@ fn code(actor: &Actor) -> (&Function, i64) {
 /// registers at the same time. Components are numbered in the order of their first operations, or, `by_place`, of the
 /// words that they load, so that neighbouring lanes of vectors load neighbouring words.
 pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: bool) -> Vec<Components> {
+    if cut.actors.len() > MAX_FILTERS {
+        return vec![];
+    }
     let known: HashMap<usize, Vec<Accesses>> =
         cut.actors.iter().filter_map(|index| Some((*index, accesses(section, cut, *index)?))).collect();
+    let all = users(section, section.actors.iter());
     let (mut found, mut at) = (vec![], 0);
     while at < cut.actors.len() {
         let most = (cut.actors.len() - at).min(MAX_ACTORS);
@@ -163,7 +169,7 @@ pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: b
             if group.iter().any(|index| !known.contains_key(index)) {
                 break;
             }
-            best = find(section, cut, group, &known, (words, by_place)).or(best);
+            best = find((section, cut), group, (&known, &all), (words, by_place)).or(best);
         }
         at += best.as_ref().map_or(1, |best: &Components| best.actors.len());
         found.extend(best);
@@ -275,26 +281,29 @@ enum Use {
     Inner,
 }
 
+/// Counts the readers and writers among some actors for each buffer.
+fn users<'s>(section: &Section, actors: impl Iterator<Item = &'s Actor>) -> Vec<(usize, usize)> {
+    let mut found = vec![(0, 0); section.buffers.len()];
+    for actor in actors {
+        actor.input.iter().for_each(|port| found[port.buffer].0 += 1);
+        actor.output.iter().for_each(|port| found[port.buffer].1 += 1);
+    }
+    found
+}
+
 /// Returns how a group uses its buffers; nothing where a buffer between its actors is used by others too.
-fn uses(section: &Section, actors: &[usize]) -> Option<HashMap<usize, Use>> {
+fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<HashMap<usize, Use>> {
+    let own = users(section, actors.iter().map(|index| &section.actors[*index]));
     let mut found = HashMap::new();
-    let ports = |index: &usize| [section.actors[*index].input.as_ref(), section.actors[*index].output.as_ref()];
-    for buffer in actors.iter().flat_map(ports).flatten().map(|port| port.buffer) {
-        let is_own = |port: &Option<Port>| port.as_ref().is_some_and(|port| port.buffer == buffer);
-        let (mut reads, mut writes, mut others) = (false, false, section.buffers[buffer].role != Role::Inner);
-        for (index, actor) in section.actors.iter().enumerate() {
-            match actors.contains(&index) {
-                true => (reads, writes) = (reads || is_own(&actor.input), writes || is_own(&actor.output)),
-                false => others |= is_own(&actor.input) || is_own(&actor.output),
-            }
-        }
-        let own = match (reads, writes) {
-            (true, true) if others => return None,
-            (true, true) => Use::Inner,
-            (true, false) => Use::Input,
-            (false, _) => Use::Output,
+    for (buffer, own) in own.into_iter().enumerate() {
+        let others = section.buffers[buffer].role != Role::Inner || own != all[buffer];
+        match own {
+            (0, 0) => continue,
+            (_, 0) => found.insert(buffer, Use::Input),
+            (0, _) => found.insert(buffer, Use::Output),
+            _ if others => return None,
+            _ => found.insert(buffer, Use::Inner),
         };
-        found.insert(buffer, own);
     }
     Some(found)
 }
@@ -328,13 +337,12 @@ fn root(parent: &mut [usize], mut at: usize) -> usize {
 
 /// Returns the components of some actors.
 fn find(
-    section: &Section,
-    cut: &Cut,
+    (section, cut): (&Section, &Cut),
     actors: &[usize],
-    known: &HashMap<usize, Vec<Accesses>>,
+    (known, users): (&HashMap<usize, Vec<Accesses>>, &[(usize, usize)]),
     (most, by_place): (usize, bool),
 ) -> Option<Components> {
-    let uses = uses(section, actors)?;
+    let uses = uses(section, actors, users)?;
     let buffer = |port: &Option<Port>| port.as_ref().map(|port| port.buffer);
     let ends = |index: usize| Some((buffer(&section.actors[index].input)?, buffer(&section.actors[index].output)?));
     let all: Vec<(usize, &Accesses)> = actors.iter().flat_map(|index| known[index].iter().map(|own| (*index, own))).collect();

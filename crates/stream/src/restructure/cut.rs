@@ -13,7 +13,7 @@ use super::components::{Components, components};
 use super::registers::Registers;
 use super::section::{Actor, Needs, Role, Section};
 use super::spectrum;
-use super::wiring::{Range, image};
+use super::wiring::{Range, image, target};
 use crate::translate::{Rounds, Words};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{Costs, Each, Execution};
@@ -154,6 +154,37 @@ impl Cut {
         let firings = self.block.firings[index].map_or(0, Range::len);
         let few = matches!(self.shape, Shape::Block(_)) && firings < 2 * i64::from(self.threads);
         section.actors[index].code.rounds.as_ref().filter(|_| few)
+    }
+
+    /// Returns the words that are left out behind every 32 of a buffer in shared memory. Padding costs some operations
+    /// for each access, so a buffer has none where few accesses would use one bank together.
+    pub fn padding(&self, section: &Section, buffer: usize) -> u64 {
+        let words = section.buffers[buffer].words;
+        match self.shape {
+            Shape::Thread | Shape::Firing => return padding(words),
+            Shape::Block(_) if !self.padded => return 0,
+            Shape::Block(_) => {}
+        }
+        let shares = |index: &usize| {
+            let grouped = self.components.iter().any(|group| group.actors.len() > 1 && group.actors.contains(index));
+            grouped || self.rounds(section, *index).is_some()
+        };
+        let (mut accesses, mut conflicts) = (0, 0);
+        for index in &self.actors {
+            let actor = &section.actors[*index];
+            for port in [&actor.input, &actor.output].into_iter().flatten().filter(|port| port.buffer == buffer) {
+                if shares(index) {
+                    return padding(words);
+                }
+                let next = target(&port.steps, port.start + port.rate) - target(&port.steps, port.start);
+                let stride = next.unsigned_abs() * u64::from(words.count);
+                let together = if stride == 0 { 1 } else { 1 << stride.trailing_zeros().min(5) };
+                let own = actor.firings as u64 * port.seen.unsigned_abs();
+                accesses += own;
+                conflicts += own * (together - 1);
+            }
+        }
+        if 2 * conflicts > 3 * accesses { padding(words) } else { 0 }
     }
 }
 
@@ -532,7 +563,10 @@ impl Cutter<'_> {
         let own: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units).sum();
         let rounds = |index: &usize| cut.rounds(self.section, *index).map_or(1, |rounds| i64::from(rounds.count));
         let shared: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units * rounds(index)).sum();
-        let busy = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
+        // Every actor has work for all threads, and all together have more.
+        let each = |index: &usize| self.section.actors[*index].firings * units * rounds(index) >= i64::from(cut.threads);
+        let enough = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
+        let busy = enough && cut.actors.iter().all(each);
         busy && (firings(&cut.block) - own) * 8 <= own
     }
 
@@ -574,7 +608,7 @@ impl Cutter<'_> {
             let own = self.section.buffers[buffer].words;
             let words = extent.len() as u64 * u64::from(own.count);
             let is_staged = matches!(cut.places[buffer], Place::Staged(_));
-            let words = if is_staged || cut.padded { padded(words, padding(own)) } else { words };
+            let words = padded(words, cut.padding(self.section, buffer));
             let bytes = (words * u64::from(own.element.bytes())).next_multiple_of(16);
             let uses = |index: &usize| {
                 let actor = &self.section.actors[*index];

@@ -1,6 +1,6 @@
 //! Kernels of cuts.
 
-use super::cut::{Cut, Place, Shape, padded, padding};
+use super::cut::{Cut, Place, Shape, padded};
 use super::section::{Actor, Port, Section};
 use super::wiring::{Range, anchors, apply, keeps_runs};
 use crate::translate::Words;
@@ -187,14 +187,11 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
         });
         let shared = |at: u64| arena.map(|arena| Store::Memory(k.shared_view(arena, element, at as u32)));
         let block = |store: Store| Held { store, start: extent.start, base: None, words, padding: 0 };
-        let padding = padding(words) as u32;
+        let padding = cut.padding(section, index) as u32;
         held[index] = match (place, cut.shape) {
             (Place::Read | Place::Written | Place::Loaded | Place::Kept, _) => global[index],
             (Place::Local, _) => Some(block(Store::Local(k.array(element, length as u32)))),
-            (Place::Shared(at), _) => {
-                shared(*at).map(|store| Held { padding: if cut.padded { padding } else { 0 }, ..block(store) })
-            }
-            (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
+            (Place::Shared(at), _) | (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
                 shared(*at).map(|store| Held { padding, ..block(store) })
             }
             (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
@@ -281,9 +278,9 @@ impl Emitter<'_> {
             let words = extent.len() as u64 * u64::from(own.count);
             let size = u64::from(own.element.bytes());
             match self.cut.places[buffer] {
-                Place::Shared(at) if !self.cut.padded => Some((at, at + words * size)),
-                Place::Shared(at) => Some((at, at + padded(words, padding(own)) * size)),
-                Place::Staged(at) | Place::Collected(at) => Some((at, at + padded(words, padding(own)) * size)),
+                Place::Shared(at) | Place::Staged(at) | Place::Collected(at) => {
+                    Some((at, at + padded(words, self.cut.padding(self.section, buffer)) * size))
+                }
                 Place::Read | Place::Written | Place::Local | Place::Loaded | Place::Kept | Place::Elsewhere => None,
             }
         };

@@ -264,7 +264,7 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
         let (Some(from), Some(to)) = (&actor.input, &actor.output) else { continue };
         let count = from.seen - from.rate + 1;
         let straight = [from, to].into_iter().all(|port| port.steps.is_empty() && !port.absolute);
-        let wanted = straight && from.rate == to.rate && TAPS.contains(&count) && is_plain(actor, classified);
+        let wanted = straight && from.rate == to.rate && TAPS.contains(&count) && is_loose(actor, classified);
         if !wanted || !is_linear_within(&actor.code, TAPS_WORK) {
             continue;
         }
@@ -280,11 +280,11 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
     }
 }
 
-/// Contracts products and sums of linear filters, but for those whose last digits decide something.
+/// Contracts products and sums of linear filters, but for those whose last digits decide something or are printed.
 pub(super) fn contract(section: &mut Section, classified: &[Classified]) {
     let mut known: Vec<(Arc<Translated>, Arc<Translated>)> = vec![];
     for actor in &mut section.actors {
-        if !is_plain(actor, classified) {
+        if !is_loose(actor, classified) {
             continue;
         }
         let made = known.iter().find(|(code, _)| Arc::ptr_eq(code, &actor.code)).map(|(_, made)| made.clone());
@@ -316,6 +316,11 @@ fn only(section: &Section, buffer: usize, reads: bool) -> Option<usize> {
 fn is_plain(actor: &Actor, classified: &[Classified]) -> bool {
     let exact = |node: &NodeId| classified[node.index()].exact;
     !actor.nodes.is_empty() && !actor.has_prework && !actor.nodes.iter().any(exact)
+}
+
+/// Whether an actor is a filter whose sums may be rounded in other places, too: nobody prints them.
+fn is_loose(actor: &Actor, classified: &[Classified]) -> bool {
+    is_plain(actor, classified) && !actor.nodes.iter().any(|node| classified[node.index()].printed)
 }
 
 /// The combination of two filters, one behind the other.

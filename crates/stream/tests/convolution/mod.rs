@@ -25,8 +25,8 @@ fn program(filters: &str, strange: bool) -> String {
             }}
         }}
         float->float filter Absolute {{ work push 1 pop 1 {{ push(abs(pop())); }} }}
-        float->void filter Sink {{ work pop 1 {{ println(pop()); }} }}
-        void->void pipeline Top {{ add Source(); {filters} add Sink(); }}"
+        float->void filter Printer {{ work pop 1 {{ println(pop()); }} }}
+        void->void pipeline Top {{ add Source(); {filters} add FileWriter<float>(\"out\"); }}"
     )
 }
 
