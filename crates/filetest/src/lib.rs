@@ -21,6 +21,8 @@
 //! - a file that cannot be understood is a failing test, never a skipped one;
 //! - rewriting changes nothing but the expectations;
 //! - tests of a missing device are ignored, never passed.
+//!
+//! Hidden modules are public for the tests of this crate alone.
 
 mod devices;
 mod discover;
@@ -28,13 +30,15 @@ mod expand;
 mod file;
 mod graph;
 mod language;
-mod latitude;
+#[doc(hidden)]
+pub mod latitude;
 mod launches;
 mod nesl;
 mod ptx;
 mod stream;
 mod tolerance;
-mod trials;
+#[doc(hidden)]
+pub mod trials;
 
 pub use devices::{DEVICES, DeviceEntry, Printed};
 pub use discover::{find_files, root};

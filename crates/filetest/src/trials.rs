@@ -84,7 +84,7 @@ pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &P
 }
 
 /// Removes white space at the ends of lines, and empty lines at the end.
-fn normal(text: &str) -> String {
+pub fn normal(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     while lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
@@ -93,7 +93,7 @@ fn normal(text: &str) -> String {
 }
 
 /// Returns both texts with the differing lines marked; common lines at both ends appear once.
-fn difference(expected: &str, outcome: &str) -> String {
+pub fn difference(expected: &str, outcome: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), outcome.lines().collect());
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let end = old[start..].iter().rev().zip(new[start..].iter().rev()).take_while(|(a, b)| a == b).count();
@@ -131,20 +131,4 @@ pub fn bless(name: &str, path: &Path) -> Result<(), String> {
         fs::write(path, after).map_err(|error| told(&error))?;
     }
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn differences_show_only_what_differs() {
-        assert_eq!(difference("a\nb\nc\n", "a\nx\ny\nc\n"), "  a\n- b\n+ x\n+ y\n  c\n");
-        assert_eq!(difference("a\na\n", "a\n"), "  a\n- a\n");
-    }
-
-    #[test]
-    fn trailing_blanks_do_not_count() {
-        assert_eq!(normal("a  \n\nb\n\n\n"), "a\n\nb\n");
-    }
 }

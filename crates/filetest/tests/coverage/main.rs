@@ -1,4 +1,10 @@
-//! Instructions and features that the file tests must cover.
+//! Instructions and features that the file tests must cover, and the parts of the format.
+
+mod expand;
+mod file;
+mod latitude;
+mod tolerance;
+mod trials;
 
 use broadloom_diag::Sources;
 use broadloom_filetest::{Case, PTX, TestFile, find_files, root};
