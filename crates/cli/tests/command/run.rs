@@ -164,6 +164,13 @@ fn recursion_runs_as_vectors() {
 }
 
 #[test]
+fn a_block_of_one_thread_that_calls_functions_runs_as_scalar_code() {
+    let words = ["run", "examples/fibonacci.ptx", "--kernel", "fibonacci", "--block", "1"];
+    let more = ["--arg", "u32[1]:zero=", "--arg", "u32:20", "--stats"];
+    broadloom(&[&words[..], &more[..]].concat()).exits(0).says(&["0: 6765"]).complains(&["vectorised  no, one thread at a time"]);
+}
+
+#[test]
 fn all_devices_agree_and_the_cpu_is_the_default() {
     let run = |device: &[&str]| {
         let words = ["run", "examples/mandelbrot.ptx", "--block", "60", "--arg", "i32:20", "--arg", "i32:50"];
