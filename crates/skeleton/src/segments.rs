@@ -13,6 +13,7 @@
 mod numbers;
 mod parts;
 mod tiles;
+mod walk;
 
 pub use numbers::SegmentNumbers;
 
@@ -92,6 +93,12 @@ struct Piece {
     /// Its elements.
     from: Value,
     to: Value,
+}
+
+/// The index of a lane's element in a row of memory whose first index is the same in all lanes. In 64 bits, an executor knows that neighbours
+/// are neighbours.
+fn beside(k: &Writer, first: Value) -> Value {
+    k.add(k.convert(first, Type::U64), k.convert(k.thread(Axis::X), Type::U64))
 }
 
 impl SegmentedReduce {

@@ -79,15 +79,13 @@ impl Emitter<'_> {
         let amount_ty = ir.type_of(inputs[1]);
         let most = ir.constant(amount_ty, bits - 1);
         let over = ir.icmp(IntPred::LLVMIntUGT, inputs[1], most);
-        let amount = ir.select(over, most, inputs[1]);
-        let amount = ir.resize(amount, ty, false);
-        Some(if op.opcode == Opcode::Shl {
-            ir.select(over, ir.constant(ty, 0), ir.shl(inputs[0], amount))
-        } else if op.ty.is_signed() {
-            ir.ashr(inputs[0], amount)
-        } else {
-            ir.select(over, ir.constant(ty, 0), ir.lshr(inputs[0], amount))
-        })
+        if op.opcode != Opcode::Shl && op.ty.is_signed() {
+            return Some(ir.ashr(inputs[0], ir.resize(ir.select(over, most, inputs[1]), ty, false)));
+        }
+        // LLVM's shift by too much is poison, which the selection drops. Shifts of vectors give zero then, and LLVM knows this form.
+        let amount = ir.resize(inputs[1], ty, false);
+        let shifted = if op.opcode == Opcode::Shl { ir.shl(inputs[0], amount) } else { ir.lshr(inputs[0], amount) };
+        Some(ir.select(over, ir.constant(ty, 0), shifted))
     }
 
     /// Emits `shf`: 32 bits out of 64, shifted by at most 32.

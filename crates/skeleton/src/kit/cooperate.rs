@@ -79,6 +79,41 @@ pub fn scan_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value)
     values
 }
 
+/// Scans a warp whose lanes are cut into parts. `heads` has a bit for each lane at which a part starts, the same in all lanes. Returns for
+/// each lane the values from the start of its part up to and including it, and whether the part starts in this warp at all.
+///
+/// Lanes whose part reaches back far enough for a step are bits of a number too, so nothing but values moves between lanes.
+pub fn scan_from_heads(k: &Writer, operator: &Operator, values: &[Value], heads: Value, lane: Value) -> (Vec<Value>, Value) {
+    let own = k.shl(k.literal(1u32), lane);
+    let among = |lanes: Value| k.ne(k.and(lanes, own), 0);
+    let step = |values: &[Value], distance: u32, lanes: Value| {
+        let left: Vec<Value> = values.iter().map(|value| k.shuffle(Shuffle::Up, *value, distance)).collect();
+        choose(k, among(lanes), &operator.combine(k, &left, values), values)
+    };
+    let mut lanes = vec![k.and(k.not(heads), u32::MAX - 1)];
+    for distance in [1u32, 2, 4, 8] {
+        let reach = lanes[lanes.len() - 1];
+        lanes.push(k.and(reach, k.shl(reach, distance)));
+    }
+    let values = (0..3).fold(values.to_vec(), |values, number| step(&values, 1 << number, lanes[number]));
+    // Many short parts need no more steps.
+    let far = || (3..5).fold(values.clone(), |values, number| step(&values, 1 << number, lanes[number]));
+    let scanned = k.choose_list(k.ne(lanes[3], 0), far, || values.clone());
+    // All bits below the first head, or all.
+    let before = k.sub(k.and(heads, k.sub(0, heads)), 1);
+    (scanned, k.not(among(before)))
+}
+
+/// Returns the number of the highest bit; 0 where there is none.
+pub(crate) fn last_bit(k: &Writer, bits: Value) -> Value {
+    k.sub(31u32, k.leading_zeros(k.or(bits, 1)))
+}
+
+/// Selects one of two lists of values.
+pub(crate) fn choose(k: &Writer, condition: Value, yes: &[Value], no: &[Value]) -> Vec<Value> {
+    yes.iter().zip(no).map(|(yes, no)| k.select_value(condition, *yes, *no)).collect()
+}
+
 /// Shifts an inclusive scan of a warp by one lane, which makes it exclusive: lane 0 has the identity.
 pub fn shift_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
     let first = k.eq(lane, 0);

@@ -101,7 +101,8 @@ mod temporaries;
 mod writer;
 
 pub use accumulator::Accumulator;
-pub use cooperate::{Shared, broadcast, reduce_block, reduce_warp, scan_warp, shift_warp};
+pub use cooperate::{Shared, broadcast, reduce_block, reduce_warp, scan_from_heads, scan_warp, shift_warp};
+pub(crate) use cooperate::{choose, last_bit};
 pub use draft::{Draft, Given};
 pub use lookback::Chain;
 pub use nested::Nested;

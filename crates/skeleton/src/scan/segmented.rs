@@ -1,12 +1,11 @@
 //! Scans within segments on a CPU, where a block is one warp.
 //!
-//! The heads of a row are one number of 32 bits. A lane takes from it how far its segment reaches back, so the values of heads need not be combined and moved between lanes
-//! with the others. What a part leaves to those behind it is what comes since its last head: the part is read backwards up to there.
+//! The heads of a row are one number of 32 bits ([`scan_from_heads`]). What a part leaves to those behind it is what comes since its last head: the part is read backwards up to there.
 
 use super::Parts;
-use crate::kit::{Accumulator, Writer, broadcast, reduce_warp};
+use crate::kit::{Accumulator, Writer, broadcast, choose, last_bit, reduce_warp, scan_from_heads};
 use crate::operator::InSegments;
-use broadloom_scalar::{Shuffle, Value};
+use broadloom_scalar::Value;
 
 /// Scans a row of a warp. Returns the results, inclusive, and what comes before the next row.
 pub(super) fn scan_in_segments(
@@ -16,19 +15,10 @@ pub(super) fn scan_in_segments(
     own: &[Value],
     lane: Value,
 ) -> (Vec<Value>, Vec<Value>) {
-    let up_to_lane = k.sub(k.shl(k.literal(2u32), lane), 1);
     let (mut results, mut next) = (vec![], vec![]);
     for part in parts {
         let heads = k.ballot(own[part.head], None);
-        let before = k.and(heads, up_to_lane);
-        let since = k.sub(lane, last_bit(k, before));
-        let mut values = own[part.values.clone()].to_vec();
-        for distance in [1u32, 2, 4, 8, 16] {
-            let left: Vec<Value> = values.iter().map(|value| k.shuffle(Shuffle::Up, *value, distance)).collect();
-            let both = part.operator.combine(k, &left, &values);
-            values = choose(k, k.ge(since, distance), &both, &values);
-        }
-        let has_head = k.ne(before, 0);
+        let (values, has_head) = scan_from_heads(k, part.operator, &own[part.values.clone()], heads, lane);
         let carried = part.operator.combine(k, &so_far[part.values.clone()], &values);
         let values = choose(k, has_head, &values, &carried);
         results.push(k.or(so_far[part.head], has_head));
@@ -37,15 +27,6 @@ pub(super) fn scan_in_segments(
         results.extend(values);
     }
     (results, next)
-}
-
-/// The number of the highest bit; 0 where there is none.
-fn last_bit(k: &Writer, bits: Value) -> Value {
-    k.sub(31u32, k.leading_zeros(k.or(bits, 1)))
-}
-
-fn choose(k: &Writer, condition: Value, yes: &[Value], no: &[Value]) -> Vec<Value> {
-    yes.iter().zip(no).map(|(yes, no)| k.select_value(condition, *yes, *no)).collect()
 }
 
 impl Parts<'_> {

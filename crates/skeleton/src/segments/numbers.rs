@@ -1,9 +1,10 @@
 //! The number of the segment of each element.
 //!
-//! On a CPU the parts are those of a [reduction](super): a warp walks along its elements and the ends of segments beside them, 32 at a time. On a GPU a block searches for
+//! On a CPU the parts are those of a [reduction](super): a warp walks along its elements and the ends of segments, 32 at a time. On a GPU a block searches for
 //! the segments of its first and last element, and each thread for its own among those between.
 
-use super::Sequence;
+use super::walk::Walk;
+use super::{Sequence, beside};
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Outlet, Writer};
 use crate::program::Program;
@@ -68,62 +69,55 @@ impl SegmentNumbers {
     }
 }
 
-/// Returns for each lane how many of the ends that lanes hold, in order, are not behind its place.
-fn ends_up_to(k: &Writer, ends: Value, place: Value) -> Value {
-    let count = [16u32, 8, 4, 2, 1].into_iter().fold(k.literal(0u32), |count, step| {
-        let end = k.shuffle(Shuffle::Index, ends, k.add(count, step - 1));
-        k.select(k.le(end, place), k.add(count, step), count)
-    });
-    let end = k.shuffle(Shuffle::Index, ends, count);
-    k.select(k.le(end, place), k.add(count, 1), count)
+/// Returns for each lane how many of the numbers that lanes hold, in order, are not greater than its own number: less than `1 << bits`.
+fn count_up_to(k: &Writer, numbers: Value, own: Value, bits: u32) -> Value {
+    (0..bits).rev().fold(k.literal(0u32), |count, bit| {
+        let step = 1u32 << bit;
+        let number = k.shuffle(Shuffle::Index, numbers, k.add(count, step - 1));
+        k.select(k.le(number, own), k.add(count, step), count)
+    })
 }
 
 impl Sequence {
-    /// A warp walks through its part, 32 elements at a time. Each lane holds the end of a segment, and a window of 32 ends moves along with the elements.
+    /// A warp walks through its part. Whole rows of a segment have its number; elsewhere each lane counts the ends before its element.
     fn walk(&self, k: &Writer, run: &Count, outlet: &Outlet) {
-        let lane = self.wide(k, k.thread(Axis::X));
+        let lane = k.thread(Axis::X);
         let piece = self.piece(k, run);
-        let [_, segments, _] = self.sizes(k);
-        let ends_from = |segment: Value| self.offset(k, k.min(k.add(k.add(segment, lane), 1), segments));
-        // The first segment of the window, where it starts, and the ends.
-        let base = k.variable_with(piece.first);
-        let start = k.variable_with(self.offset(k, piece.first));
-        let window = k.variable_with(ends_from(piece.first));
-        let count_up_to = |place: Value| k.popcount(k.ballot(k.le(k.get(window), place), None));
-        let (number, is_head) = (k.variable(Type::I32), k.variable(Type::BOOL));
-        // The number of the segment that so many ends come before, and whether it starts at a place.
-        let found = |ends: Value, place: Value| {
-            let segment = k.min(k.add(k.get(base), self.wide(k, ends)), k.sub(segments, 1));
-            let before = k.shuffle(Shuffle::Index, k.get(window), k.sub(k.max(ends, 1), 1));
-            let starts = k.select(k.eq(ends, 0), k.get(start), before);
-            (k.convert(segment, Type::I32), k.eq(place, starts))
+        let most = k.sub(k.count(Count::size(1), self.index), 1);
+        let walk = Walk::new(k, self, &piece);
+        // Whether the open segment starts at the next element, and its end before is not among those to come.
+        let starts = k.variable_with(k.eq(self.offset(k, piece.first), piece.from));
+        let put = |first: Value, segment: Value, is_head: Value| {
+            let (place, segment) = (k.add(first, self.wide(k, lane)), k.convert(k.min(segment, most), Type::I32));
+            outlet.put(k, &[place], beside(k, first), &[segment, is_head]);
         };
-        let row = |first: Value, to: Value, is_whole: bool| {
-            let (place, last) = (k.add(first, lane), k.sub(to, 1));
-            let (low, high) = (count_up_to(first), count_up_to(last));
-            let set = |(segment, starts): (Value, Value)| {
-                k.set(number, segment);
-                k.set(is_head, starts);
+        let rows = |whole: Value| {
+            let (open, first) = (k.get(walk.open), k.get(walk.place));
+            let start = k.select(k.get(starts), first, piece.to);
+            k.for_step(first, k.add(first, whole), 32, Unroll::Never, |row| {
+                put(row, open, k.eq(k.add(row, self.wide(k, lane)), start));
+            });
+            k.set(starts, false);
+        };
+        walk.walk(k, rows, |row| {
+            let (open, place, after) = (k.get(walk.open), k.get(walk.place), row.after);
+            let found = k.popcount(k.ballot(k.lt(after, row.count), None));
+            let heads = k.or(row.heads(k), k.select(k.get(starts), k.literal(1u32), 0u32));
+            let all = || {
+                let most = count_up_to(k, after, lane, 5);
+                let is_more = k.le(k.shuffle(Shuffle::Index, after, most), lane);
+                vec![k.select(is_more, k.add(most, 1), most)]
             };
-            k.if_else(k.eq(low, high), || set(found(low, place)), || set(found(ends_up_to(k, k.get(window), place), place)));
-            // Segments of the next window begin in this row, or are empty.
-            k.while_loop(
-                || k.and(k.eq(count_up_to(last), 32), k.lt(k.add(k.get(base), 32), segments)),
-                || {
-                    k.set(start, k.shuffle(Shuffle::Index, k.get(window), 31u32));
-                    k.set(base, k.add(k.get(base), 32));
-                    k.set(window, ends_from(k.get(base)));
-                    let (segment, starts) = found(ends_up_to(k, k.get(window), place), place);
-                    let is_later = k.ge(place, k.get(start));
-                    set((k.select(is_later, segment, k.get(number)), k.select(is_later, starts, k.get(is_head))));
-                },
-            );
-            let put = || outlet.put(k, &[place], place, &[k.get(number), k.get(is_head)]);
-            if is_whole { put() } else { k.if_then(k.lt(place, to), put) }
-        };
-        let rest = k.sub(piece.to, k.and(k.sub(piece.to, piece.from), 31));
-        k.for_step(piece.from, rest, 32, Unroll::Never, |first| row(first, k.add(first, 32), true));
-        k.if_then(k.lt(rest, piece.to), || row(rest, piece.to, false));
+            let before = k.choose_list(k.lt(found, 16), || vec![count_up_to(k, after, lane, 4)], all)[0];
+            let is_head = k.ne(k.and(heads, k.shl(k.literal(1u32), lane)), 0);
+            let whole = || put(place, k.add(open, self.wide(k, before)), is_head);
+            // Behind the last of 32 ends, others may come.
+            let is_full = k.eq(found, 32);
+            let taken = k.select(is_full, k.shuffle(Shuffle::Index, after, 31u32), row.count);
+            k.if_else(k.eq(taken, 32), whole, || k.if_then(k.lt(lane, taken), whole));
+            walk.go_on(k, &row, found);
+            k.set(starts, is_full);
+        });
     }
 
     /// Each thread searches for the segments of its elements.

@@ -1,12 +1,12 @@
 //! Segments in a few parts for each core of a CPU.
 
-use super::Parts;
+use super::{Parts, beside};
 use crate::cost;
 use crate::kit::{Accumulator, Draft, Temporaries, Writer, broadcast, reduce_warp};
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Shuffle, Unroll, Value};
+use broadloom_scalar::{Axis, Unroll, Value};
 
 /// The open ends of parts, which a second kernel combines.
 struct Left {
@@ -45,9 +45,9 @@ impl Parts {
             k.store(starts, piece.number, piece.first);
             k.store(starts, k.add(piece.number, 1), piece.last);
         });
-        // The elements of a segment in this part, for all lanes.
+        // The elements of a segment in this part.
         let bounds = |segment: Value| {
-            let from = k.select(k.eq(segment, piece.first), piece.from, sequence.offset(k, segment));
+            let from = k.select(k.eq(segment, piece.first), piece.from, sequence.offset(k, k.min(segment, segments)));
             let end = sequence.offset(k, k.min(k.add(segment, 1), segments));
             let to = k.select(k.eq(segment, piece.last), piece.to, end);
             vec![from, k.max(from, to)]
@@ -58,12 +58,17 @@ impl Parts {
         let none = k.constant(sequence.index, 0);
         k.for_step(piece.first, k.add(piece.last, 1), 32, Unroll::Never, |group| {
             let segment = k.add(group, sequence.wide(k, lane));
-            // A segment begins where the one before it ends.
-            let end = sequence.offset(k, k.min(k.add(segment, 1), segments));
-            let before = k.select(k.eq(lane, 0), sequence.offset(k, group), k.shuffle(Shuffle::Up, end, 1));
-            let from = k.select(k.eq(segment, piece.first), piece.from, before);
-            let to = k.select(k.eq(segment, piece.last), piece.to, end);
-            let length = k.select(k.le(segment, piece.last), k.sub(k.max(from, to), from), none);
+            // Segments that begin and end in this part are most, and need no more checks.
+            let is_inner = k.and(k.gt(group, piece.first), k.le(k.add(group, 32), piece.last));
+            let outer = || {
+                let mut bounds = bounds(segment);
+                bounds[1] = k.select(k.le(segment, piece.last), bounds[1], bounds[0]);
+                bounds
+            };
+            let inner = || vec![sequence.offset(k, segment), sequence.offset(k, k.add(segment, 1))];
+            let range = k.choose_list(is_inner, inner, outer);
+            let from = range[0];
+            let length = k.sub(k.max(from, range[1]), from);
             let is_short = k.le(length, limit);
             let short = k.select(is_short, length, none);
             let sum = Accumulator::new(k, operator);
@@ -91,12 +96,16 @@ impl Parts {
                     sum.set(k, &all.collect::<Vec<Value>>());
                 },
             );
-            let (found, is_last) = (sum.get(k), k.eq(segment, piece.last));
-            let is_whole = k.and(k.gt(segment, piece.first), k.lt(segment, piece.last));
-            k.if_then(is_whole, || self.outlet.put(k, &[segment], segment, &found));
-            k.if_then(is_last, || left.tail.store(k, piece.number, &found));
-            let is_first = k.and(k.eq(segment, piece.first), k.not(is_last));
-            k.if_then(is_first, || left.head.store(k, piece.number, &found));
+            let found = sum.get(k);
+            let whole = || self.outlet.put(k, &[segment], beside(k, group), &found);
+            let checked = || {
+                let is_last = k.eq(segment, piece.last);
+                k.if_then(k.and(k.gt(segment, piece.first), k.lt(segment, piece.last)), whole);
+                k.if_then(is_last, || left.tail.store(k, piece.number, &found));
+                let is_first = k.and(k.eq(segment, piece.first), k.not(is_last));
+                k.if_then(is_first, || left.head.store(k, piece.number, &found));
+            };
+            k.if_else(is_inner, whole, checked);
         });
     }
 

@@ -74,7 +74,9 @@ fn scans_and_reductions() {
 fn kinds(long: u64) -> Vec<Vec<u64>> {
     let mut random = Random(9);
     let ragged: Vec<u64> = (0..long / 8).map(|i| if i % 197 == 5 { long / 3 } else { random.below(12) }).collect();
-    vec![vec![], vec![0], vec![0; long as usize], vec![1], vec![long], vec![1; 500], vec![0, 3, 0, 0, 70, 1, 0], ragged]
+    // More ends at one element than a warp has lanes, more ends than lanes in a row of elements, and segments of whole rows.
+    let crowded = (0..long / 4).map(|i| [0, 0, 3, 1, 1, 32, 64][(i / 40 % 7) as usize]).collect();
+    vec![vec![], vec![0], vec![0; long as usize], vec![1], vec![long], vec![1; 500], vec![0, 3, 0, 0, 70, 1, 0], ragged, crowded]
 }
 
 fn offsets(lengths: &[u64], first: u32) -> Vec<Literal> {

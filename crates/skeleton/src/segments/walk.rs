@@ -1,0 +1,101 @@
+//! A warp that walks along elements and the ends of segments, on a CPU.
+
+use super::{Piece, Sequence};
+use crate::Count;
+use crate::kit::Writer;
+use broadloom_scalar::{Axis, Type, Value, Variable, WarpReduce};
+
+/// The position of a warp in its part of the sequence.
+pub(super) struct Walk<'a> {
+    sequence: &'a Sequence,
+    piece: &'a Piece,
+    /// The segment whose end comes next.
+    pub(super) open: Variable,
+    /// The next element.
+    pub(super) place: Variable,
+    /// Steps so far. Each takes an element or an end, so the walk ends whatever is read.
+    steps: Variable,
+}
+
+/// A row of up to 32 elements, and 32 ends: a lane has one of each.
+pub(super) struct Row {
+    /// The number of elements, a `u32`.
+    pub(super) count: Value,
+    /// The number of elements before the end of the lane's segment, a `u32`; 32 or more if it does not end in the row.
+    pub(super) after: Value,
+}
+
+impl Row {
+    /// Returns the elements at which segments start, one bit each.
+    pub(super) fn heads(&self, k: &Writer) -> Value {
+        k.warp_reduce(WarpReduce::Or, k.shl(k.literal(1u32), self.after), None)
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Starts where a part does.
+    pub(super) fn new(k: &Writer, sequence: &'a Sequence, piece: &'a Piece) -> Walk<'a> {
+        let none = k.constant(sequence.index, 0);
+        let [open, place, steps] = [piece.first, piece.from, none].map(|value| k.variable_with(value));
+        Walk { sequence, piece, open, place, steps }
+    }
+
+    /// Takes steps to the end of the part: `rows` for elements of the open segment that fill whole rows and that others follow, with
+    /// their number, and `row` for any other row.
+    pub(super) fn walk(&self, k: &Writer, rows: impl Fn(Value), row: impl Fn(Row)) {
+        let piece = self.piece;
+        let most = k.add(k.sub(piece.to, piece.from), k.sub(piece.last, piece.first));
+        k.while_loop(
+            || k.and(k.lt(k.get(self.steps), most), k.lt(k.get(self.place), piece.to)),
+            || {
+                k.set(self.steps, k.add(k.get(self.steps), 1));
+                let (open, place) = (k.get(self.open), k.get(self.place));
+                let left = k.sub(k.max(k.sub(self.end(k, open), place), 1), 1);
+                let whole = k.sub(left, k.and(left, 31));
+                let other = || {
+                    // Most rows are not at the edge of a part, and need no more checks.
+                    let is_inner = k.and(k.le(k.add(open, 32), piece.last), k.le(k.add(place, 32), piece.to));
+                    k.if_else(is_inner, || row(self.row(k, true)), || row(self.row(k, false)));
+                };
+                let long = || {
+                    rows(whole);
+                    k.set(self.place, k.add(place, whole));
+                };
+                k.if_else(k.eq(whole, 0), other, long);
+            },
+        );
+    }
+
+    fn offset(&self, k: &Writer, number: Value) -> Value {
+        self.sequence.wide(k, self.sequence.offsets.at(k, &[number])[0])
+    }
+
+    /// The end of a segment. Whatever the offsets say, it is not before the next element, nor behind the part.
+    fn end(&self, k: &Writer, segment: Value) -> Value {
+        let number = k.min(k.add(segment, 1), k.count(Count::size(1), self.sequence.index));
+        k.max(k.min(self.offset(k, number), self.piece.to), k.get(self.place))
+    }
+
+    fn row(&self, k: &Writer, is_inner: bool) -> Row {
+        let first = k.get(self.place);
+        let segment = k.add(k.get(self.open), self.sequence.wide(k, k.thread(Axis::X)));
+        let narrow = |number: Value, most: u32| k.convert(k.min(number, most), Type::U32);
+        let number = k.add(segment, 1);
+        let number = if is_inner { number } else { k.min(number, k.count(Count::size(1), self.sequence.index)) };
+        let after = k.sub(self.offset(k, number), first);
+        let after = if self.sequence.index == Type::U32 { after } else { narrow(after, 64) };
+        // Behind the last segment there are no ends.
+        let after = if is_inner { after } else { k.select(k.lt(segment, self.piece.last), after, 64u32) };
+        Row { count: if is_inner { k.literal(32u32) } else { narrow(k.sub(self.piece.to, first), 32) }, after }
+    }
+
+    /// Goes on behind a row in which so many segments ended. If all 32 did, others may end in it too: the next row starts behind the last
+    /// one.
+    pub(super) fn go_on(&self, k: &Writer, row: &Row, ended: Value) {
+        let (open, place) = (k.get(self.open), k.get(self.place));
+        let behind = k.add(place, self.sequence.wide(k, row.count));
+        // A branch, so that the next row need not wait for the load.
+        k.if_else(k.eq(ended, 32), || k.set(self.place, self.end(k, k.add(open, 31))), || k.set(self.place, behind));
+        k.set(self.open, k.add(open, self.sequence.wide(k, ended)));
+    }
+}
