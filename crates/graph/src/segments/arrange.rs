@@ -63,7 +63,7 @@ impl Segments {
         if joined.data.count.is_none() || joined.data.total.is_none() {
             return Ok((joined, pairs.iter().map(|(first, _)| (*first).clone()).collect()));
         }
-        let starts = [&self.padded_starts()?, &other.padded_starts()?].map(|starts| joined.spread(starts));
+        let starts = [&self.padded_starts()?, &other.padded_starts()?].map(|starts| joined.spread_offsets(starts));
         let [first_start, second_start] = starts;
         let inputs = [&joined.places()?, &first_start?, &second_start?, &joined.spread(&own)?, &joined.spread(&others)?];
         let [is_first, from_first, from_second] = call(function, &inputs)?;

@@ -1,6 +1,6 @@
 //! The forms of a descriptor. Each is made when it is first asked for.
 
-use super::{Measure, Segments, binary, zeros};
+use super::{Measure, Segments, binary, convert, zeros};
 use crate::error::Result;
 use crate::node::Node;
 use crate::view::{AxisMap, Boundary};
@@ -79,12 +79,12 @@ impl Segments {
         self.data.bounds.affine("segments", &[axis], self.data.count.shape(), None)
     }
 
-    /// Returns the start of each segment, with room for the bound on the number of segments. Those behind the last begin behind all elements.
+    /// Returns the start of each segment, an `i32` or `i64`, with room for the bound on the number of segments. Those behind the last begin behind all elements.
     pub(super) fn padded_starts(&self) -> Result<Node> {
         once(&self.data.forms.starts, || self.offsets_from(0))
     }
 
-    /// Returns the end of each segment, with room for the bound on the number of segments.
+    /// Returns the end of each segment, an `i32` or `i64`, with room for the bound on the number of segments.
     pub(super) fn padded_ends(&self) -> Result<Node> {
         once(&self.data.forms.ends, || self.offsets_from(1))
     }
@@ -92,29 +92,30 @@ impl Segments {
     /// The number of elements of each segment, an `i64`.
     pub fn lengths(&self) -> Result<Node> {
         once(&self.data.forms.lengths, || {
-            self.data.count.cut(binary(BinaryOp::Sub, &self.padded_ends()?, &self.padded_starts()?)?)
+            let lengths = binary(BinaryOp::Sub, &self.padded_ends()?, &self.padded_starts()?)?;
+            self.data.count.cut(convert(&lengths, Element::I64)?)
         })
     }
 
     /// Returns the start of each segment, an `i64`, and last the end of all: one more than there are segments.
     pub fn offsets(&self) -> Result<Node> {
         once(&self.data.forms.offsets, || match &self.data.count.length {
-            None => Ok(self.data.bounds.clone()),
+            None => convert(&self.data.bounds, Element::I64),
             Some(_) => {
                 let one = super::Measure::host(self.context(), 1)?;
-                self.data.count.plus(&one)?.cut(self.data.bounds.clone())
+                self.data.count.plus(&one)?.cut(convert(&self.data.bounds, Element::I64)?)
             }
         })
     }
 
     /// Returns the start of each segment, an `i64`.
     pub fn starts(&self) -> Result<Node> {
-        self.data.count.cut(self.padded_starts()?)
+        self.data.count.cut(convert(&self.padded_starts()?, Element::I64)?)
     }
 
     /// Returns the end of each segment, an `i64`.
     pub fn ends(&self) -> Result<Node> {
-        self.data.count.cut(self.padded_ends()?)
+        self.data.count.cut(convert(&self.padded_ends()?, Element::I64)?)
     }
 
     /// The number of the segment of each element, and whether it begins there: of segments and elements that there can be.
@@ -153,7 +154,7 @@ impl Segments {
     /// The place of each element within its segment, an `i64` from 0 on.
     pub fn places(&self) -> Result<Node> {
         once(&self.data.forms.places, || {
-            let starts = self.spread(&self.padded_starts()?)?;
+            let starts = self.spread_offsets(&self.padded_starts()?)?;
             binary(BinaryOp::Sub, &self.data.total.places(Element::I64)?, &starts)
         })
     }
@@ -165,6 +166,11 @@ impl Segments {
             return self.data.total.filled(&zeros(values.ty()));
         }
         values.gather(&[&self.ids()?], &Boundary::Clamp)
+    }
+
+    /// The offset of each element's segment, an `i64`.
+    pub(super) fn spread_offsets(&self, offsets: &Node) -> Result<Node> {
+        convert(&self.spread(offsets)?, Element::I64)
     }
 
     /// Computes the forms that were asked for so far, without waiting. Needed only where nothing that uses them is evaluated first.

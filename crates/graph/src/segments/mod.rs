@@ -43,7 +43,6 @@ use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use forms::Forms;
 use line::{held_end, held_offset};
-use smallvec::smallvec;
 use std::sync::Arc;
 
 /// Segments of a line; cheap to clone. Clones share all forms. See the [module](self).
@@ -75,8 +74,8 @@ pub struct Segments {
 struct Data {
     count: Measure,
     total: Measure,
-    /// One offset more than the bound on the number of segments. They never decrease where the descriptor is valid; those behind the last segment are the
-    /// number of elements.
+    /// One offset more than the bound on the number of segments, an `i32` or `i64`. They never decrease where the descriptor is valid; those behind the last segment
+    /// are the number of elements.
     bounds: Node,
     forms: Forms,
     /// The segments and flags of which a pack made these.
@@ -343,10 +342,10 @@ impl Segments {
         let ends = held.scan(combine, 0, true)?;
         // Ends are held to the line where they are computed, so that offsets are a view of memory.
         let places = Node::position(lengths.context(), count.shape(), 0, Element::I64)?;
-        let [ends] = call(&held_end(ends.ty())?, &[&places, &ends, &count.count, &total.count])?;
+        let [ends] = call(&held_end(ends.ty(), narrow)?, &[&places, &ends, &count.count, &total.count])?;
         let ends = forms.keep(ends);
         let before = AxisMap { offset: -1, ..AxisMap::same(0) };
-        let zero = Boundary::Constant(smallvec![Literal::zero(Element::I64)]);
+        let zero = Boundary::Constant(zeros(ends.ty()).into());
         let bounds = ends.affine("segments", &[before], count.one_more(), Some(&zero))?;
         Ok(Segments::made(count, total, bounds, forms, origin))
     }

@@ -52,8 +52,8 @@ impl Segments {
             let values = values.iter().map(nothing).collect::<Result<_>>()?;
             return Ok(Checked { values, outside: scalar(self.context(), false)? });
         }
-        let starts = to.spread(&self.padded_starts()?)?;
-        let ends = to.spread(&self.padded_ends()?)?;
+        let starts = to.spread_offsets(&self.padded_starts()?)?;
+        let ends = to.spread_offsets(&self.padded_ends()?)?;
         let [places, outside] = within(&starts, &ends, index)?;
         Ok(Checked { values: at_places(values, &places)?, outside: any(&outside)? })
     }
@@ -68,7 +68,8 @@ impl Segments {
             let values = values.iter().map(|line| (*line).clone()).collect();
             return Ok(Checked { values, outside: scalar(self.context(), false)? });
         }
-        let [places, outside] = within(&self.spread(&self.padded_starts()?)?, &self.spread(&self.padded_ends()?)?, index)?;
+        let [starts, ends] = [self.padded_starts()?, self.padded_ends()?].map(|offsets| self.spread_offsets(&offsets));
+        let [places, outside] = within(&starts?, &ends?, index)?;
         let send = |line: &&Node| {
             let nothing = Node::fill(self.context(), total.shape(), &zeros(line.ty()))?;
             total.cut(nothing.scatter(&[&places], line, None)?)
@@ -130,7 +131,7 @@ impl Segments {
             return Ok((taken, values));
         }
         let starts = taken.distribute(&self.padded_starts()?.gather(&[&numbers], &Boundary::Clamp)?)?;
-        let places = binary(BinaryOp::Add, &starts, &taken.places()?)?;
+        let places = binary(BinaryOp::Add, &convert(&starts, Element::I64)?, &taken.places()?)?;
         Ok((taken, at_places(values, &places)?))
     }
 }

@@ -42,7 +42,8 @@ impl Segments {
         let (found_in, start) = (f.parameter("found", label), f.parameter("start", Type::I64));
         let (found_in, end) = (f.convert(found_in, Type::I64), f.parameter("end", Type::I64));
         let function = f.finish_function(&[f.select(f.lt(start, end), f.sub(found_in, start), -1i64)])?;
-        let inputs = [&found, &self.padded_starts()?, &self.padded_ends()?];
+        let [starts, ends] = [self.padded_starts()?, self.padded_ends()?].map(|offsets| convert(&offsets, Element::I64));
+        let inputs = [&found, &starts?, &ends?];
         let found = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
         self.data.count.cut(convert(&found, element)?)
     }

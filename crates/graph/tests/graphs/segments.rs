@@ -370,6 +370,26 @@ fn thousands_of_segments() -> Result<()> {
     Ok(())
 }
 
+/// Offsets of a short line have 32 bits, so that tiny segments read little beside their elements. What is asked for has 64.
+#[test]
+fn offsets_from_lengths_are_narrow() -> Result<()> {
+    let context = Context::new(&interp());
+    let (count, total) = (100i64, 250usize);
+    let lengths: Vec<i64> = (0..count).map(|number| 2 + number % 2).collect();
+    let x = line(&context, &numbers(total, 1), Element::I32)?;
+    let segments = Segments::from_lengths(&line(&context, &lengths, Element::I32)?, Total::Host(total))?;
+    let sums = || segments.reduce(&[(&x, Combine::Sum)]);
+    context.evaluate(&sums()?)?;
+    let plan = context.explain(&sums()?)?;
+    let most = 4 * total as u64 + 4 * (count as u64 + 1);
+    assert_eq!(plan.kernels.len(), 1);
+    assert!(plan.kernels[0].bytes_read <= most, "{} bytes", plan.kernels[0].bytes_read);
+    assert_eq!(found(&segments.lengths()?)?, lengths);
+    let forms = [segments.lengths()?, segments.offsets()?, segments.starts()?, segments.ends()?, segments.places()?];
+    assert!(forms.iter().all(|form| form.ty().element() == Element::I64));
+    Ok(())
+}
+
 /// The names of the kernels of a plan.
 fn kernels(context: &Context, nodes: &[Node]) -> Result<Vec<String>> {
     Ok(context.explain(nodes)?.kernels.iter().map(|kernel| kernel.name.clone()).collect())
