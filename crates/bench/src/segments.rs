@@ -1,4 +1,4 @@
-//! The group `segments`: sums and prefix sums within segments, beside those of the whole line.
+//! The group `segments`: sums, prefix sums, packs and sorts within segments, and values distributed to them, beside those of the whole line.
 //!
 //! The line is the same for every row; the segments are tiny, of a thousand elements, or one that has all elements beside
 //! ten thousand without any. The column of the peer is the time of the whole line without segments, so that the ratio is
@@ -28,6 +28,9 @@ type Made = Result<Array<u32>, Failure>;
 
 /// A computation that is measured.
 type Act<'a> = &'a dyn Fn() -> Made;
+
+/// The elements that a program must give.
+type Wanted<'a> = &'a dyn Fn() -> Vec<u32>;
 
 /// A way to cut a line: its name, and the lengths of the segments of so many elements.
 struct Cut {
@@ -91,6 +94,7 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     let context = Context::new(device);
     let values: Vec<u32> = (0..n as u32).map(|i| hashed(i, 1) >> 24).collect();
     let x = Array::line(&context, &values)?;
+    let chosen = Array::line(&context, &values.iter().map(|value| value % 2 == 1).collect::<Vec<bool>>())?;
     let mut rows = vec![];
     for cut in &CUTS {
         let lengths = (cut.lengths)(n);
@@ -103,34 +107,64 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
         let on_device = Array::line(&context, &lengths)?;
         let made = || Segments::from_lengths(&on_device, n);
         let segments = made()?;
+        let longest = lengths.iter().max().map_or(0, |longest| *longest as usize);
+        let part = |segment: usize| &values[offsets[segment]..offsets[segment + 1]];
+        let each =
+            |of: &dyn Fn(&[u32]) -> Vec<u32>| -> Vec<u32> { (0..lengths.len()).flat_map(|segment| of(part(segment))).collect() };
+        let sums = || each(&|part| vec![part.iter().sum()]);
+        let prefixes = || {
+            each(&|part| {
+                let add = |sum: &mut u32, value: &u32| {
+                    *sum += value;
+                    Some(*sum)
+                };
+                part.iter().scan(0, add).collect()
+            })
+        };
+        let lengths_of_elements = || each(&|part| vec![part.len() as u32; part.len()]);
+        let odd = || each(&|part| part.iter().copied().filter(|value| value % 2 == 1).collect());
+        let sorted = || {
+            each(&|part| {
+                let mut part = part.to_vec();
+                part.sort_unstable();
+                part
+            })
+        };
         let flat_sum = || -> Made { Ok(x.sum()) };
         let flat_scan = || -> Made { Ok(x.cumulative_sum(0)?) };
+        let flat_copy = || -> Made { Ok(&x + 1u32) };
+        let flat_pack = || -> Made { Ok(x.pack(&chosen)?) };
+        let flat_sort = || -> Made { Ok(x.sort(0)?) };
         let sum = || -> Made { Ok(x.segmented_sum(&segments)?) };
         let scan = || -> Made { Ok(x.segmented_cumulative_sum(&segments)?) };
+        let distribute = || -> Made { Ok(on_device.distributed(&segments)?) };
+        let pack = || -> Made {
+            let (kept, left) = x.segmented_filter(&segments, &chosen)?;
+            left.lengths()?.evaluate()?;
+            Ok(kept)
+        };
+        let sort = || -> Made { Ok(x.segmented_sort(&segments.clone().no_longer_than(longest))?) };
         let sum_anew = || -> Made { Ok(x.segmented_sum(&made()?)?) };
         let scan_anew = || -> Made { Ok(x.segmented_cumulative_sum(&made()?)?) };
-        let programs: [(&str, [Act<'_>; 2]); 4] = [
-            ("sum", [&flat_sum, &sum]),
-            ("scan", [&flat_scan, &scan]),
-            ("sum_anew", [&flat_sum, &sum_anew]),
-            ("scan_anew", [&flat_scan, &scan_anew]),
+        let distribute_anew = || -> Made { Ok(on_device.distributed(&made()?)?) };
+        let programs: [(&str, [Act<'_>; 2], Wanted<'_>); 8] = [
+            ("sum", [&flat_sum, &sum], &sums),
+            ("scan", [&flat_scan, &scan], &prefixes),
+            ("distribute", [&flat_copy, &distribute], &lengths_of_elements),
+            ("pack", [&flat_pack, &pack], &odd),
+            ("sort", [&flat_sort, &sort], &sorted),
+            ("sum_anew", [&flat_sum, &sum_anew], &sums),
+            ("scan_anew", [&flat_scan, &scan_anew], &prefixes),
+            ("distribute_anew", [&flat_copy, &distribute_anew], &lengths_of_elements),
         ];
-        for (name, programs) in programs {
+        for (name, programs, wanted) in programs {
+            let runs = if name == "sort" { runs.div_ceil(5) } else { runs };
             let [(flat, _), (time, result)] = fastest(device, runs, programs)?;
-            let found = result.to_vec()?;
-            let part = |segment: usize| &values[offsets[segment]..offsets[segment + 1]];
-            if name.starts_with("sum") {
-                equal(&found, |segment| part(segment).iter().sum())?;
-            } else {
-                let mut sums = vec![];
-                for segment in 0..lengths.len() {
-                    sums.extend(part(segment).iter().scan(0u32, |sum, value| {
-                        *sum += value;
-                        Some(*sum)
-                    }));
-                }
-                equal(&found, |place| sums[place])?;
+            let (found, wanted) = (result.to_vec()?, wanted());
+            if found.len() != wanted.len() {
+                return Err(Failure::Wrong(format!("{} elements, the reference has {}", found.len(), wanted.len())));
             }
+            equal(&found, |place| wanted[place])?;
             let (size, device) = (cut.name.to_owned(), device.machine().id.clone());
             rows.push(Row {
                 peer: Some("without segments".to_owned()),
