@@ -34,7 +34,10 @@ fn program(filters: &str, strange: bool) -> String {
 fn transformed(text: &str, device: &Device) -> usize {
     let program = compile(text);
     let settings = Settings { iterations: Some(1500), ..Settings::default() };
-    let numbers = |memory: &Memory| -> Vec<f32> { memory.output.lines().map(|line| line.parse().unwrap_or(f32::NAN)).collect() };
+    let numbers = |memory: &Memory| -> Vec<f32> {
+        let files = memory.files.lock().unwrap();
+        files["out"].as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+    };
     let (mut expected, mut found) = (Memory::default(), Memory::default());
     program.run(&mut expected, &settings).unwrap();
     let compiled = Compiled::new(&program, device).unwrap();
@@ -70,5 +73,15 @@ fn long_convolutions_are_transformed() {
 fn infinities_reach_as_far_as_the_coefficients() {
     for device in devices() {
         assert_eq!(transformed(&program("add Fir(300, 0);", true), &device), 1);
+    }
+}
+
+/// Sums close to 0 would show where they are rounded.
+#[test]
+fn what_is_printed_is_added_up() {
+    let text = program("add Fir(300, 0);", false).replace("FileWriter<float>(\"out\")", "Printer()");
+    for device in devices() {
+        let (summary, _) = super::check(&text, 900, &device);
+        assert_eq!(summary.on_host, 1);
     }
 }
