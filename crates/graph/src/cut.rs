@@ -14,8 +14,11 @@
 //! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs), and cuts from the results
 //! downwards (what a node costs is not known before its inputs are cut).
 
+use crate::chain::Link;
 use crate::emit::{Fused, Roots};
-use crate::limits::{MAX_BUFFERS, MAX_COMBINED, MAX_FUSED, MAX_ITEMS, MAX_JOINED, MAX_RESULTS, MAX_SLIDE, ROOM, ROUNDS};
+use crate::limits::{
+    MAX_BUFFERS, MAX_COMBINED, MAX_FUSED, MAX_ITEMS, MAX_JOINED, MAX_RESULTS, MAX_SLIDE, MAX_STAGED, ROOM, ROUNDS,
+};
 use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::view::Rule;
@@ -87,6 +90,8 @@ pub(crate) enum GroupKind {
     Pattern,
     /// A function of every position that reads along this axis what it writes along the last.
     Transpose(u8),
+    /// Functions of every position that read each other's values in shared memory.
+    Chain,
 }
 
 /// Nodes that one kernel computes.
@@ -107,6 +112,8 @@ pub(crate) struct Group {
     pub(crate) reads: Vec<Id>,
     /// The traps that it has on the way.
     pub(crate) traps: Vec<Id>,
+    /// The kernels of a chain.
+    pub(crate) links: Vec<Link>,
 }
 
 /// The values that one function of a kernel computes.
@@ -161,6 +168,8 @@ struct Cutter<'t> {
     tape: &'t Tape,
     /// Simple operations in the time of a byte.
     balance: u64,
+    /// True if nodes that are read nearby are kept in shared memory.
+    staging: bool,
     kept: Vec<bool>,
     sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
@@ -191,8 +200,8 @@ impl Tape {
     }
 }
 
-/// Cuts a tape for a machine with so many operations in the time of a byte.
-pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
+/// Cuts a tape for a machine with so many operations in the time of a byte. `staging` says that kernels which read each other's nodes nearby will be joined.
+pub(crate) fn cut(tape: &Tape, balance: u64, staging: bool) -> Cut {
     let mut users = vec![vec![]; tape.entries.len()];
     for (id, entry) in tape.entries.iter().enumerate() {
         for input in &entry.inputs {
@@ -205,7 +214,7 @@ pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
     let none = vec![false; tape.entries.len()];
     let (kept, sliding) = (none.clone(), none);
     let (reasons, costs, outlines) = (HashMap::new(), HashMap::new(), HashMap::new());
-    let mut cutter = Cutter { tape, balance, kept, sliding, reasons, users, costs, outlines };
+    let mut cutter = Cutter { tape, balance, staging, kept, sliding, reasons, users, costs, outlines };
     cutter.required();
     cutter.reused();
     let mut groups = cutter.groups();
@@ -336,7 +345,30 @@ impl Cutter<'_> {
 
     /// Returns the cost of writing an element and reading it once.
     fn traffic(&self, id: Id) -> u64 {
-        2 * u64::from(self.tape.entry(id).ty.bytes()) * self.balance
+        let balance = if self.is_staged(id) { cost::STAGED_BALANCE } else { self.balance };
+        2 * u64::from(self.tape.entry(id).ty.bytes()) * balance
+    }
+
+    /// Returns whether a node is kept in shared memory: all that use it read it nearby.
+    fn is_staged(&self, id: Id) -> bool {
+        let own = self.tape.entry(id);
+        let class = self.tape.shapes[own.shape as usize];
+        if !self.staging || class.rank < 2 || !class.rows || !class.tall || class.length.is_some() || !own.ty.is_scalar() {
+            return false;
+        }
+        let is_near = |(axis, map): (usize, &Along)| {
+            let near = if axis + 2 >= usize::from(class.rank) { MAX_STAGED } else { 0 };
+            let offset = matches!(map.offset, Int::Known(offset) if offset.abs() <= near);
+            let is_only = class.flat && axis + 2 < usize::from(class.rank) && map.source.is_none();
+            let is_own = map.source == Some(axis as u8) && map.stride == Int::Known(1);
+            offset && (is_own || is_only) && map.rule != Rule::Wrap
+        };
+        let reads_nearby = |user: &Id| match &self.tape.entry(*user).kind {
+            Kind::View(maps, _, _) => self.tape.entry(*user).shape == own.shape && maps.iter().enumerate().all(is_near),
+            Kind::Elementwise(_) => true,
+            _ => false,
+        };
+        self.users[id as usize].iter().all(reads_nearby)
     }
 
     fn reused(&mut self) {
@@ -778,7 +810,17 @@ impl Group {
                 (GroupKind::Pattern, vec![id], feeds.collect())
             }
         };
-        Group { kind, roots: vec![id], combined, feeds, domain: entry.shape, line: false, reads: vec![], traps: vec![] }
+        Group {
+            kind,
+            roots: vec![id],
+            combined,
+            feeds,
+            domain: entry.shape,
+            line: false,
+            reads: vec![],
+            traps: vec![],
+            links: vec![],
+        }
     }
 
     /// The kernel of a trap alone.
@@ -786,7 +828,7 @@ impl Group {
         let domain = tape.entry(tape.entry(id).inputs[0]).shape;
         let feed = Feed { traps: SmallVec::from_slice(&[id]), ..Feed::of(SmallVec::new(), true) };
         let (kind, roots, combined, reads) = (GroupKind::Map, vec![], vec![], vec![]);
-        Group { kind, roots, combined, feeds: vec![feed], domain, line: true, reads, traps: vec![id] }
+        Group { kind, roots, combined, feeds: vec![feed], domain, line: true, reads, traps: vec![id], links: vec![] }
     }
 
     /// The nodes that are in memory behind it.
@@ -918,7 +960,7 @@ impl Group {
     /// The nodes of a function: a map is there to compute them, a pattern reads those that are kept.
     pub(crate) fn roots_of<'f>(&self, feed: &'f Feed) -> Roots<'f> {
         match self.kind {
-            GroupKind::Map | GroupKind::Transpose(_) => Roots::Compute(&feed.nodes),
+            GroupKind::Map | GroupKind::Transpose(_) | GroupKind::Chain => Roots::Compute(&feed.nodes),
             GroupKind::Pattern => Roots::Feed(&feed.nodes),
         }
     }

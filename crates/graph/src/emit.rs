@@ -128,6 +128,8 @@ struct Emitter<'t> {
     lengths: Vec<(Id, Value)>,
     /// Words that are written, among the inputs.
     traps: Vec<(Id, Accessor)>,
+    /// Nodes that a chain reads at a row and a column.
+    staged: &'t [bool],
 }
 
 /// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits by.
@@ -177,6 +179,8 @@ pub(crate) struct Fused<'k> {
     pub(crate) absent: Option<Vec<Lanes>>,
     /// Words that are written where a condition is true. The conditions are the last roots.
     traps: Vec<Id>,
+    /// Nodes that a chain reads at a row and a column.
+    pub(crate) staged: &'k [bool],
 }
 
 impl<'k> Fused<'k> {
@@ -288,7 +292,19 @@ impl<'k> Fused<'k> {
             }
         };
         let (absent, traps) = (None, vec![]);
-        Some(Fused { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent, traps })
+        Some(Fused {
+            interior,
+            everywhere,
+            roots,
+            roots_everywhere,
+            rank,
+            line,
+            along_last: false,
+            length,
+            absent,
+            traps,
+            staged: &[],
+        })
     }
 
     /// Returns the lanes before and behind its own that it reads.
@@ -350,7 +366,15 @@ impl<'k> Fused<'k> {
         self.interior.computed()
     }
 
-    fn emitter<'t>(&self, tape: &'t Tape, name: &str, side_by_side: bool, values: &[Type]) -> Emitter<'t> {
+    /// The traces for the interior and, if that is another, for everywhere.
+    pub(crate) fn traces(&self) -> impl Iterator<Item = &Trace<'k>> {
+        std::iter::once(&self.interior).chain(&self.everywhere)
+    }
+
+    fn emitter<'t>(&self, tape: &'t Tape, name: &str, side_by_side: bool, values: &[Type]) -> Emitter<'t>
+    where
+        'k: 't,
+    {
         let axes = if self.line { 1 } else { self.rank };
         let index = if tape.wide { Type::I64 } else { Type::I32 };
         let builder = Builder::function(name);
@@ -363,7 +387,7 @@ impl<'k> Fused<'k> {
         let vectors = side_by_side;
         let (scalars, inputs, aligned) = (vec![], vec![], vec![]);
         let along = self.rank.checked_sub(1).filter(|_| self.along_last && !self.line).map(|last| last as u8);
-        let (lengths, traps) = (vec![], vec![]);
+        let (lengths, traps, staged) = (vec![], vec![], self.staged);
         let mut emitter = Emitter {
             tape,
             builder,
@@ -379,6 +403,7 @@ impl<'k> Fused<'k> {
             aligned,
             lengths,
             traps,
+            staged,
         };
         let own = self.length.iter().filter(|_| self.absent.is_some()).map(|(length, _)| length);
         let traces = std::iter::once(&self.interior).chain(&self.everywhere);
@@ -621,12 +646,17 @@ impl Emitter<'_> {
         }
     }
 
+    fn is_staged(&self, node: Id) -> bool {
+        self.staged.get(node as usize).copied().unwrap_or(false)
+    }
+
     fn input(&mut self, node: Id) -> (usize, Accessor) {
         let is_read = |id: Id, accessor: Accessor| id == node && !self.traps.contains(&(id, accessor));
         if let Some(known) = self.inputs.iter().position(|(id, accessor)| is_read(*id, *accessor)) {
             return (known, self.inputs[known].1);
         }
-        let accessor = self.builder.accessor("x", AccessorKind::Input, self.tape.entry(node).ty, 1);
+        let rank = if self.is_staged(node) { 3 } else { 1 };
+        let accessor = self.builder.accessor("x", AccessorKind::Input, self.tape.entry(node).ty, rank);
         self.inputs.push((node, accessor));
         self.aligned.push(true);
         (self.inputs.len() - 1, accessor)
@@ -751,6 +781,11 @@ impl Half<'_, '_, '_> {
             }
             Item::Read { node, place } => {
                 let (input, accessor) = self.emitter.input(*node);
+                if let Place::At(indices) = place
+                    && self.emitter.is_staged(*node)
+                {
+                    return Ok(self.staged(accessor, indices));
+                }
                 let aligned = match place {
                     Place::Number(index) => self.line && trace.indices[*index as usize] == own_axis(0),
                     Place::At(indices) => {

@@ -34,6 +34,7 @@
 
 mod amount;
 mod build;
+mod chain;
 mod context;
 mod cut;
 #[doc(hidden)]

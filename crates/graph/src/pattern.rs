@@ -48,6 +48,7 @@ impl Ready {
                 let sink = made(sink, source.results().len())?;
                 Form::One(Transpose { axes, axis: usize::from(*axis), source, sink }.into())
             }
+            GroupKind::Chain => return Err(nothing()),
             GroupKind::Pattern => {
                 let sink = made(sink, group.values(tape).len())?;
                 let site = tape.site(*group.combined.first().ok_or_else(nothing)?);

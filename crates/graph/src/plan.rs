@@ -3,7 +3,8 @@
 //! A plan is data. It can be printed ([`Plan::explain`]) and asserted in tests: how many kernels, how many bytes, why each cut. It holds
 //! nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
-use crate::cut::{Cut, Group, GroupKind, Part, Reason, cut};
+use crate::chain;
+use crate::cut::{Cut, Group, GroupKind, Part, Reason};
 use crate::emit::{Code, Fused, Given, interior};
 use crate::error::{Error, Result};
 use crate::fit::Fits;
@@ -106,11 +107,17 @@ impl Plan {
     /// A plan for a machine; kernels come from the library.
     pub(crate) fn new(tape: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
         let costs = Costs::of(library.device().machine());
-        let cut = cut(&tape, costs.balance());
+        let cut = chain::kernels(&tape, bindings, library.device().machine());
         let order = order(&tape, &cut.groups, bindings);
         let mut kernels = vec![];
         for mut group in order.into_iter().map(|index| cut.groups[index].clone()) {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
+            if group.kind == GroupKind::Chain {
+                let (chain, codes, bounds) = group.chain_codes(&tape, &cut.kept, costs.side_by_side())?;
+                let (cost, ready) = (group.chain_cost(), Ready::One(library.get(&chain.into())?));
+                kernels.push(Kernel { group, codes, bounds, cost, ready, inside: None, dead: vec![], reused: vec![] });
+                continue;
+            }
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = costs.side_by_side();
             if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, costs.lanes_share()) {
@@ -254,7 +261,7 @@ impl Plan {
                 let last = sizes.len() - 1;
                 sizes.swap(usize::from(*axis), last);
             }
-            (GroupKind::Map | GroupKind::Pattern, ..) => {}
+            (GroupKind::Map | GroupKind::Pattern | GroupKind::Chain, ..) => {}
         }
         sizes
     }

@@ -138,6 +138,8 @@ pub(crate) struct ShapeClass {
     pub(crate) rows: bool,
     /// True if there are enough rows along the axis before it for a strip of them.
     pub(crate) tall: bool,
+    /// True if all axes above the last two have one position.
+    pub(crate) flat: bool,
     /// The node that holds the first extent, where only the device knows it. The extents of a run are bounds then.
     pub(crate) length: Option<Id>,
 }
@@ -148,7 +150,8 @@ impl ShapeClass {
         let extents = shape.numbers();
         let rows = shape.rank() < 2 || extents.last().is_some_and(|last| *last >= LONG);
         let tall = shape.rank() >= 2 && extents[shape.rank() - 2] >= TALL;
-        ShapeClass { rank: shape.rank() as u8, rows, tall, length }
+        let flat = extents.iter().rev().skip(2).all(|extent| *extent == 1);
+        ShapeClass { rank: shape.rank() as u8, rows, tall, flat, length }
     }
 
     /// Returns the least extent, unless the shape has no elements.

@@ -179,6 +179,21 @@ pub const GRID_ROWS: u32 = 65535;
 pub const STATIC_SHARED: u64 = 48 << 10;
 /// Bytes of shared memory of a block of a sweep, at most.
 pub const SWEEP_SHARED: u32 = 40 << 10;
+/// Bytes of shared memory for the rows between the stages of a chain, at most: an eighth of a core's own cache, so that
+/// inputs and results that pass through do not displace them.
+pub const CHAIN_BYTES: u64 = 256 << 10;
+/// Columns of a block of a chain. Half of the least is a warp, so that no part of a line is shorter.
+pub const CHAIN_COLUMNS: [u32; 9] = [64, 96, 128, 192, 256, 384, 512, 768, 1024];
+/// Blocks of a chain for each core.
+pub const CHAIN_BLOCKS: u64 = 8;
+/// Rows of a block of a chain for each row above or below them that it computes besides.
+pub const CHAIN_ROWS: u32 = 8;
+/// Rows of a block of a chain, at least.
+pub const CHAIN_LEAST_ROWS: u32 = 64;
+/// Operations in the time of a byte of shared memory.
+pub const STAGED_BALANCE: u64 = 1;
+/// A value of a chain that is stored in a ring and read again.
+pub const STAGED_VALUE: u64 = 4;
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
 pub const SORT_TILE: u32 = 24 << 10;
 /// Bytes of shared memory for the elements of a tile of segments, and as many for results.
@@ -457,6 +472,14 @@ impl<'m> Costs<'m> {
         }
     }
 
+    /// Returns how many simple operations take as long as a byte of an array of so many bytes: fewer where the array stays in
+    /// the caches of the cores from one kernel to the next.
+    pub fn balance_of(&self, bytes: u64) -> u64 {
+        let caches = self.busy(self.core_cache(1).into());
+        let balance = self.balance();
+        if self.in_vectors() && bytes <= caches { (balance as f64 / CACHE_SPEED).ceil() as u64 } else { balance }
+    }
+
     /// Returns whether code at neighbouring positions is written side by side in one thread. Threads of a GPU
     /// have neighbouring positions each; a lane of vectors, and the interpreter, have no such neighbours.
     pub fn side_by_side(&self) -> bool {
@@ -466,6 +489,12 @@ impl<'m> Costs<'m> {
     /// Returns whether lanes take values from each other rather than compute them again: a shuffle of vectors
     /// is one instruction.
     pub fn lanes_share(&self) -> bool {
+        self.in_vectors()
+    }
+
+    /// Returns whether kernels that read each other's values nearby become a chain: a core walks down the rows, and those that
+    /// are read again stay in its cache.
+    pub fn keeps_rows(&self) -> bool {
         self.in_vectors()
     }
 

@@ -59,6 +59,7 @@
 //! ```
 
 mod boundary;
+mod chain;
 mod combine;
 pub mod cost;
 mod count;
@@ -93,6 +94,7 @@ mod tiled;
 mod transpose;
 
 pub use boundary::{Boundary, Rule};
+pub use chain::{Chain, ChainLayout, Reach, Stage, Tap, TapRead};
 pub use combine::Combine;
 pub use count::Count;
 pub use domain::Domain;

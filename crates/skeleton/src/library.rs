@@ -1,7 +1,7 @@
 //! Programs that are ready, found by pattern.
 
 use crate::{
-    Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentNumbers, SegmentedReduce,
+    Chain, Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentNumbers, SegmentedReduce,
     SegmentedSort, Sort, Stencil, Sweep, TiledStencil, Transpose,
 };
 use broadloom_device::{Device, Machine};
@@ -62,7 +62,7 @@ macro_rules! generators {
 }
 
 generators!(Map Stencil Reduce Scan SegmentedReduce SegmentNumbers Pack Histogram Transpose Product Sort SegmentedSort Scatter Sweep
-    TiledStencil);
+    TiledStencil Chain);
 
 /// Programs that a library keeps.
 const MOST: usize = 1024;

@@ -108,6 +108,73 @@ fn the_point_operations_of_degrain_cause_no_kernel_of_their_own() -> Result<()> 
     Ok(())
 }
 
+/// All levels of degraining in one pass on a CPU: the bands between them stay in rings of rows. Images are larger than what the caches of the cores hold.
+#[test]
+fn degrain_is_one_chain_on_a_cpu() -> Result<()> {
+    let context = &contexts()[1];
+    let machine = context.device().machine();
+    let caches = u64::from(machine.multiprocessors) * machine.core_cache_bytes.unwrap_or(2 << 20);
+    let height = (caches / (4 * 640) + 1) as u32;
+    let clamped = (3, Boundary::Clamp);
+    for (planes, boundary) in
+        [clamped, (1, Boundary::Clamp), (1, Boundary::Mirror), (1, Boundary::Constant(0.25)), (1, Boundary::Wrap)]
+    {
+        let picture = Picture::new(context, &Random(22).image(planes, 640, height))?;
+        let result = effects::degrain(&picture, 4, 0.02, boundary)?;
+        let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
+        let explanation = plan.explain()?;
+        if boundary != Boundary::Wrap {
+            assert_eq!(explanation.kernels(), 1, "{planes} {boundary:?} {}", explanation.text());
+            assert_eq!(explanation.stages[0].kernels[0].name, "chain");
+            assert_eq!(explanation.bytes_moved(), 2 * planes as u64 * 640 * u64::from(height) * 4, "{}", explanation.text());
+            let apart =
+                Plan::new(&[(result.clone(), result.bounds())], &Options { contract: Switch::Off, ..Options::default() })?;
+            assert!(apart.explain()?.kernels() > 1, "the switch `contract`");
+        }
+        let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
+        assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{boundary:?}"));
+    }
+    Ok(())
+}
+
+/// Windows behind windows, in several planes and parts of rows, with results that later windows read too.
+#[test]
+fn rows_between_windows_stay_in_rings() -> Result<()> {
+    let mut random = Random(29);
+    let context = &contexts()[1];
+    let machine = context.device().machine();
+    let caches = u64::from(machine.multiprocessors) * machine.core_cache_bytes.unwrap_or(2 << 20);
+    let mut chains = 0;
+    for number in 0..4 {
+        let width = [33, 700, 1025, 2050][number] + random.below(40) as u32;
+        let height = (caches / (4 * u64::from(width)) + 1) as u32;
+        let input = Picture::new(context, &random.image(1 + number % 2, width, height))?;
+        let mut pictures = vec![input.clone()];
+        for _ in 0..4 {
+            let last = pictures[pictures.len() - 1].clone();
+            let other = pictures[random.below(pictures.len() as u64)].clone();
+            let boundary = [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25)][random.below(3)];
+            let offsets = [[0, 0], [random.below(9) as i32 - 4, -2], [-1, random.below(13) as i32 - 6], [3, 1], [-4, 4], [1, -1]];
+            let inputs = [Indexer::sparse(&offsets), Indexer::point()];
+            let taps = Primitive::from_kernel("taps", &inputs, &[Output::Component; 2], &[], |k| {
+                let sum = (0..6).fold(k.input(1).centre() * 0.5, |sum, tap| sum + k.input(0).tap(tap) * 0.125);
+                vec![sum, sum * 0.5 - k.input(0).tap(1)]
+            })?;
+            pictures.extend(taps.with_boundary(boundary).apply(&[&last, &other])?);
+        }
+        let (a, b) = (pictures[pictures.len() - 1].clone(), pictures[pictures.len() - 4].clone());
+        let both = [(a.clone(), a.bounds()), (b.clone(), b.bounds())];
+        let plan = Plan::new(&both, &Options::default())?;
+        chains += plan.explain()?.stages.iter().flat_map(|stage| &stage.kernels).filter(|kernel| kernel.name == "chain").count();
+        let straight = Plan::new(&both, &Options::straight())?.run()?;
+        for (found, expected) in plan.run()?.iter().zip(&straight) {
+            assert_near(found, expected, 0.0, &format!("graph {number}, {width}×{height}"));
+        }
+    }
+    assert!(chains >= 2, "{chains} chains");
+    Ok(())
+}
+
 #[test]
 fn the_diffusion_graph_has_no_pair_of_transposes_left() -> Result<()> {
     let context = &contexts()[0];

@@ -4,7 +4,8 @@ use super::{Half, NEAR};
 use crate::number::Number;
 use crate::tape::Id;
 use crate::trace::{Index, IndexId, Place};
-use broadloom_scalar::{Element, Type, Value};
+use broadloom_scalar::{Accessor, Element, Type, Value};
+use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
 impl Half<'_, '_, '_> {
@@ -210,6 +211,41 @@ impl Half<'_, '_, '_> {
                 Number::Known(0)
             }
         }
+    }
+
+    /// Emits a read of a chain, at a row and a column. The offset of a column is added in 64 bits, where it is known not to wrap. The last index of a column
+    /// under a boundary rule is its distance from the thread's own before the rule; else it is the column.
+    pub(super) fn staged(&mut self, accessor: Accessor, indices: &[IndexId]) -> Value {
+        let (Some(row), Some(last)) = (indices.len().checked_sub(2).map(|row| indices[row]), indices.last()) else {
+            return self.emitter.builder.fail("a place without rows");
+        };
+        let row = self.index(row);
+        let own = |index: IndexId| match self.affine_index(index) {
+            Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(offset) }
+                if usize::from(axis) + 1 == self.emitter.position.len() =>
+            {
+                Some(offset)
+            }
+            _ => None,
+        };
+        if let Some(offset) = own(*last) {
+            let b = &self.emitter.builder;
+            let base = b.convert(self.emitter.position[self.emitter.position.len() - 1], Type::I64);
+            let column = if offset == 0 { base } else { b.add(base, offset) };
+            return b.read(accessor, &[row.into(), column.into(), column.into()]);
+        }
+        let far = match &self.trace.indices[*last as usize] {
+            Index::Clamp(base, extent) | Index::Mirror(base, extent) => {
+                let domain = self.trace.domain.map(|domain| Number::Extent(domain, (self.emitter.position.len() - 1) as u8));
+                own(*base).filter(|offset| Some(extent) == domain.as_ref() && offset.unsigned_abs() < cost::LANES.into())
+            }
+            _ => None,
+        };
+        let column = self.index(*last);
+        let b = &self.emitter.builder;
+        let column = b.convert(column, Type::I64);
+        let far = far.map_or(column, |offset| b.literal(offset));
+        b.read(accessor, &[row.into(), column.into(), far.into()])
     }
 
     /// Emits the place of an element in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last

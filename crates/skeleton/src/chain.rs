@@ -1,0 +1,540 @@
+//! Chain: several functions of neighbourhoods in one pass, with the rows between them in rings.
+//!
+//! A block has some columns of the domain and walks down its rows. In each step every stage computes one row: the first stage the newest one, later
+//! stages rows further up, as far behind as they look down. The rows that later stages still read are kept in a ring in shared memory, so values between
+//! stages never reach memory, and a row is computed once. Only columns beside those of a block are computed by its neighbours, too.
+//!
+//! [`ChainLayout`] says how far stages lie behind each other, how many rows rings have, and how many columns a block has.
+//!
+//! A stage has two functions, as a [`Stencil`](crate::Stencil) has: one far from all edges, one that applies boundary rules. A rule leads to places that lie
+//! between a position and the place without the rule, or as far on its other side, so that they are in the ring, too.
+//!
+//! A block is one warp, which takes 32 columns at a time. This suits machines that run a warp as vectors, with shared memory in the cache of a core.
+
+use crate::cost::{self, Costs, LANES};
+use crate::kit::{Draft, Writer, unravel};
+use crate::program::{Argument, Output};
+use crate::{Count, Domain, Error, Program, Result};
+use broadloom_device::Machine;
+use broadloom_scalar::{
+    AccessorDecl, AccessorKind, Axis, Binding, Cache, Element, Function, Memory, Shuffle, Type, Unroll, Value, reading,
+};
+
+/// Computes functions of neighbourhoods one behind the other, row by row.
+///
+/// The sizes of a call are the lengths of the axes; the last is at least 32. Scalars are, for each stage and axis, the first position and the one behind the
+/// last that its `inner` function may be asked for; then for each stage the scalars of `inner` and of `edge`. Inputs are for each stage those of `inner` and
+/// of `edge` that are no staged values. Outputs are the stored values of all stages.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Chain {
+    /// The positions: two axes or more.
+    pub domain: Domain,
+    /// The stages, in order.
+    pub stages: Vec<Stage>,
+}
+
+/// A function of a [`Chain`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stage {
+    /// Function far from all edges.
+    pub inner: Tap,
+    /// Function near them, if it is another.
+    pub edge: Option<Tap>,
+    /// Windows in which it reads earlier stages.
+    pub reaches: Vec<Reach>,
+    /// For each value, whether later stages read it.
+    pub staged: Vec<bool>,
+    /// For each value, whether it is stored.
+    pub stored: Vec<bool>,
+    /// Cost of a position, in simple operations.
+    pub cost: u64,
+}
+
+/// The window in which a stage reads the values of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reach {
+    /// The number of the earlier stage.
+    pub stage: usize,
+    /// Rows above and below the position.
+    pub rows: (u32, u32),
+    /// Columns before and behind the position.
+    pub columns: (u32, u32),
+}
+
+/// A function of a position that reads inputs and the values of earlier stages.
+///
+/// Its parameters are the position, then scalars.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tap {
+    /// The function.
+    pub function: Function,
+    /// For each accessor, what it reads.
+    pub reads: Vec<TapRead>,
+}
+
+/// What an accessor of a [`Tap`] reads.
+///
+/// All but a number are read at three indices: a row, a column, and the distance of the column from that of the position before a boundary rule. The last
+/// one is the column again where no rule was applied. The distance is less than 32, and the rule is one that leads back by as much at most. Indices along
+/// other axes are those of the position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TapRead {
+    /// An input, at an index that counts its elements.
+    Number,
+    /// An input over the domain.
+    Column,
+    /// A value of an earlier stage: the stage, and the number of the value.
+    Stage(usize, usize),
+}
+
+/// The order of the rows of a chain, and its rings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainLayout {
+    /// For each stage, the number of rows that it lies behind the newest one.
+    lags: Vec<u32>,
+    /// For each stage, the rows above and below those of a block for which it is computed.
+    rows: Vec<(u32, u32)>,
+    /// For each stage, the columns before and behind those of a block for which it is computed.
+    columns: Vec<(u32, u32)>,
+    /// For each stage, the rows of its ring.
+    rings: Vec<u32>,
+    /// For each stage and value, its first byte in shared memory.
+    places: Vec<Vec<u64>>,
+    /// Columns of a block, at most.
+    width: u32,
+    /// Bytes of shared memory.
+    bytes: u64,
+}
+
+impl ChainLayout {
+    /// The layout for stages, each with its windows, the bytes of an element of each value that is staged, 0 for others, and its cost; `None` if no columns
+    /// fit into the shared memory of a machine.
+    pub fn new(stages: &[(&[Reach], Vec<u32>, u64)], machine: &Machine) -> Option<ChainLayout> {
+        let count = stages.len();
+        let (mut lags, mut rings) = (vec![0u32; count], vec![1u32; count]);
+        let (mut rows, mut columns) = (vec![(0u32, 0u32); count], vec![(0u32, 0u32); count]);
+        for (number, (reaches, ..)) in stages.iter().enumerate() {
+            for reach in reaches.iter() {
+                lags[number] = lags[number].max(lags[reach.stage].checked_add(reach.rows.1)?);
+            }
+        }
+        let wider = |own: &mut (u32, u32), of: (u32, u32), by: (u32, u32)| {
+            *own = (own.0.max(of.0.checked_add(by.0)?), own.1.max(of.1.checked_add(by.1)?));
+            Some(())
+        };
+        for (number, (reaches, ..)) in stages.iter().enumerate().rev() {
+            let (own_rows, own_columns) = (rows[number], columns[number]);
+            for reach in reaches.iter() {
+                wider(&mut rows[reach.stage], own_rows, reach.rows)?;
+                wider(&mut columns[reach.stage], own_columns, reach.columns)?;
+                // From the row that the reader looks up to, to the one that was computed last.
+                let ring = (lags[number] - lags[reach.stage]).checked_add(reach.rows.0)?.checked_add(1)?;
+                rings[reach.stage] = rings[reach.stage].max(ring);
+            }
+        }
+        let mut layout = ChainLayout { lags, rows, columns, rings, places: vec![], width: 0, bytes: 0 };
+        let most = u64::from(Costs::of(machine).shared_bytes().saturating_sub(1024)).min(cost::CHAIN_BYTES);
+        let mut best: Option<u128> = None;
+        for width in cost::CHAIN_COLUMNS {
+            let (places, bytes) = layout.places(stages, width);
+            // A row costs about as much besides as 32 of its columns.
+            let groups = |stage: usize| u128::from(layout.pitch(stage, width).div_ceil(LANES) + 1);
+            let work = stages.iter().enumerate().map(|(number, (.., cost))| u128::from(*cost + 1) * groups(number));
+            let work = (work.sum::<u128>() << 10) / u128::from(width);
+            if bytes <= most && best.is_none_or(|best| work < best) {
+                best = Some(work);
+                (layout.places, layout.bytes, layout.width) = (places, bytes, width);
+            }
+        }
+        best.map(|_| layout)
+    }
+
+    /// Columns of a row of a stage, for a block with so many.
+    fn pitch(&self, stage: usize, width: u32) -> u32 {
+        let (before, behind) = self.columns[stage];
+        width + before + behind
+    }
+
+    /// The first byte of each staged value, and all bytes.
+    fn places(&self, stages: &[(&[Reach], Vec<u32>, u64)], width: u32) -> (Vec<Vec<u64>>, u64) {
+        let mut all = 0u64;
+        let mut places = vec![];
+        for (number, (_, values, _)) in stages.iter().enumerate() {
+            let elements = u64::from(self.rings[number]) * u64::from(self.pitch(number, width));
+            let place = |bytes: &u32| {
+                let place = all;
+                all += (elements * u64::from(*bytes)).next_multiple_of(cost::CACHE_LINE.into());
+                place
+            };
+            places.push(values.iter().map(place).collect());
+        }
+        (places, all)
+    }
+
+    /// Returns the columns of a stage that are computed for each column of a block, in hundredths.
+    pub fn growth(&self, stage: usize) -> u64 {
+        u64::from(self.pitch(stage, self.width)) * 100 / u64::from(self.width.max(1))
+    }
+
+    /// Returns the rows on one side of a block for which stages are computed, at most.
+    fn most_rows(&self) -> u32 {
+        self.rows.iter().map(|(above, below)| *above.max(below)).max().unwrap_or(0)
+    }
+
+    /// Returns the rows or columns on one side of a block for which stages are computed, at most.
+    pub fn most_around(&self) -> u32 {
+        self.columns.iter().map(|(before, behind)| *before.max(behind)).fold(self.most_rows(), u32::max)
+    }
+}
+
+impl Chain {
+    fn values(&self, stage: usize) -> Vec<Type> {
+        self.stages[stage].inner.function.result_types()
+    }
+
+    /// The layout of the rows for a machine.
+    fn layout(&self, machine: &Machine) -> Option<ChainLayout> {
+        let bytes = |number: usize| {
+            let staged = self.values(number).into_iter().zip(&self.stages[number].staged);
+            staged.map(|(ty, staged)| if *staged { ty.bytes() } else { 0 }).collect()
+        };
+        let stages = self.stages.iter().enumerate().map(|(number, stage)| (&stage.reaches[..], bytes(number), stage.cost));
+        ChainLayout::new(&stages.collect::<Vec<_>>(), machine)
+    }
+
+    fn check(&self) -> Result<()> {
+        let bad = |reason: String| Err(Error::Pattern { pattern: "chain", reason });
+        let axes = self.domain.axes();
+        if axes < 2 || self.stages.is_empty() {
+            return bad(format!("{} stages over {axes} axes", self.stages.len()));
+        }
+        for (number, stage) in self.stages.iter().enumerate() {
+            let results = stage.inner.function.result_types();
+            if results.is_empty() || stage.staged.len() != results.len() || stage.stored.len() != results.len() {
+                return bad(format!("stage {number} has {} results", results.len()));
+            }
+            if stage.reaches.iter().any(|reach| reach.stage >= number) {
+                return bad(format!("stage {number} reads a later one"));
+            }
+            for tap in std::iter::once(&stage.inner).chain(&stage.edge) {
+                if crate::source::index_type(&tap.function, axes)? != Type::I32 || tap.function.result_types() != results {
+                    return bad(format!("`{}` has other indices or results than its stage", tap.function.name()));
+                }
+                let fits = |(accessor, read): (&AccessorDecl, &TapRead)| {
+                    let is_there = match *read {
+                        TapRead::Number => accessor.rank == 1,
+                        TapRead::Column => accessor.rank == 3,
+                        TapRead::Stage(from, value) => {
+                            accessor.rank == 3
+                                && stage.reaches.iter().any(|reach| reach.stage == from)
+                                && self.stages[from].staged.get(value) == Some(&true)
+                                && self.values(from)[value] == accessor.ty
+                        }
+                    };
+                    accessor.kind == AccessorKind::Input && is_there
+                };
+                let accessors = tap.function.accessors();
+                if accessors.len() != tap.reads.len() || !accessors.iter().zip(&tap.reads).all(fits) {
+                    return bad(format!("`{}` reads what no earlier stage has", tap.function.name()));
+                }
+                crate::source::check_scalars(&tap.function, axes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        self.check()?;
+        let axes = self.domain.axes();
+        let Some(layout) = self.layout(machine) else {
+            return Err(Error::Pattern { pattern: "chain", reason: "its rings do not fit into shared memory".into() });
+        };
+        let mut draft = Draft::new("chain", axes);
+        let bounds = (0..self.stages.len()).map(|_| (0..2 * axes).map(|_| draft.scalar(Type::I32)).collect()).collect();
+        let mut ports = vec![];
+        for stage in &self.stages {
+            let mut port = |tap: &Tap| Port {
+                inputs: tap
+                    .function
+                    .accessors()
+                    .iter()
+                    .zip(&tap.reads)
+                    .map(|(accessor, read)| match read {
+                        TapRead::Stage(..) => None,
+                        TapRead::Number | TapRead::Column => Some(draft.input(accessor.ty)),
+                    })
+                    .collect(),
+                scalars: tap.function.parameters()[axes..].iter().map(|own| (draft.scalar(own.ty), own.ty)).collect(),
+            };
+            let inner = port(&stage.inner);
+            ports.push((inner, stage.edge.as_ref().map(&mut port)));
+        }
+        let mut outputs = vec![];
+        for (number, stage) in self.stages.iter().enumerate() {
+            let mut own = vec![];
+            for (ty, stored) in self.values(number).into_iter().zip(&stage.stored) {
+                own.push(stored.then(|| draft.output(Output { ty, count: self.domain.count() })));
+            }
+            outputs.push(own);
+        }
+        draft.least(Count::size(axes - 1), LANES.into());
+        draft.limit(self.domain.count());
+        let parts = Parts { chain: self, layout, bounds, ports, outputs };
+        parts.launch(&mut draft, machine)?;
+        Ok(draft.finish())
+    }
+}
+
+/// The inputs and scalars of a function within a program.
+struct Port {
+    inputs: Vec<Option<usize>>,
+    scalars: Vec<(usize, Type)>,
+}
+
+struct Parts<'a> {
+    chain: &'a Chain,
+    layout: ChainLayout,
+    /// For each stage the numbers of scalars: for each axis where the interior starts and where it ends.
+    bounds: Vec<Vec<usize>>,
+    ports: Vec<(Port, Option<Port>)>,
+    /// For each stage and value the number of its output, if it is stored.
+    outputs: Vec<Vec<Option<usize>>>,
+}
+
+/// The part of the domain that a block has. Numbers are `i32` unless said otherwise.
+struct Place {
+    /// The indices of the axes above rows and columns.
+    above: Vec<Value>,
+    /// The first row, and the one behind the last.
+    rows: [Value; 2],
+    /// The first column, and the one behind the last.
+    columns: [Value; 2],
+    /// The number of the first element of the image, in 64 bits.
+    start: Value,
+    /// The memory of all rings.
+    room: Memory,
+}
+
+impl Parts<'_> {
+    fn axes(&self) -> usize {
+        self.chain.domain.axes()
+    }
+
+    fn length(&self, k: &Writer, axis: usize) -> Value {
+        k.count(Count::size(axis), Type::I32)
+    }
+
+    /// The bounds of a part of a length that is divided evenly.
+    fn part(&self, k: &Writer, length: Value, number: Value, parts: Value) -> [Value; 2] {
+        let wide = |value: Value| k.convert(value, Type::I64);
+        let bound = |number: Value| k.convert(k.div(k.mul(wide(number), wide(length)), wide(parts)), Type::I32);
+        [bound(number), bound(k.add(number, 1))]
+    }
+
+    fn launch(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
+        let axes = self.axes();
+        let block = [LANES, 1, 1];
+        let k = Writer::new("chain", block);
+        let room = k.large_shared(Element::U8, Count::Constant(self.layout.bytes.max(16)));
+        let images = Count::product(0..axes - 2);
+        let across = Count::size(axes - 1).div_ceil(self.layout.width);
+        // Rows are divided where there are too few columns and images for all cores, into parts for which little is computed twice.
+        let wanted = Count::Constant(Costs::of(machine).busy(cost::CHAIN_BLOCKS)).div_ceil(across.clone() * images.clone());
+        let least = (cost::CHAIN_ROWS * self.layout.most_rows()).max(cost::CHAIN_LEAST_ROWS);
+        let down = wanted.min(Count::size(axes - 2).div_ceil(least));
+        let all = images * down.clone();
+        let (number, step) = (k.convert(k.block(Axis::Y), Type::I32), k.convert(k.grid_size(Axis::Y), Type::I32));
+        let lengths: Vec<Value> = (0..axes).map(|axis| self.length(&k, axis)).collect();
+        let tiles = k.count(across.clone(), Type::I32);
+        let columns = self.part(&k, lengths[axes - 1], k.convert(k.block(Axis::X), Type::I32), tiles);
+        k.for_step(number, k.count(all.clone(), Type::I32), step, Unroll::Never, |number| {
+            let each = k.count(down.clone(), Type::I32);
+            let image = k.div(number, each);
+            let above = unravel(&k, image, &lengths[..axes - 2]);
+            let rows = self.part(&k, lengths[axes - 2], k.sub(number, k.mul(image, each)), each);
+            let size = k.mul(k.convert(lengths[axes - 2], Type::I64), k.convert(lengths[axes - 1], Type::I64));
+            let start = k.mul(k.convert(image, Type::I64), size);
+            let place = Place { above, rows, columns, start, room };
+            let stages = 0..self.chain.stages.len();
+            let highest = stages.clone().map(|stage| self.layout.rows[stage].0).max().unwrap_or(0);
+            let latest = stages.clone().map(|stage| self.layout.lags[stage] + self.layout.rows[stage].1).max().unwrap_or(0);
+            let first = k.max(k.sub(rows[0], highest), 0);
+            k.for_step(first, k.add(rows[1], latest), 1, Unroll::Never, |newest| {
+                for stage in stages.clone() {
+                    self.stage(&k, stage, &place, newest);
+                }
+            });
+        });
+        draft.launch(k, [across, all.min(cost::GRID_ROWS), 1u32.into()], block)?;
+        Ok(())
+    }
+
+    /// Computes a row of a stage.
+    fn stage(&self, k: &Writer, number: usize, place: &Place, newest: Value) {
+        let axes = self.axes();
+        let stage = &self.chain.stages[number];
+        let [around_rows, around_columns] = [self.layout.rows[number], self.layout.columns[number]];
+        let bounds = |own: [Value; 2], around: (u32, u32), axis: usize| {
+            let end = k.min(k.add(own[1], around.1), self.length(k, axis));
+            [k.max(k.sub(own[0], around.0), 0), end]
+        };
+        let row = k.sub(newest, self.layout.lags[number]);
+        let [top, bottom] = bounds(place.rows, around_rows, axes - 2);
+        k.if_then(k.and(k.ge(row, top), k.lt(row, bottom)), || {
+            let [left, right] = bounds(place.columns, around_columns, axes - 1);
+            let lane = k.convert(k.thread(Axis::X), Type::I32);
+            let above = place.above.iter().enumerate();
+            let above = above.fold(k.literal(true), |all, (axis, index)| k.and(all, self.inside(k, number, axis, *index)));
+            let rows_inside = k.and(above, self.inside(k, number, axes - 2, row));
+            let last = k.sub(right, LANES);
+            k.for_step(left, right, LANES, Unroll::Never, |start| {
+                // The last columns are taken with some before them, so that all lanes have one.
+                let start = k.min(start, last);
+                let column = k.add(start, lane);
+                let end = k.add(start, LANES - 1);
+                let columns_inside = k.and(self.inside(k, number, axes - 1, start), self.inside(k, number, axes - 1, end));
+                let position: Vec<Value> = place.above.iter().copied().chain([row, column]).collect();
+                let compute = |tap: &Tap, port: &Port| {
+                    let results = self.results(k, tap, port, &position, place, start);
+                    self.keep(k, number, &results, place, [row, column]);
+                };
+                let (inner, edge) = &self.ports[number];
+                match stage.edge.as_ref().zip(edge.as_ref()) {
+                    None => compute(&stage.inner, inner),
+                    Some((tap, port)) => {
+                        let inside = k.and(rows_inside, columns_inside);
+                        k.if_else(inside, || compute(&stage.inner, inner), || compute(tap, port));
+                    }
+                }
+            });
+        });
+        if stage.staged.contains(&true) {
+            k.warp_barrier();
+        }
+    }
+
+    /// Returns whether a position along an axis is in the interior of a stage.
+    fn inside(&self, k: &Writer, stage: usize, axis: usize, position: Value) -> Value {
+        let [first, end] = [0, 1].map(|end| k.scalar(self.bounds[stage][2 * axis + end], Type::I32));
+        k.and(k.ge(position, first), k.lt(position, end))
+    }
+
+    /// The memory of a staged value.
+    fn memory(&self, k: &Writer, (stage, value): (usize, usize), room: Memory) -> Memory {
+        let element = self.chain.values(stage)[value].element();
+        k.shared_view(room, element, self.layout.places[stage][value] as u32)
+    }
+
+    /// The place of a value in the ring of a stage, for a column of 64 bits: so an executor of vectors sees that neighbours lie side by side.
+    fn index(&self, k: &Writer, stage: usize, place: &Place, row: Value, column: Value) -> Value {
+        let pitch = self.layout.pitch(stage, self.layout.width);
+        let left = k.sub(place.columns[0], self.layout.columns[stage].0);
+        let start = match self.layout.rings[stage] {
+            1 => k.neg(left),
+            ring => {
+                let slot = k.convert(k.rem(k.convert(row, Type::U32), ring), Type::I32);
+                k.sub(k.mul(slot, pitch), left)
+            }
+        };
+        k.add(k.convert(start, Type::I64), column)
+    }
+
+    /// The number of an element of the domain in memory, for a column of 64 bits.
+    fn linear(&self, k: &Writer, place: &Place, row: Value, column: Value) -> Value {
+        let width = k.convert(self.length(k, self.axes() - 1), Type::I64);
+        k.add(k.add(place.start, k.mul(k.convert(row, Type::I64), width)), column)
+    }
+
+    /// Reads a value of a row. Under a boundary rule, 32 neighbours are loaded that have the values of all lanes, and lanes exchange them.
+    fn read(&self, k: &Writer, ty: Type, at: &[Value], start: Value, load: &dyn Fn(Value, Value) -> Value) -> Value {
+        let [row, column, distance] = [at[0], at[1], at[2]];
+        if column == distance || !ty.is_scalar() || ty.bytes() != 4 {
+            return load(row, column);
+        }
+        let last = k.sub(self.length(k, self.axes() - 1), LANES);
+        let first = k.add(start, k.convert(distance, Type::I32));
+        let first = k.convert(k.max(k.min(first, last), 0), Type::I64);
+        let lane = k.convert(k.thread(Axis::X), Type::I64);
+        let loaded = load(row, k.add(first, lane));
+        k.shuffle(Shuffle::Index, loaded, k.convert(k.sub(column, first), Type::U32))
+    }
+
+    /// The results at a position in 32 columns that begin with `start`.
+    fn results(&self, k: &Writer, tap: &Tap, port: &Port, position: &[Value], place: &Place, start: Value) -> Vec<Value> {
+        let mut arguments = position.to_vec();
+        arguments.extend(port.scalars.iter().map(|(number, ty)| k.scalar(*number, *ty)));
+        let accessors = tap.function.accessors().iter().zip(&tap.reads).zip(&port.inputs);
+        let mut bindings: Vec<_> = accessors
+            .map(|((accessor, read), input)| {
+                let ty = accessor.ty;
+                let memory = move || k.memory(Argument::Input(input.unwrap_or_default()), ty.element());
+                reading(move |_, at: &[Value]| match *read {
+                    TapRead::Number => k.load_element(memory(), ty, at[0]),
+                    TapRead::Column => self
+                        .read(k, ty, at, start, &|row, column| k.load_element(memory(), ty, self.linear(k, place, row, column))),
+                    TapRead::Stage(stage, value) => self.read(k, ty, at, start, &|row, column| {
+                        let index = self.index(k, stage, place, row, column);
+                        k.load_element(self.memory(k, (stage, value), place.room), ty, index)
+                    }),
+                })
+            })
+            .collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        k.inline(&tap.function, &arguments, &mut bindings)
+    }
+
+    /// Keeps the results of a position: in rings for later stages, in memory where they are stored.
+    fn keep(&self, k: &Writer, number: usize, results: &[Value], place: &Place, [row, column]: [Value; 2]) {
+        let stage = &self.chain.stages[number];
+        let wide = |value: Value| k.convert(value, Type::I64);
+        for (value, result) in results.iter().enumerate().filter(|(value, _)| stage.staged[*value]) {
+            let index = self.index(k, number, place, row, wide(column));
+            k.store_element(self.memory(k, (number, value), place.room), index, *result, Cache::Normal);
+        }
+        let store = || {
+            for (result, output) in results.iter().zip(&self.outputs[number]) {
+                let Some(output) = output else { continue };
+                let memory = k.memory(Argument::Output(*output), k.type_of(*result).element());
+                k.store_element(memory, self.linear(k, place, row, wide(column)), *result, Cache::Normal);
+            }
+        };
+        if !stage.stored.contains(&true) {
+            return;
+        }
+        // Other blocks store what is computed beside the rows and columns of this one.
+        let within = |at: Value, own: [Value; 2]| k.and(k.ge(at, own[0]), k.lt(at, own[1]));
+        match (self.layout.rows[number], self.layout.columns[number]) {
+            ((0, 0), (0, 0)) => store(),
+            (_, (0, 0)) => k.if_then(within(row, place.rows), store),
+            _ => k.if_then(k.and(within(row, place.rows), within(column, place.columns)), store),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())).machine().clone()
+    }
+
+    /// A window of two rows behind another one: each stage is as far behind as it looks down, and a ring holds what is still read.
+    #[test]
+    fn rings_hold_the_rows_that_are_still_read() {
+        let reach = |stage: usize, above: u32, below: u32| Reach { stage, rows: (above, below), columns: (3, 4) };
+        let (second, third) = ([reach(0, 2, 2)], [reach(1, 1, 0), reach(0, 0, 0)]);
+        let stages: [(&[Reach], Vec<u32>, u64); 3] = [(&[], vec![4], 10), (&second, vec![4], 10), (&third, vec![0], 10)];
+        let layout = ChainLayout::new(&stages, &machine()).unwrap();
+        assert_eq!(layout.lags, [0, 2, 2]);
+        assert_eq!(layout.rows, [(3, 2), (1, 0), (0, 0)]);
+        assert_eq!(layout.columns, [(6, 8), (3, 4), (0, 0)]);
+        assert_eq!(layout.rings, [5, 2, 1]);
+        assert_eq!((layout.width, layout.most_around()), (1024, 8));
+        assert_eq!(layout.bytes, (5 * (1024 + 14) * 4u64).next_multiple_of(64) + (2 * (1024 + 7) * 4u64).next_multiple_of(64));
+        // Rings that are too long for any columns.
+        let far = [Reach { stage: 0, rows: (4000, 0), columns: (0, 0) }];
+        assert_eq!(ChainLayout::new(&[(&[], vec![4], 1), (&far, vec![0], 1)], &machine()), None);
+    }
+}
