@@ -74,7 +74,8 @@ fn total(tape: &Tape, cut: &Cut, bindings: &Bindings, costs: &Costs<'_>) -> Opti
     for group in &cut.groups {
         let traffic = |id: &Id| {
             let bytes = count(tape.entry(*id).shape).saturating_mul(tape.entry(*id).ty.bytes().into());
-            u128::from(bytes) * u128::from(costs.balance_of(bytes))
+            let is_large = tape.shapes[tape.entry(*id).shape as usize].large;
+            u128::from(bytes) * u128::from(if is_large { costs.balance() } else { costs.balance_in_cache() })
         };
         let memory = group.reads.iter().chain(&group.roots).map(traffic).sum::<u128>();
         let cost: u64 = match group.kind {

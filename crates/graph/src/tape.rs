@@ -140,6 +140,8 @@ pub(crate) struct ShapeClass {
     pub(crate) tall: bool,
     /// True if all axes above the last two have one position.
     pub(crate) flat: bool,
+    /// True if arrays do not stay in the caches of cores from one kernel to the next, where there are long and many rows.
+    pub(crate) large: bool,
     /// The node that holds the first extent, where only the device knows it. The extents of a run are bounds then.
     pub(crate) length: Option<Id>,
 }
@@ -151,7 +153,8 @@ impl ShapeClass {
         let rows = shape.rank() < 2 || extents.last().is_some_and(|last| *last >= LONG);
         let tall = shape.rank() >= 2 && extents[shape.rank() - 2] >= TALL;
         let flat = extents.iter().rev().skip(2).all(|extent| *extent == 1);
-        ShapeClass { rank: shape.rank() as u8, rows, tall, flat, length }
+        let large = rows && tall && length.is_none() && shape.count() >= cost::LARGE;
+        ShapeClass { rank: shape.rank() as u8, rows, tall, flat, large, length }
     }
 
     /// Returns the least extent, unless the shape has no elements.

@@ -91,19 +91,19 @@ pub enum TapRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainLayout {
     /// For each stage, the number of rows that it lies behind the newest one.
-    lags: Vec<u32>,
+    pub lags: Vec<u32>,
     /// For each stage, the rows above and below those of a block for which it is computed.
-    rows: Vec<(u32, u32)>,
+    pub rows: Vec<(u32, u32)>,
     /// For each stage, the columns before and behind those of a block for which it is computed.
-    columns: Vec<(u32, u32)>,
+    pub columns: Vec<(u32, u32)>,
     /// For each stage, the rows of its ring.
-    rings: Vec<u32>,
+    pub rings: Vec<u32>,
     /// For each stage and value, its first byte in shared memory.
-    places: Vec<Vec<u64>>,
+    pub places: Vec<Vec<u64>>,
     /// Columns of a block, at most.
-    width: u32,
+    pub width: u32,
     /// Bytes of shared memory.
-    bytes: u64,
+    pub bytes: u64,
 }
 
 impl ChainLayout {
@@ -509,32 +509,5 @@ impl Parts<'_> {
             (_, (0, 0)) => k.if_then(within(row, place.rows), store),
             _ => k.if_then(k.and(within(row, place.rows), within(column, place.columns)), store),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn machine() -> Machine {
-        broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())).machine().clone()
-    }
-
-    /// A window of two rows behind another one: each stage is as far behind as it looks down, and a ring holds what is still read.
-    #[test]
-    fn rings_hold_the_rows_that_are_still_read() {
-        let reach = |stage: usize, above: u32, below: u32| Reach { stage, rows: (above, below), columns: (3, 4) };
-        let (second, third) = ([reach(0, 2, 2)], [reach(1, 1, 0), reach(0, 0, 0)]);
-        let stages: [(&[Reach], Vec<u32>, u64); 3] = [(&[], vec![4], 10), (&second, vec![4], 10), (&third, vec![0], 10)];
-        let layout = ChainLayout::new(&stages, &machine()).unwrap();
-        assert_eq!(layout.lags, [0, 2, 2]);
-        assert_eq!(layout.rows, [(3, 2), (1, 0), (0, 0)]);
-        assert_eq!(layout.columns, [(6, 8), (3, 4), (0, 0)]);
-        assert_eq!(layout.rings, [5, 2, 1]);
-        assert_eq!((layout.width, layout.most_around()), (1024, 8));
-        assert_eq!(layout.bytes, (5 * (1024 + 14) * 4u64).next_multiple_of(64) + (2 * (1024 + 7) * 4u64).next_multiple_of(64));
-        // Rings that are too long for any columns.
-        let far = [Reach { stage: 0, rows: (4000, 0), columns: (0, 0) }];
-        assert_eq!(ChainLayout::new(&[(&[], vec![4], 1), (&far, vec![0], 1)], &machine()), None);
     }
 }

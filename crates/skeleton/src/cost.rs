@@ -158,6 +158,8 @@ pub const SWEEP_PART: u32 = 64;
 pub const FEW_REGISTERS: usize = 128;
 /// Rows above a last axis, from which on threads have strips of rows.
 pub const TALL: usize = 16;
+/// Elements of an image, from which on it does not stay in the caches of cores from one kernel to the next.
+pub const LARGE: usize = 1 << 20;
 /// Elements of the smallest part of a sort or a pack on vectors.
 pub const PART: u32 = 2048;
 /// Elements of the smallest part of a line of segments on vectors.
@@ -472,12 +474,10 @@ impl<'m> Costs<'m> {
         }
     }
 
-    /// Returns how many simple operations take as long as a byte of an array of so many bytes: fewer where the array stays in
-    /// the caches of the cores from one kernel to the next.
-    pub fn balance_of(&self, bytes: u64) -> u64 {
-        let caches = self.busy(self.core_cache(1).into());
-        let balance = self.balance();
-        if self.in_vectors() && bytes <= caches { (balance as f64 / CACHE_SPEED).ceil() as u64 } else { balance }
+    /// Returns how many simple operations take as long as a byte of an array that stays in the caches of the cores from one
+    /// kernel to the next.
+    pub fn balance_in_cache(&self) -> u64 {
+        if self.in_vectors() { (self.balance() as f64 / CACHE_SPEED).ceil() as u64 } else { self.balance() }
     }
 
     /// Returns whether code at neighbouring positions is written side by side in one thread. Threads of a GPU

@@ -42,6 +42,7 @@ fn costs_follow_the_description() {
     assert_eq!(Costs::of(&small).blocking(4), Blocking { rows: 12, strips: 86, panels: 16, depth: 128 });
     assert_eq!((Costs::of(&xeon).balance(), Costs::of(&small).balance()), (8, 4));
     assert_eq!((Costs::of(&xeon).read_twice(), Costs::of(&small).read_twice()), (128 << 10, 32 << 10));
+    assert_eq!(Costs::of(&xeon).balance_in_cache(), 3);
 
     let h200 = Machine {
         kind: MachineKind::Cuda,

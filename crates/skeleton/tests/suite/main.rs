@@ -1,6 +1,7 @@
 //! The tests of the crate in one program, which is linked once and keeps all cores busy to its end.
 
 mod arrange;
+mod chain;
 mod cost;
 mod layout;
 mod library;
