@@ -335,11 +335,14 @@ fn root(parent: &mut [usize], mut at: usize) -> usize {
     at
 }
 
+/// The accesses of each actor, and how many actors read and write each buffer.
+type Known<'k> = (&'k HashMap<usize, Vec<Accesses>>, &'k [(usize, usize)]);
+
 /// Returns the components of some actors.
 fn find(
     (section, cut): (&Section, &Cut),
     actors: &[usize],
-    (known, users): (&HashMap<usize, Vec<Accesses>>, &[(usize, usize)]),
+    (known, users): Known<'_>,
     (most, by_place): (usize, bool),
 ) -> Option<Components> {
     let uses = uses(section, actors, users)?;

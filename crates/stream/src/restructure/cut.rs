@@ -161,7 +161,7 @@ impl Cut {
     pub fn padding(&self, section: &Section, buffer: usize) -> u64 {
         let words = section.buffers[buffer].words;
         match self.shape {
-            Shape::Thread | Shape::Firing => return padding(words),
+            Shape::Thread | Shape::Firing | Shape::Spectrum(_) => return padding(words),
             Shape::Block(_) if !self.padded => return 0,
             Shape::Block(_) => {}
         }
