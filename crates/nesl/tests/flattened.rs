@@ -183,16 +183,7 @@ fn answer(outputs: &[Output]) -> String {
 
 fn compare(path: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
-    let mut settings = Settings::default();
-    for line in text.lines().take_while(|line| line.starts_with('%')) {
-        match line.trim_matches(['%', ' ']) {
-            "wide int" => settings.options.widths.wide_int = true,
-            "narrow float" => settings.options.widths.narrow_float = true,
-            "few steps" => settings.options.max_steps = 100_000,
-            "little memory" => settings.options.max_bytes = 1 << 20,
-            _ => {}
-        }
-    }
+    let settings = support::settings(&text);
     let mut sources = Sources::new();
     let program = parse(sources.add("", text.as_str()), &text);
     let [mut evaluator, mut flattened] = sessions(settings);

@@ -72,7 +72,7 @@ pub struct Tap {
     pub reads: Vec<TapRead>,
 }
 
-/// What an accessor of a [`Tap`] reads.
+/// The source of an accessor of a [`Tap`].
 ///
 /// All but a number are read at three indices: a row, a column, and the distance of the column from that of the position before a boundary rule. The last
 /// one is the column again where no rule was applied. The distance is less than 32, and the rule is one that leads back by as much at most. Indices along
