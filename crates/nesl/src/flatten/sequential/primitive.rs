@@ -488,11 +488,12 @@ impl Writer<'_, '_, '_> {
         let parts = parts.iter().map(sequence).collect::<Made<Vec<Rc<Seq>>>>()?;
         let Some(first) = parts.first() else { return Err("nothing is appended".to_owned()) };
         let length = self.code.copy(Kind::Length, first.length);
+        // Each sum is checked: of several parts it could wrap to a length that fits.
         for part in &parts[1..] {
             emit!(self.code, "add.u32 {length}, {length}, {};", part.length);
+            let checked = self.code.as_int(length);
+            self.checked_length(checked);
         }
-        let checked = self.code.as_int(length);
-        let length = self.checked_length(checked);
         self.burn(length);
         let arrays = self.room(length, &first.shape);
         let at = self.code.length(0);
