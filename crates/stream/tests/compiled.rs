@@ -168,6 +168,32 @@ fn failing_firings_end_as_on_the_evaluator() {
     assert_eq!(statistics.repeated, 0);
 }
 
+/// A loop without an end is stopped on the device, and the message is the evaluator's.
+#[test]
+fn endless_loops_are_stopped() {
+    let [_, cpu] = devices();
+    for work in [
+        "int x = pop(); while (x < 5) { if (x > 9) x--; } push(x);",
+        "int x = pop(); for (int i = 0; 0 < 4; i++) x += i; push(x);",
+        "int x = pop(); for (int i = 0; i < 2000000; i++) for (int j = 0; j < 2000000; j++) x += i * j; push(x);",
+    ] {
+        let text = format!(
+            "void->void pipeline Top {{
+                add void->int filter {{ int n; work push 1 {{ push(n++); }} }}
+                add int->int filter {{ work push 1 pop 1 {{ {work} }} }}
+                add int->void filter {{ work pop 1 {{ println(pop()); }} }}
+            }}"
+        );
+        let program = compile(&text);
+        let limits = Limits { firing: 100_000, ..Limits::default() };
+        let settings = Settings { iterations: Some(4), limits, ..Settings::default() };
+        let compiled = Compiled::new(&program, &cpu).unwrap_or_else(|failure| panic!("{failure}"));
+        let failure = compiled.run(&mut Memory::default(), &settings).expect_err("a message").to_string();
+        assert!(failure.contains("S0501") && failure.contains("stopped after 100000 steps"), "{failure}");
+        assert!(failure.contains("in firing 1 of"), "{failure}");
+    }
+}
+
 /// Items on the device stay there, and the state of filters is kept from call to call.
 #[test]
 fn sessions_take_buffers_of_the_device() {

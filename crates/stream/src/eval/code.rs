@@ -124,6 +124,10 @@ impl<'a, W: World> Code<'a, W> {
             let message = format!("the program was stopped after {} steps", budget.limits.steps);
             return Err(Stop::error(codes::STEPS, message, span));
         }
+        if budget.steps > budget.firing_end {
+            let message = format!("a firing was stopped after {} steps", budget.limits.firing);
+            return Err(Stop::error(codes::STEPS, message, span).help("end the loop or the recursion, or do less in one firing"));
+        }
         Ok(())
     }
 

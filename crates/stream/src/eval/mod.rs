@@ -33,6 +33,8 @@ pub struct Limits {
     pub steps: u64,
     /// Of these, steps while the graph is built.
     pub construction: u64,
+    /// Of these, steps of one firing.
+    pub firing: u64,
     /// Scalars that fields, locals and tapes hold at one time.
     pub cells: u64,
     /// Nested calls, and nested streams.
@@ -45,7 +47,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { steps: u64::MAX, construction: 1 << 28, cells: 1 << 27, depth: 2000, nodes: 1 << 18, schedule: 1 << 24 }
+        Limits {
+            steps: u64::MAX,
+            construction: 1 << 28,
+            firing: 1 << 28,
+            cells: 1 << 27,
+            depth: 2000,
+            nodes: 1 << 18,
+            schedule: 1 << 24,
+        }
     }
 }
 
@@ -54,6 +64,8 @@ impl Default for Limits {
 pub(crate) struct Budget {
     pub(crate) limits: Limits,
     pub(crate) steps: u64,
+    /// Value of `steps` at which the current firing is stopped.
+    pub(crate) firing_end: u64,
     pub(crate) cells: u64,
     pub(crate) depth: u32,
     /// Address near the start of the stack, and bytes of it that may be used.
@@ -66,7 +78,7 @@ const STACK: usize = 1 << 30;
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
         let here = 0u8;
-        Budget { limits, steps: 0, cells: 0, depth: 0, stack: (&raw const here as usize, STACK / 8 * 7) }
+        Budget { limits, steps: 0, firing_end: u64::MAX, cells: 0, depth: 0, stack: (&raw const here as usize, STACK / 8 * 7) }
     }
 
     /// Measures the stack from here, on another thread than before.

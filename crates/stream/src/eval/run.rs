@@ -401,9 +401,13 @@ impl<'a> Machine<'a> {
         let node = &self.graph.nodes[id];
         let (input, output) = (node.inputs.first().copied(), node.outputs.first().copied());
         self.nodes[id.index()].busy = true;
+        // A pop from a tape of dynamic rate fires its producer: steps of an inner firing do not count for the outer one.
+        let (start, outer_end) = (self.budget.steps, self.budget.firing_end);
+        self.budget.firing_end = start.saturating_add(self.budget.limits.firing);
         let mut firing = Firing { machine: self, node: id, input, output, rates, popped: 0, pushed: 0 };
         let result = firing.call(function, vec![]);
         let (popped, pushed) = (firing.popped, firing.pushed);
+        self.budget.firing_end = outer_end.saturating_add(self.budget.steps - start);
         self.nodes[id.index()].busy = false;
         result.map_err(|stop| match stop {
             // The innermost firing is the one that failed.

@@ -228,6 +228,10 @@ struct Translator<'a> {
     shared_arrays: Vec<usize>,
     /// Conditions and loops around the statement.
     nesting: u32,
+    /// Rounds so far of all loops of the firing whose number of rounds is not known.
+    looped: Variable,
+    /// Product of the rounds of the counted loops around the statement.
+    enclosing_rounds: u64,
     /// Whether the statement stands in a shared loop.
     sharing: bool,
     /// Whether a loop was split among blocks, and whether the code ends there.
@@ -240,6 +244,12 @@ struct Translator<'a> {
     words: u64,
     numbered: bool,
 }
+
+/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator repeats it.
+const MAX_LOOPED: i32 = 1 << 24;
+
+/// Maximum rounds of nested counted loops. A filter with more rounds stays in the evaluator.
+const MAX_COUNTED: u64 = 1 << 28;
 
 /// Calls inside of calls.
 const MAX_DEPTH: usize = 64;
@@ -266,6 +276,7 @@ pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reas
         first: 0,
         at: Atom::Known(Value::Int(0)),
     };
+    let looped = site.b.variable_with(site.b.literal(0));
     let mut translator = Translator {
         b: site.b,
         subject,
@@ -283,6 +294,8 @@ pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reas
         cooperation: site.cooperation,
         shared_arrays: site.cooperation.map_or(vec![], |_| shared_loops(subject.program, subject.filter.work.function).1),
         nesting: 0,
+        looped,
+        enclosing_rounds: 1,
         sharing: false,
         split: false,
         stopped: false,
@@ -325,6 +338,7 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
         }
     };
     let bad = b.variable_with(b.literal(false));
+    let looped = b.variable_with(b.literal(0));
     let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
     let mut translator = Translator {
         b: &b,
@@ -343,6 +357,8 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
         cooperation: None,
         shared_arrays: vec![],
         nesting: 0,
+        looped,
+        enclosing_rounds: 1,
         sharing: false,
         split: false,
         stopped: false,

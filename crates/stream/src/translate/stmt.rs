@@ -2,7 +2,7 @@
 
 use super::count::{Head, Moved};
 use super::store::{Atom, Ref, Term};
-use super::{Frame, Local, MAX_DEPTH, Reason, Translator};
+use super::{Frame, Local, MAX_COUNTED, MAX_DEPTH, MAX_LOOPED, Reason, Translator};
 use crate::core::{
     Access, Binary, Declared, Expr, ExprKind, Function, FunctionId, Layout, Place, Root, Stmt, StmtKind, Type, Value,
     locals_written,
@@ -438,11 +438,20 @@ impl<'a> Translator<'a> {
         let entered = self.facts()?;
         let heads = (self.popped.clone(), self.pushed.clone());
         if let (Some((local, start, count, stride)), true) = (counted_loop(&before, rounds), !continues(body)) {
+            let outside = self.enclosing_rounds;
+            self.enclosing_rounds = outside.saturating_mul(u64::from(count.max(1)));
+            if self.enclosing_rounds > MAX_COUNTED {
+                return Err(format!("its loops take more than {MAX_COUNTED} rounds"));
+            }
             if self.is_split(stmt) {
-                return self.one_round(body, (local, start, count, stride));
+                let end = self.one_round(body, (local, start, count, stride));
+                self.enclosing_rounds = outside;
+                return end;
             }
             if !leaves && let Some(shape) = self.shared_shape(body, count) {
-                return self.shared_loop(body, &shape, (local, start, count, stride));
+                let end = self.shared_loop(body, &shape, (local, start, count, stride));
+                self.enclosing_rounds = outside;
+                return end;
             }
             let body_moved = self.moved(body);
             // A zero step needs no code; the counter counts rounds where positions follow from it.
@@ -467,6 +476,7 @@ impl<'a> Translator<'a> {
             let hidden =
                 std::mem::replace(entry, Local { term: Some(Term::Atom(Atom::Made(counter))), set: true, ..Local::default() });
             let inner = self.stmt(body);
+            self.enclosing_rounds = outside;
             self.frame()?.locals[local] = hidden;
             if let (true, Some(place), Ok(End::Open)) = (leaves, &variable, &inner) {
                 let next = self.b.add(counter, stride);
@@ -524,11 +534,14 @@ impl<'a> Translator<'a> {
             condition = Atom::Made(self.made(&condition));
         }
         let condition = self.made(&condition);
-        self.b.begin_while_body(condition);
+        let bounded = self.b.lt(self.b.get(self.looped), MAX_LOOPED);
+        self.b.begin_while_body(self.b.and(condition, bounded));
         self.b.set(first, false);
+        self.b.set(self.looped, self.b.add(self.b.get(self.looped), 1));
         let inner = self.stmt(body);
         self.b.end_while();
         inner?;
+        self.fail_if(self.b.ge(self.b.get(self.looped), MAX_LOOPED));
         let mut after = entered.clone();
         for (fact, before) in after.iter_mut().zip(&before) {
             fact.1 = before.1;
