@@ -104,8 +104,8 @@ pub const COLUMN_THREADS: Each<u32> = Each { vectors: 32, threads: 128 };
 pub const BLOCK_THREADS: u32 = 256;
 /// Tiles that a block of a reduction has at most where several blocks have one result.
 pub const REDUCE_TILES: u32 = 64;
-/// Elements of a thread whose segments are numbered: all are searched for in one range.
-pub const NUMBERED_ITEMS: u32 = 8;
+/// Elements of a thread whose segments are numbered, in rows of four: a block searches once for all of its elements.
+pub const NUMBERED_ITEMS: u32 = 16;
 /// Threads of a block that combines the parts of a result.
 pub const COMBINE_THREADS: Each<u32> = Each { vectors: 32, threads: 256 };
 /// Threads of a block that scatters: on vectors a block is a loop over its warps, and longer ones cost less

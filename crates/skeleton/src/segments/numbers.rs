@@ -1,16 +1,17 @@
 //! The number of the segment of each element.
 //!
-//! On a CPU the parts are those of a [reduction](super): a warp walks along its elements and the ends of segments, 32 at a time. On a GPU a block searches for
-//! the segments of its first and last element, and each thread for its own among those between.
+//! The parts are those of a [reduction](super): elements and the ends of segments are one sequence that is cut into equal parts. On a CPU a warp walks
+//! along its part, 32 elements and ends at a time. On a GPU a block searches for the start of its tile, marks in shared memory where segments begin, and scans
+//! the marks; it needs nothing from other blocks.
 
 use super::walk::Walk;
 use super::{Sequence, beside};
 use crate::cost::{self, Costs};
-use crate::kit::{Draft, Outlet, Writer};
+use crate::kit::{Draft, Outlet, Writer, last_bit};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Shuffle, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Element, Shuffle, Type, Unroll, Value, WarpReduce};
 
 /// Gives a [`Sink`] at every position of a line two values: the number of its segment, an `i32`, and whether the segment begins there.
 ///
@@ -33,6 +34,10 @@ const VALUES: [Type; 2] = [Type::I32, Type::BOOL];
 /// Threads of a block of a GPU, and elements of a thread.
 const THREADS: u32 = cost::BLOCK_THREADS;
 const ITEMS: u32 = cost::NUMBERED_ITEMS;
+const WARPS: u32 = THREADS / 32;
+/// Elements that a block has room for, and its part of the sequence: up to three are before its first element, in the same row of four.
+const ROOM: u32 = THREADS * ITEMS;
+const TILE: u32 = ROOM - 4;
 
 impl SegmentNumbers {
     /// Writes the program for a machine.
@@ -61,8 +66,9 @@ impl SegmentNumbers {
             draft.launch(k, [parts, 1u32.into(), 1u32.into()], [32, 1, 1])?;
         } else {
             let k = Writer::new("segment_numbers", [THREADS, 1, 1]);
-            sequence.search(&k, &outlet);
-            let blocks = Count::size(0).div_ceil(THREADS * ITEMS);
+            sequence.number(&k, &outlet);
+            // Where there are no elements, nothing is launched.
+            let blocks = (Count::size(0) + Count::size(1)).div_ceil(TILE) * Count::size(0).min(1u32);
             draft.launch(k, [blocks, 1u32.into(), 1u32.into()], [THREADS, 1, 1])?;
         }
         Ok(draft.finish())
@@ -120,41 +126,98 @@ impl Sequence {
         });
     }
 
-    /// Each thread searches for the segments of its elements.
-    fn search(&self, k: &Writer, outlet: &Outlet) {
+    /// A block numbers the elements of its tile. The first elements of segments are marked in shared memory with the segment; an
+    /// element is of the last segment that is marked up to it, or else of the one that is open where the tile starts.
+    fn number(&self, k: &Writer, outlet: &Outlet) {
+        let thread = k.thread(Axis::X);
+        let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let n = k.count(Count::size(0), self.index);
-        let first = k.mul(self.wide(k, k.block(Axis::X)), THREADS * ITEMS);
-        let last = k.sub(k.min(k.add(first, THREADS * ITEMS), n), 1);
-        let (low, high) = (self.segment_of(k, first), self.segment_of(k, last));
-        let own = k.add(first, self.wide(k, k.thread(Axis::X)));
-        for item in 0..ITEMS {
-            let place = k.add(own, item * THREADS);
-            k.if_then(k.lt(place, n), || {
-                let (from, to) = (k.variable_with(low), k.variable_with(high));
-                k.set(from, low);
-                k.set(to, high);
-                k.while_loop(
-                    || k.lt(k.get(from), k.get(to)),
-                    || {
-                        let middle = k.add(k.get(from), k.shr(k.sub(k.get(to), k.get(from)), 1));
-                        let is_behind = k.le(self.offset(k, k.add(middle, 1)), place);
-                        k.set(from, k.select(is_behind, k.add(middle, 1), k.get(from)));
-                        k.set(to, k.select(is_behind, k.get(to), middle));
-                    },
-                );
-                let segment = k.get(from);
-                let is_head = k.eq(self.offset(k, segment), place);
-                outlet.put(k, &[place], place, &[k.convert(segment, Type::I32), is_head]);
-            });
+        let [_, segments, all] = self.sizes(k);
+        let from = k.min(k.mul(self.wide(k, k.block(Axis::X)), TILE), all);
+        let to = k.min(k.add(from, TILE), all);
+        let marks = k.shared(Element::U32, ROOM);
+        let found = k.shared(self.index.element(), 2);
+        for row in 0..ITEMS / 4 {
+            k.store(marks, k.mul(k.add(thread, row * THREADS), 4), k.vector(&[k.literal(0u32); 4]));
         }
-    }
+        // Both ends of the tile are searched for at the same time.
+        k.if_then(k.lt(warp, 2), || {
+            let ends = self.ends_before(k, k.select(k.eq(warp, 0), from, to), lane);
+            k.if_then(k.eq(lane, 0), || k.store(found, warp, ends));
+        });
+        k.barrier();
 
-    /// The segment of an element that is the same for all lanes of a warp.
-    fn segment_of(&self, k: &Writer, place: Value) -> Value {
-        let [_, segments, _] = self.sizes(k);
-        let lane = self.wide(k, k.and(k.thread(Axis::X), 31));
-        self.first_false(k, lane, (k.constant(self.index, 0), k.sub(segments, 1)), |segment| {
-            k.le(self.offset(k, k.add(segment, 1)), place)
-        })
+        let narrow = |value: Value| k.convert(value, Type::U32);
+        let (first_end, last_end) = (k.load(found, 0), k.load(found, 1));
+        let first = k.add(k.sub(from, first_end), self.base(k));
+        // Offsets that decrease lead to nothing outside of the tile and of the line.
+        let span = narrow(k.sub(to, from));
+        let ends = k.min(narrow(k.sub(k.max(last_end, first_end), first_end)), span);
+        let elements = narrow(k.min(self.wide(k, k.sub(span, ends)), k.sub(k.max(n, first), first)));
+        // Rows of four elements start at multiples of four.
+        let skipped = narrow(k.and(first, 3));
+        let bounds = |number: Value| {
+            let segment = k.min(k.add(first_end, self.wide(k, k.min(number, ends))), k.sub(segments, 1));
+            (self.offset(k, segment), self.offset(k, k.add(segment, 1)))
+        };
+        let mark = |number: Value, (start, end): (Value, Value)| {
+            let is_there = k.and(k.le(number, ends), k.lt(k.add(first_end, self.wide(k, number)), segments));
+            let place = k.sub(start, first);
+            let is_marked = k.and(k.lt(start, end), k.lt(place, self.wide(k, elements)));
+            k.if_then(k.and(is_there, is_marked), || k.store(marks, k.add(narrow(place), skipped), k.add(number, 1)));
+        };
+        // The loads of these are under way together; few tiles have more.
+        let numbers: Vec<Value> = (0..4u32).map(|turn| k.add(thread, turn * THREADS)).collect();
+        let loaded: Vec<(Value, Value)> = numbers.iter().map(|number| bounds(*number)).collect();
+        numbers.into_iter().zip(loaded).for_each(|(number, loaded)| mark(number, loaded));
+        k.for_step(k.add(thread, 4 * THREADS), k.add(ends, 1), THREADS, Unroll::Never, |number| mark(number, bounds(number)));
+        k.barrier();
+
+        // A warp has rows one behind the other. The last mark before them is that of another warp.
+        let row_of_warp = k.mul(warp, 32 * ITEMS);
+        let quad = |row: Value| {
+            let quad = k.load_vector(marks, k.add(row, k.mul(lane, 4)), 4);
+            [0, 1, 2, 3].map(|item| k.lane(quad, item))
+        };
+        let last_of = |quad: [Value; 4]| k.max(k.max(quad[0], quad[1]), k.max(quad[2], quad[3]));
+        let last = (0..ITEMS / 4).map(|row| last_of(quad(k.add(row_of_warp, row * 128)))).reduce(|a, b| k.max(a, b));
+        let last = k.warp_reduce(WarpReduce::Max, last.unwrap_or(k.literal(0u32)), None);
+        let of_warps = k.shared(Element::U32, WARPS);
+        k.if_then(k.eq(lane, 0), || k.store(of_warps, warp, last));
+        k.barrier();
+        let others = k.select(k.lt(lane, warp), k.load(of_warps, k.and(lane, WARPS - 1)), 0u32);
+        let before = k.variable_with(k.max(k.warp_reduce(WarpReduce::Max, others, None), 1));
+        let end = k.add(skipped, elements);
+        let is_aligned = outlet.stores_rows().then(|| k.aligned(outlet.row_addresses(k)));
+        let line = k.sub(first, self.wide(k, skipped));
+        k.for_step(row_of_warp, k.min(k.add(row_of_warp, 32 * ITEMS), end), 128, Unroll::Never, |row| {
+            let quad = quad(row);
+            let last = last_of(quad);
+            let lower = k.and(k.ballot(k.ne(last, 0), None), k.sub(k.shl(k.literal(1u32), lane), 1));
+            let left = k.select(k.ne(lower, 0), k.shuffle(Shuffle::Index, last, last_bit(k, lower)), 0u32);
+            let mut mark = k.max(k.get(before), left);
+            k.set(before, k.max(k.get(before), k.warp_reduce(WarpReduce::Max, last, None)));
+            let values = quad.map(|own| {
+                mark = k.max(mark, own);
+                let segment = k.min(k.add(first_end, self.wide(k, k.sub(mark, 1))), k.sub(segments, 1));
+                vec![k.convert(segment, Type::I32), k.ne(own, 0)]
+            });
+            let place = k.add(row, k.mul(lane, 4));
+            let start = k.add(line, self.wide(k, place));
+            let apart = || {
+                for (item, values) in (0..4u32).zip(&values) {
+                    let place = k.add(place, item);
+                    let position = k.add(start, item);
+                    k.if_then(k.and(k.ge(place, skipped), k.lt(place, end)), || outlet.put(k, &[position], position, values));
+                }
+            };
+            match is_aligned {
+                Some(is_aligned) => {
+                    let is_whole = k.and(k.ge(place, skipped), k.le(k.add(place, 4), end));
+                    k.if_else(k.and(is_aligned, is_whole), || outlet.put_row(k, start, &values), apart);
+                }
+                None => apart(),
+            }
+        });
     }
 }

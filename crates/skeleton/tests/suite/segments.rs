@@ -165,7 +165,10 @@ fn numbers_of_segments() {
         Pattern::from(SegmentNumbers { line: identity(Element::U8), offsets: identity(offsets), sink: Sink::STORE })
     };
     for (name, bench) in benches() {
-        for lengths in kinds(if name == "interp" { 2500 } else { 12_000 }) {
+        let long = if name == "interp" { 2500 } else { 12_000 };
+        // Tiles that have ends only.
+        let apart = [vec![3], vec![0; 2 * long as usize], vec![2]].concat();
+        for lengths in kinds(long).into_iter().chain([apart]) {
             let size: u64 = lengths.iter().sum();
             if size == 0 {
                 continue;
