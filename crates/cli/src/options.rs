@@ -159,6 +159,9 @@ pub struct Run {
     /// Bits of the floats of a NESL or VCODE program [default: 64]
     #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
     pub float: Option<String>,
+    /// Elementary functions, divisions and square roots of 32-bit floats of a NESL or VCODE program on a device [default: accurate]
+    #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["accurate", "fast"]))]
+    pub math: Option<String>,
     /// Say what was compiled and executed, how, and how long it took
     #[arg(long)]
     pub stats: bool,
@@ -183,6 +186,9 @@ pub struct Repl {
     /// Bits of floats [default: 64]
     #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
     pub float: Option<String>,
+    /// Elementary functions, divisions and square roots of 32-bit floats on a device [default: accurate]
+    #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["accurate", "fast"]))]
+    pub math: Option<String>,
     /// Keep no history of lines
     #[arg(long)]
     pub no_history: bool,

@@ -124,8 +124,8 @@ impl Context {
     }
 
     /// A context for programs of many short kernels. Kernels over one domain become one although they share neither memory nor work, which saves launches.
-    pub fn with_few_launches(device: &Device) -> Context {
-        Context::planned(device, Precision::Accurate, true)
+    pub fn with_few_launches(device: &Device, precision: Precision) -> Context {
+        Context::planned(device, precision, true)
     }
 
     fn planned(device: &Device, precision: Precision, joins: bool) -> Context {

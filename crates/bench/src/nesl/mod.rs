@@ -18,7 +18,7 @@ pub(crate) use programs::{Example, GROUP as PROGRAM_GROUP, PROGRAMS, run as run_
 
 use crate::error::Failure;
 use crate::job::{Job, Work};
-use broadloom::array::Element;
+use broadloom::array::{Element, Precision};
 use broadloom::device::Device;
 use broadloom::graph::Node;
 use broadloom::nesl::eval::Options;
@@ -60,14 +60,15 @@ fn clock(stop: &'static AtomicBool) -> Sender<()> {
 }
 
 impl Called {
-    /// Compiles a function. Floats have 32 bits if they are `narrow`.
+    /// Compiles a function. Floats have 32 bits if they are `narrow`, and are as precise as those of the peers.
     pub(crate) fn new(device: &Device, text: &str, function: &str, narrow: bool) -> Result<Called, Failure> {
         // A flag for each program of a run: they are few.
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let mut options = Options { interrupt: Some(stop), max_bytes: 64 << 30, max_steps: u64::MAX, ..Options::default() };
         options.widths.narrow_float = narrow;
         let device = device.clone();
-        let target = Target::new(move || Ok(device.clone()));
+        let precision = if narrow { Precision::Fast } else { Precision::Accurate };
+        let target = Target::new(move || Ok(device.clone())).with_precision(precision);
         let program = Program::new(text, function, options, target).map_err(|failure| Failure::Outside(failure.0))?;
         Ok(Called { program, stop, clock: clock(stop) })
     }

@@ -56,6 +56,9 @@ fn large_vectors_run_on_the_device() {
     let small = program("small.nesl", "sum({x * x : x in [0:7]});");
     broadloom(&["run", &small, "--stats"]).exits(0).complains(&["no device was needed"]);
     broadloom(&["run", &small, "--float", "32"]).exits(0);
+    let fast = program("fast.nesl", "round(sum({sqrt(float(x)) / 2.0 : x in [0:70000]}) / 1000.0);");
+    let fast = broadloom(&["run", &fast, "--device", "interp", "--float", "32", "--math", "fast"]).exits(0);
+    assert_eq!(fast.out, "it = 6173 : int\n");
     broadloom(&["check", &small]).exits(0).complains(&["no findings"]);
     let outcome = broadloom(&["explain", &small, "--device", "interp"]).exits(0);
     for part in ["it : int", "+_REDUCE INT", "plan 1: 1 kernel"] {

@@ -49,7 +49,7 @@ use crate::vcode::{Inst, Op, Type};
 use broadloom_device::Device;
 use broadloom_diag::Span;
 use broadloom_graph::{Combine, Context, Elementwise, Error, Length, Node, Shape};
-use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Value};
+use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Precision, Value};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
@@ -88,18 +88,33 @@ pub struct Target {
     threshold: usize,
     explained: bool,
     sequential: Option<Limits>,
+    precision: Precision,
 }
 
 impl Target {
     /// Makes a target. `open` is called when the first large vector comes.
     pub fn new(open: impl FnMut() -> Result<Device, String> + Send + 'static) -> Target {
-        Target { open: Box::new(open), threshold: THRESHOLD, explained: false, sequential: Some(Limits::default()) }
+        Target {
+            open: Box::new(open),
+            threshold: THRESHOLD,
+            explained: false,
+            sequential: Some(Limits::default()),
+            precision: Precision::Accurate,
+        }
     }
 
     /// Sets the number of elements from which on an operation goes to the device. With 0 every operation does.
     #[must_use]
     pub fn with_threshold(mut self, elements: usize) -> Target {
         self.threshold = elements;
+        self
+    }
+
+    /// Sets the precision of elementary functions, divisions and square roots of 32-bit floats on the device. Those of 64-bit
+    /// floats, and all on the host, are accurate.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Target {
+        self.precision = precision;
         self
     }
 
@@ -310,7 +325,7 @@ impl Accelerator {
             return Ok(context.clone());
         }
         let device = (self.target.open)().map_err(|reason| Fault::new(codes::DEVICE, reason))?;
-        Ok(self.context.insert(Context::with_few_launches(&device)).clone())
+        Ok(self.context.insert(Context::with_few_launches(&device, self.target.precision)).clone())
     }
 
     /// Returns the element type of vectors on the device.
