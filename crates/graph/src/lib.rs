@@ -74,6 +74,7 @@ mod view;
 
 pub use amount::Amount;
 pub use broadloom_skeleton::SortKey;
+pub use broadloom_skeleton::cost::{Costs, Workers};
 pub use context::{Context, Statistics};
 pub use cut::Reason;
 pub use error::{Error, Result};

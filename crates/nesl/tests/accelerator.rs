@@ -6,8 +6,10 @@
 mod generator;
 mod support;
 
+use broadloom_device::Device;
 use broadloom_diag::Sources;
 use broadloom_graph::{Node, Shape};
+use broadloom_interp::Interp;
 use broadloom_nesl::eval::Options;
 use broadloom_nesl::run::Target;
 use broadloom_nesl::session::{Output, Session, Settings};
@@ -46,6 +48,7 @@ fn main() {
         trials.push(Trial::test(format!("{name}: sequential calls"), move || sequential(device, programs)));
     }
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
+    trials.push(Trial::test("interp: calls without memory for arenas run flattened", without_arenas));
     trials.push(Trial::test("cpu: sequential calls save launches", fewer_launches));
     trials.push(Trial::test("interp: kernels and waits", structure));
     trials.push(Trial::test("interp: kernels and waits of a level", levels));
@@ -259,6 +262,23 @@ fn failing() -> Result<(), Failed> {
         "function check(n) = if n == 0 then error(\"it is 0\") else check(n - 1); {check(n) : n in [1, 2]};",
     ];
     programs(interp, Settings::default(), &texts)
+}
+
+/// An arena of 100,000 elements does not fit into the memory, their flattened sums do.
+fn without_arenas() -> Result<(), Failed> {
+    let text = "function sums(v, n) = if n == 0 then sum(v) else sums(v, n - 1); {sums([0:100000], n) : n in [1, 2]};";
+    let open = |memory_bytes: u64| {
+        move || Ok(Device::new(Interp::new(broadloom_interp::Options { memory_bytes, ..Default::default() })))
+    };
+    for (memory, is_sequential) in [(1 << 23, false), (1 << 26, true)] {
+        let target = Target::new(open(memory)).with_threshold(0).with_sequential_limit(1 << 20);
+        let mut device = support::session_on(Settings::default(), target);
+        let (found, done) = (answer(&device.eval("small", text)), device.statistics());
+        if !found.contains("it = [704982704, 704982704]") || (done.sequential_calls > 0) != is_sequential {
+            return Err(format!("{memory} bytes: {found}{} sequential calls", done.sequential_calls).into());
+        }
+    }
+    Ok(())
 }
 
 /// Launches of quicksort of 100,000 numbers fall to less than a fifth.

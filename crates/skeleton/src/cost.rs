@@ -238,6 +238,29 @@ const CACHE_SPEED: f64 = 3.0;
 /// The part of the last-level cache that a kernel's arrays can have.
 const CACHE_SHARE: u64 = 2;
 
+// Sequential calls. A recursive function with nested parallelism is flattened level by level, or its calls run in one
+// thread each. Figures are those of quicksort on the machines of `docs/PERFORMANCE.md`.
+
+/// Launches of a flattened level.
+const LEVEL_LAUNCHES: f64 = 24.0;
+/// Bytes that the kernels of a flattened level read and write for each element of its calls.
+const LEVEL_BYTES: f64 = 200.0;
+/// Flattened levels for each level of a balanced recursion: flattened code goes on until the deepest call ends.
+const LEVELS: f64 = 2.0;
+/// Dependent accesses of a thread to memory for each element and each level of a balanced recursion.
+const THREAD_ACCESSES: f64 = 10.0;
+/// Seconds in which the host prepares a launch: its instructions, nodes and arguments.
+const HOST_LAUNCH: f64 = 2e-6;
+/// The part of the memory that arenas of sequential calls take, at most.
+const ARENA_SHARE: u64 = 16;
+/// Bytes of an arena for each element of a call, and besides.
+const ARENA_OF_ELEMENT: u64 = 96;
+const ARENA: u64 = 1 << 13;
+/// Threads of a multiprocessor for sequential calls: an eighth of those that are resident.
+const WORKERS_SHARE: u64 = 8;
+/// Threads of a block for sequential calls. Calls take different branches, and a warp executes one branch at a time.
+const WORKERS_OF_BLOCK: u32 = 8;
+
 // Simple operations.
 
 /// A read that a cache answers.
@@ -321,6 +344,31 @@ pub struct Blocking {
     pub panels: u32,
     /// Elements of a piece of the common axis, at most.
     pub depth: u32,
+}
+
+/// The way in which sequential calls are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workers {
+    /// Blocks of the grid.
+    pub blocks: u32,
+    /// Threads of a block. Each is a worker that takes one call after the other.
+    pub threads: u32,
+    /// Bytes of a worker's arena.
+    pub arena: u64,
+    /// Calls inside of calls, at most. A thread of a GPU has a small stack.
+    pub depth: u64,
+}
+
+/// Latencies of a machine, in seconds.
+struct Latencies {
+    /// An access of one thread to memory that the next one depends on, with the instructions around it.
+    access: f64,
+    /// A launch.
+    launch: f64,
+    /// A transfer of some bytes that the host waits for.
+    wait: f64,
+    /// A byte that all threads move together.
+    byte: f64,
 }
 
 /// The cost of work on a machine.
@@ -518,6 +566,77 @@ impl<'m> Costs<'m> {
     /// Returns whether fast arithmetic takes subnormal numbers as zero.
     pub fn flushes(&self) -> bool {
         self.machine.kind == MachineKind::Cuda
+    }
+
+    fn latencies(&self) -> Latencies {
+        // Bytes per second are those of small machines, where they are not known.
+        let (access, launch, wait, bandwidth) = match self.machine.kind {
+            MachineKind::Cpu => (1e-9, 4e-6, 20e-6, 20e9),
+            // Quicksort of 2048 elements in one thread of an H200 takes 46 ms.
+            MachineKind::Cuda => (200e-9, 2e-6, 15e-6, 500e9),
+            MachineKind::Interp => (1e-6, 100e-6, 0.0, 50e6),
+        };
+        let peak = self.machine.peak_bandwidth.map(|peak| REACHED * peak);
+        Latencies {
+            access,
+            launch: HOST_LAUNCH + self.machine.launch_cost.unwrap_or(launch),
+            wait,
+            byte: 1.0 / self.machine.bandwidth.or(peak).unwrap_or(bandwidth).max(1.0),
+        }
+    }
+
+    /// Returns the seconds of a flattened level, whatever its calls are.
+    fn level(&self) -> f64 {
+        let latencies = self.latencies();
+        LEVEL_LAUNCHES * latencies.launch + latencies.wait
+    }
+
+    /// Returns how many elements a call has at most that runs sequentially, where all calls together have so many.
+    ///
+    /// A thread needs `n · log2(n) · THREAD_ACCESSES` accesses for a call of `n` elements. Flattened code needs
+    /// `LEVELS · log2(n)` levels. Calls are small up to the size at which both take equally long. The bytes of a level count
+    /// only for calls that do not take much more than a worker's part of all elements: other workers would wait for them.
+    pub fn sequential_limit(&self, elements: u64) -> u64 {
+        let latencies = self.latencies();
+        let element = THREAD_ACCESSES * latencies.access;
+        let bytes = elements as f64 * LEVEL_BYTES * latencies.byte;
+        let (few, many) = (LEVELS * self.level() / element, LEVELS * (self.level() + bytes) / element);
+        let part = elements as f64 * 1.5 / self.workers() as f64;
+        few.max(many.min(part)) as u64
+    }
+
+    /// Returns whether some small calls run sequentially while the large ones stay flattened, where all have so many elements
+    /// and the small ones so many.
+    ///
+    /// The levels of the large calls remain, so only bytes are saved. That pays where they take longer than the launches of
+    /// a level do, and where most of them are saved.
+    pub fn separates_calls(&self, elements: u64, small: u64) -> bool {
+        let bytes = elements as f64 * LEVEL_BYTES * self.latencies().byte;
+        small > 0 && small >= elements / 2 && bytes >= self.level()
+    }
+
+    /// Returns how many threads run sequential calls at the same time.
+    fn workers(&self) -> u64 {
+        match self.machine.kind {
+            MachineKind::Cpu => self.busy(1).max(1),
+            MachineKind::Cuda => self.busy(self.resident_threads() / WORKERS_SHARE).max(1),
+            // Two, so that they share the counter of calls.
+            MachineKind::Interp => 2,
+        }
+    }
+
+    /// Returns how so many calls are launched, of which the largest has so many elements.
+    pub fn sequential_workers(&self, calls: u64, largest: u64) -> Workers {
+        let arena = ARENA.saturating_add(largest.saturating_mul(ARENA_OF_ELEMENT)).checked_next_multiple_of(256);
+        let arena = arena.unwrap_or(u64::MAX);
+        let fitting = self.machine.memory_bytes / ARENA_SHARE / arena;
+        let workers = self.workers().min(calls).min(fitting).max(1);
+        let (threads, depth) = match self.machine.kind {
+            MachineKind::Cuda => (WORKERS_OF_BLOCK.min(workers as u32), 48),
+            MachineKind::Cpu | MachineKind::Interp => (1, 96),
+        };
+        let blocks = u32::try_from(workers.div_ceil(threads.into())).unwrap_or(u32::MAX);
+        Workers { blocks, threads, arena, depth }
     }
 
     /// Predicts how long work takes; `None` where the machine was not measured, and on the interpreter.

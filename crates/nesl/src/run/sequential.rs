@@ -1,13 +1,12 @@
 //! Sequential calls: which calls are small, and the kernel that runs each of them in one thread.
 //!
-//! A call of `n` elements in one thread takes about as long as `n` steps of one level of flattened code, and it saves all
-//! launches and waits of the levels below. Small calls are those that end while the flattened code would do a few levels.
-//! On a CPU larger calls are small too, as long as none is more than one and a half times the part of a core.
+//! A call in one thread saves all launches and waits of the flattened levels below it. The cost model says up to which size
+//! that pays on a machine ([`Costs::sequential_limit`]).
 //!
 //! Workers take calls from a counter, so a long call delays nobody. Each has an arena for all of its calls. Results go to
 //! one piece of memory, in the order in which calls end; a gather brings them into the order of calls. Where memory for
-//! results is short, the kernel says how much it needs and runs again. When a call fails, none of the form's calls run
-//! sequentially for the rest of the run.
+//! results is short, the kernel says how much it needs and runs again. When a call fails, or there is no memory for arenas
+//! and results, none of the form's calls run sequentially for the rest of the run.
 
 use super::vector::{Extent, Vector};
 use super::{Accelerator, DeviceSegdes, Made, device_error, on_device};
@@ -15,9 +14,9 @@ use crate::codes;
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
 use crate::vcode::{Sequential, Shape, Type};
-use broadloom_device::{Argument, Buffer, Kernel, Launch, MachineKind};
+use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
-use broadloom_graph::{Boundary, Combine, Node, Segments, Shape as Extents, Total};
+use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Total};
 use broadloom_scalar::{self as scalar, Element, Literal};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,23 +29,6 @@ pub(super) struct Limits {
     pub(super) fixed: Option<usize>,
 }
 
-/// Elements of a call that is small on a CPU, however many there are. One core needs a few milliseconds for it.
-const SMALL_ON_CPU: usize = 1 << 15;
-
-/// Elements of a call that is small on a GPU. A thread needs about as long for it as a few levels of flattened code take.
-const SMALL_ON_GPU: usize = 1 << 11;
-
-/// Elements of a call that is small on the interpreter.
-const SMALL_ON_INTERP: usize = 1 << 9;
-
-/// Calls inside of calls. A thread of a GPU has a small stack.
-const MAX_DEPTH: u64 = 96;
-const MAX_DEPTH_ON_GPU: u64 = 48;
-
-/// Bytes of an arena for each element of a call, and besides.
-const ARENA_OF_ELEMENT: u64 = 96;
-const ARENA: u64 = 1 << 13;
-
 /// Rounds of loops and calls for each element of a call, and besides.
 const FUEL_OF_ELEMENT: u64 = 512;
 const FUEL: u64 = 1 << 18;
@@ -54,14 +36,14 @@ const FUEL: u64 = 1 << 18;
 /// Runs of a kernel for lack of memory for results: each finds the need of one more level of nesting.
 const MAX_RUNS: usize = 6;
 
-/// Threads of a GPU for each multiprocessor, and those of a block.
-const WORKERS: u64 = 256;
-const BLOCK: u64 = 64;
+/// Loaded kernels that are kept, at most. The one that was used the longest time ago goes.
+const MAX_KERNELS: usize = 64;
 
 /// Work done sequentially.
 #[derive(Default)]
 pub(super) struct Sequentially {
-    kernels: HashMap<String, Kernel>,
+    /// Loaded kernels by their text, and the number of the launch that used each of them last.
+    kernels: HashMap<String, (Kernel, u64)>,
     /// Forms with a call that failed in this run.
     failed: HashSet<String>,
     /// Elements of the largest call of those that `small` has found last, and of all.
@@ -147,8 +129,9 @@ impl Accelerator {
         let count = self.call("is small", &[&wide, &bound], |f, x| f.convert(f.le(x[0], x[1]), scalar::Type::I64))?;
         let (kept, count) = (on_device(kept.reduce(Combine::Sum, &[0]))?, on_device(count.reduce(Combine::Sum, &[0]))?);
         let [kept, count] = self.two_numbers(&kept, &count)?;
-        // To tell small calls from large ones takes about as long as a level of all of them.
-        let is_worth = count > 0 && kept >= sum / 2;
+        let context = self.context()?;
+        let costs = Costs::of(context.device().machine());
+        let is_worth = count > 0 && (limits.fixed.is_some() || costs.separates_calls(sum as u64, kept as u64));
         self.sequential.total = kept;
         Ok((i64::from(is_worth), limit as i64))
     }
@@ -168,12 +151,8 @@ impl Accelerator {
             return Ok(fixed);
         }
         let context = self.context()?;
-        let machine = context.device().machine();
-        Ok(match machine.kind {
-            MachineKind::Cpu => SMALL_ON_CPU.max(total / 2 * 3 / machine.multiprocessors.max(1) as usize),
-            MachineKind::Cuda => SMALL_ON_GPU,
-            MachineKind::Interp => SMALL_ON_INTERP,
-        })
+        let limit = Costs::of(context.device().machine()).sequential_limit(total as u64);
+        Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
     /// Runs calls sequentially. Returns nothing where the flattened function has to be called.
@@ -251,7 +230,9 @@ impl Accelerator {
     }
 
     fn kernel(&mut self, form: &Sequential) -> Run<Kernel> {
-        if let Some(kernel) = self.sequential.kernels.get(&form.text) {
+        let launches = self.sequential.launches;
+        if let Some((kernel, used)) = self.sequential.kernels.get_mut(&form.text) {
+            *used = launches;
             return Ok(kernel.clone());
         }
         let mut sources = Sources::new();
@@ -269,7 +250,13 @@ impl Accelerator {
             self.summaries
                 .push(format!("calls of `{source}` with at most {limit} elements run in one thread each, kernel `{name}`\n"));
         }
-        self.sequential.kernels.insert(form.text.clone(), kernel.clone());
+        let kernels = &mut self.sequential.kernels;
+        if kernels.len() >= MAX_KERNELS
+            && let Some(oldest) = kernels.iter().min_by_key(|(_, (_, used))| *used).map(|(text, _)| text.clone())
+        {
+            kernels.remove(&oldest);
+        }
+        kernels.insert(form.text.clone(), (kernel.clone(), launches));
         Ok(kernel)
     }
 
@@ -279,32 +266,32 @@ impl Accelerator {
         let context = self.context()?;
         let device = context.device().clone();
         let failed = |error: broadloom_device::Error| device_error(error.into());
-        let machine = device.machine();
         let largest = self.sequential.largest as u64;
-        let stride = (ARENA + largest.saturating_mul(ARENA_OF_ELEMENT)).next_multiple_of(256);
-        let workers = match machine.kind {
-            MachineKind::Cpu => u64::from(machine.multiprocessors),
-            MachineKind::Interp => 2,
-            MachineKind::Cuda => u64::from(machine.multiprocessors) * WORKERS,
+        let mut workers = Costs::of(device.machine()).sequential_workers(calls as u64, largest);
+        let arena = loop {
+            let count = u64::from(workers.blocks) * u64::from(workers.threads);
+            match usize::try_from(count.saturating_mul(workers.arena)).ok().map(|bytes| device.allocate::<u8>(bytes)) {
+                Some(Ok(arena)) => break arena,
+                Some(Err(Error::OutOfMemory { .. })) | None if workers.blocks > 1 => workers.blocks /= 2,
+                Some(Err(Error::OutOfMemory { .. })) | None => return Ok(None),
+                Some(Err(error)) => return Err(failed(error)),
+            }
         };
-        // Arenas take at most a part of the memory.
-        let workers = workers.min(calls as u64).min((machine.memory_bytes / 16) / stride).max(1);
-        let threads = if machine.kind == MachineKind::Cuda { BLOCK.min(workers) } else { 1 };
-        let blocks = workers.div_ceil(threads);
-        let arena = device.allocate::<u8>((blocks * threads * stride) as usize).map_err(failed)?;
-        let depth = if machine.kind == MachineKind::Cuda { MAX_DEPTH_ON_GPU } else { MAX_DEPTH };
         let fuel = FUEL + largest.saturating_mul(FUEL_OF_ELEMENT);
         let mut most: Vec<usize> = vec![];
         for _ in 0..MAX_RUNS {
             let mut places = Places::default();
-            self.room_for(&form.result, calls, None, &mut most, &mut places)?;
+            if !self.room_for(&device, &form.result, (calls, None), &mut most, &mut places)? {
+                return Ok(None);
+            }
             let state = device.zeros::<u8>(8 + 8 * places.sequences).map_err(failed)?;
             let number = |value: u64| Argument::from(value);
             let mut arguments =
-                vec![(&state).into(), (&arena).into(), number(stride), number(calls as u64), number(depth), number(fuel)];
+                vec![(&state).into(), (&arena).into(), number(workers.arena), number(calls as u64), number(workers.depth)];
+            arguments.push(number(fuel));
             arguments.extend(inputs.iter().map(Argument::from));
             arguments.append(&mut places.arguments);
-            kernel.launch(&Launch::linear(blocks as u32, threads as u32), &arguments).map_err(failed)?;
+            kernel.launch(&Launch::linear(workers.blocks, workers.threads), &arguments).map_err(failed)?;
             self.sequential.launches += 1;
             let bytes = state.read().map_err(failed)?;
             let flags = bytes.get(4).copied().unwrap_or(1);
@@ -338,31 +325,36 @@ impl Accelerator {
         Ok(None)
     }
 
-    /// Takes memory for results. `most` holds the numbers of elements that there is memory for.
+    /// Takes memory for results. `most` holds the numbers of elements that there is memory for. `outer` is the number of
+    /// elements of the sequence around. Returns false when there is not enough memory.
     fn room_for(
         &mut self,
+        device: &Device,
         shape: &Shape,
-        calls: usize,
-        outer: Option<usize>,
+        (calls, outer): (usize, Option<usize>),
         most: &mut Vec<usize>,
         out: &mut Places,
-    ) -> Run<()> {
-        let context = self.context()?;
-        let take = |out: &mut Places, count: usize, bytes: u32| -> Run<()> {
-            let buffer = context.device().allocate::<u8>(count.max(1) * bytes as usize);
-            let buffer = buffer.map_err(|error| device_error(error.into()))?;
-            out.arguments.push((&buffer).into());
-            out.buffers.push(buffer);
-            Ok(())
+    ) -> Run<bool> {
+        let take = |out: &mut Places, count: usize, bytes: u32| match device
+            .allocate::<u8>(count.max(1).saturating_mul(bytes as usize))
+        {
+            Ok(buffer) => {
+                out.arguments.push((&buffer).into());
+                out.buffers.push(buffer);
+                Ok(true)
+            }
+            Err(Error::OutOfMemory { .. }) => Ok(false),
+            Err(error) => Err(device_error(error.into())),
         };
         match shape {
-            Shape::Int | Shape::Float | Shape::Bool => {
-                take(out, outer.unwrap_or(calls), self.element_of(base(shape)).bytes())?;
-            }
+            Shape::Int | Shape::Float | Shape::Bool => take(out, outer.unwrap_or(calls), self.element_of(base(shape)).bytes()),
             Shape::Tuple(parts) => {
                 for part in parts {
-                    self.room_for(part, calls, outer, most, out)?;
+                    if !self.room_for(device, part, (calls, outer), most, out)? {
+                        return Ok(false);
+                    }
                 }
+                Ok(true)
             }
             Shape::Seq(element) => {
                 let number = out.sequences;
@@ -370,17 +362,19 @@ impl Accelerator {
                 if number == most.len() {
                     most.push(self.sequential.total + 2 * calls + 64);
                 }
-                let room = most[number];
-                take(out, calls, self.int().bytes())?;
-                take(out, calls, 8)?;
-                out.arguments.push(Argument::from(room as u64));
-                if let Some(outer) = outer {
-                    take(out, outer, self.int().bytes())?;
+                let (room, int) = (most[number], self.int().bytes());
+                if !take(out, calls, int)? || !take(out, calls, 8)? {
+                    return Ok(false);
                 }
-                self.room_for(element, calls, Some(room), most, out)?;
+                out.arguments.push(Argument::from(room as u64));
+                if let Some(outer) = outer
+                    && !take(out, outer, int)?
+                {
+                    return Ok(false);
+                }
+                self.room_for(device, element, (calls, Some(room)), most, out)
             }
         }
-        Ok(())
     }
 
     /// Makes vectors of results. `order` says where the elements of the sequence around lie: their number, and the index of

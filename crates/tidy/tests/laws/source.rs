@@ -133,7 +133,7 @@ fn marks<'a>(file: &'a File, code: &'a str, word: &'a str) -> impl Iterator<Item
 }
 
 /// Crates that plan for a machine, and their only file that looks at machines.
-const PLANNERS: &[&str] = &["graph", "skeleton", "array"];
+const PLANNERS: &[&str] = &["graph", "skeleton", "array", "nesl"];
 const COST_MODEL: &str = "crates/skeleton/src/cost.rs";
 /// Parts of the description of a machine that decide about speed.
 const MACHINE: &[&str] = &[
