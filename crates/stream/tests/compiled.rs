@@ -4,7 +4,7 @@ use broadloom_cpu::Cpu;
 use broadloom_device::Device;
 use broadloom_interp::Interp;
 use broadloom_stream::Program;
-use broadloom_stream::compiled::{Compiled, Options, Ports, Resident, Session, Statistics, Summary};
+use broadloom_stream::compiled::{Compiled, Options, Ports, Precision, Resident, Session, Statistics, Summary};
 use broadloom_stream::eval::{Limits, Memory, Settings};
 
 mod beside;
@@ -57,6 +57,34 @@ fn a_pipeline_is_one_kernel() {
         let (summary, statistics) = check(PIPELINE, 50, &device);
         assert!(statistics.states >= 45 && statistics.repeated == 0, "{statistics:?}");
         assert_eq!((summary.kernels, summary.copies, summary.on_host), (1, 0, 1), "{summary:?}");
+    }
+}
+
+/// Fast floats are those of the machine; accurate ones are the evaluator's.
+#[test]
+fn floats_are_as_accurate_as_asked_for() {
+    let text = "
+void->void pipeline Top {
+    add void->float filter { int n; work push 1 { push(n * 0.37 + 0.5); n++; } }
+    add float->float filter { work push 1 pop 1 { float x = pop(); push(sqrt(x) / (x * x + 3) + log(x) * exp(-x)); } }
+    add float->void filter { work pop 1 { println(pop()); } }
+}";
+    let program = compile(text);
+    let settings = Settings { iterations: Some(100), ..Settings::default() };
+    let mut expected = Memory::default();
+    program.run(&mut expected, &settings).unwrap();
+    let numbers = |text: &str| text.lines().map(|line| line.parse::<f64>().unwrap()).collect::<Vec<f64>>();
+    for device in devices() {
+        for (precision, division) in [(Precision::Accurate, "div.rn.f32"), (Precision::Fast, "div.full")] {
+            let compiled = Compiled::with(&program, &device, Options { precision, ..Options::default() }).unwrap();
+            assert!(compiled.ptx().unwrap().contains(division), "{precision:?}");
+            let mut host = Memory::default();
+            compiled.run(&mut host, &settings).unwrap();
+            let (found, wanted) = (numbers(&host.output), numbers(&expected.output));
+            assert_eq!(found.len(), wanted.len());
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-5 * b.abs().max(0.1);
+            assert!(found.iter().zip(&wanted).all(near), "{precision:?}: {found:?} {wanted:?}");
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::job::{Job, Scale, Verdict, Work};
 use broadloom::device::Device;
 use broadloom::stream::Program;
-use broadloom::stream::compiled::{Compiled, Options, Resident};
+use broadloom::stream::compiled::{Compiled, Options, Precision, Resident};
 use broadloom::stream::eval::{Limits, Memory};
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,9 @@ impl Task {
         let program = Program::compile_stream(&files, &self.stream, &mut Memory::default(), &limits);
         // A job owns what it runs, and compiled programs borrow theirs: they live as long as the process.
         let program: &'static Program = Box::leak(Box::new(program.map_err(failed)?));
-        let compiled = Compiled::with(program, device, Options { straight, ..Options::default() }).map_err(failed)?;
+        // As the peers are compiled, too.
+        let options = Options { straight, precision: Precision::Fast, ..Options::default() };
+        let compiled = Compiled::with(program, device, options).map_err(failed)?;
         let compiled: &'static Compiled<'static> = Box::leak(Box::new(compiled));
         let compile = start.elapsed();
         let resident = std::rc::Rc::new(Resident::new(compiled).map_err(failed)?);

@@ -40,6 +40,7 @@ use crate::translate::Reason;
 use crate::{Failure, Program, codes};
 use broadloom_device::Device;
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
+pub use broadloom_scalar::Precision;
 use broadloom_skeleton::Loaded;
 use cranelift_entity::EntityRef;
 use live::Inlet;
@@ -57,6 +58,9 @@ pub struct Options {
     pub straight: bool,
     /// Whether each kernel is waited for and timed, for [`Compiled::report`].
     pub timed: bool,
+    /// The accuracy of floats. With [`Precision::Fast`], stateless filters take the machine's approximations of
+    /// elementary functions, divisions and square roots, and products are not rounded before they are added.
+    pub precision: Precision,
 }
 
 /// A program that is ready to run on a device.
@@ -138,6 +142,7 @@ struct Ready {
     kept: Vec<i64>,
     /// Steady states that the evaluator has to run first.
     warm_up: u64,
+    precision: Precision,
 }
 
 /// Kernels and buffers of a compiled program, for people and tests.
@@ -422,12 +427,17 @@ impl Ready {
             for (number, cut) in cuts.iter().enumerate() {
                 let name = format!("stream_{number}");
                 let alone = match cut.shape {
-                    Shape::Firing => Some(firing::program(sources, &fine, cut, &name, &starts, device.machine())),
+                    Shape::Firing => {
+                        let target = (device.machine(), options.precision);
+                        Some(firing::program(sources, &fine, cut, &name, &starts, target))
+                    }
                     Shape::Spectrum(points) => Some(spectrum::program(&fine, cut, &name, &starts, points)),
                     Shape::Thread | Shape::Block(_) => None,
                 };
                 let made = match alone {
-                    None => emit::program(&fine, cut, &name, &starts, true).map_err(|error| error.to_string())?,
+                    None => {
+                        emit::program(&fine, cut, &name, &starts, (true, options.precision)).map_err(|error| error.to_string())?
+                    }
                     Some(Ok(made)) => made,
                     Some(Err(_)) => {
                         refused.push(cut.actors[0]);
@@ -442,6 +452,19 @@ impl Ready {
         };
         let counted = kernels.iter().map(|_| Default::default()).collect();
         let narrow = kernels.iter().map(|_| OnceLock::new()).collect();
-        Ok(Ready { section, fine, parts, cuts, kernels, narrow, counted, starts, lengths, kept, warm_up })
+        Ok(Ready {
+            section,
+            fine,
+            parts,
+            cuts,
+            kernels,
+            narrow,
+            counted,
+            starts,
+            lengths,
+            kept,
+            warm_up,
+            precision: options.precision,
+        })
     }
 }

@@ -10,7 +10,7 @@
 //! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
 
 use super::components::{Components, components};
-use super::registers::Registers;
+use super::registers::{ACCESS, Registers};
 use super::section::{Actor, Needs, Role, Section};
 use super::spectrum;
 use super::wiring::{Range, image, target};
@@ -500,7 +500,14 @@ impl Cutter<'_> {
         let operations: u64 = all.map(|actor| cost(actor).saturating_mul(actor.firings as u64)).fold(0, u64::saturating_add);
         let direct = cut.places.iter().any(|place| matches!(place, Place::Read | Place::Written));
         if threads && !direct && kept > 0 && operations <= SHORT_UNIT {
-            cut.per_thread = [4, 2].into_iter().find(|units| kept * units <= MANY_WORDS).unwrap_or(1);
+            // Neighbouring threads store whole sectors together where each has one access.
+            let stored = |units: i64| {
+                let outputs = cut.places.iter().zip(&self.section.buffers).filter(|(place, _)| **place == Place::Kept);
+                outputs.map(|(_, own)| units * own.items * own.words.bytes() as i64).max().unwrap_or(0)
+            };
+            let narrow = stored(1) > i64::from(ACCESS);
+            let fits = |units: &i64| kept * units <= MANY_WORDS && (narrow || stored(*units) <= i64::from(ACCESS));
+            cut.per_thread = [4, 2].into_iter().find(fits).unwrap_or(1);
         }
     }
 

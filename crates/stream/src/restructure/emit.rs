@@ -5,7 +5,7 @@ use super::section::{Actor, Port, Section};
 use super::wiring::{Range, anchors, apply, keeps_runs};
 use crate::translate::Words;
 use broadloom_scalar::{
-    Array, Axis, Binding, Builder, Element, Function, Literal, Memory, Type, Unroll, Value, reading, writing,
+    Array, Axis, Binding, Builder, Element, Function, Literal, Memory, Precision, Type, Unroll, Value, reading, writing,
 };
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program, Result};
@@ -134,9 +134,14 @@ pub(super) struct Emitter<'e> {
 /// Writes the program of a cut. Its inputs and outputs are the global buffers in the order of the section, then
 /// the flag of failed firings; `starts` are the numbers of their first items. Its size is the number of units; its scalar the number of the first.
 /// A `wide` program needs buffers that are aligned to [`ALIGNMENT`].
-pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], wide: bool) -> Result<Program> {
-    let mut draft = Draft::new(name, 1);
-    draft.keep_products();
+pub(crate) fn program(
+    section: &Section,
+    cut: &Cut,
+    name: &str,
+    starts: &[i64],
+    (wide, precision): (bool, Precision),
+) -> Result<Program> {
+    let mut draft = drafted(name, precision);
     let number = draft.scalar(Type::I32);
     let mut arguments = vec![None; section.buffers.len()];
     for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
@@ -152,6 +157,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let flag = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
     let block = [cut.threads, 1, 1];
     let k = Writer::new(name, block);
+    k.prefer(precision);
     let all = k.convert(k.count(Count::size(0), Type::U32), Type::I32);
     let all = k.assume(all, 0, 1 << 30);
     let whole = if cut.extra == 0 { all } else { k.add(all, cut.extra) };
@@ -230,6 +236,15 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let grid = (Count::size(0) + Count::Constant(cut.extra as u64)).div_ceil(Count::Constant(per_block as u64));
     draft.launch(k, [grid, 1u32.into(), 1u32.into()], block)?;
     Ok(draft.finish())
+}
+
+/// Returns an empty draft. Products of accurate programs are rounded before they are added.
+pub(super) fn drafted(name: &str, precision: Precision) -> Draft {
+    let mut draft = Draft::new(name, 1);
+    if precision == Precision::Accurate {
+        draft.keep_products();
+    }
+    draft
 }
 
 /// Returns the tables of an actor's windows.

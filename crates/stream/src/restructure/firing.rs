@@ -1,7 +1,7 @@
 //! Kernels with a block for each firing, or several: filters that add up many items.
 
 use super::cut::Cut;
-use super::emit::{Held, Store, Window};
+use super::emit::{Held, Store, Window, drafted};
 use super::island::filter_of;
 use super::section::{Port, Section};
 use super::wiring::preimage;
@@ -9,9 +9,9 @@ use crate::core::Program;
 use crate::graph::{Graph, NodeKind, TapeId};
 use crate::translate::{Cooperation, Fold, Share, Site, Subject, fire};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Builder, Element, Literal, Type, Value};
+use broadloom_scalar::{Axis, Builder, Element, Literal, Precision, Type, Value};
 use broadloom_skeleton::cost::{Costs, Each};
-use broadloom_skeleton::kit::{Draft, Shared, Writer, reduce_block};
+use broadloom_skeleton::kit::{Shared, Writer, reduce_block};
 use broadloom_skeleton::{Argument, Count, Operator, Output, Program as Kernels};
 use std::cell::Cell;
 
@@ -71,10 +71,9 @@ pub(crate) fn program(
     cut: &Cut,
     name: &str,
     starts: &[i64],
-    machine: &Machine,
+    (machine, precision): (&Machine, Precision),
 ) -> Result<Kernels, String> {
-    let mut draft = Draft::new(name, 1);
-    draft.keep_products();
+    let mut draft = drafted(name, precision);
     let index = cut.actors[0];
     let actor = &section.actors[index];
     let element = |port: &Port| Type::of(section.buffers[port.buffer].words.element);
@@ -99,6 +98,7 @@ pub(crate) fn program(
     let failed = |error: broadloom_skeleton::Error| error.to_string();
     if parts < 2 {
         let k = Writer::new(name, block);
+        k.prefer(precision);
         maker.write(&k, Split { share: Share::Whole, parts: 1, words: 0 }, &words, &rounds)?;
         draft.launch(k, grid(1), block).map_err(failed)?;
         return Ok(draft.finish());
@@ -108,6 +108,7 @@ pub(crate) fn program(
     let maker = Maker { kept, ..maker };
     for (share, blocks, suffix) in [(Share::Part, parts, "parts"), (Share::Rest, 1, "rest")] {
         let k = Writer::new(&format!("{name}_{suffix}"), block);
+        k.prefer(precision);
         let split = Split { share, parts, words: words.get() };
         maker.write(&k, split, &Cell::new(0), &Cell::new(0))?;
         draft.launch(k, grid(blocks), block).map_err(failed)?;

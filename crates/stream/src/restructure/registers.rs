@@ -12,7 +12,7 @@ use broadloom_scalar::{Array, Unroll, Value};
 /// Words of a unit that are kept, at most.
 const MAX_WORDS: i64 = 64;
 /// Bytes of an access, at most.
-const ACCESS: u32 = 16;
+pub(super) const ACCESS: u32 = 16;
 
 /// The order of a buffer's items in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
