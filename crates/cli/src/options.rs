@@ -19,37 +19,40 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Kernels for a grid of threads, run, checked and explained without a GPU.
+/// Runs data-parallel programs on GPUs and CPUs: NESL, StreamIt, image effects, CUDA programs and PTX kernels.
 #[derive(Debug, Parser)]
 #[command(name = "broadloom", version, styles = STYLES, max_term_width = 110, after_help = EXAMPLES)]
 pub struct Options {
     /// Use colours: `auto` is on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", display_order = 100)]
     pub color: Color,
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub command: Command,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  broadloom run examples/saxpy.ptx --grid 2 --block 4 --arg f32:10 --arg f32[6]:iota --arg f32[6]:iota= --arg u32:6
+  broadloom run examples/nesl/quicksort.nesl
+  broadloom run examples/streamit/low_pass.str -i 10
+  broadloom effect degrain examples/effects/grainy.png clean.png
+  broadloom exec -- ./vectorAdd                a compiled CUDA program, without a GPU
   broadloom check examples/race.ptx --block 64 --arg f32[64]:iota --arg f32[1]:zero --arg i32:64
   broadloom explain examples/saxpy.ptx
 
-Exit codes: 0 done; 1 the program failed or a check found something; 2 the call was wrong; 3 the machine could not.
-`broadloom help COMMAND` says more.";
+Exit codes: 0 success; 1 the program failed or a check has findings; 2 wrong command line; 3 the machine lacks something.
+`broadloom help COMMAND` describes a command.";
 
 const ARGUMENTS: &str = "\
 Forms of an argument:
   i32:7  f32:0.5  b64:0xFF        a number; types are i8 … i64, u8 … u64, b8 … b64, f16, bf16, f32, f64
   f32[1024]:zero                  a buffer of zeros; also :iota (0, 1, 2, …), :random, :random(SEED), :uninit
-  u32[4]:1,2,3,4  f32[8]:0*4,1*4  a buffer with these values
+  u32[4]:1,2,3,4  f32[8]:0*4,1*4  a buffer with the listed values
   @in.npy                         a buffer with the contents of a file
-  f32[32,32]:zero=                … and `=` behind a buffer shows it afterwards
-  f32[32,32]:zero=out.npy         … and `=FILE` writes it to a file
-  '{i32:1; f32[4]:zero}'          a struct: numbers and addresses of buffers, laid out as C does
-Some shells take brackets for patterns: quote such words, 'f32[1024]:zero'.";
+  f32[32,32]:zero=                `=` after a buffer prints it after the launch
+  f32[32,32]:zero=out.npy         `=FILE` after a buffer writes it to a file
+  '{i32:1; f32[4]:zero}'          a struct: numbers and addresses of buffers, with the layout of C
+Quote words with brackets where the shell expands them: 'f32[1024]:zero'.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -74,31 +77,31 @@ Examples:
   broadloom check examples/off_by_one.ptx --block 32 --arg i32[32]:iota --arg i32[32]:zero --arg i32:32 --json findings.json
   broadloom check -- ./program its arguments      a compiled CUDA program, as `broadloom exec` runs it
 
-Exit code 1 when something is found, or a program fails; 0 when not.";
+Exit code: 0 without findings; 1 with findings, or when the program fails.";
 
-/// What to do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a kernel, or a NESL or StreamIt program
     Run(Run),
-    /// Type NESL and see the answers: an interactive session, or a script on standard input
+    /// Start an interactive NESL session, or run a script from standard input
     Repl(Repl),
-    /// Run a kernel and report what it does wrong: races, stray accesses, uninitialised reads, misused barriers, leaks
+    /// Run a kernel or program and report races, out-of-bounds accesses, uninitialised reads, barrier errors and leaks
     Check(Check),
     /// Run a compiled CUDA program, unchanged, without a GPU
     Exec(Exec),
-    /// Say what is in a module: kernels, parameters, memory, instructions
+    /// Show the contents of a module, or the plan of a program: types, kernels, memory, instructions
     Explain(Explain),
-    /// Stand in for NVIDIA's assembler: check PTX and copy it, for programs that call `ptxas` on their way to a module
+    /// Replace NVIDIA's assembler for programs that call `ptxas`: check PTX and copy it
     #[command(disable_help_flag = true)]
     Ptxas(Ptxas),
     /// Apply effects to images: blur, sharpen, degrain, resize and others
     Effect(Effect),
-    /// Measure how fast kernels run here, against the same jobs in C++
+    /// Run benchmarks and compare with C++ programs of the same job
     Bench(Bench),
-    /// List the devices that are here, and what they can do
+    /// List the devices of this machine and their properties
     Devices(Devices),
-    /// Look at, or empty, the folder in which compiled kernels are kept between runs
+    /// Show or clear the cache of compiled kernels
     Cache(Cache),
 }
 
@@ -108,31 +111,31 @@ pub struct LaunchOptions {
     /// A file of PTX, `-` for standard input; `run` takes a `.nesl`, `.vcode`, `.str` or `.graph` file too
     #[arg(required = true)]
     pub file: Option<PathBuf>,
-    /// The kernel; not needed when there is only one
+    /// Name of the kernel; optional if the module has one
     #[arg(long, short, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// Blocks of the grid [default: 1]
+    /// Number of blocks in the grid [default: 1]
     #[arg(long, short, value_name = "X[,Y,Z]", value_parser = parse_extent)]
     pub grid: Option<[u32; 3]>,
-    /// Threads of a block [default: what the kernel requires, or 1]
+    /// Number of threads in a block [default: the kernel's requirement, or 1]
     #[arg(long, short, value_name = "X[,Y,Z]", value_parser = parse_extent)]
     pub block: Option<[u32; 3]>,
-    /// Blocks of a cluster, for a kernel that does not say so itself
+    /// Number of blocks in a cluster, for kernels without a cluster size of their own
     #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extent)]
     pub cluster: Option<[u32; 3]>,
-    /// An argument, once for each parameter; see below
+    /// Argument of the kernel; repeat for each parameter (forms below)
     #[arg(long = "arg", short, value_name = "ARG")]
     pub arguments: Vec<String>,
-    /// Dynamic shared memory of a block, in bytes
+    /// Dynamic shared memory per block, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub shared: u32,
-    /// All blocks at the same time, for grid-wide barriers
+    /// Run all blocks at the same time (cooperative launch), for grid-wide barriers
     #[arg(long)]
     pub cooperative: bool,
-    /// Give up after so many seconds, compilation included; for a program, the time of each launch
+    /// Time limit in seconds, compilation included; applies to each launch of a program
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
-    /// The device; `broadloom devices` lists them, the default first
+    /// Device; `broadloom devices` lists them, the default first
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
 }
@@ -144,13 +147,13 @@ pub struct Run {
     /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
-    /// Further files of a StreamIt program
+    /// More files of a StreamIt program
     #[arg(value_name = "MORE")]
     pub more: Vec<PathBuf>,
-    /// Iterations of a StreamIt program, after its initial schedule [default: without end]
+    /// Iterations of a StreamIt program after its initial schedule [default: endless]
     #[arg(long, short, value_name = "N")]
     pub iterations: Option<u64>,
-    /// Most iterations of a StreamIt program that a launch on a device takes together [default: what suits the device]
+    /// Maximum iterations of a StreamIt program in one launch [default: chosen for the device]
     #[arg(long, value_name = "N")]
     pub latency: Option<u64>,
     /// Bits of the ints of a NESL or VCODE program [default: 32]
@@ -162,10 +165,10 @@ pub struct Run {
     /// Elementary functions, divisions and square roots of 32-bit floats of a NESL or VCODE program on a device [default: accurate]
     #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["accurate", "fast"]))]
     pub math: Option<String>,
-    /// Say what was compiled and executed, how, and how long it took
+    /// Print statistics: kernels compiled and launched, with times
     #[arg(long)]
     pub stats: bool,
-    /// Write what happened when to this file, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)
+    /// Write a trace to this file, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
@@ -174,10 +177,10 @@ pub struct Run {
 #[derive(Debug, Args)]
 #[command(after_help = REPL_HELP)]
 pub struct Repl {
-    /// Files to load first, silently
+    /// Files to load at the start, without output
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The device for large vectors; `broadloom devices` lists them [default: cpu]
+    /// Device for large vectors; `broadloom devices` lists them [default: cpu]
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
     /// Bits of ints [default: 32]
@@ -189,17 +192,17 @@ pub struct Repl {
     /// Elementary functions, divisions and square roots of 32-bit floats on a device [default: accurate]
     #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["accurate", "fast"]))]
     pub math: Option<String>,
-    /// Keep no history of lines
+    /// Do not save the history of lines
     #[arg(long)]
     pub no_history: bool,
 }
 
 const REPL_HELP: &str = "\
-A form ends with `;` and may have several lines. `help;` lists the commands of a session, `help sum;` describes a
-function. Tab completes names, Ctrl-C stops an evaluation or drops the line, Ctrl-D ends the session.
+A form ends with `;` and may span several lines. `help;` lists the commands of a session, `help sum;` describes a
+function. Tab completes names, Ctrl-C interrupts an evaluation or clears the line, Ctrl-D ends the session.
 
-The last 1000 forms are kept in `broadloom/nesl_history` in $XDG_STATE_HOME or ~/.local/state. Forms that begin with a
-blank are not kept.
+The history of the last 1000 forms is in `broadloom/nesl_history` in $XDG_STATE_HOME or ~/.local/state. Forms that
+begin with a blank are not saved.
 
 Examples:
   broadloom repl
@@ -213,13 +216,13 @@ pub struct Check {
     /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
-    /// A compiled CUDA program and what it is given, instead of a file of PTX
+    /// Compiled CUDA program with its arguments, instead of a PTX file
     #[arg(last = true, value_name = "PROGRAM", conflicts_with_all = LAUNCH)]
     pub program: Vec<OsString>,
-    /// Of a StreamIt program, run so many steady states [default: 10]
+    /// Steady states of a StreamIt program to run [default: 10]
     #[arg(long, short, value_name = "COUNT")]
     pub iterations: Option<u64>,
-    /// Write the findings to this file, as JSON; `-` is standard output
+    /// Write the findings as JSON to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
@@ -232,27 +235,27 @@ Examples:
   broadloom exec --device interp -- ./program its arguments
   broadloom exec --stats --trace out.json -- ./program
 
-The program has to be linked with the shared runtime and to carry PTX:
+The program must use the shared CUDA runtime and contain PTX:
   nvcc -cudart shared -gencode arch=compute_75,code=compute_75 program.cu -o program
 
 The exit code is the program's.")]
 pub struct Exec {
-    /// The device: `cpu`, `interp`, or `cuda` for a GPU with NVIDIA's own libraries [default: $BROADLOOM_DEVICE, or cpu]
+    /// Device: `cpu`, `interp`, or `cuda` for a GPU with NVIDIA's libraries [default: $BROADLOOM_DEVICE, or cpu]
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
-    /// Write what happened when to this file, calls and kernels, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)
+    /// Write a trace of calls and kernels to this file, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Say how often kernels ran and functions were called, and how long that took
+    /// Print the number and time of kernel launches and API calls
     #[arg(long)]
     pub stats: bool,
-    /// Give up on a launch after so many seconds, compilation included
+    /// Time limit of each launch in seconds, compilation included
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
-    /// The program
+    /// Program to run
     #[arg(required = true)]
     pub program: OsString,
-    /// What it is given
+    /// Arguments of the program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
 }
@@ -260,16 +263,16 @@ pub struct Exec {
 /// Options of `ptxas`: those of NVIDIA's assembler.
 #[derive(Debug, Args)]
 pub struct Ptxas {
-    /// A file of PTX, `-o` and another one; options about machine code are passed over
+    /// PTX file, `-o` and the output file; options for machine code are ignored
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub words: Vec<OsString>,
 }
 
 /// Options of `devices`.
 #[derive(Debug, Args)]
-#[command(after_help = "Bandwidth and launch cost are measured, which takes up to a second for each device.")]
+#[command(after_help = "Bandwidth and launch cost are measured; this takes up to a second per device.")]
 pub struct Devices {
-    /// Write it as JSON
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -277,23 +280,23 @@ pub struct Devices {
 /// Options of `cache`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The folder is $BROADLOOM_CACHE, or `broadloom` in $XDG_CACHE_HOME or ~/.cache. With BROADLOOM_CACHE=off nothing is kept."
+    after_help = "The cache folder is $BROADLOOM_CACHE, or `broadloom` in $XDG_CACHE_HOME or ~/.cache. BROADLOOM_CACHE=off disables it."
 )]
 pub struct Cache {
-    /// What to do with it
+    /// Action
     #[arg(value_enum, default_value_t = CacheAction::Stats)]
     pub action: CacheAction,
-    /// Only what is kept for this device
+    /// Restrict to the entries of this device
     #[arg(long, short, value_name = "NAME", value_parser = PossibleValuesParser::new(CacheFolder::devices()))]
     pub device: Option<String>,
 }
 
-/// What to do with the folder of compiled kernels.
+/// Actions on the cache of compiled kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CacheAction {
-    /// Say where it is, how much is in it, how often something was found there and why not
+    /// Show its folder, size, hits and misses with reasons
     Stats,
-    /// Remove what is in it
+    /// Remove all entries
     Clear,
 }
 
@@ -301,25 +304,25 @@ pub enum CacheAction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  broadloom explain examples/reduce.ptx               what is in it
+  broadloom explain examples/reduce.ptx               its kernels and memory
   broadloom explain examples/reduce.ptx --emit ptx    the module, printed back
-  broadloom explain examples/reduce.ptx --emit ssa    its functions when they have become SSA form
-  broadloom explain examples/reduce.ptx --emit asm --block 256    machine code of a kernel for blocks of 256 threads
+  broadloom explain examples/reduce.ptx --emit ssa    its functions in SSA form
+  broadloom explain examples/reduce.ptx --emit asm --block 256    machine code for blocks of 256 threads
 
-`linearised`, `llvm`, `llvm-opt` and `asm` show what the CPU runs: one kernel, for one shape of block.")]
+`linearised`, `llvm`, `llvm-opt` and `asm` show the code for the CPU: one kernel for one block shape.")]
 pub struct Explain {
-    /// A file of PTX, `-` for standard input; a `.graph` file; or a `.nesl` file, which is executed: its types, its VCODE, its kernels
+    /// PTX file, `-` for standard input; or a `.graph`, `.str` or `.nesl` file (a NESL program is executed to show its kernels)
     pub file: PathBuf,
-    /// The device for which a graph or a NESL program is planned
+    /// Device for which a program or graph is planned
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Print the module in this form instead: as PTX, or as the passes leave it at a stage of their work
+    /// Print the module in this form, at one stage of compilation
     #[arg(long, value_parser = forms(), value_name = "FORM")]
     pub emit: Option<Emit>,
-    /// The kernel, where a form shows one; not needed when there is only one
+    /// Name of the kernel, for forms that show one; optional if the module has one
     #[arg(long, short, value_name = "NAME", requires = "emit")]
     pub kernel: Option<String>,
-    /// Threads of a block, which the passes may rely on
+    /// Number of threads in a block that the passes may assume
     #[arg(long, value_name = "X[,Y[,Z]]", requires = "emit", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
 }
@@ -349,25 +352,25 @@ pub enum Emit {
 
 /// Stages of compilation for the CPU, by name.
 const CPU_STAGES: [(&str, Stage, &str); 4] = [
-    ("linearised", Stage::Linearised, "a kernel whose branches are all uniform, as the CPU takes it"),
-    ("llvm", Stage::Llvm, "its vector code, as it is given to LLVM"),
-    ("llvm-opt", Stage::Optimised, "the same behind LLVM's passes"),
+    ("linearised", Stage::Linearised, "a kernel with uniform branches only, the input of the CPU back end"),
+    ("llvm", Stage::Llvm, "its vector code in LLVM's form, before LLVM's passes"),
+    ("llvm-opt", Stage::Optimised, "its vector code after LLVM's passes"),
     ("asm", Stage::Assembly, "the machine code of this host, or of the CPU that BROADLOOM_CPU names"),
 ];
 
 /// Returns the parser of output forms: PTX, then the stages of the passes in their order.
 fn forms() -> impl TypedValueParser<Value = Emit> {
     let stages = || STAGES.iter().chain([&BACK]);
-    let ptx = PossibleValue::new("ptx").help("PTX, as NVIDIA's tools take it");
+    let ptx = PossibleValue::new("ptx").help("PTX, as accepted by NVIDIA's tools");
     let values = stages().map(|stage| PossibleValue::new(stage.name).help(stage.summary));
     let compiled = CPU_STAGES.map(|(name, _, summary)| PossibleValue::new(name).help(summary));
     let others = [
-        PossibleValue::new("flat").help("of a NESL program, its flattened code: vectors with names and index spaces"),
-        PossibleValue::new("vcode").help("of a NESL program, its VCODE, which `run` takes"),
-        PossibleValue::new("dot").help("of a StreamIt program, its graph in the DOT language"),
-        PossibleValue::new("kernels").help("of a StreamIt program, the graph of its kernels in the DOT language"),
-        PossibleValue::new("svg").help("of a StreamIt program, its graph as a picture"),
-        PossibleValue::new("kernels-svg").help("of a StreamIt program, the graph of its kernels as a picture"),
+        PossibleValue::new("flat").help("NESL: flattened code, with vectors by name and index space"),
+        PossibleValue::new("vcode").help("NESL: VCODE, which `run` accepts"),
+        PossibleValue::new("dot").help("StreamIt: stream graph in the DOT language"),
+        PossibleValue::new("kernels").help("StreamIt: graph of kernels in the DOT language"),
+        PossibleValue::new("svg").help("StreamIt: stream graph as an SVG picture"),
+        PossibleValue::new("kernels-svg").help("StreamIt: graph of kernels as an SVG picture"),
     ];
     let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled).chain(others));
     parser.map(move |name| {
@@ -402,34 +405,34 @@ fn parse_block(text: &str) -> Result<[u32; 3], String> {
 #[derive(Debug, Args)]
 #[command(after_help = EFFECT_EXAMPLES, override_usage = EFFECT_USAGE)]
 pub struct Effect {
-    /// Effects with commas between them; or `list`, or `help`
+    /// Effects, separated by commas; or `list`, or `help`
     #[arg(value_name = "EFFECTS")]
     pub name: String,
-    /// Images that are read, then the one that is written: .png, .tif, .exr, .pfm; `%04d` stands for the number of a frame
+    /// Input images, then the output image: .png, .tif, .exr, .pfm (input also .jpg); `%04d` is the frame number
     #[arg(value_name = "FILES")]
     pub files: Vec<PathBuf>,
-    /// Set a parameter; in a chain `EFFECT.name=value`, or `2.name=value` for the second effect
+    /// Parameter of an effect; in a chain `EFFECT.name=value`, or `2.name=value` for the second effect
     #[arg(long = "set", short, value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
-    /// The device [default: a GPU where there is one, else cpu]
+    /// Device [default: a GPU if there is one, else cpu]
     #[arg(long, short, value_name = "NAME", conflicts_with = "reference")]
     pub device: Option<String>,
-    /// Compute by the naive references, on the host
+    /// Compute with the naive reference implementation on the host
     #[arg(long)]
     pub reference: bool,
-    /// Change these planes only; the others stay
+    /// Planes to change; others are copied
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub planes: Vec<String>,
-    /// Convert sRGB to linear light before the effects, and back for a file of integers
+    /// Convert sRGB to linear light before the effects, and back for integer output files
     #[arg(long)]
     pub linear: bool,
-    /// Samples of the result [default: those of the first image]
+    /// Sample type of the output [default: that of the first image]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub depth: Option<Depth>,
-    /// Frames of a sequence [default: those that exist]
+    /// Frames of a sequence [default: all existing files]
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_frames)]
     pub frames: Option<(u64, u64)>,
-    /// Memory of the device that may be used, as in 512M; larger images are computed in tiles [default: most of it]
+    /// Device memory limit, such as 512M; larger images are computed in tiles [default: most of the memory]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "reference")]
     pub memory: Option<u64>,
     /// Switch techniques of the optimiser off: fuse, contract, carry, stage, transpose, cancel, split, realign, several, shape, order; or all
@@ -438,26 +441,26 @@ pub struct Effect {
     /// Show the decisions of the optimiser and the kernels of the first frame
     #[arg(long, conflicts_with = "reference")]
     pub explain: bool,
-    /// Say how long reading, effects, each kernel and writing took, and what each optimisation gains
+    /// Print the time of reading, each effect, each kernel and writing, and the gain of each optimisation
     #[arg(long)]
     pub stats: bool,
-    /// Write the list, or the help of one effect, as JSON
+    /// Print the list, or the help of one effect, as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// The samples of a file that is written.
+/// Sample types of output files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Depth {
-    /// Integers of 8 bits
+    /// 8-bit integers
     #[value(name = "8")]
     Eight,
-    /// Integers of 16 bits
+    /// 16-bit integers
     #[value(name = "16")]
     Sixteen,
-    /// Floating point of 16 bits
+    /// 16-bit floats
     Half,
-    /// Floating point of 32 bits
+    /// 32-bit floats
     Float,
 }
 
@@ -473,7 +476,7 @@ Examples:
   broadloom effect gaussian,unsharp in.png out.png --set gaussian.sigma=1 --set unsharp.sigma=4
   broadloom effect temporal_degrain in.%04d.exr out.%04d.exr --frames 1-100 --stats
 
-docs/EFFECTS.md has every effect with its formula.";
+docs/EFFECTS.md describes every effect with its formula.";
 
 /// Maximum number of frames of a call.
 const MAX_FRAMES: u64 = 1_000_000;
@@ -504,31 +507,31 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 #[derive(Debug, Args)]
 #[command(after_help = format!("{}\n{BENCH_EXAMPLES}", benchmarks()))]
 pub struct Bench {
-    /// Groups or benchmarks, all when there are none; `GROUP/BENCHMARK` where two groups have the name
+    /// Groups or benchmarks [default: all]; `GROUP/BENCHMARK` if two groups share the name
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// The device [default: the first that `broadloom devices` lists]
+    /// Device [default: the first in `broadloom devices`]
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
-    /// Tiny sizes, once each: whether it works, not how fast
+    /// Run each once at a tiny size, to test that it works
     #[arg(long)]
     pub quick: bool,
-    /// Without the C++ programs to compare with
+    /// Run without the C++ programs of comparison
     #[arg(long)]
     pub no_peers: bool,
-    /// Compare arrays with NumPy, Numba, JAX, PyTorch and Halide too, ragged lists with Awkward Array, as far as this Python has them
+    /// Python interpreter whose NumPy, Numba, JAX, PyTorch, Halide and Awkward Array are compared too, where installed
     #[arg(long, value_name = "INTERPRETER")]
     pub python: Option<PathBuf>,
-    /// The size of kernels and arrays, instead of their own: elements, or points of a side
+    /// Problem size for kernels and arrays: elements, or points per side [default: that of each benchmark]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub size: Option<u32>,
-    /// Write the figures to this file, as JSON; `-` is standard output, without the table
+    /// Write the figures as JSON to this file; `-` is standard output, without the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write `NAME.json` for each of them into this folder, behind its figures: a trace of five repetitions, for Perfetto or Chrome
+    /// Write a trace of five repetitions of each benchmark to FOLDER/NAME.json, for Perfetto or Chrome
     #[arg(long, value_name = "FOLDER")]
     pub trace: Option<PathBuf>,
-    /// Start no processes of this command, and leave out what needs one
+    /// Start no child processes; benchmarks that need one are left out
     #[arg(long, hide = true)]
     pub in_process: bool,
 }
@@ -540,7 +543,7 @@ Examples:
   broadloom bench nesl --python python3      NESL against C++ with OpenMP, and against Awkward Array
   broadloom bench --quick --device interp kernels
 
-Exit code 1 when a result was wrong.";
+Exit code 1 if a result is wrong.";
 
 /// Lists the groups and their benchmarks, for the help.
 fn benchmarks() -> String {
