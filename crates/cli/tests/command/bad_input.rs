@@ -4,7 +4,7 @@ use crate::harness::{broadloom, broadloom_with_input, empty_folder};
 
 #[test]
 fn a_call_without_a_command_shows_the_help() {
-    broadloom(&[]).exits(2).complains(&["Usage: broadloom", "Examples:", "Exit codes: 0 done"]);
+    broadloom(&[]).exits(2).complains(&["Usage: broadloom", "Examples:", "Exit codes: 0 success"]);
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn an_unknown_command_or_option_is_a_wrong_call() {
 
 #[test]
 fn help_shows_examples() {
-    broadloom(&["--help"]).exits(0).says(&["Examples:", "Exit codes: 0 done"]);
+    broadloom(&["--help"]).exits(0).says(&["Examples:", "Exit codes: 0 success"]);
     broadloom(&["explain", "--help"]).exits(0).says(&["Examples:", "broadloom explain"]);
 }
 
