@@ -110,6 +110,7 @@ fn unary(b: &Builder, op: UnaryOp, x: Value, element: Element) -> Option<Value> 
         (UnaryOp::Neg, Op::Unary(UnaryOp::Neg, inner)) | (UnaryOp::Not, Op::Unary(UnaryOp::Not, inner)) => Some(b.wrap(inner)),
         (UnaryOp::Abs, Op::Unary(UnaryOp::Abs, _)) => Some(x),
         (UnaryOp::Abs, Op::Unary(UnaryOp::Neg, inner)) if element.is_float() || element.is_signed() => Some(b.abs(b.wrap(inner))),
+        (UnaryOp::Abs, _) if element.is_float() => Some(b.abs(subtracted(b, x).or_else(|| cleared(b, x))?)),
         (UnaryOp::Abs, _) if element.is_integer() && b.range(x).0 >= 0 => Some(x),
         (UnaryOp::Not, Op::Compare(compare, x, y)) => {
             let exact = !b.type_of(b.wrap(x)).element().is_float() || matches!(compare, CompareOp::Eq | CompareOp::Ne);
@@ -159,7 +160,54 @@ fn binary(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> Op
     integer(b, op, x, y, element).or_else(|| narrow::binary(b, op, x, y, element))
 }
 
+fn is_positive_zero(b: &Builder, x: Value) -> bool {
+    b.as_literal(x).and_then(Literal::as_f64).is_some_and(|value| value == 0.0 && !value.is_sign_negative())
+}
+
+/// `x` of the float `0 - x`, which is the negation except that both zeros give +0.
+fn subtracted(b: &Builder, value: Value) -> Option<Value> {
+    match b.op(value)? {
+        Op::Binary(BinaryOp::Sub, zero, x) if is_positive_zero(b, b.wrap(zero)) => Some(b.wrap(x)),
+        _ => None,
+    }
+}
+
+/// `x` of the float `x + 0`, which is `x` except that both zeros give +0.
+fn cleared(b: &Builder, value: Value) -> Option<Value> {
+    match b.op(value)? {
+        Op::Binary(BinaryOp::Add, x, zero) if is_positive_zero(b, b.wrap(zero)) => Some(b.wrap(x)),
+        _ => None,
+    }
+}
+
+/// A product of floats without negations, where a negated number is a factor twice: `(0 - x) * (0 - x)`, `((0 - x) * y) * (0 - x)`, `-x * -y`.
+fn positive(b: &Builder, x: Value, y: Value) -> Option<Value> {
+    if let (Some(x), Some(y)) = (negated_of(b, x), negated_of(b, y)) {
+        return Some(b.mul(x, y));
+    }
+    let squared = |product: Value, factor: Value| {
+        let own = subtracted(b, factor)?;
+        if product == factor {
+            return Some(b.mul(own, own));
+        }
+        match b.op(product)? {
+            Op::Binary(BinaryOp::Mul, inner, c) if inner == factor.id => Some(b.mul(b.mul(own, b.wrap(c)), own)),
+            Op::Binary(BinaryOp::Mul, c, inner) if inner == factor.id => Some(b.mul(b.mul(b.wrap(c), own), own)),
+            _ => None,
+        }
+    };
+    squared(x, y).or_else(|| squared(y, x))
+}
+
 fn float(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> Option<Value> {
+    let without_sign = match op {
+        BinaryOp::Mul => positive(b, x, y),
+        BinaryOp::Sub if is_positive_zero(b, x) => subtracted(b, y).map(|y| b.add(y, x)),
+        _ => None,
+    };
+    if without_sign.is_some() {
+        return without_sign;
+    }
     let literal = b.as_literal(y)?;
     let value = literal.as_f64()?;
     let negative_zero = value == 0.0 && value.is_sign_negative();
@@ -287,7 +335,10 @@ fn compare(b: &Builder, op: CompareOp, x: Value, y: Value) -> Option<Value> {
         return Some(b.compare(op.swapped(), y, x));
     }
     if element.is_float() {
-        return None;
+        // The number itself is compared, not its negation.
+        let negated = negated_of(b, x).or_else(|| subtracted(b, x));
+        let limit = b.as_literal(y)?;
+        return negated.map(|x| b.compare(op.swapped(), x, b.literal(semantics::unary(UnaryOp::Neg, limit))));
     }
     if element == Element::Bool {
         return match (op, b.as_literal(y).and_then(Literal::as_bool)) {
@@ -329,6 +380,9 @@ fn select(b: &Builder, c: Value, x: Value, y: Value) -> Option<Value> {
     if let Some(Op::Unary(UnaryOp::Not, inner)) = b.op(c) {
         return Some(b.select(b.wrap(inner), y, x));
     }
+    if let Some(magnitude) = magnitude(b, c, x, y) {
+        return Some(magnitude);
+    }
     match (b.as_literal(x).and_then(Literal::as_bool), b.as_literal(y).and_then(Literal::as_bool)) {
         (Some(true), Some(false)) => Some(c),
         (Some(false), Some(true)) => Some(b.not(c)),
@@ -336,6 +390,32 @@ fn select(b: &Builder, c: Value, x: Value, y: Value) -> Option<Value> {
         (Some(false), None) => Some(b.and(b.not(c), y)),
         (None, Some(false)) => Some(b.and(c, x)),
         (None, Some(true)) => Some(b.or(b.not(c), x)),
+        _ => None,
+    }
+}
+
+/// The magnitude of a float, where a selection takes the number or `0 - x` by its sign, and +0 for both zeros.
+fn magnitude(b: &Builder, c: Value, x: Value, y: Value) -> Option<Value> {
+    let Op::Compare(op, number, zero) = b.op(c)? else { return None };
+    let number = b.wrap(number);
+    if !b.type_of(number).element().is_float() || b.as_literal(b.wrap(zero))?.as_f64()? != 0.0 {
+        return None;
+    }
+    let (plus, minus, plus_has_zeros) = match op {
+        CompareOp::Gt => (x, y, false),
+        CompareOp::Ge => (x, y, true),
+        CompareOp::Lt => (y, x, true),
+        CompareOp::Le => (y, x, false),
+        CompareOp::Eq | CompareOp::Ne => return None,
+    };
+    let is_plus = cleared(b, plus) == Some(number) || (plus == number && !plus_has_zeros);
+    let is_minus = subtracted(b, minus) == Some(number) || (plus_has_zeros && negated_of(b, minus) == Some(number));
+    (is_plus && is_minus).then(|| b.abs(number))
+}
+
+fn negated_of(b: &Builder, value: Value) -> Option<Value> {
+    match b.op(value)? {
+        Op::Unary(UnaryOp::Neg, x) => Some(b.wrap(x)),
         _ => None,
     }
 }

@@ -219,3 +219,32 @@ fn what_is_fast_is_preferred() {
     // Doubles are as exact as ever.
     assert_eq!(text.matches("approx").count(), 2, "{text}");
 }
+
+/// A magnitude that is written with a selection, and an even power of a number and of its negation.
+#[test]
+fn a_number_and_its_negation_share_what_is_even() {
+    let b = Builder::function("even");
+    let x = b.parameter("x", Type::F32);
+    let zero = b.literal(0.0f32);
+    let even = |x: Value| {
+        let magnitude = b.select(b.gt(x, 0.0), x, b.sub(zero, x));
+        let square = b.mul(b.mul(x, -0.5), x);
+        let side = b.select(b.gt(x, 0.0), 1.0, b.literal(2.0f32));
+        [magnitude, square, b.mul(x, x), side]
+    };
+    let below = b.select(b.lt(x, 0.0), b.neg(x), b.add(x, 0.0));
+    let results = [even(x).as_slice(), &even(b.sub(zero, x)), &[below, b.mul(b.neg(x), b.neg(x))]].concat();
+    let function = b.finish_function(&results).unwrap();
+    let simplified = function.simplify().unwrap();
+    let text = simplified.to_string();
+    assert_eq!((text.matches("abs").count(), text.matches("- x").count()), (1, 0), "{text}");
+    assert!(text.matches('*').count() == 3, "{text}");
+    let numbers = [0.0f32, -0.0, 1.5, -2.5, f32::MIN_POSITIVE / 4.0, -1e-44, 3e30, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    for number in numbers {
+        let (want, found) = (function.evaluate(&[number.into()]).unwrap(), simplified.evaluate(&[number.into()]).unwrap());
+        for (want, found) in want.iter().zip(&found) {
+            let is_nan = |literal: &Literal| literal.as_f64().is_some_and(f64::is_nan);
+            assert!(want == found || (is_nan(want) && is_nan(found)), "{number}: {want:?}, not {found:?}\n{text}");
+        }
+    }
+}
