@@ -4,7 +4,16 @@ use super::{Emitter, bits_type, compute_type};
 use crate::op::{BinaryOp, CompareOp, Id, UnaryOp};
 use crate::types::Element;
 use broadloom_ptx::builder::Instructions;
-use broadloom_ptx::{Modifier, Operand, Reg, Type};
+use broadloom_ptx::{Imm, Modifier, Operand, Reg, Type};
+
+/// Returns whether an operand is the number 1 of a float type.
+fn is_one(operand: &Operand) -> bool {
+    match operand {
+        Operand::Imm(Imm::F32(bits)) => f32::from_bits(*bits) == 1.0,
+        Operand::Imm(Imm::F64(bits)) => f64::from_bits(*bits) == 1.0,
+        _ => false,
+    }
+}
 
 impl Emitter<'_> {
     /// Brings an integer of 8 or 16 bits in a 32-bit register back to its extended form.
@@ -230,6 +239,9 @@ impl Emitter<'_> {
                 let quotient = self.f.div((Modifier::Rn, Type::F32), x, y);
                 self.halved(quotient)
             }
+            // A reciprocal is rounded as the division is, and shorter.
+            BinaryOp::Div if is_one(&x) => self.f.to(reg).rcp((Modifier::Rn, ty), y),
+            BinaryOp::DivApprox if self.flush && is_one(&x) => self.f.to(reg).rcp((Modifier::Approx, Modifier::Ftz, ty), y),
             BinaryOp::Div => self.f.to(reg).div((Modifier::Rn, ty), x, y),
             BinaryOp::DivApprox if self.flush => self.f.to(reg).div((Modifier::Approx, Modifier::Ftz, ty), x, y),
             BinaryOp::DivApprox => self.f.to(reg).div((Modifier::Full, ty), x, y),
