@@ -705,6 +705,9 @@ impl Emitter<'_> {
     }
 
     fn fill(&mut self, slot: u32, ty: Type) -> Value {
+        if let Some((_, literal)) = self.tape.literals.iter().find(|(own, _)| *own == slot) {
+            return self.builder.literal(*literal);
+        }
         let lanes: Vec<Value> =
             (0..ty.lanes()).map(|lane| self.scalar(Given::Lane(slot, lane as u8), Type::of(ty.element()))).collect();
         self.builder.vector(&lanes)

@@ -14,7 +14,9 @@ use crate::op::{Op, Scalar};
 use crate::operation::{Applied, Extent};
 use crate::shape::Shape;
 use crate::sizes::{List, ONE, Size, Sizes};
-use crate::tape::{Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, SMALL, ShapeClass, ShapeId, Tape, is_far};
+use crate::tape::{
+    Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, SMALL, ShapeClass, ShapeId, Tape, is_far, is_simple,
+};
 use crate::template::Symbol;
 use crate::view::{AxisMap, Rule, View};
 use broadloom_device::Buffer;
@@ -107,7 +109,8 @@ impl Recorder {
         self.known.len()
     }
 
-    /// Writes down some nodes, and gives what the tape leaves out. Where scalars are `constant`, as in a function that is traced, equal ones become one.
+    /// Writes down some nodes, and gives what the tape leaves out. Where scalars are `constant`, as in a function that is traced, equal ones become one, and
+    /// simple ones are part of the code.
     pub fn record(&mut self, nodes: &[Node], constant: bool) -> Result<Bindings> {
         self.constant = constant;
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -119,6 +122,7 @@ impl Recorder {
         self.tape.entries.clear();
         self.tape.outputs.clear();
         self.tape.shapes.clear();
+        self.tape.literals.clear();
         (self.tape.wide, self.tape.distant) = (false, false);
         self.hash = Quick::default();
         self.buffers.clear();
@@ -647,6 +651,18 @@ impl Recorder {
         (0..).zip(&self.bindings.values).find(|value| is_same(*value)).map(|(slot, _)| slot)
     }
 
+    /// Makes a constant part of the code, where that makes it shorter.
+    fn literal(&mut self, slot: u32, scalar: &Scalar) {
+        let is_constant = self.constant && scalar.symbol().is_none() && scalar.amount().is_none();
+        if let [literal] = scalar.lanes()[..]
+            && is_constant
+            && is_simple(literal)
+        {
+            self.hash.write_u64(literal.bits());
+            self.tape.literals.push((slot, literal));
+        }
+    }
+
     fn kind(&mut self, node: &Node, expression: &Expression, inputs: &[Id]) -> Result<Kind> {
         Ok(match &expression.op {
             Op::Fill(scalar) => {
@@ -655,6 +671,7 @@ impl Recorder {
                 let slot = *self.scalars.entry(scalar.number()).or_insert(same.unwrap_or(next));
                 if slot == next {
                     self.value(scalar.traced_lanes());
+                    self.literal(slot, scalar);
                     if let Some(amount) = scalar.amount() {
                         if let Some(tracing) = amount.tracing() {
                             self.bindings.symbols.join_tracing(tracing)?;

@@ -13,7 +13,7 @@ use crate::shape::Shape;
 use crate::template::Symbols;
 use crate::view::Rule;
 use broadloom_device::Buffer;
-use broadloom_scalar::{Lanes, Precision, Type};
+use broadloom_scalar::{Lanes, Literal, Precision, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
@@ -185,6 +185,17 @@ pub struct Tape {
     pub(crate) precision: Precision,
     /// Whether kernels over one domain become one although they share nothing.
     pub(crate) joins: bool,
+    /// Values that are part of the code, by their slots.
+    pub(crate) literals: Vec<(u32, Literal)>,
+}
+
+/// Returns whether code becomes shorter where a value is known: 0, 1, 2, a half, their negatives, and bools.
+pub(crate) fn is_simple(value: Literal) -> bool {
+    match (value.as_f64(), value.as_i128()) {
+        (Some(number), _) => [0.0, 0.5, 1.0, 2.0].contains(&number.abs()),
+        (None, Some(number)) => number.abs() <= 2,
+        (None, None) => value.as_bool().is_some(),
+    }
 }
 
 /// The part of an expression that its tape leaves out.
@@ -218,7 +229,8 @@ pub(crate) const TALL: usize = cost::TALL;
 impl Tape {
     /// Nothing, to be written to.
     pub fn empty(precision: Precision, joins: bool) -> Tape {
-        Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, distant: false, precision, joins }
+        let (entries, outputs, shapes, literals) = (vec![], SmallVec::new(), vec![], vec![]);
+        Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals }
     }
 
     /// Returns whether an expression that differs in sizes alone would have this tape: extents, offsets and strides are in its classes. Ranks are the same.
