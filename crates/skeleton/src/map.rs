@@ -164,12 +164,11 @@ impl Parts<'_> {
     fn neighbours(&self, k: &Writer, first: Value, thread: Value, width: usize) {
         let start = k.add(first, k.convert(k.mul(thread, width), self.index));
         let row = self.inlet.row(k, start, width);
-        let values: Vec<Vec<Value>> = (0..width)
-            .map(|item| {
-                let i = k.add(start, item);
-                self.inlet.at_with(k, &[i], &|index| row[index].map(|row| k.lane(row, item)))
-            })
-            .collect();
+        let value = |item: usize| {
+            let i = k.add(start, item);
+            self.inlet.at_with(k, &[i], &|index| row[index].map(|row| k.lane(row, item)))
+        };
+        let values: Vec<Vec<Value>> = self.inlet.together(k, || (0..width).map(value).collect());
         self.outlet.put_row(k, start, &values);
     }
 

@@ -524,7 +524,8 @@ impl Parts<'_> {
             }
         };
         let Some(_) = width else {
-            return k.if_else(whole, || one_by_one(0..pieces, false), || one_by_one(0..pieces, true));
+            let all = || k.if_else(whole, || one_by_one(0..pieces, false), || one_by_one(0..pieces, true));
+            return self.inlet.together(k, all);
         };
         let aligned = k.aligned(self.inlet.row_addresses(k));
         // The last of large tiles: what of it is whole, and the rest one by one.
@@ -535,10 +536,10 @@ impl Parts<'_> {
                 k.if_else(is_whole, || rows(piece..piece + 1), || one_by_one(piece..piece + 1, true));
             }
         };
-        match self.reduce.spread.split {
+        self.inlet.together(k, || match self.reduce.spread.split {
             true => k.if_else(k.and(whole, aligned), || rows(0..pieces), piece_by_piece),
             false => k.if_else(k.and(whole, aligned), || rows(0..pieces), || one_by_one(0..pieces, true)),
-        }
+        });
     }
 
     /// The second kernel: a block combines the parts of a result, each thread some that follow each other.

@@ -16,4 +16,5 @@ mod sizes;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
+mod traps;
 mod view;

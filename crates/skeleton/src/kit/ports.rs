@@ -1,6 +1,7 @@
 //! Sources and sinks within a program: code that reads inputs and writes outputs at a position.
 
 use super::Writer;
+use super::writer::Delayed;
 use crate::Source;
 use crate::program::Argument;
 use crate::source::Written;
@@ -85,6 +86,45 @@ impl Inlet {
         self.reading(k, position, &read, true)
     }
 
+    /// Runs code that computes the values at several positions. Traps are written once, behind all of it: loads of later positions need not wait for stores of
+    /// earlier ones.
+    pub fn together<R>(&self, k: &Writer, positions: impl FnOnce() -> R) -> R {
+        let traps = self.source.function().accessors().iter().enumerate().filter(|(_, accessor)| is_trap(accessor));
+        let traps: Vec<Delayed> = traps
+            .map(|(index, _)| Delayed {
+                input: self.first_input + index,
+                is_set: k.variable_with(k.literal(false)),
+                written: None,
+            })
+            .collect();
+        let others = k.delayed.replace(traps);
+        let result = positions();
+        for Delayed { input, is_set, written } in k.delayed.replace(others) {
+            if let Some((place, value)) = written {
+                k.if_then(k.get(is_set), || self.write_trap(k, input - self.first_input, k.literal(place), k.literal(value)));
+            }
+        }
+        result
+    }
+
+    fn write_trap(&self, k: &Writer, index: usize, place: Value, value: Value) {
+        k.store_as(self.input(k, index), place, value, Order::Relaxed(Scope::Device), Cache::Normal);
+    }
+
+    /// Writes a trap, or notes that it is written later. Writes of other values, or to other places, than the first are not delayed.
+    fn trap(&self, k: &Writer, index: usize, place: Value, value: Value) {
+        let write = k.as_literal(place).zip(k.as_literal(value));
+        let mut delayed = k.delayed.borrow_mut();
+        let own = delayed.iter_mut().find(|delayed| delayed.input == self.first_input + index);
+        match own.filter(|own| write.is_some() && (own.written.is_none() || own.written == write)) {
+            Some(own) => {
+                own.written = write;
+                k.set(own.is_set, k.literal(true));
+            }
+            None => self.write_trap(k, index, place, value),
+        }
+    }
+
     /// Prefetches what the values at a position are computed from.
     pub fn prefetch(&self, k: &Writer, position: &[Value], level: Level) {
         let read = |index: usize, ty: Type, at: Value| {
@@ -107,8 +147,7 @@ impl Inlet {
                 false => Box::new(reading(move |_, position: &[Value]| read(index, ty, position[0]))),
                 true => Box::new(writing(move |_, position: &[Value], value: Value| {
                     if traps {
-                        let order = Order::Relaxed(Scope::Device);
-                        k.store_as(self.input(k, index), position[0], value, order, Cache::Normal);
+                        self.trap(k, index, position[0], value);
                     }
                 })),
             }

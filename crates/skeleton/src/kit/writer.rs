@@ -2,7 +2,7 @@
 
 use crate::program::Argument;
 use crate::{Count, Result};
-use broadloom_scalar::{Builder, Cache, Element, Kernel, LaunchBounds, Literal, Memory, Order, Type, Value};
+use broadloom_scalar::{Builder, Cache, Element, Kernel, LaunchBounds, Literal, Memory, Order, Type, Value, Variable};
 use std::cell::RefCell;
 use std::ops::Deref;
 
@@ -18,6 +18,16 @@ pub struct Writer {
     given: RefCell<Vec<(Argument, Handle)>>,
     /// Bytes of dynamic shared memory.
     shared_bytes: RefCell<Count>,
+    /// Traps that are written later.
+    pub(super) delayed: RefCell<Vec<Delayed>>,
+}
+
+/// A trap that is written later: the input that it is, whether it is to be written, and the index and value of the write, once there is one.
+#[derive(Clone, Copy)]
+pub(super) struct Delayed {
+    pub(super) input: usize,
+    pub(super) is_set: Variable,
+    pub(super) written: Option<(Literal, Literal)>,
 }
 
 impl Deref for Writer {
@@ -32,7 +42,8 @@ impl Writer {
     pub fn new(name: &str, block: [u32; 3]) -> Writer {
         let builder = Builder::kernel(name);
         builder.launch_bounds(LaunchBounds { block: Some(block), ..LaunchBounds::default() });
-        Writer { builder, given: RefCell::new(vec![]), shared_bytes: RefCell::new(Count::Constant(0)) }
+        let shared_bytes = RefCell::new(Count::Constant(0));
+        Writer { builder, given: RefCell::new(vec![]), shared_bytes, delayed: RefCell::new(vec![]) }
     }
 
     /// Declares the array in dynamic shared memory, whose length may follow from the sizes and exceed that of static arrays.

@@ -70,25 +70,27 @@ impl Once<'_> {
         let whole = k.ge(k.sub(to, first), tile);
         let at_once = if items == 1 { whole } else { k.and(whole, k.aligned(self.inlet.row_addresses(&k))) };
         // All loads first, so that they are under way together.
-        let values = k.choose_list(
-            at_once,
-            || {
-                if items == 1 {
-                    return all_of(&|row, item| self.inlet.at(&k, &[place(row, item)]));
-                }
-                let rows: Vec<_> = (0..rows).map(|row| self.inlet.row(&k, place(row, 0), items as usize)).collect();
-                all_of(&|row, item| {
-                    let loaded = |index: usize| rows[row as usize][index].map(|values| k.lane(values, item as usize));
-                    self.inlet.at_with(&k, &[place(row, item)], &loaded)
-                })
-            },
-            || {
-                all_of(&|row, item| {
-                    let place = place(row, item);
-                    k.choose_list(k.lt(place, to), || self.inlet.at(&k, &[place]), nothing)
-                })
-            },
-        );
+        let values = self.inlet.together(&k, || {
+            k.choose_list(
+                at_once,
+                || {
+                    if items == 1 {
+                        return all_of(&|row, item| self.inlet.at(&k, &[place(row, item)]));
+                    }
+                    let rows: Vec<_> = (0..rows).map(|row| self.inlet.row(&k, place(row, 0), items as usize)).collect();
+                    all_of(&|row, item| {
+                        let loaded = |index: usize| rows[row as usize][index].map(|values| k.lane(values, item as usize));
+                        self.inlet.at_with(&k, &[place(row, item)], &loaded)
+                    })
+                },
+                || {
+                    all_of(&|row, item| {
+                        let place = place(row, item);
+                        k.choose_list(k.lt(place, to), || self.inlet.at(&k, &[place]), nothing)
+                    })
+                },
+            )
+        });
         let values: Vec<&[Value]> = values.chunks(types.len()).collect();
         // How many are chosen before each in its warp.
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);

@@ -39,24 +39,26 @@ impl Parts<'_> {
         let at_once = k.and(whole, k.aligned(moved));
         let width = operator.types().len();
         // All loads first, so that they are under way together.
-        let values = k.choose_list(
-            at_once,
-            || {
-                let rows: Vec<Vec<Option<Value>>> =
-                    (0..shape.rows).map(|row| self.inlet.row(&k, place(row, 0), shape.items as usize)).collect();
-                self.each(&shape, |row, item| {
-                    let position = self.position(&own_line, place(row, item));
-                    let loaded = |index: usize| rows[row as usize][index].map(|values| k.lane(values, item as usize));
-                    self.inlet.at_with(&k, &position, &loaded)
-                })
-            },
-            || {
-                self.each(&shape, |row, item| {
-                    let place = place(row, item);
-                    k.choose_list(k.lt(place, to), || self.at(&k, &own_line, place), || operator.nothing(&k))
-                })
-            },
-        );
+        let values = self.inlet.together(&k, || {
+            k.choose_list(
+                at_once,
+                || {
+                    let rows: Vec<Vec<Option<Value>>> =
+                        (0..shape.rows).map(|row| self.inlet.row(&k, place(row, 0), shape.items as usize)).collect();
+                    self.each(&shape, |row, item| {
+                        let position = self.position(&own_line, place(row, item));
+                        let loaded = |index: usize| rows[row as usize][index].map(|values| k.lane(values, item as usize));
+                        self.inlet.at_with(&k, &position, &loaded)
+                    })
+                },
+                || {
+                    self.each(&shape, |row, item| {
+                        let place = place(row, item);
+                        k.choose_list(k.lt(place, to), || self.at(&k, &own_line, place), || operator.nothing(&k))
+                    })
+                },
+            )
+        });
         let items: Vec<&[Value]> = values.chunks(width).collect();
         let rows: Vec<&[&[Value]]> = items.chunks(shape.items as usize).collect();
         // What comes before each lane in each row, from the start of the warp's part.

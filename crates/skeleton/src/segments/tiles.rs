@@ -58,13 +58,15 @@ impl Parts {
         k.if_then(k.lt(thread, words), || k.store(marks, thread, 0));
         k.barrier();
         // Elements and ends are under way together.
-        let own_element = k.add(first_element, self.sequence.wide(&k, thread));
-        let loaded: Vec<Vec<Value>> = (0..items)
-            .map(|item| {
-                let at = || self.inlet.at(&k, &[k.add(own_element, item * THREADS)]);
-                k.choose_list(k.lt(k.add(thread, item * THREADS), elements), at, || self.operator.nothing(&k))
-            })
-            .collect();
+        let load = || {
+            // Behind the last element comes the last one again: no load depends on a branch. It is behind all ends of the tile, where nobody looks at it.
+            let last = k.sub(elements, 1);
+            let place = |item: u32| k.min(k.add(thread, item * THREADS), last);
+            (0..items).flat_map(|item| self.inlet.at(&k, &[k.add(first_element, self.sequence.wide(&k, place(item)))])).collect()
+        };
+        let nothing = || (0..items).flat_map(|_| self.operator.nothing(&k)).collect();
+        let loaded = self.inlet.together(&k, || k.choose_list(k.ne(elements, 0), load, nothing));
+        let loaded: Vec<&[Value]> = loaded.chunks(types.len()).collect();
         let place = |end: Value| narrow(k.sub(self.sequence.end(&k, k.add(first_end, self.sequence.wide(&k, end))), from));
         let mark = |place: Value| {
             let bit = k.shl(k.literal(1u32), k.and(place, 31));
