@@ -1,7 +1,9 @@
 //! The groups `nesl` and `nesl_programs`: functions of NESL programs, compiled once and called with arrays of the device.
 //!
 //! A benchmark of the group `nesl` has peers: the same algorithm in C++ with OpenMP (`peers/nesl_NAME.cpp`, or the peer of
-//! a kernel with the same job), and for ragged data Awkward Array. Floats have 32 bits, as in the peers. The group
+//! a kernel with the same job), and for ragged data Awkward Array. Floats have 32 bits, as in the peers, which are compiled
+//! for fast arithmetic. Contests use the functions of the hardware too, except for `black_scholes`, which is accurate;
+//! `black_scholes_fast` is the same program with those functions. The group
 //! `nesl_programs` is `problem(n)` of every program of `examples/nesl`, which makes its inputs and checks its result
 //! itself.
 //!
@@ -60,15 +62,14 @@ fn clock(stop: &'static AtomicBool) -> Sender<()> {
 }
 
 impl Called {
-    /// Compiles a function. Floats have 32 bits if they are `narrow`, and are as precise as those of the peers.
-    pub(crate) fn new(device: &Device, text: &str, function: &str, narrow: bool) -> Result<Called, Failure> {
+    /// Compiles a function. Floats have 32 bits if there is a precision for them, else 64.
+    pub(crate) fn new(device: &Device, text: &str, function: &str, narrow: Option<Precision>) -> Result<Called, Failure> {
         // A flag for each program of a run: they are few.
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let mut options = Options { interrupt: Some(stop), max_bytes: 64 << 30, max_steps: u64::MAX, ..Options::default() };
-        options.widths.narrow_float = narrow;
+        options.widths.narrow_float = narrow.is_some();
         let device = device.clone();
-        let precision = if narrow { Precision::Fast } else { Precision::Accurate };
-        let target = Target::new(move || Ok(device.clone())).with_precision(precision);
+        let target = Target::new(move || Ok(device.clone())).with_precision(narrow.unwrap_or_default());
         let program = Program::new(text, function, options, target).map_err(|failure| Failure::Outside(failure.0))?;
         Ok(Called { program, stop, clock: clock(stop) })
     }
@@ -141,6 +142,8 @@ type Judge = Box<dyn Fn(&[Vec<f64>]) -> Result<f64, Failure>>;
 /// A benchmark of the group: a text with the function `contest`, its arguments for a size, and the judge of its results.
 pub(crate) struct Contest {
     text: String,
+    /// The precision of floats.
+    precision: Precision,
     work: Work,
     arguments: MakeArguments,
     /// Compares the columns of a result with the reference and returns their checksum.
@@ -155,8 +158,8 @@ pub(crate) struct Ready {
 
 /// Compiles the function `contest` of a benchmark and moves its arguments to the device.
 pub(crate) fn ready(device: &Device, contest: Contest) -> Result<Ready, Failure> {
-    let Contest { text, work, arguments, judge } = contest;
-    let mut called = Called::new(device, &text, "contest", true)?;
+    let Contest { text, precision, work, arguments, judge } = contest;
+    let mut called = Called::new(device, &text, "contest", Some(precision))?;
     let arguments = arguments(&called.context()?)?;
     let called = Rc::new(RefCell::new(called));
     let last: Rc<RefCell<Vec<Column>>> = Rc::default();

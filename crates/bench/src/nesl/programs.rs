@@ -68,7 +68,7 @@ pub(crate) const PROGRAMS: &[Example] = examples![
 pub(crate) fn run(example: &Example, device: &Device, quick: bool) -> Result<Row, Failure> {
     let size = if quick { example.quick } else { example.size };
     let start = Instant::now();
-    let mut called = Called::new(device, example.text, "problem", false)?;
+    let mut called = Called::new(device, example.text, "problem", None)?;
     let mut compile = start.elapsed();
     let mut problem = |size: i64| -> Result<Duration, Failure> {
         let start = Instant::now();

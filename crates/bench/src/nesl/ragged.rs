@@ -5,6 +5,7 @@ use super::{Contest, line};
 use crate::error::Failure;
 use crate::inputs::{unit, weighed};
 use crate::job::Work;
+use broadloom::array::Precision;
 
 /// The seed of the elements.
 const SEED: u32 = 14;
@@ -21,6 +22,7 @@ fn lists(
     let judged = starts.clone();
     Contest {
         text: text.to_owned(),
+        precision: Precision::Fast,
         work: Work::reading(4 * total + 8 * n, 0),
         arguments: Box::new(move |context| {
             let values: Vec<f32> = (0..total as u32).map(|i| unit(i, SEED)).collect();
