@@ -13,7 +13,7 @@ use super::{Accelerator, DeviceSegdes, Made, device_error, on_device};
 use crate::codes;
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
-use crate::vcode::{Sequential, Shape, Type};
+use crate::vcode::{FuncId, Sequential, Shape, Type};
 use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
 use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Total};
@@ -46,6 +46,8 @@ pub(super) struct Sequentially {
     kernels: HashMap<String, (Kernel, u64)>,
     /// Forms with a call that failed in this run.
     failed: HashSet<String>,
+    /// Questions for small calls that are not worth a wait, for each instruction that asks.
+    skipped: HashMap<(FuncId, usize), u32>,
     /// Elements of the largest call of those that `small` has found last, and of all.
     largest: usize,
     total: usize,
@@ -58,6 +60,7 @@ pub(super) struct Sequentially {
 impl Sequentially {
     pub(super) fn begin(&mut self) {
         self.failed.clear();
+        self.skipped.clear();
     }
 }
 
@@ -101,8 +104,11 @@ impl Accelerator {
     }
 
     /// Tells how calls of these sizes run: 2 if all are small, 1 if some are, 0 if none is or few are; and the largest size
-    /// that is small.
-    pub(crate) fn small(&mut self, sizes: &Entry) -> Run<(i64, i64)> {
+    /// that is small. `place` is the instruction that asks.
+    ///
+    /// To ask takes a wait. Where small calls alone are not worth a kernel, the question comes back when calls that are
+    /// halved at each level can be small.
+    pub(crate) fn small(&mut self, sizes: &Entry, place: (FuncId, usize)) -> Run<(i64, i64)> {
         let Some(limits) = self.target.sequential else { return Ok((0, 0)) };
         let vector = self.vector(sizes)?;
         let calls = self.known(&vector.extent)?;
@@ -110,9 +116,15 @@ impl Accelerator {
             return Ok((0, 0));
         }
         let vector = vector.learned()?;
-        if let Some(total) = vector.facts.sum.get().and_then(Extent::number)
+        if let Some(total) = vector.sum_bound()
             && total / calls > 8 * self.limit(limits, total)?
         {
+            return Ok((0, 0));
+        }
+        if let Some(skipped) = self.sequential.skipped.get_mut(&place)
+            && *skipped > 0
+        {
+            *skipped -= 1;
             return Ok((0, 0));
         }
         let whole = self.whole(&vector)?;
@@ -124,13 +136,18 @@ impl Accelerator {
         if most <= limit {
             return Ok((2, limit as i64));
         }
+        let context = self.context()?;
+        let costs = Costs::of(context.device().machine());
+        if limits.fixed.is_none() && !costs.separates_calls(sum as u64, sum as u64) {
+            let levels = (most / limit.max(1)).checked_ilog2().unwrap_or(0);
+            self.sequential.skipped.insert(place, levels);
+            return Ok((0, limit as i64));
+        }
         let bound = self.one(Literal::from(limit as i64))?;
         let kept = self.call("size of small", &[&wide, &bound], |f, x| f.select(f.le(x[0], x[1]), x[0], 0i64))?;
         let count = self.call("is small", &[&wide, &bound], |f, x| f.convert(f.le(x[0], x[1]), scalar::Type::I64))?;
         let (kept, count) = (on_device(kept.reduce(Combine::Sum, &[0]))?, on_device(count.reduce(Combine::Sum, &[0]))?);
         let [kept, count] = self.two_numbers(&kept, &count)?;
-        let context = self.context()?;
-        let costs = Costs::of(context.device().machine());
         let is_worth = count > 0 && (limits.fixed.is_some() || costs.separates_calls(sum as u64, kept as u64));
         self.sequential.total = kept;
         Ok((i64::from(is_worth), limit as i64))

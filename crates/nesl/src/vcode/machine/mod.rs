@@ -184,7 +184,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                         result.and_then(|()| self.count(1))
                     }
                 },
-                Inst::Small => self.small(),
+                Inst::Small => self.small((function, place)),
                 Inst::If(target) => self.condition().map(|holds| {
                     if !holds {
                         at = *target as usize;

@@ -2,14 +2,14 @@
 
 use super::{Entry, Machine};
 use crate::eval::{Fault, Run};
-use crate::vcode::SequentialCall;
+use crate::vcode::{FuncId, SequentialCall};
 
 impl Machine<'_, '_, '_> {
-    /// Takes the sizes of calls and pushes how they run.
-    pub(super) fn small(&mut self) -> Run<()> {
+    /// Takes the sizes of calls and pushes how they run. `place` is the instruction.
+    pub(super) fn small(&mut self, place: (FuncId, usize)) -> Run<()> {
         let [sizes] = self.take::<1>()?;
         let (way, limit) = match self.accelerator.as_deref_mut() {
-            Some(accelerator) if matches!(sizes, Entry::Device(_)) => accelerator.small(&sizes)?,
+            Some(accelerator) if matches!(sizes, Entry::Device(_)) => accelerator.small(&sizes, place)?,
             _ => (0, 0),
         };
         let (way, limit) = (self.ints(vec![way])?, self.ints(vec![limit])?);
@@ -36,7 +36,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Returns the function to call instead of a sequential form; nothing where that was executed.
-    pub(super) fn instead(&mut self, call: &SequentialCall) -> Run<Option<crate::vcode::FuncId>> {
+    pub(super) fn instead(&mut self, call: &SequentialCall) -> Run<Option<FuncId>> {
         if self.world.options().is_interrupted() {
             return Err(Fault::interrupted());
         }
