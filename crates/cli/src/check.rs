@@ -26,6 +26,9 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     }
     let (mut watching, device) = (None, options.launch.device.as_deref());
     let file = options.launch.file.as_deref();
+    if !stream::is_program(file) {
+        options.math.refuse()?;
+    }
     if nesl::is_program(file) || nesl::is_vcode(file) {
         return nesl::check(options, &watcher(device, terminal)?, terminal);
     }

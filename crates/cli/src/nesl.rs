@@ -10,7 +10,6 @@ use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, LaunchOptions, Run};
 use crate::terminal::Terminal;
-use broadloom::Precision;
 use broadloom::device::Device;
 use broadloom::diag::{Diagnostic, Sources};
 use broadloom::interp::Interp;
@@ -50,11 +49,6 @@ fn on(device: Device) -> Target {
     Target::new(move || Ok(device.clone()))
 }
 
-/// Returns the precision of a run.
-pub fn precision(math: Option<&str>) -> Precision {
-    if math == Some("fast") { Precision::Fast } else { Precision::Accurate }
-}
-
 /// Returns the limits and number widths of a run.
 pub fn widths(int: Option<&str>, float: Option<&str>) -> eval::Options {
     let mut limits = eval::Options::default();
@@ -66,7 +60,7 @@ pub fn widths(int: Option<&str>, float: Option<&str>) -> eval::Options {
 /// Runs a program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
-    let target = target(options.launch.device.as_deref(), terminal)?.with_precision(precision(options.math.as_deref()));
+    let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let options_of_run = widths(options.int.as_deref(), options.float.as_deref());
     let settings = Settings { options: options_of_run, ..Settings::default() };
     let (exit, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
@@ -157,7 +151,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
 /// Runs a VCODE program. The remaining stack is written as vectors, the top last.
 pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
-    let target = target(options.launch.device.as_deref(), terminal)?.with_precision(precision(options.math.as_deref()));
+    let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let (exit, statistics) =
         run_file(file_of(&options.launch), widths(options.int.as_deref(), options.float.as_deref()), target, terminal)?;
     if options.stats {

@@ -1,8 +1,11 @@
 //! The command line.
 
+use crate::failure::{Failure, codes};
 use crate::terminal::Color;
+use broadloom::Precision;
 use broadloom::cpu::compile::Stage;
 use broadloom::device::CacheFolder;
+use broadloom::diag::Diagnostic;
 use broadloom::effect::plan::Options as Techniques;
 use broadloom::launch::parse_extent;
 use broadloom::transform::pipeline::{BACK, STAGES};
@@ -140,6 +143,35 @@ pub struct LaunchOptions {
     pub device: Option<String>,
 }
 
+/// The accuracy of 32-bit floats on a device.
+#[derive(Debug, Args)]
+pub struct Math {
+    /// Elementary functions, divisions and square roots of 32-bit floats of a program on a device [default: accurate]
+    #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["accurate", "fast"]))]
+    math: Option<String>,
+}
+
+impl Math {
+    /// Tests if the command line has the option.
+    pub fn is_given(&self) -> bool {
+        self.math.is_some()
+    }
+
+    /// Returns the precision of a run.
+    pub fn precision(&self) -> Precision {
+        if self.math.as_deref() == Some("fast") { Precision::Fast } else { Precision::Accurate }
+    }
+
+    /// Refuses the option, since a command takes it for StreamIt programs alone.
+    pub fn refuse(&self) -> Result<(), Failure> {
+        if !self.is_given() {
+            return Ok(());
+        }
+        let message = "--math is for StreamIt programs, whose files end in `.str`";
+        Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)))
+    }
+}
+
 /// Options of `run`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{ARGUMENTS}\n\n{RUN_EXAMPLES}"))]
@@ -162,9 +194,9 @@ pub struct Run {
     /// Bits of the floats of a NESL or VCODE program [default: 64]
     #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
     pub float: Option<String>,
-    /// Elementary functions, divisions and square roots of 32-bit floats of a NESL or VCODE program on a device [default: accurate]
-    #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["accurate", "fast"]))]
-    pub math: Option<String>,
+    /// The accuracy of floats
+    #[command(flatten)]
+    pub math: Math,
     /// Print statistics: kernels compiled and launched, with times
     #[arg(long)]
     pub stats: bool,
@@ -189,9 +221,9 @@ pub struct Repl {
     /// Bits of floats [default: 64]
     #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
     pub float: Option<String>,
-    /// Elementary functions, divisions and square roots of 32-bit floats on a device [default: accurate]
-    #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["accurate", "fast"]))]
-    pub math: Option<String>,
+    /// The accuracy of floats
+    #[command(flatten)]
+    pub math: Math,
     /// Do not save the history of lines
     #[arg(long)]
     pub no_history: bool,
@@ -222,6 +254,9 @@ pub struct Check {
     /// Steady states of a StreamIt program to run [default: 10]
     #[arg(long, short, value_name = "COUNT")]
     pub iterations: Option<u64>,
+    /// The accuracy of floats
+    #[command(flatten)]
+    pub math: Math,
     /// Write the findings as JSON to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -316,6 +351,9 @@ pub struct Explain {
     /// Device for which a program or graph is planned
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// The accuracy of floats
+    #[command(flatten)]
+    pub math: Math,
     /// Print the module in this form, at one stage of compilation
     #[arg(long, value_parser = forms(), value_name = "FORM")]
     pub emit: Option<Emit>,

@@ -5,7 +5,7 @@
 //! a terminal standard input is a script: each form is answered as soon as it is complete, without a prompt.
 
 use crate::failure::{Exit, Failure, codes};
-use crate::nesl::{precision, session, target, widths, write_output};
+use crate::nesl::{session, target, widths, write_output};
 use crate::options::Repl;
 use crate::terminal::Terminal;
 use broadloom::cpu::signals::catch_interrupts;
@@ -34,7 +34,7 @@ const MAX_FORM: usize = 16 << 20;
 /// Runs a session until its input ends.
 pub fn run(options: &Repl, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let target = target(options.device.as_deref(), terminal)?.with_precision(precision(options.math.as_deref()));
+    let target = target(options.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let mut limits = widths(options.int.as_deref(), options.float.as_deref());
     let interrupt = interactive.then(catch_interrupts);
     limits.interrupt = interrupt;

@@ -31,9 +31,14 @@ fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
     let is_nesl = nesl::is_program(options.launch.file.as_deref()) || nesl::is_vcode(options.launch.file.as_deref());
-    let given = [("--int", options.int.is_some()), ("--float", options.float.is_some()), ("--math", options.math.is_some())];
-    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given && !is_nesl) {
-        let message = format!("{option} is for programs in NESL and VCODE, whose files end in `.nesl` and `.vcode`");
+    let (of_nesl, of_all) = ("NESL and VCODE, whose files end in `.nesl` and `.vcode`", "NESL, VCODE and StreamIt");
+    let given = [
+        ("--int", options.int.is_some(), of_nesl),
+        ("--float", options.float.is_some(), of_nesl),
+        ("--math", options.math.is_given(), of_all),
+    ];
+    if let Some((option, _, languages)) = given.into_iter().find(|(_, is_given, _)| *is_given && !is_nesl) {
+        let message = format!("{option} is for programs in {languages}");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
     if nesl::is_program(options.launch.file.as_deref()) {

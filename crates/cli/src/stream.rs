@@ -35,7 +35,8 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     let program = compile(&[Input::read(&options.file)?], &mut host)?;
     let compiled = |terminal: &Terminal| -> Result<String, Failure> {
         let device = open(options.device.as_deref(), false, terminal)?.device();
-        let compiled = Compiled::new(&program, &device).map_err(|error| failure(Exit::Machine, error))?;
+        let chosen = Options { precision: options.math.precision(), ..Options::default() };
+        let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
         match options.emit {
             Some(Emit::Kernels) => Ok(compiled.to_dot()),
             Some(Emit::KernelsSvg) => svg(&compiled.picture()),
@@ -83,7 +84,8 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let mut printer = terminal.clone();
     let mut host = System(move |text: &str| printer.try_write(text));
     let program = compile(&[Input::read(file)?], &mut host)?;
-    let compiled = Compiled::new(&program, &Device::new(interp.clone())).map_err(|error| failure(Exit::Machine, error))?;
+    let (device, chosen) = (Device::new(interp.clone()), Options { precision: options.math.precision(), ..Options::default() });
+    let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
     let iterations = options.iterations.unwrap_or(CHECKED);
     let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), ..Settings::default() });
     let (findings, sources) = (interp.findings(), Sources::new());
@@ -122,6 +124,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         let needed = [
             (options.stats, "--stats tells how long sections took on a device, and none is named"),
             (options.latency.is_some(), "--latency bounds the launches on a device, and none is named"),
+            (options.math.is_given(), "--math is for floats on a device, and none is named"),
         ];
         if let Some((_, message)) = needed.into_iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("add --device")));
@@ -130,7 +133,8 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     };
     let device = open(Some(device), false, terminal)?.device();
-    let chosen = Options { latency: options.latency, timed: options.stats, ..Options::default() };
+    let precision = options.math.precision();
+    let chosen = Options { latency: options.latency, timed: options.stats, precision, ..Options::default() };
     let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
     compiled.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
     if options.stats {

@@ -1,6 +1,6 @@
 //! Programs that compute each element for itself, or count elements.
 
-use super::{Task, floats, program};
+use super::{Precision, Task, floats, program};
 use crate::inputs::{between, hashed, unit, weighed};
 use crate::job::{Work, close, equal};
 use crate::kernels::option;
@@ -11,6 +11,7 @@ pub(super) fn vector_add(n: usize) -> Task {
         stream: "VectorAdd".into(),
         states: n as u64,
         input: |word| unit(word / 2, 1 + word % 2).to_bits(),
+        precision: Precision::Fast,
         work: Work::memory(12 * n, n),
         judge: Box::new(|words| {
             let got = floats(words);
@@ -20,7 +21,17 @@ pub(super) fn vector_add(n: usize) -> Task {
     }
 }
 
+/// Accurate functions and divisions.
 pub(super) fn black_scholes(n: usize) -> Task {
+    options(n, Precision::Accurate)
+}
+
+/// Functions and divisions of the hardware, within the bounds of the accurate ones.
+pub(super) fn black_scholes_fast(n: usize) -> Task {
+    options(n, Precision::Fast)
+}
+
+fn options(n: usize, precision: Precision) -> Task {
     Task {
         text: program!("black_scholes"),
         stream: "BlackScholes(0.02, 0.30)".into(),
@@ -29,6 +40,7 @@ pub(super) fn black_scholes(n: usize) -> Task {
             let (from, to) = [(5.0, 30.0), (1.0, 100.0), (0.25, 10.0)][word as usize % 3];
             between(word / 3, 1 + word % 3, from, to).to_bits()
         },
+        precision,
         work: Work { in_memory: false, ..Work::memory(20 * n, 57 * n) },
         judge: Box::new(move |words| {
             let got = floats(words);
@@ -52,6 +64,7 @@ pub(super) fn histogram(n: usize) -> Task {
         stream: format!("Histogram({blocks}, {BLOCK})"),
         states: 1,
         input: |word| u32::from_le_bytes([0, 1, 2, 3].map(|k| (hashed(4 * word + k, 1) >> 24) as u8)),
+        precision: Precision::Fast,
         work: Work::reading(n, 0),
         judge: Box::new(move |words| {
             let mut want = [0u32; 256];

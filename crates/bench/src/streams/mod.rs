@@ -32,6 +32,8 @@ pub(crate) struct Task {
     pub(crate) states: u64,
     /// Gives the word of the input with a number: a float, an int or half of a complex number, as its bits.
     pub(crate) input: fn(u32) -> u32,
+    /// The accuracy of its floats. Peers are compiled with fast arithmetic, so most programs have it too.
+    pub(crate) precision: Precision,
     /// The work of a repetition.
     pub(crate) work: Work,
     /// Compares the output with the reference.
@@ -57,8 +59,7 @@ impl Task {
         let program = Program::compile_stream(&files, &self.stream, &mut Memory::default(), &limits);
         // A job owns what it runs, and compiled programs borrow theirs: they live as long as the process.
         let program: &'static Program = Box::leak(Box::new(program.map_err(failed)?));
-        // As the peers are compiled, too.
-        let options = Options { straight, precision: Precision::Fast, ..Options::default() };
+        let options = Options { straight, precision: self.precision, ..Options::default() };
         let compiled = Compiled::with(program, device, options).map_err(failed)?;
         let compiled: &'static Compiled<'static> = Box::leak(Box::new(compiled));
         let compile = start.elapsed();
@@ -181,6 +182,7 @@ fn samples(scale: Scale) -> usize {
 pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(vector_add in elements, "vector_add", 1e-6, |scale| scale.either(100_000_000, 10_000_000, 1000), count),
     benchmark!(black_scholes in elements, "black_scholes", 1e-4, |scale| scale.either(10_000_000, 10_000_000, 500), count),
+    benchmark!(black_scholes_fast in elements, "black_scholes", 1e-4, |scale| scale.either(10_000_000, 10_000_000, 500), count),
     benchmark!(histogram in elements, "histogram", 1e-12, |scale| scale.either(100_000_000, 100_000_000, 20_000), |n| format!("{n} bytes")),
     benchmark!(dct in transforms, "dct", 1e-5, |scale| scale.either(4096, 4096, 16), square),
     benchmark!(fft in transforms, "fft", 1e-5, |scale| scale.either(1 << 26, 1 << 20, 2048), |n| format!("{}×{} points", n >> 10, 1024)),

@@ -1,6 +1,6 @@
 //! Signal processing: every output depends on a window of the input.
 
-use super::{Task, floats, program};
+use super::{Precision, Task, floats, program};
 use crate::inputs::{unit, weighed};
 use crate::job::{Verdict, Work, close_at};
 use std::f64::consts::PI;
@@ -16,6 +16,7 @@ fn task(text: &'static str, stream: &str, states: usize, work: Work, want: impl 
         stream: stream.to_owned(),
         states: states as u64,
         input: |word| (unit(word, 1) - 0.5).to_bits(),
+        precision: Precision::Fast,
         work,
         judge: Box::new(move |words| {
             let got = floats(words);

@@ -1,6 +1,6 @@
 //! Programs that sort rows.
 
-use super::{Task, floats, program};
+use super::{Precision, Task, floats, program};
 use crate::inputs::{hashed, unit, weighed};
 use crate::job::{Work, equal};
 
@@ -13,6 +13,7 @@ fn of_floats(text: &'static str, stream: &str, rows: usize) -> Task {
         stream: format!("{stream}({ROW})"),
         states: rows as u64,
         input: |word| unit(word, 1).to_bits(),
+        precision: Precision::Fast,
         work: Work::memory(8 * rows * ROW, 0),
         judge: Box::new(move |words| {
             let got = floats(words);
@@ -47,6 +48,7 @@ pub(super) fn radix_sort(rows: usize) -> Task {
         stream: format!("RadixSort({ROW}, 16, 4)"),
         states: rows as u64,
         input: |word| hashed(word, 1) >> 16,
+        precision: Precision::Fast,
         work: Work::memory(8 * rows * ROW, 0),
         judge: Box::new(move |words| {
             let mut want: Vec<u32> = (0..(rows * ROW) as u32).map(|i| hashed(i, 1) >> 16).collect();

@@ -1,6 +1,6 @@
 //! Transforms and products of matrices.
 
-use super::{Task, floats, program};
+use super::{Precision, Task, floats, program};
 use crate::inputs::{unit, weighed};
 use crate::job::{Work, close_at};
 use std::f64::consts::PI;
@@ -21,6 +21,7 @@ pub(super) fn dct(side: usize) -> Task {
         stream: format!("ImageDct({side})"),
         states: (side / 8) as u64,
         input: |word| centred(word).to_bits(),
+        precision: Precision::Fast,
         work: Work::memory(8 * side * side, 32 * side * side),
         judge: Box::new(move |words| {
             let got = floats(words);
@@ -52,6 +53,7 @@ pub(super) fn fft(points: usize) -> Task {
         stream: format!("Fft({POINTS})"),
         states: transforms as u64,
         input: |word| centred(word).to_bits(),
+        precision: Precision::Fast,
         work: Work::memory(16 * transforms * POINTS, 50 * transforms * POINTS),
         judge: Box::new(move |words| {
             let got = floats(words);
@@ -81,6 +83,7 @@ fn product(text: &'static str, stream: String, pairs: usize) -> Task {
         stream,
         states: pairs as u64,
         input: |word| centred(word).to_bits(),
+        precision: Precision::Fast,
         work: Work::memory(12 * pairs * SIDE * SIDE, 2 * pairs * SIDE * SIDE * SIDE),
         judge: Box::new(move |words| {
             let got = floats(words);

@@ -20,11 +20,12 @@ use std::sync::Arc;
 
 /// Explains a module or a graph, or prints a module.
 pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    if nesl::is_program(Some(&options.file)) {
-        return nesl::explain(options, terminal);
-    }
     if stream::is_program(Some(&options.file)) {
         return stream::explain(options, terminal);
+    }
+    options.math.refuse()?;
+    if nesl::is_program(Some(&options.file)) {
+        return nesl::explain(options, terminal);
     }
     if let Some(Emit::Dot | Emit::Kernels | Emit::Svg | Emit::KernelsSvg) = options.emit {
         let message = "the forms `dot`, `kernels`, `svg` and `kernels-svg` are for StreamIt programs: the name of the file must end with `.str`";

@@ -57,6 +57,25 @@ fn a_device_runs_a_program_and_explains_it() {
     broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`dot`, `kernels`, `svg`"]);
 }
 
+/// Fast floats are close to accurate ones, and their kernels take the functions of the hardware.
+#[test]
+fn floats_are_fast_on_request() {
+    let file = "examples/streamit/black_scholes.str";
+    let accurate = broadloom(&["run", file, "-i4", "--device", "interp"]).exits(0).out;
+    let fast = broadloom(&["run", file, "-i4", "--device", "interp", "--math", "fast"]).exits(0).out;
+    let numbers = |text: &str| text.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<f64>>();
+    let (accurate, fast) = (numbers(&accurate), numbers(&fast));
+    assert_eq!((accurate.len(), fast.len()), (8, 8));
+    assert!(accurate.iter().zip(&fast).all(|(one, other)| (one - other).abs() < 1e-4), "{accurate:?} {fast:?}");
+    let ptx = |math: &str| broadloom(&["explain", file, "--device", "interp", "--emit", "ptx", "--math", math]).exits(0).out;
+    assert!(ptx("fast").contains("ex2.approx") && !ptx("accurate").contains("ex2.approx"));
+    broadloom(&["check", file, "-i1", "--math", "fast"]).exits(0).complains(&["no findings"]);
+    broadloom(&["run", file, "-i1", "--math", "fast"]).exits(2).complains(&["--math is for floats on a device", "add --device"]);
+    broadloom(&["run", "examples/saxpy.ptx", "--math", "fast"]).exits(2).complains(&["--math is for programs in NESL"]);
+    broadloom(&["explain", "examples/saxpy.ptx", "--math", "fast"]).exits(2).complains(&["--math is for StreamIt programs"]);
+    broadloom(&["check", "examples/saxpy.ptx", "--math", "fast"]).exits(2).complains(&["--math is for StreamIt programs"]);
+}
+
 #[test]
 fn pictures_are_drawn() {
     let file = "examples/streamit/fm_radio.str";
