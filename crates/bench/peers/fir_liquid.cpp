@@ -7,11 +7,7 @@ static i64 n;
 static float *x, *o, h[TAPS];
 void setup(i64 size) {
     n = size, x = units(n + TAPS, 1, -0.5f, 0.5f), o = make<float>(n);
-    double w = 2 * M_PI * 1000 / 8000;
-    for (int i = 0; i < TAPS; i++) {
-        double t = i - (TAPS - 1) / 2.0;
-        h[i] = (t == 0 ? w / M_PI : sin(w * t) / (M_PI * t)) * (0.54 - 0.46 * cos(2 * M_PI * i / (TAPS - 1)));
-    }
+    low_pass(h, TAPS, 8000, 1000, (TAPS - 1) / 2.0);
 }
 void run() {
     #pragma omp parallel

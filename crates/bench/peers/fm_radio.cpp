@@ -3,17 +3,10 @@
 enum { TAPS = 64, BANDS = 10, TILE = 256, WIDE = TILE + TAPS };
 static i64 n;
 static float *x, *o, front[TAPS], limit[BANDS + 1][TAPS];
-static void low_pass(float* h, double rate, double cutoff) {
-    double w = 2 * M_PI * cutoff / rate;
-    for (int i = 0; i < TAPS; i++) {
-        double t = i - TAPS / 2;
-        h[i] = (t == 0 ? w / M_PI : sin(w * t) / (M_PI * t)) * (0.54 - 0.46 * cos(2 * M_PI * i / (TAPS - 1)));
-    }
-}
 void setup(i64 size) {
     n = size, x = units(4 * (n + 2 * WIDE) + TAPS, 1, -0.5f, 0.5f), o = make<float>(n);
-    low_pass(front, 250000, 60000);
-    for (int b = 0; b <= BANDS; b++) low_pass(limit[b], 62500, 55 * pow(1.6, b));
+    low_pass(front, TAPS, 250000, 60000, TAPS / 2);
+    for (int b = 0; b <= BANDS; b++) low_pass(limit[b], TAPS, 62500, 55 * pow(1.6, b), TAPS / 2);
 }
 void run() {
     const float gain = 62500 / (7500 * M_PI);

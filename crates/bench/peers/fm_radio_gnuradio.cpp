@@ -16,13 +16,10 @@ static gr::top_block_sptr graph;
 static gr::blocks::vector_source_f::sptr source;
 static gr::blocks::vector_sink_f::sptr sink;
 // GNU Radio applies taps backwards.
-static std::vector<float> low_pass(double rate, double cutoff) {
+static std::vector<float> backwards(double rate, double cutoff) {
     std::vector<float> h(TAPS);
-    double w = 2 * M_PI * cutoff / rate;
-    for (int i = 0; i < TAPS; i++) {
-        double t = i - TAPS / 2;
-        h[TAPS - 1 - i] = (t == 0 ? w / M_PI : sin(w * t) / (M_PI * t)) * (0.54 - 0.46 * cos(2 * M_PI * i / (TAPS - 1)));
-    }
+    low_pass(h.data(), TAPS, rate, cutoff, TAPS / 2);
+    std::reverse(h.begin(), h.end());
     return h;
 }
 void setup(i64 size) {
@@ -34,7 +31,7 @@ void setup(i64 size) {
     graph = gr::make_top_block("fm_radio");
     source = gr::blocks::vector_source_f::make(x);
     sink = gr::blocks::vector_sink_f::make(1, n + SKIPPED);
-    auto front = gr::filter::fir_filter_fff::make(4, low_pass(250000, 60000));
+    auto front = gr::filter::fir_filter_fff::make(4, backwards(250000, 60000));
     auto before = gr::blocks::delay::make(sizeof(float), 1);
     auto product = gr::blocks::multiply_ff::make();
     auto angle = gr::blocks::transcendental::make("atan", "float");
@@ -47,8 +44,8 @@ void setup(i64 size) {
     graph->connect(product, 0, angle, 0);
     graph->connect(angle, 0, gain, 0);
     for (int b = 0; b < BANDS; b++) {
-        auto high = gr::filter::fir_filter_fff::make(1, low_pass(62500, 55 * pow(1.6, b + 1)));
-        auto low = gr::filter::fir_filter_fff::make(1, low_pass(62500, 55 * pow(1.6, b)));
+        auto high = gr::filter::fir_filter_fff::make(1, backwards(62500, 55 * pow(1.6, b + 1)));
+        auto low = gr::filter::fir_filter_fff::make(1, backwards(62500, 55 * pow(1.6, b)));
         auto band = gr::blocks::sub_ff::make();
         auto scaled = gr::blocks::multiply_const_ff::make(b + 1);
         graph->connect(gain, 0, high, 0);

@@ -92,11 +92,11 @@ macro_rules! program {
 use program;
 
 macro_rules! benchmark {
-    ($name:ident in $place:ident, $peer:literal $(behind $header:literal)?, $tolerance:expr, $size:expr, $shown:expr) => {
+    ($name:ident in $place:ident, $peer:literal $(behind $($header:literal)+)?, $tolerance:expr, $size:expr, $shown:expr) => {
         Benchmark {
             name: stringify!($name),
             peer: concat!(
-                $(include_str!(concat!("../../peers/", $header, ".h")),)?
+                $($(include_str!(concat!("../../peers/", $header, ".h")),)+)?
                 include_str!(concat!("../../peers/", $peer, ".cpp"))
             ),
             tolerance: $tolerance,
@@ -137,28 +137,28 @@ pub(crate) const LIBRARIES: &[Library] = &[
         benchmark: "fir",
         name: "liquid-dsp",
         file: "fir_liquid",
-        peer: include_str!("../../peers/fir_liquid.cpp"),
+        peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fir_liquid.cpp")),
         flags: &["-lliquid"],
     },
     Library {
         benchmark: "fir",
         name: "VOLK",
         file: "fir_volk",
-        peer: include_str!("../../peers/fir_volk.cpp"),
+        peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fir_volk.cpp")),
         flags: &["-lvolk"],
     },
     Library {
         benchmark: "long_fir",
         name: "liquid-dsp",
         file: "long_fir_liquid",
-        peer: include_str!("../../peers/long_fir_liquid.cpp"),
+        peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/long_fir_liquid.cpp")),
         flags: &["-lliquid"],
     },
     Library {
         benchmark: "fm_radio",
         name: "GNU Radio",
         file: "fm_radio_gnuradio",
-        peer: include_str!("../../peers/fm_radio_gnuradio.cpp"),
+        peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fm_radio_gnuradio.cpp")),
         flags: GNU_RADIO,
     },
     Library {
@@ -193,9 +193,9 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(merge_sort in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
     benchmark!(comparison_counting in sorts, "rows_of_32" behind "rows_of_floats", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
     benchmark!(radix_sort in sorts, "rows_of_32" behind "rows_of_integers", 1e-12, |scale| scale.either(1_000_000, 1_000_000, 40), rows),
-    benchmark!(fir in signals, "fir" behind "taps_64", 1e-4, samples, count),
-    benchmark!(long_fir in signals, "fir" behind "taps_512", 1e-4, samples, count),
-    benchmark!(fm_radio in signals, "fm_radio", 1e-3, |scale| samples(scale) / 4, count),
+    benchmark!(fir in signals, "fir" behind "taps_64" "low_pass", 1e-4, samples, count),
+    benchmark!(long_fir in signals, "fir" behind "taps_512" "low_pass", 1e-4, samples, count),
+    benchmark!(fm_radio in signals, "fm_radio" behind "low_pass", 1e-3, |scale| samples(scale) / 4, count),
     benchmark!(filter_bank in signals, "filter_bank", 1e-3, samples, count),
     benchmark!(vocoder in signals, "vocoder", 1e-3, samples, count),
     benchmark!(beamformer in signals, "beamformer", 1e-3, |scale| samples(scale) / 4, count),
