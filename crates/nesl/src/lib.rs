@@ -40,4 +40,4 @@ pub mod syntax;
 pub mod types;
 pub mod vcode;
 
-pub use program::{Column, Program};
+pub use program::{Column, Pending, Program};

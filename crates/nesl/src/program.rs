@@ -17,7 +17,7 @@
 //! ```
 
 use crate::eval::{Options, Sealed};
-use crate::run::{Statistics, Target, Templates};
+use crate::run::{Launched, Statistics, Target, Templates};
 use crate::session::{Engine, Output, Session, Settings};
 use broadloom_graph::{Context, Node};
 use std::fmt;
@@ -60,6 +60,31 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// A call that [`Program::submit`] began: its kernels are launched, and errors may still come.
+#[derive(Debug)]
+pub struct Pending {
+    arguments: Vec<Column>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The call is over.
+    Finished(Vec<Column>),
+    /// The kernels of a template run.
+    Launched(Launched),
+}
+
+impl Pending {
+    /// Returns the results of a call that is over.
+    pub fn results(&self) -> Option<&[Column]> {
+        match &self.state {
+            State::Finished(results) => Some(results),
+            State::Launched(_) => None,
+        }
+    }
+}
+
 /// A compiled function.
 ///
 /// A call that comes again with arrays of the device of the same sizes is launched from a template, where the function
@@ -85,12 +110,46 @@ impl Program {
         Ok(Program { session, templates: Templates::default() })
     }
 
-    /// Calls the function. Results that are on the device stay there.
+    /// Calls the function. Results that are on the device stay there. Waits for the device where the function can fail or
+    /// a length depends on data.
     pub fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
+        let pending = self.submit(arguments)?;
+        self.finish(pending)
+    }
+
+    /// Begins a call. The host does not wait for one that is launched from a template, so that several calls can be under
+    /// way; [`Program::finish`] returns the results. Other calls are executed at once.
+    ///
+    /// ```
+    /// # use broadloom_nesl::program::{Column, Program};
+    /// # use broadloom_nesl::run::Target;
+    /// # let text = "function inverses(a) : [float] -> [float] = {1.0 / x : x in a};";
+    /// # let target = Target::new(|| Err("no device is needed".to_owned()));
+    /// # let mut program = Program::new(text, "inverses", Default::default(), target)?;
+    /// let first = program.submit(&[Column::Floats(vec![2.0])])?;
+    /// let second = program.submit(&[Column::Floats(vec![4.0])])?;
+    /// assert_eq!(program.finish(first)?, [Column::Floats(vec![0.5])]);
+    /// assert_eq!(program.finish(second)?, [Column::Floats(vec![0.25])]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
         let Program { session, templates } = self;
-        match templates.call(arguments, || session.trace(arguments.to_vec())) {
-            Some(results) => Ok(results),
-            None => session.call(arguments.to_vec()),
+        let arguments = arguments.to_vec();
+        let state = match templates.launch(&arguments, || session.trace(arguments.clone())) {
+            Some(launched) => State::Launched(launched),
+            None => State::Finished(session.call(arguments.clone())?),
+        };
+        Ok(Pending { arguments, state })
+    }
+
+    /// Returns the results of a call, or the error of it. Waits for the device under the conditions of [`Program::call`].
+    pub fn finish(&mut self, pending: Pending) -> Result<Vec<Column>, Failure> {
+        match pending.state {
+            State::Finished(results) => Ok(results),
+            State::Launched(launched) => match self.templates.finish(&launched) {
+                Some(results) => Ok(results),
+                None => self.session.call(pending.arguments),
+            },
         }
     }
 

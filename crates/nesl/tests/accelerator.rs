@@ -443,6 +443,23 @@ fn templates() -> Result<(), Failed> {
             other => return Err(format!("{other:?}; expected {expected}").into()),
         }
     }
+    // Calls that are under way together, one of them wrong.
+    let mut program = Program::new(text, "g", Options::default(), open())?;
+    let (good, bad) = (line(&mut program, 500, None)?, line(&mut program, 500, Some(77))?);
+    for _ in 0..2 {
+        one(&mut program, good.clone())?;
+    }
+    let waits = program.statistics().waits;
+    let begun = [&good, &bad, &good].map(|column| program.submit(std::slice::from_ref(column)));
+    if program.statistics().waits != waits {
+        return Err("a call that was begun waits".into());
+    }
+    for (number, pending) in begun.into_iter().enumerate() {
+        let found = program.finish(pending?).map(|columns| columns.len());
+        if found != if number == 1 { Err(expected.clone()) } else { Ok(1) } {
+            return Err(format!("call {number} under way: {found:?}").into());
+        }
+    }
     // A length that only the device knows, and a number of the host.
     let text = "function g(a) : [float] -> ([float], [float], int) = ({x / x in a | x > 5.0}, {sqrt(x) : x in a | x > 7.0}, #a);"
         .replace("x / x in a", "x / (x + 1.0) : x in a");

@@ -25,7 +25,7 @@ use broadloom::device::Device;
 use broadloom::graph::Node;
 use broadloom::nesl::eval::Options;
 use broadloom::nesl::run::{Statistics, Target};
-use broadloom::nesl::{Column, Program};
+use broadloom::nesl::{Column, Pending, Program};
 use broadloom::{Array, Context};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -81,15 +81,33 @@ impl Called {
         let _ = self.clock.send(());
         let results = self.program.call(arguments);
         let _ = self.clock.send(());
-        let results = results.map_err(|failure| {
+        let results = self.in_time(results)?;
+        evaluate(&results)?;
+        Ok(results)
+    }
+
+    /// Begins a call, within the time limit. Results of the device are under way when it returns.
+    pub(crate) fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
+        self.stop.store(false, Ordering::SeqCst);
+        let _ = self.clock.send(());
+        let pending = self.program.submit(arguments);
+        let _ = self.clock.send(());
+        let pending = self.in_time(pending)?;
+        evaluate(pending.results().unwrap_or_default())?;
+        Ok(pending)
+    }
+
+    /// Returns the results of a call, or its error.
+    fn finish(&mut self, pending: Pending) -> Result<Vec<Column>, Failure> {
+        self.program.finish(pending).map_err(|failure| Failure::Outside(failure.0))
+    }
+
+    /// Names the time limit in the error of a call that was stopped.
+    fn in_time<T>(&self, result: Result<T, broadloom::nesl::program::Failure>) -> Result<T, Failure> {
+        result.map_err(|failure| {
             let late = self.stop.load(Ordering::SeqCst);
             Failure::Outside(if late { format!("stopped at the time limit of {LIMIT:?}") } else { failure.0 })
-        })?;
-        let nodes: Vec<Node> = results.iter().filter_map(node_of).cloned().collect();
-        if let Some(first) = nodes.first() {
-            first.context().evaluate(&nodes).map_err(outside)?;
-        }
-        Ok(results)
+        })
     }
 
     /// Returns what the device has done.
@@ -100,6 +118,15 @@ impl Called {
     /// Returns the context of the device.
     pub(crate) fn context(&mut self) -> Result<Context, Failure> {
         self.program.context().map_err(|failure| Failure::Outside(failure.0))
+    }
+}
+
+/// Launches what results of the device still need.
+fn evaluate(results: &[Column]) -> Result<(), Failure> {
+    let nodes: Vec<Node> = results.iter().filter_map(node_of).cloned().collect();
+    match nodes.first() {
+        Some(first) => first.context().evaluate(&nodes).map_err(outside),
+        None => Ok(()),
     }
 }
 
@@ -162,16 +189,20 @@ pub(crate) fn ready(device: &Device, contest: Contest) -> Result<Ready, Failure>
     let mut called = Called::new(device, &text, "contest", Some(precision))?;
     let arguments = arguments(&called.context()?)?;
     let called = Rc::new(RefCell::new(called));
-    let last: Rc<RefCell<Vec<Column>>> = Rc::default();
-    let (again, results) = (called.clone(), last.clone());
+    let last: Rc<RefCell<Option<Pending>>> = Rc::default();
+    let (again, finished, pending) = (called.clone(), called.clone(), last.clone());
     let repetition = move || {
-        let found = again.borrow_mut().call(&arguments)?;
-        *last.borrow_mut() = found;
+        let begun = again.borrow_mut().submit(&arguments)?;
+        *last.borrow_mut() = Some(begun);
         Ok(())
     };
+    // A failed condition stays noted in the template, so that the last call tells of all.
+    let results: RefCell<Vec<Column>> = RefCell::default();
     let judge = move |_| {
-        let columns = results.borrow().iter().map(numbers).collect::<Result<Vec<_>, _>>()?;
-        judge(&columns)
+        if let Some(pending) = pending.borrow_mut().take() {
+            *results.borrow_mut() = finished.borrow_mut().finish(pending)?;
+        }
+        judge(&results.borrow().iter().map(numbers).collect::<Result<Vec<_>, _>>()?)
     };
     Ok(Ready { job: Job::new(work, judge).expression(repetition), called })
 }

@@ -38,7 +38,7 @@ mod vector;
 use facts::Bound;
 pub(crate) use segdes::DeviceSegdes;
 use sequential::Limits;
-pub(crate) use template::{CallTemplate, Templates};
+pub(crate) use template::{CallTemplate, Launched, Templates};
 pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
 
 use crate::codes;

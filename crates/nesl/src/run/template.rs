@@ -5,7 +5,7 @@
 //! in the thread of the caller. No instruction is executed.
 //!
 //! - A call that waits for the device before its end has no template, nor has one with an effect.
-//! - Conditions are tested in the kernels, as in every run. The host reads one word at the end. When a condition does not
+//! - Conditions are tested in the kernels, as in every run. The host reads one word when the results are asked for. When a condition does not
 //!   hold, the call is repeated by the machine, which finds the error and its place.
 //! - Lengths of results that only the device knows are read together with the conditions.
 //! - Columns of the host, and numbers that follow from sizes, are constants of the template. So a template serves calls
@@ -16,6 +16,7 @@ use crate::eval::{Fault, Run};
 use crate::program::Column;
 use broadloom_graph::{Context, Length, Node, Shape, Template};
 use broadloom_scalar::{Element, Literal, Type};
+use std::sync::Arc;
 
 /// Elements of a column of the host that is a constant of a template, at most.
 const MAX_CONSTANT: usize = 64;
@@ -72,7 +73,15 @@ enum Answer {
 #[derive(Debug)]
 pub(crate) struct CallTemplate {
     template: Template,
-    outcome: Outcome,
+    outcome: Arc<Outcome>,
+}
+
+/// A call of a template that is launched, and whose conditions are not checked yet.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    key: Key,
+    outcome: Arc<Outcome>,
+    results: Vec<Node>,
 }
 
 /// How results of a template become those of a call.
@@ -96,34 +105,44 @@ impl CallTemplate {
         columns.iter().filter_map(line).collect()
     }
 
-    /// Calls the template. Returns nothing when a condition does not hold. The flag tells whether the host waited.
-    fn call(&self, columns: &[Column]) -> broadloom_graph::Result<(Option<Vec<Column>>, bool)> {
+    /// Launches the kernels of a call.
+    fn launch(&self, key: Key, columns: &[Column]) -> broadloom_graph::Result<Launched> {
         let results = self.template.call(&CallTemplate::lines(columns))?;
-        let Outcome { answers, word, numbers } = &self.outcome;
-        let waits = word.is_some() || numbers.is_some();
+        Ok(Launched { key, outcome: self.outcome.clone(), results })
+    }
+}
+
+impl Launched {
+    /// Tests if the host waits to check the conditions or to learn lengths.
+    fn waits(&self) -> bool {
+        self.outcome.word.is_some() || self.outcome.numbers.is_some()
+    }
+
+    /// Checks the conditions and returns the results. Returns nothing when a condition does not hold.
+    fn finish(&self) -> broadloom_graph::Result<Option<Vec<Column>>> {
+        let Outcome { answers, word, numbers } = &*self.outcome;
         if let Some(word) = word
             && word.evaluate()?.read()?.iter().any(|byte| *byte != 0)
         {
-            return Ok((None, waits));
+            return Ok(None);
         }
-        if let (Some(lengths), Some(numbers)) = (numbers, results.last()) {
+        if let (Some(lengths), Some(numbers)) = (numbers, self.results.last()) {
             let bytes = numbers.evaluate()?.read()?;
             let mut numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes));
             if numbers.next() != Some(0) {
-                return Ok((None, waits));
+                return Ok(None);
             }
             for (result, count) in lengths.iter().zip(numbers) {
-                if let Some(length) = results[*result].length() {
+                if let Some(length) = self.results[*result].length() {
                     length.learn(usize::try_from(count).unwrap_or(0));
                 }
             }
         }
         let column = |answer: &Answer| match answer {
             Answer::Constant(column) => Ok(column.clone()),
-            Answer::Output(number) => results[*number].hosted().map(Column::Device),
+            Answer::Output(number) => self.results[*number].hosted().map(Column::Device),
         };
-        let columns = answers.iter().map(column).collect::<broadloom_graph::Result<Vec<Column>>>()?;
-        Ok((Some(columns), waits))
+        answers.iter().map(column).collect::<broadloom_graph::Result<Vec<Column>>>().map(Some)
     }
 }
 
@@ -142,8 +161,8 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// Calls a function with a template. `trace` makes one. Returns nothing for a call that the machine executes.
-    pub(crate) fn call(&mut self, columns: &[Column], trace: impl FnOnce() -> Option<CallTemplate>) -> Option<Vec<Column>> {
+    /// Launches a call with a template. `trace` makes one. Returns nothing for a call that the machine executes.
+    pub(crate) fn launch(&mut self, columns: &[Column], trace: impl FnOnce() -> Option<CallTemplate>) -> Option<Launched> {
         if self.refused.len() >= MAX_REFUSED && self.known.is_empty() {
             return None;
         }
@@ -171,18 +190,27 @@ impl Templates {
                 self.known.len() - 1
             }
         };
-        match self.known[index].1.call(columns) {
-            Ok((Some(results), waits)) => {
-                self.calls += 1;
-                self.waits += u64::from(waits);
-                Some(results)
-            }
-            // The machine says what is wrong. The word stays written, so the template is used up.
-            Ok((None, _)) | Err(_) => {
-                self.known.remove(index);
-                None
-            }
+        let (key, template) = &self.known[index];
+        let launched = template.launch(key.clone(), columns);
+        if launched.is_err() {
+            self.known.remove(index);
         }
+        launched.ok()
+    }
+
+    /// Returns the results of a launched call. Returns nothing where a condition does not hold: the machine executes the
+    /// call and says what is wrong.
+    pub(crate) fn finish(&mut self, launched: &Launched) -> Option<Vec<Column>> {
+        let results = launched.finish().ok().flatten();
+        match &results {
+            Some(_) => {
+                self.calls += 1;
+                self.waits += u64::from(launched.waits());
+            }
+            // The word stays written, so the template is used up.
+            None => self.known.retain(|(key, _)| *key != launched.key),
+        }
+        results
     }
 
     fn see(&mut self, key: Key) {
@@ -232,7 +260,7 @@ impl Accelerator {
         // The word belongs to the template, and nodes of the trace mean nothing outside of it.
         (self.word, self.is_trapped) = (None, false);
         self.failed.clear();
-        Some(CallTemplate { template: template.ok()?, outcome: made? })
+        Some(CallTemplate { template: template.ok()?, outcome: Arc::new(made?) })
     }
 
     /// Makes the results of a template from those of a traced call.
