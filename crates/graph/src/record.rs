@@ -653,9 +653,10 @@ impl Recorder {
 
     /// Makes a constant part of the code, where that makes it shorter.
     fn literal(&mut self, slot: u32, scalar: &Scalar) {
-        let is_constant = self.constant && scalar.symbol().is_none() && scalar.amount().is_none();
+        if !self.constant || scalar.symbol().is_some() || scalar.amount().is_some() {
+            return;
+        }
         if let [literal] = scalar.lanes()[..]
-            && is_constant
             && is_simple(literal)
         {
             self.hash.write_u64(literal.bits());
