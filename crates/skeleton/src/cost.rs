@@ -104,6 +104,8 @@ pub const COLUMN_THREADS: Each<u32> = Each { vectors: 32, threads: 128 };
 pub const BLOCK_THREADS: u32 = 256;
 /// Tiles that a block of a reduction has at most where several blocks have one result.
 pub const REDUCE_TILES: u32 = 64;
+/// Segments of a lane that looks for the tiles that start in them: their loads are under way together.
+pub const STARTED_SEGMENTS: u32 = 4;
 /// Elements of a thread whose segments are numbered, in rows of four: a block searches once for all of its elements.
 pub const NUMBERED_ITEMS: u32 = 16;
 /// Threads of a block that combines the parts of a result.
@@ -198,7 +200,8 @@ pub const STAGED_BALANCE: u64 = 1;
 pub const STAGED_VALUE: u64 = 4;
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
 pub const SORT_TILE: u32 = 24 << 10;
-/// Bytes of shared memory for the elements of a tile of segments, and as many for results.
+/// Bytes of shared memory for the elements of a tile of segments. Blocks leave half of a core's memory to its first cache, which has
+/// a line for every load at a computed place that is under way.
 pub const SEGMENT_TILE: u32 = 20 << 10;
 /// Bytes of shared memory for what a pack chooses in a tile.
 pub const PACK_TILE: u32 = 32 << 10;

@@ -10,7 +10,9 @@ use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Shuffle, Type, Unr
 /// Threads of a block.
 const THREADS: u32 = crate::cost::BLOCK_THREADS;
 const WARPS: u32 = THREADS / 32;
-/// Bytes of shared memory for elements, and as many for results.
+/// Segments of a lane that finds where tiles start.
+const OWN_SEGMENTS: u32 = crate::cost::STARTED_SEGMENTS;
+/// Bytes of shared memory for elements, whose room results take.
 const ROOM: u32 = crate::cost::SEGMENT_TILE;
 
 impl Parts {
@@ -30,7 +32,7 @@ impl Parts {
         self.find_starts(draft, &chain, starts, tile, &tiles)?;
 
         let block = [THREADS, 1, 1];
-        let k = Writer::with_blocks("segments", block, 7);
+        let k = Writer::with_blocks("segments", block, 6);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let n = k.count(Count::size(0), self.sequence.index);
@@ -51,13 +53,16 @@ impl Parts {
 
         let types = self.operator.types();
         let staged = Shared::new(&k, &types, tile);
-        let results = Shared::new(&k, &types, tile);
         // A word more, as threads read two.
         let words = tile.div_ceil(32) + 1;
         let marks = k.shared(Element::U32, words);
         k.if_then(k.lt(thread, words), || k.store(marks, thread, 0));
         k.barrier();
-        // Elements and ends are under way together.
+        // Ends and elements are under way together. The ends come first: a trap of elements is written when all of them are there.
+        let place = |end: Value| narrow(k.sub(self.sequence.end(&k, k.add(first_end, self.sequence.wide(&k, end))), from));
+        // Few tiles have more ends than this.
+        let first_ends = [thread, k.add(thread, THREADS)];
+        let found = first_ends.map(|end| k.choose_list(k.lt(end, ends), || vec![place(end)], || vec![k.literal(tile)])[0]);
         let load = || {
             // Behind the last element comes the last one again: no load depends on a branch. It is behind all ends of the tile, where nobody looks at it.
             let last = k.sub(elements, 1);
@@ -67,16 +72,12 @@ impl Parts {
         let nothing = || (0..items).flat_map(|_| self.operator.nothing(&k)).collect();
         let loaded = self.inlet.together(&k, || k.choose_list(k.ne(elements, 0), load, nothing));
         let loaded: Vec<&[Value]> = loaded.chunks(types.len()).collect();
-        let place = |end: Value| narrow(k.sub(self.sequence.end(&k, k.add(first_end, self.sequence.wide(&k, end))), from));
         let mark = |place: Value| {
             let bit = k.shl(k.literal(1u32), k.and(place, 31));
             k.if_then(k.lt(place, tile), || {
                 k.atomic(AtomicOp::Or, marks, k.shr(place, 5), bit, Order::Relaxed(Scope::Block));
             });
         };
-        // Few tiles have more ends than this.
-        let first_ends = [thread, k.add(thread, THREADS)];
-        let found = first_ends.map(|end| k.choose_list(k.lt(end, ends), || vec![place(end)], || vec![k.literal(tile)])[0]);
         found.into_iter().for_each(mark);
         k.for_step(k.add(thread, 2 * THREADS), ends, THREADS, Unroll::Never, |end| mark(place(end)));
         (0..items).zip(&loaded).for_each(|(item, values)| staged.set(&k, k.add(thread, item * THREADS), values));
@@ -98,20 +99,28 @@ impl Parts {
             before = k.add(before, k.select(k.lt(k.literal(other), warp), k.load(counts, other), 0));
         }
 
-        // A thread goes through what it has. What it finds at its first end lacks what comes before the thread.
-        let (mut ended, mut place) = (before, k.sub(first, before));
+        // A thread goes through what it has.
+        let is_end = |item: u32| k.ne(k.and(bits, 1u32 << item), 0);
+        let mut place = k.sub(first, before);
         let mut open = self.operator.nothing(&k);
+        let mut found = vec![];
         for item in 0..items {
-            let is_end = k.ne(k.and(bits, 1u32 << item), 0);
             let next = self.operator.combine(&k, &open, &staged.get(&k, place));
-            k.if_then(is_end, || results.set(&k, ended, &open));
             let nothing = self.operator.nothing(&k);
-            open = nothing.iter().zip(&next).map(|(nothing, next)| k.select_value(is_end, *nothing, *next)).collect();
-            ended = k.select(is_end, k.add(ended, 1), ended);
-            place = k.select(is_end, place, k.add(place, 1));
+            let behind = nothing.iter().zip(&next).map(|(nothing, next)| k.select_value(is_end(item), *nothing, *next));
+            let behind = behind.collect();
+            found.push(std::mem::replace(&mut open, behind));
+            place = k.select(is_end(item), place, k.add(place, 1));
         }
         let (carried, whole) = self.carry(&k, &open, k.ne(bits, 0));
         k.if_then(k.eq(thread, 0), || chain.publish(&k, number, &whole));
+        // All threads have read their elements, and results take the room of these. What a thread finds at its first end lacks what comes before the thread.
+        let results = staged;
+        let mut ended = before;
+        for (item, found) in (0..items).zip(&found) {
+            k.if_then(is_end(item), || results.set(&k, ended, found));
+            ended = k.select(is_end(item), k.add(ended, 1), ended);
+        }
         k.if_then(k.ne(bits, 0), || {
             let found = results.get(&k, before);
             results.set(&k, before, &self.operator.combine(&k, &carried, &found));
@@ -184,7 +193,7 @@ impl Parts {
 
     /// Counts the ends before each tile, and before the end of the last one. Clears the chain as well.
     ///
-    /// A lane has a segment, and knows from its neighbour in which tile the one before ends: the tiles that start from there up to its own end are its own. All ends are
+    /// A lane has a few segments, and knows from its neighbour in which tile the one before each ends: the tiles that start from there up to its own end are its own. All ends are
     /// read once, side by side: a search for each tile would wait for memory four times and more.
     fn find_starts(&self, draft: &mut Draft, chain: &Chain, starts: usize, tile: u32, tiles: &Count) -> Result<()> {
         let block = [THREADS, 1, 1];
@@ -193,36 +202,47 @@ impl Parts {
         let thread = self.sequence.wide(&k, k.global_thread(Axis::X));
         let lane = k.and(k.thread(Axis::X), 31);
         // The first lane of a warp is there for the second one only. Behind the last segment there is the end of everything.
-        let blocks = (Count::size(1) + 1u32).div_ceil(WARPS * 31);
+        let blocks = (Count::size(1) + 1u32).div_ceil(WARPS * 31 * OWN_SEGMENTS);
         chain.clear(&k, thread, &(blocks.clone() * THREADS));
-        let behind = k.add(k.mul(k.shr(thread, 5), 31), self.sequence.wide(&k, lane));
-        let segment = k.sub(behind, 1);
+        let first = k.add(k.mul(k.shr(thread, 5), 31 * OWN_SEGMENTS), self.sequence.wide(&k, lane));
         let last = k.count(tiles.clone(), self.sequence.index);
-        let end = || vec![k.min(k.add(k.div(self.sequence.end(&k, segment), tile), 1), k.add(last, 1))];
-        let none = || vec![k.select(k.eq(behind, 0), k.constant(self.sequence.index, 0), k.add(last, 1))];
-        let to = k.choose_list(k.lt(segment, segments), end, none)[0];
-        let from = k.shuffle(Shuffle::Up, to, 1u32);
-        let is_own = k.and(k.ne(lane, 0), k.le(segment, segments));
-        let count = k.select(k.and(is_own, k.gt(to, from)), k.sub(to, from), k.constant(self.sequence.index, 0));
+        // All loads first, so that they are under way together: none depends on a branch.
+        let own: Vec<(Value, Value)> = (0..OWN_SEGMENTS)
+            .map(|number| {
+                let behind = k.add(first, number * 31);
+                (behind, self.sequence.offset(&k, k.min(behind, segments)))
+            })
+            .collect();
         let starts = k.memory(Argument::Temporary(starts), self.sequence.index.element());
-        let few = k.le(count, 2);
-        for number in 0..2u32 {
-            k.if_then(k.and(few, k.gt(count, number)), || k.store(starts, k.add(from, number), segment));
+        let zero = k.constant(self.sequence.index, 0);
+        for (behind, offset) in own {
+            let segment = k.sub(behind, 1);
+            let end = k.sub(k.add(offset, segment), self.sequence.base(&k));
+            let found = k.min(k.add(k.div(end, tile), 1), k.add(last, 1));
+            let outside = k.select(k.eq(behind, 0), zero, k.add(last, 1));
+            let to = k.select(k.lt(segment, segments), found, outside);
+            let from = k.shuffle(Shuffle::Up, to, 1u32);
+            let is_own = k.and(k.ne(lane, 0), k.le(segment, segments));
+            let count = k.select(k.and(is_own, k.gt(to, from)), k.sub(to, from), zero);
+            let few = k.le(count, 2);
+            for number in 0..2u32 {
+                k.if_then(k.and(few, k.gt(count, number)), || k.store(starts, k.add(from, number), segment));
+            }
+            // A segment of many tiles is done by its warp together.
+            let left = k.variable_with(k.ballot(k.not(few), None));
+            k.while_loop(
+                || k.ne(k.get(left), 0),
+                || {
+                    let owner = k.trailing_zeros(k.get(left));
+                    k.set(left, k.and(k.get(left), k.sub(k.get(left), 1)));
+                    let of_owner = |value: Value| k.shuffle(Shuffle::Index, value, owner);
+                    let (from, to, segment) = (of_owner(from), of_owner(to), of_owner(segment));
+                    k.for_step(k.add(from, self.sequence.wide(&k, lane)), to, 32, Unroll::Never, |number| {
+                        k.store(starts, number, segment)
+                    });
+                },
+            );
         }
-        // A segment of many tiles is done by its warp together.
-        let left = k.variable_with(k.ballot(k.not(few), None));
-        k.while_loop(
-            || k.ne(k.get(left), 0),
-            || {
-                let owner = k.trailing_zeros(k.get(left));
-                k.set(left, k.and(k.get(left), k.sub(k.get(left), 1)));
-                let of_owner = |value: Value| k.shuffle(Shuffle::Index, value, owner);
-                let (from, to, segment) = (of_owner(from), of_owner(to), of_owner(segment));
-                k.for_step(k.add(from, self.sequence.wide(&k, lane)), to, 32, Unroll::Never, |number| {
-                    k.store(starts, number, segment)
-                });
-            },
-        );
         // Where there is nothing to do, nothing is launched.
         draft.launch(k, [blocks * tiles.clone().min(1u32), 1u32.into(), 1u32.into()], block)?;
         Ok(())
