@@ -45,7 +45,13 @@ fn main() {
     }
     for (name, device) in DEVICES {
         let programs = &SEQUENTIAL[if name == "cpu" { 0..5 } else { 0..SEQUENTIAL.len() }];
-        trials.push(Trial::test(format!("{name}: sequential calls"), move || sequential(device, programs)));
+        trials.push(Trial::test(format!("{name}: sequential calls"), move || sequential(programs, || Target::new(device))));
+        trials.push(Trial::test(format!("{name}: sequential calls in warps"), move || {
+            sequential(programs, || Target::new(device).with_calls_in_warps())
+        }));
+    }
+    for (name, device) in DEVICES {
+        trials.push(Trial::test(format!("{name}: warps take parts of calls"), move || tasks(device)));
     }
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
     trials.push(Trial::test("interp: calls without memory for arenas run flattened", without_arenas));
@@ -230,14 +236,14 @@ const SEQUENTIAL: [&str; 18] = [
 ];
 
 /// Compares the answers, and counts calls that ran sequentially.
-fn sequential(open: Open, programs: &[&str]) -> Result<(), Failed> {
+fn sequential(programs: &[&str], target: impl Fn() -> Target) -> Result<(), Failed> {
     let mut wrong = vec![];
     for (wide, narrow) in [(false, false), (true, true)] {
         for program in programs {
             let mut settings = Settings::default();
             (settings.options.widths.wide_int, settings.options.widths.narrow_float) = (wide, narrow);
             let mut evaluator = support::session(settings);
-            let target = Target::new(open).with_threshold(0).with_sequential_limit(16);
+            let target = target().with_threshold(0).with_sequential_limit(16);
             let mut device = support::session_on(settings, target);
             let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&device.eval("small", program)));
             if expected != found || !found.contains("it = ") {
@@ -246,6 +252,35 @@ fn sequential(open: Open, programs: &[&str]) -> Result<(), Failed> {
             if device.statistics().sequential_calls == 0 {
                 wrong.push(format!("{program}\n  no call ran sequentially"));
             }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Programs with calls that are long enough for other warps to take parts of them: sequences, nested sequences and scalars as
+/// results, and a call that fails.
+const TASKS: [&str; 4] = [
+    "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
+     in r[0] ++ {e in a | e == p} ++ r[1]; {qsort({rem(i * 7919, 1009) : i in [0:n]}) : n in [300, 3, 0, 170]};",
+    "function halves(v) = if #v < 3 then [v] else flatten({halves(w) : w in [take(v, #v / 2), drop(v, #v / 2), [#v]]}); \
+     {halves(index(n)) : n in [90, 5, 60]};",
+    "function tree(n) = if n < 2 then (n, oddp(n), float(n)) else let r = {tree(m) : m in [n - 1, n - 2, n / 2]} \
+     in (sum({a : (a, b, c) in r}), any({b : (a, b, c) in r}), sum({c : (a, b, c) in r})); {tree(i) : i in [9, 0, 7]};",
+    "function deep(v, n) = if n == 0 then v[7] else sum({deep(w, n - 1) : w in [v, v, v]}); \
+     {deep(index(8), n) : n in [4, 1]} ++ {deep(v, n) : v in [index(9), index(3)]; n in [1, 3]};",
+];
+
+/// Compares the answers of calls in warps.
+fn tasks(open: Open) -> Result<(), Failed> {
+    let mut wrong = vec![];
+    for program in TASKS {
+        let mut evaluator = support::session(Settings::default());
+        let target = Target::new(open).with_calls_in_warps().with_threshold(0).with_sequential_limit(4096);
+        let mut device = support::session_on(Settings::default(), target);
+        let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&device.eval("small", program)));
+        let ran = device.statistics().sequential_calls > 0;
+        if expected != found || !ran {
+            wrong.push(format!("{program}\n  found    {found}  expected {expected}"));
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }

@@ -252,17 +252,21 @@ const LEVEL_BYTES: f64 = 200.0;
 const LEVELS: f64 = 2.0;
 /// Dependent accesses of a thread to memory for each element and each level of a balanced recursion.
 const THREAD_ACCESSES: f64 = 10.0;
-/// Seconds in which the host prepares a launch: its instructions, nodes and arguments.
-const HOST_LAUNCH: f64 = 2e-6;
+/// Dependent accesses of a warp to memory for each element of a call, where other warps take parts of it.
+const WARP_ACCESSES: f64 = 4.0;
+/// The smallest number of elements of a call that another warp may take.
+const TASK_ELEMENTS: u32 = 96;
 /// The part of the memory that arenas of sequential calls take, at most.
 const ARENA_SHARE: u64 = 16;
 /// Bytes of an arena for each element of a call, and besides.
 const ARENA_OF_ELEMENT: u64 = 96;
 const ARENA: u64 = 1 << 13;
-/// Threads of a multiprocessor for sequential calls: an eighth of those that are resident.
-const WORKERS_SHARE: u64 = 8;
-/// Threads of a block for sequential calls. Calls take different branches, and a warp executes one branch at a time.
-const WORKERS_OF_BLOCK: u32 = 8;
+/// Elements of a part of a call that a worker without calls takes, at most: its arena is made for them.
+const TASK_ARENA_ELEMENTS: u64 = 1 << 12;
+/// Threads of a multiprocessor for sequential calls: half of those that are resident.
+const WORKERS_SHARE: u64 = 2;
+/// Warps of a block for sequential calls.
+const WARPS_OF_BLOCK: u32 = 2;
 
 // Simple operations.
 
@@ -354,19 +358,45 @@ pub struct Blocking {
 pub struct Workers {
     /// Blocks of the grid.
     pub blocks: u32,
-    /// Threads of a block. Each is a worker that takes one call after the other.
+    /// Threads of a block.
     pub threads: u32,
-    /// Bytes of a worker's arena.
+    /// Threads of a worker, which takes one call after the other: one, or those of a warp.
+    pub lanes: u32,
+    /// The smallest number of elements of a call that another worker may take; only warps take them.
+    pub grain: u32,
+    /// Workers that take calls. The others take parts of them.
+    pub callers: u32,
+    /// Bytes of the arena of a worker that takes calls.
     pub arena: u64,
+    /// Bytes of the arena of a worker that takes parts of calls.
+    pub task_arena: u64,
     /// Calls inside of calls, at most. A thread of a GPU has a small stack.
     pub depth: u64,
 }
 
+impl Workers {
+    /// Returns the number of workers.
+    pub fn count(&self) -> u64 {
+        u64::from(self.blocks) * u64::from(self.threads / self.lanes.max(1))
+    }
+
+    /// Returns the number of workers that take calls.
+    pub fn callers(&self) -> u64 {
+        self.count().min(self.callers.into())
+    }
+
+    /// Returns the bytes of all arenas.
+    pub fn bytes(&self) -> u64 {
+        let tasks = (self.count() - self.callers()).saturating_mul(self.task_arena);
+        self.callers().saturating_mul(self.arena).saturating_add(tasks)
+    }
+}
+
 /// Latencies of a machine, in seconds.
 struct Latencies {
-    /// An access of one thread to memory that the next one depends on, with the instructions around it.
+    /// An access of one worker to memory that the next one depends on, with the instructions around it.
     access: f64,
-    /// A launch.
+    /// A launch, with the time in which the host prepares it: its instructions, nodes and arguments.
     launch: f64,
     /// A transfer of some bytes that the host waits for.
     wait: f64,
@@ -573,16 +603,16 @@ impl<'m> Costs<'m> {
 
     fn latencies(&self) -> Latencies {
         // Bytes per second are those of small machines, where they are not known.
-        let (access, launch, wait, bandwidth) = match self.machine.kind {
-            MachineKind::Cpu => (1e-9, 4e-6, 20e-6, 20e9),
-            // Quicksort of 2048 elements in one thread of an H200 takes 46 ms.
-            MachineKind::Cuda => (200e-9, 2e-6, 15e-6, 500e9),
-            MachineKind::Interp => (1e-6, 100e-6, 0.0, 50e6),
+        let (access, host, launch, wait, bandwidth) = match self.machine.kind {
+            MachineKind::Cpu => (1e-9, 2e-6, 4e-6, 20e-6, 20e9),
+            // The host of an H200 takes 31 ms for 1327 launches of quicksort.
+            MachineKind::Cuda => (50e-9, 20e-6, 2e-6, 15e-6, 500e9),
+            MachineKind::Interp => (1e-6, 2e-6, 100e-6, 0.0, 50e6),
         };
         let peak = self.machine.peak_bandwidth.map(|peak| REACHED * peak);
         Latencies {
             access,
-            launch: HOST_LAUNCH + self.machine.launch_cost.unwrap_or(launch),
+            launch: host + self.machine.launch_cost.unwrap_or(launch),
             wait,
             byte: 1.0 / self.machine.bandwidth.or(peak).unwrap_or(bandwidth).max(1.0),
         }
@@ -596,14 +626,20 @@ impl<'m> Costs<'m> {
 
     /// Returns how many elements a call has at most that runs sequentially, where all calls together have so many.
     ///
-    /// A thread needs `n · log2(n) · THREAD_ACCESSES` accesses for a call of `n` elements. Flattened code needs
-    /// `LEVELS · log2(n)` levels. Calls are small up to the size at which both take equally long. The bytes of a level count
-    /// only for calls that do not take much more than a worker's part of all elements: other workers would wait for them.
+    /// A thread needs `n · log2(n) · THREAD_ACCESSES` accesses for a call of `n` elements, a warp `n · WARP_ACCESSES`. Flattened
+    /// code needs `LEVELS · log2(n)` levels. Calls of a thread are small up to the size at which both take equally long. Calls
+    /// of a warp are small up to the size at which the largest call takes as much longer as a level less saves. The bytes of
+    /// a level count only for calls that do not take much more than a worker's part of all elements: other workers would
+    /// wait for them.
     pub fn sequential_limit(&self, elements: u64) -> u64 {
         let latencies = self.latencies();
-        let element = THREAD_ACCESSES * latencies.access;
+        let (accesses, levels) = match self.machine.kind {
+            MachineKind::Cuda => (WARP_ACCESSES, LEVELS * std::f64::consts::LOG2_E),
+            MachineKind::Cpu | MachineKind::Interp => (THREAD_ACCESSES, LEVELS),
+        };
+        let element = accesses * latencies.access;
         let bytes = elements as f64 * LEVEL_BYTES * latencies.byte;
-        let (few, many) = (LEVELS * self.level() / element, LEVELS * (self.level() + bytes) / element);
+        let (few, many) = (levels * self.level() / element, levels * (self.level() + bytes) / element);
         let part = elements as f64 * 1.5 / self.workers() as f64;
         few.max(many.min(part)) as u64
     }
@@ -618,11 +654,11 @@ impl<'m> Costs<'m> {
         small > 0 && small >= elements / 2 && bytes >= self.level()
     }
 
-    /// Returns how many threads run sequential calls at the same time.
+    /// Returns how many workers run sequential calls at the same time.
     fn workers(&self) -> u64 {
         match self.machine.kind {
             MachineKind::Cpu => self.busy(1).max(1),
-            MachineKind::Cuda => self.busy(self.resident_threads() / WORKERS_SHARE).max(1),
+            MachineKind::Cuda => self.busy(self.resident_threads() / WORKERS_SHARE / u64::from(LANES)).max(1),
             // Two, so that they share the counter of calls.
             MachineKind::Interp => 2,
         }
@@ -630,16 +666,23 @@ impl<'m> Costs<'m> {
 
     /// Returns how so many calls are launched, of which the largest has so many elements.
     pub fn sequential_workers(&self, calls: u64, largest: u64) -> Workers {
-        let arena = ARENA.saturating_add(largest.saturating_mul(ARENA_OF_ELEMENT)).checked_next_multiple_of(256);
-        let arena = arena.unwrap_or(u64::MAX);
-        let fitting = self.machine.memory_bytes / ARENA_SHARE / arena;
-        let workers = self.workers().min(calls).min(fitting).max(1);
-        let (threads, depth) = match self.machine.kind {
-            MachineKind::Cuda => (WORKERS_OF_BLOCK.min(workers as u32), 48),
-            MachineKind::Cpu | MachineKind::Interp => (1, 96),
+        let arena = |elements: u64| {
+            let bytes = ARENA.saturating_add(elements.saturating_mul(ARENA_OF_ELEMENT));
+            bytes.checked_next_multiple_of(256).unwrap_or(u64::MAX)
         };
-        let blocks = u32::try_from(workers.div_ceil(threads.into())).unwrap_or(u32::MAX);
-        Workers { blocks, threads, arena, depth }
+        let (lanes, of_block, depth, tasks) = match self.machine.kind {
+            MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, largest / u64::from(TASK_ELEMENTS)),
+            MachineKind::Cpu | MachineKind::Interp => (1, 1, 96, 0),
+        };
+        let (arena, task_arena) = (arena(largest), arena(largest.min(TASK_ARENA_ELEMENTS)));
+        let memory = self.machine.memory_bytes / ARENA_SHARE;
+        let callers = self.workers().min(calls).min(memory / arena).max(1);
+        let others = memory.saturating_sub(callers.saturating_mul(arena)) / task_arena;
+        let workers = self.workers().min(calls.saturating_mul(1 + tasks)).min(callers + others).max(1);
+        let of_block = of_block.min(workers as u32);
+        let blocks = u32::try_from(workers.div_ceil(of_block.into())).unwrap_or(u32::MAX);
+        let callers = u32::try_from(callers).unwrap_or(u32::MAX);
+        Workers { blocks, threads: of_block * lanes, lanes, grain: TASK_ELEMENTS, callers, arena, task_arena, depth }
     }
 
     /// Predicts how long work takes; `None` where the machine was not measured, and on the interpreter.

@@ -128,7 +128,14 @@ impl Target {
     /// Lets calls with at most this many elements run sequentially, whatever the device is.
     #[must_use]
     pub fn with_sequential_limit(mut self, elements: usize) -> Target {
-        self.sequential = Some(Limits { fixed: Some(elements) });
+        self.sequential.get_or_insert_default().fixed = Some(elements);
+        self
+    }
+
+    /// Lets a warp run a sequential call, also on a device on which a thread would.
+    #[must_use]
+    pub fn with_calls_in_warps(mut self) -> Target {
+        self.sequential.get_or_insert_default().in_warps = true;
         self
     }
 
@@ -213,7 +220,7 @@ pub struct Statistics {
     pub templates: u64,
     /// Waits of the host for the device.
     pub waits: u64,
-    /// Calls that ran sequentially, each in one thread.
+    /// Calls that ran sequentially, each in one thread or one warp.
     pub sequential_calls: u64,
     /// Time that the host spent planning, compiling and waiting.
     pub waited: Duration,

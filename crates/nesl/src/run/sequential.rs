@@ -1,6 +1,6 @@
-//! Sequential calls: which calls are small, and the kernel that runs each of them in one thread.
+//! Sequential calls: which calls are small, and the kernel that runs each of them in one thread, or in one warp of a GPU.
 //!
-//! A call in one thread saves all launches and waits of the flattened levels below it. The cost model says up to which size
+//! A sequential call saves all launches and waits of the flattened levels below it. The cost model says up to which size
 //! that pays on a machine ([`Costs::sequential_limit`]).
 //!
 //! Workers take calls from a counter, so a long call delays nobody. Each has an arena for all of its calls. Results go to
@@ -13,10 +13,10 @@ use super::{Accelerator, DeviceSegdes, Made, device_error, on_device};
 use crate::codes;
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
-use crate::vcode::{FuncId, Sequential, Shape, Type};
+use crate::vcode::{FuncId, Sequential, Shape, Type, task};
 use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
-use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Total};
+use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Total, Workers};
 use broadloom_scalar::{self as scalar, Element, Literal};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,6 +27,8 @@ use std::time::Instant;
 pub(super) struct Limits {
     /// The size up to which calls are small, instead of the device's own.
     pub(super) fixed: Option<usize>,
+    /// A warp runs a call, whatever the device is.
+    pub(super) in_warps: bool,
 }
 
 /// Rounds of loops and calls for each element of a call, and besides.
@@ -35,6 +37,11 @@ const FUEL: u64 = 1 << 18;
 
 /// Runs of a kernel for lack of memory for results: each finds the need of one more level of nesting.
 const MAX_RUNS: usize = 6;
+
+/// Tasks for which there is memory, for each part of all elements that is worth one, and at least, and at most.
+const TASKS_OF_GRAIN: u64 = 4;
+const MIN_TASKS: u64 = 1 << 8;
+const MAX_TASKS: u64 = 1 << 16;
 
 /// Loaded kernels that are kept, at most. The one that was used the longest time ago goes.
 const MAX_KERNELS: usize = 64;
@@ -246,14 +253,15 @@ impl Accelerator {
         self.whole(&vector)
     }
 
-    fn kernel(&mut self, form: &Sequential) -> Run<Kernel> {
+    fn kernel(&mut self, form: &Sequential, lanes: u32) -> Run<Kernel> {
         let launches = self.sequential.launches;
-        if let Some((kernel, used)) = self.sequential.kernels.get_mut(&form.text) {
+        let text = if lanes > 1 { &form.text_for_warps } else { &form.text };
+        if let Some((kernel, used)) = self.sequential.kernels.get_mut(text) {
             *used = launches;
             return Ok(kernel.clone());
         }
         let mut sources = Sources::new();
-        let id = sources.add(form.name.clone(), form.text.as_str());
+        let id = sources.add(form.name.clone(), text.as_str());
         let broken = |errors: broadloom_diag::Diagnostics| {
             let text = sources.render_all(&errors);
             Fault::new(codes::DEVICE, format!("internal error: the sequential form of `{}` is wrong: {text}", form.source))
@@ -264,8 +272,9 @@ impl Accelerator {
         let kernel = module.kernel(&form.name).map_err(|error| device_error(error.into()))?;
         if self.target.explained {
             let (source, limit, name) = (&form.source, self.sequential.limit, &form.name);
+            let worker = if lanes > 1 { "warp" } else { "thread" };
             self.summaries
-                .push(format!("calls of `{source}` with at most {limit} elements run in one thread each, kernel `{name}`\n"));
+                .push(format!("calls of `{source}` with at most {limit} elements run in one {worker} each, kernel `{name}`\n"));
         }
         let kernels = &mut self.sequential.kernels;
         if kernels.len() >= MAX_KERNELS
@@ -273,21 +282,26 @@ impl Accelerator {
         {
             kernels.remove(&oldest);
         }
-        kernels.insert(form.text.clone(), (kernel.clone(), launches));
+        kernels.insert(text.clone(), (kernel.clone(), launches));
         Ok(kernel)
     }
 
     /// Launches the kernel, with more memory for results where it was short, and makes vectors of the results.
     fn run_calls(&mut self, form: &Sequential, calls: usize, inputs: &[Buffer<u8>]) -> Run<Option<Vec<Made>>> {
-        let kernel = self.kernel(form)?;
         let context = self.context()?;
         let device = context.device().clone();
         let failed = |error: broadloom_device::Error| device_error(error.into());
         let largest = self.sequential.largest as u64;
         let mut workers = Costs::of(device.machine()).sequential_workers(calls as u64, largest);
+        if workers.lanes == 1 && self.target.sequential.is_some_and(|limits| limits.in_warps) {
+            workers.lanes = device.machine().warp_size;
+            (workers.blocks, workers.threads) = (workers.blocks.div_ceil(2), 2 * workers.threads * workers.lanes);
+            // One worker takes parts alone.
+            (workers.grain, workers.callers) = (2, workers.callers.div_ceil(2));
+        }
+        let kernel = self.kernel(form, workers.lanes)?;
         let arena = loop {
-            let count = u64::from(workers.blocks) * u64::from(workers.threads);
-            match usize::try_from(count.saturating_mul(workers.arena)).ok().map(|bytes| device.allocate::<u8>(bytes)) {
+            match usize::try_from(workers.bytes()).ok().map(|bytes| device.allocate::<u8>(bytes)) {
                 Some(Ok(arena)) => break arena,
                 Some(Err(Error::OutOfMemory { .. })) | None if workers.blocks > 1 => workers.blocks /= 2,
                 Some(Err(Error::OutOfMemory { .. })) | None => return Ok(None),
@@ -306,6 +320,14 @@ impl Accelerator {
             let mut arguments =
                 vec![(&state).into(), (&arena).into(), number(workers.arena), number(calls as u64), number(workers.depth)];
             arguments.push(number(fuel));
+            let queue = match workers.lanes {
+                1 => None,
+                _ => match task_queue(&device, self.sequential.total as u64, &workers) {
+                    Err(Error::OutOfMemory { .. }) => return Ok(None),
+                    queue => Some(queue.map_err(failed)?),
+                },
+            };
+            arguments.push(queue.as_ref().map_or_else(|| number(0), Argument::from));
             arguments.extend(inputs.iter().map(Argument::from));
             arguments.append(&mut places.arguments);
             kernel.launch(&Launch::linear(workers.blocks, workers.threads), &arguments).map_err(failed)?;
@@ -446,6 +468,19 @@ impl Accelerator {
             Some((_, index)) => Ok(Vector::of(on_device(node.gather(&[index], &Boundary::Constant([zero].as_slice().into())))?)),
         }
     }
+}
+
+/// Makes an empty queue of tasks for calls with so many elements together.
+fn task_queue(device: &Device, elements: u64, workers: &Workers) -> Result<Buffer<u8>, Error> {
+    let capacity = (elements / u64::from(workers.grain.max(1)) * TASKS_OF_GRAIN).clamp(MIN_TASKS, MAX_TASKS) as u32;
+    let queue = device.zeros::<u8>(task::FIRST as usize + task::RECORD as usize * capacity as usize)?;
+    let callers = u32::try_from(workers.callers()).unwrap_or(u32::MAX);
+    let mut header: Vec<u8> = [workers.grain, capacity, callers].iter().flat_map(|number| number.to_le_bytes()).collect();
+    header.extend(workers.task_arena.to_le_bytes());
+    if let Some(place) = queue.slice(task::GRAIN as usize, header.len()) {
+        place.write(&header)?;
+    }
+    Ok(queue)
 }
 
 fn base(shape: &Shape) -> Type {

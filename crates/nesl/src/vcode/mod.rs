@@ -19,6 +19,7 @@ mod parse;
 mod print;
 mod program;
 mod sequential;
+pub(crate) mod task;
 mod verify;
 
 pub use extension::{Check, Foreign, Layout};

@@ -1,4 +1,4 @@
-//! Sequential forms of functions: kernels in which one thread runs one call.
+//! Sequential forms of functions: kernels in which one thread, or one warp, runs one call.
 
 use super::{FuncId, Type};
 use crate::infer::Widths;
@@ -44,10 +44,11 @@ impl Shape {
     }
 }
 
-/// A kernel that executes calls of a function, each in one thread.
+/// A kernel that executes calls of a function, each in one thread or in one warp.
 ///
 /// Parameters, all of 8 bytes: the address of the state, the address and the size in bytes of the memory of a worker, the
-/// number of calls, the limit on the depth of recursion; the addresses of the arguments; the addresses of the results.
+/// number of calls, the limit on the depth of recursion, the fuel, the address of the queue of tasks; the addresses of the
+/// arguments; the addresses of the results.
 ///
 /// - State: a counter of calls (`u32`), the failure (`u32`: bit 0 a call failed, bit 1 memory for results is short), then
 ///   for each sequence of the result the number of its elements (`u64`).
@@ -62,8 +63,10 @@ pub struct Sequential {
     pub name: String,
     /// The name of the function in the program.
     pub source: String,
-    /// The module, as PTX.
+    /// The module in which a thread runs a call, as PTX.
     pub text: String,
+    /// The module in which a warp runs a call.
+    pub text_for_warps: String,
     /// The widths of ints and floats that it is for.
     pub widths: Widths,
     /// The captured variables and the argument.

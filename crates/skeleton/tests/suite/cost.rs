@@ -89,7 +89,7 @@ fn predictions_follow_the_slower_of_memory_and_arithmetic() {
     assert_eq!(Costs::of(&Machine { bandwidth: None, ..cpu.clone() }).predict(&work), None, "not measured");
 }
 
-/// A thread of a GPU waits for each access, so only short calls run in one; a core of a CPU takes its part of all elements.
+/// A warp of a GPU waits for each access, so only short calls run in one; a core of a CPU takes its part of all elements.
 #[test]
 fn sequential_calls_are_short_on_gpus() {
     let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
@@ -104,19 +104,24 @@ fn sequential_calls_are_short_on_gpus() {
     let gpu = Costs::of(&h200);
     for elements in [1000, 1_000_000, 100_000_000] {
         let limit = gpu.sequential_limit(elements);
-        assert!((32..=256).contains(&limit) || elements > 1_000_000, "{limit} of {elements}");
-        assert!(limit < 8192, "{limit} of {elements}");
+        assert!((2000..=20_000).contains(&limit) || elements > 1_000_000, "{limit} of {elements}");
+        assert!(limit < 100_000, "{limit} of {elements}");
     }
     assert!(!gpu.separates_calls(1_000_000, 900_000), "launches take longer than bytes");
     assert!(gpu.separates_calls(100_000_000, 90_000_000) && !gpu.separates_calls(100_000_000, 10_000_000));
     let workers = gpu.sequential_workers(1_000_000, 64);
-    assert_eq!(u64::from(workers.blocks) * u64::from(workers.threads), 132 * 256);
-    assert!(workers.threads < h200.warp_size, "{workers:?}");
-    assert_eq!((gpu.sequential_workers(3, 64).blocks, gpu.sequential_workers(3, 64).threads), (1, 3));
+    assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 32, 32, 64));
+    let few = gpu.sequential_workers(3, 64);
+    assert_eq!((few.blocks, few.threads, few.count(), few.callers()), (2, 64, 4, 3));
+    assert_eq!(gpu.sequential_workers(1, 64).threads, 32);
+    // Other workers take parts of few large calls.
+    let parts = gpu.sequential_workers(10, 8000);
+    assert_eq!((parts.callers(), parts.count()), (10, 10 * (1 + 8000 / 96)));
+    assert!(parts.task_arena < parts.arena && parts.bytes() < 1 << 30, "{parts:?}");
     // Arenas take a part of the memory.
     let large = gpu.sequential_workers(1_000_000, 1 << 20);
-    assert!(u64::from(large.blocks) * u64::from(large.threads) * large.arena <= h200.memory_bytes / 8, "{large:?}");
-    assert_eq!(gpu.sequential_workers(10, u64::MAX).blocks, 1);
+    assert!(large.bytes() <= h200.memory_bytes / 8, "{large:?}");
+    assert_eq!(gpu.sequential_workers(10, u64::MAX).callers, 1);
 
     let xeon = Machine { kind: MachineKind::Cpu, multiprocessors: 2, ..device.machine().clone() };
     let cpu = Costs::of(&xeon);
@@ -124,5 +129,5 @@ fn sequential_calls_are_short_on_gpus() {
     assert!((30_000..35_000).contains(&cpu.sequential_limit(10_000)), "{}", cpu.sequential_limit(10_000));
     assert!(cpu.separates_calls(100_000, 50_000) && !cpu.separates_calls(100_000, 49_999));
     let workers = cpu.sequential_workers(10, 1000);
-    assert_eq!((workers.blocks, workers.threads), (2, 1));
+    assert_eq!((workers.blocks, workers.threads, workers.lanes, workers.callers()), (2, 1, 1, 2));
 }

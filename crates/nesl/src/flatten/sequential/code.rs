@@ -66,6 +66,16 @@ impl fmt::Display for Label {
 pub(super) struct Code {
     pub(super) widths: Widths,
     pub(super) text: String,
+    /// The number of the lane, where a warp runs a call; nothing where a thread does.
+    pub(super) lane: Option<Reg>,
+    registers: [u32; 5],
+    labels: u32,
+}
+
+/// A state of the code to which it can go back.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    text: usize,
     registers: [u32; 5],
     labels: u32,
 }
@@ -76,8 +86,78 @@ macro_rules! emit {
 pub(super) use emit;
 
 impl Code {
-    pub(super) fn new(widths: Widths) -> Code {
-        Code { widths, text: String::new(), registers: [0; 5], labels: 0 }
+    pub(super) fn new(widths: Widths, in_warps: bool) -> Code {
+        let mut code = Code { widths, text: String::new(), lane: None, registers: [0; 5], labels: 0 };
+        if in_warps {
+            let lane = code.reg(Class::B32);
+            emit!(code, "mov.u32 {lane}, %laneid;");
+            code.lane = Some(lane);
+        }
+        code
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark { text: self.text.len(), registers: self.registers, labels: self.labels }
+    }
+
+    /// Drops everything behind a mark.
+    pub(super) fn rewind(&mut self, mark: Mark) {
+        self.text.truncate(mark.text);
+        (self.registers, self.labels) = (mark.registers, mark.labels);
+    }
+
+    /// Tells whether code behind a mark goes to a label.
+    pub(super) fn goes_to(&self, label: Label, mark: Mark) -> bool {
+        self.text[mark.text..].contains(&format!("bra {label};"))
+    }
+
+    /// Lets lanes wait for each other, and see the memory that the others have written.
+    pub(super) fn sync(&mut self) {
+        if self.lane.is_some() {
+            emit!(self, "bar.warp.sync 0xffffffff;");
+        }
+    }
+
+    /// Returns the value that a register has in another lane: so many lanes behind, or in the first one.
+    pub(super) fn from_lane(&mut self, kind: Kind, value: Reg, behind: Option<u32>) -> Reg {
+        let way = behind.map_or_else(|| "idx".to_owned(), |_| "down".to_owned());
+        let by = behind.unwrap_or(0);
+        let moved = |code: &mut Code, from: Reg| {
+            let to = code.reg(Class::B32);
+            emit!(code, "shfl.sync.{way}.b32 {to}, {from}, {by}, 31, 0xffffffff;");
+            to
+        };
+        let to = self.of(kind);
+        match value.class {
+            Class::Pred => {
+                let number = self.number(value);
+                let number = moved(self, number);
+                emit!(self, "setp.ne.u32 {to}, {number}, 0;");
+            }
+            Class::B32 | Class::F32 => {
+                let bits = self.reg(Class::B32);
+                emit!(self, "mov.b32 {bits}, {value};");
+                let bits = moved(self, bits);
+                emit!(self, "mov.b32 {to}, {bits};");
+            }
+            Class::B64 | Class::F64 => {
+                let (low, high) = (self.reg(Class::B32), self.reg(Class::B32));
+                emit!(self, "mov.b64 {{{low}, {high}}}, {value};");
+                let (low, high) = (moved(self, low), moved(self, high));
+                emit!(self, "mov.b64 {to}, {{{low}, {high}}};");
+            }
+        }
+        to
+    }
+
+    /// Writes code that the first lane alone executes, or the thread.
+    pub(super) fn in_first_lane(&mut self, write: impl FnOnce(&mut Code)) {
+        let Some(lane) = self.lane else { return write(self) };
+        let (other, end) = (self.reg(Class::Pred), self.label());
+        emit!(self, "setp.ne.u32 {other}, {lane}, 0;");
+        self.go_if(other, end);
+        write(self);
+        self.place(end);
     }
 
     pub(super) fn line(&mut self, text: fmt::Arguments<'_>) {

@@ -1,8 +1,11 @@
-//! The kernel: workers take calls one by one, load their arguments, call the function and store its results.
+//! The kernel: workers take calls one by one, load their arguments, call the function and store its results. A worker is a
+//! thread, or a warp.
 
 use super::code::{Class, Code, Kind, Reg, emit, slots};
-use super::{Module, Signature};
+use super::tasks::{Worker, end_call};
+use super::{Called, Given, Module, Signature};
 use crate::vcode::Shape;
+use crate::vcode::task::{ARENA, CALLERS};
 
 /// Code that is written for every sequence of some depth: its length and its arrays.
 type ForEach<'a> = &'a mut dyn FnMut(&mut Entry, Reg, &[Reg]);
@@ -33,11 +36,11 @@ struct Entry {
 impl Module<'_, '_> {
     /// Writes the kernel for a function.
     pub(super) fn entry(&self, name: &str, signature: &Signature, argument: &Shape, result: &Shape) -> String {
-        let mut code = Code::new(self.widths);
+        let mut code = Code::new(self.widths, self.in_warps);
         let [state, arena, stride, top, limit, fuel] = [(); 6].map(|()| code.reg(Class::B64));
         let [calls, depth, call] = [(); 3].map(|()| code.reg(Class::B32));
-        let (failed, next) = (code.label(), code.label());
-        let mut e = Entry { code, params: vec![], state, call, top, limit, failed, next, sequences: 0 };
+        let (failed, next, finished) = (code.label(), code.label(), code.label());
+        let mut e = Entry { code, params: vec![], state, call, top, limit, failed, next: finished, sequences: 0 };
         for to in [state, arena, stride] {
             e.load_param(to);
         }
@@ -49,25 +52,54 @@ impl Module<'_, '_> {
         emit!(e.code, "cvt.u32.u64 {depth}, {deep};");
         let all = e.code.reg(Class::B64);
         e.load_param(all);
+        let queue = e.address_param();
+        let queue = self.in_warps.then_some(queue);
         let [block, threads, thread, worker] = [(); 4].map(|()| e.code.reg(Class::B32));
         emit!(e.code, "mov.u32 {block}, %ctaid.x;");
         emit!(e.code, "mov.u32 {threads}, %ntid.x;");
         emit!(e.code, "mov.u32 {thread}, %tid.x;");
         emit!(e.code, "mad.lo.u32 {worker}, {block}, {threads}, {thread};");
+        if self.in_warps {
+            emit!(e.code, "shr.u32 {worker}, {worker}, 5;");
+        }
         let (number, base, done) = (e.code.reg(Class::B64), e.code.reg(Class::B64), e.code.reg(Class::Pred));
-        emit!(e.code, "cvt.u64.u32 {number}, {worker};");
-        emit!(e.code, "mad.lo.u64 {base}, {number}, {stride}, {arena};");
-        emit!(e.code, "add.u64 {limit}, {base}, {stride};");
+        let takes_tasks = e.code.reg(Class::Pred);
+        match queue {
+            None => {
+                emit!(e.code, "cvt.u64.u32 {number}, {worker};");
+                emit!(e.code, "mad.lo.u64 {base}, {number}, {stride}, {arena};");
+                emit!(e.code, "add.u64 {limit}, {base}, {stride};");
+            }
+            Some(queue) => {
+                // Arenas of workers that take calls come first.
+                let [callers, before, behind] = [(); 3].map(|()| e.code.reg(Class::B32));
+                let [small, own] = [(); 2].map(|()| e.code.reg(Class::B64));
+                emit!(e.code, "ld.global.u32 {callers}, [{queue}+{CALLERS}];");
+                emit!(e.code, "ld.global.u64 {small}, [{queue}+{ARENA}];");
+                emit!(e.code, "setp.ge.u32 {takes_tasks}, {worker}, {callers};");
+                emit!(e.code, "min.u32 {before}, {worker}, {callers};");
+                emit!(e.code, "sub.u32 {behind}, {worker}, {before};");
+                emit!(e.code, "cvt.u64.u32 {number}, {before};");
+                emit!(e.code, "mad.lo.u64 {base}, {number}, {stride}, {arena};");
+                emit!(e.code, "cvt.u64.u32 {number}, {behind};");
+                emit!(e.code, "mad.lo.u64 {base}, {number}, {small}, {base};");
+                emit!(e.code, "selp.u64 {own}, {small}, {stride}, {takes_tasks};");
+                emit!(e.code, "add.u64 {limit}, {base}, {own};");
+            }
+        }
         // Addresses are loaded before the loop.
         let mut given = vec![];
         e.given(argument, false, &mut given);
         let mut taken = vec![];
         e.taken(result, false, &mut taken);
-        let end = e.code.label();
+        let (end, taken_all) = (e.code.label(), e.code.label());
+        if self.in_warps {
+            e.code.go_if(takes_tasks, taken_all);
+        }
         e.code.place(next);
-        emit!(e.code, "atom.global.add.u32 {call}, [{state}], 1;");
+        e.take_call();
         emit!(e.code, "setp.ge.u32 {done}, {call}, {calls};");
-        e.code.go_if(done, end);
+        e.code.go_if(done, taken_all);
         emit!(e.code, "mov.b64 {top}, {base};");
         emit!(e.code, "mov.b64 {fuel}, {all};");
         let mut regs = vec![];
@@ -77,28 +109,9 @@ impl Module<'_, '_> {
                 *reg = e.code.number(*reg);
             }
         }
-        emit!(e.code, "{{");
-        emit!(e.code, ".param .b64 x0; .param .b64 x1; .param .b32 x2; .param .b64 x3;");
-        emit!(e.code, "st.param.b64 [x0], {top}; st.param.b64 [x1], {limit};");
-        emit!(e.code, "st.param.b32 [x2], {depth}; st.param.b64 [x3], {fuel};");
-        let mut names = vec!["x0".to_owned(), "x1".to_owned(), "x2".to_owned(), "x3".to_owned()];
-        for (number, (reg, kind)) in regs.iter().zip(&signature.params).enumerate() {
-            let (name, ty) = (format!("x{}", number + 4), self.param_type(*kind));
-            emit!(e.code, ".param .{ty} {name};");
-            emit!(e.code, "st.param.{ty} [{name}], {reg};");
-            names.push(name);
-        }
-        let (status, is_failed) = (e.code.reg(Class::B32), e.code.reg(Class::Pred));
-        let mut results = vec![];
-        emit!(e.code, ".param .align 8 .b8 y[{}];", signature.bytes());
-        emit!(e.code, "call (y), {}, ({});", signature.name, names.join(", "));
-        emit!(e.code, "ld.param.b32 {status}, [y];");
-        for (number, kind) in signature.results.iter().enumerate() {
-            let to = if *kind == Kind::Bool { e.code.reg(Class::B32) } else { e.code.of(*kind) };
-            emit!(e.code, "ld.param.{} {to}, [y+{}];", self.param_type(*kind), 24 + 8 * number);
-            results.push(to);
-        }
-        emit!(e.code, "}}");
+        let given = Given { top, limit, depth, fuel, queue };
+        let Called { status, mut results, .. } = self.call(&mut e.code, signature, &given, &regs);
+        let is_failed = e.code.reg(Class::Pred);
         emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
         e.code.go_if(is_failed, failed);
         for (reg, kind) in results.iter_mut().zip(&signature.results) {
@@ -109,10 +122,26 @@ impl Module<'_, '_> {
             }
         }
         e.results(result, &mut results.into_iter(), &mut taken.into_iter());
-        e.code.go(next);
+        e.code.go(finished);
         e.code.place(failed);
         e.flag(1);
-        e.code.go(next);
+        match queue {
+            // Other warps may read the arena of a call that failed, so it is not used again.
+            Some(queue) => {
+                end_call(&mut e.code, queue);
+                e.code.go(end);
+                e.code.place(finished);
+                end_call(&mut e.code, queue);
+                e.code.go(next);
+                e.code.place(taken_all);
+                self.take_tasks(&mut e.code, queue, &Worker { base, limit, state, calls, end });
+            }
+            None => {
+                e.code.place(finished);
+                e.code.go(next);
+                e.code.place(taken_all);
+            }
+        }
         e.code.place(end);
         emit!(e.code, "ret;");
         let params: Vec<String> = e.params.iter().map(|param| format!(".param .u64 {param}")).collect();
@@ -126,6 +155,17 @@ impl Entry {
         let name = format!("p{}", self.params.len());
         emit!(self.code, "ld.param.u64 {to}, [{name}];");
         self.params.push(name);
+    }
+
+    /// Takes the number of the next call.
+    fn take_call(&mut self) {
+        let (call, state) = (self.call, self.state);
+        emit!(self.code, "mov.u32 {call}, 0;");
+        self.code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {call}, [{state}], 1;"));
+        if self.code.lane.is_some() {
+            let first = self.code.from_lane(Kind::Length, call, None);
+            self.code.set(Kind::Length, call, first);
+        }
     }
 
     fn address_param(&mut self) -> Reg {
@@ -309,7 +349,13 @@ impl Entry {
         self.sequences += 1;
         let [all, place, behind] = [(); 3].map(|()| self.code.reg(Class::B64));
         emit!(self.code, "cvt.u64.u32 {all}, {total};");
-        emit!(self.code, "atom.global.add.u64 {place}, [{}+{}], {all};", self.state, 8 + 8 * number);
+        let (state, counter) = (self.state, 8 + 8 * number);
+        emit!(self.code, "mov.u64 {place}, 0;");
+        self.code.in_first_lane(|code| emit!(code, "atom.global.add.u64 {place}, [{state}+{counter}], {all};"));
+        if self.code.lane.is_some() {
+            let first = self.code.from_lane(Kind::Pointer, place, None);
+            self.code.set(Kind::Pointer, place, first);
+        }
         let count = self.code.as_int(total);
         self.code.store_at(Kind::Int, counts, self.call, count);
         self.code.store_at(Kind::Pointer, places, self.call, place);
@@ -375,7 +421,12 @@ impl Entry {
         let to_kind = if is_length { Kind::Int } else { kind };
         let bytes = self.code.bytes(to_kind);
         let to = self.code.address(base, at, bytes);
+        self.code.sync();
         let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
+        if let Some(lane) = self.code.lane {
+            emit!(self.code, "mov.u32 {index}, {lane};");
+        }
+        let step = if self.code.lane.is_some() { 32 } else { 1 };
         let (head, end) = (self.code.label(), self.code.label());
         self.code.place(head);
         emit!(self.code, "setp.ge.u32 {done}, {index}, {length};");
@@ -385,9 +436,10 @@ impl Entry {
             value = self.code.as_int(value);
         }
         self.code.store_at(to_kind, to, index, value);
-        emit!(self.code, "add.u32 {index}, {index}, 1;");
+        emit!(self.code, "add.u32 {index}, {index}, {step};");
         self.code.go(head);
         self.code.place(end);
+        self.code.sync();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Functions and expressions.
 
 use super::code::{Class, Code, Kind, Label, Reg, emit, slots};
-use super::{Made, Module, Signature};
+use super::{Given, Made, Module, Signature};
 use crate::core::{Body, DefinitionKind, Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use crate::eval::{Primitive, Value};
 use crate::flatten::Callee;
@@ -67,13 +67,19 @@ pub(super) struct Writer<'m, 'c, 'e> {
     pub(super) code: Code,
     pub(super) body: Rc<Body>,
     instance: Vec<TypeId>,
-    locals: HashMap<LocalId, Val>,
+    pub(super) locals: HashMap<LocalId, Val>,
     pub(super) top: Reg,
     pub(super) limit: Reg,
-    depth: Reg,
+    pub(super) depth: Reg,
     pub(super) fuel: Reg,
+    /// The address of the queue of tasks, where warps run calls.
+    pub(super) queue: Option<Reg>,
     /// Ends the call with a failure.
     pub(super) fail: Label,
+    /// The code is that of one round of a loop that is spread over lanes.
+    pub(super) varying: bool,
+    /// Such code has something that all lanes have to do together.
+    pub(super) refused: bool,
     expanded: u32,
 }
 
@@ -83,9 +89,10 @@ impl Module<'_, '_> {
         let body = self.c.body(callee).map_err(|fault| fault.message.clone())?;
         let (argument, _) = self.c.shapes(callee)?;
         let head = self.head(signature);
-        let mut code = Code::new(self.widths);
+        let mut code = Code::new(self.widths, self.in_warps);
         let (top, limit, depth, fuel) = (code.reg(Class::B64), code.reg(Class::B64), code.reg(Class::B32), code.reg(Class::B64));
-        let fail = code.label();
+        let queue = self.in_warps.then(|| code.reg(Class::B64));
+        let (fail, given) = (code.label(), self.given());
         let mut w = Writer {
             m: self,
             code,
@@ -96,26 +103,33 @@ impl Module<'_, '_> {
             limit,
             depth,
             fuel,
+            queue,
             fail,
+            varying: false,
+            refused: false,
             expanded: 0,
         };
+        w.code.sync();
         emit!(w.code, "ld.param.b64 {top}, [a0];");
         emit!(w.code, "ld.param.b64 {limit}, [a1];");
         emit!(w.code, "ld.param.b32 {depth}, [a2];");
         emit!(w.code, "ld.param.b64 {fuel}, [a3];");
+        if let Some(queue) = queue {
+            emit!(w.code, "ld.param.b64 {queue}, [a4];");
+        }
         let mut params = vec![];
         for (number, kind) in signature.params.iter().enumerate() {
             let ty = w.m.param_type(*kind);
             params.push(match kind {
                 Kind::Bool => {
                     let (number_of, pred) = (w.code.reg(Class::B32), w.code.reg(Class::Pred));
-                    emit!(w.code, "ld.param.b32 {number_of}, [a{}];", number + 4);
+                    emit!(w.code, "ld.param.b32 {number_of}, [a{}];", number + given);
                     emit!(w.code, "setp.ne.u32 {pred}, {number_of}, 0;");
                     pred
                 }
                 _ => {
                     let reg = w.code.of(*kind);
-                    emit!(w.code, "ld.param.{ty} {reg}, [a{}];", number + 4);
+                    emit!(w.code, "ld.param.{ty} {reg}, [a{}];", number + given);
                     reg
                 }
             });
@@ -233,10 +247,7 @@ impl Writer<'_, '_, '_> {
             self.code.go_if(any, next);
             emit!(self.code, "setp.eq.u64 {same}, {}, {to};", regs[pointer]);
             self.code.go_if(same, there);
-            let each = self.begin(regs[length]);
-            let value = self.code.load_at(kind, regs[pointer], each.index);
-            self.code.store_at(kind, to, each.index, value);
-            self.end(each);
+            self.move_down(kind, regs[pointer], to, regs[length]);
             emit!(self.code, "mov.b64 {}, {to};", regs[pointer]);
             self.code.place(there);
             let bytes = self.code.bytes(kind);
@@ -251,6 +262,8 @@ impl Writer<'_, '_, '_> {
 
     /// Begins a loop over indices below a length.
     pub(super) fn begin(&mut self, length: Reg) -> Loop {
+        self.refused |= self.varying;
+        self.code.sync();
         let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
         let (head, end) = (self.code.label(), self.code.label());
         self.code.place(head);
@@ -263,10 +276,12 @@ impl Writer<'_, '_, '_> {
         emit!(self.code, "add.u32 {}, {}, 1;", each.index, each.index);
         self.code.go(each.head);
         self.code.place(each.end);
+        self.code.sync();
     }
 
     /// Takes fuel for the rounds of a loop.
     pub(super) fn burn(&mut self, length: Reg) {
+        self.refused |= self.varying;
         let (wide, none) = (self.code.reg(Class::B64), self.code.reg(Class::Pred));
         emit!(self.code, "cvt.u64.u32 {wide}, {length};");
         emit!(self.code, "sub.s64 {}, {}, {wide};", self.fuel, self.fuel);
@@ -281,6 +296,7 @@ impl Writer<'_, '_, '_> {
 
     /// Takes memory for elements of a kind. Lengths are below 2^32, so the sizes do not wrap.
     pub(super) fn take(&mut self, length: Reg, kind: Kind) -> Reg {
+        self.refused |= self.varying;
         let (pointer, full) = (self.code.copy(Kind::Pointer, self.top), self.code.reg(Class::Pred));
         let bytes = self.code.bytes(kind);
         emit!(self.code, "mad.wide.u32 {}, {length}, {bytes}, {};", self.top, self.top);
@@ -300,13 +316,18 @@ impl Writer<'_, '_, '_> {
 
     /// Stores a value at an index of a sequence in memory.
     pub(super) fn put(&mut self, arrays: &[Reg], shape: &Shape, index: Reg, value: &Val) -> Made<()> {
+        let regs = self.stored(value)?;
+        self.store(arrays, shape, index, &regs);
+        Ok(())
+    }
+
+    /// Stores the slots of a value at an index of a sequence in memory.
+    pub(super) fn store(&mut self, arrays: &[Reg], shape: &Shape, index: Reg, regs: &[Reg]) {
         let mut kinds = vec![];
         slots(shape, &mut kinds);
-        let regs = self.stored(value)?;
         for ((kind, array), reg) in kinds.into_iter().zip(arrays).zip(regs) {
-            self.code.store_at(kind, *array, index, reg);
+            self.code.store_at(kind, *array, index, *reg);
         }
-        Ok(())
     }
 
     /// Returns the element of a sequence at an index that is in range.
@@ -354,11 +375,17 @@ impl Writer<'_, '_, '_> {
         }
         self.burn(seq.length);
         let arrays = self.room(seq.length, &seq.shape);
-        let each = self.begin(seq.length);
-        let value = self.element(seq, each.index)?;
-        self.put(&arrays, &seq.shape, each.index, &value)?;
-        self.end(each);
+        self.copy_elements(seq, &arrays)?;
         Ok(arrays)
+    }
+
+    /// Copies all elements of a sequence to arrays.
+    pub(super) fn copy_elements(&mut self, seq: &Seq, arrays: &[Reg]) -> Made<()> {
+        let load = |w: &mut Self, index: Reg| {
+            let value = w.element(seq, index)?;
+            w.stored(&value)
+        };
+        self.spread(seq.length, load, |w, index, regs| w.store(arrays, &seq.shape, index, regs))
     }
 
     /// Makes a value of its slots.
@@ -414,6 +441,7 @@ impl Writer<'_, '_, '_> {
             Expr::Bool(value) => Ok(Val::Base(Kind::Bool, self.code.bool(*value))),
             Expr::Char(value) => Ok(Val::Base(Kind::Int, self.code.int(i64::from(*value)))),
             Expr::Text(bytes) => {
+                self.refused |= self.varying;
                 let (name, array) = (self.m.text(bytes), self.code.reg(Class::B64));
                 emit!(self.code, "mov.u64 {array}, {name};");
                 let length = self.code.length(bytes.len() as u32);
@@ -451,6 +479,7 @@ impl Writer<'_, '_, '_> {
                 let values = elements.iter().map(|element| self.expr(*element)).collect::<Made<Vec<Val>>>()?;
                 let length = self.code.length(values.len() as u32);
                 let arrays = self.room(length, &shape);
+                self.code.sync();
                 for (index, value) in values.iter().enumerate() {
                     let index = self.code.length(index as u32);
                     self.put(&arrays, &shape, index, value)?;
@@ -548,28 +577,11 @@ impl Writer<'_, '_, '_> {
         let Some(length) = sources.first().map(|first| first.length) else { return Err("no generator".to_owned()) };
         self.burn(length);
         let arrays = self.room(length, &shape);
-        let kept = self.code.length(0);
-        let around = self.begin(length);
-        let mark = self.code.copy(Kind::Pointer, self.top);
-        self.bind_elements(each, &sources, around.index)?;
-        let value = self.expr(each.body)?;
-        let index = match each.filter {
-            None => around.index,
-            Some(filter) => {
-                let holds = self.scalar(filter)?;
-                self.put(&arrays, &shape, kept, &value)?;
-                let one = self.code.number(holds);
-                emit!(self.code, "add.u32 {kept}, {kept}, {one};");
-                kept
-            }
+        let kept = match self.each_in_lanes(each, &sources, length, (&shape, &arrays)) {
+            Some(kept) => kept,
+            None if self.each_in_tasks(each, &sources, length, (&shape, &arrays))? => length,
+            None => self.each_in_order(each, &sources, length, (&shape, &arrays))?,
         };
-        if each.filter.is_none() {
-            self.put(&arrays, &shape, index, &value)?;
-        }
-        if shape.is_scalar() {
-            emit!(self.code, "mov.b64 {}, {mark};", self.top);
-        }
-        self.end(around);
         let Some(_) = each.filter else { return Ok(Val::seq(length, *shape, Items::Stored(arrays))) };
         let mut kinds = vec![];
         slots(&shape, &mut kinds);
@@ -581,6 +593,30 @@ impl Writer<'_, '_, '_> {
             emit!(self.code, "and.b64 {}, {}, -8;", self.top, self.top);
         }
         Ok(Val::seq(kept, *shape, Items::Stored(arrays)))
+    }
+
+    /// Writes the loop of an apply-to-each that goes through the elements in order. Returns the number of elements that the
+    /// filter keeps.
+    fn each_in_order(&mut self, each: &Each, sources: &[Rc<Seq>], length: Reg, (shape, arrays): (&Shape, &[Reg])) -> Made<Reg> {
+        let kept = self.code.length(0);
+        let around = self.begin(length);
+        let mark = self.code.copy(Kind::Pointer, self.top);
+        self.bind_elements(each, sources, around.index)?;
+        let value = self.expr(each.body)?;
+        match each.filter {
+            None => self.put(arrays, shape, around.index, &value)?,
+            Some(filter) => {
+                let holds = self.scalar(filter)?;
+                self.put(arrays, shape, kept, &value)?;
+                let one = self.code.number(holds);
+                emit!(self.code, "add.u32 {kept}, {kept}, {one};");
+            }
+        }
+        if shape.is_scalar() {
+            emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        }
+        self.end(around);
+        Ok(kept)
     }
 
     fn call(&mut self, id: ExprId, function: ExprId, argument: ExprId) -> Made<Val> {
@@ -628,51 +664,50 @@ impl Writer<'_, '_, '_> {
             self.expanded -= 1;
             return value;
         }
+        if self.varying {
+            self.refused = true;
+            return Err("a call in a loop that is spread over lanes".to_owned());
+        }
         let signature = self.m.function(callee)?;
         let (_, result) = self.m.c.shapes(callee)?;
         let mut regs = vec![];
         for value in taken {
             regs.extend(self.stored(value)?);
         }
-        let results: Vec<Reg> = signature.results.iter().map(|kind| self.code.of(*kind)).collect();
-        let numbers: Vec<Option<Reg>> =
-            signature.results.iter().map(|kind| (*kind == Kind::Bool).then(|| self.code.reg(Class::B32))).collect();
-        for (reg, kind) in regs.iter_mut().zip(&signature.params) {
-            if *kind == Kind::Bool {
-                *reg = self.code.number(*reg);
-            }
-        }
-        let (status, failed) = (self.code.reg(Class::B32), self.code.reg(Class::Pred));
-        let (top, fuel) = (self.top, self.fuel);
-        emit!(self.code, "{{");
-        emit!(self.code, ".param .b64 x0; .param .b64 x1; .param .b32 x2; .param .b64 x3;");
-        emit!(self.code, "st.param.b64 [x0], {top}; st.param.b64 [x1], {};", self.limit);
-        emit!(self.code, "st.param.b32 [x2], {}; st.param.b64 [x3], {fuel};", self.depth);
-        let mut names = vec!["x0".to_owned(), "x1".to_owned(), "x2".to_owned(), "x3".to_owned()];
-        for (number, (reg, kind)) in regs.iter().zip(&signature.params).enumerate() {
-            let (name, ty) = (format!("x{}", number + 4), self.m.param_type(*kind));
-            emit!(self.code, ".param .{ty} {name};");
-            emit!(self.code, "st.param.{ty} [{name}], {reg};");
-            names.push(name);
-        }
-        emit!(self.code, ".param .align 8 .b8 y[{}];", signature.bytes());
-        emit!(self.code, "call (y), {}, ({});", signature.name, names.join(", "));
-        emit!(self.code, "ld.param.b32 {status}, [y];");
-        emit!(self.code, "ld.param.b64 {top}, [y+8];");
-        emit!(self.code, "ld.param.b64 {fuel}, [y+16];");
-        for (number, kind) in signature.results.iter().enumerate() {
-            let (ty, to) = (self.m.param_type(*kind), numbers[number].unwrap_or(results[number]));
-            emit!(self.code, "ld.param.{ty} {to}, [y+{}];", 24 + 8 * number);
-        }
-        emit!(self.code, "}}");
-        emit!(self.code, "setp.ne.u32 {failed}, {status}, 0;");
+        self.called(&signature, &result, &regs)
+    }
+
+    /// Calls a PTX function with the slots of its arguments.
+    pub(super) fn called(&mut self, signature: &Signature, result: &Shape, regs: &[Reg]) -> Made<Val> {
+        let regs: Vec<Reg> = regs
+            .iter()
+            .zip(&signature.params)
+            .map(|(reg, kind)| if *kind == Kind::Bool && reg.class == Class::Pred { self.code.number(*reg) } else { *reg })
+            .collect();
+        let given = Given { top: self.top, limit: self.limit, depth: self.depth, fuel: self.fuel, queue: self.queue };
+        let called = self.m.call(&mut self.code, signature, &given, &regs);
+        let failed = self.code.reg(Class::Pred);
+        emit!(self.code, "setp.ne.u32 {failed}, {}, 0;", called.status);
         self.fail_if(failed);
-        for (to, number) in results.iter().zip(&numbers) {
-            if let Some(number) = number {
-                emit!(self.code, "setp.ne.u32 {to}, {number}, 0;");
-            }
+        emit!(self.code, "mov.b64 {}, {};", self.top, called.top);
+        emit!(self.code, "mov.b64 {}, {};", self.fuel, called.fuel);
+        self.returned(signature, result, &called.results)
+    }
+
+    /// Makes a value of the slots that a function has returned.
+    pub(super) fn returned(&mut self, signature: &Signature, result: &Shape, regs: &[Reg]) -> Made<Val> {
+        let mut slots = vec![];
+        for (reg, kind) in regs.iter().zip(&signature.results) {
+            slots.push(match kind {
+                Kind::Bool => {
+                    let pred = self.code.reg(Class::Pred);
+                    emit!(self.code, "setp.ne.u32 {pred}, {reg}, 0;");
+                    pred
+                }
+                _ => *reg,
+            });
         }
-        self.unslot(&result, &mut results.into_iter())
+        self.unslot(result, &mut slots.into_iter())
     }
 
     /// Computes a primitive; apply-to-eachs that it consumes are not stored where that is possible.

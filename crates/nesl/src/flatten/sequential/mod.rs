@@ -1,4 +1,4 @@
-//! Sequential forms: a function as PTX in which one thread runs one call.
+//! Sequential forms: a function as PTX in which one thread, or one warp, runs one call.
 //!
 //! From: the typed program, not flattened. To: [`vcode::Sequential`](crate::vcode::Sequential), a module with one kernel.
 //! Flattened code calls it where calls are small; see `choose` of [`crate::run`]. A function without a sequential form
@@ -11,13 +11,17 @@
 //! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address.
 //! - Functions that do not recur are expanded where they are called; the others are PTX functions. They return a status, the top
 //!   of the arena, the fuel that is left, and their result.
+//! - In the form for warps all lanes execute the same code, and loops whose rounds do not depend on each other are spread over
+//!   the lanes: see [`lanes`]. Calls in an apply-to-each become tasks that other warps may take: see [`tasks`].
 //! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a failure. The flattened
 //!   code then executes all calls, so errors have their message and place.
 
 mod code;
 mod entry;
 mod expr;
+mod lanes;
 mod primitive;
+mod tasks;
 
 use super::instance::Node;
 use super::{Callee, Compiler};
@@ -25,7 +29,7 @@ use crate::eval::Primitive;
 use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Sequential, Shape};
-use code::{Kind, slots};
+use code::{Class, Code, Kind, Reg, emit, slots};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -53,6 +57,29 @@ struct Module<'c, 'e> {
     prototypes: String,
     texts: usize,
     done: String,
+    /// A warp runs a call, not a thread.
+    in_warps: bool,
+    /// Functions whose calls are tasks.
+    tasks: Vec<Signature>,
+}
+
+/// Registers that every function takes: the top and the limit of the arena, the depth and the fuel, and, in the form for
+/// warps, the address of the queue of tasks.
+#[derive(Clone, Copy)]
+struct Given {
+    top: Reg,
+    limit: Reg,
+    depth: Reg,
+    fuel: Reg,
+    queue: Option<Reg>,
+}
+
+/// Registers of what a function has returned.
+struct Called {
+    status: Reg,
+    top: Reg,
+    fuel: Reg,
+    results: Vec<Reg>,
 }
 
 impl Compiler<'_> {
@@ -83,6 +110,19 @@ impl Compiler<'_> {
     fn sequential_form(&mut self, callee: &Callee, widths: Widths) -> Made<Sequential> {
         let source = self.name(callee).0;
         let (argument, result) = self.shapes(callee)?;
+        let (name, text) = self.sequential_text(callee, widths, false, (&argument, &result))?;
+        let (_, text_for_warps) = self.sequential_text(callee, widths, true, (&argument, &result))?;
+        Ok(Sequential { name, source, text, text_for_warps, widths, argument, result })
+    }
+
+    /// Writes a module. Returns the name of its kernel, too.
+    fn sequential_text(
+        &mut self,
+        callee: &Callee,
+        widths: Widths,
+        in_warps: bool,
+        (argument, result): (&Shape, &Shape),
+    ) -> Made<(String, String)> {
         let mut module = Module {
             c: self,
             widths,
@@ -91,6 +131,8 @@ impl Compiler<'_> {
             prototypes: String::new(),
             texts: 0,
             done: String::new(),
+            in_warps,
+            tasks: vec![],
         };
         let signature = module.function(callee)?;
         while let Some((callee, signature)) = module.queue.pop() {
@@ -100,10 +142,10 @@ impl Compiler<'_> {
             }
         }
         let name = format!("sequential_{}", signature.name);
-        let kernel = module.entry(&name, &signature, &argument, &result);
+        let kernel = module.entry(&name, &signature, argument, result);
         let (prototypes, done) = (module.prototypes, module.done);
         let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n\n{prototypes}\n{done}{kernel}");
-        Ok(Sequential { name, source, text, widths, argument, result })
+        Ok((name, text))
     }
 
     /// Returns the shapes of what a function takes, captured variables first, and of its result.
@@ -164,15 +206,56 @@ impl Module<'_, '_> {
         Ok(signature)
     }
 
-    /// Returns the head of a function. Behind the top and the limit of the arena, the depth and the fuel stand the slots of
-    /// the arguments.
+    /// Returns how many parameters stand before the slots of the arguments: those of [`Given`].
+    fn given(&self) -> usize {
+        if self.in_warps { 5 } else { 4 }
+    }
+
+    /// Returns the head of a function.
     fn head(&self, signature: &Signature) -> String {
         let mut params =
             vec![".param .b64 a0".to_owned(), ".param .b64 a1".into(), ".param .b32 a2".into(), ".param .b64 a3".into()];
+        if self.in_warps {
+            params.push(".param .b64 a4".to_owned());
+        }
         for (number, kind) in signature.params.iter().enumerate() {
-            params.push(format!(".param .{} a{}", self.param_type(*kind), number + 4));
+            params.push(format!(".param .{} a{}", self.param_type(*kind), number + self.given()));
         }
         format!(".func (.param .align 8 .b8 rr[{}]) {} ({})", signature.bytes(), signature.name, params.join(", "))
+    }
+
+    /// Calls a function. Bools are passed and returned as numbers.
+    fn call(&self, code: &mut Code, signature: &Signature, given: &Given, regs: &[Reg]) -> Called {
+        let Given { top, limit, depth, fuel, queue } = given;
+        emit!(code, "{{");
+        emit!(code, ".param .b64 x0; .param .b64 x1; .param .b32 x2; .param .b64 x3;");
+        emit!(code, "st.param.b64 [x0], {top}; st.param.b64 [x1], {limit};");
+        emit!(code, "st.param.b32 [x2], {depth}; st.param.b64 [x3], {fuel};");
+        let mut names = vec!["x0".to_owned(), "x1".to_owned(), "x2".to_owned(), "x3".to_owned()];
+        if let Some(queue) = queue {
+            emit!(code, ".param .b64 x4; st.param.b64 [x4], {queue};");
+            names.push("x4".to_owned());
+        }
+        for (reg, kind) in regs.iter().zip(&signature.params) {
+            let (name, ty) = (format!("x{}", names.len()), self.param_type(*kind));
+            emit!(code, ".param .{ty} {name};");
+            emit!(code, "st.param.{ty} [{name}], {reg};");
+            names.push(name);
+        }
+        let (status, top, fuel) = (code.reg(Class::B32), code.reg(Class::B64), code.reg(Class::B64));
+        let mut results = vec![];
+        emit!(code, ".param .align 8 .b8 y[{}];", signature.bytes());
+        emit!(code, "call (y), {}, ({});", signature.name, names.join(", "));
+        emit!(code, "ld.param.b32 {status}, [y];");
+        emit!(code, "ld.param.b64 {top}, [y+8];");
+        emit!(code, "ld.param.b64 {fuel}, [y+16];");
+        for (number, kind) in signature.results.iter().enumerate() {
+            let to = if *kind == Kind::Bool { code.reg(Class::B32) } else { code.of(*kind) };
+            emit!(code, "ld.param.{} {to}, [y+{}];", self.param_type(*kind), 24 + 8 * number);
+            results.push(to);
+        }
+        emit!(code, "}}");
+        Called { status, top, fuel, results }
     }
 
     /// Returns the type in which a slot is passed.

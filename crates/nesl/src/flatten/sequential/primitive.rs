@@ -147,12 +147,13 @@ impl Writer<'_, '_, '_> {
                 let (values, indices) = (sequence(&values)?, sequence(&indices)?);
                 self.burn(indices.length);
                 let arrays = self.room(indices.length, &values.shape);
-                let each = self.begin(indices.length);
-                let (_, index) = scalar(&self.element(&indices, each.index)?)?;
-                let index = self.checked_index(index, values.length);
-                let value = self.element(&values, index)?;
-                self.put(&arrays, &values.shape, each.index, &value)?;
-                self.end(each);
+                let load = |w: &mut Self, at: Reg| {
+                    let (_, index) = scalar(&w.element(&indices, at)?)?;
+                    let index = w.checked_index(index, values.length);
+                    let value = w.element(&values, index)?;
+                    w.stored(&value)
+                };
+                self.spread(indices.length, load, |w, at, regs| w.store(&arrays, &values.shape, at, regs))?;
                 Ok(Val::seq(indices.length, values.shape.clone(), Items::Stored(arrays)))
             }
             P::Put => {
@@ -212,12 +213,7 @@ impl Writer<'_, '_, '_> {
             P::Sum | P::Product | P::MaxVal | P::MinVal | P::Any | P::All | P::Parity => {
                 let seq = sequence(argument)?;
                 self.burn(seq.length);
-                let (kind, out) = self.neutral(primitive, ty)?;
-                let each = self.begin(seq.length);
-                let (_, value) = scalar(&self.element(&seq, each.index)?)?;
-                self.combine(primitive, kind, out, value, Some(each.index))?;
-                self.end(each);
-                Ok(Val::Base(kind, out))
+                self.reduce(primitive, ty, seq.length, |w, index| Ok(scalar(&w.element(&seq, index)?)?.1))
             }
             _ => Err(reason(primitive)),
         }
@@ -411,10 +407,7 @@ impl Writer<'_, '_, '_> {
     fn copied(&mut self, seq: &Seq) -> Made<Vec<Reg>> {
         self.burn(seq.length);
         let arrays = self.room(seq.length, &seq.shape);
-        let each = self.begin(seq.length);
-        let value = self.element(seq, each.index)?;
-        self.put(&arrays, &seq.shape, each.index, &value)?;
-        self.end(each);
+        self.copy_elements(seq, &arrays)?;
         Ok(arrays)
     }
 
@@ -460,6 +453,7 @@ impl Writer<'_, '_, '_> {
         let (_, index) = scalar(&self.element(&indices, each.index)?)?;
         let index = self.checked_index(index, values.length);
         let twice = self.code.load_at(Kind::Bool, seen, index);
+        self.code.sync();
         self.fail_if(twice);
         let yes = self.code.bool(true);
         self.code.store_at(Kind::Bool, seen, index, yes);
@@ -474,12 +468,15 @@ impl Writer<'_, '_, '_> {
 
     /// Copies all elements of a sequence to arrays from an index on, which is advanced.
     fn copy_to(&mut self, seq: &Seq, arrays: &[Reg], at: Reg) -> Made<()> {
-        let each = self.begin(seq.length);
-        let value = self.element(seq, each.index)?;
-        let place = self.code.reg(Class::B32);
-        emit!(self.code, "add.u32 {place}, {at}, {};", each.index);
-        self.put(arrays, &seq.shape, place, &value)?;
-        self.end(each);
+        let load = |w: &mut Self, index: Reg| {
+            let value = w.element(seq, index)?;
+            w.stored(&value)
+        };
+        self.spread(seq.length, load, |w, index, regs| {
+            let place = w.code.reg(Class::B32);
+            emit!(w.code, "add.u32 {place}, {at}, {index};");
+            w.store(arrays, &seq.shape, place, regs);
+        })?;
         emit!(self.code, "add.u32 {at}, {at}, {};", seq.length);
         Ok(())
     }
@@ -547,7 +544,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns a register with the result of a scan or reduction of no elements of a sequence type.
-    fn neutral(&mut self, primitive: Primitive, ty: TypeId) -> Made<(Kind, Reg)> {
+    pub(super) fn neutral(&mut self, primitive: Primitive, ty: TypeId) -> Made<(Kind, Reg)> {
         use Primitive as P;
         let ty = self.m.c.resolve(ty);
         let element = match self.m.c.env.types[ty] {
@@ -575,7 +572,7 @@ impl Writer<'_, '_, '_> {
 
     /// Combines a value into a register. The extremum of some values is one of them, so at index 0 of a reduction it is
     /// the value.
-    fn combine(&mut self, primitive: Primitive, kind: Kind, out: Reg, value: Reg, index: Option<Reg>) -> Made<()> {
+    pub(super) fn combine(&mut self, primitive: Primitive, kind: Kind, out: Reg, value: Reg, index: Option<Reg>) -> Made<()> {
         use Primitive as P;
         match primitive {
             P::Sum | P::PlusScan | P::Product | P::MultScan => {
@@ -622,14 +619,9 @@ impl Writer<'_, '_, '_> {
         let sources = self.sources(each)?;
         let Some(length) = sources.first().map(|first| first.length) else { return Err("no generator".to_owned()) };
         self.burn(length);
-        let (kind, out) = self.neutral(primitive, ty)?;
-        let around = self.begin(length);
-        let mark = self.code.copy(Kind::Pointer, self.top);
-        self.bind_elements(each, &sources, around.index)?;
-        let value = self.scalar(each.body)?;
-        self.combine(primitive, kind, out, value, Some(around.index))?;
-        emit!(self.code, "mov.b64 {}, {mark};", self.top);
-        self.end(around);
-        Ok(Val::Base(kind, out))
+        self.reduce(primitive, ty, length, |w, index| {
+            w.bind_elements(each, &sources, index)?;
+            w.scalar(each.body)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Calls that run sequentially, each in one thread of the device.
+//! Calls that run sequentially, each in one thread or one warp of the device.
 
 use super::{Entry, Machine};
 use crate::eval::{Fault, Run};

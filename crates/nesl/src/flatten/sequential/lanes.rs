@@ -1,0 +1,325 @@
+//! Loops that are spread over the lanes of a warp.
+//!
+//! In the form for warps all lanes have the same values in their registers and take the same branches. Memory is written by
+//! all of them, with the same values. A loop whose rounds do not depend on each other gives each lane every 32nd round. Code
+//! of such a round has other values in each lane: it may compute scalars and read memory, but not take memory, call a function
+//! or go through another loop. Where it does, the loop is written again, and all lanes go through all rounds.
+//!
+//! - A lane whose round fails notes it and goes on; all lanes fail together behind the loop.
+//! - Lanes wait for each other before and behind a loop, so that each sees the memory that the others have written.
+//! - A filter counts the lanes before each lane whose element is kept. A reduction combines the results of lanes at the end.
+
+use super::Made;
+use super::code::{Class, Kind, Label, Mark, Reg, emit};
+use super::expr::{Seq, Val, Writer};
+use crate::core::{Each, LocalId};
+use crate::eval::Primitive;
+use crate::types::TypeId;
+use crate::vcode::Shape;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Lanes of a warp.
+const LANES: u32 = 32;
+
+/// Rows of 32 rounds whose loads are under way together, as long as there are so many.
+const ROWS: u32 = 4;
+
+/// A loop over indices, of which each lane takes its own.
+struct Lanes {
+    /// The index of the first lane, equal in all lanes.
+    base: Reg,
+    /// The lane's own index.
+    index: Reg,
+    head: Label,
+    end: Label,
+    /// Where lanes go that have no round, or are through with it.
+    join: Label,
+    /// Where lanes go whose round fails.
+    failed: Label,
+    /// 1 in lanes with a round that failed.
+    has_failed: Reg,
+    /// The failure of the code around.
+    fail: Label,
+    mark: Mark,
+}
+
+/// The state of a writer before code that may be refused.
+struct Before {
+    mark: Mark,
+    locals: HashMap<LocalId, Val>,
+}
+
+impl Writer<'_, '_, '_> {
+    /// Writes a loop whose rounds do not depend on each other: `load` gives registers, `store` takes them.
+    pub(super) fn spread(
+        &mut self,
+        length: Reg,
+        mut load: impl FnMut(&mut Self, Reg) -> Made<Vec<Reg>>,
+        mut store: impl FnMut(&mut Self, Reg, &[Reg]),
+    ) -> Made<()> {
+        let spread = self.try_in_lanes(|w, lane| {
+            let base = w.code.length(0);
+            w.rows_in_lanes(lane, length, base, &mut load, &mut store)?;
+            let mut lanes = w.begin_lanes(lane, length, base);
+            let regs = load(w, lanes.index)?;
+            store(w, lanes.index, &regs);
+            w.join_lanes(&mut lanes);
+            w.end_lanes(&lanes);
+            Ok(())
+        });
+        if spread.is_some() {
+            return Ok(());
+        }
+        let each = self.begin(length);
+        let regs = load(self, each.index)?;
+        store(self, each.index, &regs);
+        self.end(each);
+        Ok(())
+    }
+
+    /// Writes a loop over several rows of rounds at once, from a base on that is advanced; nothing where a round can fail.
+    fn rows_in_lanes(
+        &mut self,
+        lane: Reg,
+        length: Reg,
+        base: Reg,
+        load: &mut dyn FnMut(&mut Self, Reg) -> Made<Vec<Reg>>,
+        store: &mut dyn FnMut(&mut Self, Reg, &[Reg]),
+    ) -> Made<()> {
+        let mark = self.code.mark();
+        self.code.sync();
+        let (head, end, failed) = (self.code.label(), self.code.label(), self.code.label());
+        let (behind, done) = (self.code.reg(Class::B32), self.code.reg(Class::Pred));
+        self.code.place(head);
+        emit!(self.code, "add.u32 {behind}, {base}, {};", ROWS * LANES);
+        emit!(self.code, "setp.gt.u32 {done}, {behind}, {length};");
+        self.code.go_if(done, end);
+        let fail = std::mem::replace(&mut self.fail, failed);
+        self.varying = true;
+        let first = self.code.reg(Class::B32);
+        emit!(self.code, "add.u32 {first}, {base}, {lane};");
+        let mut rows = vec![];
+        for row in 0..ROWS {
+            let index = self.code.reg(Class::B32);
+            emit!(self.code, "add.u32 {index}, {first}, {};", row * LANES);
+            rows.push((index, load(self, index)?));
+        }
+        (self.varying, self.fail) = (false, fail);
+        if self.code.goes_to(failed, mark) {
+            self.code.rewind(mark);
+            return Ok(());
+        }
+        self.code.sync();
+        for (index, regs) in &rows {
+            store(self, *index, regs);
+        }
+        emit!(self.code, "mov.u32 {base}, {behind};");
+        self.code.go(head);
+        self.code.place(end);
+        Ok(())
+    }
+
+    /// Writes the loop of an apply-to-each whose elements are computed by lanes. Returns the number of elements that the filter
+    /// keeps; nothing where the loop cannot be spread.
+    pub(super) fn each_in_lanes(
+        &mut self,
+        each: &Each,
+        sources: &[Rc<Seq>],
+        length: Reg,
+        (shape, arrays): (&Shape, &[Reg]),
+    ) -> Option<Reg> {
+        if !shape.is_scalar() {
+            return None;
+        }
+        let mut kinds = vec![];
+        super::slots(shape, &mut kinds);
+        let put = |w: &mut Self, index: Reg, regs: &[Reg]| {
+            for ((kind, array), reg) in kinds.iter().zip(arrays).zip(regs) {
+                w.code.store_at(*kind, *array, index, *reg);
+            }
+        };
+        self.try_in_lanes(|w, lane| {
+            let (kept, base) = (w.code.length(0), w.code.length(0));
+            let Some(filter) = each.filter else {
+                let mut load = |w: &mut Self, index: Reg| {
+                    w.bind_elements(each, sources, index)?;
+                    let value = w.expr(each.body)?;
+                    w.stored(&value)
+                };
+                w.rows_in_lanes(lane, length, base, &mut load, &mut |w, index, regs| put(w, index, regs))?;
+                let mut lanes = w.begin_lanes(lane, length, base);
+                let regs = load(w, lanes.index)?;
+                put(w, lanes.index, &regs);
+                w.join_lanes(&mut lanes);
+                w.end_lanes(&lanes);
+                return Ok(kept);
+            };
+            // The last register tells whether the element is kept.
+            let mut load = |w: &mut Self, index: Reg| {
+                w.bind_elements(each, sources, index)?;
+                let value = w.expr(each.body)?;
+                let holds = w.scalar(filter)?;
+                let mut regs = w.stored(&value)?;
+                regs.push(holds);
+                Ok(regs)
+            };
+            let keep = |w: &mut Self, flag: Reg, regs: &[Reg]| {
+                let [all, before, below, rank, place, count] = [(); 6].map(|()| w.code.reg(Class::B32));
+                let next = w.code.label();
+                emit!(w.code, "vote.sync.ballot.b32 {all}, {flag}, 0xffffffff;");
+                w.code.go_unless(flag, next);
+                emit!(w.code, "mov.u32 {below}, %lanemask_lt;");
+                emit!(w.code, "and.b32 {before}, {all}, {below};");
+                emit!(w.code, "popc.b32 {rank}, {before};");
+                emit!(w.code, "add.u32 {place}, {kept}, {rank};");
+                put(w, place, regs);
+                w.code.place(next);
+                emit!(w.code, "popc.b32 {count}, {all};");
+                emit!(w.code, "add.u32 {kept}, {kept}, {count};");
+            };
+            w.rows_in_lanes(lane, length, base, &mut load, &mut |w, _, regs| {
+                if let [regs @ .., holds] = regs {
+                    keep(w, *holds, regs);
+                }
+            })?;
+            let keeps = w.code.length(0);
+            let mut lanes = w.begin_lanes(lane, length, base);
+            let regs = load(w, lanes.index)?;
+            let [regs @ .., holds] = &regs[..] else { return Err("no filter".to_owned()) };
+            emit!(w.code, "selp.u32 {keeps}, 1, 0, {holds};");
+            w.join_lanes(&mut lanes);
+            let flag = w.code.reg(Class::Pred);
+            emit!(w.code, "setp.ne.u32 {flag}, {keeps}, 0;");
+            keep(w, flag, regs);
+            emit!(w.code, "mov.u32 {keeps}, 0;");
+            w.end_lanes(&lanes);
+            Ok(kept)
+        })
+    }
+
+    /// Reduces the values of the rounds of a loop.
+    pub(super) fn reduce(
+        &mut self,
+        primitive: Primitive,
+        ty: TypeId,
+        length: Reg,
+        mut value: impl FnMut(&mut Self, Reg) -> Made<Reg>,
+    ) -> Made<Val> {
+        let reduced = self.try_in_lanes(|w, lane| {
+            let (kind, out) = w.neutral(primitive, ty)?;
+            let base = w.code.length(0);
+            let mut lanes = w.begin_lanes(lane, length, base);
+            let own = value(w, lanes.index)?;
+            w.combine(primitive, kind, out, own, Some(lanes.base))?;
+            w.join_lanes(&mut lanes);
+            w.end_lanes(&lanes);
+            for behind in [16, 8, 4, 2, 1] {
+                let other = w.code.from_lane(kind, out, Some(behind));
+                // Lanes without an element have nothing to combine.
+                let (partner, none, next) = (w.code.reg(Class::B32), w.code.reg(Class::Pred), w.code.label());
+                emit!(w.code, "add.u32 {partner}, {lane}, {behind};");
+                emit!(w.code, "setp.ge.u32 {none}, {partner}, {length};");
+                w.code.go_if(none, next);
+                w.combine(primitive, kind, out, other, None)?;
+                w.code.place(next);
+            }
+            Ok(Val::Base(kind, w.code.from_lane(kind, out, None)))
+        });
+        if let Some(reduced) = reduced {
+            return Ok(reduced);
+        }
+        let (kind, out) = self.neutral(primitive, ty)?;
+        let around = self.begin(length);
+        let mark = self.code.copy(Kind::Pointer, self.top);
+        let own = value(self, around.index)?;
+        self.combine(primitive, kind, out, own, Some(around.index))?;
+        emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        self.end(around);
+        Ok(Val::Base(kind, out))
+    }
+
+    /// Moves elements to a lower address. Both places may overlap.
+    pub(super) fn move_down(&mut self, kind: Kind, from: Reg, to: Reg, length: Reg) {
+        let Some(lane) = self.code.lane else {
+            let each = self.begin(length);
+            let value = self.code.load_at(kind, from, each.index);
+            self.code.store_at(kind, to, each.index, value);
+            return self.end(each);
+        };
+        let base = self.code.length(0);
+        let mut load = |w: &mut Self, index: Reg| Ok(vec![w.code.load_at(kind, from, index)]);
+        // All lanes have loaded before one stores. A copy cannot fail.
+        let mut store = |w: &mut Self, index: Reg, regs: &[Reg]| w.code.store_at(kind, to, index, regs[0]);
+        let _ = self.rows_in_lanes(lane, length, base, &mut load, &mut store);
+        let mut lanes = self.begin_lanes(lane, length, base);
+        let value = self.code.load_at(kind, from, lanes.index);
+        self.join_lanes(&mut lanes);
+        let (outside, next) = (self.code.reg(Class::Pred), self.code.label());
+        emit!(self.code, "setp.ge.u32 {outside}, {}, {length};", lanes.index);
+        self.code.go_if(outside, next);
+        self.code.store_at(kind, to, lanes.index, value);
+        self.code.place(next);
+        self.end_lanes(&lanes);
+    }
+
+    /// Writes code with loops that are spread over lanes. Nothing is written where a thread runs a call, in a loop that is
+    /// spread already, and where the rounds do what all lanes have to do together.
+    fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> Made<T>) -> Option<T> {
+        let lane = self.code.lane.filter(|_| !self.varying)?;
+        let before = Before { mark: self.code.mark(), locals: self.locals.clone() };
+        let fail = self.fail;
+        self.refused = false;
+        let written = write(self, lane);
+        if let (Ok(written), false) = (written, self.refused) {
+            return Some(written);
+        }
+        (self.varying, self.refused, self.fail) = (false, false, fail);
+        self.code.rewind(before.mark);
+        self.locals = before.locals;
+        None
+    }
+
+    /// Begins a loop from a base on. The code that follows is that of a round.
+    fn begin_lanes(&mut self, lane: Reg, length: Reg, base: Reg) -> Lanes {
+        self.code.sync();
+        let has_failed = self.code.length(0);
+        let (index, done, outside) = (self.code.reg(Class::B32), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
+        let [head, end, join, failed] = [(); 4].map(|()| self.code.label());
+        self.code.place(head);
+        emit!(self.code, "setp.ge.u32 {done}, {base}, {length};");
+        self.code.go_if(done, end);
+        emit!(self.code, "add.u32 {index}, {base}, {lane};");
+        emit!(self.code, "setp.ge.u32 {outside}, {index}, {length};");
+        self.code.go_if(outside, join);
+        let fail = std::mem::replace(&mut self.fail, failed);
+        self.varying = true;
+        Lanes { base, index, head, end, join, failed, has_failed, fail, mark: self.code.mark() }
+    }
+
+    /// Brings the lanes together behind a round.
+    fn join_lanes(&mut self, lanes: &mut Lanes) {
+        self.varying = false;
+        self.fail = lanes.fail;
+        if self.code.goes_to(lanes.failed, lanes.mark) {
+            self.code.go(lanes.join);
+            self.code.place(lanes.failed);
+            emit!(self.code, "mov.u32 {}, 1;", lanes.has_failed);
+        }
+        self.code.place(lanes.join);
+        self.code.sync();
+    }
+
+    fn end_lanes(&mut self, lanes: &Lanes) {
+        emit!(self.code, "add.u32 {}, {}, {LANES};", lanes.base, lanes.base);
+        self.code.go(lanes.head);
+        self.code.place(lanes.end);
+        if self.code.goes_to(lanes.failed, lanes.mark) {
+            let (own, any) = (self.code.reg(Class::Pred), self.code.reg(Class::Pred));
+            emit!(self.code, "setp.ne.u32 {own}, {}, 0;", lanes.has_failed);
+            emit!(self.code, "vote.sync.any.pred {any}, {own}, 0xffffffff;");
+            self.fail_if(any);
+        }
+        self.code.sync();
+    }
+}

@@ -1,0 +1,308 @@
+//! Tasks: calls that another warp may run.
+//!
+//! An apply-to-each whose elements are calls of a function that recurs puts all calls but the last into a queue, runs the last
+//! one, and then runs those that nobody has taken. Warps that have no call of their own take tasks from the queue.
+//!
+//! - A warp takes the next number and waits for the task with this number, so warps do not compete for one. It stops when all
+//!   calls have ended.
+//! - A warp waits only for tasks that a running warp has taken, and that one waits only for tasks of its own. So nobody waits
+//!   forever.
+//! - Arguments lie in the arena of the caller, which waits. Results stay in the arena of the warp that took the task until
+//!   the kernel ends. A warp leaves tasks that may need more memory than its arena has left to those who made them.
+//! - A task is published with release and read with acquire at the scope of the device.
+//!
+//! The queue: the number of tasks so far, the smallest number of elements that is worth a task, the number of tasks that there
+//! is memory for, the next number to take, the number of calls that have ended (`u32` each, see the constants), then records of
+//! [`RECORD`] bytes.
+
+use super::code::{Class, Code, Kind, Label, Reg, emit};
+use super::expr::{Seq, Writer};
+use super::{Given, Made, Module, Signature};
+use crate::core::{DefinitionKind, Each, Expr};
+use crate::flatten::Callee;
+use crate::flatten::instance::Node;
+use crate::vcode::Shape;
+use crate::vcode::task::{CAPACITY, ENDED, FIRST, GRAIN, NEXT, RECORD};
+use std::rc::Rc;
+
+/// Slots of arguments of a task, and of results, at most.
+const MAX_SLOTS: usize = 12;
+/// Offsets in a record: the state, the number of the function, the depth, the number of elements, the fuel, the slots of
+/// arguments and of results.
+const FUNCTION: u32 = 4;
+const DEPTH: u32 = 8;
+const SIZE: u32 = 12;
+const FUEL: u32 = 16;
+const ARGUMENTS: u32 = 32;
+const RESULTS: u32 = ARGUMENTS + 8 * MAX_SLOTS as u32;
+
+/// States of a task.
+const READY: u32 = 1;
+const TAKEN: u32 = 2;
+const DONE: u32 = 3;
+const FAILED: u32 = 4;
+
+/// Bytes of memory that a task may need, for each element and besides.
+const ARENA_OF_ELEMENT: u32 = 96;
+const ARENA_BESIDES: u32 = 1 << 12;
+
+/// Functions whose calls are tasks, at most.
+const MAX_FUNCTIONS: usize = 8;
+
+/// A warp that takes tasks.
+pub(super) struct Worker {
+    /// Where its free memory begins, and where it ends.
+    pub(super) base: Reg,
+    pub(super) limit: Reg,
+    pub(super) state: Reg,
+    pub(super) calls: Reg,
+    pub(super) end: Label,
+}
+
+/// Notes the end of a call.
+pub(super) fn end_call(code: &mut Code, queue: Reg) {
+    code.sync();
+    let old = code.reg(Class::B32);
+    code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {old}, [{queue}+{ENDED}], 1;"));
+}
+
+/// Returns the address of a record.
+fn record(code: &mut Code, queue: Reg, number: Reg) -> Reg {
+    let to = code.reg(Class::B64);
+    emit!(code, "mad.wide.u32 {to}, {number}, {RECORD}, {queue};");
+    emit!(code, "add.u64 {to}, {to}, {FIRST};");
+    to
+}
+
+/// Loads the state of a task.
+fn state_of(code: &mut Code, record: Reg) -> Reg {
+    let state = code.length(0);
+    code.in_first_lane(|code| emit!(code, "ld.acquire.gpu.global.u32 {state}, [{record}];"));
+    code.from_lane(Kind::Length, state, None)
+}
+
+/// Takes a task. Returns the state that it had.
+fn take(code: &mut Code, record: Reg) -> Reg {
+    let state = code.length(0);
+    code.in_first_lane(|code| emit!(code, "atom.acq_rel.gpu.global.cas.b32 {state}, [{record}], {READY}, {TAKEN};"));
+    let state = code.from_lane(Kind::Length, state, None);
+    code.sync();
+    state
+}
+
+impl Module<'_, '_> {
+    /// Returns the number of a function whose calls are tasks.
+    fn task(&mut self, signature: &Signature) -> Option<usize> {
+        if let Some(number) = self.tasks.iter().position(|known| known.name == signature.name) {
+            return Some(number);
+        }
+        let fits = signature.params.len() <= MAX_SLOTS && signature.results.len() <= MAX_SLOTS;
+        if !fits || self.tasks.len() >= MAX_FUNCTIONS {
+            return None;
+        }
+        self.tasks.push(signature.clone());
+        Some(self.tasks.len() - 1)
+    }
+
+    fn load_slots(&self, code: &mut Code, kinds: &[Kind], record: Reg, offset: u32) -> Vec<Reg> {
+        let mut regs = vec![];
+        for (number, kind) in (0u32..).zip(kinds) {
+            let to = if *kind == Kind::Bool { code.reg(Class::B32) } else { code.of(*kind) };
+            emit!(code, "ld.global.{} {to}, [{record}+{}];", self.param_type(*kind), offset + 8 * number);
+            regs.push(to);
+        }
+        regs
+    }
+
+    fn store_slots(&self, code: &mut Code, kinds: &[Kind], regs: &[Reg], record: Reg, offset: u32) {
+        for ((number, kind), reg) in (0u32..).zip(kinds).zip(regs) {
+            emit!(code, "st.global.{} [{record}+{}], {reg};", self.param_type(*kind), offset + 8 * number);
+        }
+    }
+
+    /// Writes the loop of a warp that has no call of its own.
+    pub(super) fn take_tasks(&self, code: &mut Code, queue: Reg, worker: &Worker) {
+        if self.tasks.is_empty() {
+            return;
+        }
+        let Worker { base, limit, state, calls, end } = worker;
+        let (next, wait, run) = (code.label(), code.label(), code.label());
+        let [room, need] = [(); 2].map(|()| code.reg(Class::B64));
+        let capacity = code.reg(Class::B32);
+        emit!(code, "ld.global.u32 {capacity}, [{queue}+{CAPACITY}];");
+        code.place(next);
+        let (full, beyond, number) = (code.reg(Class::Pred), code.reg(Class::Pred), code.length(0));
+        code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {number}, [{queue}+{NEXT}], 1;"));
+        let number = code.from_lane(Kind::Length, number, None);
+        emit!(code, "setp.ge.u32 {beyond}, {number}, {capacity};");
+        code.go_if(beyond, *end);
+        let task = record(code, queue, number);
+        code.place(wait);
+        let [is_ready, is_over, is_gone, has_ended, has_failed] = [(); 5].map(|()| code.reg(Class::Pred));
+        let own = state_of(code, task);
+        emit!(code, "setp.eq.u32 {is_ready}, {own}, {READY};");
+        code.go_if(is_ready, run);
+        emit!(code, "setp.ne.u32 {is_gone}, {own}, 0;");
+        code.go_if(is_gone, next);
+        let (ended, flags) = (code.length(0), code.length(0));
+        code.in_first_lane(|code| {
+            emit!(code, "ld.relaxed.gpu.global.u32 {ended}, [{queue}+{ENDED}];");
+            emit!(code, "ld.relaxed.gpu.global.u32 {flags}, [{state}+4];");
+        });
+        let (ended, flags) = (code.from_lane(Kind::Length, ended, None), code.from_lane(Kind::Length, flags, None));
+        emit!(code, "setp.ge.u32 {has_ended}, {ended}, {calls};");
+        emit!(code, "setp.ne.u32 {has_failed}, {flags}, 0;");
+        emit!(code, "or.pred {is_over}, {has_ended}, {has_failed};");
+        code.go_if(is_over, *end);
+        emit!(code, "nanosleep.u32 200;");
+        code.go(wait);
+        code.place(run);
+        let size = code.reg(Class::B32);
+        emit!(code, "ld.relaxed.gpu.global.u32 {size}, [{task}+{SIZE}];");
+        emit!(code, "mul.wide.u32 {need}, {size}, {ARENA_OF_ELEMENT};");
+        emit!(code, "add.u64 {need}, {need}, {ARENA_BESIDES};");
+        emit!(code, "sub.u64 {room}, {limit}, {base};");
+        emit!(code, "setp.lt.u64 {full}, {room}, {need};");
+        code.go_if(full, next);
+        let (taken, was_taken) = (take(code, task), code.reg(Class::Pred));
+        emit!(code, "setp.ne.u32 {was_taken}, {taken}, {READY};");
+        code.go_if(was_taken, next);
+        let (function, depth, fuel) = (code.reg(Class::B32), code.reg(Class::B32), code.reg(Class::B64));
+        emit!(code, "ld.global.u32 {function}, [{task}+{FUNCTION}];");
+        emit!(code, "ld.global.u32 {depth}, [{task}+{DEPTH}];");
+        emit!(code, "ld.global.u64 {fuel}, [{task}+{FUEL}];");
+        let failed = code.label();
+        for (number, signature) in self.tasks.iter().enumerate() {
+            let (other, is_other, is_wrong) = (code.label(), code.reg(Class::Pred), code.reg(Class::Pred));
+            emit!(code, "setp.ne.u32 {is_other}, {function}, {number};");
+            code.go_if(is_other, other);
+            let regs = self.load_slots(code, &signature.params, task, ARGUMENTS);
+            let given = Given { top: *base, limit: *limit, depth, fuel, queue: Some(queue) };
+            let called = self.call(code, signature, &given, &regs);
+            emit!(code, "setp.ne.u32 {is_wrong}, {}, 0;", called.status);
+            code.go_if(is_wrong, failed);
+            emit!(code, "mov.b64 {base}, {};", called.top);
+            code.sync();
+            code.in_first_lane(|code| {
+                self.store_slots(code, &signature.results, &called.results, task, RESULTS);
+                emit!(code, "fence.acq_rel.gpu;");
+                emit!(code, "st.release.gpu.global.u32 [{task}], {DONE};");
+            });
+            code.sync();
+            code.go(next);
+            code.place(other);
+        }
+        code.place(failed);
+        code.sync();
+        code.in_first_lane(|code| emit!(code, "st.release.gpu.global.u32 [{task}], {FAILED};"));
+        // Its arena is not used again.
+        code.go(*end);
+    }
+}
+
+impl Writer<'_, '_, '_> {
+    /// Writes an apply-to-each whose elements are calls of a function that recurs. Returns false for another one.
+    pub(super) fn each_in_tasks(
+        &mut self,
+        each: &Each,
+        sources: &[Rc<Seq>],
+        length: Reg,
+        (shape, arrays): (&Shape, &[Reg]),
+    ) -> Made<bool> {
+        let body = self.body.clone();
+        let (Some(queue), false, None) = (self.queue, self.varying, each.filter) else { return Ok(false) };
+        let Expr::Call(function, argument) = &body.exprs[each.body] else { return Ok(false) };
+        let Expr::Definition(definition, instance) = &body.exprs[*function] else { return Ok(false) };
+        let is_function = matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Function(_));
+        if !is_function || !self.m.c.recurs(Node::Definition(*definition)) {
+            return Ok(false);
+        }
+        let callee = Callee::Definition(*definition, instance.clone());
+        let signature = self.m.function(&callee)?;
+        let Some(function) = self.m.task(&signature) else { return Ok(false) };
+        let (_, result) = self.m.c.shapes(&callee)?;
+        let numbers = self.take(length, Kind::Length);
+        let grain = self.code.reg(Class::B32);
+        emit!(self.code, "ld.global.u32 {grain}, [{queue}+{GRAIN}];");
+
+        let around = self.begin(length);
+        self.bind_elements(each, sources, around.index)?;
+        let value = self.expr(*argument)?;
+        let regs = self.stored(&value)?;
+        let regs: Vec<Reg> =
+            regs.iter().map(|reg| if reg.class == Class::Pred { self.code.number(*reg) } else { *reg }).collect();
+        let (here, next) = (self.code.label(), self.code.label());
+        let number = self.code.reg(Class::B32);
+        emit!(self.code, "mov.u32 {number}, 0xffffffff;");
+        let (behind, size) = (self.code.reg(Class::B32), self.code.length(0));
+        let [is_last, is_small, is_full] = [(); 3].map(|()| self.code.reg(Class::Pred));
+        emit!(self.code, "add.u32 {behind}, {}, 1;", around.index);
+        emit!(self.code, "setp.eq.u32 {is_last}, {behind}, {length};");
+        self.code.go_if(is_last, here);
+        for (reg, _) in regs.iter().zip(&signature.params).filter(|(_, kind)| **kind == Kind::Length) {
+            emit!(self.code, "add.u32 {size}, {size}, {reg};");
+        }
+        emit!(self.code, "setp.lt.u32 {is_small}, {size}, {grain};");
+        self.code.go_if(is_small, here);
+        let (own, capacity) = (self.code.length(0), self.code.reg(Class::B32));
+        emit!(self.code, "ld.global.u32 {capacity}, [{queue}+{CAPACITY}];");
+        self.code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {own}, [{queue}], 1;"));
+        let own = self.code.from_lane(Kind::Length, own, None);
+        emit!(self.code, "setp.ge.u32 {is_full}, {own}, {capacity};");
+        self.code.go_if(is_full, here);
+        emit!(self.code, "mov.u32 {number}, {own};");
+        let task = record(&mut self.code, queue, own);
+        let (depth, fuel) = (self.depth, self.fuel);
+        self.code.sync();
+        let m = &*self.m;
+        self.code.in_first_lane(|code| {
+            emit!(code, "st.global.u32 [{task}+{FUNCTION}], {function};");
+            emit!(code, "st.global.u32 [{task}+{DEPTH}], {depth};");
+            emit!(code, "st.global.u32 [{task}+{SIZE}], {size};");
+            emit!(code, "st.global.u64 [{task}+{FUEL}], {fuel};");
+            m.store_slots(code, &signature.params, &regs, task, ARGUMENTS);
+            emit!(code, "fence.acq_rel.gpu;");
+            emit!(code, "st.release.gpu.global.u32 [{task}], {READY};");
+        });
+        self.code.sync();
+        self.code.go(next);
+        self.code.place(here);
+        let value = self.called(&signature, &result, &regs)?;
+        self.put(arrays, shape, around.index, &value)?;
+        self.code.place(next);
+        self.code.store_at(Kind::Length, numbers, around.index, number);
+        self.end(around);
+
+        // Tasks that nobody has taken are run here; the others are waited for.
+        let around = self.begin(length);
+        let (next, wait, there) = (self.code.label(), self.code.label(), self.code.label());
+        let [is_none, was_taken, is_done, is_wrong] = [(); 4].map(|()| self.code.reg(Class::Pred));
+        let number = self.code.load_at(Kind::Length, numbers, around.index);
+        emit!(self.code, "setp.eq.u32 {is_none}, {number}, 0xffffffff;");
+        self.code.go_if(is_none, next);
+        let task = record(&mut self.code, queue, number);
+        let taken = take(&mut self.code, task);
+        emit!(self.code, "setp.ne.u32 {was_taken}, {taken}, {READY};");
+        self.code.go_if(was_taken, wait);
+        let regs = self.m.load_slots(&mut self.code, &signature.params, task, ARGUMENTS);
+        let value = self.called(&signature, &result, &regs)?;
+        self.put(arrays, shape, around.index, &value)?;
+        self.code.go(next);
+        self.code.place(wait);
+        let state = state_of(&mut self.code, task);
+        emit!(self.code, "setp.ge.u32 {is_done}, {state}, {DONE};");
+        self.code.go_if(is_done, there);
+        emit!(self.code, "nanosleep.u32 100;");
+        self.code.go(wait);
+        self.code.place(there);
+        emit!(self.code, "setp.ne.u32 {is_wrong}, {state}, {DONE};");
+        self.fail_if(is_wrong);
+        self.code.sync();
+        let regs = self.m.load_slots(&mut self.code, &signature.results, task, RESULTS);
+        let value = self.returned(&signature, &result, &regs)?;
+        self.put(arrays, shape, around.index, &value)?;
+        self.code.place(next);
+        self.end(around);
+        Ok(true)
+    }
+}
