@@ -261,8 +261,10 @@ const ARENA_SHARE: u64 = 16;
 /// Bytes of an arena for each element of a call, and besides.
 const ARENA_OF_ELEMENT: u64 = 96;
 const ARENA: u64 = 1 << 13;
-/// Elements of a part of a call that a worker without calls takes, at most: its arena is made for them.
+/// Elements of a part of a call that a worker without calls can take in any case: its arena is made for them.
 const TASK_ARENA_ELEMENTS: u64 = 1 << 12;
+/// The part of the memory of all arenas that those of workers without calls take.
+const TASK_ARENA_SHARE: u64 = 2;
 /// Threads of a multiprocessor for sequential calls: half of those that are resident.
 const WORKERS_SHARE: u64 = 2;
 /// Warps of a block for sequential calls.
@@ -674,8 +676,9 @@ impl<'m> Costs<'m> {
             MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, largest / u64::from(TASK_ELEMENTS)),
             MachineKind::Cpu | MachineKind::Interp => (1, 1, 96, 0),
         };
-        let (arena, task_arena) = (arena(largest), arena(largest.min(TASK_ARENA_ELEMENTS)));
         let memory = self.machine.memory_bytes / ARENA_SHARE;
+        let (least, arena) = (arena(largest.min(TASK_ARENA_ELEMENTS)), arena(largest));
+        let task_arena = (memory / TASK_ARENA_SHARE / self.workers() / 256 * 256).clamp(least, arena);
         let callers = self.workers().min(calls).min(memory / arena).max(1);
         let others = memory.saturating_sub(callers.saturating_mul(arena)) / task_arena;
         let workers = self.workers().min(calls.saturating_mul(1 + tasks)).min(callers + others).max(1);

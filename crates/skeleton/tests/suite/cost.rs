@@ -117,7 +117,10 @@ fn sequential_calls_are_short_on_gpus() {
     // Other workers take parts of few large calls.
     let parts = gpu.sequential_workers(10, 8000);
     assert_eq!((parts.callers(), parts.count()), (10, 10 * (1 + 8000 / 96)));
-    assert!(parts.task_arena < parts.arena && parts.bytes() < 1 << 30, "{parts:?}");
+    assert!(parts.task_arena <= parts.arena && parts.bytes() < 1 << 30, "{parts:?}");
+    let parts = gpu.sequential_workers(40, 60_000);
+    assert!(parts.task_arena < parts.arena && parts.task_arena > 8000 * 96, "{parts:?}");
+    assert_eq!(parts.count(), 132 * 32);
     // Arenas take a part of the memory.
     let large = gpu.sequential_workers(1_000_000, 1 << 20);
     assert!(large.bytes() <= h200.memory_bytes / 8, "{large:?}");

@@ -9,7 +9,7 @@
 //!   forever.
 //! - Arguments lie in the arena of the caller, which waits. Results stay in the arena of the warp that took the task until
 //!   the kernel ends. A warp leaves tasks that may need more memory than its arena has left to those who made them.
-//! - A task is published with release and read with acquire at the scope of the device.
+//! - A task is published with release and read behind a fence, at the scope of the device.
 //!
 //! The queue: the number of tasks so far, the smallest number of elements that is worth a task, the number of tasks that there
 //! is memory for, the next number to take, the number of calls that have ended (`u32` each, see the constants), then records of
@@ -74,17 +74,18 @@ fn record(code: &mut Code, queue: Reg, number: Reg) -> Reg {
     to
 }
 
-/// Loads the state of a task.
+/// Loads the state of a task. To see what was stored before the state takes a fence: a load that acquires would empty the
+/// first cache of the multiprocessor each time.
 fn state_of(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
-    code.in_first_lane(|code| emit!(code, "ld.acquire.gpu.global.u32 {state}, [{record}];"));
+    code.in_first_lane(|code| emit!(code, "ld.relaxed.gpu.global.u32 {state}, [{record}];"));
     code.from_lane(Kind::Length, state, None)
 }
 
-/// Takes a task. Returns the state that it had.
+/// Takes a task. Returns the state that it had. Who made the task needs no fence.
 fn take(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
-    code.in_first_lane(|code| emit!(code, "atom.acq_rel.gpu.global.cas.b32 {state}, [{record}], {READY}, {TAKEN};"));
+    code.in_first_lane(|code| emit!(code, "atom.relaxed.gpu.global.cas.b32 {state}, [{record}], {READY}, {TAKEN};"));
     let state = code.from_lane(Kind::Length, state, None);
     code.sync();
     state
@@ -157,8 +158,9 @@ impl Module<'_, '_> {
         emit!(code, "nanosleep.u32 200;");
         code.go(wait);
         code.place(run);
+        emit!(code, "fence.acq_rel.gpu;");
         let size = code.reg(Class::B32);
-        emit!(code, "ld.relaxed.gpu.global.u32 {size}, [{task}+{SIZE}];");
+        emit!(code, "ld.global.u32 {size}, [{task}+{SIZE}];");
         emit!(code, "mul.wide.u32 {need}, {size}, {ARENA_OF_ELEMENT};");
         emit!(code, "add.u64 {need}, {need}, {ARENA_BESIDES};");
         emit!(code, "sub.u64 {room}, {limit}, {base};");
@@ -185,7 +187,6 @@ impl Module<'_, '_> {
             code.sync();
             code.in_first_lane(|code| {
                 self.store_slots(code, &signature.results, &called.results, task, RESULTS);
-                emit!(code, "fence.acq_rel.gpu;");
                 emit!(code, "st.release.gpu.global.u32 [{task}], {DONE};");
             });
             code.sync();
@@ -261,7 +262,6 @@ impl Writer<'_, '_, '_> {
             emit!(code, "st.global.u32 [{task}+{SIZE}], {size};");
             emit!(code, "st.global.u64 [{task}+{FUEL}], {fuel};");
             m.store_slots(code, &signature.params, &regs, task, ARGUMENTS);
-            emit!(code, "fence.acq_rel.gpu;");
             emit!(code, "st.release.gpu.global.u32 [{task}], {READY};");
         });
         self.code.sync();
@@ -297,6 +297,7 @@ impl Writer<'_, '_, '_> {
         self.code.place(there);
         emit!(self.code, "setp.ne.u32 {is_wrong}, {state}, {DONE};");
         self.fail_if(is_wrong);
+        emit!(self.code, "fence.acq_rel.gpu;");
         self.code.sync();
         let regs = self.m.load_slots(&mut self.code, &signature.results, task, RESULTS);
         let value = self.returned(&signature, &result, &regs)?;
