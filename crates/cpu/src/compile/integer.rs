@@ -1,10 +1,10 @@
 //! Integer arithmetic (manual: "Integer Arithmetic Instructions").
 
-use super::emit::Emitter;
+use super::emit::{Emitted, Emitter};
 use super::llvm::{IntPred, Val};
 use super::pure::{Lowered, is_plain};
 use broadloom_eval::Operation;
-use broadloom_ptx::{Modifier, Opcode};
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand};
 
 impl Emitter<'_> {
     pub(crate) fn add(&self, op: &Operation, inputs: &[Val]) -> Lowered {
@@ -113,41 +113,58 @@ impl Emitter<'_> {
     }
 
     /// Emits a division that never traps. Division by zero gives all ones; the most negative number is not
-    /// divided by -1.
-    fn divide(&self, op: &Operation, inputs: &[Val], take: impl Fn(Val, Val) -> Val) -> Lowered {
+    /// divided by -1. The divisor is a scalar if all lanes have the same one.
+    fn divide(&self, op: &Operation, [a, b]: [Val; 2], take: impl Fn(Val, Val) -> Val) -> Lowered {
         let ir = self.ir;
-        let ty = ir.type_of(inputs[0]);
-        let (zero, one) = (ir.constant(ty, 0), ir.constant(ty, 1));
-        let by_zero = ir.icmp(IntPred::LLVMIntEQ, inputs[1], zero);
-        let mut divisor = ir.select(by_zero, one, inputs[1]);
+        let (ty, by) = (ir.type_of(a), ir.type_of(b));
+        let by_zero = ir.icmp(IntPred::LLVMIntEQ, b, ir.constant(by, 0));
+        let mut divisor = ir.select(by_zero, ir.constant(by, 1), b);
         if op.ty.is_signed() {
             // x / -1 = -x and x % -1 = 0 hold for all x in wrapping arithmetic.
-            let minus = ir.icmp(IntPred::LLVMIntEQ, inputs[1], ir.constant(ty, u64::MAX));
-            divisor = ir.select(minus, one, divisor);
-            let quotient = take(inputs[0], divisor);
-            let by_minus_one = if op.opcode == Opcode::Div { ir.neg(inputs[0]) } else { zero };
+            let minus = ir.icmp(IntPred::LLVMIntEQ, b, ir.constant(by, u64::MAX));
+            divisor = ir.select(minus, ir.constant(by, 1), divisor);
+            let quotient = take(a, divisor);
+            let by_minus_one = if op.opcode == Opcode::Div { ir.neg(a) } else { ir.constant(ty, 0) };
             let value = ir.select(minus, by_minus_one, quotient);
             return Some(ir.select(by_zero, ir.constant(ty, u64::MAX), value));
         }
-        let value = take(inputs[0], divisor);
+        let value = take(a, divisor);
         Some(ir.select(by_zero, ir.constant(ty, u64::MAX), value))
     }
 
-    pub(crate) fn div(&self, op: &Operation, inputs: &[Val]) -> Lowered {
-        self.divide(op, inputs, |a, b| self.quotient(op, a, b))
+    /// Returns the divisor of vectors of 32-bit integers as a scalar, if all lanes have the same one and it is
+    /// not known before the launch.
+    fn common_divisor(&self, op: &Operation, inst: &InstData, a: Val) -> Emitted<Option<Val>> {
+        let Some((Operand::Reg(reg), ty)) = broadloom_eval::inputs(inst).nth(1) else { return Ok(None) };
+        if self.ir.lanes(a).is_none() || op.ty.bits() != 32 || !self.shapes.shape(*reg).is_uniform() {
+            return Ok(None);
+        }
+        let divisor = self.fetch(&Operand::Reg(*reg), ty, true)?;
+        Ok((self.ir.lanes(divisor).is_none() && !self.ir.is_constant(divisor)).then_some(divisor))
     }
 
-    pub(crate) fn rem(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn div(&self, op: &Operation, inst: &InstData, inputs: &[Val]) -> Emitted<Lowered> {
+        let divisor = self.common_divisor(op, inst, inputs[0])?.unwrap_or(inputs[1]);
+        Ok(self.divide(op, [inputs[0], divisor], |a, b| self.quotient(op, a, b)))
+    }
+
+    pub(crate) fn rem(&self, op: &Operation, inst: &InstData, inputs: &[Val]) -> Emitted<Lowered> {
         let ir = self.ir;
+        let divisor = self.common_divisor(op, inst, inputs[0])?.unwrap_or(inputs[1]);
+        let operands = [inputs[0], divisor];
         if ir.lanes(inputs[0]).is_some() && op.ty.bits() <= 32 {
-            return self.divide(op, inputs, |a, b| ir.sub(a, ir.mul(self.quotient(op, a, b), b)));
+            let rest = |a: Val, b: Val| ir.sub(a, ir.mul(self.quotient(op, a, b), self.as_wide(b, ir.type_of(a))));
+            return Ok(self.divide(op, operands, rest));
         }
-        self.divide(op, inputs, |a, b| if op.ty.is_signed() { ir.srem(a, b) } else { ir.urem(a, b) })
+        Ok(self.divide(op, operands, |a, b| if op.ty.is_signed() { ir.srem(a, b) } else { ir.urem(a, b) }))
     }
 
     /// Divides 32-bit integers as `f64`. No host divides integer vectors, but all divide vectors of `f64`,
     /// which holds 32 bits exactly. The quotient is never so close to the next integer that rounding reaches
     /// it.
+    ///
+    /// A scalar divisor *b* is inverted once. The dividend is moved by a half away from zero, so that the
+    /// quotient is at least 1 / 2*b* away from all integers but its own. Its error is below 2⁻¹⁸ / *b*.
     fn quotient(&self, op: &Operation, a: Val, b: Val) -> Val {
         let ir = self.ir;
         let signed = op.ty.is_signed();
@@ -156,8 +173,20 @@ impl Emitter<'_> {
         }
         let double = ir.double();
         let wide = |value: Val| if signed { ir.sitofp(value, double) } else { ir.uitofp(value, double) };
-        let quotient = ir.fdiv(wide(a), wide(b));
         let ty = ir.type_of(a);
+        let quotient = match (ir.lanes(a), ir.lanes(b)) {
+            (Some(lanes), None) => {
+                let inverse = ir.fdiv(ir.real(double, 1.0), wide(b));
+                let dividend = wide(a);
+                let half = ir.real(ir.type_of(dividend), 0.5);
+                let half = match signed {
+                    true => ir.intrinsic("llvm.copysign", &[ir.type_of(dividend)], &[half, dividend]),
+                    false => half,
+                };
+                ir.fmul(ir.fadd(dividend, half), ir.splat(inverse, lanes))
+            }
+            _ => ir.fdiv(wide(a), wide(b)),
+        };
         if signed { ir.fptosi(quotient, ty) } else { ir.fptoui(quotient, ty) }
     }
 

@@ -12,6 +12,7 @@ mod compact;
 mod compile;
 mod cpus;
 mod device;
+mod divide;
 mod edges;
 mod ending;
 mod exchange;
