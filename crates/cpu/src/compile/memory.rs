@@ -308,7 +308,7 @@ impl Emitter<'_> {
                     }
                     Base::Reg(_)
                         if let Some(sum) = &sum
-                            && let Some(value) = self.gather_by_index(&parts, sum, address.offset, guard)? =>
+                            && let Some(value) = self.load_at_index(&parts, sum, address.offset, guard)? =>
                     {
                         vec![value]
                     }

@@ -47,6 +47,7 @@ mod scattered;
 mod special;
 mod undivided;
 mod warp;
+mod window;
 
 pub(crate) use ending::Abandoned;
 pub use ending::before_leaving;

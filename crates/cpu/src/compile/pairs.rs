@@ -8,6 +8,7 @@ use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Val};
 use super::memory::Parts;
 use super::scattered::{HALF, Index, Sum};
+use super::window::Near;
 use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
 
 /// Load that may have a neighbour.
@@ -93,14 +94,17 @@ impl Emitter<'_> {
         ir.branch_if(is_beside, beside, apart);
         ir.go_on_in(apart);
         let alone = |single: &Single, sum: &Sum| {
-            let word = self.gather_by_index(&single.parts, sum, single.address.offset, guard)?;
+            let word = self.load_at_index(&single.parts, sum, single.address.offset, guard)?;
             word.ok_or_else(|| Untranslated("words at indices that are not gathered".into()))
         };
         let (alone_a, alone_b) = (alone(&a, &sum_a)?, alone(&b, &sum_b)?);
         let apart = ir.here();
         ir.branch(after);
         ir.go_on_in(beside);
-        let [low, high] = self.gather_twice(&a, (sum_a.base, index), guard)?;
+        let gathered = || self.gather_twice(&a, (sum_a.base, index), guard).map(Vec::from);
+        let near = Near { base: sum_a.base, index, offset: a.address.offset, words: 2 };
+        let values = self.load_window(&a.parts, &near, guard, &gathered)?;
+        let [low, high] = [values[0], values[1]];
         let beside = ir.here();
         ir.branch(after);
         ir.go_on_in(after);

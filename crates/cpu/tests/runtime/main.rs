@@ -35,3 +35,4 @@ mod testing;
 mod texels;
 mod variables;
 mod waiting;
+mod window;

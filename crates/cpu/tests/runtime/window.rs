@@ -1,0 +1,84 @@
+//! Loads at loaded indices: lanes within 64 words are read at once and distributed, others are gathered.
+
+use crate::support::{for_avx512, parsed};
+use broadloom_cpu::compile::{Stage, show};
+use broadloom_cpu::{CacheFolder, Cpu, Options};
+use broadloom_device::{Device, Launch};
+
+/// Returns a kernel in which thread `i` reads an index and the element there.
+fn text(guard: &str) -> String {
+    format!(
+        ".version 8.0 .target sm_80 .address_size 64
+.visible .entry at(.param .u64 a, .param .u64 indices, .param .u64 c, .param .u32 lanes)
+{{
+    .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<10>; .reg .f32 %f<2>;
+    ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [indices]; ld.param.u64 %rd3, [c]; ld.param.u32 %r1, [lanes];
+    mov.u32 %r2, %ctaid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r2, 32, %r3;
+    mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd2, %rd4; add.s64 %rd6, %rd3, %rd4;
+    ld.global.s32 %r5, [%rd5];
+    {guard}
+    mad.wide.s32 %rd7, %r5, 4, %rd1;
+    ld.global.f32 %f1, [%rd7];
+    st.global.f32 [%rd6], %f1;
+DONE:
+    ret;
+}}"
+    )
+}
+
+const GUARD: &str = "setp.ge.u32 %p1, %r3, %r1; @%p1 bra DONE;";
+
+/// Indices of a warp, counted from some element: ascending, descending, around the first lane, in a table, equal, and further apart than a window.
+fn shapes() -> Vec<Vec<i32>> {
+    let of = |index: fn(i32) -> i32| (0..32).map(index).collect::<Vec<i32>>();
+    vec![
+        of(|i| i * 2 / 3),
+        of(|i| 2 * i),
+        of(|i| 63 * (i / 31)),
+        of(|i| 64 * (i / 31)),
+        of(|i| 31 - i),
+        of(|i| i * 37 % 64),
+        of(|i| (i * 11 + 7) % 12 + i / 8 * 12),
+        of(|_| 5),
+        of(|i| i * 1009 % 4096),
+    ]
+}
+
+#[test]
+fn lanes_read_their_elements_from_windows_and_beyond() {
+    let device = Device::new(Cpu::new(Options { threads: 1, cache: CacheFolder::Nowhere, ..Options::default() }).unwrap());
+    // Whole pages: nothing is readable after the last element.
+    let count = 8192;
+    let a = device.upload(&(0..count).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+    let mut indices: Vec<i32> = vec![];
+    for first in [0, 1, 960, 961, 1000, 1023, 4000, count - 65, count - 64, count - 32, count - 1] {
+        indices.extend(shapes().iter().flatten().map(|index| (first + index).min(count - 1)));
+    }
+    let blocks = (indices.len() / 32) as u32;
+    for guard in ["", GUARD] {
+        let module = std::sync::Arc::new(broadloom_ptx::verify(parsed(text(guard))).unwrap());
+        let kernel = device.load(&module).unwrap().kernel("at").unwrap();
+        for lanes in if guard.is_empty() { vec![32u32] } else { vec![32, 9, 1, 0] } {
+            // Indices of lanes that take no part lie anywhere.
+            let takes_part = |thread: usize| thread % 32 < lanes as usize;
+            let own = |(thread, index): (usize, &i32)| if takes_part(thread) { *index } else { i32::MAX - thread as i32 };
+            let given = device.upload(&indices.iter().enumerate().map(own).collect::<Vec<i32>>()).unwrap();
+            let c = device.upload(&vec![-1.0f32; indices.len()]).unwrap();
+            kernel.launch(&Launch::linear(blocks, 32), &[(&a).into(), (&given).into(), (&c).into(), lanes.into()]).unwrap();
+            for (thread, (found, index)) in c.read().unwrap().into_iter().zip(&indices).enumerate() {
+                let expected = if takes_part(thread) { *index as f32 } else { -1.0 };
+                assert_eq!(found, expected, "{guard} {lanes} lanes, thread {thread}");
+            }
+        }
+    }
+}
+
+#[test]
+fn windows_are_permuted_in_registers() {
+    for guard in ["", GUARD] {
+        let module = parsed(text(guard));
+        let (kernel, _) = module.kernels().next().unwrap();
+        let code = show(&module, kernel, [32, 1, 1], &for_avx512(), Stage::Llvm).unwrap();
+        assert!(code.contains("vpermi2var") && code.contains("llvm.masked.gather"), "{code}");
+    }
+}
