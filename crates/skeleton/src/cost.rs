@@ -215,8 +215,11 @@ pub const STAGED_READS: u64 = 8;
 /// Values of a tile with its halo for each position of the tile, at most: more are mostly loaded in vain where the radius
 /// of a call is less than the declared one.
 pub const STAGED_GROWTH: u64 = 4;
-/// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters.
-pub const SHARED_BINS: u64 = 8192;
+/// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters of threads. Those of a core of vectors
+/// may fill 128 KiB of its own cache.
+pub const SHARED_BINS: Each<u32> = Each { vectors: 32768, threads: 8192 };
+/// Positions that a block of a histogram counts for each bin in its shared memory, at least.
+pub const COUNTED_PER_BIN: u32 = 4;
 /// Rows of a reduction along columns that are prefetched before they are reduced.
 pub const ROWS_AHEAD: u32 = 8;
 /// Operations of a function, up to which rows are prefetched: more take longer than memory does.

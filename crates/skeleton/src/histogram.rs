@@ -24,12 +24,12 @@ pub struct Histogram {
     pub source: Source,
     /// Use of the counts.
     pub sink: Sink,
-    /// Bins that shared memory has room for; `None` if they are too many for that. See [`Histogram::room`].
+    /// Bins that need room in shared memory; `None` if they are too many for every machine. See [`Histogram::room`].
     pub room: Option<u32>,
 }
 
-/// Most bins that are counted in shared memory.
-const MOST: u64 = cost::SHARED_BINS;
+/// Most bins that are counted in shared memory, on any machine.
+const MOST: u64 = cost::SHARED_BINS.vectors as u64;
 /// Accesses of a thread of a GPU that are under way together.
 const PIECES: u32 = cost::HISTOGRAM_PIECES;
 /// Warps of a block of a CPU: several, so that barriers stand around what they count, and they can have counters for each lane.
@@ -63,7 +63,9 @@ impl Histogram {
             draft.limit(bins.clone());
         }
         let whole = draft.temporary(bins.clone() * index.bytes(), true);
-        let is_cpu = Costs::of(machine).in_vectors();
+        let costs = Costs::of(machine);
+        let is_cpu = costs.in_vectors();
+        let room = self.room.filter(|room| *room <= costs.pick(cost::SHARED_BINS));
         // Positions that are counted together follow each other: those of a block on a GPU, those of a warp on a CPU, whose warps run one after the other.
         let (block, groups) = if is_cpu { ([32, CPU_WARPS, 1], CPU_WARPS) } else { ([256, 1, 1], 1) };
         let (threads, step) = (block[0] * block[1], block[0]);
@@ -74,17 +76,22 @@ impl Histogram {
         let counts = k.memory(Argument::Temporary(whole), index.element());
         let (lane, group) = (k.thread(Axis::X), k.thread(Axis::Y));
         let thread = if groups == 1 { lane } else { k.add(k.mul(group, step), lane) };
-        let copies = self.room.map_or(0, |room| if is_cpu { 1 } else { (8192 / room).clamp(1, threads / 32) });
-        let private = self.room.map(|room| k.shared(Element::U32, room * copies));
-        if let (Some(private), Some(room)) = (private, self.room) {
+        let copies = room.map_or(0, |room| if is_cpu { 1 } else { (8192 / room).clamp(1, threads / 32) });
+        let private = room.map(|room| match room > cost::SHARED_BINS.threads {
+            true => k.large_shared(Element::U32, Count::Constant(room.into())),
+            false => k.shared(Element::U32, room * copies),
+        });
+        if let (Some(private), Some(room)) = (private, room) {
             k.for_step(thread, k.literal(room * copies), threads, Unroll::Never, |bin| k.store(private, bin, 0));
             k.barrier();
         }
-        let own = self.room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
+        let own = room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
         // As many blocks as keep the machine busy, and none with little to do.
-        let costs = Costs::of(machine);
         let busy = costs.blocks(cost::HISTOGRAM_BLOCKS, cost::BLOCK_THREADS);
-        let blocks = count.clone().div_ceil(threads * costs.pick(cost::COUNTED)).min(busy);
+        let mut blocks = count.clone().div_ceil(threads * costs.pick(cost::COUNTED)).min(busy);
+        if let Some(room) = room.filter(|room| *room > cost::SHARED_BINS.threads) {
+            blocks = blocks.min(count.clone().div_ceil(room * cost::COUNTED_PER_BIN));
+        }
         // Neighbours that a thread of a GPU takes by one access.
         let width =
             if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= cost::COUNTED.threads) };
@@ -95,7 +102,7 @@ impl Histogram {
         let from = k.min(k.mul(number, run), n);
         let to = k.min(k.add(from, run), n);
         // Whatever a byte is, there is a counter for it; those of no bin are left where they are.
-        let has_room = ty == Type::U8 && self.room.is_some_and(|room| room >= 256);
+        let has_room = ty == Type::U8 && room.is_some_and(|room| room >= 256);
         let count_bin = |bin: Value| {
             // A negative number becomes a very large one.
             let wide = if ty.element().bits() == 64 || index == Type::U64 { Type::U64 } else { Type::U32 };
@@ -153,7 +160,7 @@ impl Histogram {
                 },
             );
         });
-        if let (Some(private), Some(room)) = (private, self.room) {
+        if let (Some(private), Some(room)) = (private, room) {
             k.barrier();
             k.for_step(thread, k.convert(bins_in, Type::U32), threads, Unroll::Never, |bin| {
                 let mut sum = k.load(private, bin);

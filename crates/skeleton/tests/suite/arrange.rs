@@ -70,9 +70,17 @@ fn pack_small_values() {
 fn histograms() {
     for (name, bench) in benches() {
         for element in [Element::U8, Element::I16, Element::I64] {
-            for (bins, size) in
-                [(0u64, 100u64), (1, 300), (200, 0), (200, 1), (200, 5001), (256, 20003), (9000, 5001), (8192, 40001)]
-            {
+            for (bins, size) in [
+                (0u64, 100u64),
+                (1, 300),
+                (200, 0),
+                (200, 1),
+                (200, 5001),
+                (256, 20003),
+                (9000, 150_001),
+                (8192, 40001),
+                (40000, 5001),
+            ] {
                 let size = if name == "interp" { size.min(5003) } else { size };
                 let source = line("bin", element, |_, _, x| vec![x]);
                 let histogram =
