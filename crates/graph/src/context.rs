@@ -63,7 +63,7 @@ struct Plans {
 impl Plans {
     fn get(&mut self, tape: &Tape, hash: u64) -> Option<Arc<Plan>> {
         self.clock += 1;
-        let found = self.known.get_mut(&hash)?.iter_mut().find(|(_, plan)| plan.tape == *tape);
+        let found = self.known.get_mut(&hash)?.iter_mut().find(|(_, plan)| plan.key == *tape);
         found.map(|(used, plan)| {
             *used = self.clock;
             plan.clone()
@@ -72,7 +72,7 @@ impl Plans {
 
     /// Adds a plan; what another thread has added meanwhile stays.
     fn add(&mut self, hash: u64, plan: Arc<Plan>) -> Arc<Plan> {
-        if let Some(known) = self.get(&plan.tape, hash) {
+        if let Some(known) = self.get(&plan.key, hash) {
             return known;
         }
         if self.count >= MAX_PLANS {

@@ -30,8 +30,10 @@ pub(crate) struct FittedPlan {
     shapes: Vec<Shape>,
     integers: Vec<i64>,
     kernels: Vec<Kernel>,
-    /// Number of nodes that kernels write.
+    /// Number of nodes that kernels write, and of those that are assembled.
     made: usize,
+    /// For each assembled node, its number and its bytes.
+    wholes: Vec<(u32, usize)>,
     /// Bytes of the temporaries of all kernels that must be zero: one fill is enough.
     zeros: usize,
     results: Vec<Place>,
@@ -67,6 +69,8 @@ struct Output {
     number: u32,
     over: Option<Place>,
     bytes: usize,
+    /// The assembled node that it is a piece of: its place in the list, and the first byte.
+    within: Option<(usize, usize)>,
 }
 
 /// Bytes that must be zero from which on a kernel has them alone, for as long as it runs.
@@ -116,6 +120,18 @@ impl FittedPlan {
                 _ => made.get(&id).map(|number| Place::Made(*number)).ok_or_else(|| missing(id)),
             }
         };
+        let bytes = |id: Id| {
+            let entry = tape.entry(id);
+            bindings.shapes[entry.shape as usize].count() * entry.ty.bytes() as usize
+        };
+        let mut pieces: HashMap<Id, (usize, usize)> = HashMap::new();
+        for (number, assembled) in plan.assembled.iter().enumerate() {
+            let mut first = 0;
+            for part in &assembled.parts {
+                pieces.insert(*part, (number, first));
+                first += bytes(*part);
+            }
+        }
         let (mut kernels, mut all_zeros) = (vec![], 0);
         for kernel in &plan.kernels {
             let (codes, _) = plan.ready(kernel, bindings);
@@ -128,9 +144,8 @@ impl FittedPlan {
             for (root, over) in kernel.group.roots.iter().zip(over) {
                 let number = made.len() as u32;
                 made.insert(*root, number);
-                let entry = tape.entry(*root);
-                let bytes = bindings.shapes[entry.shape as usize].count() * entry.ty.bytes() as usize;
-                outputs.push(Output { number, over, bytes });
+                let within = pieces.get(root).copied();
+                outputs.push(Output { number, over: over.filter(|_| within.is_none()), bytes: bytes(*root), within });
             }
             let given = kernel.bounds.iter().chain(codes.iter().flat_map(|code| &code.scalars));
             let (mut scalars, mut lanes) = (SmallVec::new(), vec![]);
@@ -151,9 +166,15 @@ impl FittedPlan {
             let dead = kernel.dead.iter().filter_map(|dead| made.get(dead).copied()).collect();
             kernels.push(Kernel { work, zeros, inputs, outputs, scalars, lanes, dead });
         }
-        let results = tape.outputs.iter().map(|output| find(&made, tape.behind(*output))).collect::<Result<_>>()?;
+        let mut wholes = vec![];
+        for assembled in &plan.assembled {
+            let number = made.len() as u32;
+            made.insert(assembled.whole, number);
+            wholes.push((number, bytes(assembled.whole)));
+        }
+        let results = plan.key.outputs.iter().map(|output| find(&made, plan.key.behind(*output))).collect::<Result<_>>()?;
         let (shapes, integers) = (bindings.shapes.clone(), bindings.integers.clone());
-        Ok(FittedPlan { shapes, integers, kernels, made: made.len(), zeros: all_zeros, results })
+        Ok(FittedPlan { shapes, integers, kernels, made: made.len(), wholes, zeros: all_zeros, results })
     }
 
     /// The scalars of all kernels for these values.
@@ -222,9 +243,17 @@ impl FittedPlan {
         for (kernel, scalars) in self.kernels.iter().zip(scalars) {
             let mut outputs = Buffers::new();
             for output in &kernel.outputs {
-                outputs.push(match output.over {
-                    Some(place) => find(&made, place)?,
-                    None => device.allocate_behind::<u8>(stream, output.bytes)?,
+                outputs.push(match (output.over, output.within) {
+                    (Some(place), _) => find(&made, place)?,
+                    (None, Some((whole, first))) => {
+                        let (number, bytes) = self.wholes[whole];
+                        if made[number as usize].is_none() {
+                            made[number as usize] = Some(device.allocate_behind::<u8>(stream, bytes)?);
+                        }
+                        let whole = find(&made, Place::Made(number))?;
+                        whole.slice(first, output.bytes).ok_or_else(|| missing(output.number))?
+                    }
+                    (None, None) => device.allocate_behind::<u8>(stream, output.bytes)?,
                 });
             }
             if let Some(work) = &kernel.work {

@@ -33,6 +33,7 @@
 //! Hidden modules are public for the tests of this crate alone.
 
 mod amount;
+mod assemble;
 mod build;
 mod chain;
 mod context;

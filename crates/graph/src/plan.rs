@@ -3,6 +3,7 @@
 //! A plan is data. It can be printed ([`Plan::explain`]) and asserted in tests: how many kernels, how many bytes, why each cut. It holds
 //! nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
+use crate::assemble::{Assembled, assemble};
 use crate::chain;
 use crate::cut::{Cut, Group, GroupKind, Part, Reason};
 use crate::emit::{Code, Fused, Given, interior};
@@ -54,7 +55,12 @@ pub(crate) struct Inside {
 /// The kernels of an expression, in order.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// The tape that the plan is found by.
+    pub(crate) key: Tape,
+    /// The tape that was planned: outputs are arrays that kernels write.
     pub(crate) tape: Tape,
+    /// Outputs of the key that are assembled from outputs of the planned tape.
+    pub(crate) assembled: Vec<Assembled>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) reasons: HashMap<Id, Reason>,
     /// The plan fitted to sizes that were met.
@@ -105,7 +111,8 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
 
 impl Plan {
     /// A plan for a machine; kernels come from the library.
-    pub(crate) fn new(tape: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
+    pub(crate) fn new(key: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
+        let (tape, assembled) = assemble(&key);
         let costs = Costs::of(library.device().machine());
         let cut = chain::kernels(&tape, bindings, library.device().machine());
         let order = order(&tape, &cut.groups, bindings);
@@ -179,7 +186,7 @@ impl Plan {
             let cost = codes.iter().map(|code| code.cost).sum();
             kernels.push(Kernel { group, codes, bounds: vec![], cost, ready, inside, dead: vec![], reused: vec![] });
         }
-        let mut plan = Plan { tape, kernels, reasons: cut.reasons, fits: Fits::default() };
+        let mut plan = Plan { key, tape, assembled, kernels, reasons: cut.reasons, fits: Fits::default() };
         for kernel in &plan.kernels {
             plan.loaded(kernel, bindings)?;
         }

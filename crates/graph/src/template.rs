@@ -154,7 +154,7 @@ impl FittedStage {
             values[*slot as usize] = smallvec![Literal::from(terms[*amount as usize])];
         }
         let bindings = Bindings { shapes, integers, values, ..Bindings::default() };
-        if !stage.plan.tape.accepts(&bindings) {
+        if !stage.plan.key.accepts(&bindings) {
             return Ok(None);
         }
         let plan = stage.plan.fitted(&bindings)?;

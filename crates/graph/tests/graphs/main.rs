@@ -1,6 +1,7 @@
 //! Tests of the crate in one program, which is linked once and keeps all cores busy. The random graphs are another, with
 //! trials that may be ignored.
 
+mod assemble;
 mod functions;
 mod interior;
 mod lengths;
