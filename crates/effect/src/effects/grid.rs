@@ -1,6 +1,7 @@
 //! The bilateral filter by a grid in space and value.
 //!
-//! The grid is a picture as wide as the grid; its planes of values stand one below the other.
+//! The grid is a picture as high as the grid. A row has the cells of a row of the image, each with its values side by side: pixels next to
+//! each other find their cells near each other.
 
 use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
 use crate::{Boundary, Error, Picture, Result};
@@ -32,20 +33,34 @@ impl Grid {
     }
 }
 
-/// Blurs a grid by [1 4 6 4 1] along columns, rows or values.
-fn blurred(grid: &Picture, rows: i32, step: [i32; 3]) -> Result<Picture> {
-    let functor = Primitive::from_kernel("blur_grid", &[Indexer::anywhere()], &[Output::Component], &[], |k| {
-        let [dx, dy, dz] = step;
-        let row = k.y() % rows;
+/// An axis of a grid.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Along {
+    Values,
+    Columns,
+    Rows,
+}
+
+/// Blurs a grid with so many values in a cell by [1 4 6 4 1] along an axis.
+fn blurred(grid: &Picture, values: i32, along: Along) -> Result<Picture> {
+    let [x, y] = match along {
+        Along::Values => [1, 0],
+        Along::Columns => [values, 0],
+        Along::Rows => [0, 1],
+    };
+    let offsets = [-2, -1, 0, 1, 2].map(|d| [d * x, d * y]);
+    let functor = Primitive::from_kernel("blur_grid", &[Indexer::sparse(&offsets)], &[Output::Component], &[], |k| {
         let at = |d: i32| {
-            let there = k.input(0).pick(k.x() + d * dx, k.y() + d * (dy + dz * rows));
-            let inside = (row + d * dy).ge(0).and((row + d * dy).lt(rows));
-            inside.select::<f32>(there, 0.0)
+            let there = k.input(0).at(d * x, d * y);
+            if along != Along::Values {
+                return there;
+            }
+            let value = k.x() % values + d;
+            value.ge(0).and(value.lt(values)).select::<f32>(there, 0.0)
         };
         vec![(at(-2) + at(2)) + (at(-1) + at(1)) * 4.0 + at(0) * 6.0]
     })?;
-    let size = grid.bounds();
-    functor.with_boundary(Boundary::Constant(0.0)).with_size(size.width as usize, size.height as usize)?.one(&[grid])
+    functor.with_boundary(Boundary::Constant(0.0)).one(&[grid])
 }
 
 /// Computes the filter of every component.
@@ -63,53 +78,55 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
     if columns.saturating_mul(rows).saturating_mul(values) > MAX_CELLS {
         return Err(bad("the grid has too many cells; choose larger ones"));
     }
-    let (side, rows) = (cell as i32, rows as i32);
-    // The plane of a pixel is computed once, and not for each plane.
+    let (side, values) = (cell as i32, values as i32);
+    // The value of a pixel in its cell is computed once, and not for each value of the cell.
     let level = Primitive::point("level", 1, |x| (settings.level(x[0]) + 0.5).floor().cast::<f32>())?.one(&[picture])?;
     let inputs = [Indexer::anywhere(), Indexer::anywhere()];
     let gather = Primitive::from_kernel("gather", &inputs, &[Output::Component; 2], &[], |k| {
-        let (row, plane) = (k.y() % rows, (k.y() / rows).cast::<f32>());
+        let own_level = (k.x() % values).cast::<f32>();
         let (sum, count) = (k.local(0.0f32), k.local(0.0f32));
-        let (left, top) = (corner(k.x(), side), corner(row, side));
+        let (left, top) = (corner(k.x() / values, side), corner(k.y(), side));
         k.repeat(0, side, |j| {
             k.repeat(0, side, |i| {
                 let value = k.input(0).pick(left + i, top + j).max(low as f32).min(high as f32);
-                let own = k.input(1).pick(left + i, top + j).eq(plane);
+                let own = k.input(1).pick(left + i, top + j).eq(own_level);
                 sum.set(sum.get() + own.select::<f32>(value, 0.0));
                 count.set(count.get() + own.select::<f32>(1.0, 0.0));
             });
         });
         vec![sum.get(), count.get()]
     })?;
-    let gather = gather.with_boundary(boundary).with_size(columns as usize, rows as usize * values as usize)?;
+    let gather = gather.with_boundary(boundary).with_size(columns as usize * values as usize, rows as usize)?;
     let [sum, count] = gather.call([picture, &level])?;
     let soften = |grid: &Picture| -> Result<Picture> {
-        let grid = blurred(grid, rows, [0, 0, 1])?;
-        blurred(&blurred(&grid, rows, [1, 0, 0])?, rows, [0, 1, 0])
+        let grid = blurred(grid, values, Along::Values)?;
+        blurred(&blurred(&grid, values, Along::Columns)?, values, Along::Rows)
     };
     let (sum, count) = (soften(&sum)?, soften(&count)?);
     let inputs = [Indexer::point(), Indexer::anywhere(), Indexer::anywhere()];
     let slice = Primitive::from_kernel("slice", &inputs, &[Output::Component], &[], |k| {
         let level = settings.level(k.input(0).centre());
-        let plane = level.floor();
+        let lower = level.floor();
         let shares = [
             (k.x() % side).cast::<f32>() * (1.0 / side as f32),
             (k.y() % side).cast::<f32>() * (1.0 / side as f32),
-            (level - plane).cast::<f32>(),
+            (level - lower).cast::<f32>(),
         ];
-        let (x, y, z) = (k.x() / side + MARGIN, k.y() / side + MARGIN, plane.cast::<i32>());
-        let (mut total, mut weights) = (k.constant(0.0f32), k.constant(0.0f32));
-        for corner in 0..8 {
-            let steps = [corner & 1, corner >> 1 & 1, corner >> 2];
-            let mut weight = k.constant(1.0f32);
-            for (step, share) in steps.iter().zip(shares) {
-                weight = weight * if *step == 1 { share } else { 1.0 - share };
+        let (x, y, z) = (k.x() / side + MARGIN, k.y() / side + MARGIN, lower.cast::<i32>());
+        // The two values of a cell are read one behind the other.
+        let mixed = |input: usize| {
+            let mut total = k.constant(0.0f32);
+            for corner in 0..8 {
+                let steps = [corner >> 1 & 1, corner >> 2, corner & 1];
+                let mut weight = k.constant(1.0f32);
+                for (step, share) in steps.iter().zip(shares) {
+                    weight = weight * if *step == 1 { share } else { 1.0 - share };
+                }
+                total = total + weight * k.input(input).pick((x + steps[0]) * values + z + steps[2], y + steps[1]);
             }
-            let at = |input: usize| k.input(input).pick(x + steps[0], y + steps[1] + (z + steps[2]) * rows);
-            total = total + weight * at(1);
-            weights = weights + weight * at(2);
-        }
-        vec![total / weights]
+            total
+        };
+        vec![mixed(1) / mixed(2)]
     })?;
     slice.with_boundary(Boundary::Constant(0.0)).one(&[picture, &sum, &count])
 }
