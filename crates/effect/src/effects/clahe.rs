@@ -31,6 +31,12 @@ impl Clahe {
         place.floor().max(0.0).min(f64::from(self.bins - 1))
     }
 
+    /// The bin of a value on the host.
+    fn bin_of(&self, value: f32) -> f32 {
+        let place = (f64::from(value) - self.low) / (self.high - self.low) * f64::from(self.bins);
+        place.floor().max(0.0).min(f64::from(self.bins - 1)) as f32
+    }
+
     /// Turns counts into curves, a row for each tile: counts up to the limit are summed, and the excess goes to all bins alike.
     fn curves(&self, counts: &Node, area: f64) -> Result<Node> {
         let limit = match self.clip > 0.0 {
@@ -97,16 +103,20 @@ pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<
         return Err(Error::Functor { name: "clahe".into(), reason });
     }
     let tile = [bounds.width.div_ceil(tiles), bounds.height.div_ceil(tiles)];
-    let key = Primitive::from_kernel("bin", &[Indexer::anywhere()], &[Output::Component], &[], |k| {
-        vec![settings.bin(k.input(0).pick(k.x(), k.y())).cast::<f32>()]
-    })?;
+    let keys = Primitive::point("bin", 1, |x| settings.bin(x[0]).cast::<f32>())?.one(&[picture])?;
     let [width, height] = tile.map(|side| side as usize * tiles as usize);
-    let keys = key.with_boundary(boundary).with_size(width, height)?.one(&[picture])?;
+    // Tiles at the right and lower edge are whole: they have pixels beyond.
+    let rule = match boundary {
+        Boundary::Constant(value) => Boundary::Constant(settings.bin_of(value)).rule(),
+        other => other.rule(),
+    };
     let tile = tile.map(|side| side as i32);
     let area = f64::from(tile[0]) * f64::from(tile[1]);
     let (own, size) = (*settings, [components, (tiles * tiles) as usize, bins as usize]);
     let tables = Picture::whole("tables", &[&keys], size, move |nodes| {
-        let counts = counts(&nodes[0], &own, tile, total as usize)?;
+        let shape = Shape::from([components, height, width]);
+        let keys = nodes[0].affine("tiles", &[0, 1, 2].map(AxisMap::same), shape, Some(&rule))?;
+        let counts = counts(&keys, &own, tile, total as usize)?;
         Ok(own.curves(&counts, area)?.reshape(Shape::from(size))?)
     })?;
     let inputs = [Indexer::point(), Indexer::anywhere()];
