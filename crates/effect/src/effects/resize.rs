@@ -72,6 +72,10 @@ fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> 
             table[(tap + 1) * new + index] = (weight(tap) / sum) as f32;
         }
     }
+    // The last pixel of a window is mostly beyond the filter.
+    let is_zero = |tap: &usize| table[tap * new..(tap + 1) * new].iter().all(|weight| *weight == 0.0);
+    let taps = (2..=taps).rev().find(|tap| !is_zero(tap)).unwrap_or(1);
+    table.truncate((taps + 1) * new);
     Ok((taps, table))
 }
 
