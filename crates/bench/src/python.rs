@@ -13,7 +13,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 9] = files!["peer.py" "by_awkward.py" "whole_arrays.py" "by_numpy.py" "by_numba.py" "by_jax.py" "by_torch.py" "by_halide.py" "by_opencv.py"];
+const FILES: [(&str, &str); 10] = files!["peer.py" "by_awkward.py" "whole_arrays.py" "by_numpy.py" "by_numba.py" "by_jax.py" "by_torch.py" "by_halide.py" "by_halide_auto.py" "by_opencv.py"];
 
 /// A library that the interpreter has.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-LIBRARIES = ["awkward", "numpy", "numba", "jax", "torch", "halide", "opencv"]
+LIBRARIES = ["awkward", "numpy", "numba", "jax", "torch", "halide", "halide_auto", "opencv"]
 THREADS = len(os.sched_getaffinity(0))
 
 
@@ -137,7 +137,7 @@ def version_of(library):
     # OpenCV comes under several names.
     if library == "opencv":
         return importlib.import_module("cv2").__version__
-    return importlib.metadata.version(library)
+    return importlib.metadata.version(library.removesuffix("_auto"))
 
 
 def list_libraries():
