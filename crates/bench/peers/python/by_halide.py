@@ -5,7 +5,7 @@ import numpy as np
 import whole_arrays
 
 LANES = 16
-x, y, c, strip, row = (hl.Var(name) for name in ("x", "y", "c", "strip", "row"))
+x, y, c, strip, row, tile, column = (hl.Var(name) for name in ("x", "y", "c", "strip", "row", "tile", "column"))
 
 
 def number(value):
@@ -25,6 +25,12 @@ def finished(function, result):
 
 def in_strips(function, rows):
     function.split(y, strip, row, rows).parallel(strip).vectorize(x, LANES)
+
+
+def in_tiles(function, columns, rows):
+    """What tiles share is computed again: that takes less time than to keep strips of all stages, which no cache of a core holds."""
+    function.tile(x, y, tile, strip, column, row, columns, rows).reorder(column, row, tile, strip, c)
+    function.parallel(c).parallel(strip).vectorize(column, LANES)
 
 
 def held(image):
@@ -170,16 +176,16 @@ def degrain(image):
         parts = part[x, y, c] if parts is None else parts + part[x, y, c]
     result = hl.Func("degrain")
     result[x, y, c] = parts + low[x, y, c]
-    result.split(y, strip, row, 103).parallel(c).parallel(strip).vectorize(x, LANES)
+    in_tiles(result, min(w, 192), min(h, 64))
     for stage in stages:
-        stage.compute_at(result, strip).vectorize(x, LANES)
+        stage.compute_at(result, tile).vectorize(x, LANES)
     return finished(result, np.empty_like(image))
 
 
 def diffusion(image):
     h, w = image.shape[-2:]
-    source, buffer = colour(image, as_it_is), hl.Buffer(image)
-    source.compute_root().parallel(c).parallel(y).vectorize(x, LANES)
+    source, buffer, stages = colour(image, as_it_is), hl.Buffer(image), []
+    stages.append(source)
 
     def doubled(function, along, name):
         def at(f, d):
@@ -200,13 +206,9 @@ def diffusion(image):
         mean, columns = doubled(along, False, f"columns{turn}_")
         down[x, y, c] = mean
         held_down[x, y, c] = down[hl.clamp(x, 0, w - 1), hl.clamp(y, 0, h - 1), c]
-        held_down.compute_root().split(y, strip, row, 64).parallel(c).parallel(strip).vectorize(x, LANES)
-        down.compute_at(held_down, row).vectorize(x, LANES)
-        along.compute_at(held_down, strip).vectorize(x, LANES)
+        stages += [along, down, held_down] + columns
         for sum in rows:
             sum.compute_at(along, y).vectorize(x, LANES)
-        for sum in columns:
-            sum.compute_at(held_down, strip).vectorize(x, LANES)
         source = held_down
     taps = [(4 * i, 4 * j, np.exp(-np.hypot(i, j) / 1.5)) for j in range(-3, 4) for i in range(-3, 4) if i * i + j * j <= 10]
     total = sum_of(weight for _, _, weight in taps)
@@ -216,7 +218,9 @@ def diffusion(image):
         spread = term if spread is None else spread + term
     result = hl.Func("diffusion")
     result[x, y, c] = buffer[x, y, c] * number(0.5) + spread * number(0.5)
-    result.split(y, strip, row, 32).parallel(c).parallel(strip).vectorize(x, LANES).unroll(x, 4)
+    in_tiles(result, min(w, 256), min(h, 128))
+    for stage in stages:
+        stage.compute_at(result, tile).vectorize(x, LANES)
     return finished(result, np.empty_like(image))
 
 
