@@ -1,7 +1,7 @@
 //! Element types of arrays.
 
 use broadloom_graph::{Error, Result};
-use broadloom_scalar::{Lanes, Literal, Type};
+use broadloom_scalar::traced::{self, Kind};
 use half::f16;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
@@ -9,11 +9,7 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 pub type F32x4 = [f32; 4];
 
 /// Element type of arrays.
-pub trait Element: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
-    /// Type in generated code.
-    const TYPE: Type;
-    /// Returns the value as literals, one per lane.
-    fn lanes(self) -> Lanes;
+pub trait Element: Kind + Send + Sync + PartialEq + std::fmt::Debug + 'static {
     /// Returns the bytes of values in device layout.
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]>;
     /// Creates `count` values whose bytes a function writes.
@@ -33,10 +29,10 @@ fn plain<T: FromBytes + IntoBytes>(count: usize, write: impl FnOnce(&mut [u8]) -
 }
 
 /// Element with arithmetic: numbers, and vectors of them.
-pub trait Arithmetic: Element {}
+pub trait Arithmetic: Element + traced::Arithmetic {}
 
 /// Ordered element of one lane: all numbers.
-pub trait Number: Arithmetic {
+pub trait Number: Arithmetic + traced::Number {
     /// Zero.
     const ZERO: Self;
     /// One.
@@ -44,24 +40,20 @@ pub trait Number: Arithmetic {
 }
 
 /// Integer.
-pub trait Integer: Number {}
+pub trait Integer: Number + traced::Integer {}
 
 /// Float of one lane, or vector of floats.
-pub trait Floating: Arithmetic {}
+pub trait Floating: Arithmetic + traced::Floating {}
 
 /// Float of one lane.
 pub trait Float: Number + Floating {}
 
 /// Element with bitwise operations: integers and truth values.
-pub trait Bits: Element {}
+pub trait Bits: Element + traced::Bits {}
 
 macro_rules! numbers {
-    ($($rust:ty, $ty:ident, $zero:expr, $one:expr;)*) => {
+    ($($rust:ty, $zero:expr, $one:expr;)*) => {
         $(impl Element for $rust {
-            const TYPE: Type = Type::$ty;
-            fn lanes(self) -> Lanes {
-                std::iter::once(Literal::from(self)).collect()
-            }
             fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
                 values.as_bytes().into()
             }
@@ -78,9 +70,8 @@ macro_rules! numbers {
 }
 
 numbers! {
-    i8, I8, 0, 1; i16, I16, 0, 1; i32, I32, 0, 1; i64, I64, 0, 1;
-    u8, U8, 0, 1; u16, U16, 0, 1; u32, U32, 0, 1; u64, U64, 0, 1;
-    f32, F32, 0.0, 1.0; f64, F64, 0.0, 1.0; f16, F16, f16::ZERO, f16::ONE;
+    i8, 0, 1; i16, 0, 1; i32, 0, 1; i64, 0, 1; u8, 0, 1; u16, 0, 1; u32, 0, 1; u64, 0, 1;
+    f32, 0.0, 1.0; f64, 0.0, 1.0; f16, f16::ZERO, f16::ONE;
 }
 
 macro_rules! marked {
@@ -96,10 +87,6 @@ marked! {
 }
 
 impl Element for bool {
-    const TYPE: Type = Type::BOOL;
-    fn lanes(self) -> Lanes {
-        std::iter::once(Literal::from(self)).collect()
-    }
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
         values.as_bytes().into()
     }
@@ -109,13 +96,6 @@ impl Element for bool {
 }
 
 impl Element for F32x4 {
-    const TYPE: Type = match Type::vector(broadloom_scalar::Element::F32, 4) {
-        Some(ty) => ty,
-        None => Type::F32,
-    };
-    fn lanes(self) -> Lanes {
-        self.iter().map(|lane| Literal::from(*lane)).collect()
-    }
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
         values.as_bytes().into()
     }

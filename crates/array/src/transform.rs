@@ -28,7 +28,7 @@ impl<T: Element> Array<T> {
     }
 
     fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, outside: Option<Boundary<T>>) -> Result<Array<T>> {
-        let outside = outside.map(|outside| outside.map(Element::lanes));
+        let outside = outside.map(|outside| outside.map(T::lanes));
         Ok(Array::from_node_unchecked(self.node().affine(operation, axes, shape, outside.as_ref())?))
     }
 
@@ -46,7 +46,7 @@ impl<T: Element> Array<T> {
     /// Shifts each axis by its own offset, keeping the shape.
     fn moved(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, by.len())?;
-        self.node().moved(operation, by, &outside.map(Element::lanes)).map(Array::from_node_unchecked)
+        self.node().moved(operation, by, &outside.map(T::lanes)).map(Array::from_node_unchecked)
     }
 
     /// Takes elements by first index, count and step for each axis: `R[i] = A[first + step * i]`. The
@@ -267,7 +267,7 @@ impl<T: Element> Array<T> {
         let larger = |((before, behind), extent): (&(usize, usize), Amount)| extent.plus(&(*before + *behind).into());
         if self.has_length() {
             let extents: Vec<Amount> = sides.iter().zip(self.node().bound().amounts()).map(larger).collect();
-            return self.enlarged_on_device(operation, sides, &extents[1..], &outside.map(Element::lanes));
+            return self.enlarged_on_device(operation, sides, &extents[1..], &outside.map(T::lanes));
         }
         let extents: Vec<Amount> = sides.iter().zip(self.shape().amounts()).map(larger).collect();
         let maps: Vec<AxisMap> = sides.iter().enumerate().map(|(axis, (before, _))| at(axis, -(*before as i64), 1)).collect();
@@ -417,7 +417,7 @@ impl<T: Element> Array<T> {
     /// ```
     pub fn gather<I: Integer>(&self, indices: &[&Array<I>], outside: Boundary<T>) -> Result<Array<T>> {
         let indices: Vec<&Node> = indices.iter().map(|index| index.node()).collect();
-        Ok(Array::from_node_unchecked(self.node().gather(&indices, &outside.map(Element::lanes))?))
+        Ok(Array::from_node_unchecked(self.node().gather(&indices, &outside.map(T::lanes))?))
     }
 
     /// Takes elements at indices along an axis. The axes of the indices replace that axis: `R[i, j] = A[I[i],
@@ -456,7 +456,7 @@ impl<T: Element> Array<T> {
         };
         let nodes = (0..self.rank()).map(along).collect::<Result<Vec<Node>>>()?;
         let nodes: Vec<&Node> = nodes.iter().collect();
-        Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.map(Element::lanes))?))
+        Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.map(T::lanes))?))
     }
 }
 

@@ -13,6 +13,7 @@
 //! - A [`Kernel`] has pointers and scalars as parameters, shared memory, barriers, warp operations, atomics. [`lower`] makes PTX of it,
 //!   [simplified](Kernel::simplify): loops with few rounds written out, local arrays in registers, 64-bit indices in 32 bits where
 //!   [promises](Builder::assume), loop bounds and [`LaunchBounds`] show that they fit, products fused with sums ([`Lowering::contract`]).
+//! - [`traced::Traced`] gives values the operators of Rust, for closures that are called once to be recorded.
 //! - What each operation computes, also in the corners, stands in [`op`].
 //!
 //! A function and a kernel that applies it to every element:
@@ -62,6 +63,7 @@ mod semantics;
 mod simplify;
 mod structure;
 pub mod text;
+pub mod traced;
 mod types;
 
 pub use body::{ArrayDecl, Block, Body, MAX_NESTING, MAX_NODES, SharedDecl, Statement, Table, Unroll};

@@ -108,7 +108,7 @@ impl<'k> Kernel<'k> {
 
     /// Returns a constant.
     pub fn constant<T: Kind>(&self, value: T) -> Traced<'k, T> {
-        Traced::new(self.builder, self.builder.literal(value))
+        Traced::new(self.builder, value.term(self.builder))
     }
 
     /// Declares a local variable with a value.

@@ -1,0 +1,345 @@
+//! Symbolic values with the operators and functions of Rust's numbers.
+//!
+//! A front end calls a closure once with [`Traced`] values, which record the operations on them. Numbers beside traced values
+//! become constants of the code.
+
+use crate::{BinaryOp, Builder, CompareOp, Lanes, Literal, MathFunction, Precision, Type, Value};
+use half::f16;
+use std::marker::PhantomData;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+
+/// Type of traced values.
+pub trait Kind: Copy {
+    /// Type in the code.
+    const TYPE: Type;
+    /// Returns the value as literals, one per lane.
+    fn lanes(self) -> Lanes;
+}
+
+/// Kind with arithmetic: numbers, and vectors of them.
+pub trait Arithmetic: Kind {}
+
+/// Ordered kind of one lane: all numbers.
+pub trait Number: Arithmetic {}
+
+/// Integer.
+pub trait Integer: Number + Bits {}
+
+/// Float of one lane, or vector of floats.
+pub trait Floating: Arithmetic {}
+
+/// Kind with bitwise operations: integers and truth values.
+pub trait Bits: Kind {}
+
+/// Value in a traced closure. The lifetime is invariant, and each closure has its own, so values of two closures
+/// cannot be mixed.
+pub struct Traced<'t, T> {
+    /// Builder that records the operations.
+    pub builder: &'t Builder,
+    /// Handle in the builder.
+    pub value: Value,
+    kind: PhantomData<(fn() -> T, fn(&'t ()) -> &'t ())>,
+}
+
+impl<T> Clone for Traced<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Traced<'_, T> {}
+
+impl<'t, T> Traced<'t, T> {
+    /// Gives a value of a builder the operators of a kind.
+    pub fn new(builder: &'t Builder, value: Value) -> Traced<'t, T> {
+        Traced { builder, value, kind: PhantomData }
+    }
+
+    /// Creates a constant of the same closure.
+    #[must_use]
+    #[track_caller]
+    pub fn constant<U: Kind>(self, value: U) -> Traced<'t, U> {
+        Traced::new(self.builder, value.term(self.builder))
+    }
+
+    /// Converts like Rust's `as`.
+    #[must_use]
+    #[track_caller]
+    pub fn cast<U: Kind>(self) -> Traced<'t, U> {
+        Traced::new(self.builder, self.builder.convert(self.value, U::TYPE))
+    }
+}
+
+/// Operand beside a traced value: another traced value, or a constant.
+pub trait Term<'t, T> {
+    /// Returns the value in a builder.
+    fn term(self, builder: &'t Builder) -> Value;
+}
+
+impl<'t, T> Term<'t, T> for Traced<'t, T> {
+    fn term(self, _: &'t Builder) -> Value {
+        self.value
+    }
+}
+
+impl<'t, T: Kind> Term<'t, T> for T {
+    #[track_caller]
+    fn term(self, builder: &'t Builder) -> Value {
+        let lanes: Vec<Value> = self.lanes().iter().map(|lane| builder.literal(*lane)).collect();
+        builder.vector(&lanes)
+    }
+}
+
+macro_rules! kinds {
+    ($($rust:ty, $ty:ident: $($bound:ident)*;)*) => {
+        $(impl Kind for $rust {
+            const TYPE: Type = Type::$ty;
+            fn lanes(self) -> Lanes {
+                std::iter::once(Literal::from(self)).collect()
+            }
+        }
+        $(impl $bound for $rust {})*)*
+    };
+}
+
+kinds! {
+    bool, BOOL: Bits;
+    i8, I8: Arithmetic Number Integer Bits;
+    i16, I16: Arithmetic Number Integer Bits;
+    i32, I32: Arithmetic Number Integer Bits;
+    i64, I64: Arithmetic Number Integer Bits;
+    u8, U8: Arithmetic Number Integer Bits;
+    u16, U16: Arithmetic Number Integer Bits;
+    u32, U32: Arithmetic Number Integer Bits;
+    u64, U64: Arithmetic Number Integer Bits;
+    f16, F16: Arithmetic Number Floating;
+    f32, F32: Arithmetic Number Floating;
+    f64, F64: Arithmetic Number Floating;
+}
+
+impl Kind for [f32; 4] {
+    const TYPE: Type = match Type::vector(crate::Element::F32, 4) {
+        Some(ty) => ty,
+        None => Type::F32,
+    };
+    fn lanes(self) -> Lanes {
+        self.iter().map(|lane| Literal::from(*lane)).collect()
+    }
+}
+
+impl Arithmetic for [f32; 4] {}
+impl Floating for [f32; 4] {}
+
+macro_rules! operators {
+    ($($bound:ident $operator:ident $method:ident $op:ident: $($scalar:ty)*;)*) => {
+        $(
+            impl<'t, T: $bound, R: Term<'t, T>> $operator<R> for Traced<'t, T> {
+                type Output = Traced<'t, T>;
+                #[track_caller]
+                fn $method(self, other: R) -> Traced<'t, T> {
+                    let other = other.term(self.builder);
+                    Traced::new(self.builder, self.builder.binary(BinaryOp::$op, self.value, other))
+                }
+            }
+            $(impl<'t> $operator<Traced<'t, $scalar>> for $scalar {
+                type Output = Traced<'t, $scalar>;
+                #[track_caller]
+                fn $method(self, other: Traced<'t, $scalar>) -> Traced<'t, $scalar> {
+                    $operator::$method(other.constant(self), other)
+                }
+            })*
+        )*
+    };
+}
+
+operators! {
+    Arithmetic Add add Add: i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 [f32; 4];
+    Arithmetic Sub sub Sub: i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 [f32; 4];
+    Arithmetic Mul mul Mul: i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 [f32; 4];
+    Arithmetic Div div Div: i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 [f32; 4];
+    Number Rem rem Rem: i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64;
+    Bits BitAnd bitand And: ;
+    Bits BitOr bitor Or: ;
+    Bits BitXor bitxor Xor: ;
+    Integer Shl shl Shl: ;
+    Integer Shr shr Shr: ;
+}
+
+impl<'t, T: Arithmetic> Neg for Traced<'t, T> {
+    type Output = Traced<'t, T>;
+    #[track_caller]
+    fn neg(self) -> Traced<'t, T> {
+        Traced::new(self.builder, self.builder.neg(self.value))
+    }
+}
+
+impl<'t, T: Bits> Not for Traced<'t, T> {
+    type Output = Traced<'t, T>;
+    #[track_caller]
+    fn not(self) -> Traced<'t, T> {
+        Traced::new(self.builder, self.builder.not(self.value))
+    }
+}
+
+/// Methods that call the builder's method of the same name.
+macro_rules! methods {
+    ($bound:ident: $($(#[$doc:meta])* $name:ident($($other:ident)?);)*) => {
+        impl<'t, T: $bound> Traced<'t, T> {
+            $($(#[$doc])*
+            #[must_use]
+            #[track_caller]
+            pub fn $name(self $(, $other: impl Term<'t, T>)?) -> Traced<'t, T> {
+                Traced::new(self.builder, self.builder.$name(self.value $(, $other.term(self.builder))?))
+            })*
+        }
+    };
+}
+
+methods! {
+    Arithmetic:
+    /// Returns the minimum. A number takes precedence over NaN.
+    min(other);
+    /// Returns the maximum. A number takes precedence over NaN.
+    max(other);
+    /// Returns the absolute value.
+    abs();
+}
+
+methods! {
+    Floating:
+    /// Returns the square root, correctly rounded.
+    sqrt();
+    /// Rounds down.
+    floor();
+    /// Rounds up.
+    ceil();
+    /// Rounds towards zero.
+    trunc();
+    /// Rounds to the nearest integer, halves to even.
+    round_even();
+    /// Rounds to the nearest integer, halves away from zero.
+    round();
+}
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
+        impl<'t, T: Number> Traced<'t, T> {
+            $($(#[$doc])*
+            #[must_use]
+            #[track_caller]
+            pub fn $name(self, other: impl Term<'t, T>) -> Traced<'t, bool> {
+                let other = other.term(self.builder);
+                Traced::new(self.builder, self.builder.compare(CompareOp::$op, self.value, other))
+            })*
+        }
+    };
+}
+
+comparisons! {
+    /// Tests if it is less.
+    lt Lt;
+    /// Tests if it is less or equal.
+    le Le;
+    /// Tests if it is greater.
+    gt Gt;
+    /// Tests if it is greater or equal.
+    ge Ge;
+    /// Tests if they are equal.
+    eq Eq;
+    /// Tests if they are not equal.
+    ne Ne;
+}
+
+macro_rules! functions {
+    ($($name:ident $function:ident ($($argument:ident),*);)*) => {
+        impl<'t, T: Floating> Traced<'t, T> {
+            $(#[doc = concat!("Returns [`MathFunction::", stringify!($function), "`].")]
+            #[must_use]
+            #[track_caller]
+            pub fn $name(self $(, $argument: impl Term<'t, T>)*) -> Traced<'t, T> {
+                let arguments = [self.value $(, $argument.term(self.builder))*];
+                Traced::new(self.builder, self.builder.math(MathFunction::$function, Precision::Accurate, &arguments))
+            })*
+        }
+    };
+}
+
+functions! {
+    exp Exp(); exp2 Exp2(); exp10 Exp10(); expm1 Expm1(); log Log(); log2 Log2(); log10 Log10(); log1p Log1p();
+    sin Sin(); cos Cos(); tan Tan(); asin Asin(); acos Acos(); atan Atan(); atan2 Atan2(x);
+    sinh Sinh(); cosh Cosh(); tanh Tanh(); asinh Asinh(); acosh Acosh(); atanh Atanh();
+    rsqrt Rsqrt(); cbrt Cbrt(); hypot Hypot(y); pow Pow(y); erf Erf(); erfc Erfc(); lgamma Lgamma(); tgamma Tgamma();
+    fmod Fmod(y); sigmoid Sigmoid(); normcdf NormCdf();
+}
+
+impl<'t> Traced<'t, bool> {
+    /// Tests if both are true.
+    #[must_use]
+    #[track_caller]
+    pub fn and(self, other: impl Term<'t, bool>) -> Traced<'t, bool> {
+        self & other
+    }
+
+    /// Tests if one of both is true.
+    #[must_use]
+    #[track_caller]
+    pub fn or(self, other: impl Term<'t, bool>) -> Traced<'t, bool> {
+        self | other
+    }
+
+    /// Selects one of two values; both are computed.
+    #[must_use]
+    #[track_caller]
+    pub fn select<T: Kind>(self, yes: impl Term<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
+        let (yes, no) = (yes.term(self.builder), no.term(self.builder));
+        Traced::new(self.builder, self.builder.select(self.value, yes, no))
+    }
+
+    /// [`Traced::select`] under the name that arrays give it.
+    #[must_use]
+    #[track_caller]
+    pub fn cond<T: Kind>(self, yes: impl Term<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
+        self.select(yes, no)
+    }
+}
+
+impl<'t> Traced<'t, i32> {
+    /// Returns the float with these bits.
+    #[must_use]
+    #[track_caller]
+    pub fn from_bits(self) -> Traced<'t, f32> {
+        Traced::new(self.builder, self.builder.bitcast(self.value, Type::F32))
+    }
+}
+
+impl<'t> Traced<'t, f32> {
+    /// Returns the bits as an integer.
+    #[must_use]
+    #[track_caller]
+    pub fn to_bits(self) -> Traced<'t, i32> {
+        Traced::new(self.builder, self.builder.bitcast(self.value, Type::I32))
+    }
+
+    /// Broadcasts the value to all four lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn splat(self) -> Traced<'t, [f32; 4]> {
+        Traced::new(self.builder, self.builder.vector(&[self.value; 4]))
+    }
+}
+
+impl<'t> Traced<'t, [f32; 4]> {
+    /// Builds a vector from one value per lane.
+    #[must_use]
+    #[track_caller]
+    pub fn from_lanes(lanes: [Traced<'t, f32>; 4]) -> Traced<'t, [f32; 4]> {
+        Traced::new(lanes[0].builder, lanes[0].builder.vector(&lanes.map(|lane| lane.value)))
+    }
+
+    /// Returns one of the four lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn lane(self, lane: usize) -> Traced<'t, f32> {
+        Traced::new(self.builder, self.builder.lane(self.value, lane))
+    }
+}
