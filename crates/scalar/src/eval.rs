@@ -7,7 +7,7 @@
 use crate::body::{Body, Statement};
 use crate::error::{Error, Result};
 use crate::function::Function;
-use crate::op::{BlockId, Id, Op};
+use crate::op::{BlockId, Id, Op, placed_op};
 use crate::semantics;
 use crate::types::{Literal, Type};
 use smallvec::{SmallVec, smallvec};
@@ -226,22 +226,7 @@ impl Thread<'_> {
             Op::Special(_) | Op::SharedAddress(_) | Op::LocalAddress(_) => {
                 return self.fail("only kernels on a device have this");
             }
-            Op::Counter(_)
-            | Op::Get(_)
-            | Op::Element(..)
-            | Op::Load(..)
-            | Op::Read(..)
-            | Op::Window(..)
-            | Op::Pop(_)
-            | Op::Peek(..)
-            | Op::Shuffle(..)
-            | Op::Vote(..)
-            | Op::Ballot(..)
-            | Op::Match(..)
-            | Op::WarpReduce(..)
-            | Op::ActiveMask
-            | Op::Atomic(..)
-            | Op::BarrierCount(_) => return self.fail("a placed value without a place"),
+            placed_op!() => return self.fail("a placed value without a place"),
         })
     }
 

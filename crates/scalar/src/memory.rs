@@ -23,16 +23,6 @@ impl Base {
         }
     }
 
-    /// Returns the address with other values.
-    #[must_use]
-    pub fn with_operands(self, mut change: impl FnMut(Id) -> Id) -> Base {
-        match self {
-            Base::Global(id) => Base::Global(change(id)),
-            Base::SharedAt(id) => Base::SharedAt(change(id)),
-            Base::Shared(shared, offset) => Base::Shared(shared, offset.map(change)),
-        }
-    }
-
     /// Returns whether it is in shared memory.
     pub const fn is_shared(self) -> bool {
         matches!(self, Base::Shared(..) | Base::SharedAt(_))

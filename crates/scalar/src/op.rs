@@ -408,11 +408,10 @@ pub struct Node {
     pub ty: Type,
 }
 
-impl Op {
-    /// Returns whether it depends on nothing but its operands, and may be computed anywhere.
-    pub fn is_pure(&self) -> bool {
-        match self {
-            Op::Literal(_)
+/// Patterns of all pure operations, for a match that treats them alike.
+macro_rules! pure_op {
+    () => {
+        Op::Literal(_)
             | Op::Parameter(_)
             | Op::Special(_)
             | Op::Unary(..)
@@ -428,8 +427,14 @@ impl Op {
             | Op::Table(..)
             | Op::Assume(..)
             | Op::SharedAddress(_)
-            | Op::LocalAddress(_) => true,
-            Op::Counter(_)
+            | Op::LocalAddress(_)
+    };
+}
+
+/// Patterns of all placed operations, for a match that treats them alike.
+macro_rules! placed_op {
+    () => {
+        Op::Counter(_)
             | Op::Get(_)
             | Op::Element(..)
             | Op::Load(..)
@@ -444,7 +449,62 @@ impl Op {
             | Op::WarpReduce(..)
             | Op::ActiveMask
             | Op::Atomic(..)
-            | Op::BarrierCount(_) => false,
+            | Op::BarrierCount(_)
+    };
+}
+
+/// Calls a function for each operand of an operation, in order. It takes `&Id` or `&mut Id`, as the operation is borrowed.
+macro_rules! visit_operands {
+    ($base:expr) => {
+        match $base {
+            Base::Global(id) | Base::SharedAt(id) | Base::Shared(_, Some(id)) => Some(id),
+            Base::Shared(_, None) => None,
+        }
+    };
+    ($op:expr, $see:expr) => {
+        match $op {
+            Op::Literal(_)
+            | Op::Parameter(_)
+            | Op::Special(_)
+            | Op::SharedAddress(_)
+            | Op::LocalAddress(_)
+            | Op::Counter(_)
+            | Op::Get(_)
+            | Op::Pop(_)
+            | Op::ActiveMask => {}
+            Op::Unary(_, a)
+            | Op::Convert(a)
+            | Op::Bitcast(a)
+            | Op::Lane(a, _)
+            | Op::Table(_, a)
+            | Op::Assume(a, _, _)
+            | Op::Element(_, a)
+            | Op::Peek(_, a)
+            | Op::BarrierCount(a) => [a].into_iter().for_each($see),
+            Op::Binary(_, a, b)
+            | Op::Compare(_, a, b)
+            | Op::Vote(_, a, b)
+            | Op::Ballot(a, b)
+            | Op::Match(a, b)
+            | Op::WarpReduce(_, a, b) => [a, b].into_iter().for_each($see),
+            Op::Fma(a, b, c) | Op::Select(a, b, c) | Op::Shuffle(_, _, a, b, c) => [a, b, c].into_iter().for_each($see),
+            Op::Math(_, _, list) | Op::Vector(list) | Op::Read(_, list) | Op::Window(_, list) => list.into_iter().for_each($see),
+            Op::Load(base, index, _) => visit_operands!(base).into_iter().chain([index]).for_each($see),
+            Op::Atomic(_, base, index, _, value, expected) => {
+                visit_operands!(base).into_iter().chain([index, value]).chain(expected).for_each($see)
+            }
+        }
+    };
+}
+
+pub(crate) use {placed_op, pure_op};
+
+impl Op {
+    /// Returns whether it depends on nothing but its operands, and may be computed anywhere.
+    pub fn is_pure(&self) -> bool {
+        match self {
+            pure_op!() => true,
+            placed_op!() => false,
         }
     }
 
@@ -469,108 +529,14 @@ impl Op {
 
     /// Shows its operands, in order.
     pub fn each_operand(&self, mut see: impl FnMut(Id)) {
-        match self {
-            Op::Literal(_)
-            | Op::Parameter(_)
-            | Op::Special(_)
-            | Op::SharedAddress(_)
-            | Op::LocalAddress(_)
-            | Op::Counter(_)
-            | Op::Get(_)
-            | Op::Pop(_)
-            | Op::ActiveMask => {}
-            Op::Unary(_, a)
-            | Op::Convert(a)
-            | Op::Bitcast(a)
-            | Op::Lane(a, _)
-            | Op::Table(_, a)
-            | Op::Assume(a, _, _)
-            | Op::Element(_, a)
-            | Op::Peek(_, a)
-            | Op::BarrierCount(a) => see(*a),
-            Op::Binary(_, a, b)
-            | Op::Compare(_, a, b)
-            | Op::Vote(_, a, b)
-            | Op::Ballot(a, b)
-            | Op::Match(a, b)
-            | Op::WarpReduce(_, a, b) => [*a, *b].into_iter().for_each(see),
-            Op::Fma(a, b, c) | Op::Select(a, b, c) | Op::Shuffle(_, _, a, b, c) => [*a, *b, *c].into_iter().for_each(see),
-            Op::Math(_, _, list) | Op::Vector(list) | Op::Read(_, list) | Op::Window(_, list) => {
-                list.iter().copied().for_each(see)
-            }
-            Op::Load(base, index, _) => {
-                base.each_operand(&mut see);
-                see(*index);
-            }
-            Op::Atomic(_, base, index, _, value, expected) => {
-                base.each_operand(&mut see);
-                see(*index);
-                see(*value);
-                expected.iter().copied().for_each(see);
-            }
-        }
+        visit_operands!(self, |id: &Id| see(*id));
     }
 
     /// Returns the operation on other operands.
     #[must_use]
     pub fn with_operands(&self, mut change: impl FnMut(Id) -> Id) -> Op {
-        let mut list = |ids: &Ids| -> Ids { ids.iter().map(|id| change(*id)).collect() };
-        match self {
-            Op::Math(function, precision, ids) => return Op::Math(*function, *precision, list(ids)),
-            Op::Vector(ids) => return Op::Vector(list(ids)),
-            Op::Read(accessor, ids) => return Op::Read(*accessor, list(ids)),
-            Op::Window(accessor, ids) => return Op::Window(*accessor, list(ids)),
-            _ => {}
-        }
         let mut op = self.clone();
-        match &mut op {
-            Op::Literal(_)
-            | Op::Parameter(_)
-            | Op::Special(_)
-            | Op::SharedAddress(_)
-            | Op::LocalAddress(_)
-            | Op::Counter(_)
-            | Op::Get(_)
-            | Op::Pop(_)
-            | Op::ActiveMask
-            | Op::Math(..)
-            | Op::Vector(_)
-            | Op::Read(..)
-            | Op::Window(..) => {}
-            Op::Unary(_, a)
-            | Op::Convert(a)
-            | Op::Bitcast(a)
-            | Op::Lane(a, _)
-            | Op::Table(_, a)
-            | Op::Assume(a, _, _)
-            | Op::Element(_, a)
-            | Op::Peek(_, a)
-            | Op::BarrierCount(a) => *a = change(*a),
-            Op::Binary(_, a, b)
-            | Op::Compare(_, a, b)
-            | Op::Vote(_, a, b)
-            | Op::Ballot(a, b)
-            | Op::Match(a, b)
-            | Op::WarpReduce(_, a, b) => {
-                *a = change(*a);
-                *b = change(*b);
-            }
-            Op::Fma(a, b, c) | Op::Select(a, b, c) | Op::Shuffle(_, _, a, b, c) => {
-                *a = change(*a);
-                *b = change(*b);
-                *c = change(*c);
-            }
-            Op::Load(base, index, _) => {
-                *base = base.with_operands(&mut change);
-                *index = change(*index);
-            }
-            Op::Atomic(_, base, index, _, value, expected) => {
-                *base = base.with_operands(&mut change);
-                *index = change(*index);
-                *value = change(*value);
-                *expected = expected.map(&mut change);
-            }
-        }
+        visit_operands!(&mut op, |id: &mut Id| *id = change(*id));
         op
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Emitter, OpenLoop, compute_type, move_type};
 use crate::body::{Statement, Unroll};
-use crate::op::{BlockId, Id, Op};
+use crate::op::{BlockId, Id, Op, pure_op};
 use crate::types::{Element, Literal};
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Modifier, Operand, Type};
@@ -208,23 +208,7 @@ impl Emitter<'_> {
             }
             // Kernels have no accessors; counters come with their loops; pure nodes are scheduled.
             Op::Read(..) | Op::Window(..) | Op::Pop(_) | Op::Peek(..) | Op::Counter(_) => {}
-            Op::Literal(_)
-            | Op::Parameter(_)
-            | Op::Special(_)
-            | Op::Unary(..)
-            | Op::Binary(..)
-            | Op::Compare(..)
-            | Op::Fma(..)
-            | Op::Select(..)
-            | Op::Convert(_)
-            | Op::Bitcast(_)
-            | Op::Math(..)
-            | Op::Vector(_)
-            | Op::Lane(..)
-            | Op::Table(..)
-            | Op::Assume(..)
-            | Op::SharedAddress(_)
-            | Op::LocalAddress(_) => {}
+            pure_op!() => {}
         }
     }
 }

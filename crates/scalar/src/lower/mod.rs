@@ -18,7 +18,7 @@ use crate::body::Body;
 use crate::builder::ParameterKind;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::op::{Id, Op, Special};
+use crate::op::{Id, Op, Special, placed_op};
 use crate::schedule::Schedule;
 use crate::simplify::range::Ranges;
 use crate::structure::Structure;
@@ -443,23 +443,7 @@ impl Emitter<'_> {
                 self.give(id, value);
             }
             // Written out before, or placed by statements.
-            Op::Math(..)
-            | Op::Counter(_)
-            | Op::Get(_)
-            | Op::Element(..)
-            | Op::Load(..)
-            | Op::Read(..)
-            | Op::Window(..)
-            | Op::Pop(_)
-            | Op::Peek(..)
-            | Op::Shuffle(..)
-            | Op::Vote(..)
-            | Op::Ballot(..)
-            | Op::Match(..)
-            | Op::WarpReduce(..)
-            | Op::ActiveMask
-            | Op::Atomic(..)
-            | Op::BarrierCount(_) => {}
+            Op::Math(..) | placed_op!() => {}
         }
     }
 

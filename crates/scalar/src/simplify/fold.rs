@@ -5,7 +5,7 @@
 
 use super::narrow;
 use crate::builder::{Builder, Value};
-use crate::op::{Axis, BinaryOp, CompareOp, Id, Op, Special, UnaryOp};
+use crate::op::{Axis, BinaryOp, CompareOp, Id, Op, Special, UnaryOp, placed_op};
 use crate::semantics;
 use crate::types::{Element, Literal, Type};
 
@@ -63,22 +63,7 @@ pub(crate) fn fold(b: &Builder, op: &Op, ty: Type) -> Option<Value> {
         | Op::Lane(..)
         | Op::SharedAddress(_)
         | Op::LocalAddress(_)
-        | Op::Counter(_)
-        | Op::Get(_)
-        | Op::Element(..)
-        | Op::Load(..)
-        | Op::Read(..)
-        | Op::Window(..)
-        | Op::Pop(_)
-        | Op::Peek(..)
-        | Op::Shuffle(..)
-        | Op::Vote(..)
-        | Op::Ballot(..)
-        | Op::Match(..)
-        | Op::WarpReduce(..)
-        | Op::ActiveMask
-        | Op::Atomic(..)
-        | Op::BarrierCount(_) => None,
+        | placed_op!() => None,
     }
 }
 
