@@ -39,6 +39,16 @@ pub(crate) fn possible(operation: &str, shape: &Shape) -> Result<()> {
     Err(Error::Range { operation: operation.to_owned(), shape: shape.clone(), reason })
 }
 
+/// Checks that the lanes of a value are those of a type.
+pub(crate) fn check_value(operation: &str, value: &[Literal], ty: Type) -> Result<()> {
+    let given = value.first().and_then(|first| Type::vector(first.element(), value.len()));
+    let is_uniform = value.iter().all(|lane| lane.element() == ty.element());
+    if given == Some(ty) && is_uniform {
+        return Ok(());
+    }
+    Err(Error::Types { operation: operation.to_owned(), left: ty, right: given.unwrap_or(Type::BOOL) })
+}
+
 /// The shape that index arrays have together.
 pub(crate) fn index_shape(operation: &str, indices: &[&Node]) -> Result<Shape> {
     let mut shape = Shape::from([]);
@@ -215,10 +225,7 @@ impl Node {
             return Err(Error::Range { operation: "view".into(), shape: self.bound().clone(), reason });
         }
         if let Some(fill) = &view.fill {
-            let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
-            if ty != Some(self.ty()) {
-                return Err(Error::Types { operation: "boundary".into(), left: self.ty(), right: ty.unwrap_or(Type::BOOL) });
-            }
+            check_value("boundary", fill, self.ty())?;
         }
         let is_as_long = match (self.length(), length) {
             (None, None) => true,
@@ -371,16 +378,9 @@ impl Node {
         boundary: Option<&Boundary>,
         length: Option<&Length>,
     ) -> Result<Node> {
-        let fill = match boundary {
-            Some(Boundary::Constant(lanes)) => Some(lanes.clone()),
-            Some(Boundary::Clamp | Boundary::Wrap | Boundary::Mirror) | None => None,
-        };
+        let fill = boundary.and_then(Boundary::constant).cloned();
         if let Some(fill) = &fill {
-            let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
-            if ty != Some(self.ty()) {
-                let right = ty.unwrap_or(Type::BOOL);
-                return Err(Error::Types { operation: operation.to_owned(), left: self.ty(), right });
-            }
+            check_value(operation, fill, self.ty())?;
         }
         let rule = boundary.map_or(Rule::Inside, Boundary::rule);
         let axes: SmallVec<[AxisMap; 4]> = axes.iter().map(|map| AxisMap { rule, ..*map }).collect();
@@ -491,10 +491,7 @@ impl Node {
         possible("gather", &shape)?;
         let fill = match boundary {
             Boundary::Constant(fill) => {
-                let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
-                if ty != Some(self.ty()) {
-                    return Err(Error::Types { operation: operation(), left: self.ty(), right: ty.unwrap_or(Type::BOOL) });
-                }
+                check_value("gather", fill, self.ty())?;
                 if self.bound().is_empty() {
                     return Ok(Node::fill(context, shape, fill)?.with_length(length.cloned()));
                 }

@@ -552,7 +552,7 @@ impl Cutter<'_> {
                     .any(|producer| producer != group && before[*producer].get(*group).copied().unwrap_or(false));
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
                 // The results of one application come from one kernel, whatever it reads.
-                let one = alone.joining(self.tape) == Joining::Results;
+                let one = alone.gives_results(self.tape);
                 // A context may ask for few launches rather than for kernels that have something in common.
                 let joins = self.tape.joins && other.reads.len() + reads.len() <= MAX_JOINED;
                 fits && !indirect && (one || shares || joins || other.roots.iter().any(|root| computed[0].contains_key(root)))
@@ -561,7 +561,7 @@ impl Cutter<'_> {
                 let mut both = groups[group].clone();
                 both.roots.push(id);
                 both.combined.extend(&alone.combined);
-                if alone.joining(self.tape) == Joining::Results {
+                if alone.gives_results(self.tape) {
                     if alone.values(self.tape).is_empty() {
                         // The pattern stores its results in the order of their numbers.
                         both.roots.sort_by_key(|root| self.tape.applied(*root).map(Applied::result));
@@ -849,8 +849,9 @@ impl Group {
         self.combined.first().and_then(|id| tape.applied(*id)).map(Applied::operation)
     }
 
-    fn joining(&self, tape: &Tape) -> Joining {
-        self.operation(tape).map_or(Joining::Pass, |operation| operation.joining())
+    /// Returns whether it gives all results of one application.
+    fn gives_results(&self, tape: &Tape) -> bool {
+        self.operation(tape).is_some_and(|operation| operation.joining() == Joining::Results)
     }
 
     /// Returns whether the kernel of one node can be a part of another kernel over the same domain.
@@ -863,9 +864,9 @@ impl Group {
             (None, None) => self.kind == GroupKind::Map,
             (Some(own), Some(others)) => match own.operation().joining() {
                 Joining::Alone => false,
-                Joining::Pass => {
+                pass @ Joining::Pass(..) => {
                     let in_common = |(own, other): (&Feed, &Feed)| !own.common || own == other;
-                    own.operation().shares_pass(others.operation()) && self.feeds.iter().zip(&other.feeds).all(in_common)
+                    pass == others.operation().joining() && self.feeds.iter().zip(&other.feeds).all(in_common)
                 }
                 Joining::Results => {
                     // A pattern that stores its results stores each once.
@@ -890,10 +891,7 @@ impl Group {
 
     /// The nodes whose values the pattern gives: one for each application.
     pub(crate) fn applications(&self, tape: &Tape) -> &[Id] {
-        match self.joining(tape) {
-            Joining::Results => &self.combined[..1],
-            Joining::Alone | Joining::Pass => &self.combined,
-        }
+        if self.gives_results(tape) { &self.combined[..1] } else { &self.combined }
     }
 
     /// The types of the values that the pattern gives at a position.
@@ -904,7 +902,7 @@ impl Group {
 
     /// Which of these values each node is that the pattern gives.
     fn given(&self, tape: &Tape) -> Vec<(Id, u8)> {
-        let is_one = self.joining(tape) == Joining::Results;
+        let is_one = self.gives_results(tape);
         let (mut before, mut given) = (0, vec![]);
         for id in &self.combined {
             let Some(applied) = tape.applied(*id) else { continue };

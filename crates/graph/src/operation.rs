@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::length::common;
 use crate::naive::HostArray;
 use crate::node::{Inputs, Node};
-use crate::op::Op;
+use crate::op::{Axes, Op};
 use crate::shape::Shape;
 use crate::text::Spelling;
 use broadloom_device::Machine;
@@ -75,19 +75,13 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     }
 
     /// Returns the number of the value at a position that is this result.
-    fn value(&self, _site: &Site, _result: u8) -> usize {
-        0
+    fn value(&self, _site: &Site, result: u8) -> usize {
+        usize::from(result)
     }
 
     /// Returns which other results can come from the same kernel.
     fn joining(&self) -> Joining {
         Joining::Alone
-    }
-
-    /// Returns whether the other operation can be computed in the same pass over a domain, each value combined by its
-    /// own operator. Asked where [`Operation::joining`] says [`Joining::Pass`].
-    fn shares_pass(&self, _other: &dyn Operation) -> bool {
-        false
     }
 
     /// Returns how values are combined, where the pattern takes one operator for all that share its pass. `in_order`
@@ -108,7 +102,7 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
 
     /// Returns whether the pattern calls the first of its functions at every position of its domain. Traps are placed in such functions.
     fn visits_all(&self) -> bool {
-        false
+        matches!(self.joining(), Joining::Pass(..))
     }
 
     /// Returns whether all it does is to write its second input, a word in memory, where an element of the first is true. The planner
@@ -162,14 +156,15 @@ impl Extent {
 }
 
 /// Which results can come from one kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joining {
     /// A kernel gives one result.
     Alone,
     /// A kernel gives all results of one application of the operation.
     Results,
-    /// Applications to several inputs over one domain share a pass: see [`Operation::shares_pass`].
-    Pass,
+    /// Applications to several inputs over one domain share a pass, each value combined by its own operator. Those of the same kind of
+    /// pass with the same numbers do.
+    Pass(&'static str, Axes),
 }
 
 /// Inputs that one function reads for a pattern.

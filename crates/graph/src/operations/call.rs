@@ -5,7 +5,7 @@
 //! own. Loops of the function may read. Every read has a boundary rule, so no place that a function computes lies outside of
 //! an array.
 
-use crate::build::{possible, same_context};
+use crate::build::{check_value, possible, same_context};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_ARGUMENTS, MOST_APPENDED, MOST_OPERATIONS};
 use crate::naive::HostArray;
@@ -122,11 +122,7 @@ impl Node {
                 _ => return bad(format!("`{}` cannot read an array of shape {} like this", accessor.name, node.bound())),
             };
             if let Some(lanes) = boundary.constant() {
-                let given = lanes.first().and_then(|first| Type::vector(first.element(), lanes.len()));
-                let uniform = lanes.iter().all(|lane| lane.element() == node.ty().element());
-                if given != Some(node.ty()) || !uniform {
-                    return Err(Error::Types { operation: name, left: node.ty(), right: given.unwrap_or(Type::BOOL) });
-                }
+                check_value(&name, lanes, node.ty())?;
             } else if node.bound().is_empty() && !shape.is_empty() {
                 return bad(format!("`{}` has no elements to read", accessor.name));
             }
@@ -555,10 +551,6 @@ impl Operation for Call {
     /// Queues are longer than the domain, so the pattern stores them.
     fn values(&self, site: &Site) -> Vec<Type> {
         if self.is_fused(site) { self.function.result_types() } else { vec![] }
-    }
-
-    fn value(&self, _: &Site, result: u8) -> usize {
-        usize::from(result)
     }
 
     fn joining(&self) -> Joining {

@@ -1,6 +1,6 @@
 //! Extreme: where the least or the greatest element along axes is.
 
-use super::reduce::{feeds, is_over, pattern, place_without};
+use super::reduce::{feeds, pattern, place_without};
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, compare};
 use crate::node::Node;
@@ -14,15 +14,9 @@ use smallvec::{SmallVec, smallvec};
 
 /// The least integer of the second input among the places along some axes where the first is extreme; the axes are gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Extreme {
+struct Extreme {
     which: Which,
     axes: Axes,
-}
-
-impl Extreme {
-    pub(super) fn axes(&self) -> &Axes {
-        &self.axes
-    }
 }
 
 impl Node {
@@ -90,11 +84,7 @@ impl Operation for Extreme {
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        let operator = match self.which {
-            Which::Least => Operator::arg_min(types[0], types[1].element()),
-            Which::Greatest => Operator::arg_max(types[0], types[1].element()),
-        };
-        let Ok(operator) = operator else { return SmallVec::new() };
+        let Ok(operator) = operator(self.which, types, false) else { return SmallVec::new() };
         let (value, label) = operator.identity().split_at(types[0].lanes());
         smallvec![Some(value.into()), Some(label.into())]
     }
@@ -125,10 +115,6 @@ impl Operation for Extreme {
         feeds(site, &self.axes)
     }
 
-    fn visits_all(&self) -> bool {
-        true
-    }
-
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, &self.axes)
     }
@@ -143,26 +129,26 @@ impl Operation for Extreme {
     }
 
     fn joining(&self) -> Joining {
-        Joining::Pass
-    }
-
-    fn shares_pass(&self, other: &dyn Operation) -> bool {
-        is_over(other, &self.axes)
+        Joining::Pass("reduce", self.axes.clone())
     }
 
     fn operator(&self, site: &Site, in_order: bool) -> Result<Option<Operator>> {
-        let (value, label) = (site.types[0], site.types[1].element());
         // Labels that are positions grow with the order in which values come.
-        let operator = match (self.which, in_order && site.positions[1]) {
-            (Which::Least, true) => Operator::arg_min_in_order(value, label)?,
-            (Which::Least, false) => Operator::arg_min(value, label)?,
-            (Which::Greatest, true) => Operator::arg_max_in_order(value, label)?,
-            (Which::Greatest, false) => Operator::arg_max(value, label)?,
-        };
-        Ok(Some(operator))
+        Ok(Some(operator(self.which, &site.types, in_order && site.positions[1])?))
     }
 
     fn reduced(&self) -> Option<&[u8]> {
         Some(&self.axes)
     }
+}
+
+/// The operator of values and labels of these types. `in_order` promises that labels grow with the order in which values come.
+pub(super) fn operator(which: Which, types: &[Type], in_order: bool) -> Result<Operator> {
+    let (value, label) = (types[0], types[1].element());
+    Ok(match (which, in_order) {
+        (Which::Least, true) => Operator::arg_min_in_order(value, label)?,
+        (Which::Least, false) => Operator::arg_min(value, label)?,
+        (Which::Greatest, true) => Operator::arg_max_in_order(value, label)?,
+        (Which::Greatest, false) => Operator::arg_max(value, label)?,
+    })
 }

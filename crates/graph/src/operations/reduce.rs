@@ -1,6 +1,5 @@
 //! Reduce: elements along axes combined into one.
 
-use super::extreme::Extreme;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
@@ -80,20 +79,12 @@ impl Operation for Reduce {
         feeds(site, &self.axes)
     }
 
-    fn visits_all(&self) -> bool {
-        true
-    }
-
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, &self.axes)
     }
 
     fn joining(&self) -> Joining {
-        Joining::Pass
-    }
-
-    fn shares_pass(&self, other: &dyn Operation) -> bool {
-        is_over(other, &self.axes)
+        Joining::Pass("reduce", self.axes.clone())
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
@@ -103,13 +94,6 @@ impl Operation for Reduce {
     fn reduced(&self) -> Option<&[u8]> {
         Some(&self.axes)
     }
-}
-
-/// Returns whether an operation is a reduction over these axes that this pattern computes.
-pub(super) fn is_over(operation: &dyn Operation, axes: &Axes) -> bool {
-    let of = operation.as_any();
-    of.downcast_ref::<Reduce>().is_some_and(|reduce| reduce.axes == *axes)
-        || of.downcast_ref::<Extreme>().is_some_and(|extreme| extreme.axes() == axes)
 }
 
 /// The number of the place of a result to which the element with a number belongs.

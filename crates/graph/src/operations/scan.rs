@@ -1,6 +1,5 @@
 //! Scan: elements along an axis combined with all before them.
 
-use super::segmented_scan::SegmentedScan;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
@@ -89,32 +88,17 @@ impl Operation for Scan {
         feeds(site)
     }
 
-    fn visits_all(&self) -> bool {
-        true
-    }
-
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, self.axis, self.inclusive)
     }
 
     fn joining(&self) -> Joining {
-        Joining::Pass
-    }
-
-    fn shares_pass(&self, other: &dyn Operation) -> bool {
-        pass(other) == Some((self.axis, self.inclusive))
+        Joining::Pass("scan", smallvec![self.axis, self.inclusive.into()])
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
         Ok(Some(self.combine.operator(site.types[0])?))
     }
-}
-
-/// The axis of a scan, and whether it is inclusive.
-pub(super) fn pass(operation: &dyn Operation) -> Option<(u8, bool)> {
-    let of = operation.as_any();
-    let plain = of.downcast_ref::<Scan>().map(|scan| (scan.axis, scan.inclusive));
-    plain.or_else(|| of.downcast_ref::<SegmentedScan>().map(|scan| (scan.axis(), true)))
 }
 
 /// One function gives all inputs.

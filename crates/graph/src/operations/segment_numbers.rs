@@ -84,10 +84,6 @@ impl Operation for SegmentNumbers {
         vec![Type::I32, Type::BOOL]
     }
 
-    fn value(&self, _: &Site, result: u8) -> usize {
-        usize::from(result)
-    }
-
     fn joining(&self) -> Joining {
         Joining::Results
     }

@@ -1,10 +1,11 @@
 //! Segmented extreme: where the least or the greatest element of each segment of a line is.
 
-use super::segmented_reduce::{feeds, is_in_segments, one_less, pattern};
+use super::extreme::operator;
+use super::segmented_reduce::{feeds, one_less, pattern};
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, compare};
 use crate::node::Node;
-use crate::op::Extreme as Which;
+use crate::op::{Axes, Extreme as Which};
 use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
@@ -15,18 +16,8 @@ use smallvec::{SmallVec, smallvec};
 /// The integer of the second input at the first place of each segment where the first input is extreme; the greatest integer for a segment without elements. The third input
 /// has the offsets, one more than there are segments. Integers grow along the line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct SegmentedExtreme {
+struct SegmentedExtreme {
     which: Which,
-}
-
-impl SegmentedExtreme {
-    fn operator_for(&self, types: &[Type]) -> Result<Operator> {
-        let (value, label) = (types[0], types[1].element());
-        Ok(match self.which {
-            Which::Least => Operator::arg_min(value, label)?,
-            Which::Greatest => Operator::arg_max(value, label)?,
-        })
-    }
 }
 
 impl Node {
@@ -78,7 +69,7 @@ impl Operation for SegmentedExtreme {
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        let Ok(operator) = self.operator_for(types) else { return SmallVec::new() };
+        let Ok(operator) = operator(self.which, types, false) else { return SmallVec::new() };
         let (value, label) = operator.identity().split_at(1);
         smallvec![Some(value.into()), Some(label.into()), None]
     }
@@ -110,10 +101,6 @@ impl Operation for SegmentedExtreme {
         feeds([0, 1])
     }
 
-    fn visits_all(&self) -> bool {
-        true
-    }
-
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts)
     }
@@ -128,15 +115,11 @@ impl Operation for SegmentedExtreme {
     }
 
     fn joining(&self) -> Joining {
-        Joining::Pass
-    }
-
-    fn shares_pass(&self, other: &dyn Operation) -> bool {
-        is_in_segments(other)
+        Joining::Pass("segmented reduce", Axes::new())
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        Ok(Some(self.operator_for(&site.types)?))
+        Ok(Some(operator(self.which, &site.types, false)?))
     }
 
     /// Elements and segments are counted together.

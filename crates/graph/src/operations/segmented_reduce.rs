@@ -1,11 +1,10 @@
 //! Segmented reduce: the elements of each segment of a line combined.
 
-use super::segmented_extreme::SegmentedExtreme;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
-use crate::op::Combine;
+use crate::op::{Axes, Combine};
 use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
@@ -85,20 +84,12 @@ impl Operation for SegmentedReduce {
         feeds([0])
     }
 
-    fn visits_all(&self) -> bool {
-        true
-    }
-
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts)
     }
 
     fn joining(&self) -> Joining {
-        Joining::Pass
-    }
-
-    fn shares_pass(&self, other: &dyn Operation) -> bool {
-        is_in_segments(other)
+        Joining::Pass("segmented reduce", Axes::new())
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
@@ -119,12 +110,6 @@ impl Operation for SegmentedReduce {
 /// A line of one element less: there is one more offset than there are segments.
 pub(super) fn one_less(offsets: &Node) -> Shape {
     Shape::from_amounts(&[offsets.bound().size().minus(&1.into())])
-}
-
-/// Returns whether an operation is a reduction of segments that this pattern computes.
-pub(super) fn is_in_segments(operation: &dyn Operation) -> bool {
-    let of = operation.as_any();
-    of.is::<SegmentedReduce>() || of.is::<SegmentedExtreme>()
 }
 
 /// The values, then the offsets, which stand behind them and which all that share a pass have in common.

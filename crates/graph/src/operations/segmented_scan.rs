@@ -1,6 +1,6 @@
 //! Segmented scan: elements along an axis combined with those before them in their segment.
 
-use super::scan::{feeds, pass, pattern};
+use super::scan::{feeds, pattern};
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
@@ -15,15 +15,9 @@ use smallvec::{SmallVec, smallvec};
 
 /// Elements of the second input along an axis combined with themselves and all before them, from the last place on where the first is true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct SegmentedScan {
+struct SegmentedScan {
     combine: Combine,
     axis: u8,
-}
-
-impl SegmentedScan {
-    pub(super) fn axis(&self) -> u8 {
-        self.axis
-    }
 }
 
 impl Node {
@@ -94,10 +88,6 @@ impl Operation for SegmentedScan {
         feeds(site)
     }
 
-    fn visits_all(&self) -> bool {
-        true
-    }
-
     fn pattern(&self, parts: Parts) -> Result<Form> {
         pattern(parts, self.axis, true)
     }
@@ -112,11 +102,7 @@ impl Operation for SegmentedScan {
     }
 
     fn joining(&self) -> Joining {
-        Joining::Pass
-    }
-
-    fn shares_pass(&self, other: &dyn Operation) -> bool {
-        pass(other) == Some((self.axis, true))
+        Joining::Pass("scan", smallvec![self.axis, true.into()])
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {

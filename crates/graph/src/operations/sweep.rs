@@ -265,10 +265,6 @@ impl Operation for Sweep {
         self.step.function.result_types().split_off(self.step.states)
     }
 
-    fn value(&self, _: &Site, result: u8) -> usize {
-        usize::from(result)
-    }
-
     fn joining(&self) -> Joining {
         Joining::Results
     }

@@ -197,10 +197,6 @@ impl Operation for Window {
         self.function.result_types()
     }
 
-    fn value(&self, _: &Site, result: u8) -> usize {
-        usize::from(result)
-    }
-
     fn joining(&self) -> Joining {
         Joining::Results
     }

@@ -61,10 +61,6 @@ impl Operation for Bounds {
         vec![site.ty, site.ty]
     }
 
-    fn value(&self, _: &Site, result: u8) -> usize {
-        usize::from(result)
-    }
-
     fn joining(&self) -> Joining {
         Joining::Results
     }
