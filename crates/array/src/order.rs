@@ -104,6 +104,25 @@ impl<T: Number> Array<T> {
     pub fn matmul(&self, other: &Array<T>) -> Result<Array<T>> {
         Array::from_node(self.node().product(other.node())?)
     }
+
+    /// Returns the product of the transpose of this matrix and another: `a.t().matmul(b)`. It does not wait if
+    /// both have one length that only the device knows.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Boundary};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::new(&context(), &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [3, 2])?;
+    /// assert_eq!(a.t_matmul(&a)?.to_vec()?, [35.0, 44.0, 44.0, 56.0]);
+    /// // Of the rows that begin with more than 2.
+    /// let rows = a.take(0, &a.index_axis(1, 0)?.gt(2.0)?.nonzero()?, Boundary::Clamp)?;
+    /// assert_eq!(rows.t_matmul(&rows)?.to_vec()?, [34.0, 42.0, 42.0, 52.0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn t_matmul(&self, other: &Array<T>) -> Result<Array<T>> {
+        Array::from_node(self.node().columns_product(other.node())?)
+    }
 }
 
 impl<T: Number> Array<T> {

@@ -162,6 +162,11 @@ impl<T: Number> Array<T> {
     /// ```
     pub fn inner(&self, other: &Array<T>) -> Result<Array<T>> {
         let refused = || Error::Shapes { operation: "inner".into(), left: self.shape().clone(), right: other.shape().clone() };
+        if self.rank() == 1 && other.rank() > 0 && self.node().is_as_long(other.node()) {
+            // Both have a length that only the device knows.
+            let column = Array::from_node(self.node().reshape_rows(&vec![1; other.rank() - 1].into())?)?;
+            return column.mul(other)?.sum_along(&[0]);
+        }
         if self.rank() == 0 || other.rank() == 0 || !self.shape().amount(self.rank() - 1).equals(&other.shape().amount(0)) {
             return Err(refused());
         }
@@ -230,7 +235,13 @@ impl<T: Number> Array<T> {
     pub fn outer(&self, other: &Array<T>) -> Result<Array<T>> {
         let axes = vec![Amount::from(1); other.rank()];
         let refused = |_| Error::Shapes { operation: "outer".into(), left: self.shape().clone(), right: other.shape().clone() };
-        let left = self.reshape(Shape::from_amounts(&[&self.shape().amounts()[..], &axes].concat())).map_err(refused)?;
-        left.mul(other)
+        let left = match self.node().length() {
+            Some(_) => {
+                let row = self.node().bound().amounts().into_iter().skip(1).chain(axes).collect::<Vec<Amount>>();
+                self.node().reshape_rows(&Shape::from_amounts(&row)).map(Array::from_node_unchecked)
+            }
+            None => self.reshape(Shape::from_amounts(&[&self.shape().amounts()[..], &axes].concat())),
+        };
+        left.map_err(refused)?.mul(other)
     }
 }

@@ -4,8 +4,8 @@ use crate::arith::Operand;
 use crate::array::Array;
 use crate::element::{Element, Integer};
 use crate::span::Span;
-use broadloom_graph::{Amount, AxisMap, Boundary, Elementwise, Error, Node, Result, Shape};
-use broadloom_scalar::{BinaryOp, Element as Scalar, Literal};
+use broadloom_graph::{Amount, AxisMap, Boundary, Error, Node, Result, Shape};
+use broadloom_scalar::Element as Scalar;
 use std::cmp::Ordering;
 
 impl<T: Element> Array<T> {
@@ -130,16 +130,25 @@ impl<T: Element> Array<T> {
     /// Returns a span of the first axis of an array whose length only the device knows, if that needs no
     /// wait.
     fn first_part(&self, spans: &[Span]) -> Result<Option<Array<T>>> {
-        let Some(Span::Part { start, end, step: 1 }) = spans.first().filter(|span| **span != Span::ALL) else { return Ok(None) };
-        let place = |index: &isize| usize::try_from(*index).ok();
-        let (low, high) = (start.as_ref().map_or(Some(0), place), end.as_ref().map(place));
-        match (self.node().length(), low, high) {
-            (Some(_), Some(low), None) => Ok(Some(Array::from_node_unchecked(self.node().first_part(low, None)?))),
-            (Some(_), Some(low), Some(Some(high))) => {
-                Ok(Some(Array::from_node_unchecked(self.node().first_part(low, Some(high))?)))
-            }
-            _ => Ok(None),
+        let Some(Span::Part { start, end, step }) = spans.first().filter(|span| **span != Span::ALL) else { return Ok(None) };
+        if !self.has_length() || *step == 0 {
+            return Ok(None);
         }
+        let (node, start) = (self.node(), start.unwrap_or(0));
+        let part = match (usize::try_from(start), end.map(usize::try_from)) {
+            (Ok(low), None) => node.first_part(low, None)?,
+            (Ok(low), Some(Ok(high))) => node.first_part(low, Some(high))?,
+            (Ok(low), Some(Err(_))) => node.without_last(end.unwrap_or(0).unsigned_abs())?.first_part(low, None)?,
+            (Err(_), None) => node.last(start.unsigned_abs())?,
+            (Err(_), Some(Err(_))) => {
+                let behind = end.unwrap_or(0).unsigned_abs();
+                node.without_last(behind)?.last(start.unsigned_abs().saturating_sub(behind))?
+            }
+            // Whether it begins before it ends depends on the length.
+            (Err(_), Some(Ok(_))) => return Ok(None),
+        };
+        let part = if *step < 0 { part.reversed("slice", &[0])? } else { part };
+        Ok(Some(Array::from_node_unchecked(part.every(step.unsigned_abs())?)))
     }
 
     /// Replaces a slice, NumPy's `a[1:-1] = b`. The values broadcast to the shape of the slice.
@@ -264,49 +273,7 @@ impl<T: Element> Array<T> {
         if sides.iter().any(|(before, behind)| *before >= 1 << 40 || *behind >= 1 << 40) {
             return self.refuse(operation, "it would be too large".to_owned());
         }
-        let larger = |((before, behind), extent): (&(usize, usize), Amount)| extent.plus(&(*before + *behind).into());
-        if self.has_length() {
-            let extents: Vec<Amount> = sides.iter().zip(self.node().bound().amounts()).map(larger).collect();
-            return self.enlarged_on_device(operation, sides, &extents[1..], &outside.map(T::lanes));
-        }
-        let extents: Vec<Amount> = sides.iter().zip(self.shape().amounts()).map(larger).collect();
-        let maps: Vec<AxisMap> = sides.iter().enumerate().map(|(axis, (before, _))| at(axis, -(*before as i64), 1)).collect();
-        self.affine(operation, &maps, Shape::from_amounts(&extents), Some(outside))
-    }
-
-    /// Enlarges an array whose length only the device knows: the other axes, of these extents, then the first
-    /// one. Never waits.
-    fn enlarged_on_device(
-        &self,
-        operation: &str,
-        sides: &[(usize, usize)],
-        extents: &[Amount],
-        outside: &broadloom_graph::Boundary,
-    ) -> Result<Array<T>> {
-        let maps: Vec<AxisMap> = (1..sides.len()).map(|axis| at(axis, 0, 1)).collect();
-        let offsets: Vec<Amount> = sides[1..].iter().map(|(before, _)| Amount::from(-(*before as i64))).collect();
-        let row = Shape::from_amounts(extents);
-        let rows = self.node().affine_rows(operation, &maps, &offsets, &row, Some(outside))?;
-        let (before, behind) = sides[0];
-        let value = match outside {
-            Boundary::Constant(value) => value.clone(),
-            Boundary::Clamp | Boundary::Wrap | Boundary::Mirror => {
-                std::iter::repeat_n(Literal::zero(T::TYPE.element()), T::TYPE.lanes()).collect()
-            }
-        };
-        let side = |count: usize| {
-            let extents: Vec<Amount> = std::iter::once(count.into()).chain(row.amounts()).collect();
-            Node::fill(self.context(), Shape::from_amounts(&extents), &value)
-        };
-        let all = Node::concatenate(0, &[&side(before)?, &rows, &side(behind)?])?;
-        if matches!(outside, Boundary::Constant(_)) || (before, behind) == (0, 0) {
-            return Ok(Array::from_node_unchecked(all));
-        }
-        let places = (0..sides.len()).map(|axis| all.position_like(axis, Scalar::I64));
-        let mut places = places.collect::<Result<Vec<Node>>>()?;
-        let first = Node::counting(self.context(), &before.into());
-        places[0] = Node::elementwise(Elementwise::Binary(BinaryOp::Sub), &[&places[0], &first])?;
-        Ok(Array::from_node_unchecked(rows.gather(&places.iter().collect::<Vec<&Node>>(), outside)?))
+        Ok(Array::from_node_unchecked(self.node().enlarged(operation, sides, &outside.map(T::lanes))?))
     }
 
     /// Permutes the axes: axis `i` of the result is axis `order[i]` of this array.
@@ -382,6 +349,24 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().reshape(shape.into())?))
     }
 
+    /// Returns all elements in rows of a width: `R[i, j] = A[i * width + j]`. The last elements are left out if
+    /// they do not fill a row. Unlike [`reshape`](Self::reshape) it never waits for a length that only the
+    /// device knows.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, span};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::<i32>::iota(&context(), 9)?;
+    /// let pairs = a.pack(&a.ne(4)?)?.slice(&span![1..])?.rows_of(2)?;
+    /// assert_eq!(pairs.sum_along(&[1])?.to_vec()?, [3, 8, 13]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn rows_of(&self, width: usize) -> Result<Array<T>> {
+        Ok(Array::from_node_unchecked(self.node().rows_of(width)?))
+    }
+
     /// Flattens to one axis.
     #[must_use]
     pub fn flatten(&self) -> Array<T> {
@@ -442,6 +427,19 @@ impl<T: Element> Array<T> {
         self.axis("take", axis)?;
         if self.rank() == 1 {
             return self.gather(&[indices], outside);
+        }
+        if axis == 0 && indices.rank() > 0 && (self.has_length() || indices.has_length()) {
+            // Only the device knows how many rows there are, or are taken.
+            let behind = Shape::from_amounts(&self.node().bound().amounts()[1..]);
+            let mut row = indices.node().bound().amounts();
+            row.remove(0);
+            row.extend(std::iter::repeat_n(Amount::from(1), behind.rank()));
+            let mut nodes = vec![indices.node().reshape_rows(&Shape::from_amounts(&row))?];
+            for axis in 0..behind.rank() {
+                nodes.push(Node::position(self.context(), behind.clone(), axis, Scalar::I64)?);
+            }
+            let nodes: Vec<&Node> = nodes.iter().collect();
+            return Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.map(T::lanes))?));
         }
         let (own, at) = (self.shape().amounts(), indices.shape().amounts());
         let (before, behind) = (&own[..axis], &own[axis + 1..]);

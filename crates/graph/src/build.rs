@@ -369,7 +369,7 @@ impl Node {
         array.affine_in(operation, &maps, Some(&offsets), array.bound().clone(), None, array.length())
     }
 
-    fn affine_in(
+    pub(crate) fn affine_in(
         &self,
         operation: &str,
         axes: &[AxisMap],
@@ -391,8 +391,8 @@ impl Node {
         self.view_in(view, length)
     }
 
-    /// Returns the elements in another shape. Waits where only the device knows the length of this array; see [`Node::reshape_rows`] and
-    /// [`Node::flattened`].
+    /// Returns the elements in another shape. Waits where only the device knows the length of this array, to compare it with the shape; see
+    /// [`Node::reshape_rows`], [`Node::flattened`] and [`Node::rows_of`].
     pub fn reshape(&self, shape: Shape) -> Result<Node> {
         if self.length().is_some() {
             return self.hosted()?.reshape(shape);
@@ -452,25 +452,6 @@ impl Node {
             return input.reshape(shape);
         }
         Ok(Node::pending(self.context(), self.ty(), shape, Op::Reshape, smallvec![self.clone()]).with_length(length))
-    }
-
-    /// The elements along the first axis from one on up to but not including another, both cut to the axis. Never waits.
-    pub fn first_part(&self, start: usize, end: Option<usize>) -> Result<Node> {
-        if self.bound().rank() == 0 {
-            return Err(Error::Axis { operation: "first_part".into(), axis: 0, shape: self.bound().clone() });
-        }
-        let extent = self.bound().amount(0);
-        let low = Amount::from(start).min(&extent);
-        let high = end.map_or(extent.clone(), |end| Amount::from(end).min(&extent)).max(&low);
-        let shape = self.bound().with(0, high.minus(&low));
-        let maps: SmallVec<[AxisMap; 4]> = (0..shape.rank()).map(AxisMap::same).collect();
-        let mut offsets: SmallVec<[Amount; 4]> = SmallVec::from_elem(Amount::from(0), shape.rank());
-        offsets[0] = low;
-        let length = match self.length() {
-            Some(length) if !shape.is_empty() => Some(length.part(start, end, shape.amount(0))?),
-            _ => None,
-        };
-        self.affine_in("first_part", &maps, Some(&offsets), shape, None, length.as_ref())
     }
 
     /// The elements at the places that index arrays say, one for each axis, all of one shape.

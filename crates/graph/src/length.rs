@@ -7,8 +7,8 @@
 //! - The bytes behind the length are anything, and no kernel computes with them.
 //! - Arrays with the same [`Length`] are known to be equally long, and so are arrays whose lengths were promised to be equal
 //!   ([`Length::unite`]). An operation on arrays whose lengths are not known to be equal asks for
-//!   the numbers, so it waits; so does an operation that needs an extent on the host: an index from the end, a reshape that divides the
-//!   length.
+//!   the numbers, so it waits. So does an operation whose check needs the number: a reshape to numbers, one index from the end, a product whose
+//!   right factor alone has such a length. [`Node::rows_of`], [`Node::last`], [`Node::without_last`] and [`Node::columns_product`] never wait.
 //! - When the host learns the length, an array that uses less than a quarter of its memory is copied and gives the memory back. An array
 //!   whose bound takes more than an eighth of the device's memory ([`WASTE`]) learns its length right when it is computed: that is one wait,
 //!   for the memory.
@@ -68,7 +68,11 @@ enum Way {
     /// A multiple of the length.
     Times(usize),
     /// The distance between two places.
-    Part(usize, Option<usize>),
+    Part(usize, usize),
+    /// The length without a number of elements, at least 0.
+    Less(usize),
+    /// A quotient, rounded up or down.
+    Quotient(usize, bool),
 }
 
 impl Length {
@@ -123,9 +127,15 @@ impl Length {
 
     /// The length of what is between two places, both cut to the axis, where it is at most `bound`.
     pub(crate) fn part(&self, start: usize, end: Option<usize>, bound: Amount) -> Result<Length> {
-        if start == 0 && end.is_none() {
-            return Ok(self.clone());
-        }
+        let way = match (start, end) {
+            (0, None) => return Ok(self.clone()),
+            (_, Some(end)) => Way::Part(start, end),
+            (_, None) => match &self.root().0.origin {
+                // Parts of parts are known to be equal to other parts.
+                Some((whole, Way::Less(less))) => return whole.part(less.saturating_add(start), None, bound),
+                _ => Way::Less(start),
+            },
+        };
         let f = Builder::function("part");
         let (length, low, high) =
             (f.parameter("length", Type::U32), f.parameter("low", Type::U32), f.parameter("high", Type::U32));
@@ -137,7 +147,32 @@ impl Length {
         };
         let inputs = [self.count(), &number(start)?, &number(end.unwrap_or(usize::MAX))?];
         let count = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
-        Ok(self.made(count, bound, Way::Part(start, end)))
+        Ok(self.made(count, bound, way))
+    }
+
+    /// Returns the length divided by a positive number, rounded up or down.
+    pub(crate) fn divided(&self, by: usize, up: bool) -> Result<Length> {
+        if by == 1 {
+            return Ok(self.clone());
+        }
+        let divisor = u32::try_from(by).unwrap_or(u32::MAX);
+        let more = if up { divisor - 1 } else { 0 };
+        let function = known("divided", Type::U32, || {
+            let f = Builder::function("divided");
+            let [length, more, by] = ["length", "more", "by"].map(|name| f.parameter(name, Type::U32));
+            let sum = f.add(f.convert(length, Type::U64), f.convert(more, Type::U64));
+            Ok(f.finish_function(&[f.convert(f.div(sum, f.convert(by, Type::U64)), Type::U32)])?)
+        })?;
+        let number = |value: u32| Node::fill(self.count().context(), Shape::from([]), &[Literal::from(value)]);
+        let inputs = [self.count(), &number(more)?, &number(divisor)?];
+        let count = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
+        Ok(self.made(count, whole_parts(self.amount(), by, up), Way::Quotient(by, up)))
+    }
+
+    /// Returns whether this is known to be the number of whole parts of another length.
+    pub(crate) fn counts_parts(&self, whole: &Length, size: usize) -> bool {
+        let is_quotient = |length: &Length| matches!(&length.0.origin, Some((of, Way::Quotient(by, false))) if *by == size && of.is_same(whole));
+        size == 1 && self.is_same(whole) || is_quotient(self) || is_quotient(self.root())
     }
 
     /// The number, as a `u32` without axes.
@@ -252,6 +287,11 @@ impl Length {
     }
 }
 
+/// Divides an amount by a positive number, rounded up or down.
+pub(crate) fn whole_parts(amount: &Amount, by: usize, up: bool) -> Amount {
+    if up { amount.divided_up(by) } else { amount.minus(&(by - 1).into()).divided_up(by) }
+}
+
 /// The array with a shape that the host knows.
 pub(crate) fn hosted(node: &Node) -> Result<Node> {
     let Some(length) = node.length() else { return Ok(node.clone()) };
@@ -359,6 +399,11 @@ impl Node {
             None if self.bound().rank() > 0 => Ok(Node::counting(self.context(), &self.bound().amount(0))),
             None => self.number(1),
         }
+    }
+
+    /// Returns whether two arrays are known to have one length that only the device knows. Never waits.
+    pub fn is_as_long(&self, other: &Node) -> bool {
+        self.length().is_some_and(|own| other.length().is_some_and(|theirs| own.is_same(theirs)))
     }
 
     /// Returns whether two arrays are known to have one shape; where that is not known it asks, and waits.

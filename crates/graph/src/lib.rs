@@ -41,6 +41,7 @@ mod cut;
 #[doc(hidden)]
 pub mod emit;
 mod error;
+mod first_axis;
 mod fit;
 mod hash;
 mod known;

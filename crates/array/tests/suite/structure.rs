@@ -1,6 +1,6 @@
 //! Number of kernels of an expression, and bytes moved. A lost fusion fails here without a clock.
 
-use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, evaluate_all};
+use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, Span, evaluate_all, span};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
 
@@ -628,5 +628,47 @@ fn padding_does_not_wait_for_a_length() -> Result<()> {
     assert_eq!(wrapped.to_vec()?, [7, 8, 9, 7, 8, 9, 7]);
     assert_eq!((table.shape().extents(), table.to_vec()?), (&[4, 3][..], vec![5, 5, 5, 7, 7, 5, 8, 8, 5, 9, 9, 5]));
     assert_eq!((edges.shape().extents(), edges.to_vec()?), (&[4, 3][..], vec![7, 7, 7, 8, 8, 8, 9, 9, 9, 9, 9, 9]));
+    Ok(())
+}
+
+/// Slices, rows and sums over a length that only the device knows wait for nothing. Vec's rules are the reference.
+#[test]
+fn parts_and_products_of_a_packed_array_wait_for_nothing() -> Result<()> {
+    let context = context();
+    let numbers = Array::<i32>::iota(&context, 40)?;
+    for keep in [3, 7, 50] {
+        let x = numbers.pack(&(&numbers % keep).eq(1)?)?;
+        let host: Vec<i32> = (0..40).filter(|number| number % keep == 1).collect();
+        let waits = context.statistics().waits;
+        let spans: [(Span, Vec<i32>); 7] = [
+            (span![1..-1][0], host.get(1..host.len().max(1) - 1).unwrap_or(&[]).to_vec()),
+            (span![..-2][0], host[..host.len().saturating_sub(2)].to_vec()),
+            (span![-3..][0], host[host.len().saturating_sub(3)..].to_vec()),
+            (span![-3..-1][0], host[host.len().saturating_sub(3)..host.len() - 1].to_vec()),
+            (span![.. ; 2][0], host.iter().copied().step_by(2).collect()),
+            (span![.. ; -2][0], host.iter().rev().copied().step_by(2).collect()),
+            (span![1..-1 ; 3][0], host.get(1..host.len().max(1) - 1).unwrap_or(&[]).iter().copied().step_by(3).collect()),
+        ];
+        let mut found = vec![];
+        for (span, expected) in spans {
+            found.push((x.slice(&[span])?, expected));
+        }
+        let steps = host.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        found.push((x.slice(&span![1..])? - x.slice(&span![..-1])?, steps));
+        let (squares, pairs) = (host.iter().map(|x| x * x).sum::<i32>(), host.chunks_exact(2).map(|pair| pair[0] * pair[1]));
+        found.push((x.rows_of(2)?.product_along(&[1])?, pairs.collect()));
+        found.push((x.inner(&x)?.flatten(), vec![squares]));
+        let both = x.outer(&Array::line(&context, &[1, 2])?)?;
+        let sums = [1, 2, 2, 4].map(|factor| factor * squares).to_vec();
+        found.push((both.t_matmul(&both)?.flatten(), sums));
+        found.push((x.inner(&both)?, vec![squares, 2 * squares]));
+        let table = numbers.rows_of(4)?;
+        let rows = table.take(0, &(&x / 4), Boundary::Clamp)?;
+        found.push((rows.index_axis(1, 3)?, host.iter().map(|x| x / 4 * 4 + 3).collect()));
+        assert_eq!(context.statistics().waits, waits);
+        for (number, (array, expected)) in found.into_iter().enumerate() {
+            assert_eq!(array.to_vec()?, expected, "{keep} {number}");
+        }
+    }
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 use crate::build::{check_value, possible, same_context};
 use crate::error::{Error, Result};
+use crate::length::common;
 use crate::limits::{MAX_ARGUMENTS, MOST_APPENDED, MOST_OPERATIONS};
 use crate::naive::HostArray;
 use crate::node::Node;
@@ -14,7 +15,7 @@ use crate::op::check_size;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Setting, Spelling};
-use crate::view::{Boundary, Rule};
+use crate::view::{AxisMap, Boundary, Rule};
 use broadloom_scalar::{AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable};
 use broadloom_skeleton::kit::Nested;
 use broadloom_skeleton::{Map, Sink, Source};
@@ -42,6 +43,8 @@ struct Call {
     ranks: Vec<usize>,
     /// Elements that each position appends to queues.
     appended: Vec<usize>,
+    /// True if only the device knows how many positions there are.
+    bounded: bool,
 }
 
 impl Node {
@@ -52,8 +55,8 @@ impl Node {
     /// the number of elements that `appended` says, zeros where the function appends fewer. Calls with queues have one axis,
     /// the number of the firing.
     ///
-    /// Arrays whose length only the device knows are read without a wait: rules hold for the length. A queue is waited for, as it says how often the
-    /// function can be called.
+    /// Arrays whose length only the device knows are read without a wait: rules hold for the length. A queue with such a length is waited for, as it
+    /// must have enough elements for the shape; see [`Node::compute_like`].
     pub fn compute(
         function: &Function,
         shape: &Shape,
@@ -61,21 +64,59 @@ impl Node {
         inputs: &[(&Node, Reads)],
         appended: &[usize],
     ) -> Result<Vec<Node>> {
+        let given: Vec<&Node> = beside.iter().copied().chain(inputs.iter().map(|(node, _)| *node)).collect();
+        let context = same_context(function.name(), &given)?;
+        possible(function.name(), shape)?;
+        let like = Node::fill(context, shape.clone(), &[Literal::from(false)])?;
+        Node::compute_like(function, &like, beside, inputs, appended)
+    }
+
+    /// Returns an array with an element for each call that takes so many elements of this queue. Elements that are too few for a call are left over.
+    /// Never waits.
+    pub fn firings(&self, rate: usize) -> Result<Node> {
+        self.line("firings")?;
+        let rows = self.rows_of(rate)?;
+        rows.affine_rows("firings", &[AxisMap::fixed(0)], &[0.into()], &[].into(), None)?.fill_like(&[Literal::from(false)])
+    }
+
+    /// Computes a function as [`Node::compute`] does, at every position of an array. Its elements do not count.
+    ///
+    /// The results are as long as the array, where only the device knows its length. Nothing waits if the array has as many elements as a queue has for
+    /// it ([`Node::firings`]), whatever the length is.
+    pub fn compute_like(
+        function: &Function,
+        like: &Node,
+        beside: &[&Node],
+        inputs: &[(&Node, Reads)],
+        appended: &[usize],
+    ) -> Result<Vec<Node>> {
         let name = function.name().to_owned();
+        let shape = like.bound();
         let bad = |reason: String| Err(Error::Range { operation: name.clone(), shape: shape.clone(), reason });
         let given: Vec<&Node> = beside.iter().copied().chain(inputs.iter().map(|(node, _)| *node)).collect();
-        let context = same_context(&name, &given)?;
-        possible(&name, shape)?;
+        let context = same_context(&name, &[&[like], &given[..]].concat())?;
         check_size(function, MOST_OPERATIONS)?;
-        if inputs.iter().any(|(node, reads)| node.length().is_some() && matches!(reads, Reads::Queue(_))) {
-            let hosted = |(node, reads): &(&Node, Reads)| match reads {
-                Reads::Queue(_) => Ok((node.hosted()?, reads.clone())),
-                Reads::At(_) | Reads::Window(_) => Ok(((*node).clone(), reads.clone())),
-            };
-            let hosted = inputs.iter().map(hosted).collect::<Result<Vec<(Node, Reads)>>>()?;
-            let inputs: Vec<(&Node, Reads)> = hosted.iter().map(|(node, reads)| (node, reads.clone())).collect();
-            return Node::compute(function, shape, beside, &inputs, appended);
-        }
+        let suffices = |queue: &Node, rate: usize| match (queue.length(), like.length()) {
+            (Some(own), Some(calls)) => calls.counts_parts(own, rate),
+            (Some(_), None) => shape.is_empty(),
+            (None, calls) => calls.is_none() || !queue.bound().size().is_less(&shape.size().times(&rate.into())),
+        };
+        let is_enough = inputs.iter().all(|(node, reads)| !matches!(reads, Reads::Queue(rate) if !suffices(node, *rate)));
+        let together: Vec<&Node> = std::iter::once(like).chain(beside.iter().copied()).collect();
+        let length = match common(&together) {
+            Ok(length) if is_enough && length.is_some() == like.length().is_some() => length,
+            _ => {
+                let hosted = |(node, reads): &(&Node, Reads)| match reads {
+                    Reads::Queue(_) => node.hosted(),
+                    Reads::At(_) | Reads::Window(_) => Ok((*node).clone()),
+                };
+                let nodes = inputs.iter().map(hosted).collect::<Result<Vec<Node>>>()?;
+                let inputs: Vec<(&Node, Reads)> =
+                    nodes.iter().zip(inputs).map(|(node, (_, reads))| (node, reads.clone())).collect();
+                let beside = beside.iter().map(|node| node.hosted()).collect::<Result<Vec<Node>>>()?;
+                return Node::compute_like(function, &like.hosted()?, &beside.iter().collect::<Vec<_>>(), &inputs, appended);
+            }
+        };
         let ranks: Vec<usize> = inputs.iter().map(|(node, _)| node.bound().rank()).collect();
         if given.len() + ranks.iter().sum::<usize>() + 1 > MAX_ARGUMENTS {
             return bad(format!("it is of {} arrays, and at most {MAX_ARGUMENTS} arrays and axes are possible", given.len()));
@@ -138,22 +179,37 @@ impl Node {
         if function.results().len() + appended.len() > usize::from(u8::MAX) || function.results().len() + appended.len() == 0 {
             return bad("a function with no results or too many".into());
         }
-        let mut nodes = vec![Node::fill(context, shape.clone(), &[Literal::from(false)])?];
+        let mut nodes = vec![like.fill_like(&[Literal::from(false)])?];
         for node in beside {
-            nodes.push(node.broadcast_to(shape)?);
+            nodes.push(node.stretched(shape, length)?);
         }
         for (node, _) in inputs {
             for (axis, extent) in node.bound().amounts().iter().enumerate() {
                 nodes.push(match axis {
-                    0 if node.length().is_some() => node.first_extent()?.broadcast_to(shape)?,
-                    _ => Node::counting_in(context, shape.clone(), extent),
+                    0 if node.length().is_some() => node.first_extent()?.stretched(shape, length)?,
+                    _ => Node::counting_in(context, shape.clone(), extent).with_length(length.cloned()),
                 });
             }
         }
         nodes.extend(inputs.iter().map(|(node, _)| (*node).clone()));
         let reads = inputs.iter().map(|(_, reads)| reads.clone()).collect();
-        let call = Call { function: function.clone(), beside: beside.len(), reads, ranks, appended: appended.to_vec() };
-        Node::apply(call, &nodes.iter().collect::<Vec<&Node>>())
+        let (beside, appended_to, bounded) = (beside.len(), appended.to_vec(), length.is_some());
+        let call = Call { function: function.clone(), beside, reads, ranks, appended: appended_to, bounded };
+        let mut results = Node::apply(call, &nodes.iter().collect::<Vec<&Node>>())?;
+        if let Some(length) = length {
+            // Each position appends as many elements as any other.
+            let queues = results.split_off(function.results().len());
+            for (queue, rate) in queues.into_iter().zip(appended) {
+                let too_long = || Error::Range {
+                    operation: name.clone(),
+                    shape: shape.clone(),
+                    reason: format!("a queue of {rate} elements for each position may have 2^32 or more"),
+                };
+                let length = length.times(&(*rate).into())?.ok_or_else(too_long)?;
+                results.push(queue.with_length(Some(length)));
+            }
+        }
+        Ok(results)
     }
 }
 
@@ -181,6 +237,10 @@ impl Call {
         let mut arguments: Vec<Value> =
             position.iter().take(rank).zip(own.parameters()).map(|(index, parameter)| f.convert(*index, parameter.ty)).collect();
         arguments.extend(&given[1..=self.beside]);
+        if self.bounded {
+            // The marker is true behind the length.
+            f.begin_if(f.not(given[0]));
+        }
         let mut bound: Vec<Bound<'_>> = vec![];
         for (array, reads) in self.reads.iter().enumerate() {
             let from = self.first_extent(array);
@@ -207,6 +267,17 @@ impl Call {
             if let Bound::Append { array, rate, .. } = bound {
                 results.extend((0..*rate).map(|index| f.element(*array, index as i32)));
             }
+        }
+        if self.bounded {
+            let variables: Vec<Variable> = results.iter().map(|value| f.variable(f.type_of(*value))).collect();
+            variables.iter().zip(&results).for_each(|(variable, value)| f.set(*variable, *value));
+            f.begin_else();
+            for (variable, value) in variables.iter().zip(&results) {
+                let ty = f.type_of(*value);
+                f.set(*variable, f.vector(&vec![f.literal(Literal::zero(ty.element())); ty.lanes()]));
+            }
+            f.end_if();
+            results = variables.iter().map(|variable| f.get(*variable)).collect();
         }
         Ok(Source::new(f.finish_function(&results)?, axes)?)
     }
@@ -440,7 +511,7 @@ pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
         };
         reads.push((*array, how));
     }
-    Node::compute(&function, marker.shape(), beside, &reads, &call.numbers("appended")?)
+    Node::compute_like(&function, marker, beside, &reads, &call.numbers("appended")?)
 }
 
 impl Operation for Call {
@@ -480,7 +551,7 @@ impl Operation for Call {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let shape = inputs[0].shape();
+        let shape = inputs[0].bound();
         let results = self.function.result_types().into_iter().map(|ty| (ty, shape.clone()));
         let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
         Ok(results
@@ -499,14 +570,11 @@ impl Operation for Call {
         (0..=self.beside).collect()
     }
 
-    /// Arrays are read within their extents alone.
+    /// Arrays are read within their extents alone. The marker is true behind the length of the call, where the function is not called.
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        let nothing = |(number, ty): (usize, &Type)| {
-            let is_read =
-                number.checked_sub(self.first_array()).is_some_and(|array| !matches!(self.reads[array], Reads::Queue(_)));
-            is_read.then(|| SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()))
-        };
-        types.iter().enumerate().map(nothing).collect()
+        let zero = |ty: &Type| SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes());
+        let marker = std::iter::once(SmallVec::from_elem(Literal::from(true), 1));
+        marker.chain(types[1..].iter().map(zero)).map(Some).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -9,7 +9,8 @@ use crate::op::{Combine, Elementwise};
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
-use broadloom_scalar::{BinaryOp, Lanes, Literal, Type};
+use crate::view::{AxisMap, Boundary};
+use broadloom_scalar::{BinaryOp, Element, Lanes, Literal, Type};
 use broadloom_skeleton::Product as Kernel;
 use broadloom_skeleton::cost::{Costs, Work};
 use smallvec::{SmallVec, smallvec};
@@ -19,7 +20,8 @@ use smallvec::{SmallVec, smallvec};
 struct Product;
 
 impl Node {
-    /// The product of two matrices of numbers. The length of this one, where only the device knows it, is that of the result; that of the other is waited for.
+    /// The product of two matrices of numbers. The length of this one, where only the device knows it, is that of the result; that of the other is waited for,
+    /// to compare it with the columns of this one. See [`Node::columns_product`].
     pub fn product(&self, other: &Node) -> Result<Node> {
         if other.length().is_some() {
             return self.product(&other.hosted()?);
@@ -39,6 +41,29 @@ impl Node {
             return self.product_of_a_line(other, shape);
         }
         Node::apply_one(Product, &[self, other])
+    }
+
+    /// The product of the transpose of this matrix and another one with as many rows. Nothing waits where both are known to have one length.
+    pub fn columns_product(&self, other: &Node) -> Result<Node> {
+        let context = same_context("matrix product", &[self, other])?;
+        let (left, right) = (self.bound().amounts(), other.bound().amounts());
+        let ([rows, across], [_, columns]) = (&left[..], &right[..]) else {
+            let (left, right) = (self.bound().clone(), other.bound().clone());
+            return Err(Error::Shapes { operation: "matrix product".into(), left, right });
+        };
+        if !self.is_as_long(other) {
+            let left = self.hosted()?;
+            let shape = Shape::from_amounts(&[left.bound().amount(1), left.bound().amount(0)]);
+            return left.affine("transpose", &[AxisMap::same(1), AxisMap::same(0)], shape, None)?.product(other);
+        }
+        // Rows behind the length are zeros in both.
+        let zero = Boundary::Constant(SmallVec::from_elem(Literal::zero(self.ty().element()), self.ty().lanes()));
+        let taken = |node: &Node, extents: [&Amount; 2], axes: [usize; 2]| {
+            let shape = Shape::from_amounts(&extents.map(Amount::clone));
+            let [row, column] = axes.map(|axis| Node::position(context, shape.clone(), axis, Element::I64));
+            node.gather(&[&row?, &column?], &zero)
+        };
+        taken(self, [across, rows], [1, 0])?.product(&taken(other, [rows, columns], [0, 1])?)
     }
 
     /// A product of one row or one column: nothing of the other factor is used twice.

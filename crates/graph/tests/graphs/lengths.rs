@@ -1,5 +1,6 @@
 //! Lengths that only the device knows: nothing waits for them, nothing is compiled for them, and results are those of the naive evaluator.
 
+use crate::support::functions::firing;
 use crate::support::gpu::{counting_gpu, interp_as_gpu};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
@@ -89,6 +90,28 @@ fn looked_up(x: &Node, boundary: &Boundary) -> Result<Vec<Node>> {
     Node::compute(&function, &Shape::from(13), &[], &[(x, Reads::At(boundary.clone()))], &[])
 }
 
+/// Rows, parts from the end, padding, products over the length, and queues.
+fn rows_and_queues(x: &Node, column: &Node) -> Result<Vec<Node>> {
+    let wide = binary(BinaryOp::Mul, column, &upload(x.context(), 3.into())?)?;
+    let mut all = vec![x.rows_of(3)?, wide.rows_of(2)?, x.every(2)?, x.last(4)?, x.without_last(3)?, wide.last(2)?];
+    all.push(x.rows_of(2)?.reduce(Combine::Sum, &[1])?);
+    // Parts that are known to be equally long.
+    let parts = [x.without_last(2)?, x.first_part(1, None)?.without_last(1)?, x.first_part(2, None)?];
+    all.push(binary(BinaryOp::Sub, &binary(BinaryOp::Sub, &parts[0], &parts[1])?, &parts[2])?);
+    for boundary in [Boundary::Clamp, Boundary::Wrap, Boundary::Constant(smallvec![Literal::from(8i32)])] {
+        all.push(x.enlarged("test", &[(5, 6)], &boundary)?);
+    }
+    all.push(wide.enlarged("test", &[(1, 0), (2, 1)], &Boundary::Constant(smallvec![Literal::from(8i32)]))?);
+    all.extend([wide.columns_product(column)?, column.columns_product(&wide)?, wide.columns_product(&wide)?]);
+    for rate in [1, 3] {
+        let function = firing(Type::I32, rate)?;
+        let fired = Node::compute_like(&function, &x.firings(rate)?, &[], &[(x, Reads::Queue(rate))], &[2])?;
+        all.push(fired[1].scan(Combine::Sum, 0, true)?);
+        all.extend(fired);
+    }
+    Ok(all)
+}
+
 /// Everything that can be done with an array of an unknown length without a wait.
 fn uses(x: &Node, other: &Node) -> Result<Vec<Node>> {
     let context = x.context();
@@ -126,6 +149,7 @@ fn uses(x: &Node, other: &Node) -> Result<Vec<Node>> {
     let column = x.reshape_rows(&Shape::from(1))?;
     all.push(binary(BinaryOp::Mul, &column, &upload(context, 3.into())?)?.flattened()?);
     all.push(column.product(&upload(context, [1, 4].into())?)?);
+    all.extend(rows_and_queues(x, &column)?);
     all.extend(looked_up(x, &boundaries[0])?);
     let (sides, count) = x.partition(&greater(x, 0)?)?;
     all.extend([sides, count, x.unique()?]);
@@ -147,7 +171,9 @@ fn lengths_are_read_where_kernels_run() -> Result<()> {
         for limit in [100, 12, 5, -20] {
             let (line, other) = (upload(&context, 30.into())?, upload(&context, 11.into())?);
             let x = line.pack(&greater(&line, limit)?)?;
+            let waits = context.statistics().waits;
             let mut all = uses(&x, &other)?;
+            assert_eq!(context.statistics().waits, waits);
             if limit < 100 {
                 // Of no elements there is no extreme.
                 all.push(x.extreme(Extreme::Least, 0, Element::I32)?);
@@ -232,6 +258,33 @@ fn lengths_that_are_not_known_to_be_equal_are_asked_for() -> Result<()> {
     let matrix = a.reshape([a.shape().count() / 2, 2].into());
     assert_eq!(matrix.is_ok(), a.shape().count() % 2 == 0);
     assert!(context.statistics().waits > 0);
+    Ok(())
+}
+
+/// Operations that compare the length with numbers wait for it once.
+#[test]
+fn a_length_that_is_compared_with_numbers_is_waited_for_once() -> Result<()> {
+    let context = Context::new(&interp_as_gpu());
+    let line = upload(&context, 30.into())?;
+    let packed = || line.pack(&greater(&line, 2)?);
+    let count = packed()?.shape().count();
+    type Use<'a> = &'a dyn Fn(&Node) -> Result<Node>;
+    let reshape: Use<'_> = &|x| x.reshape([1, count].into());
+    let product: Use<'_> = &|x| upload(&context, [2, count].into())?.product(&x.reshape_rows(&1.into())?);
+    let queue: Use<'_> = &|x| {
+        let function = firing(Type::I32, 2)?;
+        Ok(Node::compute(&function, &Shape::from(count / 2), &[], &[(x, Reads::Queue(2))], &[2])?.swap_remove(1))
+    };
+    for of in [reshape, product, queue] {
+        let x = packed()?;
+        let (result, before) = (naive::evaluate(&of(&packed()?)?)?, context.statistics().waits);
+        let node = of(&x)?;
+        node.evaluate()?;
+        assert_eq!(context.statistics().waits, before + 1);
+        assert_eq!(node.read()?, result);
+    }
+    assert!(packed()?.reshape([2, count].into()).is_err());
+    assert!(upload(&context, [2, count + 1].into())?.product(&packed()?.reshape_rows(&1.into())?).is_err());
     Ok(())
 }
 

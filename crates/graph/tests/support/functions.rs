@@ -2,7 +2,7 @@
 
 use super::{Generator, Known};
 use broadloom_graph::{HostArray, Layout, Node, Reads, Result, Shape, Step};
-use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Lanes, Literal, Operand, Type, Value};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Lanes, Literal, Operand, Type, Value};
 use broadloom_skeleton::{Staging, Tile};
 
 /// Elements of arrays that functions read, at most: the oracle evaluates a function for each.
@@ -15,6 +15,19 @@ fn mix(f: &Builder, x: Value, y: Value) -> Value {
         element if element.is_float() => f.max(x, y),
         _ => f.add(f.shl(x, 1), y),
     }
+}
+
+/// Firings that take some elements, look at more, and append two.
+pub(crate) fn firing(ty: Type, rate: usize) -> Result<Function> {
+    let f = Builder::function("fire");
+    let number = f.parameter("firing", Type::U32);
+    let x = f.accessor("x", AccessorKind::Source, ty, 0);
+    let out = f.accessor("out", AccessorKind::Sink, ty, 0);
+    let sum = f.variable_with(f.peek(x, 2));
+    f.for_range(0, rate as i32, |_| f.set(sum, mix(&f, f.get(sum), f.pop(x))));
+    f.push(out, f.get(sum));
+    f.push(out, f.peek(x, 0));
+    Ok(f.finish_function(&[f.add(number, 1)])?)
 }
 
 impl Generator<'_> {
@@ -75,21 +88,11 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// Firings that take some elements, look at more, and append two.
     fn queues(&mut self) -> Result<()> {
         let Some(a) = self.small(|rank| rank == 1) else { return Ok(()) };
         let rate = 1 + self.random.below(3);
-        let firings = a.node.shape().count() / rate;
-        let f = Builder::function("fire");
-        let number = f.parameter("firing", Type::U32);
-        let x = f.accessor("x", AccessorKind::Source, a.ty(), 0);
-        let out = f.accessor("out", AccessorKind::Sink, a.ty(), 0);
-        let sum = f.variable_with(f.peek(x, 2));
-        f.for_range(0, rate as i32, |_| f.set(sum, mix(&f, f.get(sum), f.pop(x))));
-        f.push(out, f.get(sum));
-        f.push(out, f.peek(x, 0));
-        let function = f.finish_function(&[f.add(number, 1)])?;
-        let results = Node::compute(&function, &Shape::from(firings), &[], &[(&a.node, Reads::Queue(rate))], &[2])?;
+        let firings = Shape::from(a.node.shape().count() / rate);
+        let results = Node::compute(&firing(a.ty(), rate)?, &firings, &[], &[(&a.node, Reads::Queue(rate))], &[2])?;
         self.push(results[0].clone(), 1e30, true);
         self.push(results[1].clone(), a.bound, a.exact);
         Ok(())

@@ -1,7 +1,8 @@
 //! Arrays whose length only the device knows, and what follows from them.
 
+use super::functions::firing;
 use super::{Generator, Known, ways_to_combine};
-use broadloom_graph::{Elementwise, Node, Result, Shape, SortKey};
+use broadloom_graph::{Boundary, Elementwise, Node, Reads, Result, Shape, SortKey};
 use broadloom_scalar::{BinaryOp, Element, Literal, Type};
 
 impl Generator<'_> {
@@ -37,7 +38,7 @@ impl Generator<'_> {
         let rank = a.node.bound().rank();
         let ways = ways_to_combine(ty)?;
         let is_exact = a.exact && (!element.is_float() || a.bound <= 4.0);
-        match self.random.below(14) {
+        match self.random.below(21) {
             // Another with the same length.
             0..=1 => {
                 let equal = |known: &&Known| {
@@ -125,6 +126,38 @@ impl Generator<'_> {
                     let boundary = self.boundary(ty);
                     self.push(data.node.gather(&[&indices], &boundary)?, data.bound.max(4.0), data.exact);
                 }
+            }
+            14 => {
+                let width = 1 + self.random.below(4);
+                self.push(a.node.rows_of(width)?, a.bound, a.exact);
+            }
+            15 => {
+                let count = self.random.below(5);
+                let node = if self.random.one_in(2) { a.node.last(count)? } else { a.node.without_last(count)? };
+                self.push(node, a.bound, a.exact);
+            }
+            16 => {
+                let step = 1 + self.random.below(3);
+                self.push(a.node.every(step)?, a.bound, a.exact);
+            }
+            17 => {
+                // Places around no elements have no value.
+                let sides: Vec<(usize, usize)> = (0..rank).map(|_| (self.random.below(3), self.random.below(3))).collect();
+                let boundary = Boundary::Constant(self.value(ty).into());
+                let node = a.node.enlarged("random", &sides, &boundary)?;
+                if node.bound().count() < 3000 {
+                    self.push(node, a.bound.max(4.0), a.exact);
+                }
+            }
+            18 if rank == 2 && ty.is_scalar() && ty != Type::BOOL && !element.is_float() && a.node.bound().count() < 600 => {
+                self.push(a.node.columns_product(&a.node)?, 1e30, true);
+            }
+            19..=20 if rank == 1 => {
+                let rate = 1 + self.random.below(3);
+                let (function, calls) = (firing(ty, rate)?, a.node.firings(rate)?);
+                let results = Node::compute_like(&function, &calls, &[], &[(&a.node, Reads::Queue(rate))], &[2])?;
+                self.push(results[0].clone(), 1e30, true);
+                self.push(results[1].clone(), a.bound, a.exact);
             }
             _ => {
                 let places = a.node.position_like(0, Element::I32)?;

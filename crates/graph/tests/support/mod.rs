@@ -4,7 +4,7 @@
 //! and a comparison or a conversion would make that a lot. So each node knows a bound of its magnitude and whether all its values are exact; what was
 //! rounded goes into continuous operations only, and is compared with a tolerance that follows from the bound.
 
-mod functions;
+pub(crate) mod functions;
 pub(crate) mod gpu;
 mod lengths;
 
