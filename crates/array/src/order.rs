@@ -113,10 +113,12 @@ impl<T: Number> Array<T> {
     /// # fn context() -> broadloom_array::Context {
     /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
     /// # }
-    /// let a = Array::new(&context(), &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [3, 2])?;
+    /// let context = context();
+    /// let a = Array::new(&context, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [3, 2])?;
     /// assert_eq!(a.t_matmul(&a)?.to_vec()?, [35.0, 44.0, 44.0, 56.0]);
     /// // Of the rows that begin with more than 2.
-    /// let rows = a.take(0, &a.index_axis(1, 0)?.gt(2.0)?.nonzero()?, Boundary::Clamp)?;
+    /// let chosen = Array::<i32>::iota(&context, 3)?.pack(&a.index_axis(1, 0)?.gt(2.0)?)?;
+    /// let rows = a.take(0, &chosen, Boundary::Clamp)?;
     /// assert_eq!(rows.t_matmul(&rows)?.to_vec()?, [34.0, 42.0, 42.0, 52.0]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
