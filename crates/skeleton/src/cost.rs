@@ -272,6 +272,12 @@ const TASK_ARENA_SHARE: u64 = 2;
 const WORKERS_SHARE: u64 = 2;
 /// Warps of a block for sequential calls.
 const WARPS_OF_BLOCK: u32 = 2;
+/// Elements of a call that runs in one thread of a GPU, at most, where there are calls for that many threads.
+const THREAD_ELEMENTS: u64 = 128;
+/// Threads of a multiprocessor for such calls: an eighth of those that are resident.
+const THREADS_SHARE: u64 = 8;
+/// Threads of a block for such calls. They take different branches, and a warp executes one branch at a time.
+const THREADS_OF_BLOCK: u32 = 8;
 
 // Simple operations.
 
@@ -675,16 +681,19 @@ impl<'m> Costs<'m> {
             let bytes = ARENA.saturating_add(elements.saturating_mul(ARENA_OF_ELEMENT));
             bytes.checked_next_multiple_of(256).unwrap_or(u64::MAX)
         };
-        let (lanes, of_block, depth, tasks) = match self.machine.kind {
-            MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, largest / u64::from(TASK_ELEMENTS)),
-            MachineKind::Cpu | MachineKind::Interp => (1, 1, 96, 0),
+        let threads = self.busy(self.resident_threads() / THREADS_SHARE).max(1);
+        let (lanes, of_block, depth, all, tasks) = match self.machine.kind {
+            // Many short calls keep all threads busy, each with its own.
+            MachineKind::Cuda if calls >= threads && largest <= THREAD_ELEMENTS => (1, THREADS_OF_BLOCK, 48, threads, 0),
+            MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, self.workers(), largest / u64::from(TASK_ELEMENTS)),
+            MachineKind::Cpu | MachineKind::Interp => (1, 1, 96, self.workers(), 0),
         };
         let memory = self.machine.memory_bytes / ARENA_SHARE;
         let (least, arena) = (arena(largest.min(TASK_ARENA_ELEMENTS)), arena(largest));
-        let task_arena = (memory / TASK_ARENA_SHARE / self.workers() / 256 * 256).clamp(least, arena);
-        let callers = self.workers().min(calls).min(memory / arena).max(1);
+        let task_arena = (memory / TASK_ARENA_SHARE / all / 256 * 256).clamp(least, arena);
+        let callers = all.min(calls).min(memory / arena).max(1);
         let others = memory.saturating_sub(callers.saturating_mul(arena)) / task_arena;
-        let workers = self.workers().min(calls.saturating_mul(1 + tasks)).min(callers + others).max(1);
+        let workers = all.min(calls.saturating_mul(1 + tasks)).min(callers + others).max(1);
         let of_block = of_block.min(workers as u32);
         let blocks = u32::try_from(workers.div_ceil(of_block.into())).unwrap_or(u32::MAX);
         let callers = u32::try_from(callers).unwrap_or(u32::MAX);

@@ -109,8 +109,11 @@ fn sequential_calls_are_short_on_gpus() {
     }
     assert!(!gpu.separates_calls(1_000_000, 900_000), "launches take longer than bytes");
     assert!(gpu.separates_calls(100_000_000, 90_000_000) && !gpu.separates_calls(100_000_000, 10_000_000));
-    let workers = gpu.sequential_workers(1_000_000, 64);
+    let workers = gpu.sequential_workers(1_000_000, 1000);
     assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 32, 32, 64));
+    // Many short calls run in threads, not many of which share a warp.
+    let workers = gpu.sequential_workers(1_000_000, 64);
+    assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 256, 1, 8));
     let few = gpu.sequential_workers(3, 64);
     assert_eq!((few.blocks, few.threads, few.count(), few.callers()), (2, 64, 4, 3));
     assert_eq!(gpu.sequential_workers(1, 64).threads, 32);
