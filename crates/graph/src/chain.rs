@@ -5,9 +5,9 @@
 //! kernels that read each other's nodes are joined. The cheaper of both plans counts.
 
 use crate::cut::{Cut, Group, GroupKind, cut};
-use crate::emit::{Code, Fused, Given};
+use crate::emit::{Code, Fused, Given, Roots};
 use crate::error::{Error, Result};
-use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_LINKS, MAX_RESULTS};
+use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS, MAX_STRIP};
 use crate::number::Number;
 use crate::tape::{Bindings, Id, Tape};
 use crate::trace::{Index, IndexId, Item, Place, Trace};
@@ -31,6 +31,14 @@ pub(crate) struct Link {
     pub(crate) near: Vec<Id>,
     /// Cost of a position, in simple operations.
     pub(crate) cost: u64,
+    /// Cost of a value that later links read.
+    pub(crate) staged_cost: u64,
+    /// Rows of a step.
+    pub(crate) rows: u32,
+    /// Neighbouring columns that a thread computes.
+    pub(crate) columns: u32,
+    /// True if it only brings a node from memory into a ring, where later links read it more often.
+    pub(crate) copies: bool,
     /// Positions at which it is computed for each of the domain, in hundredths.
     pub(crate) growth: u64,
 }
@@ -42,7 +50,7 @@ impl Link {
     /// Returns its cost for each position of the domain, in simple operations.
     fn work(&self) -> u64 {
         let kept = self.staged.iter().filter(|staged| **staged).count() as u64;
-        (self.cost + kept * cost::STAGED_VALUE) * self.growth / 100
+        (self.cost + kept * self.staged_cost) * self.growth / 100
     }
 }
 
@@ -50,21 +58,43 @@ impl Link {
 pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cut {
     let costs = Costs::of(machine);
     let balance = costs.balance();
-    let plain = cut(tape, balance, false);
+    let plain = cut(tape, balance, None);
     let chains = |group: &&Group| is_linkable(tape, group);
     let reads_another =
         |group: &Group| plain.groups.iter().filter(chains).any(|other| other.roots.iter().any(|root| group.reads.contains(root)));
-    if !costs.keeps_rows() || tape.wide || !plain.groups.iter().filter(chains).any(reads_another) {
+    if tape.wide || !plain.groups.iter().filter(chains).any(reads_another) {
         return plain;
     }
-    let mut staged = cut(tape, balance, true);
-    staged.groups = chained(tape, &staged.kept, std::mem::take(&mut staged.groups), machine);
-    let has_chain = staged.groups.iter().any(|group| group.kind == GroupKind::Chain);
-    let cost = |cut: &Cut| total(tape, cut, bindings, &costs);
-    match (cost(&staged), cost(&plain)) {
-        (Some(with), Some(without)) if has_chain && with * 4 < without * 3 => staged,
+    let Some(without) = total(tape, &plain, bindings, &costs) else { return plain };
+    let staged = cut(tape, balance, Some(costs.pick(cost::STAGED_BALANCE)));
+    let mut best: Option<(u128, Cut)> = None;
+    for most in costs.pick(cost::CHAIN_LENGTHS) {
+        let mut staged = staged.clone();
+        staged.groups = chained(tape, &staged.kept, std::mem::take(&mut staged.groups), *most, machine);
+        let has_chain = staged.groups.iter().any(|group| group.kind == GroupKind::Chain);
+        let Some(with) = total(tape, &staged, bindings, &costs).filter(|_| has_chain) else { continue };
+        if best.as_ref().is_none_or(|(least, _)| with < *least) {
+            best = Some((with, staged));
+        }
+    }
+    match best {
+        Some((with, staged)) if with * 100 < without * cost::CHAIN_GAIN => staged,
         _ => plain,
     }
+}
+
+/// Returns the cost of a position of a kernel that can be part of a chain, in simple operations, and the rows that it computes at a time; `None` if it is too
+/// large.
+fn cost_of(tape: &Tape, kept: &[bool], group: &Group, costs: &Costs<'_>) -> Option<(u64, u32)> {
+    let rank = usize::from(tape.shapes[group.domain as usize].rank);
+    let roots = group.roots_of(&group.feeds[0]);
+    let (read, operation) = costs.pick(cost::CHAIN_WEIGHTS);
+    costs.chain_steps().iter().find_map(|rows| {
+        let fused =
+            Fused::strip(tape, (kept, &[]), roots, rank, *rows).filter(|fused| *rows == 1 || fused.items() <= MAX_STRIP)?;
+        let cost = read * cost::READ * fused.read_count() + operation * fused.computing();
+        Some((cost / u64::from(*rows), *rows))
+    })
 }
 
 /// Returns the time of all kernels, in simple operations; `None` if one is too large. Memory and arithmetic go on at the same time.
@@ -80,6 +110,7 @@ fn total(tape: &Tape, cut: &Cut, bindings: &Bindings, costs: &Costs<'_>) -> Opti
         let memory = group.reads.iter().chain(&group.roots).map(traffic).sum::<u128>();
         let cost: u64 = match group.kind {
             GroupKind::Chain => group.links.iter().map(Link::work).sum(),
+            _ if is_linkable(tape, group) => cost_of(tape, &cut.kept, group, costs)?.0,
             _ => group.traced(tape, &cut.kept)?.iter().map(|part| part.fused.cost()).sum(),
         };
         sum += memory.max(u128::from(count(group.domain)) * u128::from(cost));
@@ -164,15 +195,15 @@ struct Open {
     domain: u32,
 }
 
-/// Joins kernels that read each other's nodes.
-fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) -> Vec<Group> {
+/// Joins kernels that read each other's nodes, so many at most.
+fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, most: usize, machine: &Machine) -> Vec<Group> {
     let home: HashMap<Id, usize> =
         groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |root| (root, index))).collect();
     let producers: Vec<Vec<usize>> =
         groups.iter().map(|group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect()).collect();
     let order = sorted(&producers);
     let mut reached: Vec<HashMap<Id, Option<Window>>> = vec![HashMap::new(); groups.len()];
-    let mut costs = vec![0; groups.len()];
+    let mut costs = vec![(0, 1); groups.len()];
     let mut linkable = vec![false; groups.len()];
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_linkable(tape, group)) {
         let rank = usize::from(tape.shapes[group.domain as usize].rank);
@@ -180,17 +211,21 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
         let Some(fused) = Fused::trace(tape, kept, roots, &[], rank, false) else { continue };
         linkable[index] = !fused.chooses() && fused.length.is_none();
         reached[index] = windows(tape, &fused, group.domain);
-        costs[index] = fused.cost();
+        let Some(cost) = cost_of(tape, kept, group, &Costs::of(machine)) else {
+            linkable[index] = false;
+            continue;
+        };
+        costs[index] = cost;
     }
-    let reader = Reader { tape, groups: &groups, home: &home, producers: &producers, windows: &reached, costs: &costs };
+    let reader = Reader { tape, kept, groups: &groups, home: &home, producers: &producers, windows: &reached, costs: &costs };
     let mut done: Vec<Open> = vec![];
     for index in order.into_iter().filter(|index| linkable[*index]) {
         let joined = done.iter_mut().rev().find_map(|open| {
             let mut members = open.members.clone();
             members.push(index);
             let is_linked = producers[index].iter().any(|producer| open.members.contains(producer));
-            (open.domain == groups[index].domain && is_linked && reader.chain(&members, machine).is_some())
-                .then_some((open, members))
+            let fits = members.len() <= most && open.domain == groups[index].domain && is_linked;
+            (fits && reader.chain(&members, machine).is_some()).then_some((open, members))
         });
         match joined {
             Some((open, members)) => open.members = members,
@@ -230,14 +265,67 @@ fn sorted(producers: &[Vec<usize>]) -> Vec<usize> {
 
 struct Reader<'a> {
     tape: &'a Tape,
+    kept: &'a [bool],
     groups: &'a [Group],
     home: &'a HashMap<Id, usize>,
     producers: &'a [Vec<usize>],
     windows: &'a [HashMap<Id, Option<Window>>],
-    costs: &'a [u64],
+    /// For each group, the cost of a position and the rows that it computes at a time.
+    costs: &'a [(u64, u32)],
 }
 
 impl Reader<'_> {
+    /// Gives threads several columns of links whose columns share more than their rows. What such a link reads from memory is brought into a ring first, by a
+    /// link of its own.
+    fn widen(&self, links: &mut Vec<Link>, costs: &Costs<'_>) {
+        let (read, operation) = costs.pick(cost::CHAIN_WEIGHTS);
+        let columns = cost::CHAIN_ALIGNED;
+        let is_narrow = |id: &Id| self.tape.entry(*id).ty.is_scalar() && self.tape.entry(*id).ty.bytes() == 4;
+        let mut place = 0;
+        while place < links.len() {
+            let link = &links[place];
+            let (domain, rows, staged_cost) = (link.group.domain, link.rows, link.staged_cost);
+            let windows = &self.windows[self.home[&link.group.roots[0]]];
+            let is_plain = !link.stored.contains(&true) && rows.is_multiple_of(columns) && link.group.roots.iter().all(is_narrow);
+            let rank = usize::from(self.tape.shapes[domain as usize].rank);
+            let roots = link.group.roots_of(&link.group.feeds[0]);
+            let patch = [rows / columns, columns];
+            let fused = Fused::patch(self.tape, (self.kept, &[]), roots, rank, patch).filter(|fused| fused.items() <= MAX_STRIP);
+            let is_known = windows.iter().all(|(id, window)| window.is_some() && is_narrow(id));
+            let Some(fused) = fused.filter(|fused| is_plain && is_known && fused.traces().count() > 1) else {
+                place += 1;
+                continue;
+            };
+            let earlier = |id: &Id, links: &[Link]| links.iter().any(|link| link.group.roots.contains(id));
+            let copied: Vec<Id> = windows.keys().filter(|id| !earlier(id, &links[..place])).copied().collect();
+            let accesses = fused.row_accesses(columns.into()) * u64::from(columns);
+            let cost = (read * cost::READ * accesses + operation * fused.computing()) / u64::from(rows);
+            // A copy is a read and a store.
+            if cost + copied.len() as u64 * (read * cost::READ + staged_cost) >= link.cost {
+                place += 1;
+                continue;
+            }
+            (links[place].cost, links[place].columns) = (cost, columns);
+            for id in copied {
+                let Some(Some([rows_read, columns_read])) = windows.get(&id) else { continue };
+                let sides = |(least, most): (i64, i64)| ((-least).max(0) as u32, most.max(0) as u32);
+                let reach = Reach { stage: place, rows: sides(*rows_read), columns: sides(*columns_read) };
+                for later in &mut links[place..] {
+                    later.reaches.iter_mut().filter(|reach| reach.stage >= place).for_each(|reach| reach.stage += 1);
+                }
+                links[place].reaches.push(reach);
+                let group = Group { roots: vec![id], ..links[place].group.clone() };
+                let (staged, stored, reaches, near) = (vec![true], vec![false], vec![], vec![]);
+                let cost = read * cost::READ;
+                let copy =
+                    Link { group, staged, stored, reaches, near, cost, staged_cost, rows, columns: 1, copies: true, growth: 100 };
+                links.insert(place, copy);
+                place += 1;
+            }
+            place += 1;
+        }
+    }
+
     /// Returns whether one of the groups must run behind another one that is no member and itself runs behind a member.
     fn leaves(&self, members: &[usize]) -> bool {
         let mut stack: Vec<usize> = vec![];
@@ -257,13 +345,15 @@ impl Reader<'_> {
     /// The chain of some groups; `None` if they cannot be one.
     fn chain(&self, members: &[usize], machine: &Machine) -> Option<Group> {
         let first = &self.groups[*members.first()?];
-        if members.len() > MAX_LINKS || self.leaves(members) {
+        if self.leaves(members) {
             return None;
         }
         let is_output = |id: &Id| self.tape.outputs.iter().any(|output| self.tape.behind(*output) == *id);
         let read_outside =
             |id: &Id| (0..self.groups.len()).any(|group| !members.contains(&group) && self.groups[group].reads.contains(id));
         let is_own = |id: &Id| self.home.get(id).is_some_and(|group| members.contains(group));
+        let costs = Costs::of(machine);
+        let rows = members.iter().map(|member| self.costs[*member].1).min()?;
         let mut links: Vec<Link> = vec![];
         for (place, member) in members.iter().enumerate() {
             let group = &self.groups[*member];
@@ -285,17 +375,35 @@ impl Reader<'_> {
                 reaches.extend(reach);
             }
             let stored: Vec<bool> = group.roots.iter().map(|root| is_output(root) || read_outside(root)).collect();
-            let (staged, cost) = (vec![false; group.roots.len()], self.costs[*member]);
-            let is_near = |(id, window): (&Id, &Option<Window>)| (window.is_some() && !is_own(id)).then_some(*id);
+            let (staged, cost) = (vec![false; group.roots.len()], self.costs[*member].0);
+            let staged_cost = costs.pick(cost::STAGED_VALUE);
+            // Vectors load neighbouring columns of memory together.
+            let is_near =
+                |(id, window): (&Id, &Option<Window>)| (costs.in_vectors() && window.is_some() && !is_own(id)).then_some(*id);
             let near = self.windows[*member].iter().filter_map(is_near).collect();
-            links.push(Link { group: group.clone(), staged, stored, reaches, near, cost, growth: 100 });
+            links.push(Link {
+                group: group.clone(),
+                staged,
+                stored,
+                reaches,
+                near,
+                cost,
+                staged_cost,
+                rows,
+                columns: 1,
+                copies: false,
+                growth: 100,
+            });
+        }
+        if !costs.in_vectors() {
+            self.widen(&mut links, &costs);
         }
         let bytes = |link: &Link| {
             let bytes = |(root, staged): (&Id, &bool)| if *staged { self.tape.entry(*root).ty.bytes() } else { 0 };
             link.group.roots.iter().zip(&link.staged).map(bytes).collect::<Vec<u32>>()
         };
         let stages: Vec<_> = links.iter().map(|link| (&link.reaches[..], bytes(link), link.cost)).collect();
-        let layout = ChainLayout::new(&stages, machine).filter(|layout| layout.most_around() <= MAX_AROUND)?;
+        let layout = ChainLayout::new(&stages, rows, machine).filter(|layout| layout.most_around() <= MAX_AROUND)?;
         (0..).zip(&mut links).for_each(|(stage, link)| link.growth = layout.growth(stage));
         let mut reads: Vec<Id> = links.iter().flat_map(|link| &link.group.reads).filter(|id| !is_own(id)).copied().collect();
         reads.sort_unstable();
@@ -323,7 +431,7 @@ impl Reader<'_> {
 
 impl Group {
     /// The pattern of a chain, the functions of its links, and the bounds of their interiors.
-    pub(crate) fn chain_codes(&self, tape: &Tape, kept: &[bool], side_by_side: bool) -> Result<(Chain, Vec<Code>, Vec<Given>)> {
+    pub(crate) fn chain_codes(&self, tape: &Tape, kept: &[bool], costs: &Costs<'_>) -> Result<(Chain, Vec<Code>, Vec<Given>)> {
         let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
         let mut staged = vec![false; tape.entries.len()];
         let mut values: HashMap<Id, (usize, usize)> = HashMap::new();
@@ -334,21 +442,26 @@ impl Group {
             }
         }
         let rank = usize::from(tape.shapes[self.domain as usize].rank);
+        let rows = self.links.first().map_or(1, |link| link.rows);
         let (mut stages, mut all, mut bounds) = (vec![], vec![], vec![]);
-        for link in &self.links {
-            let roots = link.group.roots_of(&link.group.feeds[0]);
-            let mut fused = Fused::strip(tape, (kept, &[]), roots, rank, 1).ok_or_else(too_large)?;
-            let mut by_column = staged.clone();
+        for (place, link) in self.links.iter().enumerate() {
+            let roots = if link.copies { Roots::Feed(&link.group.roots) } else { link.group.roots_of(&link.group.feeds[0]) };
+            let patch = [rows / link.columns, link.columns];
+            let mut fused = Fused::patch(tape, (kept, &[]), roots, rank, patch).ok_or_else(too_large)?;
+            // A ring is read behind the link that fills it.
+            let is_read = |from: usize| from < place && link.reaches.iter().any(|reach| reach.stage == from);
+            let is_filled = |id: usize| values.get(&(id as Id)).is_some_and(|(from, _)| is_read(*from));
+            let mut by_column: Vec<bool> = (0..tape.entries.len()).map(|id| staged[id] && is_filled(id)).collect();
             link.near.iter().for_each(|near| by_column[*near as usize] = true);
-            fused.staged = &by_column;
-            let (codes, own) = fused.strip_codes(tape, side_by_side)?;
+            (fused.staged, fused.offsets) = (&by_column, !costs.in_vectors());
+            let (codes, own) = fused.strip_codes(tape, costs.side_by_side())?;
             bounds.extend(own);
             let tap = |code: &Code| Tap {
                 function: code.function.clone(),
                 reads: code
                     .inputs
                     .iter()
-                    .map(|input| match values.get(input) {
+                    .map(|input| match values.get(input).filter(|(from, _)| is_read(*from)) {
                         Some((stage, value)) => TapRead::Stage(*stage, *value),
                         None if link.near.contains(input) => TapRead::Column,
                         None => TapRead::Number,
@@ -362,19 +475,20 @@ impl Group {
                 staged: link.staged.clone(),
                 stored: link.stored.clone(),
                 cost: link.cost,
+                columns: link.columns,
             });
-            all.extend(codes);
-        }
-        for code in &mut all {
-            let is_read: Vec<bool> = code.inputs.iter().map(|input| !values.contains_key(input)).collect();
-            let mut own = is_read.iter();
-            code.inputs.retain(|_| own.next().copied().unwrap_or(false));
-            let mut own = is_read.iter();
-            code.aligned.retain(|_| own.next().copied().unwrap_or(false));
+            all.extend(codes.into_iter().map(|mut code| {
+                let in_memory: Vec<bool> = code.inputs.iter().map(|input| !is_filled(*input as usize)).collect();
+                let mut own = in_memory.iter();
+                code.inputs.retain(|_| own.next().copied().unwrap_or(false));
+                let mut own = in_memory.iter();
+                code.aligned.retain(|_| own.next().copied().unwrap_or(false));
+                code
+            }));
         }
         let mut sizes = vec![1u64; rank];
         sizes.iter_mut().rev().take(1).for_each(|last| *last = 1 << 20);
-        Ok((Chain { domain: Domain::of(&sizes), stages }, all, bounds))
+        Ok((Chain { domain: Domain::of(&sizes), rows, stages }, all, bounds))
     }
 
     /// Returns the cost of a position of a chain, in simple operations.

@@ -168,8 +168,8 @@ struct Cutter<'t> {
     tape: &'t Tape,
     /// Simple operations in the time of a byte.
     balance: u64,
-    /// True if nodes that are read nearby are kept in shared memory.
-    staging: bool,
+    /// Where nodes that are read nearby are kept in shared memory, simple operations in the time of a byte of it.
+    staging: Option<u64>,
     kept: Vec<bool>,
     sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
@@ -200,8 +200,9 @@ impl Tape {
     }
 }
 
-/// Cuts a tape for a machine with so many operations in the time of a byte. `staging` says that kernels which read each other's nodes nearby will be joined.
-pub(crate) fn cut(tape: &Tape, balance: u64, staging: bool) -> Cut {
+/// Cuts a tape for a machine with so many operations in the time of a byte. `staging` says that kernels which read each other's nodes nearby will be joined,
+/// and how many operations take as long as a byte of the memory between them.
+pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<u64>) -> Cut {
     let mut users = vec![vec![]; tape.entries.len()];
     for (id, entry) in tape.entries.iter().enumerate() {
         for input in &entry.inputs {
@@ -345,7 +346,7 @@ impl Cutter<'_> {
 
     /// Returns the cost of writing an element and reading it once.
     fn traffic(&self, id: Id) -> u64 {
-        let balance = if self.is_staged(id) { cost::STAGED_BALANCE } else { self.balance };
+        let balance = self.staging.filter(|_| self.is_staged(id)).unwrap_or(self.balance);
         2 * u64::from(self.tape.entry(id).ty.bytes()) * balance
     }
 
@@ -353,7 +354,8 @@ impl Cutter<'_> {
     fn is_staged(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
         let class = self.tape.shapes[own.shape as usize];
-        if !self.staging || class.rank < 2 || !class.rows || !class.tall || class.length.is_some() || !own.ty.is_scalar() {
+        if self.staging.is_none() || class.rank < 2 || !class.rows || !class.tall || class.length.is_some() || !own.ty.is_scalar()
+        {
             return false;
         }
         let is_near = |(axis, map): (usize, &Along)| {

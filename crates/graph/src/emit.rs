@@ -130,6 +130,8 @@ struct Emitter<'t> {
     traps: Vec<(Id, Accessor)>,
     /// Nodes that a chain reads at a row and a column.
     staged: &'t [bool],
+    /// True if a chain is given distances from the position where they are known.
+    offsets: bool,
 }
 
 /// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits by.
@@ -181,6 +183,8 @@ pub(crate) struct Fused<'k> {
     traps: Vec<Id>,
     /// Nodes that a chain reads at a row and a column.
     pub(crate) staged: &'k [bool],
+    /// True if a chain is given distances from the position where they are known.
+    pub(crate) offsets: bool,
 }
 
 impl<'k> Fused<'k> {
@@ -252,13 +256,24 @@ impl<'k> Fused<'k> {
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
+        Fused::patch(tape, (kept, sliding), roots, rank, [rows, 1])
+    }
+
+    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row.
+    pub(crate) fn patch(
+        tape: &'k Tape,
+        (kept, sliding): (&'k [bool], &'k [bool]),
+        roots: Roots<'_>,
+        rank: usize,
+        [rows, columns]: [u32; 2],
+    ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
             trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
             trace.sliding = sliding;
             let mut items = vec![];
-            for row in 0..rows {
-                let place = trace.below(rank, row);
+            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                let place = trace.near(rank, row, column);
                 for root in roots.ids() {
                     items.push(match roots {
                         Roots::Compute(_) => trace.compute(*root, &place)?,
@@ -304,6 +319,7 @@ impl<'k> Fused<'k> {
             absent,
             traps,
             staged: &[],
+            offsets: false,
         })
     }
 
@@ -349,10 +365,35 @@ impl<'k> Fused<'k> {
         self.interior.cost
     }
 
+    /// Returns how many accesses of so many neighbouring columns read all values.
+    pub(crate) fn row_accesses(&self, width: i64) -> u64 {
+        let column = |index: &IndexId| match &self.interior.indices[*index as usize] {
+            Index::Affine { offset: Number::Known(offset), .. } => Some(offset.div_euclid(width)),
+            _ => None,
+        };
+        let mut found = std::collections::HashSet::new();
+        for (number, item) in self.interior.items.iter().enumerate() {
+            let Item::Read { node, place } = item else { continue };
+            let apart = (*node, vec![], number as i64);
+            found.insert(match place {
+                Place::At(indices) => match indices.split_last().map(|(last, rest)| (column(last), rest)) {
+                    Some((Some(column), rest)) => (*node, rest.to_vec(), column),
+                    _ => apart,
+                },
+                Place::Number(_) => apart,
+            });
+        }
+        found.len() as u64
+    }
+
+    /// Returns the number of values that are read at a position.
+    pub(crate) fn read_count(&self) -> u64 {
+        self.interior.items.iter().filter(|item| matches!(item, Item::Read { .. })).count() as u64
+    }
+
     /// Returns the cost of a position without its reads.
     pub(crate) fn computing(&self) -> u64 {
-        let reads = self.interior.items.iter().filter(|item| matches!(item, Item::Read { .. })).count() as u64;
-        self.interior.cost.saturating_sub(reads * cost::READ)
+        self.interior.cost.saturating_sub(self.read_count() * cost::READ)
     }
 
     /// Returns whether functions are called, of which nobody knows what calls at different places share.
@@ -387,7 +428,7 @@ impl<'k> Fused<'k> {
         let vectors = side_by_side;
         let (scalars, inputs, aligned) = (vec![], vec![], vec![]);
         let along = self.rank.checked_sub(1).filter(|_| self.along_last && !self.line).map(|last| last as u8);
-        let (lengths, traps, staged) = (vec![], vec![], self.staged);
+        let (lengths, traps, staged, offsets) = (vec![], vec![], self.staged, self.offsets);
         let mut emitter = Emitter {
             tape,
             builder,
@@ -404,6 +445,7 @@ impl<'k> Fused<'k> {
             lengths,
             traps,
             staged,
+            offsets,
         };
         let own = self.length.iter().filter(|_| self.absent.is_some()).map(|(length, _)| length);
         let traces = std::iter::once(&self.interior).chain(&self.everywhere);

@@ -32,8 +32,6 @@ pub(crate) const MAX_SLIDE: i64 = 8;
 pub(crate) const MAX_STRIP: usize = 600;
 /// Items of a function that is repeated for several rows of results. Most are indices, which lanes share.
 pub(crate) const MAX_REPEATED: usize = 128;
-/// Kernels of a chain.
-pub(crate) const MAX_LINKS: usize = 16;
 /// Rows or columns beside those of a block for which a kernel of a chain is computed.
 pub(crate) const MAX_AROUND: u32 = 48;
 /// Rows or columns between a node and what reads it, where the node may be kept in a ring.

@@ -120,7 +120,7 @@ impl Plan {
         for mut group in order.into_iter().map(|index| cut.groups[index].clone()) {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             if group.kind == GroupKind::Chain {
-                let (chain, codes, bounds) = group.chain_codes(&tape, &cut.kept, costs.side_by_side())?;
+                let (chain, codes, bounds) = group.chain_codes(&tape, &cut.kept, &costs)?;
                 let (cost, ready) = (group.chain_cost(), Ready::One(library.get(&chain.into())?));
                 kernels.push(Kernel { group, codes, bounds, cost, ready, inside: None, dead: vec![], reused: vec![] });
                 continue;

@@ -186,11 +186,15 @@ impl<'t> Trace<'t> {
         Place::At((0..rank).map(|axis| self.axis(axis)).collect())
     }
 
-    /// The place so many rows below that of the thread.
-    pub(crate) fn below(&mut self, rank: usize, row: u32) -> Place {
-        let down = |axis: usize| if axis + 2 == rank { row.into() } else { 0 };
+    /// The place so many rows below and columns behind that of the thread.
+    pub(crate) fn near(&mut self, rank: usize, row: u32, column: u32) -> Place {
+        let offset = |axis: usize| match rank - axis {
+            1 => column.into(),
+            2 => row.into(),
+            _ => 0,
+        };
         let index =
-            |axis: usize| Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(down(axis)) };
+            |axis: usize| Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(offset(axis)) };
         Place::At((0..rank).map(|axis| self.index(index(axis))).collect())
     }
 

@@ -25,6 +25,8 @@ pub enum Count {
     Product(Arc<(Count, Count)>),
     /// A quotient, rounded up; 0 when the divisor is 0.
     DivCeil(Arc<(Count, Count)>),
+    /// A quotient, rounded down; 0 when the divisor is 0.
+    DivFloor(Arc<(Count, Count)>),
     /// The lesser one.
     Min(Arc<(Count, Count)>),
     /// The greater one.
@@ -52,6 +54,12 @@ impl Count {
         }
     }
 
+    /// Divided and rounded down.
+    #[must_use]
+    pub fn div_floor(self, by: impl Into<Count>) -> Count {
+        Count::DivFloor(Arc::new((self, by.into())))
+    }
+
     /// The lesser one.
     #[must_use]
     pub fn min(self, other: impl Into<Count>) -> Count {
@@ -73,6 +81,7 @@ impl Count {
             Count::Sum(pair) => Count::Sum(Arc::new(both(pair))),
             Count::Product(pair) => Count::Product(Arc::new(both(pair))),
             Count::DivCeil(pair) => Count::DivCeil(Arc::new(both(pair))),
+            Count::DivFloor(pair) => Count::DivFloor(Arc::new(both(pair))),
             Count::Min(pair) => Count::Min(Arc::new(both(pair))),
             Count::Max(pair) => Count::Max(Arc::new(both(pair))),
         }
@@ -89,6 +98,7 @@ impl Count {
                 (_, 0) => Some(0),
                 (a, b) => Some(a.div_ceil(b)),
             },
+            Count::DivFloor(pair) => Some(pair.0.of(sizes)?.checked_div(pair.1.of(sizes)?).unwrap_or(0)),
             Count::Min(pair) => Some(pair.0.of(sizes)?.min(pair.1.of(sizes)?)),
             Count::Max(pair) => Some(pair.0.of(sizes)?.max(pair.1.of(sizes)?)),
         }

@@ -4,6 +4,7 @@ use crate::devices::{Random, any_options, as_gpu, assert_near, contexts, middle,
 use broadloom_effect::functor::{Axis, Indexer, Output, Primitive};
 use broadloom_effect::plan::{Options, Plan, Switch};
 use broadloom_effect::{Boundary, Picture, Rect, Result, effects};
+use broadloom_graph::{Context, KernelSummary};
 
 fn any_boundary(random: &mut Random) -> Boundary {
     [Boundary::Clamp, Boundary::Mirror, Boundary::Wrap, Boundary::Constant(0.5)][random.below(4)]
@@ -135,39 +136,86 @@ fn degrain_is_one_chain_on_a_cpu() -> Result<()> {
     Ok(())
 }
 
-/// Windows behind windows, in several planes and parts of rows, with results that later windows read too.
+/// Windows behind windows, in several planes and parts of rows, with results that later windows read too. Returns the number of chains.
+fn rings(context: &Context, random: &mut Random, planes: usize, [width, height]: [u32; 2]) -> Result<usize> {
+    let input = Picture::new(context, &random.image(planes, width, height))?;
+    let mut pictures = vec![input.clone()];
+    for _ in 0..4 {
+        let last = pictures[pictures.len() - 1].clone();
+        let other = pictures[random.below(pictures.len() as u64)].clone();
+        let boundary = [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25)][random.below(3)];
+        // Six taps anywhere, or a line of eleven.
+        let is_line = random.below(3) == 0;
+        let offsets = match is_line {
+            true => (0..11).map(|tap| [tap - 4, 0]).collect(),
+            false => vec![[0, 0], [random.below(9) as i32 - 4, -2], [-1, random.below(13) as i32 - 6], [3, 1], [-4, 4], [1, -1]],
+        };
+        let inputs = [Indexer::sparse(&offsets), Indexer::point()];
+        let taps = Primitive::from_kernel("taps", &inputs, &[Output::Component; 2], &[], |k| {
+            let taps = 0..offsets.len() as i32;
+            let sum = taps.fold(k.input(1).centre() * 0.5, |sum, tap| sum + k.input(0).tap(tap) * 0.125);
+            vec![sum, sum * 0.5 - k.input(0).tap(1)]
+        })?;
+        pictures.extend(taps.with_boundary(boundary).apply(&[&last, &other])?);
+    }
+    let (a, b) = (pictures[pictures.len() - 1].clone(), pictures[pictures.len() - 4].clone());
+    let both = [(a.clone(), a.bounds()), (b.clone(), b.bounds())];
+    let plan = Plan::new(&both, &Options::default())?;
+    let is_chain = |kernel: &&KernelSummary| kernel.name == "chain";
+    let chains = plan.explain()?.stages.iter().flat_map(|stage| &stage.kernels).filter(is_chain).count();
+    let straight = Plan::new(&both, &Options::straight())?.run()?;
+    for (found, expected) in plan.run()?.iter().zip(&straight) {
+        assert_near(found, expected, 0.0, &format!("{planes} planes, {width}×{height}"));
+    }
+    Ok(chains)
+}
+
 #[test]
 fn rows_between_windows_stay_in_rings() -> Result<()> {
     let mut random = Random(29);
-    let context = &contexts()[1];
     let mut chains = 0;
     for number in 0..4 {
         let width = [33, 700, 1025, 2050][number] + random.below(40) as u32;
         let height = (1 << 20) / width + 1;
-        let input = Picture::new(context, &random.image(1 + number % 2, width, height))?;
-        let mut pictures = vec![input.clone()];
-        for _ in 0..4 {
-            let last = pictures[pictures.len() - 1].clone();
-            let other = pictures[random.below(pictures.len() as u64)].clone();
-            let boundary = [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25)][random.below(3)];
-            let offsets = [[0, 0], [random.below(9) as i32 - 4, -2], [-1, random.below(13) as i32 - 6], [3, 1], [-4, 4], [1, -1]];
-            let inputs = [Indexer::sparse(&offsets), Indexer::point()];
-            let taps = Primitive::from_kernel("taps", &inputs, &[Output::Component; 2], &[], |k| {
-                let sum = (0..6).fold(k.input(1).centre() * 0.5, |sum, tap| sum + k.input(0).tap(tap) * 0.125);
-                vec![sum, sum * 0.5 - k.input(0).tap(1)]
-            })?;
-            pictures.extend(taps.with_boundary(boundary).apply(&[&last, &other])?);
-        }
-        let (a, b) = (pictures[pictures.len() - 1].clone(), pictures[pictures.len() - 4].clone());
-        let both = [(a.clone(), a.bounds()), (b.clone(), b.bounds())];
-        let plan = Plan::new(&both, &Options::default())?;
-        chains += plan.explain()?.stages.iter().flat_map(|stage| &stage.kernels).filter(|kernel| kernel.name == "chain").count();
-        let straight = Plan::new(&both, &Options::straight())?.run()?;
-        for (found, expected) in plan.run()?.iter().zip(&straight) {
-            assert_near(found, expected, 0.0, &format!("graph {number}, {width}×{height}"));
-        }
+        chains += rings(&contexts()[1], &mut random, 1 + number % 2, [width, height])?;
     }
     assert!(chains >= 2, "{chains} chains");
+    Ok(())
+}
+
+/// Blocks of threads with a part of the columns and rows each, and images that are smaller than a block.
+#[test]
+fn threads_keep_rows_between_windows_in_rings() -> Result<()> {
+    let mut random = Random(31);
+    let (gpu, mut chains) = (as_gpu(), 0);
+    for number in 0..if thorough() { 60 } else { 12 } {
+        let width = [33, 100, 230, 300, 560][number % 5] + random.below(40) as u32;
+        let height = [16, 17, 40, 90][number % 4] + random.below(12) as u32;
+        chains += rings(&gpu, &mut random, 1 + number % 2, [width, height])?;
+    }
+    assert!(chains >= 6, "{chains} chains");
+    Ok(())
+}
+
+/// Means along rows and columns are one pass over memory on a GPU: threads have several columns of the means along rows.
+#[test]
+fn means_of_diffusion_are_chains_on_a_gpu() -> Result<()> {
+    let context = &as_gpu();
+    for boundary in [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap] {
+        let picture = Picture::new(context, &Random(22).image(1, 301, 70))?;
+        let result = effects::diffusion(&picture, 8, 0.5, boundary)?;
+        let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
+        let explanation = plan.explain()?;
+        let chains = explanation.stages[0].kernels.iter().filter(|kernel| kernel.name == "chain").count();
+        assert_eq!(chains > 0, boundary != Boundary::Wrap, "{boundary:?} {}", explanation.text());
+        if boundary != Boundary::Wrap {
+            let apart = Options { contract: Switch::Off, ..Options::default() };
+            let apart = Plan::new(&[(result.clone(), result.bounds())], &apart)?.explain()?;
+            assert!(apart.kernels() > explanation.kernels(), "the switch `contract`");
+        }
+        let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
+        assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{boundary:?}"));
+    }
     Ok(())
 }
 
