@@ -473,7 +473,7 @@ pub struct Effect {
     /// Device memory limit, such as 512M; larger images are computed in tiles [default: most of the memory]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "reference")]
     pub memory: Option<u64>,
-    /// Switch techniques of the optimiser off: fuse, contract, carry, stage, transpose, cancel, split, realign, several, shape, order; or all
+    /// Switch techniques of the optimiser off: fuse, contract, chain, carry, stage, transpose, cancel, split, realign, several, shape, order; or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_technique, conflicts_with = "reference")]
     pub without: Vec<String>,
     /// Show the decisions of the optimiser and the kernels of the first frame

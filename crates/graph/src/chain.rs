@@ -16,6 +16,18 @@ use broadloom_skeleton::cost::{self, Costs};
 use broadloom_skeleton::{Chain, ChainLayout, Domain, Reach, Stage, Tap, TapRead};
 use std::collections::{HashMap, HashSet};
 
+/// The use of chains by the planner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Chains {
+    /// Every kernel writes its results to memory.
+    Never,
+    /// Kernels are joined where the machine keeps rows in the cache of a core, and the cost model finds it better.
+    #[default]
+    Cheaper,
+    /// Kernels are joined wherever it is possible, on every machine.
+    Always,
+}
+
 /// A kernel within a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
@@ -62,23 +74,34 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     let chains = |group: &&Group| is_linkable(tape, group);
     let reads_another =
         |group: &Group| plain.groups.iter().filter(chains).any(|other| other.roots.iter().any(|root| group.reads.contains(root)));
-    if tape.wide || !plain.groups.iter().filter(chains).any(reads_another) {
+    let may_chain = match tape.chains {
+        Chains::Never => false,
+        Chains::Cheaper => plain.groups.iter().filter(chains).any(reads_another),
+        Chains::Always => true,
+    };
+    if !may_chain || tape.wide {
         return plain;
     }
-    let Some(without) = total(tape, &plain, bindings, &costs) else { return plain };
+    let always = tape.chains == Chains::Always;
+    let without = total(tape, &plain, bindings, &costs);
+    if without.is_none() && !always {
+        return plain;
+    }
     let staged = cut(tape, balance, Some(costs.pick(cost::STAGED_BALANCE)));
     let mut best: Option<(u128, Cut)> = None;
     for most in costs.pick(cost::CHAIN_LENGTHS) {
         let mut staged = staged.clone();
         staged.groups = chained(tape, &staged.kept, std::mem::take(&mut staged.groups), *most, machine);
         let has_chain = staged.groups.iter().any(|group| group.kind == GroupKind::Chain);
-        let Some(with) = total(tape, &staged, bindings, &costs).filter(|_| has_chain) else { continue };
+        let with = total(tape, &staged, bindings, &costs).or(always.then_some(u128::MAX));
+        let Some(with) = with.filter(|_| has_chain) else { continue };
         if best.as_ref().is_none_or(|(least, _)| with < *least) {
             best = Some((with, staged));
         }
     }
     match best {
-        Some((with, staged)) if with * 100 < without * cost::CHAIN_GAIN => staged,
+        Some((_, staged)) if always => staged,
+        Some((with, staged)) if without.is_some_and(|without| with * 100 < without * cost::CHAIN_GAIN) => staged,
         _ => plain,
     }
 }

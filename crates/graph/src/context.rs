@@ -3,6 +3,7 @@
 //! Evaluating does not wait for the device: it finds or makes the plan, takes memory, launches. Plans are found by structure, so a loop that
 //! builds the same expression again neither plans nor compiles. Both caches are bounded.
 
+use crate::chain::Chains;
 use crate::error::{Error, Result};
 use crate::fit::{FittedPlan, Scalars};
 use crate::hash::QuickMap;
@@ -26,7 +27,10 @@ use std::time::{Duration, Instant};
 
 /// A device with its plans and kernels; cheap to clone. Arrays of one context can be used together.
 #[derive(Clone, Debug)]
-pub struct Context(Arc<Inner>);
+pub struct Context {
+    inner: Arc<Inner>,
+    chains: Chains,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -129,7 +133,7 @@ impl Context {
     }
 
     fn planned(device: &Device, precision: Precision, joins: bool) -> Context {
-        Context(Arc::new(Inner {
+        let inner = Inner {
             device: device.clone(),
             library: Library::new(device),
             desk: Mutex::new(Desk { recorder: Recorder::new(precision, joins), plans: Plans::default() }),
@@ -140,51 +144,58 @@ impl Context {
             traces: AtomicU64::new(0),
             fits: AtomicU64::new(0),
             apart: Apart::default(),
-        }))
+        };
+        Context { inner: Arc::new(inner), chains: Chains::default() }
+    }
+
+    /// The same context, whose plans have chains of kernels as this says. Arrays of both can be used together.
+    pub fn with_chains(&self, chains: Chains) -> Context {
+        Context { inner: self.inner.clone(), chains }
     }
 
     /// The device.
     pub fn device(&self) -> &Device {
-        &self.0.device
+        &self.inner.device
     }
 
     /// Returns whether arrays of both can be used together.
     pub fn is_same(&self, other: &Context) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// Returns the counters of its work so far.
     pub fn statistics(&self) -> Statistics {
         Statistics {
-            evaluations: self.0.evaluations.load(Ordering::Relaxed),
-            plans: self.0.planned.load(Ordering::Relaxed),
-            kernels: self.0.launched.load(Ordering::Relaxed),
-            programs: self.0.library.len(),
-            waits: self.0.waits.load(Ordering::Relaxed),
-            traces: self.0.traces.load(Ordering::Relaxed),
-            fits: self.0.fits.load(Ordering::Relaxed),
+            evaluations: self.inner.evaluations.load(Ordering::Relaxed),
+            plans: self.inner.planned.load(Ordering::Relaxed),
+            kernels: self.inner.launched.load(Ordering::Relaxed),
+            programs: self.inner.library.len(),
+            waits: self.inner.waits.load(Ordering::Relaxed),
+            traces: self.inner.traces.load(Ordering::Relaxed),
+            fits: self.inner.fits.load(Ordering::Relaxed),
         }
     }
 
     /// Counts a function that is traced.
     pub(crate) fn note_trace(&self) {
-        self.0.traces.fetch_add(1, Ordering::Relaxed);
+        self.inner.traces.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a template that is fitted to sizes.
     pub(crate) fn note_fit(&self) {
-        self.0.fits.fetch_add(1, Ordering::Relaxed);
+        self.inner.fits.fetch_add(1, Ordering::Relaxed);
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
         // What a recording leaves is cleared by the next.
-        self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The plan of some nodes, found or made, and what it is run on; and whether its scalars will always be what they are.
     fn plan(&self, nodes: &[Node], constant: bool) -> Result<(Arc<Plan>, Bindings)> {
         let (tape, hash, bindings) = {
             let desk = &mut *self.desk();
+            desk.recorder.set_chains(self.chains);
             let bindings = desk.recorder.record(nodes, constant)?;
             let (tape, hash) = desk.recorder.tape();
             if let Some(plan) = desk.plans.get(tape, hash) {
@@ -193,8 +204,8 @@ impl Context {
             (tape.clone(), hash, bindings)
         };
         // Not under the lock: others need not wait for a compiler.
-        let plan = Arc::new(Plan::new(tape, &bindings, &self.0.library)?);
-        self.0.planned.fetch_add(1, Ordering::Relaxed);
+        let plan = Arc::new(Plan::new(tape, &bindings, &self.inner.library)?);
+        self.inner.planned.fetch_add(1, Ordering::Relaxed);
         Ok((self.desk().plans.add(hash, plan), bindings))
     }
 
@@ -306,15 +317,15 @@ impl Context {
     ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
         let stream = lane.map_or(Stream::default(), Lane::stream);
         if let Some(lane) = lane {
-            self.0.apart.fork(&self.0.device, lane)?;
+            self.inner.apart.fork(&self.inner.device, lane)?;
         }
-        self.0.apart.join(stream, buffers.iter().flatten())?;
-        let results = fitted.run(&self.0.device, buffers, scalars, stream)?;
+        self.inner.apart.join(stream, buffers.iter().flatten())?;
+        let results = fitted.run(&self.inner.device, buffers, scalars, stream)?;
         if let Some(lane) = lane {
-            self.0.apart.note(&self.0.device, lane, &results)?;
+            self.inner.apart.note(&self.inner.device, lane, &results)?;
         }
-        self.0.evaluations.fetch_add(1, Ordering::Relaxed);
-        self.0.launched.fetch_add(fitted.launches(), Ordering::Relaxed);
+        self.inner.evaluations.fetch_add(1, Ordering::Relaxed);
+        self.inner.launched.fetch_add(fitted.launches(), Ordering::Relaxed);
         Ok(results)
     }
 }
@@ -359,7 +370,7 @@ impl Node {
     /// Computes it, if that has not been done. Returns before the work is done. The memory has room for the [bound](Node::bound) of the array.
     pub fn evaluate(&self) -> Result<Buffer<u8>> {
         if let Some(buffer) = self.buffer() {
-            self.context().0.apart.join(Stream::default(), std::iter::once(&buffer))?;
+            self.context().inner.apart.join(Stream::default(), std::iter::once(&buffer))?;
             return Ok(buffer);
         }
         if self.is_symbolic() {
@@ -372,7 +383,7 @@ impl Node {
     /// Its elements on the host; waits for them.
     pub fn read(&self) -> Result<HostArray> {
         let array = self.hosted()?;
-        self.context().0.waits.fetch_add(1, Ordering::Relaxed);
+        self.context().inner.waits.fetch_add(1, Ordering::Relaxed);
         let bytes = array.evaluate()?.read()?;
         Ok(HostArray::from_bytes(self.ty(), array.bound().clone(), &bytes))
     }

@@ -307,6 +307,7 @@ impl Plan {
                 bytes_written: bytes(&kernel.group.roots),
                 bytes_besides: besides,
                 further: self.further_work(kernel, &sizes),
+                links: kernel.group.links.len(),
                 interior: kernel.codes.iter().any(|code| code.interior),
                 results: kernel.group.made().map(|root| self.result(root, bindings)).collect(),
             });
@@ -388,6 +389,8 @@ pub struct KernelSummary {
     pub bytes_besides: u64,
     /// Its work beyond one pass over inputs and results: rounds of a sort, sums of a product.
     pub further: Work,
+    /// Kernels that a chain consists of; none for other kernels.
+    pub links: usize,
     /// True if boundaries are looked at only near the edges.
     pub interior: bool,
     /// Its results.
@@ -444,13 +447,17 @@ impl Summary {
         for (number, kernel) in self.kernels.iter().enumerate() {
             let launches = if kernel.launches == 1 { String::new() } else { format!("{} launches, ", kernel.launches) };
             let edges = if kernel.interior { ", boundaries only at the edges" } else { "" };
+            let links = match kernel.links {
+                0 => String::new(),
+                links => format!(", {links} kernels in one with rows in rings"),
+            };
             let besides = match kernel.bytes_besides {
                 0 => String::new(),
                 bytes => format!(", {bytes} bytes besides"),
             };
             let _ = writeln!(
                 text,
-                "{number}: {} over {}: {launches}reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}{}",
+                "{number}: {} over {}: {launches}reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}{links}{}",
                 kernel.name,
                 kernel.domain,
                 plural(kernel.reads, "array"),

@@ -7,6 +7,7 @@
 //! a whole.
 
 use crate::amount::Amount;
+use crate::chain::Chains;
 use crate::error::{Error, Result};
 use crate::hash::{Quick, QuickMap};
 use crate::node::{Expression, Node, State};
@@ -107,6 +108,11 @@ impl Recorder {
     /// Returns the number of places of the table of entries.
     pub fn table_len(&self) -> usize {
         self.known.len()
+    }
+
+    /// Sets the use of chains in plans of the tapes that follow.
+    pub(crate) fn set_chains(&mut self, chains: Chains) {
+        self.tape.chains = chains;
     }
 
     /// Writes down some nodes, and gives what the tape leaves out. Where scalars are `constant`, as in a function that is traced, equal ones become one, and

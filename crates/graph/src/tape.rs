@@ -7,6 +7,7 @@
 //! What stays in the tape: small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last
 //! axis is long and the one before it not short, how much a view enlarges (in classes), and whether some index, or a sum of them, needs 64 bits.
 
+use crate::chain::Chains;
 use crate::op::Elementwise;
 use crate::operation::{Applied, Joining, Site};
 use crate::shape::Shape;
@@ -187,6 +188,8 @@ pub struct Tape {
     pub(crate) joins: bool,
     /// Values that are part of the code, by their slots.
     pub(crate) literals: Vec<(u32, Literal)>,
+    /// Whether kernels become chains.
+    pub(crate) chains: Chains,
 }
 
 /// Returns whether code becomes shorter where a value is known: 0, 1, 2, a half, their negatives, and bools.
@@ -230,7 +233,8 @@ impl Tape {
     /// Nothing, to be written to.
     pub fn empty(precision: Precision, joins: bool) -> Tape {
         let (entries, outputs, shapes, literals) = (vec![], SmallVec::new(), vec![], vec![]);
-        Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals }
+        let chains = Chains::default();
+        Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals, chains }
     }
 
     /// Returns whether an expression that differs in sizes alone would have this tape: extents, offsets and strides are in its classes. Ranks are the same.

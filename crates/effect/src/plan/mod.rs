@@ -138,7 +138,7 @@ impl Plan {
         let pictures: Vec<Picture> = results.iter().map(|(picture, _)| picture.clone()).collect();
         let wanted: Vec<Rect> = results.iter().map(|(_, region)| *region).collect();
         let mut items = Items::new(&pictures);
-        let context = first.context().clone();
+        let context = first.context().with_chains(options.chains());
         let mut notes = vec![];
         transpose::insert(&mut items, options, &mut notes);
         if options.cancel != Switch::Off {

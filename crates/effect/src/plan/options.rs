@@ -1,5 +1,6 @@
 //! Options: the techniques of the optimiser, each with a switch.
 
+use broadloom_graph::Chains;
 use std::fmt;
 
 /// The use of a technique.
@@ -30,8 +31,10 @@ impl Switch {
 pub struct Options {
     /// Point functors become part of the kernels of their neighbours.
     pub fuse: Switch,
-    /// Functors with windows become part of the kernels of their consumers, so that images between them are not stored.
+    /// Functors with windows become part of the kernels of their consumers: images between them are computed again and not stored.
     pub contract: Switch,
+    /// Kernels that read each other's images in windows become one kernel, which keeps the rows between them in rings.
+    pub chain: Switch,
     /// Moving averages carry their state along lines; otherwise every pixel reads its whole window.
     pub carry: Switch,
     /// Windows are staged in shared memory.
@@ -58,6 +61,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// Returns the use of chains by the planner of the graph.
+    pub(crate) fn chains(&self) -> Chains {
+        match self.chain {
+            Switch::Off => Chains::Never,
+            Switch::Auto => Chains::Cheaper,
+            Switch::On => Chains::Always,
+        }
+    }
+
     /// Returns the straight translation: each functor is a kernel, each pixel a thread, each read a read of memory.
     pub const fn straight() -> Options {
         Options::all(Switch::Off)
@@ -68,6 +80,7 @@ impl Options {
         Options {
             fuse: switch,
             contract: switch,
+            chain: switch,
             carry: switch,
             stage: switch,
             transpose: switch,
@@ -83,14 +96,15 @@ impl Options {
     }
 
     /// The names of the techniques.
-    pub const NAMES: [&str; 11] =
-        ["fuse", "contract", "carry", "stage", "transpose", "cancel", "split", "realign", "several", "shape", "order"];
+    pub const NAMES: [&str; 12] =
+        ["fuse", "contract", "chain", "carry", "stage", "transpose", "cancel", "split", "realign", "several", "shape", "order"];
 
     /// Returns the switch of a technique by its name.
     pub fn switch(&mut self, name: &str) -> Option<&mut Switch> {
         Some(match name {
             "fuse" => &mut self.fuse,
             "contract" => &mut self.contract,
+            "chain" => &mut self.chain,
             "carry" => &mut self.carry,
             "stage" => &mut self.stage,
             "transpose" => &mut self.transpose,

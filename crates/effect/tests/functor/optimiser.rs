@@ -60,36 +60,53 @@ fn grow(random: &mut Random, pictures: &mut Vec<Picture>) -> Result<()> {
     Ok(())
 }
 
-/// Compares random graphs with their straight translation. Every fourth graph is compared in a region too.
-fn graphs(context: &broadloom_graph::Context, seed: u64, count: usize) -> Result<()> {
+/// Compares random graphs with their straight translation. Every fourth graph is compared in a region too. Every fifth has rows of more than a
+/// warp, so that functors can become chains. Returns the number of chains.
+fn graphs(context: &broadloom_graph::Context, seed: u64, count: usize) -> Result<usize> {
     let mut random = Random(seed);
+    let mut chains = 0;
     for number in 0..count {
-        let (width, height) = (1 + random.below(9) as u32, 1 + random.below(6) as u32);
+        let is_wide = number % 5 == 0;
+        let (width, height) = match is_wide {
+            true => (34 + random.below(24) as u32, 18 + random.below(8) as u32),
+            false => (1 + random.below(9) as u32, 1 + random.below(6) as u32),
+        };
         let planes = 1 + usize::from(random.below(4) == 0);
         let mut pictures = vec![Picture::new(context, &random.image(planes, width, height))?];
         for _ in 0..1 + random.below(2) {
             grow(&mut random, &mut pictures)?;
         }
-        let last = pictures.pop().expect("a picture");
+        let mut last = pictures.pop().expect("a picture");
+        if is_wide {
+            last = effects::sobel(&effects::sobel(&last, any_boundary(&mut random))?, any_boundary(&mut random))?;
+        }
         let part = middle(last.bounds());
         let expected = last.region(last.bounds(), &Options::straight())?;
-        let options = any_options(&mut random);
+        let mut options = any_options(&mut random);
+        if is_wide && random.below(2) == 0 {
+            (options.fuse, options.contract, options.chain) = (Switch::Auto, Switch::Auto, Switch::On);
+        }
         let what = format!("graph {number}: {options}");
         assert_near(&last.region(last.bounds(), &options)?, &expected, 1e-5, &what);
         if number % 4 == 0 {
             assert_near(&last.region(part, &options)?, &expected.view(part)?, 1e-5, &what);
         }
+        let told = Plan::new(&[(last.clone(), last.bounds())], &options)?.explain()?;
+        let found = told.stages.iter().flat_map(|stage| &stage.kernels).filter(|kernel| kernel.links > 0).count();
+        assert!(found == 0 || options.chain != Switch::Off, "{what}: {}", told.text());
+        chains += found;
     }
-    Ok(())
+    Ok(chains)
 }
 
 #[test]
 fn every_combination_of_options_gives_the_same_image() -> Result<()> {
     let [interp, cpu] = contexts();
     let more = if thorough() { 20 } else { 1 };
-    graphs(interp, 20, 120 * more)?;
-    graphs(&as_gpu(), 22, 78 * more)?;
-    graphs(cpu, 21, 2 * more)
+    let chains = graphs(interp, 20, 120 * more)? + graphs(&as_gpu(), 22, 78 * more)?;
+    assert!(chains >= 3, "{chains} chains");
+    graphs(cpu, 21, 2 * more)?;
+    Ok(())
 }
 
 /// Functors with windows of degraining: the wavelet transforms of four levels, three each.
@@ -129,6 +146,9 @@ fn degrain_is_one_chain_on_a_cpu() -> Result<()> {
             let apart =
                 Plan::new(&[(result.clone(), result.bounds())], &Options { contract: Switch::Off, ..Options::default() })?;
             assert!(apart.explain()?.kernels() > 1, "the switch `contract`");
+            let apart = Plan::new(&[(result.clone(), result.bounds())], &Options { chain: Switch::Off, ..Options::default() })?;
+            assert!(apart.explain()?.kernels() > 1, "the switch `chain`");
+            assert!(explanation.text().contains("kernels in one with rows in rings"), "{}", explanation.text());
         }
         let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
         assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{boundary:?}"));
