@@ -342,17 +342,23 @@ impl<'e> Emitter<'e> {
             }
             let counted = (self.loads, self.stores);
             let mut ended = false;
-            let mut insts = self.in_pairs(*block).into_iter().peekable();
-            while let Some(id) = insts.next() {
-                self.at = Some(id);
-                let inst = &function.insts[id];
+            let insts = self.in_pairs(*block);
+            let mut next = 0;
+            while let Some(id) = insts.get(next) {
+                self.at = Some(*id);
+                let inst = &function.insts[*id];
+                let together = self.load_group(&insts[next..])?;
+                next += together.max(1);
+                if together > 0 {
+                    continue;
+                }
                 if inst.is_control() {
                     self.leave(*block, inst)?;
                     ended = true;
-                } else if let Some(next) = insts.peek()
-                    && self.load_pair(inst, &function.insts[*next])?
+                } else if let Some(second) = insts.get(next)
+                    && self.load_pair(inst, &function.insts[*second])?
                 {
-                    insts.next();
+                    next += 1;
                 } else if !(self.is_there(inst) || self.in_block && plain_barrier(inst).is_some()) {
                     self.instruction(inst)?;
                 }

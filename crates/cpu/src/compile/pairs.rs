@@ -24,7 +24,7 @@ impl Emitter<'_> {
     /// adjacent to it. Only pure instructions that do not use the first load stand between the two.
     pub(super) fn in_pairs(&self, block: Block) -> Vec<Inst> {
         let function = self.function;
-        let mut order = function.blocks[block].insts.clone();
+        let mut order = self.in_groups(&function.blocks[block].insts);
         let mut index = 0;
         while index < order.len() {
             let first = &function.insts[order[index]];
@@ -102,8 +102,9 @@ impl Emitter<'_> {
         ir.branch(after);
         ir.go_on_in(beside);
         let gathered = || self.gather_twice(&a, (sum_a.base, index), guard).map(Vec::from);
-        let near = Near { base: sum_a.base, index, offset: a.address.offset, words: 2 };
-        let values = self.load_window(&a.parts, &near, guard, &gathered)?;
+        let indices = vec![self.all_lanes(index.reg)?];
+        let near = Near { base: sum_a.base, signed: index.signed, offset: a.address.offset, indices, words: 2 };
+        let values = self.load_window(&a.parts, &near, None, guard, &gathered)?;
         let [low, high] = [values[0], values[1]];
         let beside = ir.here();
         ir.branch(after);

@@ -4,27 +4,162 @@
 //! loaded at once, and its words are distributed to the lanes in registers. That takes a quarter of the time of a
 //! gather. The test whether all lanes lie in a window costs little beside a gather.
 //!
+//! Several loads from one array, such as the pixels that a resampled one is made of, share a window.
+//!
 //! A window is loaded only if it lies in one page: with one of its words all are readable then.
 
-use super::emit::{Emitted, Emitter};
+use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Val};
 use super::memory::Parts;
-use super::scattered::{HALF, Index, Sum};
+use super::scattered::{HALF, Sum};
+use broadloom_ptx::{Address, Base, Inst, InstData, Opcode, Operand, Reg, Space};
+use std::collections::HashSet;
 
 /// Words of a window.
 const WORDS: u32 = 64;
 /// Bytes of the smallest page of a host.
 const PAGE: u64 = 4096;
+/// Loads that share a window, at most.
+const MOST_LOADS: usize = 8;
 
-/// Words at an index in each lane: `words` of them from the index on.
+/// Words of an array: `words` of them from each index of a list on.
 pub(super) struct Near {
     pub(super) base: Val,
-    pub(super) index: Index,
+    /// True if indices have a sign.
+    pub(super) signed: bool,
     pub(super) offset: i64,
+    /// Indices of all lanes, one vector for each load.
+    pub(super) indices: Vec<Val>,
     pub(super) words: u32,
 }
 
+/// Load of one word per lane at a loaded index.
+struct Single {
+    address: Address,
+    reg: Reg,
+    space: Space,
+    parts: Parts,
+}
+
 impl Emitter<'_> {
+    /// Matches a load of one word per lane at an index that depends on loaded values.
+    fn at_loaded(&self, inst: &InstData) -> Option<Single> {
+        if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(2 * HALF) || inst.is_ordered() {
+            return None;
+        }
+        let address = self.address_of(inst).ok()?;
+        let Base::Reg(reg) = address.base else { return None };
+        let space = self.space_of(inst, &address);
+        let parts = Parts::of(inst, inst.operands.first()?);
+        let is_word = parts.bytes == 4 && matches!(parts.elements.as_slice(), [Operand::Reg(_)]);
+        let is_global = matches!(space, Space::Global | Space::Generic);
+        let is_found = || !self.is_kept_as_scalar(reg) && self.row_of(address.base).is_none() && self.is_loaded(reg);
+        (is_word && is_global && !self.is_there(inst) && is_found()).then_some(Single { address, reg, space, parts })
+    }
+
+    /// Returns whether two loads read one array, under the same guard.
+    fn are_alike(&self, (a, first): (&Single, &InstData), (b, second): (&Single, &InstData)) -> bool {
+        let roots = self.roots(a.reg);
+        let is_same = a.space == b.space && a.parts.ty == b.parts.ty && a.address.offset == b.address.offset;
+        is_same && first.guard == second.guard && !roots.is_empty() && self.roots(b.reg) == roots
+    }
+
+    /// Reorders the instructions of a block, so that loads from one array at loaded indices stand next to each other, such as the pixels
+    /// that a resampled one is made of. Instructions that need them follow, all others between them come before. Nothing with an
+    /// effect is passed.
+    pub(super) fn in_groups(&self, insts: &[Inst]) -> Vec<Inst> {
+        let function = self.function;
+        let mut order = insts.to_vec();
+        let mut index = 0;
+        while index < order.len() {
+            let first = &function.insts[order[index]];
+            let Some(single) = self.at_loaded(first) else {
+                index += 1;
+                continue;
+            };
+            let (mut members, mut before, mut behind) = (vec![order[index]], vec![], vec![]);
+            let mut needing: HashSet<Reg> = first.writes().iter().copied().collect();
+            // What stands behind the last member stays where it is.
+            let (mut end, mut kept) = (index + 1, (0, 0));
+            for (place, id) in order.iter().enumerate().skip(index + 1) {
+                let inst = &function.insts[*id];
+                let is_load = inst.opcode() == Some(Opcode::Ld) && !inst.is_ordered();
+                if inst.is_control() || !(inst.effects().is_pure() || is_load) || members.len() == MOST_LOADS {
+                    break;
+                }
+                let needs = inst.reads().iter().any(|read| needing.contains(read));
+                let is_member =
+                    !needs && self.at_loaded(inst).is_some_and(|other| self.are_alike((&single, first), (&other, inst)));
+                if needs || is_member {
+                    needing.extend(inst.writes().iter().copied());
+                }
+                match (is_member, needs) {
+                    (true, _) => {
+                        members.push(*id);
+                        (end, kept) = (place + 1, (before.len(), behind.len()));
+                    }
+                    (false, true) => behind.push(*id),
+                    (false, false) => before.push(*id),
+                }
+            }
+            before.truncate(kept.0);
+            behind.truncate(kept.1);
+            let after = index + before.len() + members.len();
+            order.splice(index..end, before.into_iter().chain(members).chain(behind));
+            index = after;
+        }
+        order
+    }
+
+    /// Emits the loads at the start of a list that read one array at loaded indices. Returns their number; 0 if there are fewer than two.
+    pub(super) fn load_group(&mut self, insts: &[Inst]) -> Emitted<usize> {
+        let function = self.function;
+        let Some(first) = insts.first().map(|id| &function.insts[*id]) else { return Ok(0) };
+        let Some(single) = self.at_loaded(first) else { return Ok(0) };
+        let mut singles = vec![];
+        for inst in insts.iter().take(MOST_LOADS).map(|id| &function.insts[*id]) {
+            let needs = |other: &Single| {
+                other.parts.elements.iter().any(|element| inst.reads().iter().any(|read| *element == Operand::Reg(*read)))
+            };
+            match self.at_loaded(inst) {
+                Some(other) if self.are_alike((&single, first), (&other, inst)) && !singles.iter().any(|(own, _)| needs(own)) => {
+                    let Some(sum) = self.sum_of(other.space, other.reg)? else { break };
+                    singles.push((other, sum));
+                }
+                _ => break,
+            }
+        }
+        let index_of = |sum: &Sum| sum.index.filter(|index| index.scale == 4);
+        let Some(index) = singles.first().and_then(|(_, sum)| index_of(sum)) else { return Ok(0) };
+        let fits = |(_, sum): &(Single, Sum)| index_of(sum).is_some_and(|own| own.signed == index.signed);
+        singles.truncate(singles.iter().take_while(|single| fits(single)).count());
+        if singles.len() < 2 {
+            return Ok(0);
+        }
+        let (ir, guard, offset) = (self.ir, self.guard(first)?, single.address.offset);
+        let mut indices = vec![];
+        for (_, sum) in &singles {
+            indices.push(self.all_lanes(sum.index.map_or(index.reg, |own| own.reg))?);
+        }
+        let base = singles[0].1.base;
+        let same = singles[1..].iter().map(|(_, sum)| ir.icmp(IntPred::LLVMIntEQ, sum.base, base));
+        let same = same.reduce(|all, one| ir.and(all, one));
+        let near = Near { base, signed: index.signed, offset, indices, words: 1 };
+        let gathered = || {
+            let gather = |(own, sum): &(Single, Sum)| {
+                let word = self.gather_by_index(&own.parts, sum, offset, guard)?;
+                word.ok_or_else(|| Untranslated("words at indices that are not gathered".into()))
+            };
+            singles.iter().map(gather).collect()
+        };
+        let values = self.load_window(&single.parts, &near, same, guard, &gathered)?;
+        self.loads.scattered += singles.len() as u32;
+        for ((own, _), value) in singles.iter().zip(values) {
+            self.assign(&own.parts.elements[0], own.parts.ty, value)?;
+        }
+        Ok(singles.len())
+    }
+
     /// Loads words at 32-bit indices, in a window or by a gather. Returns `None` if the address has another form.
     pub(super) fn load_at_index(&self, parts: &Parts, sum: &Sum, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
         let is_word = parts.bytes == 4 && parts.elements.len() == 1;
@@ -32,44 +167,55 @@ impl Emitter<'_> {
         let Some(index) = sum.index.filter(|index| has_windows && index.scale == 4) else {
             return self.gather_by_index(parts, sum, offset, guard);
         };
-        let near = Near { base: sum.base, index, offset, words: 1 };
+        let near = Near { base: sum.base, signed: index.signed, offset, indices: vec![self.all_lanes(index.reg)?], words: 1 };
         let gathered = || Ok(self.gather_by_index(parts, sum, offset, guard)?.into_iter().collect());
-        Ok(self.load_window(parts, &near, guard, &gathered)?.first().copied())
+        Ok(self.load_window(parts, &near, None, guard, &gathered)?.first().copied())
     }
 
-    /// Loads words of all lanes from one window, or `otherwise` if they lie in none. The first lane determines the
-    /// start of the window. If that does not fit, the lowest lane does.
+    /// Loads words of all lanes from one window, or `otherwise` if they lie in none, or a condition does not hold. The first lane of the
+    /// first load determines the start of the window. If that does not fit, the lowest lane does.
     pub(super) fn load_window(
         &self,
         parts: &Parts,
         near: &Near,
+        condition: Option<Val>,
         guard: Option<Val>,
         otherwise: &dyn Fn() -> Emitted<Vec<Val>>,
     ) -> Emitted<Vec<Val>> {
-        let (ir, lanes, index) = (self.ir, 2 * HALF, near.index);
+        let (ir, lanes) = (self.ir, 2 * HALF);
         let i32 = ir.int(32);
-        let all = self.all_lanes(index.reg)?;
         let mask = guard.map(|guard| self.whole_guard(guard, lanes));
+        let also = |fits: Val| condition.map_or(fits, |condition| ir.and(fits, condition));
         let (in_window, apart, after) = (ir.block("window"), ir.block("apart"), ir.block("loaded"));
         let mut starts = vec![];
+        // Lanes that lie anywhere are known by the distance of the first and the last one, mostly.
+        let [start, last] = [0, lanes - 1].map(|lane| ir.extract_at(near.indices[0], lane));
+        let far = ir.add(ir.sub(last, start), ir.constant(i32, u64::from(WORDS)));
+        let perhaps = ir.block("perhaps");
+        ir.branch_if(ir.icmp(IntPred::LLVMIntULE, far, ir.constant(i32, u64::from(2 * WORDS))), perhaps, apart);
+        ir.go_on_in(perhaps);
         if mask.is_none() {
-            let (start, lowest) = (ir.extract_at(all, 0), ir.block("lowest"));
+            let lowest = ir.block("lowest");
             // Indices after the largest number would wrap.
             let (compare, most) =
-                if index.signed { (IntPred::LLVMIntSLE, i32::MAX as u32) } else { (IntPred::LLVMIntULE, u32::MAX) };
+                if near.signed { (IntPred::LLVMIntSLE, i32::MAX as u32) } else { (IntPred::LLVMIntULE, u32::MAX) };
             let wraps_not = ir.icmp(compare, start, ir.constant(i32, u64::from(most - WORDS)));
             starts.push((ir.here(), start));
-            ir.branch_if(ir.and(self.fits_window(all, start, near, mask), wraps_not), in_window, lowest);
+            ir.branch_if(also(ir.and(self.fits_window(start, near, mask), wraps_not)), in_window, lowest);
             ir.go_on_in(lowest);
         }
-        let (name, most) =
-            if index.signed { ("llvm.vector.reduce.smin", i32::MAX as u32) } else { ("llvm.vector.reduce.umin", u32::MAX) };
-        let own = mask.map_or(all, |mask| ir.select(mask, all, ir.constant(ir.type_of(all), most.into())));
-        let start = ir.intrinsic(name, &[ir.type_of(own)], &[own]);
-        let fits = self.fits_window(all, start, near, mask);
+        let (less, name, most) = match near.signed {
+            true => ("llvm.smin", "llvm.vector.reduce.smin", i32::MAX as u32),
+            false => ("llvm.umin", "llvm.vector.reduce.umin", u32::MAX),
+        };
+        let ty = ir.type_of(near.indices[0]);
+        let least = near.indices[1..].iter().fold(near.indices[0], |least, own| ir.intrinsic(less, &[ty], &[least, *own]));
+        let own = mask.map_or(least, |mask| ir.select(mask, least, ir.constant(ty, most.into())));
+        let start = ir.intrinsic(name, &[ty], &[own]);
+        let fits = self.fits_window(start, near, mask);
         let any = mask.map_or(fits, |mask| ir.and(fits, ir.icmp(IntPred::LLVMIntNE, self.as_mask(mask), ir.constant(i32, 0))));
         starts.push((ir.here(), start));
-        ir.branch_if(any, in_window, apart);
+        ir.branch_if(also(any), in_window, apart);
         ir.go_on_in(apart);
         let others = otherwise()?;
         let apart = ir.here();
@@ -80,12 +226,14 @@ impl Emitter<'_> {
         let first = ir.as_pointer(self.window_start(near, start));
         let row = |number: u64| ir.load(ir.vector(i32, HALF), ir.offset_by(first, number * 4 * u64::from(HALF)), 4);
         let rows = [row(0), row(1), row(2), row(3)];
-        let places = ir.sub(all, ir.splat(start, lanes));
-        let word = |number: u32| {
-            let places = ir.add(places, ir.constant(ir.type_of(places), number.into()));
-            ir.bitcast(self.pick_of_window(rows, places), self.register_type(parts.ty))
-        };
-        let values: Vec<Val> = (0..near.words).map(word).collect();
+        let mut values = vec![];
+        for index in &near.indices {
+            let places = ir.sub(*index, ir.splat(start, lanes));
+            values.extend((0..near.words).map(|number| {
+                let places = ir.add(places, ir.constant(ty, number.into()));
+                ir.bitcast(self.pick_of_window(rows, places), self.register_type(parts.ty))
+            }));
+        }
         let in_window = ir.here();
         ir.branch(after);
         ir.go_on_in(after);
@@ -102,16 +250,19 @@ impl Emitter<'_> {
     fn window_start(&self, near: &Near, start: Val) -> Val {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let first = ir.shl(ir.resize(start, i64, near.index.signed), ir.constant(i64, 2));
+        let first = ir.shl(ir.resize(start, i64, near.signed), ir.constant(i64, 2));
         ir.add(ir.add(near.base, first), ir.constant(i64, near.offset as u64))
     }
 
     /// Returns whether the words of all lanes of a mask lie in the window from an index on, and it lies in one page.
-    fn fits_window(&self, all: Val, start: Val, near: &Near, mask: Option<Val>) -> Val {
+    fn fits_window(&self, start: Val, near: &Near, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
-        let places = ir.sub(all, ir.splat(start, 2 * HALF));
-        let fits = ir.icmp(IntPred::LLVMIntULE, places, ir.constant(ir.type_of(places), u64::from(WORDS - near.words)));
+        let fits = near.indices.iter().map(|index| {
+            let places = ir.sub(*index, ir.splat(start, 2 * HALF));
+            ir.icmp(IntPred::LLVMIntULE, places, ir.constant(ir.type_of(places), u64::from(WORDS - near.words)))
+        });
+        let fits = fits.reduce(|all, one| ir.and(all, one)).unwrap_or_else(|| ir.constant(ir.vector(ir.int(1), 2 * HALF), 1));
         let fits = mask.map_or(fits, |mask| ir.or(fits, ir.not(mask)));
         let all = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(fits), ir.constant(i32, u64::from(u32::MAX)));
         let in_page = ir.and(self.window_start(near, start), ir.constant(i64, PAGE - 1));

@@ -82,3 +82,56 @@ fn windows_are_permuted_in_registers() {
         assert!(code.contains("vpermi2var") && code.contains("llvm.masked.gather"), "{code}");
     }
 }
+
+/// Returns a kernel in which thread `i` reads an index, and sums the four elements from there on, each clamped to the array and weighed.
+fn taps() -> String {
+    let tap = |number: u32| {
+        format!(
+            "add.s32 %r6, %r5, {number}; min.s32 %r7, %r6, %r1; max.s32 %r8, %r7, 0; mad.wide.s32 %rd7, %r8, 4, %rd1;
+    ld.global.f32 %f1, [%rd7]; fma.rn.f32 %f2, %f1, {}.0, %f2;",
+            1 << number
+        )
+    };
+    format!(
+        ".version 8.0 .target sm_80 .address_size 64
+.visible .entry taps(.param .u64 a, .param .u64 indices, .param .u64 c, .param .s32 last)
+{{
+    .reg .b32 %r<9>; .reg .b64 %rd<10>; .reg .f32 %f<3>;
+    ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [indices]; ld.param.u64 %rd3, [c]; ld.param.s32 %r1, [last];
+    mov.u32 %r2, %ctaid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r2, 32, %r3;
+    mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd2, %rd4; add.s64 %rd6, %rd3, %rd4;
+    ld.global.s32 %r5, [%rd5];
+    mov.f32 %f2, 0.0;
+    {} {} {} {}
+    st.global.f32 [%rd6], %f2;
+    ret;
+}}",
+        tap(0),
+        tap(1),
+        tap(2),
+        tap(3)
+    )
+}
+
+#[test]
+fn loads_from_one_array_share_a_window() {
+    let device = Device::new(Cpu::new(Options { threads: 1, cache: CacheFolder::Nowhere, ..Options::default() }).unwrap());
+    let (count, parsed_taps) = (8192, parsed(taps()));
+    let (kernel, _) = parsed_taps.kernels().next().unwrap();
+    let code = show(&parsed_taps, kernel, [32, 1, 1], &for_avx512(), Stage::Llvm).unwrap();
+    assert_eq!(code.matches("load <16 x i32>").count(), 4, "{code}");
+    let a = device.upload(&(0..count).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+    let kernel = device.load(&std::sync::Arc::new(broadloom_ptx::verify(parsed_taps).unwrap())).unwrap().kernel("taps").unwrap();
+    let mut indices: Vec<i32> = vec![];
+    for first in [-40, -2, 0, 1, 958, 1000, 4000, count - 70, count - 64, count - 32, count - 1, i32::MAX - 5000, i32::MIN] {
+        indices.extend(shapes().iter().flatten().map(|index| first.wrapping_add(*index)));
+    }
+    let given = device.upload(&indices).unwrap();
+    let c = device.zeros::<f32>(indices.len()).unwrap();
+    let arguments = [(&a).into(), (&given).into(), (&c).into(), (count - 1).into()];
+    kernel.launch(&Launch::linear((indices.len() / 32) as u32, 32), &arguments).unwrap();
+    for (thread, (found, index)) in c.read().unwrap().into_iter().zip(&indices).enumerate() {
+        let at = |tap: i32| index.wrapping_add(tap).min(count - 1).max(0) as f32;
+        assert_eq!(found, at(0) + 2.0 * at(1) + 4.0 * at(2) + 8.0 * at(3), "thread {thread}");
+    }
+}
