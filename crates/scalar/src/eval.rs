@@ -6,8 +6,9 @@
 
 use crate::body::{Body, Statement};
 use crate::error::{Error, Result};
+use crate::forms::{Form, LinearForm, Tape};
 use crate::function::Function;
-use crate::op::{BlockId, Id, Op, placed_op};
+use crate::op::{BinaryOp, BlockId, Id, Op, UnaryOp, placed_op};
 use crate::semantics;
 use crate::types::{Literal, Type};
 use smallvec::{SmallVec, smallvec};
@@ -59,6 +60,22 @@ impl Function {
 
     /// Evaluates the function with accessors.
     pub fn evaluate_in(&self, arguments: &[Literal], environment: &mut dyn Environment) -> Result<Vec<Literal>> {
+        Ok(self.run(arguments, environment, None)?.0)
+    }
+
+    /// Evaluates the function once for inputs of any value: what it writes must be sums of what it reads, each with a constant factor, and
+    /// of a constant. Accessors have one axis.
+    pub fn linear_forms(&self, arguments: &[Literal]) -> Result<Vec<LinearForm>> {
+        let tape = self.run(arguments, &mut (), Some(Tape::default()))?.1;
+        Ok(tape.map(Tape::finish).unwrap_or_default())
+    }
+
+    fn run(
+        &self,
+        arguments: &[Literal],
+        environment: &mut dyn Environment,
+        tape: Option<Tape>,
+    ) -> Result<(Vec<Literal>, Option<Tape>)> {
         // The expansions of elementary functions are evaluated, not some library's.
         let plain = crate::simplify::expand_math(self)?;
         let body = plain.body();
@@ -86,13 +103,17 @@ impl Function {
             vars: body.vars.iter().map(|element| Literal::zero(*element)).collect(),
             arrays: body.arrays.iter().map(|array| vec![None; array.length as usize]).collect(),
             fuel: FUEL,
+            tape,
+            node_forms: vec![None; body.nodes.len()],
+            var_forms: vec![None; body.vars.len()],
+            array_forms: body.arrays.iter().map(|array| vec![None; array.length as usize]).collect(),
         };
         thread.block(Body::ENTRY)?;
         let mut results = vec![];
         for result in plain.results() {
             results.extend(thread.value(*result)?);
         }
-        Ok(results)
+        Ok((results, thread.tape))
     }
 }
 
@@ -121,6 +142,11 @@ struct Thread<'a> {
     vars: Vec<Literal>,
     arrays: Vec<Vec<Option<Literal>>>,
     fuel: u64,
+    /// The sums and products of inputs, where inputs have any value. Literals are the values for inputs of zero then.
+    tape: Option<Tape>,
+    node_forms: Vec<Option<Form>>,
+    var_forms: Vec<Option<Form>>,
+    array_forms: Vec<Vec<Option<Form>>>,
 }
 
 impl Thread<'_> {
@@ -159,6 +185,7 @@ impl Thread<'_> {
             });
             if stack.len() == before {
                 let lanes = self.pure(top)?;
+                self.node_forms[top.index()] = self.form(top)?;
                 self.cache[top.index()] = Some((self.time, lanes));
                 stack.pop();
             }
@@ -230,9 +257,72 @@ impl Thread<'_> {
         })
     }
 
+    /// The part of a pure node that depends on inputs.
+    fn form(&mut self, id: Id) -> Result<Option<Form>> {
+        if self.tape.is_none() {
+            return Ok(None);
+        }
+        let (node, mut depends) = (self.body.node(id), false);
+        node.op.each_operand(|operand| depends |= self.node_forms[operand.index()].is_some());
+        if !depends {
+            return Ok(None);
+        }
+        let of = |id: &Id| self.node_forms[id.index()];
+        let number = |id: &Id| self.known(*id).and_then(|lanes| lanes.first()?.as_f64());
+        let is_float = |id: &Id| self.body.type_of(*id).element().is_float();
+        let factor = |x: &Id, y: &Id| match (of(x), of(y)) {
+            (Some(form), None) => Some((form, number(y)?)),
+            (None, Some(form)) => Some((form, number(x)?)),
+            _ => None,
+        };
+        let (scaled, added) = match &node.op {
+            Op::Unary(UnaryOp::Neg, x) => (of(x).map(|form| (form, -1.0)), None),
+            Op::Binary(BinaryOp::Add, x, y) => (of(x).map(|form| (form, 1.0)), of(y)),
+            Op::Binary(BinaryOp::Sub, x, y) => (of(y).map(|form| (form, -1.0)), of(x)),
+            Op::Binary(BinaryOp::Mul, x, y) if of(x).is_some() != of(y).is_some() => (factor(x, y), None),
+            Op::Binary(BinaryOp::Div, x, y) if of(y).is_none() => (of(x).and_then(|form| Some((form, number(y)?.recip()))), None),
+            Op::Fma(x, y, z) if of(x).is_none() || of(y).is_none() => (factor(x, y), of(z)),
+            Op::Select(condition, x, y) if of(condition).is_none() => {
+                let holds = self.known(*condition).is_some_and(|lanes| lanes.first().is_some_and(|lane| lane.bits() != 0));
+                let chosen = if holds { x } else { y };
+                (of(chosen).map(|form| (form, 1.0)), None)
+            }
+            Op::Convert(x) if node.ty.element().is_float() && is_float(x) => (of(x).map(|form| (form, 1.0)), None),
+            _ => return self.fail("a value is not linear in what is read"),
+        };
+        let Some(tape) = &mut self.tape else { return Ok(None) };
+        let scaled = scaled.map(|(form, factor)| tape.scale(form, factor));
+        Ok(match (scaled, added) {
+            (Some(one), Some(other)) => Some(tape.add(one, other)),
+            (one, other) => one.or(other),
+        })
+    }
+
+    /// The part of a placed node that depends on inputs.
+    fn accessed_form(&mut self, op: &Op) -> Result<Option<Form>> {
+        Ok(match op {
+            Op::Get(var) => self.var_forms[var.index()],
+            Op::Element(array, index) => {
+                let index = usize::try_from(self.integer(*index)?).ok();
+                index.and_then(|index| self.array_forms[array.index()].get(index).copied().flatten())
+            }
+            Op::Read(accessor, position) => {
+                let position = self.integers(position)?;
+                match (&position[..], &mut self.tape) {
+                    ([position], Some(tape)) => Some(tape.input(accessor.index(), *position)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        })
+    }
+
     /// A placed node happens.
     fn define(&mut self, id: Id) -> Result<()> {
         let node = self.body.node(id);
+        if self.tape.is_some() {
+            self.node_forms[id.index()] = self.accessed_form(&node.op)?;
+        }
         let accessed = match &node.op {
             Op::Get(var) => Some(smallvec![self.vars[var.index()]]),
             Op::Element(array, index) => {
@@ -246,7 +336,10 @@ impl Thread<'_> {
             }
             Op::Read(accessor, position) => {
                 let position = self.integers(position)?;
-                self.environment.read(accessor.index(), &position)
+                match self.node_forms[id.index()] {
+                    Some(_) => Some(smallvec![Literal::zero(node.ty.element())]),
+                    None => self.environment.read(accessor.index(), &position),
+                }
             }
             Op::Window(accessor, offsets) => {
                 let offsets = self.integers(offsets)?;
@@ -275,17 +368,30 @@ impl Thread<'_> {
             self.burn()?;
             match statement {
                 Statement::Define(id) => self.define(*id)?,
-                Statement::Set(var, value) => self.vars[var.index()] = self.scalar(*value)?,
+                Statement::Set(var, value) => {
+                    self.vars[var.index()] = self.scalar(*value)?;
+                    self.var_forms[var.index()] = self.node_forms[value.index()];
+                }
                 Statement::SetElement { array, index, value } => {
-                    let (index, value) = (self.integer(*index)?, self.scalar(*value)?);
-                    let place = usize::try_from(index).ok().and_then(|index| self.arrays[array.index()].get_mut(index));
+                    let (index, new) = (self.integer(*index)?, self.scalar(*value)?);
+                    let place = usize::try_from(index).ok().filter(|index| *index < self.arrays[array.index()].len());
                     match place {
-                        Some(place) => *place = Some(value),
+                        Some(place) => {
+                            self.arrays[array.index()][place] = Some(new);
+                            self.array_forms[array.index()][place] = self.node_forms[value.index()];
+                        }
                         None => return self.fail(format!("index {index} of a local array")),
                     }
                 }
                 Statement::Write { accessor, indices, value } => {
+                    let form = value.index();
                     let (position, value) = (self.integers(indices)?, self.value(*value)?);
+                    if let Some(tape) = &mut self.tape {
+                        let [position] = position[..] else { return self.fail("an output with several axes") };
+                        let constant = value.first().and_then(|lane| lane.as_f64()).unwrap_or(f64::NAN);
+                        tape.write(accessor.index(), position, constant, self.node_forms[form]);
+                        continue;
+                    }
                     if self.environment.write(accessor.index(), &position, &value).is_none() {
                         return self.fail(format!("position {position:?} cannot be written"));
                     }

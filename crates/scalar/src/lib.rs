@@ -49,6 +49,7 @@ mod body;
 mod builder;
 mod error;
 mod eval;
+mod forms;
 mod function;
 mod inline;
 mod kernel;
@@ -73,6 +74,7 @@ pub use builder::{
 };
 pub use error::{Error, Result};
 pub use eval::{Environment, Lanes};
+pub use forms::LinearForm;
 pub use function::Function;
 pub use inline::{Binding, popping, pushing, reading, windowing, writing};
 pub use kernel::{Kernel, LaunchBounds};

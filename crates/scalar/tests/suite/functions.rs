@@ -248,3 +248,63 @@ fn a_number_and_its_negation_share_what_is_even() {
         }
     }
 }
+
+/// Inputs that are zero but for one.
+struct Unit {
+    one: Option<i128>,
+    written: Vec<f64>,
+}
+
+impl Environment for Unit {
+    fn read(&mut self, _: usize, position: &[i128]) -> Option<Lanes> {
+        Some([Literal::from(if self.one == Some(position[0]) { 1.0f32 } else { 0.0 })].into_iter().collect())
+    }
+
+    fn write(&mut self, _: usize, position: &[i128], value: &[Literal]) -> Option<()> {
+        self.written[usize::try_from(position[0]).ok()?] = value[0].as_f64()?;
+        Some(())
+    }
+}
+
+/// One evaluation on linear forms gives what an evaluation for each input gives.
+#[test]
+fn linear_forms_have_the_factors_of_all_inputs() {
+    let sums = |last: &dyn Fn(&Builder, Value) -> Value| {
+        let b = Builder::function("sums");
+        let input = b.accessor("input", AccessorKind::Input, Type::F32, 1);
+        let output = b.accessor("output", AccessorKind::Output, Type::F32, 1);
+        let (kept, sum) = (b.array(Type::F32, 8), b.variable_with(b.literal(0.5f32)));
+        b.for_range(0, 8, |i| b.set_element(kept, i, b.mul(b.read(input, &[i.into()]), b.convert(i, Type::F32))));
+        b.for_range(0, 8, |i| {
+            let item = b.element(kept, b.sub(7, i));
+            b.if_else(
+                b.lt(i, 3),
+                || b.set(sum, b.sub(item, b.get(sum))),
+                || b.set(sum, b.add(b.div(b.neg(b.get(sum)), 2.0), item)),
+            );
+            b.write(output, &[i.into()], b.select(b.eq(b.rem(i, 2), 0), b.get(sum), b.fma(item, 3.0, b.get(sum))));
+        });
+        b.write(output, &[8.into()], last(&b, b.get(sum)));
+        b.finish_function(&[]).unwrap()
+    };
+    let linear = sums(&|b, sum| b.add(sum, sum));
+    let evaluated = |one: Option<i128>| {
+        let mut unit = Unit { one, written: vec![0.0; 9] };
+        linear.evaluate_in(&[], &mut unit).unwrap();
+        unit.written
+    };
+    let constants = evaluated(None);
+    let forms = linear.linear_forms(&[]).unwrap();
+    assert_eq!(forms.len(), 9);
+    for form in &forms {
+        let place = form.position as usize;
+        assert_eq!(form.constant, constants[place]);
+        for item in 0..8 {
+            let factor: f64 = form.factors.iter().filter(|(_, own, _)| *own == item).map(|(.., factor)| factor).sum();
+            assert_eq!(factor, evaluated(Some(item))[place] - constants[place], "item {item} in {place}");
+        }
+    }
+    for bent in [sums(&|b, sum| b.mul(sum, sum)), sums(&|b, sum| b.max(sum, 0.0)), sums(&|b, sum| b.div(1.0, sum))] {
+        assert!(bent.linear_forms(&[]).unwrap_err().to_string().contains("not linear"));
+    }
+}

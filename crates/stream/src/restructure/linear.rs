@@ -3,7 +3,7 @@
 //! A filter is linear where every float that it pushes is a sum of floats that it sees, with constant
 //! coefficients, and of a constant. Whether it is follows from its code: a value is *free* of the input,
 //! *linear* in it, or neither. Products of two linear values, comparisons and indices of them are neither.
-//! The coefficients are what the code gives for inputs of which one item is 1.
+//! The coefficients come from one evaluation of the code on linear forms.
 //!
 //! Two linear filters, one behind the other, are one whose matrix is the product. Linear branches of a
 //! splitjoin that duplicates are one filter that pushes for all of them. Filters are combined where that
@@ -17,20 +17,19 @@ use crate::classify::Classified;
 use crate::graph::NodeId;
 use crate::translate::{Reason, Translated, Window, Words};
 use broadloom_scalar::Unroll;
-use broadloom_scalar::{
-    AccessorKind, BinaryOp, Builder, Element, Environment, Function, Lanes, Literal, Op, Statement, Type, UnaryOp,
-};
+use broadloom_scalar::{AccessorKind, BinaryOp, Builder, Element, Function, Literal, Op, Statement, Type, UnaryOp};
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
 
 /// The most items that a linear filter sees, and pushes.
 const MAX_ITEMS: u32 = 512;
-/// Operations that finding the coefficients may take.
+/// Items that a filter sees times its operations, at most, where it is combined: its matrix is written out.
+const MAX_MATRIX: u64 = 1 << 20;
+/// Operations of a firing whose coefficients are looked for, at most.
 const MAX_WORK: u64 = 1 << 20;
-/// Coefficients of a convolution, from which on the fast Fourier transform may be faster, and up to which.
-const TAPS: std::ops::RangeInclusive<i64> = 64..=2048;
-/// Operations that finding the coefficients of a convolution may take.
-const TAPS_WORK: u64 = 1 << 23;
+/// Coefficients of a convolution, from which on the fast Fourier transform may be faster, and as many as a window has
+/// items.
+const TAPS: std::ops::RangeInclusive<i64> = 64..=4096;
 /// Coefficients of a row that are written out; more are a loop over a table.
 const WRITTEN_OUT: usize = 16;
 
@@ -131,53 +130,35 @@ fn is_linear(function: &Function) -> bool {
     }
 }
 
-/// The tapes of a firing that is evaluated: all items are 0 but for one.
-struct Tapes {
-    one: Option<usize>,
-    pushed: Vec<f64>,
-}
-
-impl Environment for Tapes {
-    fn read(&mut self, _: usize, position: &[i128]) -> Option<Lanes> {
-        let is_one = self.one.is_some_and(|one| position.first() == Some(&(one as i128)));
-        Some([Literal::from(if is_one { 1.0f32 } else { 0.0 })].into_iter().collect())
-    }
-
-    fn write(&mut self, _: usize, position: &[i128], value: &[Literal]) -> Option<()> {
-        let slot = self.pushed.get_mut(usize::try_from(*position.first()?).ok()?)?;
-        *slot = f64::from(f32::from_bits(value.first()?.bits() as u32));
-        Some(())
-    }
-}
-
-/// Returns whether a filter is linear, and small enough for its coefficients to be found.
+/// Returns whether a filter is linear, and its matrix is small.
 fn is_candidate(code: &Translated) -> bool {
     let seen = code.window.peek.max(code.window.pop);
-    seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && is_linear_within(code, MAX_WORK)
-}
-
-/// Returns whether a filter of floats is linear, and its coefficients are found in so many operations.
-fn is_linear_within(code: &Translated, most: u64) -> bool {
-    let float = Words { element: Element::F32, count: 1 };
-    let seen = code.window.peek.max(code.window.pop);
-    let fits = code.input == Some(float) && code.output == Some(float) && !code.fails && !code.numbered;
     let work = u64::from(seen) * broadloom_skeleton::cost::function(&code.function);
-    fits && work <= most && is_linear(&code.function)
+    seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && work <= MAX_MATRIX && is_linear_filter(code)
 }
 
-/// Returns the coefficients of a filter, where it is linear.
+/// Returns whether a filter of floats is linear, and its coefficients are found in few operations.
+fn is_linear_filter(code: &Translated) -> bool {
+    let float = Words { element: Element::F32, count: 1 };
+    let fits = code.input == Some(float) && code.output == Some(float) && !code.fails && !code.numbered;
+    fits && broadloom_skeleton::cost::function(&code.function) <= MAX_WORK && is_linear(&code.function)
+}
+
+/// Returns the coefficients of a filter, where it is linear: one evaluation gives all of them.
 fn coefficients(code: &Translated) -> Option<Linear> {
     let window = code.window;
-    let seen = window.peek.max(window.pop) as usize;
-    let evaluate = |one: Option<usize>| {
-        let mut tapes = Tapes { one, pushed: vec![0.0; window.push as usize] };
-        code.function.evaluate_in(&[Literal::from(0i32)], &mut tapes).ok()?;
-        Some(tapes.pushed)
-    };
-    let constants = evaluate(None)?;
-    let columns = (0..seen).map(|item| evaluate(Some(item))).collect::<Option<Vec<_>>>()?;
-    let row = |(row, constant): (usize, &f64)| columns.iter().map(|column| column[row] - constant).collect::<Vec<f64>>();
-    let rows: Vec<Vec<f64>> = constants.iter().enumerate().map(row).collect();
+    let (seen, pushed) = (window.peek.max(window.pop) as usize, window.push as usize);
+    let (mut rows, mut constants) = (vec![vec![0.0; seen]; pushed], vec![0.0; pushed]);
+    for form in code.function.linear_forms(&[Literal::from(0i32)]).ok()? {
+        let place = usize::try_from(form.position).ok().filter(|place| *place < pushed)?;
+        constants[place] = form.constant;
+        rows[place].fill(0.0);
+        for (_, item, factor) in form.factors {
+            *rows[place].get_mut(usize::try_from(item).ok()?)? += factor;
+        }
+    }
+    // Floats of the code have 32 bits.
+    rows.iter_mut().flatten().for_each(|one| *one = f64::from(*one as f32));
     let finite = rows.iter().flatten().chain(&constants).all(|one| one.is_finite());
     finite.then_some(Linear { rows, constants })
 }
@@ -265,7 +246,7 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
         let count = from.seen - from.rate + 1;
         let straight = [from, to].into_iter().all(|port| port.steps.is_empty() && !port.absolute);
         let wanted = straight && from.rate == to.rate && TAPS.contains(&count) && is_loose(actor, classified);
-        if !wanted || !is_linear_within(&actor.code, TAPS_WORK) {
+        if !wanted || !is_linear_filter(&actor.code) {
             continue;
         }
         let Some(Linear { rows, constants }) = coefficients(&actor.code) else { continue };

@@ -59,6 +59,7 @@ fn long_convolutions_are_transformed() {
     for device in devices() {
         assert_eq!(transformed(&program("add Fir(300, 0);", false), &device), 1);
         assert_eq!(transformed(&program("add Fir(700, 0.25);", false), &device), 1);
+        assert_eq!(transformed(&program("add Fir(1900, 0.25);", false), &device), 1);
         assert_eq!(transformed(&program("add Fir(64, 0);", false), &device), 0);
         // Two filters are one convolution.
         assert_eq!(transformed(&program("add Fir(150, 0); add Fir(151, 0.5);", false), &device), 1);
