@@ -97,7 +97,8 @@ fn random_graphs_agree_with_the_evaluator() {
     let setting = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (first, count) = (setting("BROADLOOM_STREAM_SEED", 0), setting("BROADLOOM_STREAM_GRAPHS", 200));
     for seed in first..first + count {
-        let text = graphs::Random { state: seed.wrapping_mul(6007) + 5, stateful: 6, reductions: 12 }.program(3);
+        let random = broadloom_random::Random::new(seed);
+        let text = graphs::Random { random, stateful: 6, reductions: 12 }.program(3);
         let mut host = Memory::default();
         match Program::compile("random.str", &text, &mut host, &limits) {
             Ok(_) => {}

@@ -13,7 +13,7 @@ fn schedules_agree_on_random_graphs() {
     let limits = Limits { schedule: 1 << 14, steps: 20_000_000, ..Limits::default() };
     let mut compared = 0;
     for seed in 0..120 {
-        let text = Random { state: seed * 7919 + 17, stateful: 2, reductions: 12 }.program(3);
+        let text = Random { random: broadloom_random::Random::new(seed), stateful: 2, reductions: 12 }.program(3);
         let mut host = Memory::default();
         let program = match Program::compile("random.str", &text, &mut host, &limits) {
             Ok(program) => program,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A generator of programs.
 pub(crate) struct Random {
-    pub(crate) state: u64,
+    pub(crate) random: broadloom_random::Random,
     /// One filter in so many has state.
     pub(crate) stateful: u64,
     /// One filter in so many adds up many items.
@@ -13,8 +13,7 @@ pub(crate) struct Random {
 
 impl Random {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.state >> 33) % bound
+        self.random.below(bound)
     }
 
     fn filter(&mut self, push: u64, pop: u64) -> String {
