@@ -124,6 +124,21 @@ pub const PACK_WARPS: u32 = 8;
 pub const HISTOGRAM_WARPS: u32 = 2;
 /// Accesses of a thread of a histogram that are under way together.
 pub const HISTOGRAM_PIECES: u32 = 2;
+/// Rows of 16 bytes that a thread of a loop over memory loads together, where threads share the loop. Vectors load the words
+/// of neighbouring lanes together anyway.
+pub const LOOP_ROWS: Each<u32> = Each { vectors: 0, threads: 2 };
+/// Copies of counters in shared memory that lanes of a warp add to side by side: with 32 of them, a bank for each lane.
+const COUNTER_COPIES: [u32; 2] = [32, 16];
+/// Bytes of all copies, at most: several blocks are resident.
+const COUNTER_BYTES: u64 = 32 << 10;
+/// Additions for each copy of a counter, at least: it is set to zero and read once.
+const COUNTER_ADDITIONS: u64 = 8;
+/// Bytes of shared memory that the machine itself needs for a block.
+const BLOCK_SHARED: u32 = 1024;
+/// Cycles of a load from the memory of a GPU while other loads keep it busy.
+const LOAD_CYCLES: u64 = 4000;
+/// Lanes that a core of a GPU executes in a cycle.
+const CORE_LANES: u64 = 128;
 /// The longest segment that a block of threads sorts in shared memory.
 pub const SORTED_SEGMENT: u64 = 1024;
 /// The longest segment that the lanes of vectors sort together.
@@ -490,6 +505,39 @@ impl<'m> Costs<'m> {
             Execution::Vectors => in_turn,
             Execution::Threads => (self.resident_threads() / u64::from(threads.max(1))).max(1),
         })
+    }
+
+    /// Returns how many blocks of so many threads, with so many bytes of shared memory, are resident on a core.
+    pub fn resident_blocks(&self, threads: u32, shared: u32) -> u64 {
+        let by_threads = self.resident_threads() / u64::from(threads.max(1));
+        by_threads.min(u64::from(self.shared_bytes() / shared.saturating_add(BLOCK_SHARED))).max(1)
+    }
+
+    /// Returns how many of the threads of a block take neighbouring elements of a loop that they share. Warps of vectors run
+    /// one after the other, so each has a stretch of its own.
+    pub fn taken_together(&self, threads: u32) -> u32 {
+        if self.in_vectors() { LANES.min(threads) } else { threads }
+    }
+
+    /// Returns how many copies a block has of counters in shared memory, to which it adds so often in all.
+    ///
+    /// Lanes of a warp that add to counters of one bank wait for each other. With a copy for each lane they do not, but all
+    /// copies are set to zero before and added up behind.
+    pub fn counter_copies(&self, counters: u32, additions: u64) -> u32 {
+        let pays = |copies: &u32| {
+            let all = u64::from(counters) * u64::from(*copies);
+            all * 4 <= COUNTER_BYTES && additions >= all * COUNTER_ADDITIONS
+        };
+        if self.in_vectors() { 1 } else { COUNTER_COPIES.into_iter().find(pays).unwrap_or(1) }
+    }
+
+    /// Returns whether a loop loads the data of its next iteration before it works on that of the current one, where so many
+    /// threads are resident on a core and each executes so many operations in an iteration.
+    ///
+    /// Threads wait for memory together where their operations take less time than a load. A core of vectors prefetches data
+    /// that is read in order by itself.
+    pub fn prefetches(&self, threads: u64, operations: u64) -> bool {
+        !self.in_vectors() && threads.saturating_mul(operations) < LOAD_CYCLES * CORE_LANES
     }
 
     /// Returns how many results or lines keep all cores busy: as many for each core of vectors, and a part of the resident

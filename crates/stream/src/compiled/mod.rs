@@ -33,6 +33,7 @@ use crate::classify::{Classified, Placement};
 use crate::eval::{Host, Outcome, Settings};
 use crate::graph::{NodeId, NodeKind, TapeId};
 use crate::restructure::cut::{self, Cut, Shape};
+use crate::restructure::firing::Loops;
 use crate::restructure::island::Crossing;
 use crate::restructure::recurrence::Recurrence;
 use crate::restructure::{Buffer, Island, Role, Section, emit, firing, refine, scan, sequential, spectrum};
@@ -61,6 +62,8 @@ pub struct Options {
     /// The accuracy of floats. With [`Precision::Fast`], stateless filters take the machine's approximations of
     /// elementary functions, divisions and square roots, and products are not rounded before they are added.
     pub precision: Precision,
+    /// Whether loops that threads share load the words of their next rounds ahead. Without it the cost model decides.
+    pub prefetch: Option<bool>,
 }
 
 /// A program that is ready to run on a device.
@@ -130,6 +133,8 @@ struct Ready {
     parts: i64,
     cuts: Vec<Cut>,
     kernels: Vec<Loaded>,
+    /// For each kernel by firing, the choices for its loops.
+    loops: Vec<Option<Loops>>,
     /// The kernels again, made when they are first needed, for buffers that are not aligned.
     narrow: Vec<OnceLock<Loaded>>,
     /// Launches and nanoseconds of each kernel; the latter only where kernels are timed.
@@ -418,36 +423,41 @@ impl Ready {
         let (fine, parts) = large.then(|| refine(&section)).flatten().unwrap_or_else(|| (section.clone(), 1));
         // A filter whose loops cannot be shared, or that cannot be transformed after all, is cut as others are.
         let mut refused = vec![];
-        let (cuts, kernels) = loop {
+        let (cuts, kernels, loops) = loop {
             let cuts = match options.straight {
                 true => cut::straight(&fine, device.machine()),
                 false => cut::cut_with(&fine, device.machine(), &refused),
             };
-            let (mut kernels, before) = (vec![], refused.len());
+            let (mut kernels, mut loops, before) = (vec![], vec![], refused.len());
             for (number, cut) in cuts.iter().enumerate() {
                 let name = format!("stream_{number}");
                 let alone = match cut.shape {
                     Shape::Firing => {
-                        let target = (device.machine(), options.precision);
-                        Some(firing::program(sources, &fine, cut, &name, &starts, target))
+                        let target = (device.machine(), options.precision, options.prefetch);
+                        Some(firing::program(sources, &fine, cut, &name, &starts, target).map(|(made, own)| (made, Some(own))))
                     }
-                    Shape::Spectrum(points) => Some(spectrum::program(&fine, cut, &name, &starts, points)),
+                    Shape::Spectrum(points) => {
+                        Some(spectrum::program(&fine, cut, &name, &starts, points).map(|made| (made, None)))
+                    }
                     Shape::Thread | Shape::Block(_) => None,
                 };
-                let made = match alone {
+                let (made, own) = match alone {
                     None => {
-                        emit::program(&fine, cut, &name, &starts, (true, options.precision)).map_err(|error| error.to_string())?
+                        let made = emit::program(&fine, cut, &name, &starts, (true, options.precision));
+                        (made.map_err(|error| error.to_string())?, None)
                     }
                     Some(Ok(made)) => made,
                     Some(Err(_)) => {
-                        refused.push(cut.actors[0]);
+                        // Of a filter and the one that adds up its firings, the latter.
+                        refused.extend(cut.actors.last());
                         break;
                     }
                 };
                 kernels.push(made.load(device).map_err(|error| error.to_string())?);
+                loops.push(own);
             }
             if refused.len() == before {
-                break (cuts, kernels);
+                break (cuts, kernels, loops);
             }
         };
         let counted = kernels.iter().map(|_| Default::default()).collect();
@@ -458,6 +468,7 @@ impl Ready {
             parts,
             cuts,
             kernels,
+            loops,
             narrow,
             counted,
             starts,

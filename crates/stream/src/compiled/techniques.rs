@@ -102,10 +102,15 @@ impl Compiled<'_> {
         };
         let mut ports = [&actor.input, &actor.output].into_iter().flatten().filter(in_shared);
         let is_padded = ports.clone().any(|port| cut.padding(&ready.fine, port.buffer) > 0);
+        let number = ready.cuts.iter().position(|own| std::ptr::eq(own, cut));
+        let loops = number.and_then(|number| ready.loops[number]).filter(|_| cut.actors.first() == Some(&index));
+        let copies = loops.map_or(1, |loops| loops.copies);
+        let is_padded = if cut.shape == Shape::Firing { copies > 1 } else { is_padded };
         add(
             "padding against bank conflicts",
             is_padded,
             match (is_padded, ports.next()) {
+                (true, _) if copies > 1 => format!("lanes add to {copies} copies of its arrays, in a bank each"),
                 (true, _) => "words are left out behind every 32".into(),
                 (false, None) => "no tape is in shared memory".into(),
                 (false, Some(_)) if execution == Execution::Vectors => "shared memory is in the cache, which has no banks".into(),
@@ -134,10 +139,14 @@ impl Compiled<'_> {
         );
         add(
             "prefetch",
-            false,
-            match execution {
-                Execution::Vectors => "tapes are read in order, which the core prefetches by itself".into(),
-                Execution::Threads => "other warps run while one waits".into(),
+            loops.is_some_and(|loops| loops.prefetched),
+            match (execution, loops) {
+                (_, Some(loops)) if loops.prefetched => "words of the next rounds are loaded before the current ones run".into(),
+                (Execution::Vectors, _) => "tapes are read in order, which the core prefetches by itself".into(),
+                (Execution::Threads, Some(loops)) if loops.by_rows => {
+                    "the operations of the other warps take longer than a load".into()
+                }
+                (Execution::Threads, _) => "other warps run while one waits".into(),
             },
         );
         let loops = actor.code.function.body().blocks().filter(|(_, block)| block.loops > 0).count();
@@ -178,6 +187,9 @@ impl Compiled<'_> {
             "reduction",
             cut.shape == Shape::Firing,
             match (cut.shape, actor.code.adds_up) {
+                (Shape::Firing, _) if cut.actors[0] != index => {
+                    "it adds up the firings of the filter before it, in its kernel".into()
+                }
                 (Shape::Firing, _) => "its loops add up many items".into(),
                 (_, true) => "firings overlap, or its loops cannot be shared".into(),
                 _ => "it adds up few items".into(),

@@ -4,16 +4,17 @@
 //! actors stays in registers and local arrays. *By block*: the threads of a block share the firings of several
 //! units, actor by actor, and what passes between actors stays in shared memory. Items that several units need,
 //! because a filter peeks, are computed once for each block. *By firing*: a filter that adds up many items has a block
-//! for each firing. *By spectrum*: a long convolution has a block for each two windows.
+//! for each firing, also together with the filter behind it that adds up its firings. *By spectrum*: a long convolution
+//! has a block for each two windows.
 //!
 //! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape on which
 //! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
 
 use super::components::{Components, components};
 use super::registers::{ACCESS, Registers};
-use super::section::{Actor, Needs, Role, Section};
+use super::section::{Actor, Needs, Port, Role, Section};
 use super::spectrum;
-use super::wiring::{Range, image, target};
+use super::wiring::{Range, Step, image, target};
 use crate::translate::{Rounds, Words};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{Costs, Each, Execution};
@@ -26,6 +27,8 @@ const WRITTEN_OUT: u64 = 6144;
 pub const THREADS: Each<u32> = Each { vectors: 64, threads: 128 };
 /// Threads of a block that has one firing.
 const FIRING_THREADS: Each<u32> = Each { vectors: 128, threads: 256 };
+/// Threads of a block that has many firings whose items are added up: they share the copies of counters.
+const TOTAL_THREADS: Each<u32> = Each { vectors: 128, threads: 512 };
 /// Bytes of shared memory for the buffers of a block, so that several blocks are resident.
 const SHARED: Each<u64> = Each { vectors: 40 << 10, threads: 40 << 10 };
 /// Firings of each actor for every thread of a block, about.
@@ -241,12 +244,15 @@ pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) 
     while start < all {
         let alone = match points(start) {
             Some(points) => cutter.by_spectrum(start, points),
-            None if adds_up(start) => cutter.by_firing(start),
+            None if adds_up(start) => {
+                let total = (start + 1 < all && !refused.contains(&(start + 1))).then(|| cutter.by_total(start));
+                total.flatten().or_else(|| cutter.by_firing(start))
+            }
             None => None,
         };
         if let Some(alone) = alone {
+            start += alone.actors.len();
             cuts.push(alone);
-            start += 1;
             continue;
         }
         let all = (start + 1..all).find(|index| adds_up(*index) || points(*index).is_some()).unwrap_or(all);
@@ -299,6 +305,45 @@ impl Cutter<'_> {
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
+    /// Returns the cut of an actor and of the one behind it, which adds up what all its firings of a unit push.
+    ///
+    /// The firing *j* of the second actor takes the item *j* of every firing of the first.
+    fn by_total(&self, index: usize) -> Option<Cut> {
+        let (first, last) = (&self.section.actors[index], &self.section.actors[index + 1]);
+        let (from, to) = (first.output.as_ref()?, last.input.as_ref()?);
+        let dealt = Step::Shuffle { branches: from.rate, split: Some(1), join: to.rate, inner: vec![] };
+        let dealt = match from.rate {
+            1 => to.steps.is_empty(),
+            _ => to.steps == [dealt],
+        };
+        let whole = |port: &Port| port.start == 0 && port.seen == port.rate && !port.absolute;
+        let fits = first.code.pushes_sums
+            && last.code.adds_items
+            && !last.code.fails
+            && !first.has_prework
+            && !last.has_prework
+            && from.buffer == to.buffer
+            && from.steps.is_empty()
+            && dealt
+            && whole(from)
+            && whole(to)
+            && first.firings == to.rate
+            && last.firings == from.rate
+            && first.firings > 1;
+        if !fits || self.by_firing(index).is_none() {
+            return None;
+        }
+        let mut cut = self.base(&[index, index + 1])?;
+        let exact = |index: usize, firings: i64| cut.unit.firings[index] == Some(Range::new(0, firings));
+        let shared = matches!(cut.places[from.buffer], Place::Shared(_));
+        if !shared || cut.extra > 0 || !exact(index, first.firings) || !exact(index + 1, last.firings) {
+            return None;
+        }
+        cut.places.iter_mut().for_each(|place| *place = place.direct());
+        let threads = self.costs.pick(TOTAL_THREADS);
+        Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
+    }
+
     /// Returns the cut of a convolution by transforms.
     fn by_spectrum(&self, index: usize, points: u32) -> Option<Cut> {
         let mut cut = self.cut(&[index], true)?;
@@ -325,8 +370,19 @@ impl Cutter<'_> {
         cut
     }
 
-    /// Returns a cut of these actors, where they fit into one kernel.
-    fn cut(&self, actors: &[usize], must: bool) -> Option<Cut> {
+    /// Returns the items of the outputs of a kernel that units need: crossing buffers begin with the first item that
+    /// anybody needs.
+    fn wanted(&self, places: &[Place], units: i64) -> Vec<Option<Range>> {
+        let each = places.iter().zip(&self.section.buffers).zip(&self.whole.items);
+        each.map(|((place, buffer), items)| match (place, items) {
+            (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// Returns a cut of these actors with a unit for each thread, items between them in shared memory without a place.
+    fn base(&self, actors: &[usize]) -> Option<Cut> {
         let section = self.section;
         let inside = |index: &usize| actors.contains(index);
         let mut places = vec![Place::Elsewhere; section.buffers.len()];
@@ -349,16 +405,7 @@ impl Cutter<'_> {
                 (false, true) => Place::Written,
             };
         }
-        // One unit: crossing buffers begin with the first item that anybody needs.
-        let wanted = |units: i64| -> Vec<Option<Range>> {
-            let each = places.iter().zip(&section.buffers).zip(&self.whole.items);
-            each.map(|((place, buffer), items)| match (place, items) {
-                (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
-                _ => None,
-            })
-            .collect()
-        };
-        let unit = section.needs(actors.iter().copied(), wanted(1));
+        let unit = section.needs(actors.iter().copied(), self.wanted(&places, 1));
         let extra =
             places.iter().zip(&section.buffers).zip(&self.whole.items).map(|((place, buffer), items)| match (place, items) {
                 (Place::Written, Some(items)) if buffer.items > 0 => (items.len() + buffer.items - 1) / buffer.items - 1,
@@ -371,7 +418,7 @@ impl Cutter<'_> {
             threads: self.costs.pick(THREADS),
             per_thread: 1,
             padded: self.costs.execution() == Execution::Threads,
-            places: places.clone(),
+            places,
             block: unit.clone(),
             unit,
             extents: vec![],
@@ -381,6 +428,13 @@ impl Cutter<'_> {
             extra,
         };
         cut.extents = self.extents(&cut, &cut.unit);
+        Some(cut)
+    }
+
+    /// Returns a cut of these actors, where they fit into one kernel.
+    fn cut(&self, actors: &[usize], must: bool) -> Option<Cut> {
+        let section = self.section;
+        let mut cut = self.base(actors)?;
         if self.fits_thread(&cut) {
             for place in &mut cut.places {
                 if matches!(place, Place::Shared(_)) {
@@ -397,7 +451,7 @@ impl Cutter<'_> {
         for places in [staged, cut.places.clone()] {
             let mut units = 1;
             loop {
-                let block = section.needs(actors.iter().copied(), wanted(units));
+                let block = section.needs(actors.iter().copied(), self.wanted(&cut.places, units));
                 let mut next = Cut { shape: Shape::Block(units), block, places: places.clone(), ..cut.clone() };
                 next.extents = self.extents(&next, &next.block);
                 self.lay_out(&mut next);

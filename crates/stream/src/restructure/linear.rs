@@ -200,6 +200,8 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
         numbered: false,
         local_words: 0,
         adds_up: false,
+        pushes_sums: false,
+        adds_items: false,
         rounds: None,
     })
 }

@@ -650,6 +650,8 @@ fn copying(words: Words) -> Result<Translated, Reason> {
         numbered: false,
         local_words: 0,
         adds_up: false,
+        pushes_sums: false,
+        adds_items: false,
         rounds: None,
     })
 }

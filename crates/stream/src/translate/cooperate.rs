@@ -6,15 +6,18 @@
 //! but in loops whose rounds push side by side.
 //!
 //! Where a loop is very long, several blocks run *parts* of it and keep what they came to; another kernel
-//! adds that up and does the rest of the firing.
+//! adds that up and does the rest of the firing. Integers of an array are added to those of all parts at once.
+//!
+//! Where a round pops one word, a thread takes neighbouring rounds and loads their words together, and those of its next
+//! rounds before it runs the current ones.
 
-use super::count::Head;
+use super::count::{Head, Moved};
 use super::stmt::End;
 use super::store::{Atom, Leaf, Ref, Term};
 use super::{Local, Reason, Translator};
 use crate::core::{Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Program, Root, Stmt, StmtKind, Type, Value};
 use crate::core::{each_index, each_operand};
-use broadloom_scalar::{AtomicOp, Element, Literal, Memory, Order, Scope, Unroll, Value as Made, Variable};
+use broadloom_scalar::{AtomicOp, Element, Literal, Memory, Order, Scope, Type as ScalarType, Unroll, Value as Made, Variable};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -53,6 +56,14 @@ pub(crate) struct Cooperation<'a> {
     /// The number of this part, and of all.
     pub(crate) part: Made,
     pub(crate) parts: i32,
+    /// Threads that take neighbouring rounds; others have stretches of their own.
+    pub(crate) together: i32,
+    /// Consecutive firings whose loops are one, where the filter behind adds up what they push.
+    pub(crate) firings: u32,
+    /// Copies of each array in shared memory: lanes of a warp that add to different copies use different banks.
+    pub(crate) copies: u32,
+    /// Words that a thread loads together, and those of its next rounds.
+    pub(crate) rows: Option<Rows<'a>>,
     /// Combines a value of all threads, for all of them.
     pub(crate) reduce: &'a dyn Fn(Fold, Made) -> Made,
     /// Declares integers in shared memory.
@@ -60,10 +71,40 @@ pub(crate) struct Cooperation<'a> {
     /// Keeps a word of this part, and returns one of a part.
     pub(crate) keep: &'a dyn Fn(Made, Made),
     pub(crate) kept: &'a dyn Fn(Made, Made) -> Made,
-    /// Words that a part keeps, and rounds of its loop.
-    pub(crate) words: &'a Cell<u32>,
-    pub(crate) rounds: &'a Cell<u32>,
+    /// Adds a word to that of all parts.
+    pub(crate) add: &'a dyn Fn(Made, Made),
+    /// The measure of a part.
+    pub(crate) measure: &'a Cell<Measure>,
 }
+
+/// The measure of a part.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measure {
+    /// Words that it keeps.
+    pub(crate) words: u32,
+    /// Whether it adds them to those of all parts.
+    pub(crate) adds: bool,
+    /// Rounds of the loop of all parts.
+    pub(crate) rounds: u32,
+    /// Additions to elements of arrays in a round.
+    pub(crate) added: u32,
+}
+
+/// Loads of several neighbouring words of the input.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    /// Loads [`ROW`] words from a word on, a multiple of [`ROW`].
+    pub(crate) load: &'a dyn Fn(Made) -> Made,
+    /// Whether the tape is aligned as loads need it.
+    pub(crate) aligned: Made,
+    /// Rows of a thread that are loaded together.
+    pub(crate) pieces: u32,
+    /// Whether the rows of the next rounds are loaded before the current rounds run.
+    pub(crate) prefetched: bool,
+}
+
+/// Words of a row.
+pub(crate) const ROW: u32 = 4;
 
 /// Effects of the rounds of a loop on variables outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,6 +125,21 @@ struct Walk {
     /// Conditions and loops within the body.
     nesting: u32,
     pushes: bool,
+    /// Whether it peeks, or calls a function that may.
+    peeks: bool,
+}
+
+/// Returns the integers and arrays of integers to which the rounds of a loop add, where they do nothing else and see
+/// nothing but the items that they pop.
+pub(super) fn sums_of(program: &Program, id: FunctionId, body: &Stmt) -> Option<Vec<usize>> {
+    let found = shape(program, body)?;
+    let mut walk = Walk { fits: true, ..Walk::default() };
+    walk.stmt(program, body);
+    let locals = &program.functions[id].locals;
+    let is_sum = |(local, fold): &(usize, Fold)| *fold == Fold::Add && locals[*local].ty == Type::Int;
+    let fits = !walk.pushes && !walk.peeks && found.scalars.iter().all(is_sum);
+    let sums = found.scalars.iter().map(|(local, _)| *local).chain(found.arrays.iter().copied());
+    Some(sums.collect::<Vec<usize>>()).filter(|sums| fits && !sums.is_empty())
 }
 
 /// Returns the arrays outside of a loop that its rounds set elements of, and whether they push. Rounds do
@@ -230,7 +286,11 @@ impl Walk {
                 self.fits &= matches!(place.root, Root::Local(local) if self.own.contains(&local));
                 each_index(place, &mut |index| self.expr(program, index));
             }
-            ExprKind::Call(id, args) => self.fits &= !writes_arguments(program, *id, args.len()),
+            ExprKind::Call(id, args) => {
+                self.peeks = true;
+                self.fits &= !writes_arguments(program, *id, args.len());
+            }
+            ExprKind::Peek(_) => self.peeks = true,
             _ => {}
         }
         each_operand(expr, &mut |operand| self.expr(program, operand));
@@ -294,11 +354,18 @@ impl<'a> Translator<'a> {
         if **inner != Layout::Scalar(Type::Int) || *length > SHARED_ELEMENTS || self.nesting > 0 || self.frames.len() > 1 {
             return Err("an array that rounds of a loop add to is not one of integers at the top of its function".into());
         }
-        let memory = (cooperation.array)(*length);
         let b = self.b;
-        b.for_step(cooperation.thread, b.literal(*length as i32), cooperation.threads, Unroll::Never, |index| {
-            b.store(memory, index, b.literal(0i32));
-        });
+        let zeros = |length: u32| {
+            let memory = (cooperation.array)(length);
+            b.for_step(cooperation.thread, b.literal(length as i32), cooperation.threads, Unroll::Never, |index| {
+                b.store(memory, index, b.literal(0i32));
+            });
+            memory
+        };
+        let memory = zeros(*length);
+        if cooperation.copies > 1 {
+            self.counters.push((local, zeros(*length * cooperation.copies)));
+        }
         b.barrier();
         let store = Rc::new(vec![Leaf::Memory(memory, 0, Element::I32)]);
         Ok(Some(Ref { layout: layout.clone(), store, first: 0, at: Atom::Known(Value::Int(0)) }))
@@ -322,8 +389,22 @@ impl<'a> Translator<'a> {
         let at = self.resolve(place)?;
         let value = value(self)?;
         let Leaf::Memory(memory, ..) = at.store[at.first] else { return Err("it adds up in an array that is not shared".into()) };
-        let (index, value) = (self.made(&at.at), self.made(&value));
-        self.b.atomic(AtomicOp::Add, memory, index, value, Order::Relaxed(Scope::Block));
+        let (b, index, value) = (self.b, self.made(&at.at), self.made(&value));
+        let own = self.cooperation.map(|cooperation| {
+            let measure = cooperation.measure.get();
+            cooperation.measure.set(Measure { added: measure.added.saturating_add(1), ..measure });
+            b.rem(cooperation.thread, cooperation.copies as i32)
+        });
+        let counters = self.counters.iter().find(|(local, _)| Root::Local(*local) == place.root);
+        let (memory, index) = match (counters, own, self.cooperation) {
+            (Some((_, counters)), Some(own), Some(cooperation)) => {
+                (*counters, b.add(b.mul(index, cooperation.copies as i32), own))
+            }
+            _ => (memory, index),
+        };
+        // Counting by ones has an instruction of its own, for integers without a sign.
+        let memory = b.shared_view(memory, Element::U32, 0u32);
+        b.atomic(AtomicOp::Add, memory, index, b.convert(value, ScalarType::U32), Order::Relaxed(Scope::Block));
         Ok(())
     }
 
@@ -374,6 +455,17 @@ impl<'a> Translator<'a> {
         let heads = (self.popped.clone(), self.pushed.clone());
         let end = start.wrapping_add((count as i32).wrapping_mul(stride));
         let adds_up = !shape.scalars.is_empty() || !shape.arrays.is_empty();
+        // Firings whose loops are one: the loops have all their pops.
+        let firings = if adds_up && !self.split { cooperation.firings } else { 1 };
+        let total = u32::try_from(u64::from(count) * u64::from(firings)).ok().filter(|total| *total < 1 << 30);
+        let Some(total) = total else { return Err("its loops are too long together".into()) };
+        if firings > 1 {
+            let is_start = matches!(heads.0, Head::Fixed(Atom::Known(Value::Int(0))));
+            let all = moved.pops.map(|pops| u64::from(pops) * u64::from(total));
+            if !is_start || all != Some(u64::from(self.window.pop)) {
+                return Err("it pops items outside of its loop".into());
+            }
+        }
         let share = if adds_up && !self.split { cooperation.share } else { Share::Whole };
         self.split |= adds_up;
         if share == Share::Whole && cooperation.share == Share::Part {
@@ -410,9 +502,23 @@ impl<'a> Translator<'a> {
         if !arrays.is_empty() {
             b.barrier();
         }
+        let counters: Vec<Option<Memory>> = shape
+            .arrays
+            .iter()
+            .map(|array| self.counters.iter().find(|(local, _)| local == array).map(|(_, counters)| *counters))
+            .collect();
+        // Integers are added to those of all parts; floats are added up in the order of the parts.
+        let is_sum =
+            |(_, fold, _, _, element): &(usize, Fold, Ref, Variable, Element)| *fold == Fold::Add && *element == Element::I32;
+        let adds = share != Share::Whole && !arrays.is_empty() && own.iter().all(is_sum);
+        let keep = |slot: Made, word: Made| match adds {
+            true => (cooperation.add)(slot, word),
+            false => (cooperation.keep)(slot, word),
+        };
+        let parts = if adds { 1 } else { cooperation.parts };
         if share == Share::Rest {
             for (slot, (_, fold, _, private, element)) in own.iter().enumerate() {
-                b.for_step(cooperation.thread, b.literal(cooperation.parts), cooperation.threads, Unroll::Never, |part| {
+                b.for_step(cooperation.thread, b.literal(parts), cooperation.threads, Unroll::Never, |part| {
                     let word = (cooperation.kept)(part, b.literal(slot as i32));
                     b.set(*private, self.folded(*fold, b.get(*private), of_word(word, *element)));
                 });
@@ -421,7 +527,7 @@ impl<'a> Translator<'a> {
             for (memory, length) in &arrays {
                 b.for_step(cooperation.thread, b.literal(*length as i32), cooperation.threads, Unroll::Never, |index| {
                     let sum = b.variable_with(b.load(*memory, index));
-                    b.for_step(0, b.literal(cooperation.parts), 1, Unroll::By(4), |part| {
+                    b.for_step(0, b.literal(parts), 1, Unroll::By(4), |part| {
                         b.set(sum, b.add(b.get(sum), (cooperation.kept)(part, b.add(index, slot))));
                     });
                     b.store(*memory, index, b.get(sum));
@@ -429,52 +535,47 @@ impl<'a> Translator<'a> {
                 slot += *length as i32;
             }
         } else {
-            let (parts, part) = match share {
-                Share::Part => (cooperation.parts, b.mul(cooperation.part, cooperation.threads)),
-                _ => (1, b.literal(0i32)),
-            };
-            let first = b.add(b.mul(b.add(cooperation.thread, part), stride), start);
-            let step = stride.wrapping_mul(cooperation.threads).wrapping_mul(parts);
-            let counter = b.begin_for(first, b.literal(end), step, Unroll::By(4));
-            let per_round = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
-                (Head::Fixed(atom), Some(moved @ 1..)) => {
-                    let round = b.sub(counter, start);
-                    let round = if stride == 1 { round } else { b.div(round, stride) };
-                    Head::Fixed(Atom::Made(b.add(b.mul(round, moved as i32), translator.made(atom))))
-                }
-                _ => head.clone(),
-            };
-            self.popped = per_round(self, &heads.0, moved.pops);
-            self.pushed = per_round(self, &heads.1, moved.pushes);
-            let entry = &mut self.frame()?.locals[local];
-            let round = Local { term: Some(Term::Atom(Atom::Made(counter))), set: true, ..Local::default() };
-            let hidden = std::mem::replace(entry, round);
+            let rounds = Rounds { body, local, start, count, stride, total, firings, moved, heads: heads.clone() };
             self.sharing = true;
-            let inner = self.stmt(body);
+            let inner = self.run_rounds(cooperation, share, &rounds);
             self.sharing = false;
-            self.frame()?.locals[local] = hidden;
-            b.end_for();
             inner?;
         }
         if share == Share::Part {
             for (slot, (_, fold, _, private, _)) in own.iter().enumerate() {
                 let all = (cooperation.reduce)(*fold, b.get(*private));
-                b.if_then(b.eq(cooperation.thread, 0), || (cooperation.keep)(b.literal(slot as i32), to_word(all)));
+                b.if_then(b.eq(cooperation.thread, 0), || keep(b.literal(slot as i32), to_word(all)));
             }
+        }
+        if share != Share::Rest && (share == Share::Part || counters.iter().any(Option::is_some)) {
             let mut slot = own.len() as i32;
             if !arrays.is_empty() {
                 b.barrier();
             }
-            for (memory, length) in &arrays {
+            for ((memory, length), counters) in arrays.iter().zip(&counters) {
                 b.for_step(cooperation.thread, b.literal(*length as i32), cooperation.threads, Unroll::Never, |index| {
-                    (cooperation.keep)(b.add(index, slot), b.load(*memory, index));
+                    let sum = b.variable_with(b.load(*memory, index));
+                    if let Some(counters) = counters {
+                        // Neighbouring threads begin with different copies, which lie in different banks.
+                        let (copies, first) = (cooperation.copies as i32, b.mul(index, cooperation.copies as i32));
+                        b.for_step(0, b.literal(copies), 1, Unroll::By(8), |copy| {
+                            let copy = b.rem(b.add(copy, cooperation.thread), copies);
+                            b.set(sum, b.add(b.get(sum), b.load(*counters, b.add(first, copy))));
+                        });
+                    }
+                    match share {
+                        Share::Part => keep(b.add(index, slot), b.get(sum)),
+                        _ => b.store(*memory, index, b.get(sum)),
+                    }
                 });
                 slot += *length as i32;
             }
-            cooperation.words.set(slot as u32);
-            cooperation.rounds.set(count);
-            self.stopped = true;
-            return Ok(End::Closed);
+            if share == Share::Part {
+                let measure = cooperation.measure.get();
+                cooperation.measure.set(Measure { words: slot as u32, adds, rounds: total, ..measure });
+                self.stopped = true;
+                return Ok(End::Closed);
+            }
         }
         for (acc, fold, place, private, _) in own {
             let all = (cooperation.reduce)(fold, b.get(private));
@@ -487,7 +588,7 @@ impl<'a> Translator<'a> {
             b.barrier();
         }
         let behind = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
-            (Head::Fixed(_), Some(moved)) => translator.advanced(head, (moved * count) as i32),
+            (Head::Fixed(_), Some(moved)) => translator.advanced(head, (moved * total) as i32),
             _ => head.clone(),
         };
         self.popped = behind(self, &heads.0, moved.pops);
@@ -501,4 +602,124 @@ impl<'a> Translator<'a> {
         }
         Ok(End::Open)
     }
+
+    /// Writes the rounds of a part, or of a whole loop.
+    fn run_rounds(&mut self, cooperation: &Cooperation<'a>, share: Share, rounds: &Rounds<'a>) -> Result<(), Reason> {
+        let b = self.b;
+        let (together, total) = (cooperation.together, rounds.total as i32);
+        let plain = self.input.is_some_and(|(_, words)| words.count == 1 && words.element.bytes() == 4);
+        let at_start = matches!(rounds.heads.0, Head::Fixed(Atom::Known(Value::Int(0))));
+        let one_word = rounds.moved == Moved { pops: Some(1), pushes: Some(0) };
+        let rows = cooperation.rows.filter(|_| plain && at_start && one_word && together == cooperation.threads);
+        let unit = rows.map_or(together, |rows| together * (ROW * rows.pieces) as i32);
+        // The rounds of a stretch follow each other.
+        let groups = (cooperation.threads / together).max(1);
+        let (stretches, stretch) = match share {
+            Share::Part => (cooperation.parts * groups, b.mul(cooperation.part, groups)),
+            _ => (groups, b.literal(0i32)),
+        };
+        let lane = if groups == 1 { cooperation.thread } else { b.rem(cooperation.thread, together) };
+        let stretch = if groups == 1 { stretch } else { b.add(stretch, b.div(cooperation.thread, together)) };
+        let (from, to) = match stretches {
+            1 => (b.literal(0i32), b.literal(total)),
+            _ => {
+                let run = rounds.total.div_ceil(unit as u32).div_ceil(stretches as u32) as i32 * unit;
+                let from = b.min(b.mul(stretch, run), total);
+                (from, b.min(b.add(from, run), total))
+            }
+        };
+        let from = match rows {
+            None => from,
+            Some(rows) => self.run_rows(cooperation, &rows, rounds, (from, to, unit))?,
+        };
+        let round = b.begin_for(b.add(from, lane), to, together, Unroll::By(4));
+        let done = self.run_round(rounds, b.assume(round, 0, i128::from(total) - 1));
+        b.end_for();
+        done
+    }
+
+    /// Writes the rounds of whole rows. Returns the first round that is left.
+    fn run_rows(
+        &mut self,
+        cooperation: &Cooperation<'a>,
+        rows: &Rows<'a>,
+        rounds: &Rounds<'a>,
+        (from, to, unit): (Made, Made, i32),
+    ) -> Result<Made, Reason> {
+        let (b, most) = (self.b, i128::from(rounds.total) - 1);
+        let whole = b.sub(to, b.rem(b.sub(to, from), unit));
+        let end = b.select(rows.aligned, whole, from);
+        let first_of = |first: Made, piece: u32| {
+            let row = b.add(cooperation.thread, piece as i32 * cooperation.threads);
+            b.add(first, b.mul(row, ROW as i32))
+        };
+        let load = |first: Made| -> Vec<Made> { (0..rows.pieces).map(|piece| (rows.load)(first_of(first, piece))).collect() };
+        let next = rows.prefetched.then(|| {
+            let element = self.input.map_or(Element::I32, |(_, words)| words.element);
+            let ty = ScalarType::vector(element, ROW as usize).unwrap_or(ScalarType::of(element));
+            let next: Vec<Variable> = (0..rows.pieces).map(|_| b.variable(ty)).collect();
+            b.if_then(b.lt(from, end), || next.iter().zip(load(from)).for_each(|(next, row)| b.set(*next, row)));
+            next
+        });
+        let first = b.begin_for(from, end, unit, Unroll::Never);
+        let loaded = match &next {
+            None => load(first),
+            Some(next) => {
+                let now = next.iter().map(|next| b.get(*next)).collect();
+                // The last rows are loaded again instead of those behind the end.
+                let ahead = load(b.min(b.add(first, unit), b.sub(end, unit)));
+                next.iter().zip(ahead).for_each(|(next, row)| b.set(*next, row));
+                now
+            }
+        };
+        let mut done = Ok(());
+        for (piece, row) in loaded.into_iter().enumerate() {
+            for word in 0..ROW {
+                let round = b.assume(b.add(first_of(first, piece as u32), word as i32), 0, most);
+                self.loaded = Some((round, b.lane(row, word as usize)));
+                done = done.and_then(|()| self.run_round(rounds, round));
+            }
+        }
+        self.loaded = None;
+        b.end_for();
+        done.map(|()| end)
+    }
+
+    /// Writes a round with a number.
+    fn run_round(&mut self, rounds: &Rounds<'a>, round: Made) -> Result<(), Reason> {
+        let b = self.b;
+        let at = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
+            (Head::Fixed(Atom::Known(Value::Int(0))), Some(1)) => Head::Fixed(Atom::Made(round)),
+            (Head::Fixed(atom), Some(moved @ 1..)) => {
+                Head::Fixed(Atom::Made(b.add(b.mul(round, moved as i32), translator.made(atom))))
+            }
+            _ => head.clone(),
+        };
+        self.popped = at(self, &rounds.heads.0, rounds.moved.pops);
+        self.pushed = at(self, &rounds.heads.1, rounds.moved.pushes);
+        let own = if rounds.firings == 1 { round } else { b.rem(round, rounds.count as i32) };
+        let counter = b.add(b.mul(own, rounds.stride), rounds.start);
+        let entry = &mut self.frame()?.locals[rounds.local];
+        let counter = Local { term: Some(Term::Atom(Atom::Made(counter))), set: true, ..Local::default() };
+        let hidden = std::mem::replace(entry, counter);
+        let inner = self.stmt(rounds.body);
+        self.frame()?.locals[rounds.local] = hidden;
+        inner.map(drop)
+    }
+}
+
+/// A loop whose rounds are shared.
+struct Rounds<'a> {
+    body: &'a Stmt,
+    /// The counter: its local, its first value and its step.
+    local: usize,
+    start: i32,
+    stride: i32,
+    /// Rounds of a firing, and of all firings whose loops are one.
+    count: u32,
+    total: u32,
+    firings: u32,
+    /// Items that a round moves, and the positions before the loop.
+    moved: Moved,
+    heads: (Head, Head),
 }

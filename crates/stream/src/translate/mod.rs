@@ -25,13 +25,14 @@ mod math;
 mod rounds;
 mod stmt;
 mod store;
+mod totals;
 
-pub(crate) use cooperate::{Cooperation, Fold, Share, shared_loops};
+pub(crate) use cooperate::{Cooperation, Fold, Measure, ROW, Rows, Share, shared_loops};
 pub(crate) use store::{Leaf, element, leaves, scalars};
 
 use crate::core::{Declared, Filter, FunctionId, Layout, Program, Type, Value};
 use crate::graph::Instance;
-use broadloom_scalar::{AccessorKind, Builder, Element, Function, Type as ScalarType, Value as Made, Variable};
+use broadloom_scalar::{AccessorKind, Builder, Element, Function, Memory, Type as ScalarType, Value as Made, Variable};
 use count::Head;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -131,6 +132,10 @@ pub struct Translated {
     pub local_words: u64,
     /// Whether a firing adds up many items in loops whose rounds threads can share.
     pub adds_up: bool,
+    /// Whether a firing pushes sums of integers alone, so that consecutive firings can be added up as one.
+    pub pushes_sums: bool,
+    /// Whether a firing pushes the sum of the integers that it pops.
+    pub adds_items: bool,
     /// The code of a round of the firing's loop, where its rounds are independent.
     pub rounds: Option<Rounds>,
 }
@@ -224,8 +229,11 @@ struct Translator<'a> {
     inductions: HashMap<usize, Variable>,
     state: HashMap<usize, Ref>,
     cooperation: Option<Cooperation<'a>>,
-    /// Arrays that rounds of shared loops add to.
+    /// Arrays that rounds of shared loops add to, and their copies where they have several.
     shared_arrays: Vec<usize>,
+    counters: Vec<(usize, Memory)>,
+    /// A word of the input that is loaded, after its position.
+    loaded: Option<(Made, Made)>,
     /// Conditions and loops around the statement.
     nesting: u32,
     /// Rounds so far of all loops of the firing whose number of rounds is not known.
@@ -268,7 +276,13 @@ fn frame_of(subject: &Subject<'_>) -> Result<(Window, Option<Words>, Option<Word
 
 /// Writes a firing into a kernel.
 pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reason> {
-    let (window, input, output) = frame_of(&subject)?;
+    let (mut window, input, output) = frame_of(&subject)?;
+    let firings = site.cooperation.map_or(1, |cooperation| cooperation.firings);
+    if firings > 1 {
+        let all = window.pop.checked_mul(firings).filter(|_| window.pop == window.peek);
+        window.pop = all.ok_or("its firings see more items than they pop")?;
+        window.peek = window.pop;
+    }
     let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
     let place = |layout: &Layout, store: &Rc<Vec<Leaf>>| Ref {
         layout: layout.clone(),
@@ -293,6 +307,8 @@ pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reas
         state: site.state.iter().map(|(field, layout, store)| (*field, place(layout, store))).collect(),
         cooperation: site.cooperation,
         shared_arrays: site.cooperation.map_or(vec![], |_| shared_loops(subject.program, subject.filter.work.function).1),
+        counters: vec![],
+        loaded: None,
         nesting: 0,
         looped,
         enclosing_rounds: 1,
@@ -356,6 +372,8 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
         state: HashMap::new(),
         cooperation: None,
         shared_arrays: vec![],
+        counters: vec![],
+        loaded: None,
         nesting: 0,
         looped,
         enclosing_rounds: 1,
@@ -393,8 +411,24 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
     let failure = function.body().node(function.results()[0]);
     let fails = !matches!(failure.op, broadloom_scalar::Op::Literal(literal) if literal.bits() == 0);
     let many = u64::from(window.pop) * input.map_or(0, |words| u64::from(words.count)) >= SHARED_WORDS;
-    let adds_up = many && shared_loops(subject.program, subject.filter.work.function).0;
-    Ok((Translated { function, input, output, window, fails, numbered, local_words, adds_up, rounds: None }, count))
+    let (program, work) = (subject.program, subject.filter.work.function);
+    let adds_up = many && shared_loops(program, work).0;
+    let pushes_sums = adds_up && window.pop == window.peek && totals::pushes_sums(program, work);
+    let adds_items = !one_round && window.pop == window.peek && window.push == 1 && totals::adds_items(program, work);
+    let made = Translated {
+        function,
+        input,
+        output,
+        window,
+        fails,
+        numbered,
+        local_words,
+        adds_up,
+        pushes_sums,
+        adds_items,
+        rounds: None,
+    };
+    Ok((made, count))
 }
 
 impl<'a> Translator<'a> {
@@ -439,8 +473,9 @@ impl<'a> Translator<'a> {
         };
         let base = self.scaled(&index, words.count);
         let read = |translator: &Self, offset: u64| {
-            let at = translator.offset(&base, offset);
-            reads(translator.b, translator.made(&at))
+            let at = translator.made(&translator.offset(&base, offset));
+            let loaded = translator.loaded.filter(|(position, _)| *position == at);
+            loaded.map_or_else(|| reads(translator.b, at), |(_, word)| word)
         };
         if let Layout::Scalar(ty) = layout {
             return Ok(match ty {

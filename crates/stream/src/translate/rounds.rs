@@ -32,7 +32,7 @@ pub(super) struct Split<'a> {
 }
 
 /// Lists the statements of a body, blocks opened.
-fn flat<'s>(body: &'s [Stmt], into: &mut Vec<&'s Stmt>) {
+pub(super) fn flat<'s>(body: &'s [Stmt], into: &mut Vec<&'s Stmt>) {
     for stmt in body {
         match &stmt.kind {
             StmtKind::Block(inner) => flat(inner, into),
@@ -46,7 +46,7 @@ fn is_pop(stmt: &Stmt) -> bool {
 }
 
 /// Returns the array whose elements a loop pushes in order, beside pops.
-fn pushed_array(body: &Stmt, step: Option<&Stmt>) -> Option<usize> {
+pub(super) fn pushed_array(body: &Stmt, step: Option<&Stmt>) -> Option<usize> {
     let mut statements = vec![];
     flat(std::slice::from_ref(body), &mut statements);
     let counter = match &step?.kind {
