@@ -492,6 +492,13 @@ impl Node {
         Ok(Node::pending(context, self.ty(), shape, op, inputs).with_length(length.cloned()))
     }
 
+    /// The elements of a line at places that are known to lie within its bound.
+    pub(crate) fn gather_inside(&self, index: &Node) -> Result<Node> {
+        let context = same_context("gather", &[self, index])?;
+        let (op, inputs) = (Op::Gather(Rule::Inside, None), smallvec![self.clone(), index.clone()]);
+        Ok(Node::pending(context, self.ty(), index.bound().clone(), op, inputs).with_length(index.length().cloned()))
+    }
+
     /// Arrays one behind the other along an axis; their other extents are equal. Very many are first joined in parts, as a kernel has no room for them.
     pub fn concatenate(axis: usize, parts: &[&Node]) -> Result<Node> {
         let operation = || "concatenate".to_owned();

@@ -70,7 +70,7 @@ impl Link {
 pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cut {
     let costs = Costs::of(machine);
     let balance = costs.balance();
-    let plain = cut(tape, balance, None);
+    let plain = cut(tape, balance, None, costs.knows_segments());
     let chains = |group: &&Group| is_linkable(tape, group);
     let reads_another =
         |group: &Group| plain.groups.iter().filter(chains).any(|other| other.roots.iter().any(|root| group.reads.contains(root)));
@@ -87,7 +87,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     if without.is_none() && !always {
         return plain;
     }
-    let staged = cut(tape, balance, Some(costs.pick(cost::STAGED_BALANCE)));
+    let staged = cut(tape, balance, Some(costs.pick(cost::STAGED_BALANCE)), costs.knows_segments());
     let mut best: Option<(u128, Cut)> = None;
     for most in costs.pick(cost::CHAIN_LENGTHS) {
         let mut staged = staged.clone();
@@ -231,7 +231,7 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, most: usize, machine:
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_linkable(tape, group)) {
         let rank = usize::from(tape.shapes[group.domain as usize].rank);
         let roots = group.roots_of(&group.feeds[0]);
-        let Some(fused) = Fused::trace(tape, kept, roots, &[], rank, false) else { continue };
+        let Some(fused) = Fused::trace(tape, kept, roots, (&[], &[]), rank, false) else { continue };
         linkable[index] = !fused.chooses() && fused.length.is_none();
         reached[index] = windows(tape, &fused, group.domain);
         let Some(cost) = cost_of(tape, kept, group, &Costs::of(machine)) else {

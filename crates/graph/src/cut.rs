@@ -14,6 +14,8 @@
 //! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs), and cuts from the results
 //! downwards (what a node costs is not known before its inputs are cut).
 
+mod given;
+
 use crate::chain::Link;
 use crate::emit::{Fused, Roots};
 use crate::limits::{
@@ -128,6 +130,8 @@ pub(crate) struct Feed {
     pub(crate) absent: Option<Vec<Lanes>>,
     /// Traps whose conditions it tests.
     pub(crate) traps: SmallVec<[Id; 1]>,
+    /// Nodes that the pattern gives it at its position.
+    pub(crate) given: SmallVec<[Id; 1]>,
 }
 
 /// A function of a kernel.
@@ -170,6 +174,8 @@ struct Cutter<'t> {
     balance: u64,
     /// Where nodes that are read nearby are kept in shared memory, simple operations in the time of a byte of it.
     staging: Option<u64>,
+    /// True if patterns give what they know ([`Operation::knows`]).
+    knows: bool,
     kept: Vec<bool>,
     sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
@@ -201,8 +207,8 @@ impl Tape {
 }
 
 /// Cuts a tape for a machine with so many operations in the time of a byte. `staging` says that kernels which read each other's nodes nearby will be joined,
-/// and how many operations take as long as a byte of the memory between them.
-pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<u64>) -> Cut {
+/// and how many operations take as long as a byte of the memory between them; `knows`, that patterns give what they know.
+pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<u64>, knows: bool) -> Cut {
     let mut users = vec![vec![]; tape.entries.len()];
     for (id, entry) in tape.entries.iter().enumerate() {
         for input in &entry.inputs {
@@ -215,7 +221,7 @@ pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<u64>) -> Cut {
     let none = vec![false; tape.entries.len()];
     let (kept, sliding) = (none.clone(), none);
     let (reasons, costs, outlines) = (HashMap::new(), HashMap::new(), HashMap::new());
-    let mut cutter = Cutter { tape, balance, staging, kept, sliding, reasons, users, costs, outlines };
+    let mut cutter = Cutter { tape, balance, staging, knows, kept, sliding, reasons, users, costs, outlines };
     cutter.required();
     cutter.reused();
     let mut groups = cutter.groups();
@@ -225,6 +231,7 @@ pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<u64>) -> Cut {
         }
         groups = cutter.groups();
     }
+    let groups = cutter.without_unread(groups);
     let groups = cutter.absorb(groups);
     let groups = cutter.with_traps(groups);
     let near = (0..tape.entries.len() as Id).map(|id| cutter.is_near(id)).collect();
@@ -308,7 +315,7 @@ impl Cutter<'_> {
     }
 
     fn fused(&self, roots: &[Id]) -> Option<Fused<'_>> {
-        traced(self.tape, &self.kept, Roots::Compute(roots), &[], true).map(|(fused, ..)| fused)
+        traced(self.tape, &self.kept, Roots::Compute(roots), (&[], &[]), true).map(|(fused, ..)| fused)
     }
 
     fn fits(&self, id: Id) -> bool {
@@ -531,7 +538,8 @@ impl Cutter<'_> {
         let mut home: HashMap<Id, usize> = HashMap::new();
         let kept: Vec<Id> = (0..self.tape.entries.len() as Id).filter(|id| self.kept[*id as usize]).collect();
         for id in kept {
-            let alone = Group::of(self.tape, id);
+            let mut alone = Group::of(self.tape, id);
+            self.give(&mut alone);
             let Some(outline) = self.outline(&alone) else { continue };
             let Outline { domain, line, reads, computed, .. } = &*outline;
             let mut needs = vec![false; groups.len()];
@@ -763,7 +771,7 @@ impl Cutter<'_> {
 impl Feed {
     /// A function of nodes, with whether the domain may be taken as one line.
     fn of(nodes: SmallVec<[Id; 2]>, line: bool) -> Feed {
-        Feed { nodes, line, common: false, absent: None, traps: SmallVec::new() }
+        Feed { nodes, line, common: false, absent: None, traps: SmallVec::new(), given: SmallVec::new() }
     }
 }
 
@@ -950,7 +958,7 @@ impl Group {
     /// The traces of the functions that feed its kernel.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
         let part = |feed: &Feed| {
-            let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), &feed.traps, feed.line)?;
+            let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), (&feed.traps, &feed.given), feed.line)?;
             fused.absent.clone_from(&feed.absent);
             Some(Part { fused, shape, line })
         };
@@ -971,16 +979,16 @@ fn traced<'k>(
     tape: &'k Tape,
     kept: &'k [bool],
     roots: Roots<'_>,
-    traps: &[Id],
+    (traps, given): (&[Id], &[Id]),
     line: bool,
 ) -> Option<(Fused<'k>, ShapeId, bool)> {
     let first = roots.ids().first().copied().or_else(|| traps.first().map(|trap| tape.entry(*trap).inputs[0]))?;
     let (domain, rank) = (tape.entry(first).shape, tape.rank(first));
     if line || rank == 0 {
-        let fused = Fused::trace(tape, kept, roots, traps, rank, true)?;
+        let fused = Fused::trace(tape, kept, roots, (traps, given), rank, true)?;
         if rank <= 1 || !fused.unravels(domain) {
             return Some((fused, domain, true));
         }
     }
-    Some((Fused::trace(tape, kept, roots, traps, rank, false)?, domain, false))
+    Some((Fused::trace(tape, kept, roots, (traps, given), rank, false)?, domain, false))
 }

@@ -189,16 +189,17 @@ pub(crate) struct Fused<'k> {
 
 impl<'k> Fused<'k> {
     /// The traces; `None` if they are too much for one kernel. `line` takes all elements as one line. What feeds a pattern is read where it
-    /// is kept; what a kernel is there to compute is computed.
+    /// is kept; what a kernel is there to compute is computed. Some nodes may be given at the position of the thread.
     pub(crate) fn trace(
         tape: &'k Tape,
         kept: &'k [bool],
         roots: Roots<'_>,
-        traps: &[Id],
+        (traps, given): (&[Id], &[Id]),
         rank: usize,
         line: bool,
     ) -> Option<Fused<'k>> {
-        Fused::trace_all(tape, kept, (roots, traps), rank, line, &[])
+        let given: SmallVec<[(Id, u8); 1]> = given.iter().copied().zip(0..).collect();
+        Fused::trace_all(tape, kept, (roots, traps), rank, line, &given)
     }
 
     /// Traces nodes of which some are given at the position of the thread, each with the number of its value.

@@ -105,6 +105,13 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         matches!(self.joining(), Joining::Pass(..))
     }
 
+    /// Returns whether the pattern knows the first result of the other operation at each position that its first function
+    /// is called at, where one of its inputs and one of the other's are the same node: the numbers of these inputs. Asked
+    /// where the machine [knows segments](broadloom_skeleton::cost::Costs::knows_segments).
+    fn knows(&self, _other: &dyn Operation) -> Option<(usize, usize)> {
+        None
+    }
+
     /// Returns whether all it does is to write its second input, a word in memory, where an element of the first is true. The planner
     /// places it in another kernel over the positions of the first input.
     fn is_trap(&self) -> bool {

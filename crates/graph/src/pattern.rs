@@ -1,6 +1,6 @@
 //! The pattern of a kernel, and the program that it becomes: the one place where patterns are chosen.
 
-use crate::cut::{Group, GroupKind};
+use crate::cut::{Feed, Group, GroupKind};
 use crate::emit::Code;
 use crate::error::{Error, Result};
 use crate::operation::{Form, Parts, Variants};
@@ -32,8 +32,10 @@ impl Ready {
         repeats: bool,
         library: &Library,
     ) -> Result<Ready> {
-        let source = |(code, _): &(Code, bool)| Ok(Source::new(code.function.clone(), code.axes)?);
-        let mut sources = codes.iter().map(source).collect::<Result<Vec<Source>>>()?;
+        let source = |((code, _), feed): (&(Code, bool), &Feed)| {
+            Ok(Source::new(code.function.clone(), code.axes)?.with_given(feed.given.len())?)
+        };
+        let mut sources = codes.iter().zip(&group.feeds).map(source).collect::<Result<Vec<Source>>>()?;
         let (axes, line) = codes.first().map(|(code, line)| (code.axes, *line)).ok_or_else(nothing)?;
         let domain = domain(tape, group, line);
         let form = match &group.kind {

@@ -146,7 +146,8 @@ impl Plan {
             let repeats = parts.iter().all(|part| part.fused.items() <= MAX_REPEATED);
             let mut codes = vec![];
             let (mut transposed, mut inside) = (None, None);
-            for mut part in parts {
+            for (number, mut part) in parts.into_iter().enumerate() {
+                let given: SmallVec<[Type; 1]> = group.feeds[number].given.iter().map(|node| tape.entry(*node).ty).collect();
                 let is_known = tape.shapes[part.shape as usize].length.is_none();
                 if group.reduced(&tape).is_some() && is_known {
                     inside =
@@ -161,7 +162,7 @@ impl Plan {
                     continue;
                 }
                 part.fused.along_last = group.kind == GroupKind::Map;
-                codes.push((part.fused.code(&tape, "fused", side_by_side, &[])?, part.line));
+                codes.push((part.fused.code(&tape, "fused", side_by_side, &given)?, part.line));
             }
             let values = group.values(&tape);
             let sink = match (transposed, group.is_stored(&tape)) {

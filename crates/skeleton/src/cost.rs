@@ -481,6 +481,12 @@ impl<'m> Costs<'m> {
         self.execution == Execution::Vectors
     }
 
+    /// Returns whether a reduction of segments knows the segment of an element when it reads that. A tile of threads reads its
+    /// elements before it knows where segments end.
+    pub fn knows_segments(&self) -> bool {
+        self.in_vectors()
+    }
+
     /// Returns the number for this machine.
     pub fn pick<T>(&self, each: Each<T>) -> T {
         match self.execution {

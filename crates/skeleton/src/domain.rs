@@ -68,6 +68,15 @@ impl Domain {
 
     /// Checks that sources and a sink have its positions. Returns the type of indices that they need, `u32` or `u64`.
     pub fn check(self, pattern: &'static str, sources: &[&Source], sink: &Sink) -> Result<Type> {
+        if let Some(source) = sources.iter().find(|source| !source.given().is_empty()) {
+            let reason = format!("`{}` takes values with a position, and none are given", source.function().name());
+            return Err(Error::Pattern { pattern, reason });
+        }
+        self.check_positions(pattern, sources, sink)
+    }
+
+    /// Checks positions for a pattern that gives values with them.
+    pub(crate) fn check_positions(self, pattern: &'static str, sources: &[&Source], sink: &Sink) -> Result<Type> {
         let mut wide = sink.written().is_some_and(|written| written.index().element().bits() == 64);
         for source in sources {
             if source.axes() != self.axes {

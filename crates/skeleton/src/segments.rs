@@ -31,6 +31,9 @@ use broadloom_scalar::{Axis, Type, Value};
 /// beyond the length of the line; for others results are anything, but nothing outside is touched. What comes before the first and behind the last belongs to no segment. An empty segment gives the operator's identity. The sizes of a call are the length of the line and the number of
 /// segments. Inputs and scalars are those of the source, the offsets, the sink.
 ///
+/// The source may take the number of the segment with the position, an `i32`, where the machine knows it on the way
+/// ([`Costs::knows_segments`]).
+///
 /// ```
 /// use broadloom_device::Device;
 /// use broadloom_interp::Interp;
@@ -73,6 +76,8 @@ pub struct SegmentedReduce {
 
 struct Parts {
     inlet: Inlet,
+    /// True if the source takes the number of the segment.
+    numbered: bool,
     sequence: Sequence,
     outlet: Outlet,
     operator: Operator,
@@ -113,17 +118,25 @@ impl SegmentedReduce {
             [ty] if ty.is_scalar() && ty.element().is_integer() => {}
             _ => return bad(format!("`{}` does not give one integer", self.offsets.function().name())),
         }
+        let in_vectors = Costs::of(machine).in_vectors();
+        let numbered = match self.source.given()[..] {
+            [] => false,
+            [Type::I32] if Costs::of(machine).knows_segments() => true,
+            _ => return bad(format!("`{}` takes values that are not given", self.source.function().name())),
+        };
         self.sink.check("segmented reduce", 1, &types)?;
-        let index = Domain::LINE.check("segmented reduce", &[&self.source, &self.offsets], &self.sink)?;
+        let index = Domain::LINE.check_positions("segmented reduce", &[&self.source, &self.offsets], &self.sink)?;
         let (n, segments) = (Count::size(0), Count::size(1));
         let mut draft = Draft::new("segmented reduce", 2);
         let (inlet, offsets) = (draft.source(&self.source), draft.source(&self.offsets));
         let outlet = draft.sink(&self.sink, &types, &segments);
         if index == Type::U32 {
             draft.limit(n + segments);
+        } else if numbered {
+            draft.limit(segments);
         }
-        let parts = Parts { inlet, sequence: Sequence { offsets, index }, outlet, operator: self.operator.clone() };
-        if Costs::of(machine).in_vectors() {
+        let parts = Parts { inlet, numbered, sequence: Sequence { offsets, index }, outlet, operator: self.operator.clone() };
+        if in_vectors {
             parts.parts(&mut draft, machine)?;
         } else {
             parts.tiles(&mut draft)?;

@@ -6,7 +6,7 @@ use broadloom_scalar::{AccessorKind, Block, Body, Function, Op, Statement, Type}
 /// A fused producer: a [`Function`] from a position to one or several values.
 ///
 /// Its parameters are the position, one integer for each axis of the domain that the pattern works on, all of one type of 32 or 64 bits;
-/// then any scalars. Its accessors are inputs: buffers that are read at an index that counts elements from the start of the buffer. A
+/// then values that the pattern gives with the position ([`Source::with_given`]), then any scalars. Its accessors are inputs: buffers that are read at an index that counts elements from the start of the buffer. A
 /// position of 32 bits says that all counts are less than 2³¹.
 ///
 /// An accessor that is an output is a *trap*: memory that the function writes under a condition, such as a word that says that a divisor is 0. It stands
@@ -28,6 +28,8 @@ use broadloom_scalar::{AccessorKind, Block, Body, Function, Op, Statement, Type}
 pub struct Source {
     function: Function,
     axes: usize,
+    /// Number of values that come with a position.
+    given: usize,
 }
 
 /// A position of 32 or 64 bits; `I32` where there is none.
@@ -72,7 +74,21 @@ impl Source {
         if function.results().is_empty() && !function.accessors().iter().any(|accessor| accessor.kind == AccessorKind::Output) {
             return Err(Error::Function { function: function.name().to_owned(), reason: "it has no results".to_owned() });
         }
-        Ok(Source { function, axes })
+        Ok(Source { function, axes, given: 0 })
+    }
+
+    /// The source with so many values that the pattern gives with each position. Few patterns give any.
+    pub fn with_given(self, given: usize) -> Result<Source> {
+        if self.function.parameters().len() < self.axes + given {
+            let reason = format!("it takes {} parameters, fewer than positions and values", self.function.parameters().len());
+            return Err(Error::Function { function: self.function.name().to_owned(), reason });
+        }
+        Ok(Source { given, ..self })
+    }
+
+    /// The types of the values that come with a position.
+    pub fn given(&self) -> Vec<Type> {
+        self.function.parameters()[self.axes..][..self.given].iter().map(|parameter| parameter.ty).collect()
     }
 
     /// The function.
@@ -97,7 +113,7 @@ impl Source {
 
     /// The types of its scalars.
     pub fn scalars(&self) -> Vec<Type> {
-        self.function.parameters()[self.axes..].iter().map(|parameter| parameter.ty).collect()
+        self.function.parameters()[self.axes + self.given..].iter().map(|parameter| parameter.ty).collect()
     }
 
     /// The types of its results.

@@ -17,6 +17,14 @@ use smallvec::{SmallVec, smallvec};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SegmentNumbers;
 
+/// The number of the input with the offsets.
+pub(super) const OFFSETS: usize = 1;
+
+/// Returns whether an operation gives segment numbers.
+pub(super) fn is_segment_numbers(operation: &dyn Operation) -> bool {
+    operation.as_any().is::<SegmentNumbers>()
+}
+
 impl Node {
     /// Returns for each element of a line the number of its segment, an `i32`, and whether the segment begins there, a `bool`. The offsets are [held](Node::segment_offsets)
     /// to the line.

@@ -1,6 +1,7 @@
 //! Segmented extreme: where the least or the greatest element of each segment of a line is.
 
 use super::extreme::operator;
+use super::segment_numbers::{OFFSETS, is_segment_numbers};
 use super::segmented_reduce::{feeds, one_less, pattern};
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, compare};
@@ -99,6 +100,10 @@ impl Operation for SegmentedExtreme {
 
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         feeds([0, 1])
+    }
+
+    fn knows(&self, other: &dyn Operation) -> Option<(usize, usize)> {
+        is_segment_numbers(other).then_some((2, OFFSETS))
     }
 
     fn pattern(&self, parts: Parts) -> Result<Form> {

@@ -1,5 +1,6 @@
 //! Segmented reduce: the elements of each segment of a line combined.
 
+use super::segment_numbers::{OFFSETS, is_segment_numbers};
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
@@ -82,6 +83,10 @@ impl Operation for SegmentedReduce {
 
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         feeds([0])
+    }
+
+    fn knows(&self, other: &dyn Operation) -> Option<(usize, usize)> {
+        is_segment_numbers(other).then_some((1, OFFSETS))
     }
 
     fn pattern(&self, parts: Parts) -> Result<Form> {

@@ -3,7 +3,7 @@
 use super::{Measure, Segments, binary, convert, zeros};
 use crate::error::Result;
 use crate::node::Node;
-use crate::view::{AxisMap, Boundary};
+use crate::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Element, Literal};
 use std::sync::{Arc, OnceLock};
 
@@ -165,7 +165,7 @@ impl Segments {
             // No segments, and a total that only the device knows: it is 0, whatever its bound.
             return self.data.total.filled(&zeros(values.ty()));
         }
-        values.gather(&[&self.ids()?], &Boundary::Clamp)
+        values.gather_inside(&self.ids()?)
     }
 
     /// The offset of each element's segment, an `i64`.

@@ -96,7 +96,7 @@ impl Origin {
             (Op::Fill(_), _) => line.filled(total.shape(), op).with_length(total.length.clone()),
             // One value for all elements.
             (Op::View(_), [input]) if input.bound().rank() == 0 => input.stretched(&total.shape(), total.length.as_ref())?,
-            (Op::Gather(Rule::Clamp, _), [values, ids]) if packed.data.forms.has_ids(ids) => self.segments.spread(values)?,
+            (Op::Gather(Rule::Inside, _), [values, ids]) if packed.data.forms.has_ids(ids) => self.segments.spread(values)?,
             (Op::Elementwise(op), inputs) if known.affords(op) => {
                 let mut moved = Inputs::new();
                 for input in inputs {

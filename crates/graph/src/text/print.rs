@@ -220,7 +220,7 @@ impl Printer {
             Op::Gather(rule, fill) => {
                 let outside = match fill {
                     Some(fill) => Setting::Value(fill.clone()),
-                    // Places that are known to be inside are those of a layout. Text could say others, so they are clamped when it is read.
+                    // Places that are known to be inside are those of a layout, or segment numbers. Text could say others, so they are clamped when it is read.
                     None if *rule == Rule::Inside => Setting::Word(rule_text(Rule::Clamp).to_owned()),
                     None => Setting::Word(rule_text(*rule).to_owned()),
                 };

@@ -458,6 +458,46 @@ fn work_on_elements_is_fused_into_all() -> Result<()> {
     Ok(())
 }
 
+/// A reduction of segments knows the segment of an element on the way: values of segments that it reads, and places within
+/// segments, need no segment numbers in memory.
+#[test]
+fn reductions_know_segments() -> Result<()> {
+    let context = Context::new(&cpu());
+    let tiny = numbers(2000, 12).into_iter().map(|n| (n % 7) as usize);
+    let lengths: Vec<usize> = tiny.chain([9000, 0, 40, 300]).chain(vec![0; 2000]).chain(vec![1; 500]).collect();
+    let data = Ragged::new(&lengths, 13);
+    let total = data.values.len();
+    let x = line(&context, &data.values, Element::I64)?;
+    let lengths = line(&context, &lengths.iter().map(|n| *n as i64).collect::<Vec<_>>(), Element::I32)?;
+    for known in [Total::Host(total), Total::Within(total + 77)] {
+        let segments = Segments::from_lengths(&lengths, known)?;
+        let line = match segments.total_length() {
+            Some(length) => unknown(&context, &data.values, Element::I64, length)?,
+            None => x.clone(),
+        };
+        let least = segments.reduce(&[(&line, Combine::Min)])?.remove(0);
+        let above = binary(BinaryOp::Sub, &line, &segments.distribute(&least)?)?;
+        let weighed = binary(BinaryOp::Mul, &above, &segments.places()?)?;
+        let found_in = segments.extreme(&above, Extreme::Greatest, Element::I64)?;
+        let mut nodes = segments.reduce(&[(&above, Combine::Sum), (&weighed, Combine::Sum)])?;
+        nodes.push(found_in);
+        drop(segments);
+        let names = kernels(&context, &nodes)?;
+        assert!(!names.contains(&"segment numbers".to_owned()), "{names:?}");
+        assert_eq!(names.iter().filter(|name| *name == "segmented reduce").count(), 2, "{names:?}");
+        context.evaluate(&nodes)?;
+        let least = |part: &[i64]| part.iter().copied().min().unwrap_or(0);
+        let above = |part: &[i64]| part.iter().map(|x| x.wrapping_sub(least(part))).collect::<Vec<i64>>();
+        let sum = |values: Vec<i64>| values.into_iter().fold(0i64, i64::wrapping_add);
+        let weighed = |part: &[i64]| above(part).iter().zip(0..).map(|(x, place)| x.wrapping_mul(place)).collect::<Vec<i64>>();
+        let place = |part: &[i64]| part.iter().position(|x| Some(x) == part.iter().max()).map_or(-1, |place| place as i64);
+        assert_eq!(found(&nodes[0])?, data.each(|part| sum(above(part))));
+        assert_eq!(found(&nodes[1])?, data.each(|part| sum(weighed(part))));
+        assert_eq!(found(&nodes[2])?, data.each(place));
+    }
+    Ok(())
+}
+
 /// Work follows patterns whose length only the device knows in the same kernel, and nothing waits.
 #[test]
 fn nothing_waits_for_totals_of_the_device() -> Result<()> {

@@ -76,6 +76,12 @@ impl Inlet {
         self.at_with(k, position, &|_| None)
     }
 
+    /// Computes the values at a position with values that come with it.
+    pub fn at_given(&self, k: &Writer, position: &[Value], given: &[Value]) -> Vec<Value> {
+        let read = |index: usize, ty: Type, at: Value| k.load_element(self.input(k, index), ty, at);
+        self.reading(k, position, given, &read, true)
+    }
+
     /// Computes the values at a position where the elements of some inputs at the position itself are loaded already.
     pub fn at_with(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize) -> Option<Value>) -> Vec<Value> {
         let own = k.positions(position, self.source.index()).last().copied();
@@ -83,7 +89,7 @@ impl Inlet {
             Some(value) if Some(at) == own => value,
             _ => k.load_element(self.input(k, index), ty, at),
         };
-        self.reading(k, position, &read, true)
+        self.reading(k, position, &[], &read, true)
     }
 
     /// Runs code that computes the values at several positions. Traps are written once, behind all of it: loads of later positions need not wait for stores of
@@ -131,13 +137,21 @@ impl Inlet {
             k.prefetch(self.input(k, index), k.first_lane(at, ty.lanes()), level);
             k.spread(Literal::zero(ty.element()), ty)
         };
-        self.reading(k, position, &read, false);
+        self.reading(k, position, &[], &read, false);
     }
 
     /// Computes the values at a position with a given way to read an input, of a type, at an index. `traps` says whether traps are written.
-    fn reading(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize, Type, Value) -> Value, traps: bool) -> Vec<Value> {
+    fn reading(
+        &self,
+        k: &Writer,
+        position: &[Value],
+        given: &[Value],
+        read: &dyn Fn(usize, Type, Value) -> Value,
+        traps: bool,
+    ) -> Vec<Value> {
         let function = self.source.function();
         let mut arguments = k.positions(position, self.source.index());
+        arguments.extend(given);
         for (index, ty) in self.source.scalars().into_iter().enumerate() {
             arguments.push(k.scalar(self.first_scalar + index, ty));
         }

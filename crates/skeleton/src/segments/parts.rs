@@ -6,7 +6,7 @@ use crate::kit::{Accumulator, Draft, Temporaries, Writer, broadcast, reduce_warp
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Unroll, Value};
+use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// The open ends of parts, which a second kernel combines.
 struct Left {
@@ -18,6 +18,14 @@ struct Left {
 }
 
 impl Parts {
+    /// The values at a place of a segment.
+    fn values(&self, k: &Writer, place: Value, segment: Value) -> Vec<Value> {
+        if !self.numbered {
+            return self.inlet.at(k, &[place]);
+        }
+        self.inlet.at_given(k, &[place], &[k.convert(segment, Type::I32)])
+    }
+
     pub(super) fn parts(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let (parts, run) = self.sequence.parts(machine);
         let mut list = || Temporaries::new(draft, &self.operator.types(), &parts);
@@ -50,7 +58,8 @@ impl Parts {
             let from = k.select(k.eq(segment, piece.first), piece.from, sequence.offset(k, k.min(segment, segments)));
             let end = sequence.offset(k, k.min(k.add(segment, 1), segments));
             let to = k.select(k.eq(segment, piece.last), piece.to, end);
-            vec![from, k.max(from, to)]
+            // What stands behind the last segment belongs to none.
+            vec![from, k.select(k.lt(segment, segments), k.max(from, to), from)]
         };
         // Lanes that are done wait for the longest of the short ones, so it may not be much longer than most.
         let mean = k.div(k.sub(piece.to, piece.from), k.add(k.sub(piece.last, piece.first), 1));
@@ -79,7 +88,7 @@ impl Parts {
                 || k.ne(k.ballot(k.lt(k.get(round), short), None), 0),
                 || {
                     let place = k.get(round);
-                    k.if_then(k.lt(place, short), || sum.add(k, &self.inlet.at(k, &[k.add(from, place)])));
+                    k.if_then(k.lt(place, short), || sum.add(k, &self.values(k, k.add(from, place), segment)));
                     k.set(round, k.add(place, 1));
                 },
             );
@@ -89,8 +98,9 @@ impl Parts {
                 || {
                     let owner = k.trailing_zeros(k.get(long));
                     k.set(long, k.and(k.get(long), k.sub(k.get(long), 1)));
-                    let bounds = bounds(k.add(group, sequence.wide(k, owner)));
-                    let found = self.stretch(k, lane, bounds[0], bounds[1]);
+                    let segment = k.add(group, sequence.wide(k, owner));
+                    let bounds = bounds(segment);
+                    let found = self.stretch(k, segment, bounds[0], bounds[1]);
                     let is_owner = k.eq(lane, owner);
                     let all = found.iter().zip(sum.get(k)).map(|(found, own)| k.select_value(is_owner, *found, own));
                     sum.set(k, &all.collect::<Vec<Value>>());
@@ -109,21 +119,22 @@ impl Parts {
         });
     }
 
-    /// Elements from one place to another combined, for all lanes.
-    fn stretch(&self, k: &Writer, lane: Value, from: Value, to: Value) -> Vec<Value> {
+    /// Elements of a segment from one place to another combined, for all lanes.
+    fn stretch(&self, k: &Writer, segment: Value, from: Value, to: Value) -> Vec<Value> {
         let operator = &self.operator;
         let sum = Accumulator::new(k, operator);
         sum.set(k, &operator.nothing(k));
-        let lane = self.sequence.wide(k, lane);
+        let lane = self.sequence.wide(k, k.thread(Axis::X));
+        let values = |place: Value| self.values(k, place, segment);
         let add = |own: &[Value]| match operator.is_commutative() {
             true => sum.add(k, own),
             false => sum.add(k, &broadcast(k, &reduce_warp(k, operator, own, 32), 0)),
         };
         let rest = k.sub(to, k.and(k.sub(to, from), 31));
-        k.for_step(from, rest, 32, Unroll::Never, |first| add(&self.inlet.at(k, &[k.add(first, lane)])));
+        k.for_step(from, rest, 32, Unroll::Never, |first| add(&values(k.add(first, lane))));
         k.if_then(k.lt(rest, to), || {
             let place = k.add(rest, lane);
-            add(&k.choose_list(k.lt(place, to), || self.inlet.at(k, &[place]), || operator.nothing(k)));
+            add(&k.choose_list(k.lt(place, to), || values(place), || operator.nothing(k)));
         });
         if operator.is_commutative() { broadcast(k, &reduce_warp(k, operator, &sum.get(k), 32), 0) } else { sum.get(k) }
     }
