@@ -7,7 +7,7 @@ use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
 use broadloom_graph::{Boundary, Combine, Elementwise, Node, Shape};
-use broadloom_scalar::{self as scalar, Element, Literal};
+use broadloom_scalar::{self as scalar, BinaryOp, Element, Literal};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -130,8 +130,14 @@ impl Accelerator {
             self.convert(&places, int)?
         };
         let (starts, steps) = (self.spread(starts, segdes)?, self.spread(steps, segdes)?);
-        let inputs = [&positions, &starts.node, &steps.node];
-        let node = self.call("index", &inputs, |f, x| f.add(x[1], f.mul(x[0], x[2])))?;
+        let node = match steps.facts.value {
+            // Neighbours are neighbours then.
+            Some(1) => self.elementwise(Elementwise::Binary(BinaryOp::Add), &[&starts.node, &positions])?,
+            _ => {
+                let inputs = [&positions, &starts.node, &steps.node];
+                self.call("index", &inputs, |f, x| f.add(x[1], f.mul(x[0], x[2])))?
+            }
+        };
         let step = steps.facts.value.filter(|step| segdes.is_single() && *step != 0);
         let start = starts.node.clone();
         let affine = step.filter(|step| *step > 0).map(|step| Affine { start, known: starts.facts.value, step });
