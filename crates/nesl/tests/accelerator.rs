@@ -55,6 +55,7 @@ fn main() {
     }
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
     trials.push(Trial::test("interp: calls without memory for arenas run flattened", without_arenas));
+    trials.push(Trial::test("interp: lengths that would wrap are refused", wrapping));
     trials.push(Trial::test("cpu: sequential calls save launches", fewer_launches));
     trials.push(Trial::test("interp: kernels and waits", structure));
     trials.push(Trial::test("interp: kernels and waits of a level", levels));
@@ -199,7 +200,7 @@ const LAUNCHES_OF_A_LEVEL: u64 = 28;
 const WAITS_OF_A_LEVEL: u64 = 1;
 
 /// Programs with calls that run sequentially.
-const SEQUENTIAL: [&str; 18] = [
+const SEQUENTIAL: [&str; 20] = [
     "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
      in r[0] ++ {e in a | e == p} ++ r[1]; {qsort(v) : v in [[3, 1, 2, 5, 4, 9, 8, 0, 3], [] int, [2, 1]]};",
     // Some calls are small, others are not.
@@ -232,6 +233,14 @@ const SEQUENTIAL: [&str; 18] = [
      {same(a, b) : a in [[[1]], [[2], [3]]]; b in [[[1]], [[4], [3]]]};",
     "function most(v, n) = if n == 0 then (max_val(v), min_val(v), sum(v), product(v)) else most(v ++ v, n - 1); \
      {most(v, n) : v in [[] float, [1.5, -2.0]]; n in [1, 2]};",
+    // Last digits may differ.
+    "function waves(x, n) = if n == 0 then {round(1000.0 * y) : y in [exp(x), ln(x + 3.0), sin(x), cos(x), tan(x), asin(x / 4.0), \
+     acos(x / 4.0), atan(x), sinh(x), cosh(x), tanh(x)]} else waves(x * 0.5, n - 1) ++ [round(exp(x))]; \
+     {waves(x, n) : x in [1.5, -0.75]; n in [1, 2]};",
+    // Sequences of the program are part of the form.
+    "table = [3, -1, 4]; pairs = [(1.5, t, `a), (-2.25, f, `b)]; none = [] int; \
+     function looked(n) = if n < 0 then none else looked(n - 1) ++ table ++ [table[n], sum(table)] ++ \
+     {btoi(b) + trunc(x) + char_code(c) : (x, b, c) in pairs}; {looked(i) : i in [0:3]};",
     "function ranges(n) = if n == 0 then [] int else ranges(n - 1) ++ [n:n * 3:2] ++ dist(n, 2); {ranges(i) : i in [0:4]};",
 ];
 
@@ -292,6 +301,7 @@ fn failing() -> Result<(), Failed> {
         "function deep(v, n) = if n == 0 then v[7] else deep(v, n - 1); {deep(v, n) : v in [[1], [2]]; n in [1, 2]};",
         "function half(n, x) = if n == 0 then 1 / x else half(n - 1, x); {half(n, x) : n in [2, 3]; x in [1, 0]};",
         "function root(n, x) = if n == 0 then sqrt(x) else root(n - 1, x); {root(n, x) : n in [1, 0]; x in [4.0, -4.0]};",
+        "function logs(n, x) = if n == 0 then ln(x) else logs(n - 1, x); {logs(n, x) : n in [1, 0]; x in [4.0, -4.0]};",
         "function long(n) = if n == 0 then 0 else 1 + long(n - 1); {long(n) : n in [200, 3]};",
         "function large(n) = if n == 0 then [0] else let v = large(n - 1) in v ++ v; {#large(n) : n in [13, 1]};",
         "function check(n) = if n == 0 then error(\"it is 0\") else check(n - 1); {check(n) : n in [1, 2]};",
@@ -314,6 +324,19 @@ fn without_arenas() -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// The length of three appended sequences, the first two of which are as long as a sequence may be, is 1 in 32 bits. A
+/// sequential call does not take that for a length: it writes nothing and fails, and flattened code says what is wrong.
+fn wrapping() -> Result<(), Failed> {
+    let text = "function long(n, m) = if n == 0 then let v = dist(1, m) in sum(v ++ v ++ [1, 2, 3]) else long(n - 1, m); \
+                {long(n, m) : n in [1, 0]; m in [2147483647, 2147483647]};";
+    let mut settings = Settings::default();
+    settings.options.max_bytes = 1 << 20;
+    let target = Target::new(interp).with_threshold(0).with_sequential_limit(16);
+    let found = answer(&support::session_on(settings, target).eval("long", text));
+    let is_told = found.contains("N0301") || found.contains("a limit");
+    if is_told && !found.contains("it = ") { Ok(()) } else { Err(found.into()) }
 }
 
 /// Launches of quicksort of 100,000 numbers fall to less than a fifth.

@@ -12,6 +12,9 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
+/// Elements of a sequence of the program that becomes part of a module, at most.
+const MAX_ARRAY: usize = 4096;
+
 /// Expansions of functions inside of each other.
 const MAX_EXPANDED: u32 = 16;
 
@@ -150,15 +153,14 @@ impl Module<'_, '_> {
         Ok(())
     }
 
-    /// Adds bytes of the program as ints and returns the name of the array.
-    fn text(&mut self, bytes: &[u8]) -> String {
-        let name = format!("text{}", self.texts);
-        self.texts += 1;
-        let ty = if self.widths.wide_int { "b64" } else { "b32" };
-        let codes: Vec<String> = bytes.iter().map(u8::to_string).collect();
-        let count = codes.len().max(1);
-        let codes = if codes.is_empty() { "0".to_owned() } else { codes.join(", ") };
-        let _ = writeln!(self.prototypes, ".global .align 8 .{ty} {name}[{count}] = {{{codes}}};");
+    /// Adds elements of so many bytes and returns the name of the array.
+    fn array(&mut self, bytes: u32, elements: &[u64]) -> String {
+        let name = format!("array{}", self.arrays);
+        self.arrays += 1;
+        let numbers: Vec<String> = elements.iter().map(u64::to_string).collect();
+        let count = numbers.len().max(1);
+        let numbers = if numbers.is_empty() { "0".to_owned() } else { numbers.join(", ") };
+        let _ = writeln!(self.prototypes, ".global .align 8 .b{} {name}[{count}] = {{{numbers}}};", 8 * bytes);
         name
     }
 }
@@ -441,11 +443,8 @@ impl Writer<'_, '_, '_> {
             Expr::Bool(value) => Ok(Val::Base(Kind::Bool, self.code.bool(*value))),
             Expr::Char(value) => Ok(Val::Base(Kind::Int, self.code.int(i64::from(*value)))),
             Expr::Text(bytes) => {
-                self.refused |= self.varying;
-                let (name, array) = (self.m.text(bytes), self.code.reg(Class::B64));
-                emit!(self.code, "mov.u64 {array}, {name};");
-                let length = self.code.length(bytes.len() as u32);
-                Ok(Val::seq(length, Shape::Int, Items::Stored(vec![array])))
+                let codes: Vec<u64> = bytes.iter().map(|byte| u64::from(*byte)).collect();
+                Ok(self.stored_array(&Shape::Int, bytes.len(), &[codes]))
             }
             Expr::Local(local) => self.locals.get(local).cloned().ok_or_else(|| "a variable is not bound".to_owned()),
             Expr::Definition(definition, _) => match self.m.c.env.definitions[*definition].kind {
@@ -497,7 +496,40 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Makes the value of a scalar variable of the program.
+    /// Makes a sequence of columns that are part of the module.
+    fn stored_array(&mut self, shape: &Shape, count: usize, columns: &[Vec<u64>]) -> Val {
+        self.refused |= self.varying;
+        let mut kinds = vec![];
+        slots(shape, &mut kinds);
+        let stored = kinds.iter().zip(columns).map(|(kind, column)| {
+            let (name, array) = (self.m.array(self.code.bytes(*kind), column), self.code.reg(Class::B64));
+            emit!(self.code, "mov.u64 {array}, {name};");
+            array
+        });
+        let items = Items::Stored(stored.collect());
+        let length = self.code.length(count as u32);
+        Val::seq(length, shape.clone(), items)
+    }
+
+    /// Adds the bits of a scalar value to columns.
+    fn add_bits<'v>(&self, value: &Value, columns: &mut dyn Iterator<Item = &'v mut Vec<u64>>) {
+        if let Value::Pair(parts) = value {
+            self.add_bits(&parts.0, columns);
+            return self.add_bits(&parts.1, columns);
+        }
+        let bits = match value {
+            Value::Int(value) if self.code.widths.wide_int => *value as u64,
+            Value::Int(value) => u64::from(*value as u32),
+            Value::Float(value) if self.code.widths.narrow_float => u64::from((*value as f32).to_bits()),
+            Value::Float(value) => value.to_bits(),
+            Value::Bool(value) => u64::from(*value),
+            Value::Char(value) => u64::from(*value),
+            Value::Pair(_) | Value::Seq(_) | Value::Function(_) => return,
+        };
+        columns.into_iter().take(1).for_each(|column| column.push(bits));
+    }
+
+    /// Makes the value of a variable of the program: a scalar, or a short sequence of scalars.
     fn literal(&mut self, value: &Value, ty: TypeId) -> Made<Val> {
         let ty = self.m.c.resolve(ty);
         Ok(match (&self.m.c.env.types[ty], value) {
@@ -510,7 +542,18 @@ impl Writer<'_, '_, '_> {
                 let first = self.literal(&parts.0, first)?;
                 Val::pair(first, self.literal(&parts.1, rest)?)
             }
-            _ => return Err("it uses a variable of the program that is no scalar".to_owned()),
+            (Nesl::Seq(element), Value::Seq(values)) if values.len() <= MAX_ARRAY => {
+                let shape = self.m.c.shape(*element)?;
+                if !shape.is_scalar() {
+                    return Err("it uses a variable of the program that is a nested sequence".to_owned());
+                }
+                let mut kinds = vec![];
+                slots(&shape, &mut kinds);
+                let mut columns = vec![vec![]; kinds.len()];
+                values.iter().for_each(|value| self.add_bits(value, &mut columns.iter_mut()));
+                self.stored_array(&shape, values.len(), &columns)
+            }
+            _ => return Err("it uses a variable of the program that is long or no data".to_owned()),
         })
     }
 

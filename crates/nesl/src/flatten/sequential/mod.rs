@@ -20,6 +20,7 @@ mod code;
 mod entry;
 mod expr;
 mod lanes;
+mod math;
 mod primitive;
 mod tasks;
 
@@ -29,6 +30,7 @@ use crate::eval::Primitive;
 use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Sequential, Shape};
+use broadloom_scalar::MathFunction;
 use code::{Class, Code, Kind, Reg, emit, slots};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -55,7 +57,9 @@ struct Module<'c, 'e> {
     functions: HashMap<Callee, Signature>,
     queue: Vec<(Callee, Signature)>,
     prototypes: String,
-    texts: usize,
+    arrays: usize,
+    /// Elementary functions that are written.
+    elementary: Vec<MathFunction>,
     done: String,
     /// A warp runs a call, not a thread.
     in_warps: bool,
@@ -129,7 +133,8 @@ impl Compiler<'_> {
             functions: HashMap::new(),
             queue: vec![],
             prototypes: String::new(),
-            texts: 0,
+            arrays: 0,
+            elementary: vec![],
             done: String::new(),
             in_warps,
             tasks: vec![],

@@ -2,7 +2,7 @@
 
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::{Items, Seq, Val, Writer};
-use super::{Made, reason};
+use super::{Made, math, reason};
 use crate::core::Each;
 use crate::eval::{Primitive, largest_float};
 use crate::types::{Base, Type as Nesl, TypeId};
@@ -215,7 +215,13 @@ impl Writer<'_, '_, '_> {
                 self.burn(seq.length);
                 self.reduce(primitive, ty, seq.length, |w, index| Ok(scalar(&w.element(&seq, index)?)?.1))
             }
-            _ => Err(reason(primitive)),
+            _ => match math::function(primitive) {
+                Some(function) => {
+                    let (kind, a) = scalar(argument)?;
+                    Ok(Val::Base(kind, self.elementary(function, a)?))
+                }
+                None => Err(reason(primitive)),
+            },
         }
     }
 

@@ -1,0 +1,87 @@
+//! Elementary functions: PTX functions with the code that flattened work has, each written once for a module.
+//!
+//! A function of a number in memory takes its address and leaves the result there.
+
+use super::code::{Class, Kind, Reg, emit};
+use super::expr::Writer;
+use super::{Made, Module};
+use crate::eval::Primitive;
+use broadloom_scalar::{Builder, Element, MathFunction, Precision, lower};
+
+/// Lanes of a warp.
+const LANES: u32 = 32;
+
+/// Returns the function behind a primitive.
+pub(super) fn function(primitive: Primitive) -> Option<MathFunction> {
+    use Primitive as P;
+    Some(match primitive {
+        P::Ln => MathFunction::Log,
+        P::Exp => MathFunction::Exp,
+        P::Sin => MathFunction::Sin,
+        P::Cos => MathFunction::Cos,
+        P::Tan => MathFunction::Tan,
+        P::Asin => MathFunction::Asin,
+        P::Acos => MathFunction::Acos,
+        P::Atan => MathFunction::Atan,
+        P::Sinh => MathFunction::Sinh,
+        P::Cosh => MathFunction::Cosh,
+        P::Tanh => MathFunction::Tanh,
+        _ => return None,
+    })
+}
+
+impl Module<'_, '_> {
+    /// Returns the name of the PTX function of an elementary function, which is written if it is new.
+    fn elementary(&mut self, function: MathFunction) -> Made<String> {
+        let name = format!("math_{}", function.name());
+        if !self.elementary.contains(&function) {
+            let element = if self.widths.narrow_float { Element::F32 } else { Element::F64 };
+            let k = Builder::kernel(&name);
+            let number = k.pointer("number", element);
+            k.store(number, 0, k.math(function, Precision::Accurate, &[k.load(number, 0)]));
+            let module = k.finish_kernel().and_then(|kernel| lower(&[kernel])).map_err(|error| error.to_string())?;
+            let text = broadloom_ptx::print(&module);
+            // A kernel with one parameter becomes a function of an address. Tables stand before it.
+            let (before, rest) = text.split_once(".visible .entry").ok_or("a function is missing")?;
+            let body = rest.find('{').map(|at| &rest[at..]).ok_or("a function is missing")?;
+            let tables =
+                before.lines().filter(|line| ![".version", ".target", ".address_size"].iter().any(|head| line.starts_with(head)));
+            for line in tables {
+                self.prototypes.push_str(line);
+                self.prototypes.push('\n');
+            }
+            self.prototypes.push_str(&format!(".func {name}(.param .b64 {name}_0_number)\n{body}\n"));
+            self.elementary.push(function);
+        }
+        Ok(name)
+    }
+}
+
+impl Writer<'_, '_, '_> {
+    /// Computes an elementary function. The logarithm of a negative number fails.
+    pub(super) fn elementary(&mut self, function: MathFunction, number: Reg) -> Made<Reg> {
+        let name = self.m.elementary(function)?;
+        if function == MathFunction::Log {
+            let (ty, zero, negative) = (self.code.ty(Kind::Float), self.code.float(0.0), self.code.reg(Class::Pred));
+            emit!(self.code, "setp.lt.{ty} {negative}, {number}, {zero};");
+            self.fail_if(negative);
+        }
+        let mark = self.code.copy(Kind::Pointer, self.top);
+        // Each lane of a warp has a number of its own: the others may be ahead of it.
+        let count = self.code.length(if self.code.lane.is_some() { LANES } else { 1 });
+        let place = self.take(count, Kind::Float);
+        if let Some(lane) = self.code.lane {
+            let bytes = self.code.bytes(Kind::Float);
+            emit!(self.code, "mad.wide.u32 {place}, {lane}, {bytes}, {place};");
+        }
+        self.code.store(Kind::Float, place, number);
+        emit!(self.code, "{{");
+        emit!(self.code, ".param .b64 x0;");
+        emit!(self.code, "st.param.b64 [x0], {place};");
+        emit!(self.code, "call {name}, (x0);");
+        emit!(self.code, "}}");
+        let result = self.code.load(Kind::Float, place);
+        emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        Ok(result)
+    }
+}
