@@ -7,6 +7,7 @@
 use super::{Block, Function, Op, SpaceId, Stmt, Var, VarId};
 use crate::vcode::{self, Constant, Type};
 use broadloom_diag::Span;
+use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
 /// A function in the making.
@@ -14,13 +15,22 @@ pub(crate) struct Builder {
     pub(crate) function: Function,
     /// Open blocks, the innermost last, with the results of operations in them.
     open: Vec<(Vec<Stmt>, Known)>,
-    definitions: HashMap<VarId, (Op, Vec<VarId>)>,
+    definitions: SecondaryMap<VarId, Option<(Op, Vec<VarId>)>>,
     /// The place that new statements get.
     pub(crate) span: Span,
 }
 
-/// An operation, the spaces of its results and its operands; floats by their bits.
-type Key = (String, Vec<SpaceId>, Vec<VarId>);
+/// An operation, the spaces of its results and its operands.
+type Key = (What, Vec<SpaceId>, Vec<VarId>);
+
+/// A pure operation.
+#[derive(PartialEq, Eq, Hash)]
+enum What {
+    Vector(vcode::Op, Type),
+    Int(i64),
+    /// Any other, as text; floats by their bits.
+    Other(String),
+}
 
 /// Results of operations.
 type Known = HashMap<Key, Vec<VarId>>;
@@ -28,7 +38,7 @@ type Known = HashMap<Key, Vec<VarId>>;
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {
         let function = Function { name, source, ..Function::default() };
-        Builder { function, open: vec![(vec![], HashMap::new())], definitions: HashMap::new(), span: Span::default() }
+        Builder { function, open: vec![(vec![], HashMap::new())], definitions: SecondaryMap::new(), span: Span::default() }
     }
 
     pub(crate) fn space(&mut self) -> SpaceId {
@@ -114,7 +124,7 @@ impl Builder {
 
     fn add(&mut self, op: Op, args: Vec<VarId>, vars: Vec<VarId>, key: Option<Key>) -> Vec<VarId> {
         if let [var] = vars[..] {
-            self.definitions.insert(var, (op.clone(), args.clone()));
+            self.definitions[var] = Some((op.clone(), args.clone()));
         }
         let span = self.span;
         if let Some((stmts, known)) = self.open.last_mut() {
@@ -152,7 +162,7 @@ impl Builder {
 
     /// Computes an operation on constants, where the result is one of the least width of ints.
     fn folded(&self, op: vcode::Op, args: &[VarId]) -> Option<i64> {
-        let int = |var: VarId| match self.definitions.get(&var) {
+        let int = |var: VarId| match &self.definitions[var] {
             Some((Op::Const(Constant::Int(values)), _)) if values.len() == 1 => Some(values[0]),
             _ => None,
         };
@@ -170,7 +180,7 @@ impl Builder {
     }
 
     fn definition(&self, var: VarId) -> Option<(&vcode::Op, &[VarId])> {
-        match self.definitions.get(&var) {
+        match &self.definitions[var] {
             Some((Op::Vector(op, _), args)) => Some((op, args)),
             _ => None,
         }
@@ -178,7 +188,7 @@ impl Builder {
 
     /// Returns the scalar of a vector whose elements are all one constant of the program.
     pub(crate) fn scalar_of(&self, var: VarId) -> Option<Constant> {
-        match self.definitions.get(&var) {
+        match &self.definitions[var] {
             Some((Op::Const(constant), _)) => match constant {
                 Constant::Int(values) if values.len() == 1 => Some(constant.clone()),
                 Constant::Float(values) if values.len() == 1 => Some(constant.clone()),
@@ -256,7 +266,7 @@ impl Builder {
             return segments;
         }
         let space = self.space_of(lengths);
-        if let Some((Op::Const(Constant::Int(values)), _)) = self.definitions.get(&lengths) {
+        if let Some((Op::Const(Constant::Int(values)), _)) = &self.definitions[lengths] {
             let values = values.clone();
             return self.constant(Constant::Segdes(values), space);
         }
@@ -301,13 +311,15 @@ impl Builder {
     }
 }
 
-fn key(op: &Op) -> String {
+fn key(op: &Op) -> What {
     match op {
+        Op::Vector(op, ty) => What::Vector(*op, *ty),
+        Op::Const(Constant::Int(values)) if values.len() == 1 => What::Int(values[0]),
         // Zeros of both signs and all NaNs print apart.
         Op::Const(Constant::Float(values)) => {
             let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
-            format!("float {bits:?}")
+            What::Other(format!("float {bits:?}"))
         }
-        other => format!("{other:?}"),
+        other => What::Other(format!("{other:?}")),
     }
 }

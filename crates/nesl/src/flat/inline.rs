@@ -7,8 +7,8 @@
 
 use super::{Block, Builder, FuncId, Function, Op, Program, SpaceId, Stmt, VarId};
 use broadloom_diag::Span;
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use std::collections::HashMap;
 
 /// Functions with at most this many operations are inlined wherever they are called.
 const SMALL: usize = 60;
@@ -20,13 +20,18 @@ const LARGE: usize = 4000;
 pub fn inline_calls(program: &mut Program) {
     let order = callees_first(program);
     let calls = count_calls(program);
+    let (mut recurs, mut sizes) = (SecondaryMap::new(), SecondaryMap::new());
+    for &(id, is_recursive) in &order {
+        recurs[id] = is_recursive;
+        sizes[id] = size_of_block(&program.functions[id].body);
+    }
     for &(id, _) in &order {
-        let inlinable = |callee: FuncId, program: &Program, size: usize| {
-            let recurs = order.iter().any(|&(known, recurs)| known == callee && recurs);
-            let own = size_of_block(&program.functions[callee].body);
-            callee != id && !recurs && size + own <= LARGE && (own <= SMALL || calls[callee] == 1)
+        let inlinable = |callee: FuncId, size: usize| {
+            let own = sizes[callee];
+            callee != id && !recurs[callee] && size + own <= LARGE && (own <= SMALL || calls[callee] == 1)
         };
-        let function = Rebuild::run(program, id, &inlinable);
+        let function = Rebuild::run(program, id, &inlinable, &sizes);
+        sizes[id] = size_of_block(&function.body);
         program.functions[id] = function;
     }
     remove_unused_functions(program);
@@ -144,11 +149,15 @@ fn rename_calls(block: &mut Block, new: &SecondaryMap<FuncId, FuncId>) {
     }
 }
 
-type Inlinable<'a> = dyn Fn(FuncId, &Program, usize) -> bool + 'a;
+type Inlinable<'a> = dyn Fn(FuncId, usize) -> bool + 'a;
+
+/// Numbers of operations of functions.
+type Sizes = SecondaryMap<FuncId, usize>;
 
 struct Rebuild<'a> {
     program: &'a Program,
     inlinable: &'a Inlinable<'a>,
+    sizes: &'a Sizes,
     b: Builder,
     size: usize,
 }
@@ -156,41 +165,44 @@ struct Rebuild<'a> {
 /// Vectors and spaces of one function, as those of the function that is built.
 #[derive(Default)]
 struct Names {
-    vars: HashMap<VarId, VarId>,
-    spaces: HashMap<SpaceId, SpaceId>,
+    vars: SecondaryMap<VarId, PackedOption<VarId>>,
+    spaces: SecondaryMap<SpaceId, PackedOption<SpaceId>>,
     /// The place of all statements, for functions of the library.
     span: Option<Span>,
 }
 
 impl<'a> Rebuild<'a> {
-    fn run(program: &'a Program, id: FuncId, inlinable: &'a Inlinable<'a>) -> Function {
+    fn run(program: &'a Program, id: FuncId, inlinable: &'a Inlinable<'a>, sizes: &'a Sizes) -> Function {
         let old = &program.functions[id];
         let b = Builder::new(old.name.clone(), old.source.clone());
-        let mut this = Rebuild { program, inlinable, b, size: size_of_block(&old.body) };
+        let mut this = Rebuild { program, inlinable, sizes, b, size: sizes[id] };
         let mut names = Names::default();
         for &param in &old.params {
             let known = old.vars[param];
             let space = this.space(&mut names, known.space);
             let new = this.b.param(known.ty, space);
-            names.vars.insert(param, new);
+            names.vars[param] = new.into();
         }
         let results = this.stmts(old, &old.body, &mut names);
         this.b.finish(results)
     }
 
     fn space(&mut self, names: &mut Names, space: SpaceId) -> SpaceId {
-        *names.spaces.entry(space).or_insert_with(|| self.b.space())
+        let known = &mut names.spaces[space];
+        let new = known.expand().unwrap_or_else(|| self.b.space());
+        *known = new.into();
+        new
     }
 
     /// Rebuilds the statements of a block and returns its results.
     fn stmts(&mut self, old: &'a Function, block: &'a Block, names: &mut Names) -> Vec<VarId> {
         for stmt in &block.stmts {
             self.b.span = names.span.unwrap_or(stmt.span);
-            let args: Vec<VarId> = stmt.args.iter().map(|var| names.vars[var]).collect();
+            let args: Vec<VarId> = stmt.args.iter().filter_map(|var| names.vars[*var].expand()).collect();
             let new = match &stmt.op {
-                Op::Call(callee) if (self.inlinable)(*callee, self.program, self.size) => {
+                Op::Call(callee) if (self.inlinable)(*callee, self.size) => {
+                    self.size += self.sizes[*callee];
                     let callee = &self.program.functions[*callee];
-                    self.size += size_of_block(&callee.body);
                     self.call(callee, &args)
                 }
                 Op::If(branches) => {
@@ -214,10 +226,10 @@ impl<'a> Rebuild<'a> {
                 // An equal operation may have been found whose result has another name for the space.
                 let (space, found) = (self.space(names, old.vars[var].space), self.b.space_of(new));
                 self.b.join_spaces(found, space);
-                names.vars.insert(var, new);
+                names.vars[var] = new.into();
             }
         }
-        block.results.iter().map(|var| names.vars[var]).collect()
+        block.results.iter().filter_map(|var| names.vars[*var].expand()).collect()
     }
 
     fn block(&mut self, old: &'a Function, block: &'a Block, names: &mut Names) -> Block {
@@ -243,9 +255,11 @@ impl<'a> Rebuild<'a> {
         let mut names = Names { span: place, ..Names::default() };
         for (&param, &arg) in callee.params.iter().zip(args) {
             let found = self.b.space_of(arg);
-            let space = *names.spaces.entry(callee.vars[param].space).or_insert(found);
+            let known = &mut names.spaces[callee.vars[param].space];
+            let space = known.expand().unwrap_or(found);
+            *known = space.into();
             self.b.join_spaces(space, found);
-            names.vars.insert(param, arg);
+            names.vars[param] = arg.into();
         }
         let results = self.stmts(callee, &callee.body, &mut names);
         self.b.span = before;
