@@ -526,7 +526,9 @@ impl Writer<'_, '_, '_> {
             Value::Char(value) => u64::from(*value),
             Value::Pair(_) | Value::Seq(_) | Value::Function(_) => return,
         };
-        columns.into_iter().take(1).for_each(|column| column.push(bits));
+        if let Some(column) = columns.next() {
+            column.push(bits);
+        }
     }
 
     /// Makes the value of a variable of the program: a scalar, or a short sequence of scalars.

@@ -7,6 +7,7 @@ use super::expr::Writer;
 use super::{Made, Module};
 use crate::eval::Primitive;
 use broadloom_scalar::{Builder, Element, MathFunction, Precision, lower};
+use std::fmt::Write;
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
@@ -50,7 +51,7 @@ impl Module<'_, '_> {
                 self.prototypes.push_str(line);
                 self.prototypes.push('\n');
             }
-            self.prototypes.push_str(&format!(".func {name}(.param .b64 {name}_0_number)\n{body}\n"));
+            let _ = writeln!(self.prototypes, ".func {name}(.param .b64 {name}_0_number)\n{body}");
             self.elementary.push(function);
         }
         Ok(name)
