@@ -124,11 +124,8 @@ fn noise() -> Result<(), Failed> {
         ")",
     ];
     words.extend(std::iter::repeat_n(others, 8).flatten().map(str::to_owned));
-    let mut state = 42u64;
-    let mut next = |bound: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % bound
-    };
+    let mut random = broadloom_random::Random::new(42);
+    let mut next = |bound: usize| random.below(bound);
     let options = Options { max_steps: 10_000, max_bytes: 1 << 20, max_depth: 100, ..Options::default() };
     for _ in 0..3000 {
         let text: String = (0..next(20)).map(|_| words[next(words.len())].clone() + "\n").collect();

@@ -1,6 +1,6 @@
 //! Random numbers whose sequence never changes.
 //!
-//! One generator serves the inputs of buffers, random kernels and graphs, and tests. It must not know what the numbers are for.
+//! One generator serves the inputs of buffers, random kernels and graphs, NESL's `rand`, and tests. It must not know what the numbers are for.
 
 /// Random numbers by SplitMix64: the same seed gives the same numbers, on every machine and in every version.
 #[derive(Clone, Debug)]

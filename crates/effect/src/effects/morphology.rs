@@ -282,13 +282,9 @@ mod tests {
             assert_eq!(values[4], u32::from(bits.count_ones() >= 5), "{bits:b}");
         }
         // Bits of a word are cases: 64 at a time.
-        let mut state = 1u64;
-        let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            state ^ state >> 29
-        };
+        let mut random = broadloom_random::Random::new(1);
         for _ in 0..2000 {
-            let mut values: Vec<u64> = (0..25).map(|_| random()).collect();
+            let mut values: Vec<u64> = (0..25).map(|_| random.bits()).collect();
             let ones: Vec<u32> = (0..64).map(|bit| values.iter().map(|value| (value >> bit & 1) as u32).sum()).collect();
             for (low, high) in exchanges(25) {
                 (values[low], values[high]) = (values[low] & values[high], values[low] | values[high]);

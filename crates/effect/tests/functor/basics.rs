@@ -1,6 +1,6 @@
 //! Functors of each kind against their definitions.
 
-use crate::devices::{Random, assert_near, at, contexts, middle, thorough};
+use crate::devices::{Images, Random, assert_near, at, contexts, middle, thorough};
 use broadloom_effect::functor::{Axis, Functor, Indexer, Kernel, Moving, Output, Precise, Primitive, Real};
 use broadloom_effect::plan::{Options, Plan, Switch};
 use broadloom_effect::{Boundary, Image, Picture, Rect, Reduction, Result};

@@ -4,6 +4,7 @@ use broadloom_device::{Device, Machine, MachineKind};
 use broadloom_effect::plan::{Options, Switch};
 use broadloom_effect::{Image, Rect};
 use broadloom_graph::Context;
+pub(crate) use broadloom_random::Random;
 use std::sync::OnceLock;
 
 /// Returns a context for the interpreter and one for the CPU, which all tests share.
@@ -46,30 +47,17 @@ pub(crate) fn thorough() -> bool {
     std::env::var_os("BROADLOOM_EVERY_CASE").is_some()
 }
 
-/// A generator of numbers.
-pub(crate) struct Random(pub(crate) u64);
+/// Random images.
+pub(crate) trait Images {
+    /// An image of multiples of 1/256 from 0 to 1: sums of a few are exact.
+    fn image(&mut self, planes: usize, width: u32, height: u32) -> Image;
+}
 
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> usize {
-        (self.next() % end) as usize
-    }
-
-    /// A multiple of 1/256 from 0 to 1: sums of a few are exact.
-    pub(crate) fn sample(&mut self) -> f32 {
-        self.below(257) as f32 / 256.0
-    }
-
-    pub(crate) fn image(&mut self, planes: usize, width: u32, height: u32) -> Image {
+impl Images for Random {
+    fn image(&mut self, planes: usize, width: u32, height: u32) -> Image {
         let names = ["R", "G", "B", "A", "Z", "U", "V", "W"];
-        let planes = (0..planes).map(|plane| (names[plane], (0..width * height).map(|_| self.sample()).collect()));
+        let mut sample = || self.below(257) as f32 / 256.0;
+        let planes = (0..planes).map(|plane| (names[plane], (0..width * height).map(|_| sample()).collect()));
         Image::from_f32(width, height, planes).expect("an image")
     }
 }

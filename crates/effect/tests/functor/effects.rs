@@ -1,6 +1,6 @@
 //! Effects of the catalogue on devices against the naive references.
 
-use crate::devices::{Random, assert_near, contexts, thorough};
+use crate::devices::{Images, Random, assert_near, contexts, thorough};
 use broadloom_effect::catalogue::{Effect, Settings, chain};
 use broadloom_effect::plan::Options;
 use broadloom_effect::{Image, Rect, effects, reference};

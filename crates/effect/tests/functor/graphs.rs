@@ -1,6 +1,6 @@
 //! Chains as one graph, tiles, memory, and reductions that nobody waits for.
 
-use crate::devices::{Random, assert_near, contexts};
+use crate::devices::{Images, Random, assert_near, contexts};
 use broadloom_device::Device;
 use broadloom_effect::catalogue::{Chain, Engine, chain};
 use broadloom_effect::effects::{self, Layers, OnDevice};

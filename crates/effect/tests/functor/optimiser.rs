@@ -1,6 +1,6 @@
 //! The optimiser: every combination of its options gives the same image, and its structure is what the paper promises.
 
-use crate::devices::{Random, any_options, as_gpu, assert_near, contexts, middle, thorough};
+use crate::devices::{Images, Random, any_options, as_gpu, assert_near, contexts, middle, thorough};
 use broadloom_effect::functor::{Axis, Indexer, Output, Primitive};
 use broadloom_effect::plan::{Options, Plan, Switch};
 use broadloom_effect::{Boundary, Picture, Rect, Result, effects};
@@ -16,7 +16,7 @@ fn any_axis(random: &mut Random) -> Axis {
 
 /// A call of a random functor with random pictures of a list.
 fn grow(random: &mut Random, pictures: &mut Vec<Picture>) -> Result<()> {
-    let any = |random: &mut Random, pictures: &[Picture]| pictures[random.below(pictures.len() as u64)].clone();
+    let any = |random: &mut Random, pictures: &[Picture]| pictures[random.below(pictures.len())].clone();
     let (a, b) = (any(random, pictures), any(random, pictures));
     let boundary = any_boundary(random);
     let axis = any_axis(random);

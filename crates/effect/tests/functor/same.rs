@@ -45,7 +45,7 @@ const EFFECTS: &[(&str, usize, f32)] = &[
 /// An image whose sums and products are rounded.
 fn rough(random: &mut Random, planes: usize, width: u32, height: u32) -> Image {
     let names = ["R", "G", "B", "A"];
-    let mut sample = || (random.next() >> 40) as f32 / (1u64 << 24) as f32 * 1.1 - 0.05;
+    let mut sample = || (random.bits() >> 40) as f32 / (1u64 << 24) as f32 * 1.1 - 0.05;
     let planes = (0..planes).map(|plane| (names[plane], (0..width * height).map(|_| sample()).collect()));
     Image::from_f32(width, height, planes.collect::<Vec<_>>()).expect("an image")
 }

@@ -1,33 +1,17 @@
 //! Values for tests.
 
 use broadloom_effect::{Image, Plane, Rect, SampleType};
+pub(crate) use broadloom_random::Random;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A generator of numbers (xorshift).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// Returns the next number.
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Returns a number from 0 to 1.
-    pub(crate) fn unit(&mut self) -> f32 {
-        (self.bits() >> 40) as f32 / (1u64 << 24) as f32
-    }
-}
 
 /// Makes an image of random values, with rows that are padded.
 pub(crate) fn noise(width: u32, height: u32, names: &[&str], seed: u64) -> Image {
     let mut random = Random(seed * 2 + 1);
     let pitch = width as usize + seed as usize % 3;
     let planes = names.iter().map(|name| {
-        let samples: Vec<f32> = (0..pitch * height as usize).map(|_| random.unit()).collect();
+        let samples: Vec<f32> =
+            (0..pitch * height as usize).map(|_| (random.bits() >> 40) as f32 / (1u64 << 24) as f32).collect();
         Plane::with_pitch(name, width, height, pitch, samples).unwrap()
     });
     Image::new(Rect::sized(width, height), planes.collect()).unwrap()

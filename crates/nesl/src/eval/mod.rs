@@ -33,6 +33,7 @@ use crate::infer::Widths;
 use crate::types::{Base, Type, TypeId};
 use crate::vcode::Layout;
 use broadloom_diag::SourceId;
+use broadloom_random::Random;
 use cranelift_entity::SecondaryMap;
 use files::Files;
 use std::rc::Rc;
@@ -80,7 +81,7 @@ pub(crate) struct State {
     codes: code::Codes,
     pub(crate) globals: SecondaryMap<DefId, Option<Value>>,
     meter: Rc<Meter>,
-    random: u64,
+    random: Random,
     files: Files,
     timer: Instant,
     /// The last source of the library: errors in it are shown at the call of the program.
@@ -96,7 +97,7 @@ impl State {
             codes: code::Codes::default(),
             globals: SecondaryMap::new(),
             meter: Meter::new(options.max_bytes),
-            random: 0,
+            random: Random::new(0),
             files: Files::default(),
             timer: Instant::now(),
             library: None,

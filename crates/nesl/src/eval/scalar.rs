@@ -3,6 +3,7 @@
 use super::fault::{Fault, Run};
 use super::{Machine, Primitive, Value};
 use crate::types::TypeId;
+use broadloom_random::Random;
 use std::cmp::Ordering;
 
 impl Machine<'_> {
@@ -150,7 +151,7 @@ impl Machine<'_> {
 
     /// Sets the seed of random numbers.
     pub(crate) fn seed(&mut self, seed: i64) {
-        self.state.random = seed as u64;
+        self.state.random = Random::new(seed as u64);
     }
 
     /// Returns a random int in [0, bound).
@@ -158,13 +159,9 @@ impl Machine<'_> {
         self.random(Value::Int(bound)).map(|value| value.int())
     }
 
-    /// Returns a number in [0, bound): numbers follow from the seed alone (SplitMix64).
+    /// Returns a number in [0, bound): numbers follow from the seed alone.
     fn random(&mut self, bound: Value) -> Run<Value> {
-        self.state.random = self.state.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.state.random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^= bits >> 31;
+        let bits = self.state.random.bits();
         match bound {
             Value::Int(bound) if bound > 0 => Ok(Value::Int((bits % bound as u64) as i64)),
             Value::Float(bound) if bound > 0.0 => {

@@ -1,6 +1,7 @@
 //! Random well-typed programs: nested apply-to-eachs, conditionals, recursion inside of both, function values, library
 //! functions on ragged data. Sizes stay small; a program may end in a run-time error.
 
+use broadloom_random::Random;
 use std::fmt::Write as _;
 
 /// A type of the generated programs.
@@ -19,19 +20,18 @@ type Function = (String, Ty, Ty);
 
 /// A source of random programs. The same seed gives the same programs.
 pub(crate) struct Generator {
-    state: u64,
+    random: Random,
     names: u32,
     functions: Vec<Function>,
 }
 
 impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
-        Generator { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x1234_5678, names: 0, functions: vec![] }
+        Generator { random: Random::new(seed), names: 0, functions: vec![] }
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.state >> 33) as usize % bound.max(1)
+        self.random.below(bound)
     }
 
     fn name(&mut self) -> String {

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Lanes of a warp.
-const LANES: u32 = 32;
+pub(super) const LANES: u32 = 32;
 
 /// Rows of 32 rounds whose loads are under way together, as long as there are so many.
 const ROWS: u32 = 4;

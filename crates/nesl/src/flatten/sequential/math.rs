@@ -4,13 +4,11 @@
 
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::Writer;
+use super::lanes::LANES;
 use super::{Made, Module};
 use crate::eval::Primitive;
 use broadloom_scalar::{Builder, Element, MathFunction, Precision, lower};
 use std::fmt::Write;
-
-/// Lanes of a warp.
-const LANES: u32 = 32;
 
 /// Returns the function behind a primitive.
 pub(super) fn function(primitive: Primitive) -> Option<MathFunction> {
