@@ -38,7 +38,9 @@ pub struct Traced<'t, T> {
     pub builder: &'t Builder,
     /// Handle in the builder.
     pub value: Value,
-    kind: PhantomData<(fn() -> T, fn(&'t ()) -> &'t ())>,
+    kind: PhantomData<fn() -> T>,
+    /// Invariant lifetime, unique to each closure.
+    closure: PhantomData<fn(&'t ()) -> &'t ()>,
 }
 
 impl<T> Clone for Traced<'_, T> {
@@ -52,7 +54,7 @@ impl<T> Copy for Traced<'_, T> {}
 impl<'t, T> Traced<'t, T> {
     /// Gives a value of a builder the operators of a kind.
     pub fn new(builder: &'t Builder, value: Value) -> Traced<'t, T> {
-        Traced { builder, value, kind: PhantomData }
+        Traced { builder, value, kind: PhantomData, closure: PhantomData }
     }
 
     /// Creates a constant of the same closure.
