@@ -182,7 +182,7 @@ impl ChainLayout {
         for threads in cost::CHAIN_THREADS {
             let Some(width) = threads.checked_sub(around).filter(|width| *width >= threads / 2) else { continue };
             let (places, bytes) = self.places(stages, width);
-            let Some(resident) = costs.resident_blocks(threads, bytes).filter(|resident| *resident > 0) else { continue };
+            let Some(resident) = costs.resident_chains(threads, bytes).filter(|resident| *resident > 0) else { continue };
             let busy = u64::from(resident * threads).min(cost::CHAIN_BUSY);
             let waste = (u64::from(threads) << 32) / (u64::from(width) * busy);
             if best.is_none_or(|best| waste < best) {

@@ -585,8 +585,8 @@ impl<'m> Costs<'m> {
         self.machine.max_shared_bytes
     }
 
-    /// Returns how many blocks of so many threads and bytes of shared memory a core holds at a time.
-    pub fn resident_blocks(&self, threads: u32, bytes: u64) -> Option<u32> {
+    /// Returns how many blocks of a chain, of so many threads and bytes of shared memory, a core holds at a time.
+    pub fn resident_chains(&self, threads: u32, bytes: u64) -> Option<u32> {
         // A block takes a part of shared memory besides.
         const RESERVED: u64 = 1 << 10;
         let most = u64::from(self.shared_bytes());

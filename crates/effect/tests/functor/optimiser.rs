@@ -162,7 +162,7 @@ fn rings(context: &Context, random: &mut Random, planes: usize, [width, height]:
     let mut pictures = vec![input.clone()];
     for _ in 0..4 {
         let last = pictures[pictures.len() - 1].clone();
-        let other = pictures[random.below(pictures.len() as u64)].clone();
+        let other = pictures[random.below(pictures.len())].clone();
         let boundary = [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25)][random.below(3)];
         // Six taps anywhere, or a line of eleven.
         let is_line = random.below(3) == 0;

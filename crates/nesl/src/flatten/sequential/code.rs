@@ -119,7 +119,7 @@ impl Code {
     }
 
     /// Returns the value that a register has in another lane: so many lanes behind, or in the first one.
-    pub(super) fn from_lane(&mut self, kind: Kind, value: Reg, behind: Option<u32>) -> Reg {
+    pub(super) fn lane_value(&mut self, kind: Kind, value: Reg, behind: Option<u32>) -> Reg {
         let way = behind.map_or_else(|| "idx".to_owned(), |_| "down".to_owned());
         let by = behind.unwrap_or(0);
         let moved = |code: &mut Code, from: Reg| {

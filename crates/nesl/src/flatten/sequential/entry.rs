@@ -163,7 +163,7 @@ impl Entry {
         emit!(self.code, "mov.u32 {call}, 0;");
         self.code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {call}, [{state}], 1;"));
         if self.code.lane.is_some() {
-            let first = self.code.from_lane(Kind::Length, call, None);
+            let first = self.code.lane_value(Kind::Length, call, None);
             self.code.set(Kind::Length, call, first);
         }
     }
@@ -353,7 +353,7 @@ impl Entry {
         emit!(self.code, "mov.u64 {place}, 0;");
         self.code.in_first_lane(|code| emit!(code, "atom.global.add.u64 {place}, [{state}+{counter}], {all};"));
         if self.code.lane.is_some() {
-            let first = self.code.from_lane(Kind::Pointer, place, None);
+            let first = self.code.lane_value(Kind::Pointer, place, None);
             self.code.set(Kind::Pointer, place, first);
         }
         let count = self.code.as_int(total);

@@ -512,7 +512,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Adds the bits of a scalar value to columns.
-    fn add_bits<'v>(&self, value: &Value, columns: &mut dyn Iterator<Item = &'v mut Vec<u64>>) {
+    fn add_bits(&self, value: &Value, columns: &mut dyn Iterator<Item = &mut Vec<u64>>) {
         if let Value::Pair(parts) = value {
             self.add_bits(&parts.0, columns);
             return self.add_bits(&parts.1, columns);

@@ -215,7 +215,7 @@ impl Writer<'_, '_, '_> {
             w.join_lanes(&mut lanes);
             w.end_lanes(&lanes);
             for behind in [16, 8, 4, 2, 1] {
-                let other = w.code.from_lane(kind, out, Some(behind));
+                let other = w.code.lane_value(kind, out, Some(behind));
                 // Lanes without an element have nothing to combine.
                 let (partner, none, next) = (w.code.reg(Class::B32), w.code.reg(Class::Pred), w.code.label());
                 emit!(w.code, "add.u32 {partner}, {lane}, {behind};");
@@ -224,7 +224,7 @@ impl Writer<'_, '_, '_> {
                 w.combine(primitive, kind, out, other, None)?;
                 w.code.place(next);
             }
-            Ok(Val::Base(kind, w.code.from_lane(kind, out, None)))
+            Ok(Val::Base(kind, w.code.lane_value(kind, out, None)))
         });
         if let Some(reduced) = reduced {
             return Ok(reduced);

@@ -79,14 +79,14 @@ fn record(code: &mut Code, queue: Reg, number: Reg) -> Reg {
 fn state_of(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
     code.in_first_lane(|code| emit!(code, "ld.relaxed.gpu.global.u32 {state}, [{record}];"));
-    code.from_lane(Kind::Length, state, None)
+    code.lane_value(Kind::Length, state, None)
 }
 
 /// Takes a task. Returns the state that it had. Who made the task needs no fence.
 fn take(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
     code.in_first_lane(|code| emit!(code, "atom.relaxed.gpu.global.cas.b32 {state}, [{record}], {READY}, {TAKEN};"));
-    let state = code.from_lane(Kind::Length, state, None);
+    let state = code.lane_value(Kind::Length, state, None);
     code.sync();
     state
 }
@@ -134,7 +134,7 @@ impl Module<'_, '_> {
         code.place(next);
         let (full, beyond, number) = (code.reg(Class::Pred), code.reg(Class::Pred), code.length(0));
         code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {number}, [{queue}+{NEXT}], 1;"));
-        let number = code.from_lane(Kind::Length, number, None);
+        let number = code.lane_value(Kind::Length, number, None);
         emit!(code, "setp.ge.u32 {beyond}, {number}, {capacity};");
         code.go_if(beyond, *end);
         let task = record(code, queue, number);
@@ -150,7 +150,7 @@ impl Module<'_, '_> {
             emit!(code, "ld.relaxed.gpu.global.u32 {ended}, [{queue}+{ENDED}];");
             emit!(code, "ld.relaxed.gpu.global.u32 {flags}, [{state}+4];");
         });
-        let (ended, flags) = (code.from_lane(Kind::Length, ended, None), code.from_lane(Kind::Length, flags, None));
+        let (ended, flags) = (code.lane_value(Kind::Length, ended, None), code.lane_value(Kind::Length, flags, None));
         emit!(code, "setp.ge.u32 {has_ended}, {ended}, {calls};");
         emit!(code, "setp.ne.u32 {has_failed}, {flags}, 0;");
         emit!(code, "or.pred {is_over}, {has_ended}, {has_failed};");
@@ -248,7 +248,7 @@ impl Writer<'_, '_, '_> {
         let (own, capacity) = (self.code.length(0), self.code.reg(Class::B32));
         emit!(self.code, "ld.global.u32 {capacity}, [{queue}+{CAPACITY}];");
         self.code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {own}, [{queue}], 1;"));
-        let own = self.code.from_lane(Kind::Length, own, None);
+        let own = self.code.lane_value(Kind::Length, own, None);
         emit!(self.code, "setp.ge.u32 {is_full}, {own}, {capacity};");
         self.code.go_if(is_full, here);
         emit!(self.code, "mov.u32 {number}, {own};");
