@@ -168,7 +168,7 @@ fn rings(context: &Context, random: &mut Random, planes: usize, [width, height]:
         let is_line = random.below(3) == 0;
         let offsets = match is_line {
             true => (0..11).map(|tap| [tap - 4, 0]).collect(),
-            false => vec![[0, 0], [random.below(9) as i32 - 4, -2], [-1, random.below(13) as i32 - 6], [3, 1], [-4, 4], [1, -1]],
+            false => vec![[0, 0], [random.below(9) - 4, -2], [-1, random.below(13) - 6], [3, 1], [-4, 4], [1, -1]],
         };
         let inputs = [Indexer::sparse(&offsets), Indexer::point()];
         let taps = Primitive::from_kernel("taps", &inputs, &[Output::Component; 2], &[], |k| {
