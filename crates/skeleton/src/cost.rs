@@ -294,7 +294,7 @@ const LEVELS: f64 = 2.0;
 /// Dependent accesses of a thread to memory for each element and each level of a balanced recursion.
 const THREAD_ACCESSES: f64 = 10.0;
 /// Dependent accesses of a warp to memory for each element of a call, where other warps take parts of it.
-const WARP_ACCESSES: f64 = 4.0;
+const WARP_ACCESSES: f64 = 1.0;
 /// The smallest number of elements of a call that another warp may take.
 const TASK_ELEMENTS: u32 = 96;
 /// The part of the memory that arenas of sequential calls take, at most.
@@ -304,8 +304,6 @@ const ARENA_OF_ELEMENT: u64 = 96;
 const ARENA: u64 = 1 << 13;
 /// Elements of a part of a call that a worker without calls can take in any case: its arena is made for them.
 const TASK_ARENA_ELEMENTS: u64 = 1 << 12;
-/// The part of the memory of all arenas that those of workers without calls take.
-const TASK_ARENA_SHARE: u64 = 2;
 /// Threads of a multiprocessor for sequential calls: half of those that are resident.
 const WORKERS_SHARE: u64 = 2;
 /// Warps of a block for sequential calls.
@@ -777,9 +775,10 @@ impl<'m> Costs<'m> {
         };
         let memory = self.machine.memory_bytes / ARENA_SHARE;
         let (least, arena) = (arena(largest.min(TASK_ARENA_ELEMENTS)), arena(largest));
-        let task_arena = (memory / TASK_ARENA_SHARE / all / 256 * 256).clamp(least, arena);
         let callers = all.min(calls).min(memory / arena).max(1);
-        let others = memory.saturating_sub(callers.saturating_mul(arena)) / task_arena;
+        let left = memory.saturating_sub(callers.saturating_mul(arena));
+        let task_arena = (left / all / 256 * 256).clamp(least, arena);
+        let others = left / task_arena;
         let workers = all.min(calls.saturating_mul(1 + tasks)).min(callers + others).max(1);
         let of_block = of_block.min(workers as u32);
         let blocks = u32::try_from(workers.div_ceil(of_block.into())).unwrap_or(u32::MAX);

@@ -43,6 +43,9 @@ const TASKS_OF_GRAIN: u64 = 4;
 const MIN_TASKS: u64 = 1 << 8;
 const MAX_TASKS: u64 = 1 << 16;
 
+/// Levels without a question for small calls, at most.
+const MAX_LEVELS: u32 = 4;
+
 /// Loaded kernels that are kept, at most. The one that was used the longest time ago goes.
 const MAX_KERNELS: usize = 64;
 
@@ -53,8 +56,8 @@ pub(super) struct Sequentially {
     kernels: HashMap<String, (Kernel, u64)>,
     /// Forms with a call that failed in this run.
     failed: HashSet<String>,
-    /// Questions for small calls that are not worth a wait, for each instruction that asks.
-    skipped: HashMap<(FuncId, usize), u32>,
+    /// The last questions for small calls, for each instruction that asks.
+    asked: HashMap<(FuncId, usize), Asked>,
     /// Elements of the largest call of those that `small` has found last, and of all.
     largest: usize,
     total: usize,
@@ -64,10 +67,35 @@ pub(super) struct Sequentially {
     pub(super) calls: u64,
 }
 
+/// A question for small calls, each of which takes a wait.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// Elements of the largest call then.
+    most: usize,
+    /// Levels until the next question, and those that are left until then.
+    levels: u32,
+    left: u32,
+}
+
+impl Asked {
+    /// Notes the largest call, and how long it takes until it can be small. Its size falls as it fell since the last question.
+    /// Half of the levels that this gives are waited for, since it may fall faster.
+    fn note(&mut self, most: usize, limit: usize) {
+        let halvings = |from: usize, to: usize| (from.max(1) as f64 / to.max(1) as f64).log2();
+        let needed = halvings(most, limit);
+        let each = match self.most {
+            before if before > most => halvings(before, most) / f64::from(self.levels + 1),
+            _ => needed,
+        };
+        let levels = (needed / each.max(f64::MIN_POSITIVE) / 2.0).min(MAX_LEVELS.into()) as u32;
+        *self = Asked { most, levels, left: levels };
+    }
+}
+
 impl Sequentially {
     pub(super) fn begin(&mut self) {
         self.failed.clear();
-        self.skipped.clear();
+        self.asked.clear();
     }
 }
 
@@ -113,8 +141,8 @@ impl Accelerator {
     /// Tells how calls of these sizes run: 2 if all are small, 1 if some are, 0 if none is or few are; and the largest size
     /// that is small. `place` is the instruction that asks.
     ///
-    /// To ask takes a wait. Where small calls alone are not worth a kernel, the question comes back when calls that are
-    /// halved at each level can be small.
+    /// To ask takes a wait. Where small calls alone are not worth a kernel, the question comes back when the largest call can
+    /// be small.
     pub(crate) fn small(&mut self, sizes: &Entry, place: (FuncId, usize)) -> Run<(i64, i64)> {
         let Some(limits) = self.target.sequential else { return Ok((0, 0)) };
         let vector = self.vector(sizes)?;
@@ -128,10 +156,10 @@ impl Accelerator {
         {
             return Ok((0, 0));
         }
-        if let Some(skipped) = self.sequential.skipped.get_mut(&place)
-            && *skipped > 0
+        if let Some(asked) = self.sequential.asked.get_mut(&place)
+            && asked.left > 0
         {
-            *skipped -= 1;
+            asked.left -= 1;
             return Ok((0, 0));
         }
         let whole = self.whole(&vector)?;
@@ -141,13 +169,13 @@ impl Accelerator {
         let limit = self.limit(limits, sum)?;
         (self.sequential.largest, self.sequential.total, self.sequential.limit) = (most.min(limit), sum, limit);
         if most <= limit {
+            self.sequential.asked.remove(&place);
             return Ok((2, limit as i64));
         }
         let context = self.context()?;
         let costs = Costs::of(context.device().machine());
         if limits.fixed.is_none() && !costs.separates_calls(sum as u64, sum as u64) {
-            let levels = (most / limit.max(1)).checked_ilog2().unwrap_or(0);
-            self.sequential.skipped.insert(place, levels);
+            self.sequential.asked.entry(place).or_default().note(most, limit);
             return Ok((0, limit as i64));
         }
         let bound = self.one(Literal::from(limit as i64))?;
