@@ -312,7 +312,7 @@ const WARPS_OF_BLOCK: u32 = 2;
 const THREAD_ELEMENTS: u64 = 128;
 /// Threads of a multiprocessor for such calls: an eighth of those that are resident.
 const THREADS_SHARE: u64 = 8;
-/// Threads of a block for such calls. They take different branches, and a warp executes one branch at a time.
+/// Threads of a block for such calls, at most. They take different branches, and a warp executes one branch at a time.
 const THREADS_OF_BLOCK: u32 = 8;
 
 // Simple operations.
@@ -768,8 +768,11 @@ impl<'m> Costs<'m> {
         };
         let threads = self.busy(self.resident_threads() / THREADS_SHARE).max(1);
         let (lanes, of_block, depth, all, tasks) = match self.machine.kind {
-            // Many short calls keep all threads busy, each with its own.
-            MachineKind::Cuda if calls >= threads && largest <= THREAD_ELEMENTS => (1, THREADS_OF_BLOCK, 48, threads, 0),
+            // Many short calls keep all threads busy, each with its own. The shortest ones have nothing for the lanes to share.
+            MachineKind::Cuda if largest <= LANES.into() || calls >= threads && largest <= THREAD_ELEMENTS => {
+                let of_block = (calls / self.workers()).clamp(1, THREADS_OF_BLOCK.into());
+                (1, of_block as u32, 48, threads, 0)
+            }
             MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, self.workers(), largest / u64::from(TASK_ELEMENTS)),
             MachineKind::Cpu | MachineKind::Interp => (1, 1, 96, self.workers(), 0),
         };

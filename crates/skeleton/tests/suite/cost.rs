@@ -114,6 +114,8 @@ fn sequential_calls_are_short_on_gpus() {
     // Many short calls run in threads, not many of which share a warp.
     let workers = gpu.sequential_workers(1_000_000, 64);
     assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 256, 1, 8));
+    let scalars = gpu.sequential_workers(10_000, 2);
+    assert_eq!((scalars.count(), scalars.lanes, scalars.threads), (10_000, 1, 2));
     let few = gpu.sequential_workers(3, 64);
     assert_eq!((few.blocks, few.threads, few.count(), few.callers()), (2, 64, 4, 3));
     assert_eq!(gpu.sequential_workers(1, 64).threads, 32);
