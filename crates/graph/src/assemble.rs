@@ -46,9 +46,14 @@ fn is_assembled(tape: &Tape, whole: Id) -> bool {
     let entry = tape.entry(whole);
     let is_apart = |(number, part): (usize, &Id)| {
         let own = tape.entry(*part);
-        matches!(own.kind, Kind::Elementwise(_))
+        // Functions of elements become one kernel if they have one domain.
+        let is_made = match own.kind {
+            Kind::Elementwise(_) => own.shape == tape.entry(entry.inputs[0]).shape,
+            Kind::Pattern(_) => !tape.is_trap(*part) && tape.shapes[own.shape as usize].length.is_none(),
+            _ => false,
+        };
+        is_made
             && own.ty == entry.ty
-            && own.shape == tape.entry(entry.inputs[0]).shape
             && !entry.inputs[..number].contains(part)
             && !tape.outputs.iter().any(|output| tape.behind(*output) == *part)
     };
