@@ -551,6 +551,14 @@ impl Node {
         }
     }
 
+    /// The parts of a concatenation along the first axis that has not been computed.
+    pub fn concatenated(&self) -> Option<Vec<Node>> {
+        match &*self.lock() {
+            State::Pending(expression) if matches!(expression.op, Op::Concatenate(0)) => Some(expression.inputs.to_vec()),
+            _ => None,
+        }
+    }
+
     /// The axes as a sorted list, each once; an error if one is not there or is named twice.
     pub(crate) fn checked_axes(&self, operation: &str, axes: &[usize]) -> Result<Axes> {
         let mut sorted = Axes::new();

@@ -3,12 +3,15 @@
 //! Items stand in an order in which each comes behind its inputs. Equal calls of a functor are one item, because a call is one
 //! object that its outputs share.
 
-use crate::functor::Primitive;
+use crate::functor::{Output, Primitive};
 use crate::graph::{Origin, Picture, Whole};
 use crate::{Image, Rect};
 use broadloom_graph::Node;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Components of an image that are computed one by one, at most.
+const MOST_APART: usize = 4;
 
 /// An output of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,6 +150,31 @@ impl Items {
             }
         }
         peak
+    }
+
+    /// Returns for each item whether its components are computed one by one to the end: it reads images anywhere, component by component, and
+    /// so does everything that reads it. An image of one component between two of them is more likely to stay in the cache.
+    pub(crate) fn apart(&self) -> Vec<bool> {
+        let mut apart = vec![false; self.items.len()];
+        for number in (0..self.items.len()).rev() {
+            let Work::Functor(primitive) = &self.items[number].work else { continue };
+            let in_components = |output: &Output| matches!(output, Output::Component);
+            let reads_single = |reader: &Item, place: usize| match &reader.work {
+                Work::Functor(primitive) => {
+                    primitive.code.slots.iter().all(|slot| slot.picture != place || slot.component.is_none())
+                }
+                Work::Source(_) | Work::Host(_) | Work::Whole(_) | Work::Transpose => false,
+            };
+            let is_read_apart = |(reader, item): (usize, &Item)| {
+                let own = item.inputs.iter().enumerate().filter(|(_, port)| port.item == number);
+                own.into_iter().all(|(place, _)| apart[reader] && reads_single(item, place))
+            };
+            apart[number] = primitive.reach().is_none()
+                && primitive.code.outputs.iter().all(in_components)
+                && self.items[number].outputs.iter().all(|components| *components <= MOST_APART)
+                && self.items.iter().enumerate().all(is_read_apart);
+        }
+        apart
     }
 
     /// Returns how many inputs and results use each item.

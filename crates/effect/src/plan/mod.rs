@@ -26,7 +26,7 @@ use crate::{Error, Result};
 use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary, Template};
 use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
-use broadloom_skeleton::cost::{Costs, Each};
+use broadloom_skeleton::cost::{Costs, Each, LARGE};
 use items::{Item, Items, Port, Work};
 use lower::{Part, Site, axes, cropped};
 use std::fmt::Write;
@@ -225,6 +225,9 @@ impl Plan {
     fn lower(&self, mode: &mut Mode<'_>, notes: &mut Vec<String>, symbols: &[Node]) -> Result<Vec<Node>> {
         let items = &self.items.items;
         let mut symbols = symbols.iter();
+        let keeps_rows = Costs::of(self.context.device().machine()).keeps_rows();
+        let splits = self.options.chain.decides(|| keeps_rows);
+        let apart = self.items.apart();
         let mut uses = self.items.uses();
         let mut values: Vec<Vec<Node>> = vec![vec![]; items.len()];
         for (number, item) in items.iter().enumerate() {
@@ -265,6 +268,7 @@ impl Plan {
                         Some(crate::functor::Output::Component) => item.outputs.first().copied().unwrap_or(1),
                         _ => 1,
                     };
+                    let is_large = components as u64 * needed.area() >= LARGE as u64;
                     let site = Site {
                         context: &self.context,
                         primitive,
@@ -273,6 +277,9 @@ impl Plan {
                         bounds: item.bounds,
                         region: needed,
                         transposed: item.transposed,
+                        splits,
+                        alone: apart[number] && self.options.chain.decides(|| keeps_rows && is_large),
+                        component: None,
                     };
                     self.call(&site, mode, notes)?
                 }

@@ -281,3 +281,48 @@ fn regions_of_interest_flow_backwards() -> Result<()> {
     assert!(told.contains("carries its state along rows over 32×5 at (32, 30)"), "{told}");
     Ok(())
 }
+
+/// Images that are read anywhere, one component after the other: each kernel has one, and writes it to its place. Small ones have a kernel for all.
+#[test]
+fn components_of_large_images_are_resized_one_by_one() -> Result<()> {
+    let context = &contexts()[1];
+    let chain = |switch: Switch| Options { chain: switch, ..Options::default() };
+    for (width, height, switch, kernels) in
+        [(640, 600, Switch::Auto, 6), (640, 600, Switch::Off, 2), (40, 30, Switch::Auto, 2), (40, 30, Switch::On, 6)]
+    {
+        let picture = Picture::new(context, &Random(31).image(3, width, height))?;
+        let (wide, high) = (width as usize * 3 / 2, height as usize * 5 / 4);
+        let result = effects::resize(&picture, wide, high, effects::Filter::Bicubic)?;
+        let plan = Plan::new(&[(result.clone(), result.bounds())], &chain(switch))?;
+        let told = plan.explain()?;
+        assert_eq!(told.kernels(), kernels, "{width}×{height}: {}", told.text());
+        let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
+        assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{width}×{height}"));
+    }
+    Ok(())
+}
+
+/// The components of a pixel are links of one chain, from the values of the sensor to the sharpened picture. Colours are computed together.
+#[test]
+fn the_camera_pipeline_is_one_chain_on_a_cpu() -> Result<()> {
+    let context = &contexts()[1];
+    let camera = effects::Camera {
+        pattern: effects::Bayer { column: 1, row: 0 },
+        levels: [0.0, 1.0],
+        gains: [1.5, 1.25],
+        matrix: [1.2, -0.1, -0.1, -0.1, 1.2, -0.1, -0.1, -0.1, 1.2],
+        gamma: 2.2,
+        contrast: 0.25,
+        sharpen: 0.5,
+    };
+    let height = (1 << 20) / 640 + 1;
+    let picture = Picture::new(context, &Random(32).image(1, 640, height))?;
+    let result = effects::camera(&picture, &camera, Boundary::Mirror)?;
+    let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
+    let told = plan.explain()?;
+    assert_eq!(told.kernels(), 1, "{}", told.text());
+    assert_eq!(told.bytes_moved(), 4 * 640 * u64::from(height) * 4, "{}", told.text());
+    let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
+    assert_near(&plan.run()?[0], &straight[0], 0.0, "camera");
+    Ok(())
+}

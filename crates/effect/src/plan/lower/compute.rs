@@ -23,6 +23,8 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, o
     let accessors: Vec<_> = slots.iter().map(|_| f.accessor("input", AccessorKind::Input, Type::F32, 3)).collect();
     let transposed = site.transposed;
     let [component, row, column] = frame.position;
+    // Arrays of one component have one plane.
+    let only = site.component.map(|_| f.literal(0i32));
     let mut windows: Vec<Box<dyn Binding + '_>> = vec![];
     for ((slot, accessor), origin) in slots.iter().zip(accessors).zip(origins) {
         let [top, left] = *origin;
@@ -31,11 +33,11 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, o
                 let down = f.sub(f.add(row, offsets[1]), top);
                 let along = f.sub(f.add(column, offsets[2]), left);
                 let [first, second] = axes(transposed, down, along);
-                f.read(accessor, &[component.into(), first.into(), second.into()])
+                f.read(accessor, &[only.unwrap_or(component).into(), first.into(), second.into()])
             }))),
             None => windows.push(Box::new(reading(move |f: &Builder, position: &[Value]| {
                 let [first, second] = axes(transposed, position[1], position[2]);
-                f.read(accessor, &[position[0].into(), first.into(), second.into()])
+                f.read(accessor, &[only.unwrap_or(position[0]).into(), first.into(), second.into()])
             }))),
         }
     }
@@ -68,8 +70,15 @@ pub(crate) fn whole(site: &Site<'_>) -> Result<Vec<Node>> {
     site.primitive.code.slots.iter().map(array).collect()
 }
 
-/// Lowers a call by reads at computed places.
+/// Lowers a call by reads at computed places, for all components or one by one.
 pub(crate) fn compute(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
+    if site.alone && site.components > 1 {
+        return Ok(site.in_components(|own| computed(own, function).map(Some))?.unwrap_or_default());
+    }
+    computed(site, function)
+}
+
+fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     let shape = shape(site.components, site.region, site.transposed);
     let scalars = site.scalars(site.region)?;
     let arrays = whole(site)?;
@@ -80,7 +89,8 @@ pub(crate) fn compute(site: &Site<'_>, function: &Function) -> Result<Vec<Node>>
     let own: Vec<Value> = scalars.iter().map(|node| f.parameter("s", node.ty())).collect();
     let corners: Vec<Value> = origins.iter().map(|node| f.parameter("o", node.ty())).collect();
     let corners: Vec<[Value; 2]> = corners.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
-    let frame = Frame { builder: &f, position: [indices[0], row, column], scalars: own };
+    let component = site.component.map_or(indices[0], |component| f.literal(component as i32));
+    let frame = Frame { builder: &f, position: [component, row, column], scalars: own };
     let results = inlined(site, &frame, function, &corners);
     let function = f.finish_function(&results)?;
     let beside: Vec<&Node> = scalars.iter().chain(&origins).collect();

@@ -45,6 +45,12 @@ pub(crate) struct Site<'a> {
     /// The region that is computed.
     pub(crate) region: Rect,
     pub(crate) transposed: bool,
+    /// Whether components that were computed together are read one by one.
+    pub(crate) splits: bool,
+    /// Whether components are computed one by one.
+    pub(crate) alone: bool,
+    /// The component, where one alone is computed.
+    pub(crate) component: Option<usize>,
 }
 
 /// A pair of a row's and a column's number, in the order of the axes.
@@ -70,6 +76,11 @@ pub(crate) fn cropped(node: &Node, from: Rect, to: Rect, transposed: bool) -> Re
     let [row, column] = axes(transposed, row, column);
     let maps = [AxisMap::same(0), AxisMap { offset: row, ..AxisMap::same(1) }, AxisMap { offset: column, ..AxisMap::same(2) }];
     Ok(node.affine("crop", &maps, shape(components, to, transposed), None)?)
+}
+
+/// Returns the components of an array, where each is an array of its own.
+pub(crate) fn components(node: &Node) -> Option<Vec<Node>> {
+    node.concatenated().filter(|parts| parts.iter().all(|part| part.shape().extents()[0] == 1))
 }
 
 impl Site<'_> {
@@ -108,8 +119,37 @@ impl Site<'_> {
         match slot.component {
             Some(component) => AxisMap::fixed(component as i64),
             None if own == 1 => AxisMap::fixed(0),
-            None => AxisMap::same(0),
+            None => self.component.map_or(AxisMap::same(0), |component| AxisMap::fixed(component as i64)),
         }
+    }
+
+    /// The call for one component.
+    pub(crate) fn of_component(&self, component: usize) -> Site<'_> {
+        let part = |part: &Part| {
+            let apart = components(&part.node).and_then(|parts| parts.get(component).cloned());
+            Part { node: apart.unwrap_or_else(|| part.node.clone()), ..part.clone() }
+        };
+        // Pictures that are read as whole pixels stay what they are.
+        let is_single =
+            |picture: usize| self.primitive.code.slots.iter().any(|slot| slot.picture == picture && slot.component.is_none());
+        let parts = self.parts.iter().enumerate();
+        let parts = parts.map(|(number, own)| if is_single(number) { part(own) } else { own.clone() }).collect();
+        Site { parts, components: 1, component: Some(component), ..*self }
+    }
+
+    /// Computes components one by one, and joins them.
+    pub(crate) fn in_components(&self, compute: impl Fn(&Site<'_>) -> Result<Option<Vec<Node>>>) -> Result<Option<Vec<Node>>> {
+        let mut each = vec![];
+        for component in 0..self.components {
+            let Some(results) = compute(&self.of_component(component))? else { return Ok(None) };
+            each.push(results);
+        }
+        let joined = |result: usize| {
+            let parts: Vec<&Node> = each.iter().map(|results| &results[result]).collect();
+            Ok(Node::concatenate(0, &parts)?)
+        };
+        let count = each.first().map_or(0, Vec::len);
+        (0..count).map(joined).collect::<Result<Vec<Node>>>().map(Some)
     }
 
     /// A value of the run.
@@ -143,7 +183,11 @@ impl Site<'_> {
     pub(crate) fn positions(&self, shape: &Shape) -> Result<Vec<Node>> {
         let [row, column] = axes(self.transposed, 1, 2);
         let position = |axis: usize| Node::position(self.context, shape.clone(), axis, Element::I32);
-        Ok(vec![position(0)?, position(row)?, position(column)?])
+        let component = match self.component {
+            Some(component) => self.scalar(component as i32)?,
+            None => position(0)?,
+        };
+        Ok(vec![component, position(row)?, position(column)?])
     }
 
     /// The results of a kernel as outputs of the functor: components of a pixel become one array.
