@@ -314,6 +314,14 @@ impl<'t> Traced<'t, i32> {
     }
 }
 
+/// `log2(1 + f) / f` for `f` between √½ − 1 and √2 − 1, lowest power first. The error of the logarithm is below 5·10⁻⁸.
+const LOG2: [f32; 8] =
+    [1.442_694_8, -0.721_357_1, 0.480_939_4, -0.360_088_1, 0.286_708_6, -0.250_061_48, 0.236_882_15, -0.145_756_24];
+/// `2^r` for `r` between −½ and ½, lowest power first.
+const EXP2: [f32; 7] = [1.0, 0.693_147_2, 0.240_226_52, 0.055_503_27, 0.009_617_995, 0.001_340_043_1, 0.000_154_780_18];
+/// Number that rounds to integers when it is added, which are in the lowest bits of the sum.
+const ROUNDER: f32 = 12_582_912.0;
+
 impl<'t> Traced<'t, f32> {
     /// Returns the bits as an integer.
     #[must_use]
@@ -327,6 +335,31 @@ impl<'t> Traced<'t, f32> {
     #[track_caller]
     pub fn splat(self) -> Traced<'t, [f32; 4]> {
         Traced::new(self.builder, self.builder.vector(&[self.value; 4]))
+    }
+
+    fn polynomial(self, coefficients: &[f32]) -> Traced<'t, f32> {
+        let (last, rest) = coefficients.split_last().map_or((0.0, coefficients), |(last, rest)| (*last, rest));
+        rest.iter().rev().fold(self.constant(last), |sum, coefficient| sum * self + *coefficient)
+    }
+
+    /// Returns a power of a number from 0 to 1, with a positive exponent. It has half of the operations of
+    /// [`pow`](Traced::pow), and the same bits on all devices. The relative error is below
+    /// (1 + exponent)·2⁻²² + |log₂ result|·2⁻²⁴. Numbers below 2⁻¹²⁶ count as 0.
+    #[must_use]
+    #[track_caller]
+    pub fn power_of_unit(self, exponent: impl Term<'t, f32>) -> Traced<'t, f32> {
+        let b = self.builder;
+        let exponent: Traced<'t, f32> = Traced::new(b, exponent.term(b));
+        // 2^e m with m between √½ and √2.
+        let bits = self.to_bits();
+        let e: Traced<'t, i32> = Traced::new(b, b.and(b.sub(bits.value, 0x3f35_04f3i32), -0x0080_0000i32));
+        let f = (bits - e).from_bits() - 1.0;
+        let log = f * f.polynomial(&LOG2) + e.cast::<f32>() * (1.0 / 8_388_608.0);
+        let product = (log * exponent).max(-126.0);
+        let shifted = product + ROUNDER;
+        let power = (product - (shifted - ROUNDER)).polynomial(&EXP2);
+        let scale: Traced<'t, i32> = Traced::new(b, b.shl(shifted.to_bits().value, 23));
+        self.lt(f32::MIN_POSITIVE).select(0.0, (power.to_bits() + scale).from_bits())
     }
 }
 

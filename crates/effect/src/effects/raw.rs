@@ -72,14 +72,14 @@ fn binomial(picture: &Picture, axis: Axis, boundary: Boundary) -> Result<Picture
 /// Computes a picture from the values of a sensor: hot pixels, levels, white balance, demosaic, matrix, curve, sharpening.
 pub fn camera(sensor: &Picture, camera: &Camera, boundary: Boundary) -> Result<Picture> {
     let [black, white] = camera.levels;
-    let parameters = [black, white - black, camera.gains[0], camera.gains[1]];
+    let parameters = [black, 1.0 / (white - black), camera.gains[0], camera.gains[1]];
     let inputs = [Indexer::square(2)];
     let balance = Primitive::from_kernel("balance", &inputs, &[Output::Component], &parameters, |k| {
         let s = |x: i32, y: i32| k.input(0).at(x, y);
         let most = s(-2, 0).max(s(2, 0)).max(s(0, -2)).max(s(0, 2));
         let (column, row) = camera.pattern.sites(&k);
         let gain = column.and(row).select::<f32>(k.parameter(2), (!column).and(!row).select::<f32>(k.parameter(3), 1.0));
-        vec![(s(0, 0).min(most) - k.parameter(0)) / k.parameter(1) * gain]
+        vec![(s(0, 0).min(most) - k.parameter(0)) * k.parameter(1) * gain]
     })?;
     let balanced = balance.with_boundary(boundary).one(&[sensor])?;
     let rgb = demosaic(&balanced, camera.pattern, boundary)?;
@@ -91,7 +91,7 @@ pub fn camera(sensor: &Picture, camera: &Camera, boundary: Boundary) -> Result<P
         let (a, b) = (k.parameter(10), k.parameter(11));
         let mixed = |row: usize| {
             let p = |column: usize| k.parameter(3 * row + column) * rgb[column];
-            let v = (p(0) + p(1) + p(2)).max(0.0).min(1.0).pow(k.parameter(9));
+            let v = (p(0) + p(1) + p(2)).max(0.0).min(1.0).power_of_unit(k.parameter(9));
             let rest = 1.0 - v;
             v.gt(0.5).select(1.0 - a * rest * rest - b * rest, a * v * v + b * v)
         };

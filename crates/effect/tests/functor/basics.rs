@@ -273,3 +273,32 @@ fn frames_are_read_together_and_pictures_are_reduced() -> Result<()> {
     assert!(blended.histogram(0, 0.0, 1.0, &options).is_err());
     Ok(())
 }
+
+/// Against the power of `f64`, from the smallest normal number to 1; the same bits on both devices.
+#[test]
+fn powers_of_numbers_up_to_one_are_near() -> Result<()> {
+    let mut samples: Vec<f32> = (1..=254u32).map(|exponent| f32::from_bits(exponent << 23)).filter(|x| *x <= 1.0).collect();
+    let mut random = Random(41);
+    samples.extend((0..400).map(|number| (random.next() >> 40) as f32 / (1u64 << 24) as f32 * 0.5f32.powi(number % 30)));
+    samples.extend([0.0, f32::from_bits(1), f32::MIN_POSITIVE / 2.0, 1.0 - f32::EPSILON / 2.0, 0.5, 0.70710677, 0.7071068]);
+    let image = Image::from_f32(samples.len() as u32, 1, [("R", samples.clone())])?;
+    for exponent in [1.0f32 / 2.2, 1.0, 3.5, 0.01, 20.0] {
+        let power = |context| -> Result<Vec<f32>> {
+            let functor = Primitive::from_kernel("power", &[Indexer::point()], &[Output::Component], &[exponent], |k| {
+                vec![k.input(0).centre().power_of_unit(k.parameter(0))]
+            })?;
+            Ok(functor.one(&[&Picture::new(context, &image)?])?.image()?.planes()[0].to_f32().to_vec())
+        };
+        let [interp, cpu] = contexts();
+        let found = power(interp)?;
+        assert_eq!(found, power(cpu)?, "exponent {exponent}");
+        for (x, found) in samples.iter().zip(&found) {
+            let expected = if *x < f32::MIN_POSITIVE { 0.0 } else { f64::from(*x).powf(f64::from(exponent)) };
+            let error = f64::from(1.0 + exponent) * 2f64.powi(-22) + expected.log2().abs().min(126.0) * 2f64.powi(-24);
+            // Results that are not normal are only small.
+            let near = (f64::from(*found) - expected).abs() <= expected * error || expected < 2e-38 && *found < 2e-38;
+            assert!(near, "{x}^{exponent}: {found} and not {expected}");
+        }
+    }
+    Ok(())
+}
