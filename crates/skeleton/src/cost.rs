@@ -675,6 +675,12 @@ impl<'m> Costs<'m> {
         if self.in_vectors() { &CHAIN_STEPS[CHAIN_STEPS.len() - 1..] } else { &CHAIN_STEPS }
     }
 
+    /// Returns whether kernels of a chain take the components of a picture one by one: fewer rows stay in the cache of a core. Rows in
+    /// shared memory serve all components.
+    pub fn splits_components(&self) -> bool {
+        self.in_vectors()
+    }
+
     /// Returns whether a lane has several rows of results where rows read much the same: what they share
     /// stays in registers. Threads of a GPU find it in the first cache.
     pub fn rows_share(&self) -> bool {

@@ -225,8 +225,8 @@ impl Plan {
     fn lower(&self, mode: &mut Mode<'_>, notes: &mut Vec<String>, symbols: &[Node]) -> Result<Vec<Node>> {
         let items = &self.items.items;
         let mut symbols = symbols.iter();
-        let keeps_rows = Costs::of(self.context.device().machine()).keeps_rows();
-        let splits = self.options.chain.decides(|| keeps_rows);
+        let splits_components = Costs::of(self.context.device().machine()).splits_components();
+        let splits = self.options.chain.decides(|| splits_components);
         let apart = self.items.apart();
         let mut uses = self.items.uses();
         let mut values: Vec<Vec<Node>> = vec![vec![]; items.len()];
