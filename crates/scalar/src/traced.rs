@@ -318,7 +318,8 @@ impl<'t> Traced<'t, i32> {
 const LOG2: [f32; 8] =
     [1.442_694_8, -0.721_357_1, 0.480_939_4, -0.360_088_1, 0.286_708_6, -0.250_061_48, 0.236_882_15, -0.145_756_24];
 /// `2^r` for `r` between −½ and ½, lowest power first.
-const EXP2: [f32; 7] = [1.0, 0.693_147_2, 0.240_226_52, 0.055_503_27, 0.009_617_995, 0.001_340_043_1, 0.000_154_780_18];
+const EXP2: [f32; 7] =
+    [1.0, std::f32::consts::LN_2, 0.240_226_52, 0.055_503_27, 0.009_617_995, 0.001_340_043_1, 0.000_154_780_18];
 /// Number that rounds to integers when it is added, which are in the lowest bits of the sum.
 const ROUNDER: f32 = 12_582_912.0;
 

@@ -278,7 +278,7 @@ impl Plan {
                         region: needed,
                         transposed: item.transposed,
                         splits,
-                        alone: apart[number] && self.options.chain.decides(|| keeps_rows && is_large),
+                        alone: apart[number] && self.options.chain.decides(|| splits_components && is_large),
                         component: None,
                     };
                     self.call(&site, mode, notes)?
