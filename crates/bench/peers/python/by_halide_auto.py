@@ -7,7 +7,7 @@ import halide as hl
 import by_halide
 from peer import THREADS
 
-# What is faster for most: Mullapudi et al. (2016). That of Adams et al. (2019) takes a minute for a graph.
+# The autoscheduler of Mullapudi et al. (2016). That of Adams et al. (2019) takes a minute for a graph.
 SCHEDULER = "Mullapudi2016"
 EFFECTS = "degrain diffusion separable bilateral_grid local_laplacian camera nlmeans unsharp gaussian".split()
 SCHEDULES = "bound compute_at compute_root fold_storage parallel reorder reorder_storage split store_at tile unroll vectorize".split()
