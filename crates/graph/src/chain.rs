@@ -4,7 +4,7 @@
 //! ([`broadloom_skeleton::Chain`]). Where that is possible, keeping a node costs little, so the graph is cut a second time with such costs, and the
 //! kernels that read each other's nodes are joined. The cheaper of both plans counts.
 
-use crate::cut::{Cut, Group, GroupKind, cut};
+use crate::cut::{Cut, Group, GroupKind, Staging, cut};
 use crate::emit::{Code, Fused, Given, Roots};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS, MAX_STRIP};
@@ -87,7 +87,8 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     if without.is_none() && !always {
         return plain;
     }
-    let staged = cut(tape, balance, Some(costs.pick(cost::STAGED_BALANCE)), costs.knows_segments());
+    let staging = Staging { balance: costs.pick(cost::STAGED_BALANCE), early: costs.pick(cost::CHAIN_EARLY) };
+    let staged = cut(tape, balance, Some(staging), costs.knows_segments());
     let mut best: Option<(u128, Cut)> = None;
     for most in costs.pick(cost::CHAIN_LENGTHS) {
         let mut staged = staged.clone();

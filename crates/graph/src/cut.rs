@@ -15,18 +15,18 @@
 //! downwards (what a node costs is not known before its inputs are cut).
 
 mod given;
+mod staging;
 
 use crate::chain::Link;
 use crate::emit::{Fused, Roots};
-use crate::limits::{
-    MAX_BUFFERS, MAX_COMBINED, MAX_FUSED, MAX_ITEMS, MAX_JOINED, MAX_RESULTS, MAX_SLIDE, MAX_STAGED, ROOM, ROUNDS,
-};
+use crate::limits::{MAX_BUFFERS, MAX_COMBINED, MAX_FUSED, MAX_ITEMS, MAX_JOINED, MAX_RESULTS, MAX_SLIDE, ROOM, ROUNDS};
 use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::view::Rule;
 use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
+pub(crate) use staging::Staging;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -61,6 +61,13 @@ pub enum Reason {
     },
     /// The kernel would be too large with it.
     Limit,
+    /// It is computed behind fewer windows than what it is combined with: keeping it costs less than keeping the nodes that it is computed from.
+    Early {
+        /// Cost of computing it where it is combined.
+        recomputed: u64,
+        /// Cost of keeping it.
+        kept: u64,
+    },
     /// It is a length, which kernels read where they run.
     Length,
 }
@@ -76,6 +83,9 @@ impl fmt::Display for Reason {
             }
             Reason::Shared { kernels, recomputed, kept } => {
                 write!(f, "used by {kernels} kernels: computed in each it costs {recomputed}, kept {kept}")
+            }
+            Reason::Early { recomputed, kept } => {
+                write!(f, "ready before what it is combined with: computed there it costs {recomputed}, kept {kept}")
             }
             Reason::Limit => f.write_str("one kernel would be too large"),
             Reason::Length => f.write_str("it is a length"),
@@ -172,8 +182,8 @@ struct Cutter<'t> {
     tape: &'t Tape,
     /// Simple operations in the time of a byte.
     balance: u64,
-    /// Where nodes that are read nearby are kept in shared memory, simple operations in the time of a byte of it.
-    staging: Option<u64>,
+    /// How nodes that are read nearby are kept in shared memory, if they are.
+    staging: Option<Staging>,
     /// True if patterns give what they know ([`Operation::knows`]).
     knows: bool,
     kept: Vec<bool>,
@@ -207,8 +217,8 @@ impl Tape {
 }
 
 /// Cuts a tape for a machine with so many operations in the time of a byte. `staging` says that kernels which read each other's nodes nearby will be joined,
-/// and how many operations take as long as a byte of the memory between them; `knows`, that patterns give what they know.
-pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<u64>, knows: bool) -> Cut {
+/// `knows`, that patterns give what they know.
+pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<Staging>, knows: bool) -> Cut {
     let mut users = vec![vec![]; tape.entries.len()];
     for (id, entry) in tape.entries.iter().enumerate() {
         for input in &entry.inputs {
@@ -353,35 +363,14 @@ impl Cutter<'_> {
 
     /// Returns the cost of writing an element and reading it once.
     fn traffic(&self, id: Id) -> u64 {
-        let balance = self.staging.filter(|_| self.is_staged(id)).unwrap_or(self.balance);
+        let staging = self.staging.filter(|_| self.is_staged(id));
+        let balance = staging.map_or(self.balance, |staging| staging.balance);
         2 * u64::from(self.tape.entry(id).ty.bytes()) * balance
-    }
-
-    /// Returns whether a node is kept in shared memory: all that use it read it nearby.
-    fn is_staged(&self, id: Id) -> bool {
-        let own = self.tape.entry(id);
-        let class = self.tape.shapes[own.shape as usize];
-        if self.staging.is_none() || class.rank < 2 || !class.rows || !class.tall || class.length.is_some() || !own.ty.is_scalar()
-        {
-            return false;
-        }
-        let is_near = |(axis, map): (usize, &Along)| {
-            let near = if axis + 2 >= usize::from(class.rank) { MAX_STAGED } else { 0 };
-            let offset = matches!(map.offset, Int::Known(offset) if offset.abs() <= near);
-            let is_only = class.flat && axis + 2 < usize::from(class.rank) && map.source.is_none();
-            let is_own = map.source == Some(axis as u8) && map.stride == Int::Known(1);
-            offset && (is_own || is_only) && map.rule != Rule::Wrap
-        };
-        let reads_nearby = |user: &Id| match &self.tape.entry(*user).kind {
-            Kind::View(maps, _, _) => self.tape.entry(*user).shape == own.shape && maps.iter().enumerate().all(is_near),
-            Kind::Elementwise(_) => true,
-            _ => false,
-        };
-        self.users[id as usize].iter().all(reads_nearby)
     }
 
     fn reused(&mut self) {
         let uses = self.uses();
+        let windows = self.windows();
         for id in 0..self.tape.entries.len() as Id {
             if self.tape.entry(id).is_pattern() {
                 self.operands(id);
@@ -397,6 +386,9 @@ impl Cutter<'_> {
                 continue;
             }
             let times = uses[id as usize];
+            if times <= 1 {
+                self.keep_early(id, &windows);
+            }
             if times <= 1 || self.kept[id as usize] {
                 continue;
             }

@@ -184,7 +184,9 @@ impl ChainLayout {
             let (places, bytes) = self.places(stages, width);
             let Some(resident) = costs.resident_chains(threads, bytes).filter(|resident| *resident > 0) else { continue };
             let busy = u64::from(resident * threads).min(cost::CHAIN_BUSY);
-            let waste = (u64::from(threads) << 32) / (u64::from(width) * busy);
+            // The only block of a core leaves it idle at barriers.
+            let idle = 4 * u64::from(resident);
+            let waste = ((u64::from(threads) * (idle + 1)) << 24) / (u64::from(width) * busy * idle);
             if best.is_none_or(|best| waste < best) {
                 best = Some(waste);
                 (self.places, self.bytes, self.width, self.threads, self.resident) = (places, bytes, width, threads, resident);

@@ -234,6 +234,8 @@ pub const STAGED_VALUE: Each<u64> = Each { vectors: 4, threads: 8 };
 pub const CHAIN_PART: u64 = 160;
 /// Kernels that are joined to a chain, at most: all that can be, or fewer, whichever costs less.
 pub const CHAIN_LENGTHS: Each<&[usize]> = Each { vectors: &[16], threads: &[16, 4, 3, 2] };
+/// Chains keep nodes that are ready before what they are combined with. On vectors rings of what they are computed from stay in the cache as well.
+pub const CHAIN_EARLY: Each<bool> = Each { vectors: false, threads: true };
 /// Cost of a plan with chains, in hundredths of that of a plan without, from which on chains are not worth their larger kernels.
 pub const CHAIN_GAIN: u128 = 75;
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
