@@ -218,7 +218,7 @@ pub const CHAIN_ALIGNMENT: Each<u32> = Each { vectors: 1, threads: CHAIN_ALIGNED
 /// Threads on a core that hide the latency of shared memory and of barriers.
 pub const CHAIN_BUSY: u64 = 768;
 /// Registers of a thread of a chain, at most.
-const CHAIN_REGISTERS: u32 = 80;
+const CHAIN_REGISTERS: u32 = 64;
 /// Rows of a block of a chain on threads for each row above or below them that it computes besides.
 pub const CHAIN_THREAD_ROWS: u32 = 4;
 /// Rows of a step of a chain on threads, the best first.

@@ -22,12 +22,12 @@ struct Rows {
     start: Value,
     /// The first row that belongs to the step, and the one behind the last.
     own: [Value; 2],
-    /// True if all rows that are computed belong to it.
-    whole: Value,
     /// The first column.
     column: Value,
     /// True if several columns are read and written together.
     together: bool,
+    /// True if all rows belong to the step, and to the block where they are stored.
+    simple: bool,
 }
 
 /// Several columns that were read together, by stage, value, row and number.
@@ -107,15 +107,28 @@ impl Parts<'_> {
             let [left, right] = bounds(place.columns, self.layout.columns[number], axes - 1);
             // Columns that are read together start at the same places in all rings.
             let left = if beside == 1 { left } else { k.sub(place.columns[0], self.layout.columns[number].0) };
-            k.for_step(k.add(left, along), right, self.layout.threads, Unroll::Never, |column| {
-                let compute = |tap: &Tap, port: &Port, column: Value, together: bool| {
-                    let rows = Rows { start, own, whole, column, together };
+            // A thread has all that it computes at once. In a loop the assembler would compute ahead of it what only edges need.
+            let column = k.add(left, along);
+            k.if_then(k.lt(column, right), || {
+                let compute = |tap: &Tap, port: &Port, column: Value, simple: bool| {
+                    let rows = Rows { start, own, column, together: simple && beside > 1, simple };
                     let results = self.results_of_rows(k, number, tap, port, place, &rows);
                     self.keep_rows(k, number, &results, place, &rows);
                 };
                 let (inner, edge) = &self.ports[number];
+                let mut simple = whole;
+                if stage.stored.contains(&true) {
+                    simple = k.and(simple, k.and(k.ge(first, place.rows[0]), k.le(end, place.rows[1])));
+                }
+                // Near edges, and in steps of which some rows belong to others, each row is tested.
                 match stage.edge.as_ref().zip(edge.as_ref()) {
-                    None => compute(&stage.inner, inner, column, false),
+                    None => {
+                        k.if_else(
+                            simple,
+                            || compute(&stage.inner, inner, column, true),
+                            || compute(&stage.inner, inner, column, false),
+                        );
+                    }
                     Some((tap, port)) => {
                         let mut inside = k.and(rows_inside, self.inside(k, number, axes - 1, column));
                         let mut near = column;
@@ -124,8 +137,11 @@ impl Parts<'_> {
                             inside = k.and(inside, k.and(k.ge(column, 0), k.le(column, last)));
                             near = k.max(k.min(column, last), 0);
                         }
-                        let inner = || compute(&stage.inner, inner, column, beside > 1);
-                        k.if_else(inside, inner, || compute(tap, port, near, false));
+                        k.if_else(
+                            k.and(simple, inside),
+                            || compute(&stage.inner, inner, column, true),
+                            || compute(tap, port, near, false),
+                        );
                     }
                 }
             });
@@ -245,23 +261,15 @@ impl Parts<'_> {
                 }
             });
         };
-        let mut simple = rows.whole;
-        if is_stored {
-            let end = k.add(rows.start, self.chain.rows);
-            simple = k.and(simple, k.and(k.ge(rows.start, place.rows[0]), k.le(end, place.rows[1])));
+        if !rows.simple {
+            return all.for_each(each);
         }
-        k.if_else(
-            simple,
-            || {
-                all.clone().for_each(put_row);
-                if is_stored {
-                    match self.layout.columns[number] {
-                        (0, 0) => all.clone().for_each(store),
-                        _ => k.if_then(is_own, || all.clone().for_each(store)),
-                    }
-                }
-            },
-            || all.clone().for_each(each),
-        );
+        all.clone().for_each(put_row);
+        if is_stored {
+            match self.layout.columns[number] {
+                (0, 0) => all.for_each(store),
+                _ => k.if_then(is_own, || all.for_each(store)),
+            }
+        }
     }
 }

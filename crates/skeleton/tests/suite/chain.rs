@@ -36,6 +36,6 @@ fn rings_of_threads_hold_the_rows_of_a_step() {
     assert_eq!(layout.lags, [0, 2, 2]);
     assert_eq!(layout.columns, [(8, 8), (4, 4), (0, 0)]);
     assert_eq!(layout.rings[..2], [12, 9]);
-    assert_eq!((layout.threads, layout.width, layout.resident), (256, 240, 3));
+    assert_eq!((layout.threads, layout.width, layout.resident), (256, 240, 4));
     assert_eq!(layout.bytes, 12 * 256 * 4 + (9 * (240 + 8) * 4u64).next_multiple_of(64));
 }
