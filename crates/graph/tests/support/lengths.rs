@@ -143,7 +143,7 @@ impl Generator<'_> {
             17 => {
                 // Places around no elements have no value.
                 let sides: Vec<(usize, usize)> = (0..rank).map(|_| (self.random.below(3), self.random.below(3))).collect();
-                let boundary = Boundary::Constant(self.value(ty).into());
+                let boundary = Boundary::Constant(self.value(ty));
                 let node = a.node.enlarged("random", &sides, &boundary)?;
                 if node.bound().count() < 3000 {
                     self.push(node, a.bound.max(4.0), a.exact);
