@@ -111,7 +111,7 @@ fn an_effect_is_measured_with_its_straight_translation() {
 fn every_stream_program_agrees_with_its_reference() {
     let (report, _) = measured(&["streams"], true, None);
     assert!(report.failures.is_empty(), "{:#?}", report.failures);
-    assert_eq!(report.rows.len(), 18);
+    assert_eq!(report.rows.len(), 19);
     for row in &report.rows {
         let straight = row.straight.unwrap();
         assert!(straight.launches >= row.launches && row.straight_ratio().is_some(), "{row:?}");

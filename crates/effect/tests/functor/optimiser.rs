@@ -217,21 +217,26 @@ fn threads_keep_rows_between_windows_in_rings() -> Result<()> {
     Ok(())
 }
 
-/// Levels of degraining, and means along rows and columns of diffusion, share passes over memory on a GPU. Threads have several columns of means along rows.
+/// Levels of degraining share passes over memory on a GPU, and so do means along rows and columns of diffusion where chains are asked for. Threads have several
+/// columns of means along rows.
 #[test]
 fn effects_are_chains_on_a_gpu() -> Result<()> {
     let context = &as_gpu();
     for boundary in [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap] {
         let picture = Picture::new(context, &Random(22).image(1, 301, 70))?;
-        for result in [effects::degrain(&picture, 4, 0.02, boundary)?, effects::diffusion(&picture, 8, 0.5, boundary)?] {
-            let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
+        let effects = [
+            (effects::degrain(&picture, 4, 0.02, boundary)?, Switch::Auto),
+            (effects::diffusion(&picture, 8, 0.5, boundary)?, Switch::On),
+        ];
+        for (result, chain) in effects {
+            let plan = Plan::new(&[(result.clone(), result.bounds())], &Options { chain, ..Options::default() })?;
             let explanation = plan.explain()?;
             let chains = explanation.stages[0].kernels.iter().filter(|kernel| kernel.name == "chain").count();
             assert_eq!(chains > 0, boundary != Boundary::Wrap, "{boundary:?} {}", explanation.text());
             if boundary != Boundary::Wrap {
-                let apart = Options { contract: Switch::Off, ..Options::default() };
+                let apart = Options { chain: Switch::Off, ..Options::default() };
                 let apart = Plan::new(&[(result.clone(), result.bounds())], &apart)?.explain()?;
-                assert!(apart.kernels() > explanation.kernels(), "the switch `contract`");
+                assert!(apart.kernels() > explanation.kernels(), "the switch `chain`");
             }
             let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
             assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{boundary:?}"));
