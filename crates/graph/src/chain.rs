@@ -102,7 +102,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     }
     match best {
         Some((_, staged)) if always => staged,
-        Some((with, staged)) if without.is_some_and(|without| with * 100 < without * cost::CHAIN_GAIN) => staged,
+        Some((with, staged)) if without.is_some_and(|without| with * 100 < without * costs.pick(cost::CHAIN_GAIN)) => staged,
         _ => plain,
     }
 }

@@ -280,7 +280,15 @@ fn powers_of_numbers_up_to_one_are_near() -> Result<()> {
     let mut samples: Vec<f32> = (1..=254u32).map(|exponent| f32::from_bits(exponent << 23)).filter(|x| *x <= 1.0).collect();
     let mut random = Random(41);
     samples.extend((0..400).map(|number| (random.bits() >> 40) as f32 / (1u64 << 24) as f32 * 0.5f32.powi(number % 30)));
-    samples.extend([0.0, f32::from_bits(1), f32::MIN_POSITIVE / 2.0, 1.0 - f32::EPSILON / 2.0, 0.5, 0.70710677, 0.7071068]);
+    samples.extend([
+        0.0,
+        f32::from_bits(1),
+        f32::MIN_POSITIVE / 2.0,
+        1.0 - f32::EPSILON / 2.0,
+        0.5,
+        0.70710677,
+        std::f32::consts::FRAC_1_SQRT_2,
+    ]);
     let image = Image::from_f32(samples.len() as u32, 1, [("R", samples.clone())])?;
     for exponent in [1.0f32 / 2.2, 1.0, 3.5, 0.01, 20.0] {
         let power = |context| -> Result<Vec<f32>> {

@@ -157,7 +157,7 @@ fn degrain_is_one_chain_on_a_cpu() -> Result<()> {
 }
 
 /// Windows behind windows, in several planes and parts of rows, with results that later windows read too. Returns the number of chains.
-fn rings(context: &Context, random: &mut Random, planes: usize, [width, height]: [u32; 2]) -> Result<usize> {
+fn rings(context: &Context, chain: Switch, random: &mut Random, planes: usize, [width, height]: [u32; 2]) -> Result<usize> {
     let input = Picture::new(context, &random.image(planes, width, height))?;
     let mut pictures = vec![input.clone()];
     for _ in 0..4 {
@@ -180,7 +180,7 @@ fn rings(context: &Context, random: &mut Random, planes: usize, [width, height]:
     }
     let (a, b) = (pictures[pictures.len() - 1].clone(), pictures[pictures.len() - 4].clone());
     let both = [(a.clone(), a.bounds()), (b.clone(), b.bounds())];
-    let plan = Plan::new(&both, &Options::default())?;
+    let plan = Plan::new(&both, &Options { chain, ..Options::default() })?;
     let is_chain = |kernel: &&KernelSummary| kernel.name == "chain";
     let chains = plan.explain()?.stages.iter().flat_map(|stage| &stage.kernels).filter(is_chain).count();
     let straight = Plan::new(&both, &Options::straight())?.run()?;
@@ -197,7 +197,7 @@ fn rows_between_windows_stay_in_rings() -> Result<()> {
     for number in 0..4 {
         let width = [33, 700, 1025, 2050][number] + random.below(40) as u32;
         let height = (1 << 20) / width + 1;
-        chains += rings(&contexts()[1], &mut random, 1 + number % 2, [width, height])?;
+        chains += rings(&contexts()[1], Switch::Auto, &mut random, 1 + number % 2, [width, height])?;
     }
     assert!(chains >= 2, "{chains} chains");
     Ok(())
@@ -211,25 +211,21 @@ fn threads_keep_rows_between_windows_in_rings() -> Result<()> {
     for number in 0..if thorough() { 60 } else { 12 } {
         let width = [33, 100, 230, 300, 560][number % 5] + random.below(40) as u32;
         let height = [16, 17, 40, 90][number % 4] + random.below(12) as u32;
-        chains += rings(&gpu, &mut random, 1 + number % 2, [width, height])?;
+        chains += rings(&gpu, Switch::On, &mut random, 1 + number % 2, [width, height])?;
     }
     assert!(chains >= 6, "{chains} chains");
     Ok(())
 }
 
-/// Levels of degraining share passes over memory on a GPU, and so do means along rows and columns of diffusion where chains are asked for. Threads have several
-/// columns of means along rows.
+/// Levels of degraining, and means along rows and columns of diffusion, share passes over memory on a GPU where chains are asked for. Threads have several columns
+/// of means along rows.
 #[test]
 fn effects_are_chains_on_a_gpu() -> Result<()> {
     let context = &as_gpu();
     for boundary in [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap] {
         let picture = Picture::new(context, &Random(22).image(1, 301, 70))?;
-        let effects = [
-            (effects::degrain(&picture, 4, 0.02, boundary)?, Switch::Auto),
-            (effects::diffusion(&picture, 8, 0.5, boundary)?, Switch::On),
-        ];
-        for (result, chain) in effects {
-            let plan = Plan::new(&[(result.clone(), result.bounds())], &Options { chain, ..Options::default() })?;
+        for result in [effects::degrain(&picture, 4, 0.02, boundary)?, effects::diffusion(&picture, 8, 0.5, boundary)?] {
+            let plan = Plan::new(&[(result.clone(), result.bounds())], &Options { chain: Switch::On, ..Options::default() })?;
             let explanation = plan.explain()?;
             let chains = explanation.stages[0].kernels.iter().filter(|kernel| kernel.name == "chain").count();
             assert_eq!(chains > 0, boundary != Boundary::Wrap, "{boundary:?} {}", explanation.text());
