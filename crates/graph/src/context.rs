@@ -148,7 +148,7 @@ impl Context {
         Context { inner: Arc::new(inner), chains: Chains::default() }
     }
 
-    /// The same context, whose plans have chains of kernels as this says. Arrays of both can be used together.
+    /// Returns this context with another use of chains in its plans. Arrays of both contexts can be used together.
     pub fn with_chains(&self, chains: Chains) -> Context {
         Context { inner: self.inner.clone(), chains }
     }

@@ -11,12 +11,12 @@ use super::scattered::{HALF, Index, Sum};
 use super::window::Near;
 use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
 
-/// Load that may have a neighbour.
-struct Single {
-    address: Address,
-    reg: Reg,
-    space: Space,
-    parts: Parts,
+/// Load of one word per lane that may become part of a larger one.
+pub(super) struct Single {
+    pub(super) address: Address,
+    pub(super) reg: Reg,
+    pub(super) space: Space,
+    pub(super) parts: Parts,
 }
 
 impl Emitter<'_> {

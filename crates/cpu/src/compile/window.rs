@@ -11,8 +11,9 @@
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Val};
 use super::memory::Parts;
+use super::pairs::Single;
 use super::scattered::{HALF, Sum};
-use broadloom_ptx::{Address, Base, Inst, InstData, Opcode, Operand, Reg, Space};
+use broadloom_ptx::{Base, Inst, InstData, Opcode, Operand, Reg, Space};
 use std::collections::HashSet;
 
 /// Words of a window.
@@ -31,14 +32,6 @@ pub(super) struct Near {
     /// Indices of all lanes, one vector for each load.
     pub(super) indices: Vec<Val>,
     pub(super) words: u32,
-}
-
-/// Load of one word per lane at a loaded index.
-struct Single {
-    address: Address,
-    reg: Reg,
-    space: Space,
-    parts: Parts,
 }
 
 impl Emitter<'_> {
@@ -79,7 +72,7 @@ impl Emitter<'_> {
             };
             let (mut members, mut before, mut behind) = (vec![order[index]], vec![], vec![]);
             let mut needing: HashSet<Reg> = first.writes().iter().copied().collect();
-            // What stands behind the last member stays where it is.
+            // Instructions behind the last member keep their places.
             let (mut end, mut kept) = (index + 1, (0, 0));
             for (place, id) in order.iter().enumerate().skip(index + 1) {
                 let inst = &function.insts[*id];

@@ -58,7 +58,7 @@ impl Parts {
             let from = k.select(k.eq(segment, piece.first), piece.from, sequence.offset(k, k.min(segment, segments)));
             let end = sequence.offset(k, k.min(k.add(segment, 1), segments));
             let to = k.select(k.eq(segment, piece.last), piece.to, end);
-            // What stands behind the last segment belongs to none.
+            // Elements behind the last segment belong to none.
             vec![from, k.select(k.lt(segment, segments), k.max(from, to), from)]
         };
         // Lanes that are done wait for the longest of the short ones, so it may not be much longer than most.
