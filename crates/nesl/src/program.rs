@@ -62,25 +62,22 @@ impl std::error::Error for Failure {}
 
 /// A call that [`Program::submit`] began: its kernels are launched, and errors may still come.
 #[derive(Debug)]
-pub struct Pending {
-    arguments: Vec<Column>,
-    state: State,
-}
+pub struct Pending(State);
 
 #[derive(Debug)]
 enum State {
     /// The call is over.
     Finished(Vec<Column>),
-    /// The kernels of a template run.
-    Launched(Launched),
+    /// The kernels of a template run. The arguments are kept for a call by the machine, should a condition not hold.
+    Launched(Launched, Vec<Column>),
 }
 
 impl Pending {
     /// Returns the results of a call that is over.
     pub fn results(&self) -> Option<&[Column]> {
-        match &self.state {
+        match &self.0 {
             State::Finished(results) => Some(results),
-            State::Launched(_) => None,
+            State::Launched(..) => None,
         }
     }
 }
@@ -134,21 +131,19 @@ impl Program {
     /// ```
     pub fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
         let Program { session, templates } = self;
-        let arguments = arguments.to_vec();
-        let state = match templates.launch(&arguments, || session.trace(arguments.clone())) {
-            Some(launched) => State::Launched(launched),
-            None => State::Finished(session.call(arguments.clone())?),
-        };
-        Ok(Pending { arguments, state })
+        Ok(Pending(match templates.launch(arguments, || session.trace(arguments.to_vec())) {
+            Some(launched) => State::Launched(launched, arguments.to_vec()),
+            None => State::Finished(session.call(arguments.to_vec())?),
+        }))
     }
 
     /// Returns the results of a call, or the error of it. Waits for the device under the conditions of [`Program::call`].
     pub fn finish(&mut self, pending: Pending) -> Result<Vec<Column>, Failure> {
-        match pending.state {
+        match pending.0 {
             State::Finished(results) => Ok(results),
-            State::Launched(launched) => match self.templates.finish(&launched) {
+            State::Launched(launched, arguments) => match self.templates.finish(&launched) {
                 Some(results) => Ok(results),
-                None => self.session.call(pending.arguments),
+                None => self.session.call(arguments),
             },
         }
     }
