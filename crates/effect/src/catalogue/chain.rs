@@ -8,7 +8,7 @@ pub type Step = Settings;
 /// Reads a chain: names of effects with commas between them, and settings `name=value`.
 ///
 /// A setting goes to the one effect of the chain that has such a parameter. `EFFECT.name=value` names the effect, and
-/// `2.name=value` the second of the chain. `boundary` and `border` go to all effects that have them.
+/// `2.name=value` the second of the chain. `boundary` and `border` go to all effects.
 ///
 /// ```
 /// use broadloom_effect::catalogue::chain;
@@ -59,6 +59,9 @@ fn receivers(steps: &[Step], wanted: Option<&str>, name: &str) -> Result<Vec<usi
             _ => Err(ambiguous(steps, &named, name)),
         };
     }
+    if matches!(name, "boundary" | "border") {
+        return Ok(all.collect());
+    }
     let having: Vec<usize> = all.filter(|index| steps[*index].has(name)).collect();
     match having[..] {
         [] if steps.len() == 1 => Ok(vec![0]),
@@ -73,7 +76,6 @@ fn receivers(steps: &[Step], wanted: Option<&str>, name: &str) -> Result<Vec<usi
             Err(EffectError::UnknownParameter { effect, name: name.chars().take(80).collect(), nearest, there })
         }
         [_] => Ok(having),
-        _ if matches!(name, "boundary" | "border") => Ok(having),
         _ => Err(ambiguous(steps, &having, name)),
     }
 }

@@ -1,6 +1,6 @@
 //! Values of an effect's parameters.
 
-use super::{Effect, EffectError, Parameter, Value, nearest};
+use super::{Effect, EffectError, Parameter, Value, nearest, parameter};
 use broadloom_skeleton::Rule;
 use std::path::Path;
 
@@ -26,7 +26,8 @@ impl Settings {
         self.effect
     }
 
-    /// Sets a parameter to a value given as text.
+    /// Sets a parameter to a value given as text. Every effect takes `boundary` and `border`; those that read nothing outside
+    /// of the image ignore them.
     ///
     /// ```
     /// use broadloom_effect::catalogue::{Effect, Settings};
@@ -40,7 +41,14 @@ impl Settings {
     /// ```
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), EffectError> {
         let effect = self.effect.name.to_owned();
+        let shown = || text.chars().take(80).collect();
+        let bad =
+            |reason| EffectError::BadValue { effect: self.effect.name.to_owned(), name: name.to_owned(), value: shown(), reason };
         let Some((parameter, value)) = self.values.iter_mut().find(|(parameter, _)| parameter.name == name) else {
+            // An effect that reads nothing outside of the image has no rule to change.
+            if let Some(rule) = [parameter::BOUNDARY, parameter::BORDER].iter().find(|rule| rule.name == name) {
+                return rule.kind.parse(text).map(|_| ()).map_err(bad);
+            }
             let there: Vec<&str> = self.values.iter().map(|(parameter, _)| parameter.name).collect();
             return Err(EffectError::UnknownParameter {
                 effect,
@@ -49,8 +57,6 @@ impl Settings {
                 there: there.into_iter().map(str::to_owned).collect(),
             });
         };
-        let shown = || text.chars().take(80).collect();
-        let bad = |reason| EffectError::BadValue { effect, name: name.to_owned(), value: shown(), reason };
         *value = Some(parameter.kind.parse(text).map_err(bad)?);
         Ok(())
     }

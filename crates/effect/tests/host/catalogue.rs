@@ -63,6 +63,9 @@ fn mistakes_suggest_the_nearest_name() {
     );
     assert_eq!(error("box", &["radius"]), "`radius` is no setting: write name=value");
     assert_eq!(error("lut", &[]), "`lut` needs a value for `file`: file of the table");
+    assert!(chain("tone_map", &["boundary=wrap", "border=1"]).is_ok());
+    assert!(chain("tone_map,curves", &["boundary=wrap"]).is_ok());
+    assert!(error("tone_map", &["boundary=wrapped"]).starts_with("`tone_map` cannot have boundary=wrapped"));
     assert_eq!(error("tone_map", &["radius=1"]), "`tone_map` has no parameter `radius`; it has exposure");
 }
 
