@@ -3,7 +3,7 @@
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::launching::open;
-use crate::options::{Explain, Run};
+use crate::options::{Emit, Explain, Run};
 use crate::terminal::Terminal;
 use broadloom::diag::Diagnostic;
 use broadloom::graph::text::{Graph, Vocabulary, parse};
@@ -17,14 +17,18 @@ pub fn is_graph(file: Option<&Path>) -> bool {
     file.and_then(Path::extension).is_some_and(|extension| extension == "graph")
 }
 
-/// Writes the plan of a graph for a device.
+/// Writes the plan of a graph for a device, or the PTX of its kernels.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    if options.emit.is_some() {
-        let message = "--emit is for kernels: the plan of a graph has one form";
-        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("leave --emit out")));
+    if !matches!(options.emit, None | Some(Emit::Ptx)) {
+        let message = "this form is not for graphs: they have `ptx`";
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit ptx, or leave --emit out")));
     }
     let (context, graph) = read(&options.file, options.device.as_deref(), terminal)?;
     let plan = context.explain(&nodes(&graph)).map_err(failed)?;
+    if options.emit.is_some() {
+        terminal.write(&plan.ptx().map_err(failed)?);
+        return Ok(Exit::Done);
+    }
     let machine = context.device().measured_machine();
     let time = |kernel: usize| plan.kernels[kernel].predicted(&machine).map(|time| format!("predicted {}", shown_time(time)));
     terminal.write(&plan.text_with(time));

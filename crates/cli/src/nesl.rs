@@ -124,11 +124,11 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     match options.emit {
         Some(Emit::Vcode) => return Ok(answer(file, code(Engine::EmitVcode), None, terminal)?.0),
         Some(Emit::Flat) => return Ok(answer(file, code(Engine::EmitFlat), None, terminal)?.0),
-        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_) | Emit::Dot | Emit::Kernels | Emit::Svg | Emit::KernelsSvg) => {
-            let message = "this form is for PTX: a NESL program has the forms `flat` and `vcode`";
+        Some(Emit::Stage(_) | Emit::Cpu(_) | Emit::Dot | Emit::Kernels | Emit::Svg | Emit::KernelsSvg) => {
+            let message = "this form is for PTX: a NESL program has the forms `flat`, `vcode` and `ptx`";
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit vcode")));
         }
-        None => {}
+        None | Some(Emit::Ptx) => {}
     }
     let target = target(device, terminal)?.with_threshold(0).explained();
     let (mut types, mut exit) = (String::new(), Exit::Done);
@@ -140,6 +140,10 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
         }
         Output::Text(_) | Output::Note(_) | Output::Exit => {}
     })?;
+    if options.emit.is_some() {
+        terminal.write(&statistics.ptx.join("\n"));
+        return Ok(exit);
+    }
     terminal.write(&format!("types\n{types}\nVCODE\n"));
     answer(file, code(Engine::EmitVcode), None, terminal)?;
     for (number, plan) in statistics.summaries.iter().enumerate() {

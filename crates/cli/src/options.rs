@@ -343,6 +343,7 @@ Examples:
   broadloom explain examples/reduce.ptx --emit ptx    the module, printed back
   broadloom explain examples/reduce.ptx --emit ssa    its functions in SSA form
   broadloom explain examples/reduce.ptx --emit asm --block 256    machine code for blocks of 256 threads
+  broadloom explain examples/blur.graph --emit ptx    the kernels of a graph, of a NESL or of a StreamIt program
 
 `linearised`, `llvm`, `llvm-opt` and `asm` show the code for the CPU: one kernel for one block shape.")]
 pub struct Explain {
@@ -479,6 +480,9 @@ pub struct Effect {
     /// Show the decisions of the optimiser and the kernels of the first frame
     #[arg(long, conflicts_with = "reference")]
     pub explain: bool,
+    /// Print the kernels of the first frame in this form
+    #[arg(long, value_name = "FORM", value_parser = ["ptx"], conflicts_with_all = ["reference", "explain"])]
+    pub emit: Option<String>,
     /// Print the time of reading, each effect, each kernel and writing, and the gain of each optimisation
     #[arg(long)]
     pub stats: bool,

@@ -311,6 +311,7 @@ impl Plan {
                 links: kernel.group.links.len(),
                 interior: kernel.codes.iter().any(|code| code.interior),
                 results: kernel.group.made().map(|root| self.result(root, bindings)).collect(),
+                code: loaded,
             });
         }
         Ok(summary)
@@ -370,7 +371,7 @@ pub struct ResultSummary {
 }
 
 /// The work of a kernel of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct KernelSummary {
     /// The pattern.
     pub name: String,
@@ -396,6 +397,8 @@ pub struct KernelSummary {
     pub interior: bool,
     /// Its results.
     pub results: Vec<ResultSummary>,
+    /// Its code, loaded on the device.
+    pub code: Loaded,
 }
 
 impl KernelSummary {
@@ -409,7 +412,7 @@ impl KernelSummary {
 }
 
 /// The work of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Summary {
     /// The kernels, in order.
     pub kernels: Vec<KernelSummary>,
@@ -426,6 +429,20 @@ impl Summary {
     /// Predicts how long all kernels take on a machine that was measured; `None` for others.
     pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
         self.kernels.iter().map(|kernel| kernel.predicted(machine)).sum()
+    }
+
+    /// Returns the PTX of all kernels, as the device was given it. Kernels with equal code have it once.
+    pub fn ptx(&self) -> Result<String> {
+        let mut texts: Vec<(Vec<String>, String)> = vec![];
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            let (number, text) = (number.to_string(), kernel.code.ptx()?);
+            match texts.iter_mut().find(|(_, known)| *known == text) {
+                Some((numbers, _)) => numbers.push(number),
+                None => texts.push((vec![number], text)),
+            }
+        }
+        let shown = texts.iter().map(|(numbers, text)| format!("// kernel {} of the plan\n{text}", numbers.join(", ")));
+        Ok(shown.collect::<Vec<String>>().join("\n"))
     }
 
     /// The plan as text.

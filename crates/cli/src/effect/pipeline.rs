@@ -245,6 +245,9 @@ impl<'a> Work<'a> {
             if self.options.explain && index == 0 {
                 times.plan = engine.explain(&chain)?;
             }
+            if self.options.emit.is_some() && index == 0 {
+                times.plan = engine.ptx(&chain)?;
+            }
             if self.options.stats && index == 0 {
                 times.lines = engine.statistics(&chain)?;
             }

@@ -35,11 +35,25 @@ fn a_plan_has_predicted_times_and_statistics_measured_ones() {
 }
 
 #[test]
+fn the_kernels_of_a_plan_are_ptx_that_can_be_read_back() {
+    let nesl = file("emitted.nesl", "sum({float(x) * 0.5 : x in [0:100]});\n");
+    for source in [&file("emitted.graph", SUM), &nesl] {
+        let outcome = broadloom(&["explain", source, "--device", "cpu", "--emit", "ptx"]).exits(0);
+        let modules: Vec<&str> = outcome.out.split("// kernel ").skip(1).collect();
+        assert!(!modules.is_empty(), "{}", outcome.out);
+        for module in modules {
+            let copy = file("emitted.ptx", &format!("// kernel {module}"));
+            broadloom(&["explain", &copy]).exits(0).says(&["kernel"]);
+        }
+    }
+}
+
+#[test]
 fn mistakes_of_graphs_have_places() {
     let wrong = file("wrong.graph", "x: f32[4] = input iota\ny = x + z\noutput y\n");
     broadloom(&["run", &wrong]).exits(2).complains(&["wrong.graph:2:9", "there is no node `z`"]);
     let right = file("right.graph", SUM);
     broadloom(&["run", &right, "--grid", "4"]).exits(2).complains(&["--grid is for kernels", "leave --grid out"]);
-    broadloom(&["explain", &right, "--emit", "ptx"]).exits(2).complains(&["--emit is for kernels"]);
+    broadloom(&["explain", &right, "--emit", "llvm"]).exits(2).complains(&["this form is not for graphs", "use --emit ptx"]);
     broadloom(&["explain", "no-such.graph"]).exits(2).complains(&["no-such.graph"]);
 }

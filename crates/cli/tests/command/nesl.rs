@@ -44,7 +44,7 @@ fn a_program_is_compiled_to_vcode_that_runs() {
     assert_eq!(outcome.out, "[ 3 ]\n( 6 1 5040 )\n[ 1 ]\n( 1.50000000000000e+00 )\n( 1 )\n");
     let outcome = broadloom(&["explain", &file, "--emit", "flat"]).exits(0);
     assert!(outcome.out.contains("function FACT"), "{}", outcome.out);
-    broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`flat` and `vcode`"]);
+    broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`flat`, `vcode` and `ptx`"]);
 }
 
 #[test]

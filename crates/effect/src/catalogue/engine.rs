@@ -17,6 +17,11 @@ pub trait Engine {
         Ok(String::new())
     }
 
+    /// Returns the PTX of the kernels; nothing where there are none.
+    fn ptx(&mut self, _chain: &Chain<'_>) -> Result<String, EffectError> {
+        Ok(String::new())
+    }
+
     /// Measures a chain: lines with the time of each kernel and the gain of each optimisation; none where nothing is known.
     fn statistics(&mut self, _chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
         Ok(vec![])

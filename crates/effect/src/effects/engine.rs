@@ -4,7 +4,7 @@ use super::*;
 use crate::catalogue::{Chain, EffectError, Engine, Inputs, Settings, Step};
 use crate::file::Cube;
 use crate::image::Image;
-use crate::plan::{self, Options, Plan};
+use crate::plan::{self, Explanation, Options, Plan};
 use crate::{Boundary, Error, Picture, reference};
 use broadloom_graph::Context;
 use broadloom_skeleton::Rule;
@@ -21,6 +21,18 @@ impl OnDevice {
     pub fn new(context: &Context, options: Options) -> OnDevice {
         OnDevice { context: context.clone(), options }
     }
+
+    /// Explains the plan of a chain; nothing where it has no planes.
+    fn explanation(&self, chain: &Chain<'_>) -> Result<Option<Explanation>, EffectError> {
+        let layers = chained(&self.context, chain, &self.options)?;
+        let wanted: Vec<(Picture, crate::Rect)> =
+            layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let told = Plan::new(&wanted, &self.options).and_then(|plan| plan.explain());
+        told.map(Some).map_err(|error| failed(&names(chain), error))
+    }
 }
 
 impl Engine for OnDevice {
@@ -34,14 +46,12 @@ impl Engine for OnDevice {
     }
 
     fn explain(&mut self, chain: &Chain<'_>) -> Result<String, EffectError> {
-        let layers = chained(&self.context, chain, &self.options)?;
-        let wanted: Vec<(Picture, crate::Rect)> =
-            layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
-        if wanted.is_empty() {
-            return Ok(String::new());
-        }
-        let told = Plan::new(&wanted, &self.options).and_then(|plan| plan.explain());
-        told.map(|told| told.text()).map_err(|error| failed(&names(chain), error))
+        Ok(self.explanation(chain)?.map_or(String::new(), |told| told.text()))
+    }
+
+    fn ptx(&mut self, chain: &Chain<'_>) -> Result<String, EffectError> {
+        let texts = self.explanation(chain)?.map(|told| told.ptx()).transpose();
+        Ok(texts.map_err(|error| failed(&names(chain), error))?.unwrap_or_default())
     }
 
     fn statistics(&mut self, chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {

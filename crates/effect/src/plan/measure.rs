@@ -9,7 +9,7 @@ use broadloom_graph::{KernelSummary, Node, Summary};
 use std::time::{Duration, Instant};
 
 /// The time of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Profile {
     /// The functors whose results the kernel writes; those that were fused into them have none of their own.
     pub functors: Vec<String>,

@@ -79,6 +79,12 @@ impl Explanation {
         self.stages.iter().map(Summary::bytes_moved).sum()
     }
 
+    /// Returns the PTX of all kernels.
+    pub fn ptx(&self) -> Result<String> {
+        let texts = self.stages.iter().map(Summary::ptx).collect::<std::result::Result<Vec<String>, _>>()?;
+        Ok(texts.join("\n"))
+    }
+
     /// Returns the explanation as text.
     pub fn text(&self) -> String {
         let mut text = String::new();

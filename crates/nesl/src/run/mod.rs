@@ -139,7 +139,7 @@ impl Target {
         self
     }
 
-    /// Keeps the plans that are made as text, in [`Statistics::summaries`].
+    /// Keeps the plans that are made as text, in [`Statistics::summaries`] and [`Statistics::ptx`].
     #[must_use]
     pub fn explained(mut self) -> Target {
         self.explained = true;
@@ -183,6 +183,7 @@ pub struct Accelerator {
     waits: u64,
     waited: Duration,
     summaries: Vec<String>,
+    ptx: Vec<String>,
     sequential: sequential::Sequentially,
 }
 
@@ -226,6 +227,8 @@ pub struct Statistics {
     pub waited: Duration,
     /// Plans as text, in the order in which they were made, where the [`Target`] asks for them.
     pub summaries: Vec<String>,
+    /// PTX of the kernels of these plans and of sequential calls.
+    pub ptx: Vec<String>,
 }
 
 /// A number that the host learns when it waits.
@@ -282,6 +285,7 @@ impl Accelerator {
             waits: 0,
             waited: Duration::ZERO,
             summaries: vec![],
+            ptx: vec![],
             sequential: sequential::Sequentially::default(),
         }
     }
@@ -308,6 +312,7 @@ impl Accelerator {
             sequential_calls: self.sequential.calls,
             waited: self.waited,
             summaries: self.summaries.clone(),
+            ptx: self.ptx.clone(),
         }
     }
 
@@ -521,6 +526,7 @@ impl Accelerator {
             let summary = on_device(context.explain(&nodes))?;
             if context.statistics().plans > before {
                 self.summaries.push(summary.text());
+                self.ptx.push(on_device(summary.ptx())?);
             }
         }
         on_device(context.evaluate(&nodes))

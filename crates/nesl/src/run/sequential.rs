@@ -300,6 +300,7 @@ impl Accelerator {
         let kernel = module.kernel(&form.name).map_err(|error| device_error(error.into()))?;
         if self.target.explained {
             let (source, limit, name) = (&form.source, self.sequential.limit, &form.name);
+            self.ptx.push(text.clone());
             let worker = if lanes > 1 { "warp" } else { "thread" };
             self.summaries
                 .push(format!("calls of `{source}` with at most {limit} elements run in one {worker} each, kernel `{name}`\n"));
