@@ -79,14 +79,12 @@ fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> 
     Ok((taps, table))
 }
 
-/// A pixel times its weight: the place of the result, the first pixel of its window, and the number of the weight from 1 on.
-fn weighed<'k>(k: &Kernel<'k>, axis: Axis, [place, first, tap]: [Whole<'k>; 3]) -> Real<'k> {
-    let (image, from) = (k.input(0), first + tap - 1);
-    let sample = match axis {
-        Axis::Horizontal => image.pick(from, k.y()),
-        Axis::Vertical => image.pick(k.x(), from),
-    };
-    k.input(1).pick(place, tap) * sample
+/// The pixel of the image at a place of the axis, in the present row or column.
+fn sample<'k>(k: &Kernel<'k>, axis: Axis, place: Whole<'k>) -> Real<'k> {
+    match axis {
+        Axis::Horizontal => k.input(0).pick(place, k.y()),
+        Axis::Vertical => k.input(0).pick(k.x(), place),
+    }
 }
 
 fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Picture> {
@@ -95,6 +93,22 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
     let old = if axis == Axis::Horizontal { width } else { height };
     let (taps, table) = weights(filter, old, new)?;
     let bytes: Vec<u8> = table.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let (width, height) = if axis == Axis::Horizontal { (new, height) } else { (width, new) };
+    if taps <= FEW_TAPS {
+        // The table is an image of the new size whose rows, or columns, are all the same: a view, so that every weight is read
+        // where it is needed.
+        let line = if axis == Axis::Horizontal { [taps + 1, 1, new] } else { [taps + 1, new, 1] };
+        let table = Node::upload(picture.context(), Type::F32, Shape::from(line), &bytes)?;
+        let table = Picture::from_node(table.broadcast_to(&Shape::from([taps + 1, height, width]))?, 0, 0)?;
+        let inputs = [Indexer::anywhere(), Indexer::point().pixel(taps + 1)];
+        let functor = Primitive::from_kernel("resize", &inputs, &[Output::Component], &[], |k| {
+            let entry = |number: usize| k.input(1).component(number).centre();
+            let first = entry(0).cast::<i32>();
+            let weighed = |tap: usize| entry(tap) * sample(&k, axis, first + (tap as i32 - 1));
+            vec![(2..=taps).fold(weighed(1), |sum, tap| sum + weighed(tap))]
+        })?;
+        return functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table]);
+    }
     let table = Node::upload(picture.context(), Type::F32, Shape::from([1, taps + 1, new]), &bytes)?;
     let table = Picture::from_node(table, 0, 0)?;
     let inputs = [Indexer::anywhere(), Indexer::anywhere().pixel(1)];
@@ -102,19 +116,11 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
         let table = k.input(1);
         let place = if axis == Axis::Horizontal { k.x() } else { k.y() };
         let first = table.pick(place, 0).cast::<i32>();
-        if taps <= FEW_TAPS {
-            let mut sum = weighed(&k, axis, [place, first, k.constant(1)]);
-            for tap in 2..=taps as i32 {
-                sum = sum + weighed(&k, axis, [place, first, k.constant(tap)]);
-            }
-            return vec![sum];
-        }
-        // The height of the table is the number of weights and one.
         let sum = k.local(0.0f32);
-        k.repeat(1, table.size()[1], |tap| sum.set(sum.get() + weighed(&k, axis, [place, first, tap])));
+        // The height of the table is the number of weights and one.
+        k.repeat(1, table.size()[1], |tap| sum.set(sum.get() + table.pick(place, tap) * sample(&k, axis, first + tap - 1)));
         vec![sum.get()]
     })?;
-    let (width, height) = if axis == Axis::Horizontal { (new, height) } else { (width, new) };
     functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table])
 }
 

@@ -252,9 +252,10 @@ impl Primitive {
         Ok(self)
     }
 
-    /// Returns the same functor with a result of another size. All its inputs must be read anywhere.
+    /// Returns the same functor with a result of another size. Its inputs must be read anywhere, or at the current pixel alone:
+    /// those have the size of the result.
     pub fn with_size(mut self, width: usize, height: usize) -> Result<Primitive> {
-        if self.code.inputs.iter().any(|indexer| indexer.reach().is_some()) {
+        if self.code.inputs.iter().filter_map(Indexer::reach).any(|reach| !reach.is_point()) {
             let reason = "its result has the size of its inputs, because they are read in windows".to_owned();
             return Err(Error::Functor { name: self.code.name.clone(), reason });
         }

@@ -1,8 +1,9 @@
 //! Reads anywhere, and windows of images of different sizes: every read is at a computed place.
 
 use super::{Site, axes, distance, shape};
+use crate::Result;
+use crate::functor::Reach;
 use crate::functor::trace::Slot;
-use crate::{Rect, Result};
 use broadloom_graph::{Node, Reads};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Type, Value, reading, windowing};
 
@@ -15,19 +16,35 @@ pub(crate) struct Frame<'a> {
     pub(crate) scalars: Vec<Value>,
 }
 
-/// Writes a canonical function that reads arrays at positions. `origins` has for each array the row and the column of its
-/// first element, counted from the corner of the region that is computed.
-pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, origins: &[[Value; 2]]) -> Vec<Value> {
+/// How a function of positions has the samples of a slot.
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    /// The sample at the position is an argument; no other is read.
+    Given(Value),
+    /// An accessor reads them. Row and column of the array's first element, counted from the corner of the region that is
+    /// computed.
+    Read([Value; 2]),
+}
+
+/// Writes a canonical function that reads arrays at positions, with an access for each slot. It has accessors for those that
+/// are read, in their order.
+pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, accesses: &[Access]) -> Vec<Value> {
     let f = frame.builder;
     let slots = &site.primitive.code.slots;
-    let accessors: Vec<_> = slots.iter().map(|_| f.accessor("input", AccessorKind::Input, Type::F32, 3)).collect();
     let transposed = site.transposed;
     let [component, row, column] = frame.position;
     // Arrays of one component have one plane.
     let only = site.component.map(|_| f.literal(0i32));
     let mut windows: Vec<Box<dyn Binding + '_>> = vec![];
-    for ((slot, accessor), origin) in slots.iter().zip(accessors).zip(origins) {
-        let [top, left] = *origin;
+    for (slot, access) in slots.iter().zip(accesses) {
+        let [top, left] = match *access {
+            Access::Given(value) => {
+                windows.push(Box::new(windowing(move |_: &Builder, _: &[Value]| value)));
+                continue;
+            }
+            Access::Read(origin) => origin,
+        };
+        let accessor = f.accessor("input", AccessorKind::Input, Type::F32, 3);
         match slot.reach {
             Some(_) => windows.push(Box::new(windowing(move |f: &Builder, offsets: &[Value]| {
                 let down = f.sub(f.add(row, offsets[1]), top);
@@ -49,25 +66,9 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, o
     f.inline(function, &arguments, &mut bindings)
 }
 
-/// Arrays as they are read at positions, and the corners of their regions.
-type Accesses<'n> = (Vec<(&'n Node, Reads)>, Vec<Node>);
-
-/// Returns the arrays of all slots as they are read.
-pub(crate) fn reads<'n>(site: &Site<'_>, arrays: &'n [Node], region: Rect) -> Result<Accesses<'n>> {
-    let rule = site.primitive.boundary.rule();
-    let mut origins = vec![];
-    for slot in &site.primitive.code.slots {
-        for number in distance(region, site.part(slot).region) {
-            origins.push(site.scalar(number as i32)?);
-        }
-    }
-    Ok((arrays.iter().map(|array| (array, Reads::At(rule.clone()))).collect(), origins))
-}
-
-/// The arrays of all slots as they are, with as many components as are computed.
-pub(crate) fn whole(site: &Site<'_>) -> Result<Vec<Node>> {
-    let array = |slot: &Slot| site.array(slot, site.part(slot).region);
-    site.primitive.code.slots.iter().map(array).collect()
+/// Tests whether only the sample at the position is read, which the array has wherever it is computed.
+fn is_given(site: &Site<'_>, slot: &Slot) -> bool {
+    slot.reach.is_some_and(Reach::is_point) && site.part(slot).region.contains(site.region)
 }
 
 /// Lowers a call by reads at computed places, for all components or one by one.
@@ -81,18 +82,36 @@ pub(crate) fn compute(site: &Site<'_>, function: &Function) -> Result<Vec<Node>>
 fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     let shape = shape(site.components, site.region, site.transposed);
     let scalars = site.scalars(site.region)?;
-    let arrays = whole(site)?;
-    let (inputs, origins) = reads(site, &arrays, site.region)?;
+    let rule = site.primitive.boundary.rule();
+    // Samples at the position are elements of arrays of the region; other arrays are read as they are.
+    let (mut beside, mut arrays) = (scalars.clone(), vec![]);
+    for slot in &site.primitive.code.slots {
+        let own = site.part(slot).region;
+        if is_given(site, slot) {
+            beside.push(site.array(slot, site.region)?);
+        } else {
+            arrays.push(site.array(slot, own)?);
+            for number in distance(site.region, own) {
+                beside.push(site.scalar(number as i32)?);
+            }
+        }
+    }
     let f = Builder::function(function.name());
     let indices = ["c", "i", "j"].map(|name| f.parameter(name, Type::I32));
     let [row, column] = axes(site.transposed, indices[1], indices[2]);
     let own: Vec<Value> = scalars.iter().map(|node| f.parameter("s", node.ty())).collect();
-    let corners: Vec<Value> = origins.iter().map(|node| f.parameter("o", node.ty())).collect();
-    let corners: Vec<[Value; 2]> = corners.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let mut accesses = vec![];
+    for slot in &site.primitive.code.slots {
+        accesses.push(match is_given(site, slot) {
+            true => Access::Given(f.parameter("e", Type::F32)),
+            false => Access::Read(["o", "o"].map(|name| f.parameter(name, Type::I32))),
+        });
+    }
     let component = site.component.map_or(indices[0], |component| f.literal(component as i32));
     let frame = Frame { builder: &f, position: [component, row, column], scalars: own };
-    let results = inlined(site, &frame, function, &corners);
+    let results = inlined(site, &frame, function, &accesses);
     let function = f.finish_function(&results)?;
-    let beside: Vec<&Node> = scalars.iter().chain(&origins).collect();
+    let beside: Vec<&Node> = beside.iter().collect();
+    let inputs: Vec<(&Node, Reads)> = arrays.iter().map(|array| (array, Reads::At(rule.clone()))).collect();
     Ok(Node::compute(&function, &shape, &beside, &inputs, &[])?)
 }
