@@ -235,38 +235,24 @@ unary_methods! { Integer:
     trailing_zeros TrailingZeros;
 }
 
-macro_rules! math_methods {
-    ($($name:ident $function:ident;)*) => {
+macro_rules! functions {
+    (one { $($one:ident $first:ident;)* } two { $($two:ident $second:ident;)* }) => {
         impl<T: Floating> Array<T> {
-            $(#[doc = concat!("[`MathFunction::", stringify!($function), "`] of every element.")]
+            $(#[doc = concat!("[`MathFunction::", stringify!($first), "`] of every element.")]
             #[must_use]
-            pub fn $name(&self) -> Array<T> {
-                sure(Array::apply(Elementwise::Math(MathFunction::$function, Precision::Accurate), &[self.node()]))
+            pub fn $one(&self) -> Array<T> {
+                sure(Array::apply(Elementwise::Math(MathFunction::$first, Precision::Accurate), &[self.node()]))
             })*
-        }
-    };
-}
-
-math_methods! {
-    exp Exp; exp2 Exp2; exp10 Exp10; expm1 Expm1; log Log; log2 Log2; log10 Log10; log1p Log1p;
-    sin Sin; cos Cos; tan Tan; asin Asin; acos Acos; atan Atan; sinh Sinh; cosh Cosh; tanh Tanh;
-    asinh Asinh; acosh Acosh; atanh Atanh; rsqrt Rsqrt; cbrt Cbrt; erf Erf; erfc Erfc;
-    lgamma Lgamma; tgamma Tgamma; sigmoid Sigmoid; normcdf NormCdf;
-}
-
-macro_rules! math_pairs {
-    ($($name:ident $function:ident;)*) => {
-        impl<T: Floating> Array<T> {
-            $(#[doc = concat!("[`MathFunction::", stringify!($function), "`] of pairs of elements.")]
-            pub fn $name(&self, other: impl Operand<T>) -> Result<Array<T>> {
-                let op = Elementwise::Math(MathFunction::$function, Precision::Accurate);
+            $(#[doc = concat!("[`MathFunction::", stringify!($second), "`] of pairs of elements.")]
+            pub fn $two(&self, other: impl Operand<T>) -> Result<Array<T>> {
+                let op = Elementwise::Math(MathFunction::$second, Precision::Accurate);
                 Array::apply(op, &[self.node(), other.operand(self).node()])
             })*
         }
     };
 }
 
-math_pairs! { atan2 Atan2; hypot Hypot; pow Pow; fmod Fmod; }
+broadloom_scalar::for_functions!(functions);
 
 impl<T: Floating> Array<T> {
     /// Rounds to the nearest integer, halves away from zero. NumPy's `round` is
@@ -322,9 +308,9 @@ impl<T: Element> Operand<T> for T {
 }
 
 macro_rules! comparisons {
-    ($bound:ident: $($(#[$doc:meta])* $name:ident $op:ident;)*) => {
-        impl<T: $bound> Array<T> {
-            $($(#[$doc])*
+    ($($name:ident $op:ident $text:literal;)*) => {
+        impl<T: Number> Array<T> {
+            $(#[doc = concat!("Tests if elements are ", $text, ".")]
             pub fn $name(&self, other: impl Operand<T>) -> Result<Array<bool>> {
                 let other = other.operand(self);
                 Array::apply(Elementwise::Compare(CompareOp::$op), &[self.node(), other.node()])
@@ -333,20 +319,7 @@ macro_rules! comparisons {
     };
 }
 
-comparisons! { Number:
-    /// Tests if elements are less.
-    lt Lt;
-    /// Tests if elements are less or equal.
-    le Le;
-    /// Tests if elements are greater.
-    gt Gt;
-    /// Tests if elements are greater or equal.
-    ge Ge;
-    /// Tests if elements are equal.
-    eq Eq;
-    /// Tests if elements are not equal.
-    ne Ne;
-}
+broadloom_scalar::for_comparisons!(comparisons);
 
 impl<T: Number> Array<T> {
     /// Selects `yes` where an element is greater than 0, otherwise `no`.

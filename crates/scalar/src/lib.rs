@@ -56,6 +56,7 @@ mod kernel;
 mod lower;
 pub mod math;
 mod memory;
+mod methods;
 pub mod op;
 mod print;
 mod rewrite;

@@ -513,17 +513,7 @@ impl Op {
         match self {
             Op::Get(_) | Op::Element(..) | Op::Read(..) | Op::Window(..) | Op::Peek(..) => true,
             Op::Load(_, _, access) => access.is_plain(),
-            Op::Pop(_)
-            | Op::Shuffle(..)
-            | Op::Vote(..)
-            | Op::Ballot(..)
-            | Op::Match(..)
-            | Op::WarpReduce(..)
-            | Op::ActiveMask
-            | Op::Atomic(..)
-            | Op::BarrierCount(_)
-            | Op::Counter(_) => false,
-            pure => pure.is_pure(),
+            other => other.is_pure(),
         }
     }
 

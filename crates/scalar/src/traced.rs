@@ -224,9 +224,9 @@ methods! {
 }
 
 macro_rules! comparisons {
-    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
+    ($($name:ident $op:ident $text:literal;)*) => {
         impl<'t, T: Number> Traced<'t, T> {
-            $($(#[$doc])*
+            $(#[doc = concat!("Tests if it is ", $text, ".")]
             #[must_use]
             #[track_caller]
             pub fn $name(self, other: impl Term<'t, T>) -> Traced<'t, bool> {
@@ -237,42 +237,29 @@ macro_rules! comparisons {
     };
 }
 
-comparisons! {
-    /// Tests if it is less.
-    lt Lt;
-    /// Tests if it is less or equal.
-    le Le;
-    /// Tests if it is greater.
-    gt Gt;
-    /// Tests if it is greater or equal.
-    ge Ge;
-    /// Tests if they are equal.
-    eq Eq;
-    /// Tests if they are not equal.
-    ne Ne;
-}
+crate::for_comparisons!(comparisons);
 
 macro_rules! functions {
-    ($($name:ident $function:ident ($($argument:ident),*);)*) => {
+    (one { $($one:ident $first:ident;)* } two { $($two:ident $second:ident;)* }) => {
         impl<'t, T: Floating> Traced<'t, T> {
-            $(#[doc = concat!("Returns [`MathFunction::", stringify!($function), "`].")]
+            $(#[doc = concat!("Returns [`MathFunction::", stringify!($first), "`].")]
             #[must_use]
             #[track_caller]
-            pub fn $name(self $(, $argument: impl Term<'t, T>)*) -> Traced<'t, T> {
-                let arguments = [self.value $(, $argument.term(self.builder))*];
-                Traced::new(self.builder, self.builder.math(MathFunction::$function, Precision::Accurate, &arguments))
+            pub fn $one(self) -> Traced<'t, T> {
+                Traced::new(self.builder, self.builder.math(MathFunction::$first, Precision::Accurate, &[self.value]))
+            })*
+            $(#[doc = concat!("Returns [`MathFunction::", stringify!($second), "`].")]
+            #[must_use]
+            #[track_caller]
+            pub fn $two(self, other: impl Term<'t, T>) -> Traced<'t, T> {
+                let arguments = [self.value, other.term(self.builder)];
+                Traced::new(self.builder, self.builder.math(MathFunction::$second, Precision::Accurate, &arguments))
             })*
         }
     };
 }
 
-functions! {
-    exp Exp(); exp2 Exp2(); exp10 Exp10(); expm1 Expm1(); log Log(); log2 Log2(); log10 Log10(); log1p Log1p();
-    sin Sin(); cos Cos(); tan Tan(); asin Asin(); acos Acos(); atan Atan(); atan2 Atan2(x);
-    sinh Sinh(); cosh Cosh(); tanh Tanh(); asinh Asinh(); acosh Acosh(); atanh Atanh();
-    rsqrt Rsqrt(); cbrt Cbrt(); hypot Hypot(y); pow Pow(y); erf Erf(); erfc Erfc(); lgamma Lgamma(); tgamma Tgamma();
-    fmod Fmod(y); sigmoid Sigmoid(); normcdf NormCdf();
-}
+crate::for_functions!(functions);
 
 impl<'t> Traced<'t, bool> {
     /// Tests if both are true.

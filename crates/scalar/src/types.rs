@@ -245,6 +245,20 @@ impl Literal {
         }
     }
 
+    /// Reads values that stand one behind the other in memory. Bytes that are less than a value are left out.
+    pub fn from_bytes(element: Element, bytes: &[u8]) -> impl Iterator<Item = Literal> + '_ {
+        bytes.chunks_exact(element.bytes() as usize).map(move |chunk| {
+            let mut bits = [0; 8];
+            bits[..chunk.len()].copy_from_slice(chunk);
+            Literal::from_bits(element, u64::from_le_bytes(bits))
+        })
+    }
+
+    /// Returns the bytes of values that stand one behind the other in memory.
+    pub fn to_bytes(values: &[Literal]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.bits.to_le_bytes().into_iter().take(value.element.bytes() as usize)).collect()
+    }
+
     /// Zero, or false.
     pub const fn zero(element: Element) -> Literal {
         Literal { element, bits: 0 }

@@ -23,7 +23,7 @@ fn interp() -> Device {
 
 fn line(context: &Context, values: &[i64], element: Element) -> Result<Node> {
     let lanes: Vec<Literal> = values.iter().map(|value| Literal::from_i128(element, (*value).into())).collect();
-    let bytes: Vec<u8> = lanes.iter().flat_map(|lane| lane.bits().to_le_bytes()[..element.bytes() as usize].to_vec()).collect();
+    let bytes = Literal::to_bytes(&lanes);
     Node::upload(context, element.into(), Shape::from(values.len()), &bytes)
 }
 

@@ -1,6 +1,6 @@
 //! What only kernels have: warps, barriers, shared memory, atomics, wide accesses. The interpreter watches for races.
 
-use crate::support::{devices, exact_lowerings, from_bytes, keep, to_bytes};
+use crate::support::{devices, exact_lowerings, keep};
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_interp::Interp;
 use broadloom_scalar::{
@@ -34,7 +34,7 @@ fn check(kernel: &Kernel, launch: &Launch, buffers: &[Vec<u8>], expected: &[Vec<
 }
 
 fn bytes<T: Into<Literal> + Copy>(values: &[T]) -> Vec<u8> {
-    to_bytes(&values.iter().map(|value| (*value).into()).collect::<Vec<_>>())
+    Literal::to_bytes(&values.iter().map(|value| (*value).into()).collect::<Vec<_>>())
 }
 
 /// A kernel of one warp whose results, all of one type, go to `out[which * 32 + lane]`.
@@ -151,8 +151,13 @@ fn wide_accesses_of_every_type() {
                     Literal::from_i128(element, if element == Element::Bool { 1 - value } else { value + 1 })
                 })
                 .collect();
-            let inputs = to_bytes(&values);
-            check(&kernel, &Launch::linear(1, 8), &[inputs.clone(), vec![0; inputs.len()]], &[inputs, to_bytes(&expected)]);
+            let inputs = Literal::to_bytes(&values);
+            check(
+                &kernel,
+                &Launch::linear(1, 8),
+                &[inputs.clone(), vec![0; inputs.len()]],
+                &[inputs, Literal::to_bytes(&expected)],
+            );
         }
     }
 }
@@ -198,8 +203,8 @@ fn atomic_operations() {
                 })
             })
             .collect();
-        let expected = to_bytes(&expected);
-        let start = to_bytes(&vec![number(6); ops.len()]);
+        let expected = Literal::to_bytes(&expected);
+        let start = Literal::to_bytes(&vec![number(6); ops.len()]);
         check(&kernel, &Launch::linear(1, 64), &[start.clone(), vec![0; start.len()]], &[expected.clone(), expected]);
     }
 }
@@ -220,12 +225,12 @@ fn compare_and_exchange_counts() {
             b.warp_barrier();
         });
         let kernel = b.finish_kernel().unwrap();
-        let before = to_bytes(&[Literal::zero(element); 2]);
+        let before = Literal::to_bytes(&[Literal::zero(element); 2]);
         check(
             &kernel,
             &Launch::linear(1, 32),
             &[before],
-            &[to_bytes(&[Literal::from_i128(element, 32), Literal::zero(element)])],
+            &[Literal::to_bytes(&[Literal::from_i128(element, 32), Literal::zero(element)])],
         );
     }
 }
@@ -301,7 +306,7 @@ fn local_arrays_with_any_index() {
     let kernel = b.finish_kernel().unwrap();
     let expected: Vec<i16> = (0..32i16).flat_map(|thread| [(thread & 7) * thread, -(thread & 7) * thread]).collect();
     check(&kernel, &Launch::linear(1, 32), &[vec![0; 128]], &[bytes(&expected)]);
-    assert_eq!(from_bytes(Element::I16, &bytes(&expected)).len(), 64);
+    assert_eq!(Literal::from_bytes(Element::I16, &bytes(&expected)).count(), 64);
 }
 
 /// Five neighbours from a computed place on, outside of the input something else: their sum, and the last one or the sum again.

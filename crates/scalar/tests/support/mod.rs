@@ -8,7 +8,7 @@ pub(crate) mod random;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_interp::Interp;
-use broadloom_scalar::{Axis, Builder, Element, Function, Kernel, LaunchBounds, Literal, Lowering, Type, lower_with};
+use broadloom_scalar::{Axis, Builder, Function, Kernel, LaunchBounds, Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
 
 /// The interpreter and the CPU.
@@ -44,21 +44,6 @@ pub(crate) fn map_kernel(function: &Function) -> Kernel {
     b.finish_kernel().unwrap()
 }
 
-pub(crate) fn to_bytes(values: &[Literal]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.bits().to_le_bytes()[..value.element().bytes() as usize].to_vec()).collect()
-}
-
-pub(crate) fn from_bytes(element: Element, bytes: &[u8]) -> Vec<Literal> {
-    bytes
-        .chunks(element.bytes() as usize)
-        .map(|chunk| {
-            let mut whole = [0; 8];
-            whole[..chunk.len()].copy_from_slice(chunk);
-            Literal::from_bits(element, u64::from_le_bytes(whole))
-        })
-        .collect()
-}
-
 /// Runs a kernel made by [`map_kernel`] on a device; `inputs[p][i]` is parameter `p` of element `i`, results likewise.
 pub(crate) fn run_map(
     device: &Device,
@@ -71,14 +56,14 @@ pub(crate) fn run_map(
     keep(&module);
     let loaded = device.load(&module).unwrap_or_else(|error| panic!("{error}\n{}", broadloom_ptx::print(&module)));
     let count = inputs.first().map_or(1, Vec::len);
-    let buffers: Vec<_> = inputs.iter().map(|values| device.upload(&to_bytes(values)).unwrap()).collect();
+    let buffers: Vec<_> = inputs.iter().map(|values| device.upload(&Literal::to_bytes(values)).unwrap()).collect();
     let outputs: Vec<_> = results.iter().map(|ty| device.zeros::<u8>(count * ty.bytes() as usize).unwrap()).collect();
     let mut arguments: Vec<Argument> = buffers.iter().chain(&outputs).map(Argument::from).collect();
     arguments.push(Argument::from(count as u32));
     let launch = Launch::linear((count as u32).div_ceil(64), 64);
     let ran = loaded.kernel("map").unwrap().launch(&launch, &arguments).and_then(|()| device.synchronise());
     ran.unwrap_or_else(|error| panic!("{error}\n{kernel}\n{}", broadloom_ptx::print(&module)));
-    outputs.iter().zip(results).map(|(output, ty)| from_bytes(ty.element(), &output.read().unwrap())).collect()
+    outputs.iter().zip(results).map(|(output, ty)| Literal::from_bytes(ty.element(), &output.read().unwrap()).collect()).collect()
 }
 
 /// Writes a module into the folder `BROADLOOM_SCALAR_PTX`, if that is set, for NVIDIA's assembler to look at.

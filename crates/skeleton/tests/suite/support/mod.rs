@@ -72,21 +72,6 @@ pub(crate) fn h200() -> Bench {
     Bench::new(cpu, machine)
 }
 
-pub(crate) fn to_bytes(values: &[Literal]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.bits().to_le_bytes()[..value.element().bytes() as usize].to_vec()).collect()
-}
-
-pub(crate) fn from_bytes(element: Element, bytes: &[u8]) -> Vec<Literal> {
-    bytes
-        .chunks(element.bytes() as usize)
-        .map(|chunk| {
-            let mut whole = [0; 8];
-            whole[..chunk.len()].copy_from_slice(chunk);
-            Literal::from_bits(element, u64::from_le_bytes(whole))
-        })
-        .collect()
-}
-
 /// What a run is given.
 #[derive(Clone, Default)]
 pub(crate) struct Given<'a> {
@@ -113,7 +98,7 @@ pub(crate) fn run(bench: &Bench, pattern: &Pattern, given: &Given<'_>) -> Vec<Ve
     let device = &bench.device;
     let loaded = bench.get(pattern);
     let program = loaded.program();
-    let inputs: Vec<_> = given.inputs.iter().map(|values| shifted(device, &to_bytes(values), given.shifted)).collect();
+    let inputs: Vec<_> = given.inputs.iter().map(|values| shifted(device, &Literal::to_bytes(values), given.shifted)).collect();
     let counts = program.output_counts(given.sizes).unwrap();
     let outputs: Vec<_> = counts
         .iter()
@@ -129,7 +114,10 @@ pub(crate) fn run(bench: &Bench, pattern: &Pattern, given: &Given<'_>) -> Vec<Ve
     outputs
         .iter()
         .zip(&program.outputs)
-        .map(|(buffer, output)| if buffer.is_empty() { vec![] } else { from_bytes(output.ty.element(), &buffer.read().unwrap()) })
+        .map(|(buffer, output)| match buffer.is_empty() {
+            true => vec![],
+            false => Literal::from_bytes(output.ty.element(), &buffer.read().unwrap()).collect(),
+        })
         .collect()
 }
 
