@@ -4,63 +4,17 @@
 //! value are that value.
 
 use crate::amount::Amount;
+use crate::check::{check_value, index_shape, possible, same_context};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::length::{Length, common};
 use crate::limits::{MAX_ARGUMENTS, MAX_PARTS, MOST_OPERATIONS};
 use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Axes, Elementwise, Op, Scalar, check_size};
+use crate::op::{Elementwise, Op, Scalar, check_size};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary, Rule, View};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use smallvec::{SmallVec, smallvec};
-
-pub(crate) fn same_context<'a>(operation: &str, inputs: &[&'a Node]) -> Result<&'a Context> {
-    let Some((first, rest)) = inputs.split_first() else {
-        return Err(Error::Plan { what: operation.to_owned(), reason: "an operation without inputs".into() });
-    };
-    for other in rest {
-        if !other.context().is_same(first.context()) {
-            return Err(Error::Devices {
-                operation: operation.to_owned(),
-                left: first.context().device().machine().id.clone(),
-                right: other.context().device().machine().id.clone(),
-            });
-        }
-    }
-    Ok(first.context())
-}
-
-pub(crate) fn possible(operation: &str, shape: &Shape) -> Result<()> {
-    if shape.is_possible() {
-        return Ok(());
-    }
-    let reason = format!("an array has at most {} axes and 2^40 elements", crate::shape::MAX_RANK);
-    Err(Error::Range { operation: operation.to_owned(), shape: shape.clone(), reason })
-}
-
-/// Checks that the lanes of a value are those of a type.
-pub(crate) fn check_value(operation: &str, value: &[Literal], ty: Type) -> Result<()> {
-    let given = value.first().and_then(|first| Type::vector(first.element(), value.len()));
-    let is_uniform = value.iter().all(|lane| lane.element() == ty.element());
-    if given == Some(ty) && is_uniform {
-        return Ok(());
-    }
-    Err(Error::Types { operation: operation.to_owned(), left: ty, right: given.unwrap_or(Type::BOOL) })
-}
-
-/// The shape that index arrays have together.
-pub(crate) fn index_shape(operation: &str, indices: &[&Node]) -> Result<Shape> {
-    let mut shape = Shape::from([]);
-    for index in indices {
-        if !index.ty().is_scalar() || !index.ty().element().is_integer() {
-            return Err(Error::Type { operation: operation.to_owned(), ty: index.ty() });
-        }
-        let refused = || Error::Shapes { operation: operation.to_owned(), left: shape.clone(), right: index.bound().clone() };
-        shape = shape.broadcast(index.bound()).ok_or_else(refused)?;
-    }
-    Ok(shape)
-}
 
 /// The type of the result of an operation on elements; the builder of scalar code is asked, so both always agree.
 fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, String> {
@@ -160,8 +114,10 @@ impl Node {
             other => other,
         })?;
         if inputs.len() > MAX_ARGUMENTS {
-            let reason = format!("it is of {} arrays or places, and at most {MAX_ARGUMENTS} are possible", inputs.len());
-            return Err(Error::Range { operation: name(), shape: inputs[0].bound().clone(), reason });
+            return Err(inputs[0].refused(
+                &name(),
+                format!("it is of {} arrays or places, and at most {MAX_ARGUMENTS} are possible", inputs.len()),
+            ));
         }
         let Ok(length) = common(inputs) else {
             let hosted = inputs.iter().map(|input| input.hosted()).collect::<Result<Inputs>>()?;
@@ -221,8 +177,7 @@ impl Node {
     /// Other places of this array, as many along the first axis as a length says.
     pub(crate) fn view_in(&self, view: View, length: Option<&Length>) -> Result<Node> {
         if view.axes.len() != self.bound().rank() {
-            let reason = format!("a view of {} axes", view.axes.len());
-            return Err(Error::Range { operation: "view".into(), shape: self.bound().clone(), reason });
+            return Err(self.refused("view", format!("a view of {} axes", view.axes.len())));
         }
         if let Some(fill) = &view.fill {
             check_value("boundary", fill, self.ty())?;
@@ -332,8 +287,7 @@ impl Node {
     ) -> Result<Node> {
         let is_first = |map: &AxisMap| map.source == Some(0);
         if self.bound().rank() == 0 || axes.iter().any(is_first) {
-            let reason = "the first axis is to stay as it is".to_owned();
-            return Err(Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason });
+            return Err(self.refused(operation, "the first axis is to stay as it is"));
         }
         let maps: SmallVec<[AxisMap; 4]> = std::iter::once(AxisMap::same(0)).chain(axes.iter().copied()).collect();
         let offsets: SmallVec<[Amount; 4]> = std::iter::once(Amount::from(0)).chain(offsets.iter().cloned()).collect();
@@ -458,8 +412,7 @@ impl Node {
     pub fn gather(&self, indices: &[&Node], boundary: &Boundary) -> Result<Node> {
         let operation = || "gather".to_owned();
         if indices.len() != self.bound().rank() || indices.is_empty() {
-            let reason = format!("{} index arrays are given", indices.len());
-            return Err(Error::Range { operation: operation(), shape: self.bound().clone(), reason });
+            return Err(self.refused(&operation(), format!("{} index arrays are given", indices.len())));
         }
         let mut all: SmallVec<[&Node; 4]> = smallvec![self];
         all.extend(indices.iter().copied());
@@ -479,8 +432,7 @@ impl Node {
                 Some(fill.clone())
             }
             Boundary::Clamp | Boundary::Wrap | Boundary::Mirror if self.bound().is_empty() && !shape.is_empty() => {
-                let reason = "there are no elements to take".into();
-                return Err(Error::Range { operation: operation(), shape: self.bound().clone(), reason });
+                return Err(self.refused(&operation(), "there are no elements to take"));
             }
             Boundary::Clamp | Boundary::Wrap | Boundary::Mirror => None,
         };
@@ -557,27 +509,5 @@ impl Node {
             State::Pending(expression) if matches!(expression.op, Op::Concatenate(0)) => Some(expression.inputs.to_vec()),
             _ => None,
         }
-    }
-
-    /// The axes as a sorted list, each once; an error if one is not there or is named twice.
-    pub(crate) fn checked_axes(&self, operation: &str, axes: &[usize]) -> Result<Axes> {
-        let mut sorted = Axes::new();
-        for axis in axes {
-            if *axis >= self.bound().rank() || sorted.contains(&(*axis as u8)) {
-                return Err(Error::Axis { operation: operation.to_owned(), axis: *axis, shape: self.bound().clone() });
-            }
-            sorted.push(*axis as u8);
-        }
-        sorted.sort_unstable();
-        Ok(sorted)
-    }
-
-    /// Checks that the array has one axis.
-    pub(crate) fn line(&self, operation: &str) -> Result<()> {
-        if self.bound().rank() == 1 {
-            return Ok(());
-        }
-        let reason = "an array with one axis is wanted".to_owned();
-        Err(Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason })
     }
 }

@@ -20,10 +20,11 @@ mod staging;
 use crate::chain::Link;
 use crate::emit::{Fused, Roots};
 use crate::limits::{MAX_BUFFERS, MAX_COMBINED, MAX_FUSED, MAX_ITEMS, MAX_JOINED, MAX_RESULTS, MAX_SLIDE, ROOM, ROUNDS};
+use crate::op::zeros;
 use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::view::Rule;
-use broadloom_scalar::{Lanes, Literal, Type};
+use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 pub(crate) use staging::Staging;
@@ -938,10 +939,7 @@ impl Group {
         let mut fused = Fused::trace_behind(tape, kept, roots, rank, false, &self.given(tape))?;
         if tape.length(first).is_some() {
             // Nothing is computed from what stands beyond a length.
-            let nothing = |root: &Id| {
-                let ty = tape.entry(*root).ty;
-                SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes())
-            };
+            let nothing = |root: &Id| zeros(tape.entry(*root).ty);
             fused.absent = Some(self.roots.iter().map(nothing).collect());
         }
         Some(fused)

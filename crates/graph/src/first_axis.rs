@@ -4,10 +4,10 @@ use crate::amount::Amount;
 use crate::error::{Error, Result};
 use crate::length::{Length, whole_parts};
 use crate::node::Node;
-use crate::op::Elementwise;
+use crate::op::{Elementwise, zeros};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
-use broadloom_scalar::{BinaryOp, Element, Literal};
+use broadloom_scalar::{BinaryOp, Element};
 use smallvec::SmallVec;
 
 impl Node {
@@ -66,8 +66,7 @@ impl Node {
     pub fn every(&self, step: usize) -> Result<Node> {
         self.has_axes("every")?;
         if step == 0 {
-            let reason = "a step of 0".to_owned();
-            return Err(Error::Range { operation: "every".into(), shape: self.bound().clone(), reason });
+            return Err(self.refused("every", "a step of 0"));
         }
         let length = self.length().map(|length| length.divided(step, true)).transpose()?;
         let stride = i64::try_from(step).unwrap_or(i64::MAX);
@@ -77,8 +76,7 @@ impl Node {
     /// All elements in rows of a width. The last elements are left out where they do not fill a row. Never waits.
     pub fn rows_of(&self, width: usize) -> Result<Node> {
         if width == 0 {
-            let reason = "rows of no elements".to_owned();
-            return Err(Error::Range { operation: "rows_of".into(), shape: self.bound().clone(), reason });
+            return Err(self.refused("rows_of", "rows of no elements"));
         }
         let line = self.flattened()?;
         let rows = whole_parts(&line.bound().amount(0), width, false);
@@ -94,8 +92,7 @@ impl Node {
     /// Each axis enlarged before and behind. Never waits.
     pub fn enlarged(&self, operation: &str, sides: &[(usize, usize)], outside: &Boundary) -> Result<Node> {
         if sides.len() != self.bound().rank() || sides.iter().any(|(before, behind)| *before >= 1 << 40 || *behind >= 1 << 40) {
-            let reason = format!("{} axes are enlarged, or one by 2^40 or more", sides.len());
-            return Err(Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason });
+            return Err(self.refused(operation, format!("{} axes are enlarged, or one by 2^40 or more", sides.len())));
         }
         let larger = |((before, behind), extent): (&(usize, usize), Amount)| extent.plus(&(*before + *behind).into());
         let extents: SmallVec<[Amount; 4]> = sides.iter().zip(self.bound().amounts()).map(larger).collect();
@@ -108,8 +105,7 @@ impl Node {
         let row = Shape::from_amounts(&extents[1..]);
         let rows = self.affine_rows(operation, &maps[1..], &offsets, &row, Some(outside))?;
         let (before, behind) = sides[0];
-        let zeros = || SmallVec::from_elem(Literal::zero(self.ty().element()), self.ty().lanes());
-        let value = outside.constant().cloned().unwrap_or_else(zeros);
+        let value = outside.constant().cloned().unwrap_or_else(|| zeros(self.ty()));
         let side = |count: usize| {
             let extents: SmallVec<[Amount; 4]> = std::iter::once(count.into()).chain(row.amounts()).collect();
             Node::fill(self.context(), Shape::from_amounts(&extents), &value)

@@ -4,11 +4,11 @@
 //! other the array is a view of a dense one, which plans know most about; else it is a gather whose places follow from the
 //! position.
 
-use crate::build::possible;
+use crate::check::possible;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::node::Node;
-use crate::op::{Elementwise, Op};
+use crate::op::{Elementwise, Op, zeros};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Rule};
 use broadloom_device::Buffer;
@@ -74,7 +74,7 @@ impl Node {
             return Err(bad(format!("the buffer does not start at a multiple of {size} bytes")));
         }
         if shape.is_empty() {
-            return Node::fill(context, shape, &vec![Literal::zero(ty.element()); ty.lanes()]);
+            return Node::fill(context, shape, &zeros(ty));
         }
         match layout.range(ty, &shape) {
             Some((low, high)) if low >= 0 && (high as usize) < held => {}

@@ -14,7 +14,7 @@
 //!   for the memory.
 
 use crate::amount::Amount;
-use crate::build::same_context;
+use crate::check::same_context;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::known::known;
@@ -23,7 +23,7 @@ use crate::op::{Elementwise, Op, Scalar};
 use crate::shape::Shape;
 use crate::view::{AxisMap, View};
 use broadloom_device::{Buffer, Stream};
-use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
+use broadloom_scalar::{BinaryOp, Builder, Element, Lanes, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 use std::sync::{Arc, OnceLock};
 
@@ -78,12 +78,9 @@ enum Way {
 impl Length {
     /// The length that an array without axes holds, an integer, where it is at most `bound`; else `bound`.
     pub fn new(count: &Node, bound: usize) -> Result<Length> {
-        if !count.ty().is_scalar() || !count.ty().element().is_integer() {
-            return Err(Error::Type { operation: "length".into(), ty: count.ty() });
-        }
+        count.check_integers("length")?;
         if count.bound().rank() != 0 || bound > u32::MAX as usize {
-            let reason = format!("a length is one number below 2^32, and the bound is {bound}");
-            return Err(Error::Range { operation: "length".into(), shape: count.bound().clone(), reason });
+            return Err(count.refused("length", format!("a length is one number below 2^32, and the bound is {bound}")));
         }
         let function = known("length", count.ty(), || {
             let f = Builder::function("length");
@@ -333,8 +330,9 @@ impl Node {
         same_context("shorten", &[self, length.count()])?;
         let array = self.hosted()?;
         if array.bound().rank() == 0 || !array.bound().amount(0).equals(length.amount()) {
-            let reason = format!("its first extent is not {}, which the length is at most", length.bound());
-            return Err(Error::Range { operation: "shorten".into(), shape: array.bound().clone(), reason });
+            return Err(
+                array.refused("shorten", format!("its first extent is not {}, which the length is at most", length.bound()))
+            );
         }
         Ok(array.seen(View::whole(array.bound())).with_length(Some(length.clone())))
     }
@@ -349,8 +347,7 @@ impl Node {
         }
         let extents = self.bound().extents();
         if extents.first().is_none_or(|extent| *extent < bound) || length.is_some_and(|length| length.bound() != bound) {
-            let reason = format!("it has no {bound} elements along its first axis");
-            return Err(Error::Range { operation: "first elements".into(), shape: self.bound().clone(), reason });
+            return Err(self.refused("first elements", format!("it has no {bound} elements along its first axis")));
         }
         let is_as_long = match (self.length(), length) {
             (None, None) => true,
@@ -392,6 +389,14 @@ impl Node {
         Ok(Node::position(self.context(), self.bound().clone(), axis, element)?.with_length(self.length().cloned()))
     }
 
+    /// An array of places as it is, or with a signed type where only the device knows its length: [`nowhere`] stands behind its end.
+    pub(crate) fn signed_with_length(&self) -> Result<Node> {
+        if self.length().is_none() || self.ty().element().is_signed() {
+            return Ok(self.clone());
+        }
+        Node::elementwise(Elementwise::Convert(Element::I64), &[self])
+    }
+
     /// How many elements there are along the first axis, an `i64` without axes. Never waits.
     pub fn first_extent(&self) -> Result<Node> {
         match self.length() {
@@ -413,4 +418,9 @@ impl Node {
             _ => self.shape() == other.shape(),
         }
     }
+}
+
+/// Returns the value of a signed type that is no place.
+pub(crate) fn nowhere(ty: Type) -> Option<Lanes> {
+    ty.element().is_signed().then(|| smallvec![Literal::from_i128(ty.element(), -1)])
 }

@@ -36,6 +36,7 @@ mod amount;
 mod assemble;
 mod build;
 mod chain;
+mod check;
 mod context;
 mod cut;
 #[doc(hidden)]

@@ -6,12 +6,11 @@
 
 use crate::error::{Error, Result};
 use crate::node::{Node, State};
-use crate::op::{Combine, Elementwise, Op, combining};
+use crate::op::{Combine, Elementwise, Op, combining, zeros};
 use crate::shape::Shape;
 use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Lanes, Literal, MathFunction, Type, UnaryOp};
 use half::f16;
-use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,25 +28,27 @@ pub struct HostArray {
 impl HostArray {
     /// From the bytes of elements.
     pub fn from_bytes(ty: Type, shape: Shape, bytes: &[u8]) -> HostArray {
-        let size = ty.element().bytes() as usize;
-        let lanes = bytes.chunks_exact(size).map(|chunk| {
-            let mut bits = [0u8; 8];
-            bits[..size].copy_from_slice(chunk);
-            Literal::from_bits(ty.element(), u64::from_le_bytes(bits))
-        });
-        HostArray { ty, shape, lanes: lanes.collect() }
+        HostArray { ty, shape, lanes: Literal::from_bytes(ty.element(), bytes).collect() }
     }
 
     /// The bytes of its elements.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let size = self.ty.element().bytes() as usize;
-        self.lanes.iter().flat_map(|lane| lane.bits().to_le_bytes()[..size].to_vec()).collect()
+        Literal::to_bytes(&self.lanes)
     }
 
     /// One value everywhere.
     pub fn filled(ty: Type, shape: Shape, value: &[Literal]) -> HostArray {
         let lanes = value.iter().copied().cycle().take(shape.count() * ty.lanes()).collect();
         HostArray { ty, shape, lanes }
+    }
+
+    /// The elements of a shape, in memory order.
+    pub fn of(ty: Type, shape: &Shape, elements: impl Iterator<Item = Result<Lanes>>) -> Result<HostArray> {
+        let mut lanes = Vec::with_capacity(shape.count() * ty.lanes());
+        for element in elements {
+            lanes.extend(element?);
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
     /// The lanes of the element with this number in memory order.
@@ -165,8 +166,7 @@ fn apply(op: &Op, ty: Type, shape: Shape, inputs: &[Arc<HostArray>]) -> Result<H
             for number in 0..shape.count() {
                 if data.shape.is_empty() {
                     // Where only the device knows the length there may be nothing to take, and then it is anything.
-                    let nothing = || SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes());
-                    lanes.extend(fill.clone().unwrap_or_else(nothing));
+                    lanes.extend(fill.clone().unwrap_or_else(|| zeros(ty)));
                     continue;
                 }
                 let mut place = vec![];

@@ -119,7 +119,7 @@ impl Scalar {
 
     /// A scalar whose value comes when a function is called.
     pub(crate) fn symbolic(ty: Type, symbol: Symbol) -> Scalar {
-        Scalar::of(SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()), Some(Box::new(symbol)), None)
+        Scalar::of(zeros(ty), Some(Box::new(symbol)), None)
     }
 
     fn of(lanes: Lanes, symbol: Option<Box<Symbol>>, amount: Option<Box<Amount>>) -> Scalar {
@@ -199,6 +199,11 @@ impl Op {
             Op::Pattern(applied) => applied.operation().name(),
         }
     }
+}
+
+/// Returns zero in all lanes of a type.
+pub(crate) fn zeros(ty: Type) -> Lanes {
+    SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes())
 }
 
 /// A value as text.

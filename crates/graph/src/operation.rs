@@ -8,7 +8,7 @@
 //! Operations on elements, views, gathers and concatenations are functions of a position. They never need a kernel of
 //! their own, and are part of the language of [traces](crate::trace) instead.
 
-use crate::build::{possible, same_context};
+use crate::check::{possible, same_context};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::length::common;

@@ -1,6 +1,6 @@
 //! Nodes of random numbers.
 
-use crate::build::possible;
+use crate::check::possible;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::node::Node;

@@ -394,7 +394,7 @@ impl Recorder {
     fn pattern(&mut self, node: &Node, expression: &Expression, applied: &Applied, numbers: &[Id]) -> Result<Id> {
         let operation = applied.operation();
         let alike: SmallVec<[usize; 4]> = operation.alike(numbers.len());
-        if let Some(first) = alike.first() {
+        if let [first, _, ..] = &alike[..] {
             let numbers: SmallVec<[Id; 4]> = alike.iter().map(|input| numbers[*input]).collect();
             self.aligned(&numbers, expression.inputs[*first].bound())?;
         }

@@ -12,7 +12,7 @@ use smallvec::smallvec;
 impl Node {
     /// Returns whether a run starts at each element of a line of plain values: it is the first, or differs from the one before it. NaN differs from itself.
     pub fn run_starts(&self) -> Result<Node> {
-        self.line("run_starts")?;
+        self.check_line("run_starts")?;
         if !self.ty().is_scalar() {
             return Err(Error::Type { operation: "run_starts".into(), ty: self.ty() });
         }
@@ -52,11 +52,9 @@ impl Node {
     /// Each element of a line as many times as a line of integers says; negative numbers count as 0. In all there are as many as these numbers
     /// sum up to, and `bound` at most: what is beyond is left out.
     pub fn repeat_each(&self, times: &Node, bound: usize) -> Result<Node> {
-        self.line("repeat_each")?;
-        times.line("repeat_each")?;
-        if !times.ty().is_scalar() || !times.ty().element().is_integer() {
-            return Err(Error::Type { operation: "repeat_each".into(), ty: times.ty() });
-        }
+        self.check_line("repeat_each")?;
+        times.check_line("repeat_each")?;
+        times.check_integers("repeat_each")?;
         if !self.is_shaped_like(times) {
             let (left, right) = (self.shape().clone(), times.shape().clone());
             return Err(Error::Shapes { operation: "repeat_each".into(), left, right });

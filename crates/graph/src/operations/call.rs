@@ -5,13 +5,13 @@
 //! own. Loops of the function may read. Every read has a boundary rule, so no place that a function computes lies outside of
 //! an array.
 
-use crate::build::{check_value, possible, same_context};
+use crate::check::{check_value, possible, same_context};
 use crate::error::{Error, Result};
 use crate::length::common;
 use crate::limits::{MAX_ARGUMENTS, MOST_APPENDED, MOST_OPERATIONS};
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::check_size;
+use crate::op::{check_size, zeros};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Setting, Spelling};
@@ -74,7 +74,7 @@ impl Node {
     /// Returns an array with an element for each call that takes so many elements of this queue. Elements that are too few for a call are left over.
     /// Never waits.
     pub fn firings(&self, rate: usize) -> Result<Node> {
-        self.line("firings")?;
+        self.check_line("firings")?;
         let rows = self.rows_of(rate)?;
         rows.affine_rows("firings", &[AxisMap::fixed(0)], &[0.into()], &[].into(), None)?.fill_like(&[Literal::from(false)])
     }
@@ -437,10 +437,7 @@ impl Host<'_> {
             match rule.index(*index, *extent as i64) {
                 Some(index) => place = place * extent + index as usize,
                 // Where only the device knows the length there may be nothing to read, and then it is anything.
-                None => {
-                    let nothing = || SmallVec::from_elem(Literal::zero(array.ty.element()), array.ty.lanes());
-                    return Some(constant.cloned().unwrap_or_else(nothing));
-                }
+                None => return Some(constant.cloned().unwrap_or_else(|| zeros(array.ty))),
             }
         }
         Some(array.at(place).into())
@@ -572,9 +569,8 @@ impl Operation for Call {
 
     /// Arrays are read within their extents alone. The marker is true behind the length of the call, where the function is not called.
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        let zero = |ty: &Type| SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes());
         let marker = std::iter::once(SmallVec::from_elem(Literal::from(true), 1));
-        marker.chain(types[1..].iter().map(zero)).map(Some).collect()
+        marker.chain(types[1..].iter().map(|ty| zeros(*ty))).map(Some).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -1,10 +1,10 @@
 //! Histogram: how many elements fall into each bin.
 
-use crate::build::possible;
-use crate::error::{Error, Result};
+use crate::check::possible;
+use crate::error::Result;
+use crate::length::nowhere;
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::Elementwise;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
@@ -46,22 +46,14 @@ impl Node {
     pub fn histogram(&self, bins: usize) -> Result<Node> {
         let shape = Shape::from(bins);
         possible("histogram", &shape)?;
-        if !self.ty().is_scalar() || !self.ty().element().is_integer() {
-            return Err(Error::Type { operation: "histogram".into(), ty: self.ty() });
-        }
+        self.check_integers("histogram")?;
         if bins > i32::MAX as usize {
-            let reason = format!("{bins} bins, and at most 2^31 - 1 are possible");
-            return Err(Error::Range { operation: "histogram".into(), shape: self.bound().clone(), reason });
+            return Err(self.refused("histogram", format!("{bins} bins, and at most 2^31 - 1 are possible")));
         }
         if self.bound().is_empty() || bins == 0 {
             return Node::fill(self.context(), shape, &[Literal::zero(Element::U32)]);
         }
-        if self.length().is_some() && !self.ty().element().is_signed() {
-            // A number that is no bin stands behind the last element.
-            let wide = Node::elementwise(Elementwise::Convert(Element::I64), &[self])?;
-            return Node::apply_one(Histogram { bins }, &[&wide]);
-        }
-        Node::apply_one(Histogram { bins }, &[self])
+        Node::apply_one(Histogram { bins }, &[&self.signed_with_length()?])
     }
 }
 
@@ -85,8 +77,7 @@ impl Operation for Histogram {
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        let element = types[0].element();
-        smallvec![element.is_signed().then(|| smallvec![Literal::from_i128(element, -1)])]
+        smallvec![nowhere(types[0])]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

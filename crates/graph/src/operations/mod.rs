@@ -1,17 +1,15 @@
 //! The operations of the graph, one file each: see [`Operation`](crate::Operation).
 
 mod call;
-mod extreme;
 mod histogram;
 mod pack;
 mod product;
 mod reduce;
+mod reduction;
 mod scan;
 mod scatter;
 mod segment_numbers;
-mod segmented_extreme;
 mod segmented_reduce;
-mod segmented_scan;
 mod sort;
 mod sweep;
 mod trap;
@@ -24,8 +22,8 @@ use crate::text::Read;
 
 /// The operations by their names in the textual form.
 pub(crate) const WORDS: &[(&str, Read)] = &[
-    ("argmax", extreme::read),
-    ("argmin", extreme::read),
+    ("argmax", reduce::read_extreme),
+    ("argmin", reduce::read_extreme),
     ("compute", call::read),
     ("histogram", histogram::read),
     ("pack", pack::read),
@@ -35,11 +33,11 @@ pub(crate) const WORDS: &[(&str, Read)] = &[
     ("scan", scan::read),
     ("scatter", scatter::read),
     ("segment_numbers", segment_numbers::read),
-    ("segmented_argmax", segmented_extreme::read),
-    ("segmented_argmin", segmented_extreme::read),
+    ("segmented_argmax", segmented_reduce::read_extreme),
+    ("segmented_argmin", segmented_reduce::read_extreme),
     ("segmented_reduce", segmented_reduce::read),
-    ("segmented_scan", segmented_scan::read),
-    ("segmented_sort", sort::read_segmented),
+    ("segmented_scan", scan::read_segmented),
+    ("segmented_sort", sort::read),
     ("sort", sort::read),
     ("sweep", sweep::read),
     ("trap", trap::read),

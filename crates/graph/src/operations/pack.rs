@@ -1,13 +1,13 @@
 //! Pack: the elements at chosen positions, and how many they are.
 
 use crate::amount::Amount;
-use crate::build::same_context;
+use crate::check::same_context;
 use crate::error::{Error, Result};
 use crate::length::Length;
 use crate::limits::MAX_LINES;
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::Elementwise;
+use crate::op::{Elementwise, zeros};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
@@ -47,8 +47,7 @@ impl Node {
     /// line has an element at least. Nothing waits.
     pub fn pack_measured(&self, chosen: &Node) -> Result<(Node, Length)> {
         if self.bound().is_empty() {
-            let reason = "a line without elements has no length of the device".to_owned();
-            return Err(Error::Range { operation: "pack".into(), shape: self.bound().clone(), reason });
+            return Err(self.refused("pack", "a line without elements has no length of the device"));
         }
         let (values, count) = self.pack_counted(chosen)?;
         Ok((values, Length::of(count, self.bound().size())))
@@ -63,7 +62,7 @@ impl Node {
         let context = same_context(&pack.name(), &[self, chosen])?;
         pack.results(&[chosen, self])?;
         if self.bound().is_empty() {
-            return Ok((self.clone(), Node::fill(context, Shape::from([]), &[Literal::zero(Element::U32)])?));
+            return Ok((self.clone(), Node::fill(context, Shape::from([]), &zeros(Type::U32))?));
         }
         let name = pack.name();
         match <[Node; 2]>::try_from(Node::apply(pack, &[chosen, self])?) {
@@ -142,19 +141,11 @@ impl Operation for Pack {
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let chosen = inputs[0];
-        inputs[1..].iter().try_for_each(|values| values.line(&self.name()))?;
-        if chosen.ty() != Type::BOOL {
-            return Err(Error::Types { operation: self.name(), left: Type::BOOL, right: chosen.ty() });
-        }
-        for values in &inputs[1..] {
-            if chosen.bound() != values.bound() {
-                let (left, right) = (values.bound().clone(), chosen.bound().clone());
-                return Err(Error::Shapes { operation: self.name(), left, right });
-            }
-        }
+        inputs[1..].iter().try_for_each(|values| values.check_line(&self.name()))?;
+        chosen.check_type(&self.name(), Type::BOOL)?;
+        inputs[1..].iter().try_for_each(|values| values.check_shape_of(&self.name(), chosen))?;
         if Amount::from(i64::from(u32::MAX)).is_less(&chosen.bound().size()) {
-            let reason = "fewer than 2^32 elements can be counted".to_owned();
-            return Err(Error::Range { operation: self.name(), shape: chosen.bound().clone(), reason });
+            return Err(chosen.refused(&self.name(), "fewer than 2^32 elements can be counted"));
         }
         let lines = inputs[1..].iter().map(|values| (values.ty(), values.bound().clone()));
         Ok(lines.chain([(Type::U32, Shape::from([]))]).collect())
@@ -173,8 +164,7 @@ impl Operation for Pack {
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        let nothing = |ty: &Type| Some(SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()));
-        types.iter().map(nothing).collect()
+        types.iter().map(|ty| Some(zeros(*ty))).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

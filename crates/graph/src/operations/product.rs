@@ -1,11 +1,11 @@
 //! Product: the product of two matrices.
 
 use crate::amount::Amount;
-use crate::build::same_context;
-use crate::error::{Error, Result};
+use crate::check::{possible, same_context};
+use crate::error::Result;
 use crate::naive::{HostArray, binary};
 use crate::node::Node;
-use crate::op::{Combine, Elementwise};
+use crate::op::{Combine, Elementwise, zeros};
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
@@ -29,8 +29,7 @@ impl Node {
         let context = same_context("matrix product", &[self, other])?;
         let (_, shape) = result(self, other)?;
         if shape.is_empty() || self.bound().is_empty() {
-            let nothing = Node::fill(context, shape, &[Literal::zero(self.ty().element())])?;
-            return Ok(nothing.with_length(self.length().cloned()));
+            return Ok(Node::fill(context, shape, &zeros(self.ty()))?.with_length(self.length().cloned()));
         }
         if self.length().is_some() {
             return Node::apply_one(Product, &[self, other]);
@@ -48,8 +47,7 @@ impl Node {
         let context = same_context("matrix product", &[self, other])?;
         let (left, right) = (self.bound().amounts(), other.bound().amounts());
         let ([rows, across], [_, columns]) = (&left[..], &right[..]) else {
-            let (left, right) = (self.bound().clone(), other.bound().clone());
-            return Err(Error::Shapes { operation: "matrix product".into(), left, right });
+            return Err(self.mismatch("matrix product", other));
         };
         if !self.is_as_long(other) {
             let left = self.hosted()?;
@@ -57,7 +55,7 @@ impl Node {
             return left.affine("transpose", &[AxisMap::same(1), AxisMap::same(0)], shape, None)?.product(other);
         }
         // Rows behind the length are zeros in both.
-        let zero = Boundary::Constant(SmallVec::from_elem(Literal::zero(self.ty().element()), self.ty().lanes()));
+        let zero = Boundary::Constant(zeros(self.ty()));
         let taken = |node: &Node, extents: [&Amount; 2], axes: [usize; 2]| {
             let shape = Shape::from_amounts(&extents.map(Amount::clone));
             let [row, column] = axes.map(|axis| Node::position(context, shape.clone(), axis, Element::I64));
@@ -82,20 +80,14 @@ impl Node {
 
 /// The type and shape of a product.
 fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
-    let operation = || "matrix product".to_owned();
-    if left.ty() != right.ty() {
-        return Err(Error::Types { operation: operation(), left: left.ty(), right: right.ty() });
+    right.check_type("matrix product", left.ty())?;
+    left.check_numbers("matrix product")?;
+    let (a, b) = (left.bound(), right.bound());
+    if a.rank() != 2 || b.rank() != 2 || !a.amount(1).equals(&b.amount(0)) {
+        return Err(left.mismatch("matrix product", right));
     }
-    if !left.ty().is_scalar() || left.ty() == Type::BOOL {
-        return Err(Error::Type { operation: operation(), ty: left.ty() });
-    }
-    let shape = match (left.bound(), right.bound()) {
-        (a, b) if a.rank() == 2 && b.rank() == 2 && a.amount(1).equals(&b.amount(0)) => {
-            Shape::from_amounts(&[a.amount(0), b.amount(1)])
-        }
-        _ => return Err(Error::Shapes { operation: operation(), left: left.bound().clone(), right: right.bound().clone() }),
-    };
-    crate::build::possible("matrix product", &shape)?;
+    let shape = Shape::from_amounts(&[a.amount(0), b.amount(1)]);
+    possible("matrix product", &shape)?;
     Ok((left.ty(), shape))
 }
 
@@ -124,20 +116,18 @@ impl Operation for Product {
 
     /// Rows that are not there are zeros, and so are those of the result.
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        smallvec![Some(smallvec![Literal::zero(types[0].element())]), None]
+        smallvec![Some(zeros(types[0])), None]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
-        let (rows, columns, common) = (shape.extents()[0], shape.extents()[1], inputs[0].shape.extents()[1]);
-        let mut lanes = vec![];
-        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-            let products = (0..common).map(|k| {
-                let (left, right) = (inputs[0].at(row * common + k)[0], inputs[1].at(k * columns + column)[0]);
-                binary(BinaryOp::Mul, left, right)
-            });
-            lanes.push(products.fold(Literal::zero(ty.element()), |sum, product| binary(BinaryOp::Add, sum, product)));
-        }
-        Ok(HostArray { ty, shape: shape.clone(), lanes })
+        let (columns, common) = (shape.extents()[1], inputs[0].shape.extents()[1]);
+        let element = |place: usize| {
+            let (row, column) = (place / columns, place % columns);
+            let factors = (0..common).map(|k| (inputs[0].at(row * common + k)[0], inputs[1].at(k * columns + column)[0]));
+            let products = factors.map(|(left, right)| binary(BinaryOp::Mul, left, right));
+            Ok(smallvec![products.fold(Literal::zero(ty.element()), |sum, product| binary(BinaryOp::Add, sum, product))])
+        };
+        HostArray::of(ty, shape, (0..shape.count()).map(element))
     }
 
     fn feeds(&self, _: &Site) -> Vec<Feed> {

@@ -1,22 +1,23 @@
-//! Reduce: elements along axes combined into one.
+//! Reduce: the elements along axes become one, combined or by where the least or greatest is.
 
-use crate::error::{Error, Result};
-use crate::naive::{HostArray, combined};
+use super::reduction::{Reduction, extreme_named};
+use crate::error::Result;
+use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::{Axes, Combine};
+use crate::op::{Axes, Combine, Extreme};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
 use broadloom_device::Machine;
-use broadloom_scalar::{Lanes, Type};
+use broadloom_scalar::{Element, Lanes, Literal, Type};
 use broadloom_skeleton::cost::Costs;
 use broadloom_skeleton::{Operator, Pattern, Reduce as Kernel, Spread};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
-/// Elements along some axes combined; the axes are gone.
+/// The elements along some axes as one; the axes are gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Reduce {
-    combine: Combine,
+    by: Reduction,
     axes: Axes,
 }
 
@@ -24,17 +25,35 @@ impl Node {
     /// Elements along axes combined; the axes are gone. No elements give the combination's identity.
     pub fn reduce(&self, combine: Combine, axes: &[usize]) -> Result<Node> {
         let axes = self.checked_axes(combine.name(), axes)?;
-        if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: combine.name().to_owned(), ty: self.ty() });
-        }
+        self.check_combined(combine.name(), &combine)?;
         if axes.is_empty() {
             return Ok(self.clone());
         }
         if self.bound().is_empty() {
-            let nothing = Node::fill(self.context(), self.bound().without(&axes, false), &combine.identity(self.ty()))?;
-            return Ok(if axes.contains(&0) { nothing } else { nothing.with_length(self.length().cloned()) });
+            return self.filled_without(&axes, &combine.identity(self.ty()));
         }
-        Node::apply_one(Reduce { combine, axes }, &[self])
+        Node::apply_one(Reduce { by: Reduction::Combine(combine), axes }, &[self])
+    }
+
+    /// The index along an axis of the extreme elements, the first of equal ones; the axis is gone. An axis without elements has none.
+    pub fn extreme(&self, which: Extreme, axis: usize, element: Element) -> Result<Node> {
+        let axes = self.checked_axes(which.name(), &[axis])?;
+        self.check_numbers(which.name())?;
+        let is_empty = self.bound().without(&axes, false).is_empty();
+        if self.bound().amount(axis).equals(&0.into()) && !is_empty {
+            return Err(self.refused(which.name(), format!("axis {axis} has no elements")));
+        }
+        if is_empty {
+            return self.filled_without(&axes, &[Literal::zero(element)]);
+        }
+        let labels = self.position_like(axis, element)?;
+        Node::apply_one(Reduce { by: Reduction::Extreme(which), axes }, &[self, &labels])
+    }
+
+    /// A value everywhere, in the shape of this array without some axes.
+    fn filled_without(&self, axes: &Axes, value: &[Literal]) -> Result<Node> {
+        let filled = Node::fill(self.context(), self.bound().without(axes, false), value)?;
+        Ok(if axes.contains(&0) { filled } else { filled.with_length(self.length().cloned()) })
     }
 }
 
@@ -44,89 +63,93 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![input.reduce(call.combine(input.ty())?, &call.axes()?)?])
 }
 
+/// `argmin(x, axes: [0])`, or `argmin(x, labels, axes: [0, 1])`.
+pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
+    let (inputs, axes) = (call.inputs(), call.axes()?);
+    Ok(vec![match (&inputs[..], &axes[..]) {
+        ([values], [axis]) => values.extreme(extreme_named(call), *axis, Element::I64)?,
+        ([values, labels], [_, ..]) => {
+            let axes = values.checked_axes(call.name(), &axes)?;
+            Node::apply_one(Reduce { by: Reduction::read_extreme(call, values, labels)?, axes }, &inputs)?
+        }
+        _ => return Err(call.error("an array and one axis are wanted, or an array, labels of the same shape and axes")),
+    }])
+}
+
 impl Operation for Reduce {
     fn name(&self) -> String {
-        format!("{} over {:?}", self.combine.name(), self.axes.as_slice())
+        format!("{} over {:?}", self.by.name(), self.axes.as_slice())
     }
 
     fn spelling(&self) -> Option<Spelling> {
-        Some(Spelling::new("reduce").combine(&self.combine).axes(&self.axes))
+        Some(self.by.spelling("").axes(&self.axes))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), inputs[0].bound().without(&self.axes, false))])
+        Ok(vec![(inputs[self.by.inputs() - 1].ty(), inputs[0].bound().without(&self.axes, false))])
     }
 
     fn extents(&self, _: u8, ranks: &[usize], _: usize) -> SmallVec<[Extent; 4]> {
         Extent::without(0, ranks[0], &self.axes)
     }
 
+    fn alike(&self, inputs: usize) -> SmallVec<[usize; 4]> {
+        (0..inputs).collect()
+    }
+
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        smallvec![Some(self.combine.identity(types[0]))]
+        self.by.absent(types)
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
-        let mut result = HostArray::filled(ty, shape.clone(), &self.combine.identity(ty));
+        let (extents, strides) = (inputs[0].shape.extents(), inputs[0].shape.strides());
+        let mut places = vec![vec![]; shape.count()];
         for from in 0..inputs[0].shape.count() {
-            let to = place_without(from, &inputs[0].shape, &self.axes, shape);
-            let sum = combined(&self.combine, result.at(to), inputs[0].at(from))?;
-            result.set(to, &sum);
+            let kept = (0..extents.len()).filter(|axis| !self.axes.contains(&(*axis as u8)));
+            let to = kept.fold(0, |to, axis| to * extents[axis] + from / strides[axis] % extents[axis]);
+            places[to].push(from);
         }
-        Ok(result)
+        HostArray::of(ty, shape, places.into_iter().map(|places| self.by.naive(inputs, places.into_iter(), ty)))
     }
 
+    /// One function gives all inputs, over a line where all axes are reduced.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
-        feeds(site, &self.axes)
+        vec![Feed::new(0..site.types.len(), site.ranks[0] == self.axes.len())]
     }
 
-    fn pattern(&self, parts: Parts) -> Result<Form> {
-        pattern(parts, &self.axes)
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let reduced = match parts.line {
+            true => vec![true],
+            false => (0..parts.axes).map(|axis| self.axes.contains(&(axis as u8))).collect(),
+        };
+        let (source, operator) = (parts.source()?, parts.operator()?);
+        let spread = Spread { along_kept: false, blocks: false, split: false, rows: [1, 1] };
+        let kernel = Kernel { domain: parts.domain, reduced, source, operator, sink: parts.sink, spread };
+        Ok(Form::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
+    }
+
+    /// An element of each input.
+    fn values(&self, site: &Site) -> Vec<Type> {
+        site.types.to_vec()
+    }
+
+    fn value(&self, site: &Site, _: u8) -> usize {
+        site.types.len() - 1
     }
 
     fn joining(&self) -> Joining {
         Joining::Pass("reduce", self.axes.clone())
     }
 
-    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        Ok(Some(self.combine.operator(site.types[0])?))
+    /// Labels that are positions grow with the order in which values come.
+    fn operator(&self, site: &Site, in_order: bool) -> Result<Option<Operator>> {
+        let is_position = site.positions.last() == Some(&true);
+        Ok(Some(self.by.operator(&site.types, in_order && is_position)?))
     }
 
     fn reduced(&self) -> Option<&[u8]> {
         Some(&self.axes)
     }
-}
-
-/// The number of the place of a result to which the element with a number belongs.
-pub(super) fn place_without(from: usize, shape: &Shape, axes: &Axes, result: &Shape) -> usize {
-    let (mut rest, mut place, mut stride) = (from, 0, 1);
-    let mut kept = result.rank();
-    for axis in (0..shape.rank()).rev() {
-        let extent = shape.extents()[axis];
-        if !axes.contains(&(axis as u8)) {
-            kept -= 1;
-            place += rest % extent * stride;
-            stride *= result.extents()[kept];
-        }
-        rest /= extent;
-    }
-    place
-}
-
-/// One function gives all inputs, over a line where all axes are reduced.
-pub(super) fn feeds(site: &Site, axes: &Axes) -> Vec<Feed> {
-    vec![Feed::new(0..site.types.len(), site.ranks[0] == axes.len())]
-}
-
-/// The pattern of a reduction over axes.
-pub(super) fn pattern(mut parts: Parts, axes: &Axes) -> Result<Form> {
-    let reduced = match parts.line {
-        true => vec![true],
-        false => (0..parts.axes).map(|axis| axes.contains(&(axis as u8))).collect(),
-    };
-    let (source, operator) = (parts.source()?, parts.operator()?);
-    let spread = Spread { along_kept: false, blocks: false, split: false, rows: [1, 1] };
-    let kernel = Kernel { domain: parts.domain, reduced, source, operator, sink: parts.sink, spread };
-    Ok(Form::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
 }
 
 /// A reduction whose threads are spread as suits the sizes.

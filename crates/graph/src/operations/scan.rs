@@ -1,6 +1,7 @@
-//! Scan: elements along an axis combined with all before them.
+//! Scan: elements along an axis combined with those before them, in the whole line or in their segment.
 
-use crate::error::{Error, Result};
+use crate::check::same_context;
+use crate::error::Result;
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
 use crate::op::Combine;
@@ -8,28 +9,43 @@ use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Vari
 use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};
 use broadloom_device::Machine;
-use broadloom_scalar::{Lanes, Type};
+use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::{Operator, Pattern, Scan as Kernel, ScanSpread};
 use smallvec::{SmallVec, smallvec};
 
-/// Elements along an axis combined with all before them; with themselves too where it is inclusive.
+/// Elements of the last input along an axis combined with all before them; with themselves too where it is inclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Scan {
     combine: Combine,
     axis: u8,
     inclusive: bool,
+    /// True if the first of two inputs says where segments start.
+    segmented: bool,
 }
 
 impl Node {
     /// Elements along an axis combined with all before them, and with themselves where it is inclusive; the first of an exclusive scan is the
     /// combination's identity.
     pub fn scan(&self, combine: Combine, axis: usize, inclusive: bool) -> Result<Node> {
-        let operation = || format!("{} scan", combine.name());
-        let axes = self.checked_axes(&operation(), &[axis])?;
-        if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: operation(), ty: self.ty() });
+        self.scanned(None, combine, axis, inclusive)
+    }
+
+    /// Elements along an axis combined with themselves and all before them, from the last place on at which another array of the same shape is true.
+    pub fn segmented_scan(&self, starts: &Node, combine: Combine, axis: usize) -> Result<Node> {
+        self.scanned(Some(starts), combine, axis, true)
+    }
+
+    fn scanned(&self, starts: Option<&Node>, combine: Combine, axis: usize, inclusive: bool) -> Result<Node> {
+        let operation = format!("{}{} scan", if starts.is_some() { "segmented " } else { "" }, combine.name());
+        let inputs: SmallVec<[&Node; 2]> = starts.into_iter().chain([self]).collect();
+        same_context(&operation, &inputs)?;
+        let axis = self.checked_axes(&operation, &[axis])?[0];
+        if let Some(starts) = starts {
+            starts.check_type(&operation, Type::BOOL)?;
+            starts.check_shape_of(&operation, self)?;
         }
-        Node::apply_one(Scan { combine, axis: axes[0], inclusive }, &[self])
+        self.check_combined(&operation, &combine)?;
+        Node::apply_one(Scan { combine, axis, inclusive, segmented: starts.is_some() }, &inputs)
     }
 }
 
@@ -39,57 +55,79 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![input.scan(call.combine(input.ty())?, call.number("axis")?, !call.flag("exclusive")?)?])
 }
 
+/// `segmented_scan(starts, x, combine: sum, axis: 0)`.
+pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [starts, input] = call.exactly()?;
+    Ok(vec![input.segmented_scan(starts, call.combine(input.ty())?, call.number("axis")?)?])
+}
+
 impl Operation for Scan {
     fn name(&self) -> String {
-        format!("{} scan along {}", self.combine.name(), self.axis)
+        format!("{}{} scan along {}", if self.segmented { "segmented " } else { "" }, self.combine.name(), self.axis)
     }
 
     fn spelling(&self) -> Option<Spelling> {
-        let spelling = Spelling::new("scan").combine(&self.combine).number("axis", self.axis.into());
+        let spelling = Spelling::new(if self.segmented { "segmented_scan" } else { "scan" });
+        let spelling = spelling.combine(&self.combine).number("axis", self.axis.into());
         Some(if self.inclusive { spelling } else { spelling.with("exclusive", Setting::Word("true".into())) })
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), inputs[0].bound().clone())])
+        Ok(vec![(inputs[usize::from(self.segmented)].ty(), inputs[0].bound().clone())])
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
         Extent::all_of(0, rank)
     }
 
+    fn alike(&self, inputs: usize) -> SmallVec<[usize; 4]> {
+        (0..inputs).collect()
+    }
+
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        smallvec![Some(self.combine.identity(types[0]))]
+        let start = self.segmented.then(|| Some(smallvec![Literal::from(false)]));
+        start.into_iter().chain([Some(self.combine.identity(types[types.len() - 1]))]).collect()
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
-        let identity = self.combine.identity(ty);
-        let mut result = HostArray::filled(ty, shape.clone(), &identity);
-        let stride = shape.strides()[usize::from(self.axis)];
-        let extent = shape.extents()[usize::from(self.axis)];
+        let axis = usize::from(self.axis);
+        let (stride, extent) = (shape.strides()[axis], shape.extents()[axis]);
+        let (starts, values) = (inputs[0], inputs[usize::from(self.segmented)]);
+        let mut result = HostArray::filled(ty, shape.clone(), &self.combine.identity(ty));
         for here in 0..shape.count() {
-            let (mut sum, index) = (identity.clone(), here / stride % extent);
-            if index > 0 {
-                // The prefix of the element before, combined with that element where it is not part of it.
-                let before = here - stride;
-                sum = result.at(before).into();
-                if !self.inclusive {
-                    sum = combined(&self.combine, &sum, inputs[0].at(before))?;
-                }
-            }
-            if self.inclusive {
-                sum = combined(&self.combine, &sum, inputs[0].at(here))?;
-            }
+            let is_start = here / stride % extent == 0 || self.segmented && starts.at(here)[0].bits() != 0;
+            // The prefix that ends with the element before.
+            let before = here.wrapping_sub(stride);
+            let sum = match (is_start, self.inclusive) {
+                (true, true) => values.at(here).into(),
+                (true, false) => continue,
+                (false, true) => combined(&self.combine, result.at(before), values.at(here))?,
+                (false, false) => combined(&self.combine, result.at(before), values.at(before))?,
+            };
             result.set(here, &sum);
         }
         Ok(result)
     }
 
+    /// One function gives all inputs.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
-        feeds(site)
+        vec![Feed::new(0..site.types.len(), site.ranks[0] == 1)]
     }
 
-    fn pattern(&self, parts: Parts) -> Result<Form> {
-        pattern(parts, self.axis, self.inclusive)
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (source, operator) = (parts.source()?, parts.operator()?);
+        let spread = ScanSpread { along_axis: false, split: false };
+        let (axis, inclusive, sink) = (usize::from(self.axis), self.inclusive, parts.sink);
+        Ok(Form::Several(Box::new(Kernel { domain: parts.domain, axis, source, operator, inclusive, sink, spread })))
+    }
+
+    /// The start of a segment, and its prefix.
+    fn values(&self, site: &Site) -> Vec<Type> {
+        site.types.to_vec()
+    }
+
+    fn value(&self, site: &Site, _: u8) -> usize {
+        site.types.len() - 1
     }
 
     fn joining(&self) -> Joining {
@@ -97,21 +135,9 @@ impl Operation for Scan {
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        Ok(Some(self.combine.operator(site.types[0])?))
+        let operator = self.combine.operator(site.types[site.types.len() - 1])?;
+        Ok(Some(if self.segmented { operator.segmented()? } else { operator }))
     }
-}
-
-/// One function gives all inputs.
-pub(super) fn feeds(site: &Site) -> Vec<Feed> {
-    vec![Feed::new(0..site.types.len(), site.ranks[0] == 1)]
-}
-
-/// The pattern of a scan along an axis.
-pub(super) fn pattern(mut parts: Parts, axis: u8, inclusive: bool) -> Result<Form> {
-    let (source, operator) = (parts.source()?, parts.operator()?);
-    let spread = ScanSpread { along_axis: false, split: false };
-    let (axis, sink) = (usize::from(axis), parts.sink);
-    Ok(Form::Several(Box::new(Kernel { domain: parts.domain, axis, source, operator, inclusive, sink, spread })))
 }
 
 impl Variants for Kernel {

@@ -3,12 +3,12 @@
 //! Sums, the least and the greatest, and truth values are patterns of their own. For products, vectors and operators of others what is sent is sorted by place, segments of equal places are
 //! combined in their order, and each place takes the last of its segment. Either way results repeat bit for bit, those of floats too.
 
-use crate::build::{index_shape, possible, same_context};
+use crate::check::{index_shape, possible, same_context};
 use crate::error::{Error, Result};
-use crate::length::common;
+use crate::length::{common, nowhere};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
-use crate::op::{Combine, Elementwise, combining};
+use crate::op::{Combine, Elementwise, combining, zeros};
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
@@ -46,18 +46,13 @@ impl Node {
         let operation = || scatter.name();
         let combine = scatter.combine.as_ref();
         if indices.len() != self.bound().rank() || indices.is_empty() {
-            let reason = format!("{} index arrays are given", indices.len());
-            return Err(Error::Range { operation: operation(), shape: self.bound().clone(), reason });
+            return Err(self.refused(&operation(), format!("{} index arrays are given", indices.len())));
         }
         let mut all: SmallVec<[&Node; 4]> = smallvec![self, values];
         all.extend(indices.iter().copied());
         same_context(&operation(), &all)?;
-        if values.ty() != self.ty() {
-            return Err(Error::Types { operation: operation(), left: self.ty(), right: values.ty() });
-        }
-        if combine.is_some_and(|combine| !combine.takes(self.ty())) {
-            return Err(Error::Type { operation: operation(), ty: self.ty() });
-        }
+        values.check_type(&operation(), self.ty())?;
+        self.check_taken(&operation(), combine.is_none_or(|combine| combine.takes(self.ty())))?;
         let mut sent: SmallVec<[&Node; 4]> = indices.iter().copied().collect();
         sent.extend((values.length().is_some() || values.bound().rank() > 0).then_some(values));
         let Ok(length) = common(&sent) else {
@@ -73,11 +68,7 @@ impl Node {
             return Ok(self.clone());
         }
         let indices = indices.iter().map(|index| index.stretched(&shape, length)).collect::<Result<Vec<Node>>>()?;
-        let mut places = self.places(&indices)?;
-        if length.is_some() && !places.ty().element().is_signed() {
-            // A number that is no place stands behind the last one.
-            places = Node::elementwise(Elementwise::Convert(Element::I64), &[&places])?;
-        }
+        let places = self.places(&indices)?.signed_with_length()?;
         let line = self.flattened()?;
         let sent = match combine.filter(|_| !scatter.has_pattern(self.ty())) {
             Some(combine) => line.send_in_order(&places.hosted()?, &values.hosted()?, combine)?,
@@ -174,9 +165,7 @@ impl Operation for Scatter {
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        let (place, value) = (types[1].element(), types[2]);
-        let nothing: Lanes = SmallVec::from_elem(Literal::zero(value.element()), value.lanes());
-        smallvec![Some(nothing.clone()), place.is_signed().then(|| smallvec![Literal::from_i128(place, -1)]), Some(nothing)]
+        smallvec![Some(zeros(types[0])), nowhere(types[1]), Some(zeros(types[2]))]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], _: Type, shape: &Shape) -> Result<HostArray> {

@@ -1,10 +1,11 @@
 //! Segment numbers: the segment of each element of a line, and whether it begins there.
 
 use crate::amount::Amount;
-use crate::build::same_context;
+use crate::check::same_context;
 use crate::error::{Error, Result};
 use crate::naive::HostArray;
 use crate::node::Node;
+use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
@@ -38,7 +39,7 @@ impl Node {
 /// `segment_numbers(x, offsets)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [line, offsets] = call.exactly()?;
-    line.line("segment numbers")?;
+    line.check_line("segment numbers")?;
     Ok(line.numbers_of_segments(&offsets.held_to(&line.shape().size())?)?.into())
 }
 
@@ -66,7 +67,7 @@ impl Operation for SegmentNumbers {
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        smallvec![Some(SmallVec::from_elem(Literal::zero(types[0].element()), types[0].lanes())), None]
+        smallvec![Some(zeros(types[0])), None]
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -1,45 +1,52 @@
-//! Segmented reduce: the elements of each segment of a line combined.
+//! Segmented reduce: the elements of each segment of a line become one, combined or by where the least or greatest is.
 
+use super::reduction::Reduction;
 use super::segment_numbers::{OFFSETS, is_segment_numbers};
-use crate::build::same_context;
-use crate::error::{Error, Result};
-use crate::naive::{HostArray, combined};
+use crate::check::same_context;
+use crate::error::Result;
+use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::{Axes, Combine};
+use crate::op::{Axes, Combine, Extreme, zeros};
 use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
-use broadloom_scalar::{Lanes, Type};
+use broadloom_scalar::{Element, Lanes, Type};
 use broadloom_skeleton::{Operator, SegmentedReduce as Kernel};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
-/// The elements of each segment of the first input, a line, combined. The second has the offsets, one more than there are segments.
+/// The elements of each segment of the first inputs, lines, as one. The last input has the offsets, one more than there are segments.
+/// Labels of extremes grow along the line; a segment without elements has the greatest integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SegmentedReduce {
-    combine: Combine,
+    by: Reduction,
 }
 
 impl Node {
     /// The elements of each segment of a line combined, in their order; of none, the combination's identity.
     pub fn segmented_reduce(&self, offsets: &Node, combine: Combine) -> Result<Node> {
-        let operation = || format!("segmented {}", combine.name());
-        self.line(&operation())?;
-        same_context(&operation(), &[self, offsets])?;
+        let operation = format!("segmented {}", combine.name());
+        self.check_line(&operation)?;
+        same_context(&operation, &[self, offsets])?;
         self.reduce_segments(&offsets.segment_offsets(self.bound().size())?, combine)
     }
 
     /// Reduces segments whose offsets are held to the line.
     pub(crate) fn reduce_segments(&self, offsets: &Node, combine: Combine) -> Result<Node> {
-        if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: format!("segmented {}", combine.name()), ty: self.ty() });
-        }
+        self.check_combined(&format!("segmented {}", combine.name()), &combine)?;
         let context = same_context("segments", &[self, offsets])?;
         // Beyond a length that only the device knows stand identities, which are part of the last segment.
         let segments = one_less(offsets);
         if self.bound().is_empty() || segments.is_empty() {
             return Node::fill(context, segments, &combine.identity(self.ty()));
         }
-        Node::apply_one(SegmentedReduce { combine }, &[self, offsets])
+        Node::apply_one(SegmentedReduce { by: Reduction::Combine(combine) }, &[self, offsets])
+    }
+
+    /// The place on the line, an integer, of the extreme element of each segment whose offsets are held to the line; the first of equal ones. The greatest integer for
+    /// a segment without elements.
+    pub(crate) fn extreme_in_segments(&self, which: Extreme, element: Element, offsets: &Node) -> Result<Node> {
+        let labels = self.position_like(0, element)?;
+        Node::apply_one(SegmentedReduce { by: Reduction::Extreme(which) }, &[self, &labels, offsets])
     }
 }
 
@@ -47,50 +54,72 @@ impl Node {
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input, offsets] = call.exactly()?;
     let combine = call.combine(input.ty())?;
-    input.line(call.name())?;
+    input.check_line(call.name())?;
     Ok(vec![input.reduce_segments(&offsets.held_to(&input.shape().size())?, combine)?])
+}
+
+/// `segmented_argmin(x, labels, offsets)`.
+pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [values, labels, offsets] = call.exactly()?;
+    let by = Reduction::read_extreme(call, values, labels)?;
+    values.check_line(call.name())?;
+    let offsets = offsets.held_to(&values.shape().size())?;
+    if offsets.bound().count() < 2 {
+        return Ok(vec![Node::fill(values.context(), Shape::from(0), &zeros(labels.ty()))?]);
+    }
+    Ok(vec![Node::apply_one(SegmentedReduce { by }, &[values, labels, &offsets])?])
 }
 
 impl Operation for SegmentedReduce {
     fn name(&self) -> String {
-        format!("segmented {}", self.combine.name())
+        format!("segmented {}", self.by.name())
     }
 
     fn spelling(&self) -> Option<Spelling> {
-        Some(Spelling::new("segmented_reduce").combine(&self.combine))
+        Some(self.by.spelling("segmented_"))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), one_less(inputs[1]))])
+        let lines = self.by.inputs();
+        Ok(vec![(inputs[lines - 1].ty(), one_less(inputs[lines]))])
+    }
+
+    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
+        (0..self.by.inputs()).collect()
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        smallvec![Some(self.combine.identity(types[0])), None]
+        self.by.absent(types)
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
-        let at = |offset: usize| (inputs[1].lanes[offset].as_i128().unwrap_or(0) as usize).min(inputs[0].shape.count());
-        let mut lanes = vec![];
-        for segment in 0..shape.count() {
-            let mut sum = self.combine.identity(ty);
-            for element in at(segment)..at(segment + 1) {
-                sum = combined(&self.combine, &sum, inputs[0].at(element))?;
-            }
-            lanes.extend(sum);
-        }
-        Ok(HostArray { ty, shape: shape.clone(), lanes })
+        let (count, offsets) = (inputs[0].shape.count(), inputs[self.by.inputs()]);
+        let at = |offset: usize| (offsets.lanes[offset].as_i128().unwrap_or(0) as usize).min(count);
+        HostArray::of(ty, shape, (0..shape.count()).map(|segment| self.by.naive(inputs, at(segment)..at(segment + 1), ty)))
     }
 
+    /// The lines, then the offsets, which all that share a pass have in common.
     fn feeds(&self, _: &Site) -> Vec<Feed> {
-        feeds([0])
+        let lines = self.by.inputs();
+        vec![Feed::new(0..lines, true), Feed::new([lines], true).in_common()]
     }
 
     fn knows(&self, other: &dyn Operation) -> Option<(usize, usize)> {
-        is_segment_numbers(other).then_some((1, OFFSETS))
+        is_segment_numbers(other).then_some((self.by.inputs(), OFFSETS))
     }
 
-    fn pattern(&self, parts: Parts) -> Result<Form> {
-        pattern(parts)
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (source, offsets, operator) = (parts.source()?, parts.source()?, parts.operator()?);
+        Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
+    }
+
+    /// An element of each line.
+    fn values(&self, site: &Site) -> Vec<Type> {
+        site.types[..self.by.inputs()].to_vec()
+    }
+
+    fn value(&self, _: &Site, _: u8) -> usize {
+        self.by.inputs() - 1
     }
 
     fn joining(&self) -> Joining {
@@ -98,7 +127,7 @@ impl Operation for SegmentedReduce {
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        Ok(Some(self.combine.operator(site.types[0])?))
+        Ok(Some(self.by.operator(&site.types, false)?))
     }
 
     /// Elements and segments are counted together.
@@ -113,17 +142,6 @@ impl Operation for SegmentedReduce {
 }
 
 /// A line of one element less: there is one more offset than there are segments.
-pub(super) fn one_less(offsets: &Node) -> Shape {
+fn one_less(offsets: &Node) -> Shape {
     Shape::from_amounts(&[offsets.bound().size().minus(&1.into())])
-}
-
-/// The values, then the offsets, which stand behind them and which all that share a pass have in common.
-pub(super) fn feeds<const N: usize>(values: [usize; N]) -> Vec<Feed> {
-    vec![Feed::new(values, true), Feed::new([N], true).in_common()]
-}
-
-/// The pattern of a reduction of segments.
-pub(super) fn pattern(mut parts: Parts) -> Result<Form> {
-    let (source, offsets, operator) = (parts.source()?, parts.source()?, parts.operator()?);
-    Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
 }

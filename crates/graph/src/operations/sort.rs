@@ -1,9 +1,10 @@
 //! Sort: lines in the order of keys, as a whole or within segments that are short.
 
-use crate::build::same_context;
-use crate::error::{Error, Result};
+use crate::check::same_context;
+use crate::error::Result;
 use crate::naive::HostArray;
 use crate::node::Node;
+use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};
@@ -68,24 +69,17 @@ fn keys_of(call: &Call<'_>, lines: usize) -> Result<Vec<SortKey>> {
     words.iter().map(key).collect()
 }
 
-/// `sort(key, value, keys: [ascending])`: as many inputs are keys as there are words, all others are moved with them.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
-    let inputs = call.inputs();
-    let keys = keys_of(call, inputs.len())?;
-    let (lines, values) = inputs.split_at(keys.len());
-    let keys: Vec<(&Node, SortKey)> = lines.iter().copied().zip(keys).collect();
-    Node::sort(&keys, values)
-}
-
+/// `sort(key, value, keys: [ascending])`: as many inputs are keys as there are words, all others are moved with them. Or
 /// `segmented_sort(key, value, offsets, keys: [ascending], longest: 64)`: the last input has the offsets of the segments.
-pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
-    let inputs = call.inputs();
-    let Some((offsets, lines)) = inputs.split_last() else { return Err(call.error("keys and offsets are wanted")) };
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let mut lines = call.inputs();
+    let offsets = if call.name() == "segmented_sort" { lines.pop() } else { None };
     let keys = keys_of(call, lines.len())?;
-    let (lines, values) = lines.split_at(keys.len());
-    let keys: Vec<(&Node, SortKey)> = lines.iter().copied().zip(keys).collect();
+    let values = lines.split_off(keys.len());
+    let keys: Vec<(&Node, SortKey)> = lines.into_iter().zip(keys).collect();
+    let Some(offsets) = offsets else { return Node::sort(&keys, &values) };
     let longest = if call.has("longest") { Some(call.number("longest")?.into()) } else { None };
-    Node::segmented_sort(offsets, longest, &keys, values)
+    Node::segmented_sort(offsets, longest, &keys, &values)
 }
 
 impl Operation for Sort {
@@ -105,20 +99,15 @@ impl Operation for Sort {
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let lines = &inputs[..inputs.len() - usize::from(self.longest.is_some())];
-        let operation = || "sort".to_owned();
-        for (index, node) in lines.iter().enumerate() {
-            node.line("sort")?;
-            if node.bound() != lines[0].bound() {
-                let (left, right) = (lines[0].bound().clone(), node.bound().clone());
-                return Err(Error::Shapes { operation: operation(), left, right });
-            }
-            if index < self.keys.len() && (!node.ty().is_scalar() || node.ty() == Type::BOOL) {
-                return Err(Error::Type { operation: operation(), ty: node.ty() });
-            }
+        for node in lines {
+            node.check_line("sort")?;
+            lines[0].check_shape_of("sort", node)?;
         }
+        lines.iter().take(self.keys.len()).try_for_each(|key| key.check_numbers("sort"))?;
         if self.keys.is_empty() || lines.len() > usize::from(u8::MAX) {
-            let reason = format!("{} keys and {} values", self.keys.len(), lines.len() - self.keys.len());
-            return Err(Error::Range { operation: operation(), shape: lines[0].bound().clone(), reason });
+            return Err(
+                lines[0].refused("sort", format!("{} keys and {} values", self.keys.len(), lines.len() - self.keys.len()))
+            );
         }
         Ok(lines.iter().map(|line| (line.ty(), line.bound().clone())).collect())
     }
@@ -137,14 +126,11 @@ impl Operation for Sort {
         }
         let last = |(number, ty): (usize, &Type)| {
             let element = ty.element();
-            let nothing = || SmallVec::from_elem(Literal::zero(element), ty.lanes());
-            Some(match self.keys.get(number) {
-                None => nothing(),
-                // Equal keys keep their order, so what stands behind all stays there.
-                Some(key) => match element.range() {
-                    Some((low, high)) => smallvec![Literal::from_i128(element, if key.descending { low } else { high })],
-                    None => smallvec![Literal::from_f64(element, f64::NAN).unwrap_or(Literal::zero(element))],
-                },
+            // Equal keys keep their order, so what stands behind all stays there.
+            Some(match (self.keys.get(number), element.range()) {
+                (None, _) => zeros(*ty),
+                (Some(key), Some((low, high))) => smallvec![Literal::from_i128(element, if key.descending { low } else { high })],
+                (Some(_), None) => smallvec![Literal::from_f64(element, f64::NAN).unwrap_or(Literal::zero(element))],
             })
         };
         types.iter().enumerate().map(last).collect()

@@ -1,11 +1,11 @@
 //! Sweep: a state carried along an axis, with results at every position.
 
-use crate::build::same_context;
+use crate::check::same_context;
 use crate::error::{Error, Result};
 use crate::limits::MOST_OPERATIONS;
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::check_size;
+use crate::op::{check_size, zeros};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};
@@ -214,7 +214,7 @@ impl Operation for Sweep {
         let types = self.step.function.result_types();
         let lanes = |count: usize| types[..count].iter().map(|ty| ty.lanes()).sum::<usize>();
         let (states, own) = (lanes(self.step.states), lanes(self.step.states + usize::from(result)));
-        let mut found = HostArray::filled(ty, shape.clone(), &vec![Literal::zero(ty.element()); ty.lanes()]);
+        let mut found = HostArray::filled(ty, shape.clone(), &zeros(ty));
         let firsts = (0..shape.count()).filter(|number| number / stride % length == 0);
         let parts = if self.restarts { start[0].shape.extents()[axis] } else { 1 };
         let run = length.div_ceil(parts);

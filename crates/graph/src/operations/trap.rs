@@ -49,13 +49,10 @@ impl Operation for Trap {
             return Err(Error::Plan { what: self.name(), reason: "a condition and a word are wanted".into() });
         };
         for (input, ty) in [(conditions, Type::BOOL), (word, Type::U32)] {
-            if input.ty() != ty {
-                return Err(Error::Types { operation: self.name(), left: ty, right: input.ty() });
-            }
+            input.check_type(&self.name(), ty)?;
         }
         if word.bound().rank() != 0 {
-            let reason = "a word without axes is wanted".to_owned();
-            return Err(Error::Range { operation: self.name(), shape: word.bound().clone(), reason });
+            return Err(word.refused(&self.name(), "a word without axes is wanted"));
         }
         Ok(vec![(Type::U32, Shape::from([]))])
     }

@@ -2,7 +2,7 @@
 //!
 //! It differs from [`Node::compute`] in that the window is declared, so that a machine can stage it in shared memory.
 
-use crate::build::same_context;
+use crate::check::same_context;
 use crate::error::{Error, Result};
 use crate::limits::MOST_OPERATIONS;
 use crate::naive::HostArray;

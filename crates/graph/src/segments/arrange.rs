@@ -2,7 +2,7 @@
 
 use super::pick::at_places;
 use super::{Segments, binary, call, choose};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::Node;
 use broadloom_scalar::{BinaryOp, Builder, Element, Type};
 
@@ -51,9 +51,7 @@ impl Segments {
         for (first, second) in pairs {
             self.check_elements(operation, first)?;
             other.check_elements(operation, second)?;
-            if first.ty() != second.ty() {
-                return Err(Error::Types { operation: operation.to_owned(), left: first.ty(), right: second.ty() });
-            }
+            second.check_type(operation, first.ty())?;
         }
         let (own, others) = (self.lengths()?, other.lengths()?);
         let lengths = binary(BinaryOp::Add, &own, &others)?;

@@ -1,8 +1,9 @@
 //! The forms of a descriptor. Each is made when it is first asked for.
 
-use super::{Measure, Segments, binary, convert, zeros};
+use super::{Measure, Segments, binary, convert};
 use crate::error::Result;
 use crate::node::Node;
+use crate::op::zeros;
 use crate::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Element, Literal};
 use std::sync::{Arc, OnceLock};

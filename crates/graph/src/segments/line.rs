@@ -7,8 +7,8 @@
 
 use super::{Segments, Total};
 use crate::amount::Amount;
-use crate::build::same_context;
-use crate::error::{Error, Result};
+use crate::check::same_context;
+use crate::error::Result;
 use crate::known::known;
 use crate::node::{Expression, Node, State};
 use crate::op::{Elementwise, Op};
@@ -43,13 +43,10 @@ pub(super) fn held_end(ty: Type, narrow: bool) -> Result<Function> {
 impl Node {
     /// Offsets: a line of integers, one at least.
     pub(super) fn checked_offsets(&self, operation: &str) -> Result<()> {
-        self.line(operation)?;
-        if !self.ty().is_scalar() || !self.ty().element().is_integer() {
-            return Err(Error::Type { operation: operation.to_owned(), ty: self.ty() });
-        }
+        self.check_line(operation)?;
+        self.check_integers(operation)?;
         if self.bound().is_empty() {
-            let reason = "there is one more offset than there are segments".to_owned();
-            return Err(Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason });
+            return Err(self.refused(operation, "there is one more offset than there are segments"));
         }
         Ok(())
     }
@@ -106,11 +103,10 @@ impl Node {
     ) -> Result<Vec<Node>> {
         offsets.checked_offsets("segmented sort")?;
         let Some((first, _)) = keys.first() else {
-            let reason = "there are no keys".to_owned();
-            return Err(Error::Range { operation: "segmented sort".into(), shape: offsets.shape().clone(), reason });
+            return Err(offsets.refused("segmented sort", "there are no keys"));
         };
         same_context("segmented sort", &[offsets, first])?;
-        first.line("segmented sort")?;
+        first.check_line("segmented sort")?;
         let segments = Segments::from_offsets(offsets, Total::of(first))?;
         match longest {
             Some(longest) => segments.no_longer_than(longest).sort(keys, values),

@@ -31,13 +31,13 @@ pub use pick::Checked;
 pub use scan::Direction;
 
 use crate::amount::Amount;
-use crate::build::same_context;
+use crate::check::same_context;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::known::known;
 use crate::length::Length;
 use crate::node::Node;
-use crate::op::{Combine, Elementwise};
+use crate::op::{Combine, Elementwise, zeros};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
@@ -261,18 +261,10 @@ fn choose(condition: &Node, yes: &Node, no: &Node) -> Result<Node> {
     Node::elementwise(Elementwise::Select, &[&all, yes, no])
 }
 
-/// Zero in all lanes of a type.
-fn zeros(ty: Type) -> Vec<Literal> {
-    vec![Literal::zero(ty.element()); ty.lanes()]
-}
-
 /// A line of integers is wanted.
 fn integers(operation: &str, line: &Node) -> Result<()> {
-    line.line(operation)?;
-    if !line.ty().is_scalar() || !line.ty().element().is_integer() {
-        return Err(Error::Type { operation: operation.to_owned(), ty: line.ty() });
-    }
-    Ok(())
+    line.check_line(operation)?;
+    line.check_integers(operation)
 }
 
 /// A line as long as its bound: behind a length that only the device knows stand zeros.
@@ -281,7 +273,7 @@ fn padded(line: &Node) -> Result<Node> {
         return Ok(line.clone());
     }
     let places = Node::position(line.context(), line.bound().clone(), 0, Element::I64)?;
-    line.gather(&[&places], &Boundary::Constant(zeros(line.ty()).into()))
+    line.gather(&[&places], &Boundary::Constant(zeros(line.ty())))
 }
 
 /// Totals below this are counted in 32 bits.
@@ -345,7 +337,7 @@ impl Segments {
         let [ends] = call(&held_end(ends.ty(), narrow)?, &[&places, &ends, &count.count, &total.count])?;
         let ends = forms.keep(ends);
         let before = AxisMap { offset: -1, ..AxisMap::same(0) };
-        let zero = Boundary::Constant(zeros(ends.ty()).into());
+        let zero = Boundary::Constant(zeros(ends.ty()));
         let bounds = ends.affine("segments", &[before], count.one_more(), Some(&zero))?;
         Ok(Segments::made(count, total, bounds, forms, origin))
     }
@@ -388,10 +380,8 @@ impl Segments {
     ///
     /// Where the host does not know the number of segments, the device counts them, and its bound is the number of elements.
     pub fn from_heads(heads: &Node, count: Option<usize>) -> Result<Segments> {
-        heads.line("segments")?;
-        if heads.ty() != Type::BOOL {
-            return Err(Error::Types { operation: "segments".into(), left: Type::BOOL, right: heads.ty() });
-        }
+        heads.check_line("segments")?;
+        heads.check_type("segments", Type::BOOL)?;
         let (context, total) = (heads.context(), Measure::of(heads)?);
         let f = Builder::function("head");
         let (place, head) = (f.parameter("place", Type::I64), f.parameter("head", Type::BOOL));

@@ -1,7 +1,7 @@
 //! Elements of segments that flags choose, and the segments that they form.
 
 use super::{Measure, Segments, choose, convert};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::length::Length;
 use crate::node::{Expression, Inputs, Node, State};
 use crate::op::{Combine, Elementwise, Op};
@@ -29,9 +29,7 @@ impl Segments {
     /// A reduction of the result combines elements where they are: see [`Segments::reduce`].
     pub fn pack(&self, flags: &Node, values: &[&Node]) -> Result<(Segments, Vec<Node>)> {
         self.check_elements("segmented pack", flags)?;
-        if flags.ty() != Type::BOOL {
-            return Err(Error::Types { operation: "segmented pack".into(), left: Type::BOOL, right: flags.ty() });
-        }
+        flags.check_type("segmented pack", Type::BOOL)?;
         values.iter().try_for_each(|line| self.check_elements("segmented pack", line))?;
         let counts = convert(flags, Element::I64)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
         let lengths = self.data.count.cut(counts)?;

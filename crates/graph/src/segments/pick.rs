@@ -1,9 +1,9 @@
 //! Elements of segments by their place within the segment.
 
-use super::{Segments, binary, call, choose, convert, scalar, zeros};
-use crate::error::{Error, Result};
+use super::{Segments, binary, call, choose, convert, scalar};
+use crate::error::Result;
 use crate::node::Node;
-use crate::op::Combine;
+use crate::op::{Combine, zeros};
 use crate::view::Boundary;
 use broadloom_scalar::{BinaryOp, Builder, Element, Type};
 
@@ -31,21 +31,13 @@ fn any(flags: &Node) -> Result<Node> {
     flags.reduce(Combine::Any, &[0])
 }
 
-/// An index is a line of integers.
-fn check_index(operation: &str, index: &Node) -> Result<()> {
-    if index.ty().is_scalar() && index.ty().element().is_integer() {
-        return Ok(());
-    }
-    Err(Error::Type { operation: operation.to_owned(), ty: index.ty() })
-}
-
 impl Segments {
     /// Elements of each segment at places within it. The places are a line in segments of its own, as many as there are here: places in segment `k` of `to`
     /// are those of segment `k`.
     pub fn gather(&self, values: &[&Node], to: &Segments, index: &Node) -> Result<Checked> {
         self.check_alike("segmented gather", to)?;
         to.check_elements("segmented gather", index)?;
-        check_index("segmented gather", index)?;
+        index.check_integers("segmented gather")?;
         values.iter().try_for_each(|line| self.check_elements("segmented gather", line))?;
         if self.data.count.is_none() {
             let nothing = |line: &&Node| to.data.total.filled(&zeros(line.ty()));
@@ -61,7 +53,7 @@ impl Segments {
     /// Sends each element to a place within its segment. Where several go to one place the last one stays; places that none goes to are zero.
     pub fn permute(&self, values: &[&Node], index: &Node) -> Result<Checked> {
         self.check_elements("segmented permute", index)?;
-        check_index("segmented permute", index)?;
+        index.check_integers("segmented permute")?;
         values.iter().try_for_each(|line| self.check_elements("segmented permute", line))?;
         let total = &self.data.total;
         if total.is_none() || self.data.count.is_none() {
@@ -81,7 +73,7 @@ impl Segments {
     /// The element of each segment at a place within it, one place for each segment.
     pub fn extract(&self, values: &[&Node], index: &Node) -> Result<Checked> {
         self.check_segments("extract", index)?;
-        check_index("extract", index)?;
+        index.check_integers("extract")?;
         values.iter().try_for_each(|line| self.check_elements("extract", line))?;
         let [places, outside] = within(&self.starts()?, &self.ends()?, index)?;
         Ok(Checked { values: at_places(values, &places)?, outside: any(&outside)? })
@@ -102,10 +94,8 @@ impl Segments {
         self.check_elements("replace", line)?;
         self.check_segments("replace", index)?;
         self.check_segments("replace", with)?;
-        check_index("replace", index)?;
-        if with.ty() != line.ty() {
-            return Err(Error::Types { operation: "replace".into(), left: line.ty(), right: with.ty() });
-        }
+        index.check_integers("replace")?;
+        with.check_type("replace", line.ty())?;
         let [places, outside] = within(&self.starts()?, &self.ends()?, index)?;
         let outside = any(&outside)?;
         if self.data.total.is_none() || self.data.count.is_none() {
@@ -123,7 +113,7 @@ impl Segments {
         super::integers("take", numbers)?;
         values.iter().try_for_each(|line| self.check_elements("take", line))?;
         let numbers = convert(numbers, Element::I64)?;
-        let lengths = self.lengths()?.gather(&[&numbers], &Boundary::Constant(zeros(Type::I64).into()))?;
+        let lengths = self.lengths()?.gather(&[&numbers], &Boundary::Constant(zeros(Type::I64)))?;
         let taken = Segments::from_lengths(&lengths, total)?;
         if self.data.count.is_none() || taken.data.count.is_none() {
             let nothing = |line: &&Node| taken.data.total.filled(&zeros(line.ty()));
@@ -138,6 +128,6 @@ impl Segments {
 
 /// Lines at places; zero where there is none.
 pub(super) fn at_places(values: &[&Node], places: &Node) -> Result<Vec<Node>> {
-    let at = |line: &&Node| line.gather(&[places], &Boundary::Constant(zeros(line.ty()).into()));
+    let at = |line: &&Node| line.gather(&[places], &Boundary::Constant(zeros(line.ty())));
     values.iter().map(at).collect()
 }

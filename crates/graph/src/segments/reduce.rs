@@ -1,9 +1,9 @@
 //! Elements of each segment combined into one value.
 
 use super::{Segments, binary, convert};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::Node;
-use crate::op::{Combine, Elementwise, Extreme};
+use crate::op::{Combine, Elementwise, Extreme, zeros};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
 
 impl Segments {
@@ -14,9 +14,7 @@ impl Segments {
         let reduce = |(line, combine): &(&Node, Combine)| {
             let operation = format!("segmented {}", combine.name());
             self.check_elements(&operation, line)?;
-            if !combine.takes(line.ty()) {
-                return Err(Error::Type { operation, ty: line.ty() });
-            }
+            line.check_combined(&operation, combine)?;
             let found = match self.unpacked(line, combine)? {
                 Some((origin, line)) => line.reduce_segments(&origin.data.bounds, combine.clone())?,
                 None => line.reduce_segments(&self.data.bounds, combine.clone())?,
@@ -30,9 +28,8 @@ impl Segments {
     /// no extreme where there are numbers.
     pub fn extreme(&self, line: &Node, which: Extreme, element: Element) -> Result<Node> {
         self.check_elements(which.name(), line)?;
-        if !line.ty().is_scalar() || line.ty() == Type::BOOL || !element.is_integer() || !element.is_signed() {
-            return Err(Error::Type { operation: which.name().to_owned(), ty: line.ty() });
-        }
+        line.check_numbers(which.name())?;
+        line.check_taken(which.name(), element.is_integer() && element.is_signed())?;
         if self.data.total.is_none() || self.data.count.is_none() {
             return self.data.count.filled(&[Literal::from_i128(element, -1)]);
         }
@@ -52,21 +49,16 @@ impl Segments {
     pub fn distribute(&self, values: &Node) -> Result<Node> {
         self.check_segments("distribute", values)?;
         if self.data.count.is_none() {
-            let nothing = vec![Literal::zero(values.ty().element()); values.ty().lanes()];
-            return self.data.total.filled(&nothing);
+            return self.data.total.filled(&zeros(values.ty()));
         }
         self.spread(values)
     }
 
     /// Numbers within each segment: `start + stride · i` at its element `i`. Both are of one type of numbers, and have no axes or one value for each segment.
     pub fn index(&self, start: &Node, stride: &Node) -> Result<Node> {
-        if start.ty() != stride.ty() {
-            return Err(Error::Types { operation: "index".into(), left: start.ty(), right: stride.ty() });
-        }
+        stride.check_type("index", start.ty())?;
+        start.check_numbers("index")?;
         let element = start.ty().element();
-        if !start.ty().is_scalar() || element == Element::Bool {
-            return Err(Error::Type { operation: "index".into(), ty: start.ty() });
-        }
         let each = |node: &Node| if node.bound().rank() == 0 { Ok(node.clone()) } else { self.distribute(node) };
         let steps = binary(BinaryOp::Mul, &convert(&self.places()?, element)?, &each(stride)?)?;
         binary(BinaryOp::Add, &each(start)?, &steps)

@@ -1,7 +1,7 @@
 //! Elements combined with those before them, or behind them, in their segment.
 
 use super::{Segments, choose};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::Node;
 use crate::op::Combine;
 use crate::shape::Shape;
@@ -26,9 +26,7 @@ impl Segments {
         for (line, combine) in values {
             let operation = format!("segmented {} scan", combine.name());
             self.check_elements(&operation, line)?;
-            if !combine.takes(line.ty()) {
-                return Err(Error::Type { operation, ty: line.ty() });
-            }
+            line.check_combined(&operation, combine)?;
             let heads = self.heads()?;
             let first = match direction {
                 Direction::Forwards => heads,

@@ -280,7 +280,7 @@ impl<'t> Parser<'t> {
                 let message = format!("this node is not a fill of type `{ty}`");
                 return Err(Box::new(Diagnostic::error(REFUSED, message).at(scanner.since(start), "here")));
             };
-            crate::build::possible("fill", &shape).map(|()| other.filled(shape, &fill))
+            crate::check::possible("fill", &shape).map(|()| other.filled(shape, &fill))
         } else {
             Node::fill(self.context, shape, &value(scanner, ty)?)
         };

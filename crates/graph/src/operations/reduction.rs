@@ -1,0 +1,109 @@
+//! The ways in which a reduction makes one value of elements.
+
+use crate::error::Result;
+use crate::naive::{HostArray, combined, compare};
+use crate::node::Node;
+use crate::op::{Combine, Extreme};
+use crate::text::{Call, Spelling};
+use broadloom_scalar::{CompareOp, Lanes, Literal, Type};
+use broadloom_skeleton::Operator;
+use smallvec::{SmallVec, smallvec};
+
+/// A way to make one value of elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Reduction {
+    /// Combines the elements of one input.
+    Combine(Combine),
+    /// Finds where the first input is extreme. The result is the integer of the second input there, the least for equal elements.
+    Extreme(Extreme),
+}
+
+impl Reduction {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Reduction::Combine(combine) => combine.name(),
+            Reduction::Extreme(which) => which.name(),
+        }
+    }
+
+    /// Returns the number of inputs that elements come from. The result is a value of the last of them.
+    pub(super) fn inputs(&self) -> usize {
+        match self {
+            Reduction::Combine(_) => 1,
+            Reduction::Extreme(_) => 2,
+        }
+    }
+
+    /// Returns the operator for inputs of these types. `in_order` promises that labels grow with the order in which values come.
+    pub(super) fn operator(&self, types: &[Type], in_order: bool) -> Result<Operator> {
+        let label = || types[1].element();
+        Ok(match (self, in_order) {
+            (Reduction::Combine(combine), _) => combine.operator(types[0])?,
+            (Reduction::Extreme(Extreme::Least), true) => Operator::arg_min_in_order(types[0], label())?,
+            (Reduction::Extreme(Extreme::Least), false) => Operator::arg_min(types[0], label())?,
+            (Reduction::Extreme(Extreme::Greatest), true) => Operator::arg_max_in_order(types[0], label())?,
+            (Reduction::Extreme(Extreme::Greatest), false) => Operator::arg_max(types[0], label())?,
+        })
+    }
+
+    /// Returns a value of each input that changes no result.
+    pub(super) fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        if let Reduction::Combine(combine) = self {
+            return smallvec![Some(combine.identity(types[0]))];
+        }
+        let Ok(operator) = self.operator(types, false) else { return SmallVec::new() };
+        operator.identity().iter().map(|one| Some(smallvec![*one])).collect()
+    }
+
+    /// Computes the result of the elements at some places, by the definition.
+    pub(super) fn naive(&self, inputs: &[&HostArray], mut places: impl Iterator<Item = usize>, ty: Type) -> Result<Lanes> {
+        match self {
+            Reduction::Combine(combine) => {
+                places.try_fold(combine.identity(ty), |sum, place| combined(combine, &sum, inputs[0].at(place)))
+            }
+            Reduction::Extreme(which) => {
+                let elements = places.map(|place| (inputs[0].at(place)[0], inputs[1].at(place)[0]));
+                let best = elements.reduce(|best, other| if precedes(*which, other, best) { other } else { best });
+                let none = ty.element().range().map_or(0, |(_, high)| high);
+                Ok(smallvec![best.map_or(Literal::from_i128(ty.element(), none), |(_, label)| label)])
+            }
+        }
+    }
+
+    /// Returns the operation as it is written, behind a prefix.
+    pub(super) fn spelling(&self, prefix: &str) -> Spelling {
+        match self {
+            Reduction::Combine(combine) => Spelling::new(format!("{prefix}reduce")).combine(combine),
+            Reduction::Extreme(which) => Spelling::new(format!("{prefix}{}", which.name())),
+        }
+    }
+
+    /// Reads the extreme that an operation is named after, of values with labels.
+    pub(super) fn read_extreme(call: &Call<'_>, values: &Node, labels: &Node) -> Result<Reduction> {
+        values.check_numbers(call.name())?;
+        labels.check_integers(call.name())?;
+        if values.bound().is_empty() {
+            return Err(values.mismatch(call.name(), labels));
+        }
+        values.check_shape_of(call.name(), labels)?;
+        Ok(Reduction::Extreme(extreme_named(call)))
+    }
+}
+
+/// Returns the extreme that an operation is named after.
+pub(super) fn extreme_named(call: &Call<'_>) -> Extreme {
+    if call.name().ends_with(Extreme::Least.name()) { Extreme::Least } else { Extreme::Greatest }
+}
+
+/// Returns whether a value with its label is found rather than another. Numbers come before NaN.
+fn precedes(which: Extreme, (value, label): (Literal, Literal), (other, its): (Literal, Literal)) -> bool {
+    let order = match which {
+        Extreme::Least => CompareOp::Lt,
+        Extreme::Greatest => CompareOp::Gt,
+    };
+    match (value.is_nan(), other.is_nan()) {
+        (false, false) if !compare(CompareOp::Eq, value, other) => compare(order, value, other),
+        (a, b) if a != b => b,
+        _ => label.as_i128() < its.as_i128(),
+    }
+}
