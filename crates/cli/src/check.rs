@@ -68,12 +68,7 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
         Err(Error::Fault(_)) => {}
         Err(error) => return Err(failure(error, launched.sources)),
     }
-    let what = match findings.len() {
-        0 => "no findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        several => format!("{several} findings"),
-    };
-    terminal.remark(&format!("kernel `{}`: {what}{}", launched.kernel, stopped_by(stopped.as_deref())));
+    terminal.remark(&format!("kernel `{}`: {}{}", launched.kernel, counted(findings.len()), stopped_by(stopped.as_deref())));
     Ok(match signals::STOP.signal() {
         Some(signal) => Exit::stopped(signal),
         None if findings.is_empty() => Exit::Done,
@@ -113,6 +108,34 @@ fn write_json(
     let list = |sources: &Sources| findings.iter().map(|finding| finding.to_json(sources)).collect::<Vec<_>>();
     let report = json!({ "kernel": launched.kernel, "findings": list(&launched.sources), "stopped": stopped });
     write_report(path, &report, terminal)
+}
+
+/// Returns the number of findings in words.
+pub fn counted(findings: usize) -> String {
+    match findings {
+        0 => "no findings".to_owned(),
+        1 => "1 finding".to_owned(),
+        several => format!("{several} findings"),
+    }
+}
+
+/// Reports the findings about the kernels of a program, also to a file of JSON if one is wanted.
+pub fn report_findings(
+    program: &Path,
+    findings: &[Finding],
+    json: Option<&Path>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let sources = Sources::new();
+    if let Some(path) = json {
+        let list: Vec<_> = findings.iter().map(|finding| finding.to_json(&sources)).collect();
+        write_report(path, &json!({ "program": program.display().to_string(), "findings": list }), terminal)?;
+    }
+    for finding in findings {
+        terminal.diagnostic(&sources, &finding.diagnostic());
+        terminal.remark("");
+    }
+    Ok(())
 }
 
 /// Writes a report to a file, or to standard output.

@@ -4,20 +4,19 @@
 //! Answers go to standard output, errors and remarks to standard error. A form that fails does not stop the program;
 //! the exit code says that one did.
 
-use crate::check::write_report;
+use crate::check::{counted, report_findings};
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, LaunchOptions, Run};
 use crate::terminal::Terminal;
 use broadloom::device::Device;
-use broadloom::diag::{Diagnostic, Sources};
+use broadloom::diag::Diagnostic;
 use broadloom::interp::Interp;
 use broadloom::nesl::eval::{self, System};
 use broadloom::nesl::run::{Accelerator, Statistics, Target};
 use broadloom::nesl::session::{Engine, Output, Session, Settings};
 use broadloom::nesl::vcode;
-use serde_json::json;
 use std::path::Path;
 
 /// Reason for which options of a launch are refused.
@@ -99,20 +98,9 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     } else {
         answer(file, Settings::default(), Some(target), terminal)?.0
     };
-    let (findings, sources) = (interp.findings(), Sources::new());
-    if let Some(path) = &options.json {
-        let list: Vec<_> = findings.iter().map(|finding| finding.to_json(&sources)).collect();
-        write_report(path, &json!({ "program": file.display().to_string(), "findings": list }), terminal)?;
-    }
-    for finding in &findings {
-        terminal.diagnostic(&sources, &finding.diagnostic());
-        terminal.remark("");
-    }
-    let what = match findings.len() {
-        0 => "no findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        several => format!("{several} findings"),
-    };
+    let findings = interp.findings();
+    report_findings(file, &findings, options.json.as_deref(), terminal)?;
+    let what = counted(findings.len());
     terminal.remark(&format!("kernels of `{}`: {what}", file.display()));
     Ok(if findings.is_empty() { exit } else { Exit::Failed })
 }

@@ -4,20 +4,19 @@
 //! Output of the program goes to standard output, errors to standard error. An error in the source ends the
 //! command with the exit code of a usage error, an error at run time with that of a failed program.
 
-use crate::check::write_report;
+use crate::check::{counted, report_findings};
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, Run};
 use crate::terminal::Terminal;
 use broadloom::device::Device;
-use broadloom::diag::{Diagnostic, Sources};
+use broadloom::diag::Diagnostic;
 use broadloom::interp::Interp;
 use broadloom::stream::Program;
 use broadloom::stream::compiled::{Compiled, Options};
 use broadloom::stream::eval::{Host, Limits, Settings, System};
 use broadloom::stream::picture::Picture;
-use serde_json::json;
 use std::path::Path;
 
 /// Reason for which options of a launch are refused.
@@ -88,20 +87,9 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
     let iterations = options.iterations.unwrap_or(CHECKED);
     let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), ..Settings::default() });
-    let (findings, sources) = (interp.findings(), Sources::new());
-    if let Some(path) = &options.json {
-        let list: Vec<_> = findings.iter().map(|finding| finding.to_json(&sources)).collect();
-        write_report(path, &json!({ "program": file.display().to_string(), "findings": list }), terminal)?;
-    }
-    for finding in &findings {
-        terminal.diagnostic(&sources, &finding.diagnostic());
-        terminal.remark("");
-    }
-    let what = match findings.len() {
-        0 => "no findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        several => format!("{several} findings"),
-    };
+    let findings = interp.findings();
+    report_findings(file, &findings, options.json.as_deref(), terminal)?;
+    let what = counted(findings.len());
     let (kernels, states) = (compiled.summary().kernels, compiled.statistics().states);
     let count = if kernels == 1 { "1 kernel".to_owned() } else { format!("{kernels} kernels") };
     terminal.remark(&format!("`{}`: {what} in {count}, watched for {states} steady states", file.display()));

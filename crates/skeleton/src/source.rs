@@ -135,33 +135,17 @@ impl Source {
         let body = self.function.body();
         let mut found = vec![false; self.function.accessors().len()];
         for statement in &block.statements {
-            match statement {
-                Statement::Define(id) => {
-                    if let Op::Read(accessor, position) = &body.node(*id).op
-                        && let [index] = position[..]
-                        && matches!(body.node(index).op, Op::Parameter(0))
-                    {
-                        found[accessor.index()] = true;
-                    }
-                }
-                Statement::If { then, otherwise, .. } => {
-                    let (then, otherwise) = (self.read_in(body.block(*then)), self.read_in(body.block(*otherwise)));
-                    let both = then.into_iter().zip(otherwise).map(|(a, b)| a && b);
-                    found.iter_mut().zip(both).for_each(|(found, both)| *found |= both);
-                }
-                Statement::For { .. }
-                | Statement::While { .. }
-                | Statement::Set(..)
-                | Statement::SetElement { .. }
-                | Statement::Store { .. }
-                | Statement::Prefetch { .. }
-                | Statement::Write { .. }
-                | Statement::Push { .. }
-                | Statement::Barrier
-                | Statement::WarpBarrier(_)
-                | Statement::Fence(_)
-                | Statement::Break
-                | Statement::Continue => {}
+            if let Statement::Define(id) = statement
+                && let Op::Read(accessor, position) = &body.node(*id).op
+                && let [index] = position[..]
+                && matches!(body.node(index).op, Op::Parameter(0))
+            {
+                found[accessor.index()] = true;
+            }
+            if let Statement::If { then, otherwise, .. } = statement {
+                let (then, otherwise) = (self.read_in(body.block(*then)), self.read_in(body.block(*otherwise)));
+                let both = then.into_iter().zip(otherwise).map(|(a, b)| a && b);
+                found.iter_mut().zip(both).for_each(|(found, both)| *found |= both);
             }
         }
         found

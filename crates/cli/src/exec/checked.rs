@@ -5,7 +5,7 @@
 //! starts others, are kept up to that point.
 
 use super::{GRACE, command, failed, limit_time, not_started};
-use crate::check::stopped_by;
+use crate::check::{counted, stopped_by};
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 use broadloom::cpu::supervise::{Ended, supervise};
@@ -44,9 +44,7 @@ pub fn check(
     let name = program.to_string_lossy();
     let what = match findings.len() {
         0 if lines.is_empty() => "it launched no kernels, so nothing was checked".to_owned(),
-        0 => "no findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        several => format!("{several} findings"),
+        count => counted(count),
     };
     if let Some((exit, signal)) = stopped {
         terminal.remark(&format!("`{name}`: {what}{}", stopped_by(Some(&signal))));

@@ -425,6 +425,26 @@ impl Emitter<'_> {
         self.ir.pick(value, &(start..start + lanes).collect::<Vec<u32>>())
     }
 
+    /// Loads in groups of lanes: `load` gives the elements of a group, from its pointer and its part of the guard.
+    fn in_groups_of(
+        &self,
+        group: u32,
+        pointer_of: &dyn Fn(u32) -> Val,
+        guard: Option<Val>,
+        load: &dyn Fn(Val, Option<Val>) -> Vec<Val>,
+    ) -> Vec<Val> {
+        let lanes = self.lanes.unwrap_or(1);
+        let mut pieces: Vec<Vec<Val>> = vec![];
+        for start in (0..lanes).step_by(group as usize) {
+            let pointer = pointer_of(start);
+            let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, group));
+            let values = load(pointer, guard);
+            pieces.resize(values.len(), vec![]);
+            pieces.iter_mut().zip(values).for_each(|(pieces, value)| pieces.push(value));
+        }
+        pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
+    }
+
     fn load_groups(
         &self,
         parts: &Parts,
@@ -433,16 +453,7 @@ impl Emitter<'_> {
         guard: Option<Val>,
         invariant: bool,
     ) -> Vec<Val> {
-        let lanes = self.lanes.unwrap_or(1);
-        let mut pieces: Vec<Vec<Val>> = vec![vec![]; parts.elements.len()];
-        for start in (0..lanes).step_by(group as usize) {
-            let pointer = pointer_of(start);
-            let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, group));
-            for (index, value) in self.load_row(parts, pointer, group, guard, invariant).into_iter().enumerate() {
-                pieces[index].push(value);
-            }
-        }
-        pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
+        self.in_groups_of(group, pointer_of, guard, &|pointer, guard| self.load_row(parts, pointer, group, guard, invariant))
     }
 
     /// Loads with one address per group of lanes.
@@ -455,19 +466,11 @@ impl Emitter<'_> {
         invariant: bool,
     ) -> Vec<Val> {
         let ir = self.ir;
-        let lanes = self.lanes.unwrap_or(1);
-        let mut pieces: Vec<Vec<Val>> = vec![vec![]; parts.elements.len()];
-        for start in (0..lanes).step_by(group as usize) {
-            let pointer = pointer_of(start);
-            let guard = guard.map(|guard| {
-                let piece = self.slice(self.whole_guard(guard, lanes), start, group);
-                ir.intrinsic("llvm.vector.reduce.or", &[ir.type_of(piece)], &[piece])
-            });
-            for (index, value) in self.load_one(parts, pointer, guard, invariant, false).into_iter().enumerate() {
-                pieces[index].push(ir.splat(value, group));
-            }
-        }
-        pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
+        self.in_groups_of(group, pointer_of, guard, &|pointer, guard| {
+            let guard = guard.map(|piece| ir.intrinsic("llvm.vector.reduce.or", &[ir.type_of(piece)], &[piece]));
+            let values = self.load_one(parts, pointer, guard, invariant, false);
+            values.into_iter().map(|value| ir.splat(value, group)).collect()
+        })
     }
 
     pub(crate) fn store(&mut self, inst: &InstData) -> Emitted<()> {

@@ -50,8 +50,8 @@ impl Emitter<'_> {
         order
     }
 
-    /// Matches a load of one word per lane, at an address computed from floats.
-    fn single(&self, inst: &InstData) -> Option<Single> {
+    /// Matches a load of one word per lane, at an address that is another in every lane.
+    pub(super) fn word_load(&self, inst: &InstData) -> Option<Single> {
         if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(32) || inst.is_ordered() {
             return None;
         }
@@ -61,10 +61,13 @@ impl Emitter<'_> {
         let parts = Parts::of(inst, inst.operands.first()?);
         let is_word = parts.bytes == 4 && matches!(parts.elements.as_slice(), [Operand::Reg(_)]);
         let is_global = matches!(space, Space::Global | Space::Generic);
-        let is_found = || {
-            !self.is_kept_as_scalar(reg) && self.row_of(address.base).is_none() && self.is_rounded(reg) && !self.is_loaded(reg)
-        };
-        (is_word && is_global && is_found()).then_some(Single { address, reg, space, parts })
+        let is_apart = || !self.is_kept_as_scalar(reg) && self.row_of(address.base).is_none();
+        (is_word && is_global && is_apart()).then_some(Single { address, reg, space, parts })
+    }
+
+    /// Matches a load of one word per lane, at an address computed from floats.
+    fn single(&self, inst: &InstData) -> Option<Single> {
+        self.word_load(inst).filter(|single| self.is_rounded(single.reg) && !self.is_loaded(single.reg))
     }
 
     fn is_pair(&self, single: &Single, first: &InstData, second: &InstData) -> bool {

@@ -13,7 +13,7 @@ use super::llvm::{IntPred, Val};
 use super::memory::Parts;
 use super::pairs::Single;
 use super::scattered::{HALF, Sum};
-use broadloom_ptx::{Base, Inst, InstData, Opcode, Operand, Reg, Space};
+use broadloom_ptx::{Inst, InstData, Opcode, Operand, Reg};
 use std::collections::HashSet;
 
 /// Words of a window.
@@ -37,17 +37,7 @@ pub(super) struct Near {
 impl Emitter<'_> {
     /// Matches a load of one word per lane at an index that depends on loaded values.
     fn at_loaded(&self, inst: &InstData) -> Option<Single> {
-        if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(2 * HALF) || inst.is_ordered() {
-            return None;
-        }
-        let address = self.address_of(inst).ok()?;
-        let Base::Reg(reg) = address.base else { return None };
-        let space = self.space_of(inst, &address);
-        let parts = Parts::of(inst, inst.operands.first()?);
-        let is_word = parts.bytes == 4 && matches!(parts.elements.as_slice(), [Operand::Reg(_)]);
-        let is_global = matches!(space, Space::Global | Space::Generic);
-        let is_found = || !self.is_kept_as_scalar(reg) && self.row_of(address.base).is_none() && self.is_loaded(reg);
-        (is_word && is_global && !self.is_there(inst) && is_found()).then_some(Single { address, reg, space, parts })
+        self.word_load(inst).filter(|single| !self.is_there(inst) && self.is_loaded(single.reg))
     }
 
     /// Returns whether two loads read one array, under the same guard.

@@ -230,104 +230,58 @@ pub struct Program {
     pub errors: Vec<broadloom_diag::Diagnostics>,
 }
 
-/// Infix operators that are calls of functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum BinaryOp {
-    Or,
-    Nor,
-    Xor,
-    And,
-    Nand,
-    Equal,
-    NotEqual,
-    Less,
-    Greater,
-    LessEqual,
-    GreaterEqual,
-    Add,
-    Subtract,
-    Append,
-    Multiply,
-    Divide,
-    Pad,
-    Power,
-    Write,
-    Read,
+macro_rules! binary_operators {
+    ($($name:ident $text:literal $left:literal $right:literal;)*) => {
+        /// Infix operators that are calls of functions.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs)]
+        pub enum BinaryOp {
+            $($name,)*
+        }
+
+        impl BinaryOp {
+            /// All operators.
+            pub const ALL: &[BinaryOp] = &[$(BinaryOp::$name,)*];
+
+            /// Returns the spelling, which is also the name of the function.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(BinaryOp::$name => $text,)*
+                }
+            }
+
+            /// Returns how tightly the operator binds to its left and to its right. Larger binds tighter.
+            pub fn binding(self) -> (u8, u8) {
+                match self {
+                    $(BinaryOp::$name => ($left, $right),)*
+                }
+            }
+        }
+    };
 }
 
-impl BinaryOp {
-    /// All operators.
-    pub const ALL: [BinaryOp; 20] = {
-        use BinaryOp::*;
-        [
-            Or,
-            Nor,
-            Xor,
-            And,
-            Nand,
-            Equal,
-            NotEqual,
-            Less,
-            Greater,
-            LessEqual,
-            GreaterEqual,
-            Add,
-            Subtract,
-            Append,
-            Multiply,
-            Divide,
-            Pad,
-            Power,
-            Write,
-            Read,
-        ]
-    };
-
-    /// Returns the spelling, which is also the name of the function.
-    pub fn text(self) -> &'static str {
-        match self {
-            BinaryOp::Or => "or",
-            BinaryOp::Nor => "nor",
-            BinaryOp::Xor => "xor",
-            BinaryOp::And => "and",
-            BinaryOp::Nand => "nand",
-            BinaryOp::Equal => "==",
-            BinaryOp::NotEqual => "/=",
-            BinaryOp::Less => "<",
-            BinaryOp::Greater => ">",
-            BinaryOp::LessEqual => "<=",
-            BinaryOp::GreaterEqual => ">=",
-            BinaryOp::Add => "+",
-            BinaryOp::Subtract => "-",
-            BinaryOp::Append => "++",
-            BinaryOp::Multiply => "*",
-            BinaryOp::Divide => "/",
-            BinaryOp::Pad => "||",
-            BinaryOp::Power => "^",
-            BinaryOp::Write => "<-",
-            BinaryOp::Read => "->",
-        }
-    }
-
-    /// Returns how tightly the operator binds to its left and to its right. Larger binds tighter.
-    pub fn binding(self) -> (u8, u8) {
-        match self {
-            BinaryOp::Or | BinaryOp::Nor | BinaryOp::Xor => (7, 7),
-            BinaryOp::And | BinaryOp::Nand => (8, 8),
-            BinaryOp::Equal
-            | BinaryOp::NotEqual
-            | BinaryOp::Less
-            | BinaryOp::Greater
-            | BinaryOp::LessEqual
-            | BinaryOp::GreaterEqual => (10, 10),
-            BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Append => (20, 20),
-            BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Pad => (21, 21),
-            BinaryOp::Power => (22, 22),
-            BinaryOp::Write => (23, 23),
-            BinaryOp::Read => (24, 23),
-        }
-    }
+// Name, spelling, binding to the left and to the right.
+binary_operators! {
+    Or "or" 7 7;
+    Nor "nor" 7 7;
+    Xor "xor" 7 7;
+    And "and" 8 8;
+    Nand "nand" 8 8;
+    Equal "==" 10 10;
+    NotEqual "/=" 10 10;
+    Less "<" 10 10;
+    Greater ">" 10 10;
+    LessEqual "<=" 10 10;
+    GreaterEqual ">=" 10 10;
+    Add "+" 20 20;
+    Subtract "-" 20 20;
+    Append "++" 20 20;
+    Multiply "*" 21 21;
+    Divide "/" 21 21;
+    Pad "||" 21 21;
+    Power "^" 22 22;
+    Write "<-" 23 23;
+    Read "->" 24 23;
 }
 
 /// Prefix operators.

@@ -63,7 +63,7 @@ impl Parser {
     }
 
     fn operator(text: &str) -> Next {
-        match BinaryOp::ALL.into_iter().find(|op| op.text() == text) {
+        match BinaryOp::ALL.iter().copied().find(|op| op.text() == text) {
             Some(op) => Next::Binary(op, op.binding().0, op.binding().1),
             None => Next::Stop,
         }
