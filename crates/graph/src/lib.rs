@@ -77,7 +77,7 @@ mod view;
 
 pub use amount::Amount;
 pub use broadloom_skeleton::SortKey;
-pub use broadloom_skeleton::cost::{Costs, Workers};
+pub use broadloom_skeleton::cost::{Costs, Teams, Workers};
 pub use chain::Chains;
 pub use context::{Context, Statistics};
 pub use cut::Reason;

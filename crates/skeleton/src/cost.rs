@@ -311,6 +311,21 @@ const TASK_ARENA_ELEMENTS: u64 = 1 << 12;
 const WORKERS_SHARE: u64 = 2;
 /// Warps of a block for sequential calls.
 const WARPS_OF_BLOCK: u32 = 2;
+/// Calls that teams of warps run, at most, and the smallest number of elements of the largest of them.
+const TEAM_CALLS: u64 = 1 << 10;
+const TEAM_ELEMENTS: u64 = 1 << 12;
+/// Threads of a block of teams, and blocks of a multiprocessor.
+const TEAM_THREADS: u32 = 512;
+const TEAM_BLOCKS: u32 = 2;
+/// Bytes of the arena of teams for each element and for each call, and besides. A team releases no memory, so they are for all
+/// levels of a recursion together.
+const TEAM_ARENA_OF_ELEMENT: u64 = 1536;
+const TEAM_ARENA_OF_CALL: u64 = 1 << 15;
+const TEAM_ARENA: u64 = 1 << 22;
+/// Bytes of the stack of a thread for a call in a call.
+const TEAM_FRAME: u64 = 384;
+/// The part of the memory that the arena of teams takes, at most.
+const TEAM_ARENA_SHARE: u64 = 4;
 /// Elements of a call that runs in one thread of a GPU, at most, where there are calls for that many threads.
 const THREAD_ELEMENTS: u64 = 128;
 /// Threads of a multiprocessor for such calls: an eighth of those that are resident.
@@ -421,6 +436,19 @@ pub struct Workers {
     /// Bytes of the arena of a worker that takes parts of calls.
     pub task_arena: u64,
     /// Calls inside of calls, at most. A thread of a GPU has a small stack.
+    pub depth: u64,
+}
+
+/// The way in which calls in teams of warps are launched: all blocks at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Teams {
+    /// Blocks of the grid, at most: as many as are resident.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of the arena of all teams.
+    pub arena: u64,
+    /// Calls inside of calls, at most.
     pub depth: u64,
 }
 
@@ -796,6 +824,29 @@ impl<'m> Costs<'m> {
         let blocks = u32::try_from(workers.div_ceil(of_block.into())).unwrap_or(u32::MAX);
         let callers = u32::try_from(callers).unwrap_or(u32::MAX);
         Workers { blocks, threads: of_block * lanes, lanes, grain: TASK_ELEMENTS, callers, arena, task_arena, depth }
+    }
+
+    /// Returns how teams of warps run so many calls with so many elements, of which the largest has so many; `None` where
+    /// single warps or flattened code do. Teams are `forced` for tests, where the machine has few threads.
+    ///
+    /// A team takes a few microseconds for a pass over the elements of a call, a flattened level hundreds for its launches.
+    /// Calls for many warps have no need of it.
+    pub fn sequential_teams(&self, calls: u64, elements: u64, largest: u64, forced: bool) -> Option<Teams> {
+        let (blocks, threads) = match self.machine.kind {
+            MachineKind::Cuda => (self.machine.multiprocessors.max(1) * TEAM_BLOCKS, TEAM_THREADS),
+            MachineKind::Cpu | MachineKind::Interp if forced => (2, 4 * LANES),
+            MachineKind::Cpu | MachineKind::Interp => return None,
+        };
+        if !forced && (calls > TEAM_CALLS || largest < TEAM_ELEMENTS) {
+            return None;
+        }
+        let of_elements = elements.checked_mul(TEAM_ARENA_OF_ELEMENT)?;
+        let arena = of_elements.checked_add(calls.checked_mul(TEAM_ARENA_OF_CALL)?)?.checked_add(TEAM_ARENA)?;
+        let arena = arena.checked_next_multiple_of(256)?;
+        // Devices give all resident threads together a sixteenth of the memory as stack.
+        let stack = self.machine.memory_bytes / ARENA_SHARE / self.busy(self.resident_threads()).max(1);
+        let depth = (stack / TEAM_FRAME).clamp(16, 80);
+        (arena <= self.machine.memory_bytes / TEAM_ARENA_SHARE).then_some(Teams { blocks, threads, arena, depth })
     }
 
     /// Predicts how long work takes; `None` where the machine was not measured, and on the interpreter.

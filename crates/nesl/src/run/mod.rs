@@ -139,6 +139,14 @@ impl Target {
         self
     }
 
+    /// Lets teams of warps run calls beyond the limit of [`Target::with_sequential_limit`], also on a device without so many
+    /// warps.
+    #[must_use]
+    pub fn with_calls_in_teams(mut self) -> Target {
+        self.sequential.get_or_insert_default().in_teams = true;
+        self
+    }
+
     /// Keeps the plans that are made as text, in [`Statistics::summaries`] and [`Statistics::ptx`].
     #[must_use]
     pub fn explained(mut self) -> Target {
@@ -223,6 +231,8 @@ pub struct Statistics {
     pub waits: u64,
     /// Calls that ran sequentially, each in one thread or one warp.
     pub sequential_calls: u64,
+    /// Those of them that ran in teams of warps.
+    pub team_calls: u64,
     /// Time that the host spent planning, compiling and waiting.
     pub waited: Duration,
     /// Plans as text, in the order in which they were made, where the [`Target`] asks for them.
@@ -310,6 +320,7 @@ impl Accelerator {
             templates: 0,
             waits: done.waits + self.waits,
             sequential_calls: self.sequential.calls,
+            team_calls: self.sequential.team_calls,
             waited: self.waited,
             summaries: self.summaries.clone(),
             ptx: self.ptx.clone(),

@@ -1,7 +1,8 @@
 //! Sequential calls: which calls are small, and the kernel that runs each of them in one thread, or in one warp of a GPU.
 //!
 //! A sequential call saves all launches and waits of the flattened levels below it. The cost model says up to which size
-//! that pays on a machine ([`Costs::sequential_limit`]).
+//! that pays on a machine ([`Costs::sequential_limit`]). Larger calls run in teams of warps where the function has a form for
+//! them and the machine can start all warps at the same time ([`Costs::sequential_teams`]).
 //!
 //! Workers take calls from a counter, so a long call delays nobody. Each has an arena for all of its calls. Results go to
 //! one piece of memory, in the order in which calls end; a gather brings them into the order of calls. Where memory for
@@ -13,10 +14,10 @@ use super::{Accelerator, DeviceSegdes, Made, device_error, on_device};
 use crate::codes;
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
-use crate::vcode::{FuncId, Sequential, Shape, Type, task};
+use crate::vcode::{FuncId, Sequential, Shape, Type, task, team};
 use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
-use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Total, Workers};
+use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Teams, Total, Workers};
 use broadloom_scalar::{self as scalar, Element, Literal};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(super) struct Limits {
     pub(super) fixed: Option<usize>,
     /// A warp runs a call, whatever the device is.
     pub(super) in_warps: bool,
+    /// Teams run calls that are not small, whatever the device is.
+    pub(super) in_teams: bool,
 }
 
 /// Rounds of loops and calls for each element of a call, and besides.
@@ -42,6 +45,9 @@ const MAX_RUNS: usize = 6;
 const TASKS_OF_GRAIN: u64 = 4;
 const MIN_TASKS: u64 = 1 << 8;
 const MAX_TASKS: u64 = 1 << 16;
+
+/// The worker of a large call, in words.
+const TEAM: &str = "team of warps";
 
 /// Levels without a question for small calls, at most.
 const MAX_LEVELS: u32 = 4;
@@ -63,8 +69,11 @@ pub(super) struct Sequentially {
     total: usize,
     /// The largest size that was small then.
     limit: usize,
+    /// The way in which teams run these calls, if they do.
+    teams: Option<Teams>,
     pub(super) launches: u64,
     pub(super) calls: u64,
+    pub(super) team_calls: u64,
 }
 
 /// A question for small calls, each of which takes a wait.
@@ -139,25 +148,32 @@ impl Accelerator {
     }
 
     /// Tells how calls of these sizes run: 2 if all are small, 1 if some are, 0 if none is or few are; and the largest size
-    /// that is small. `place` is the instruction that asks.
+    /// that is small. `place` is the instruction that asks, `form` the sequential form of the function that is called.
     ///
     /// To ask takes a wait. Where small calls alone are not worth a kernel, the question comes back when the largest call can
     /// be small.
-    pub(crate) fn small(&mut self, sizes: &Entry, place: (FuncId, usize)) -> Run<(i64, i64)> {
+    pub(crate) fn small(&mut self, sizes: &Entry, place: (FuncId, usize), form: Option<&Sequential>) -> Run<(i64, i64)> {
         let Some(limits) = self.target.sequential else { return Ok((0, 0)) };
+        let has_teams =
+            form.is_some_and(|form| form.text_for_teams.is_some() && !self.sequential.failed.contains(&of_teams(form)));
+        self.sequential.teams = None;
         let vector = self.vector(sizes)?;
         let calls = self.known(&vector.extent)?;
         if calls == 0 {
             return Ok((0, 0));
         }
         let vector = vector.learned()?;
-        if let Some(total) = vector.sum_bound()
+        let bound = vector.sum_bound();
+        let may_team = has_teams && self.teams(limits, calls, (bound.unwrap_or(0), bound.unwrap_or(usize::MAX)))?.is_some();
+        if let Some(total) = bound
+            && !may_team
             && total / calls > 8 * self.limit(limits, total)?
         {
             return Ok((0, 0));
         }
         if let Some(asked) = self.sequential.asked.get_mut(&place)
             && asked.left > 0
+            && !may_team
         {
             asked.left -= 1;
             return Ok((0, 0));
@@ -168,6 +184,11 @@ impl Accelerator {
         let [sum, most] = self.two_numbers(&sum, &most)?;
         let limit = self.limit(limits, sum)?;
         (self.sequential.largest, self.sequential.total, self.sequential.limit) = (most.min(limit), sum, limit);
+        if has_teams && let Some(teams) = self.teams(limits, calls, (sum, most))? {
+            (self.sequential.largest, self.sequential.teams) = (most, Some(teams));
+            self.sequential.asked.remove(&place);
+            return Ok((2, i64::try_from(most).unwrap_or(i64::MAX)));
+        }
         if most <= limit {
             self.sequential.asked.remove(&place);
             return Ok((2, limit as i64));
@@ -207,6 +228,18 @@ impl Accelerator {
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
+    /// Returns how teams run so many calls, with so many elements together and so many of the largest; nothing where they do
+    /// not.
+    fn teams(&mut self, limits: Limits, calls: usize, (total, most): (usize, usize)) -> Run<Option<Teams>> {
+        // With a fixed limit teams run the calls beyond it.
+        if limits.in_teams && limits.fixed.is_some_and(|fixed| most <= fixed) || limits.fixed.is_some() && !limits.in_teams {
+            return Ok(None);
+        }
+        let context = self.context()?;
+        let costs = Costs::of(context.device().machine());
+        Ok(costs.sequential_teams(calls as u64, total as u64, most as u64, limits.in_teams))
+    }
+
     /// Runs calls sequentially. Returns nothing where the flattened function has to be called.
     pub(crate) fn sequential(&mut self, form: &Arc<Sequential>, operands: &[Entry]) -> Run<Option<Vec<Made>>> {
         if self.sequential.failed.contains(&form.name) || form.widths != self.widths || self.target.sequential.is_none() {
@@ -225,13 +258,22 @@ impl Accelerator {
         self.evaluate(&nodes)?;
         let inputs = nodes.iter().map(|node| on_device(node.evaluate())).collect::<Run<Vec<Buffer<u8>>>>()?;
         let start = Instant::now();
-        let made = self.run_calls(form, calls, &inputs);
+        let teams = self.sequential.teams.take();
+        let made = match teams {
+            Some(teams) => self.run_in_teams(form, calls, &inputs, &teams),
+            None => self.run_calls(form, calls, &inputs),
+        };
         self.waits += 1;
         self.waited += start.elapsed();
         let made = made?;
-        match made {
-            Some(_) => self.sequential.calls += calls as u64,
-            None => drop(self.sequential.failed.insert(form.name.clone())),
+        match (&made, teams) {
+            (Some(_), teams) => {
+                self.sequential.calls += calls as u64;
+                self.sequential.team_calls += if teams.is_some() { calls as u64 } else { 0 };
+            }
+            // Calls of teams that fail may still be small enough for warps further down.
+            (None, Some(_)) => drop(self.sequential.failed.insert(of_teams(form))),
+            (None, None) => drop(self.sequential.failed.insert(form.name.clone())),
         }
         Ok(made)
     }
@@ -281,15 +323,14 @@ impl Accelerator {
         self.whole(&vector)
     }
 
-    fn kernel(&mut self, form: &Sequential, lanes: u32) -> Run<Kernel> {
+    fn kernel(&mut self, form: &Sequential, text: &str, worker: &str) -> Run<Kernel> {
         let launches = self.sequential.launches;
-        let text = if lanes > 1 { &form.text_for_warps } else { &form.text };
         if let Some((kernel, used)) = self.sequential.kernels.get_mut(text) {
             *used = launches;
             return Ok(kernel.clone());
         }
         let mut sources = Sources::new();
-        let id = sources.add(form.name.clone(), text.as_str());
+        let id = sources.add(form.name.clone(), text);
         let broken = |errors: broadloom_diag::Diagnostics| {
             let text = sources.render_all(&errors);
             Fault::new(codes::DEVICE, format!("internal error: the sequential form of `{}` is wrong: {text}", form.source))
@@ -299,11 +340,13 @@ impl Accelerator {
         let module = context.device().load(&Arc::new(module)).map_err(|error| device_error(error.into()))?;
         let kernel = module.kernel(&form.name).map_err(|error| device_error(error.into()))?;
         if self.target.explained {
-            let (source, limit, name) = (&form.source, self.sequential.limit, &form.name);
-            self.ptx.push(text.clone());
-            let worker = if lanes > 1 { "warp" } else { "thread" };
-            self.summaries
-                .push(format!("calls of `{source}` with at most {limit} elements run in one {worker} each, kernel `{name}`\n"));
+            self.ptx.push(text.to_owned());
+            let (source, name) = (&form.source, &form.name);
+            let limit = match worker {
+                TEAM => String::new(),
+                _ => format!(" with at most {} elements", self.sequential.limit),
+            };
+            self.summaries.push(format!("calls of `{source}`{limit} run in one {worker} each, kernel `{name}`\n"));
         }
         let kernels = &mut self.sequential.kernels;
         if kernels.len() >= MAX_KERNELS
@@ -311,7 +354,7 @@ impl Accelerator {
         {
             kernels.remove(&oldest);
         }
-        kernels.insert(text.clone(), (kernel.clone(), launches));
+        kernels.insert(text.to_owned(), (kernel.clone(), launches));
         Ok(kernel)
     }
 
@@ -328,7 +371,8 @@ impl Accelerator {
             // One worker takes parts alone.
             (workers.grain, workers.callers) = (2, workers.callers.div_ceil(2));
         }
-        let kernel = self.kernel(form, workers.lanes)?;
+        let (text, worker) = if workers.lanes > 1 { (&form.text_for_warps, "warp") } else { (&form.text, "thread") };
+        let kernel = self.kernel(form, text, worker)?;
         let arena = loop {
             match usize::try_from(workers.bytes()).ok().map(|bytes| device.allocate::<u8>(bytes)) {
                 Some(Ok(arena)) => break arena,
@@ -337,7 +381,70 @@ impl Accelerator {
                 Some(Err(error)) => return Err(failed(error)),
             }
         };
-        let fuel = FUEL + largest.saturating_mul(FUEL_OF_ELEMENT);
+        let (total, mut held) = (self.sequential.total as u64, None);
+        self.launch_calls(form, calls, inputs, (largest, workers.depth), (&arena, workers.arena), &mut |arguments, queue_at| {
+            let queue = match workers.lanes {
+                1 => None,
+                _ => match task_queue(&device, total, &workers) {
+                    Err(Error::OutOfMemory { .. }) => return Ok(None),
+                    queue => Some(queue.map_err(failed)?),
+                },
+            };
+            arguments[queue_at] = queue.as_ref().map_or_else(|| Argument::from(0u64), Argument::from);
+            kernel.launch(&Launch::linear(workers.blocks, workers.threads), arguments).map_err(failed)?;
+            held = queue;
+            Ok(Some(()))
+        })
+    }
+
+    /// Runs calls in teams.
+    fn run_in_teams(&mut self, form: &Sequential, calls: usize, inputs: &[Buffer<u8>], teams: &Teams) -> Run<Option<Vec<Made>>> {
+        let Some(text) = &form.text_for_teams else { return Ok(None) };
+        let context = self.context()?;
+        let device = context.device().clone();
+        let failed = |error: broadloom_device::Error| device_error(error.into());
+        let kernel = self.kernel(form, text, TEAM)?;
+        let launch = |blocks: u32| Launch::linear(blocks, teams.threads).cooperative();
+        let mut blocks = teams.blocks;
+        if let Some(resident) = kernel.occupancy(&launch(blocks)).map_err(failed)? {
+            blocks = blocks.min(resident.saturating_mul(device.machine().multiprocessors));
+        }
+        if blocks == 0 {
+            return Ok(None);
+        }
+        let arena = match usize::try_from(teams.arena).ok().map(|bytes| device.allocate::<u8>(bytes)) {
+            Some(Ok(arena)) => arena,
+            Some(Err(Error::OutOfMemory { .. })) | None => return Ok(None),
+            Some(Err(error)) => return Err(failed(error)),
+        };
+        let (total, mut held) = (self.sequential.total as u64, None);
+        self.launch_calls(form, calls, inputs, (total, teams.depth), (&arena, teams.arena), &mut |arguments, queue_at| {
+            let queue = match team_queue(&device, blocks, teams) {
+                Err(Error::OutOfMemory { .. }) => return Ok(None),
+                queue => queue.map_err(failed)?,
+            };
+            arguments[queue_at] = Argument::from(&queue);
+            kernel.launch(&launch(blocks), arguments).map_err(failed)?;
+            held = Some(queue);
+            Ok(Some(()))
+        })
+    }
+
+    /// Launches a kernel, with more memory for results where it was short, and makes vectors of the results. `launch` gets the
+    /// arguments, and the place of the queue in them; it returns nothing where there is no memory for that.
+    fn launch_calls(
+        &mut self,
+        form: &Sequential,
+        calls: usize,
+        inputs: &[Buffer<u8>],
+        (elements, depth): (u64, u64),
+        (arena, bytes): (&Buffer<u8>, u64),
+        launch: &mut dyn FnMut(&mut [Argument], usize) -> Run<Option<()>>,
+    ) -> Run<Option<Vec<Made>>> {
+        let context = self.context()?;
+        let device = context.device().clone();
+        let failed = |error: broadloom_device::Error| device_error(error.into());
+        let fuel = FUEL + elements.saturating_mul(FUEL_OF_ELEMENT);
         let mut most: Vec<usize> = vec![];
         for _ in 0..MAX_RUNS {
             let mut places = Places::default();
@@ -347,23 +454,18 @@ impl Accelerator {
             let state = device.zeros::<u8>(8 + 8 * places.sequences).map_err(failed)?;
             let number = |value: u64| Argument::from(value);
             let mut arguments =
-                vec![(&state).into(), (&arena).into(), number(workers.arena), number(calls as u64), number(workers.depth)];
-            arguments.push(number(fuel));
-            let queue = match workers.lanes {
-                1 => None,
-                _ => match task_queue(&device, self.sequential.total as u64, &workers) {
-                    Err(Error::OutOfMemory { .. }) => return Ok(None),
-                    queue => Some(queue.map_err(failed)?),
-                },
-            };
-            arguments.push(queue.as_ref().map_or_else(|| number(0), Argument::from));
+                vec![(&state).into(), arena.into(), number(bytes), number(calls as u64), number(depth), number(fuel)];
+            let queue_at = arguments.len();
+            arguments.push(number(0));
             arguments.extend(inputs.iter().map(Argument::from));
             arguments.append(&mut places.arguments);
-            kernel.launch(&Launch::linear(workers.blocks, workers.threads), &arguments).map_err(failed)?;
+            if launch(&mut arguments, queue_at)?.is_none() {
+                return Ok(None);
+            }
             self.sequential.launches += 1;
-            let bytes = state.read().map_err(failed)?;
-            let flags = bytes.get(4).copied().unwrap_or(1);
-            let totals: Vec<usize> = bytes
+            let words = state.read().map_err(failed)?;
+            let flags = words.get(4).copied().unwrap_or(1);
+            let totals: Vec<usize> = words
                 .get(8..)
                 .unwrap_or_default()
                 .as_chunks::<8>()
@@ -497,6 +599,21 @@ impl Accelerator {
             Some((_, index)) => Ok(Vector::of(on_device(node.gather(&[index], &Boundary::Constant([zero].as_slice().into())))?)),
         }
     }
+}
+
+/// The name under which calls of a form fail in teams.
+fn of_teams(form: &Sequential) -> String {
+    format!("{} in teams", form.name)
+}
+
+/// Makes the memory for barriers of teams, behind a queue that takes no tasks.
+fn team_queue(device: &Device, blocks: u32, teams: &Teams) -> Result<Buffer<u8>, Error> {
+    let warps = blocks * teams.threads.div_ceil(device.machine().warp_size);
+    let queue = device.zeros::<u8>(team::SYNC as usize + team::sync_bytes(blocks, warps))?;
+    if let Some(place) = queue.slice(task::GRAIN as usize, 4) {
+        place.write(&u32::MAX.to_le_bytes())?;
+    }
+    Ok(queue)
 }
 
 /// Makes an empty queue of tasks for calls with so many elements together.

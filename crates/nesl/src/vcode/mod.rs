@@ -20,6 +20,7 @@ mod print;
 mod program;
 mod sequential;
 pub(crate) mod task;
+pub(crate) mod team;
 mod verify;
 
 pub use extension::{Check, Foreign, Layout};

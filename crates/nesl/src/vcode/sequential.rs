@@ -1,4 +1,4 @@
-//! Sequential forms of functions: kernels in which one thread, or one warp, runs one call.
+//! Sequential forms of functions: kernels in which one thread, one warp or a team of warps runs one call.
 
 use super::{FuncId, Type};
 use crate::infer::Widths;
@@ -44,7 +44,7 @@ impl Shape {
     }
 }
 
-/// A kernel that executes calls of a function, each in one thread or in one warp.
+/// A kernel that executes calls of a function, each in one thread, in one warp or in a team of warps.
 ///
 /// Parameters, all of 8 bytes: the address of the state, the address and the size in bytes of the memory of a worker, the
 /// number of calls, the limit on the depth of recursion, the fuel, the address of the queue of tasks; the addresses of the
@@ -67,6 +67,8 @@ pub struct Sequential {
     pub text: String,
     /// The module in which a warp runs a call.
     pub text_for_warps: String,
+    /// The module in which teams of warps run calls, if there is one.
+    pub text_for_teams: Option<String>,
     /// The widths of ints and floats that it is for.
     pub widths: Widths,
     /// The captured variables and the argument.

@@ -66,10 +66,28 @@ impl fmt::Display for Label {
 pub(super) struct Code {
     pub(super) widths: Widths,
     pub(super) text: String,
-    /// The number of the lane, where a warp runs a call; nothing where a thread does.
+    /// The number of the lane, where a warp or a team runs a call; nothing where a thread does.
     pub(super) lane: Option<Reg>,
+    /// The team that runs a call, if one does.
+    pub(super) team: Option<Team>,
+    /// Loops do not end with a barrier of the team: another one follows before their results are read.
+    pub(super) is_held: bool,
     registers: [u32; 5],
     labels: u32,
+}
+
+/// The registers of a team: warps with consecutive numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Team {
+    /// The number of its first warp in the grid, and the number of its warps.
+    pub(super) first: Reg,
+    pub(super) warps: Reg,
+    /// The address of the memory for barriers.
+    pub(super) sync: Reg,
+    /// The number of a warp that names its barrier.
+    pub(super) point: Reg,
+    /// The number of the own warp in the team.
+    pub(super) own: Reg,
 }
 
 /// A state of the code to which it can go back.
@@ -87,7 +105,7 @@ pub(super) use emit;
 
 impl Code {
     pub(super) fn new(widths: Widths, in_warps: bool) -> Code {
-        let mut code = Code { widths, text: String::new(), lane: None, registers: [0; 5], labels: 0 };
+        let mut code = Code { widths, text: String::new(), lane: None, team: None, is_held: false, registers: [0; 5], labels: 0 };
         if in_warps {
             let lane = code.reg(Class::B32);
             emit!(code, "mov.u32 {lane}, %laneid;");
@@ -111,8 +129,16 @@ impl Code {
         self.text[mark.text..].contains(&format!("bra {label};"))
     }
 
-    /// Lets lanes wait for each other, and see the memory that the others have written.
+    /// Lets lanes wait for each other, and see the memory that the others have written. In a team all of its warps do.
     pub(super) fn sync(&mut self) {
+        match self.team {
+            Some(team) if !self.is_held => self.sync_team(&team),
+            _ => self.meet(),
+        }
+    }
+
+    /// Lets the lanes of a warp wait for each other.
+    pub(super) fn meet(&mut self) {
         if self.lane.is_some() {
             emit!(self, "bar.warp.sync 0xffffffff;");
         }
@@ -150,11 +176,18 @@ impl Code {
         to
     }
 
-    /// Writes code that the first lane alone executes, or the thread.
+    /// Writes code that the first lane alone executes, or the thread. A team has one first lane.
     pub(super) fn in_first_lane(&mut self, write: impl FnOnce(&mut Code)) {
         let Some(lane) = self.lane else { return write(self) };
         let (other, end) = (self.reg(Class::Pred), self.label());
-        emit!(self, "setp.ne.u32 {other}, {lane}, 0;");
+        match self.team {
+            Some(team) => {
+                let both = self.reg(Class::B32);
+                emit!(self, "or.b32 {both}, {lane}, {};", team.own);
+                emit!(self, "setp.ne.u32 {other}, {both}, 0;");
+            }
+            None => emit!(self, "setp.ne.u32 {other}, {lane}, 0;"),
+        }
         self.go_if(other, end);
         write(self);
         self.place(end);

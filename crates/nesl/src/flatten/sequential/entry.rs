@@ -2,6 +2,7 @@
 //! thread, or a warp.
 
 use super::code::{Class, Code, Kind, Reg, emit, slots};
+use super::lanes::LANES;
 use super::tasks::{Worker, end_call};
 use super::{Called, Given, Module, Signature};
 use crate::vcode::Shape;
@@ -20,23 +21,23 @@ struct Path {
     steps: Vec<(usize, usize)>,
 }
 
-struct Entry {
-    code: Code,
-    params: Vec<String>,
-    state: Reg,
-    call: Reg,
-    top: Reg,
-    limit: Reg,
-    failed: super::code::Label,
-    next: super::code::Label,
+pub(super) struct Entry {
+    pub(super) code: Code,
+    pub(super) params: Vec<String>,
+    pub(super) state: Reg,
+    pub(super) call: Reg,
+    pub(super) top: Reg,
+    pub(super) limit: Reg,
+    pub(super) failed: super::code::Label,
+    pub(super) next: super::code::Label,
     /// Sequences of the result so far.
-    sequences: u32,
+    pub(super) sequences: u32,
 }
 
 impl Module<'_, '_> {
     /// Writes the kernel for a function.
     pub(super) fn entry(&self, name: &str, signature: &Signature, argument: &Shape, result: &Shape) -> String {
-        let mut code = Code::new(self.widths, self.in_warps);
+        let mut code = Code::new(self.widths, self.in_warps());
         let [state, arena, stride, top, limit, fuel] = [(); 6].map(|()| code.reg(Class::B64));
         let [calls, depth, call] = [(); 3].map(|()| code.reg(Class::B32));
         let (failed, next, finished) = (code.label(), code.label(), code.label());
@@ -53,13 +54,13 @@ impl Module<'_, '_> {
         let all = e.code.reg(Class::B64);
         e.load_param(all);
         let queue = e.address_param();
-        let queue = self.in_warps.then_some(queue);
+        let queue = self.in_warps().then_some(queue);
         let [block, threads, thread, worker] = [(); 4].map(|()| e.code.reg(Class::B32));
         emit!(e.code, "mov.u32 {block}, %ctaid.x;");
         emit!(e.code, "mov.u32 {threads}, %ntid.x;");
         emit!(e.code, "mov.u32 {thread}, %tid.x;");
         emit!(e.code, "mad.lo.u32 {worker}, {block}, {threads}, {thread};");
-        if self.in_warps {
+        if self.in_warps() {
             emit!(e.code, "shr.u32 {worker}, {worker}, 5;");
         }
         let (number, base, done) = (e.code.reg(Class::B64), e.code.reg(Class::B64), e.code.reg(Class::Pred));
@@ -93,7 +94,7 @@ impl Module<'_, '_> {
         let mut taken = vec![];
         e.taken(result, false, &mut taken);
         let (end, taken_all) = (e.code.label(), e.code.label());
-        if self.in_warps {
+        if self.in_warps() {
             e.code.go_if(takes_tasks, taken_all);
         }
         e.code.place(next);
@@ -109,7 +110,7 @@ impl Module<'_, '_> {
                 *reg = e.code.number(*reg);
             }
         }
-        let given = Given { top, limit, depth, fuel, queue };
+        let given = Given { top, limit, depth, fuel, queue, team: None };
         let Called { status, mut results, .. } = self.call(&mut e.code, signature, &given, &regs);
         let is_failed = e.code.reg(Class::Pred);
         emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
@@ -151,7 +152,7 @@ impl Module<'_, '_> {
 }
 
 impl Entry {
-    fn load_param(&mut self, to: Reg) {
+    pub(super) fn load_param(&mut self, to: Reg) {
         let name = format!("p{}", self.params.len());
         emit!(self.code, "ld.param.u64 {to}, [{name}];");
         self.params.push(name);
@@ -175,7 +176,7 @@ impl Entry {
     }
 
     /// Loads the addresses of arguments.
-    fn given(&mut self, shape: &Shape, inside: bool, out: &mut Vec<Reg>) {
+    pub(super) fn given(&mut self, shape: &Shape, inside: bool, out: &mut Vec<Reg>) {
         match shape {
             Shape::Int | Shape::Float | Shape::Bool => out.push(self.address_param()),
             Shape::Tuple(parts) => parts.iter().for_each(|part| self.given(part, inside, out)),
@@ -190,7 +191,7 @@ impl Entry {
     }
 
     /// Loads the addresses of results, and for each sequence the number of elements that there is memory for.
-    fn taken(&mut self, shape: &Shape, inside: bool, out: &mut Vec<Reg>) {
+    pub(super) fn taken(&mut self, shape: &Shape, inside: bool, out: &mut Vec<Reg>) {
         match shape {
             Shape::Int | Shape::Float | Shape::Bool => out.push(self.address_param()),
             Shape::Tuple(parts) => parts.iter().for_each(|part| self.taken(part, inside, out)),
@@ -201,13 +202,13 @@ impl Entry {
         }
     }
 
-    fn flag(&mut self, bit: u32) {
-        let old = self.code.reg(Class::B32);
-        emit!(self.code, "atom.global.or.b32 {old}, [{}+4], {bit};", self.state);
+    pub(super) fn flag(&mut self, bit: u32) {
+        let (old, state) = (self.code.reg(Class::B32), self.state);
+        self.code.in_first_lane(|code| emit!(code, "atom.global.or.b32 {old}, [{state}+4], {bit};"));
     }
 
     /// Loads the slots of the arguments of a call.
-    fn arguments(&mut self, shape: &Shape, given: &mut dyn Iterator<Item = Reg>, out: &mut Vec<Reg>) {
+    pub(super) fn arguments(&mut self, shape: &Shape, given: &mut dyn Iterator<Item = Reg>, out: &mut Vec<Reg>) {
         let Some(kind) = base(shape) else {
             match shape {
                 Shape::Tuple(parts) => parts.iter().for_each(|part| self.arguments(part, given, out)),
@@ -299,7 +300,7 @@ impl Entry {
     }
 
     /// Stores the results of a call.
-    fn results(&mut self, shape: &Shape, regs: &mut dyn Iterator<Item = Reg>, taken: &mut dyn Iterator<Item = Reg>) {
+    pub(super) fn results(&mut self, shape: &Shape, regs: &mut dyn Iterator<Item = Reg>, taken: &mut dyn Iterator<Item = Reg>) {
         if let Some(kind) = base(shape) {
             if let (Some(reg), Some(base)) = (regs.next(), taken.next()) {
                 self.code.store_at(kind, base, self.call, reg);
@@ -353,7 +354,7 @@ impl Entry {
         emit!(self.code, "mov.u64 {place}, 0;");
         self.code.in_first_lane(|code| emit!(code, "atom.global.add.u64 {place}, [{state}+{counter}], {all};"));
         if self.code.lane.is_some() {
-            let first = self.code.lane_value(Kind::Pointer, place, None);
+            let first = self.code.first_value(Kind::Pointer, place);
             self.code.set(Kind::Pointer, place, first);
         }
         let count = self.code.as_int(total);
@@ -423,10 +424,15 @@ impl Entry {
         let to = self.code.address(base, at, bytes);
         self.code.sync();
         let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
+        let step = self.code.length(1);
         if let Some(lane) = self.code.lane {
             emit!(self.code, "mov.u32 {index}, {lane};");
+            emit!(self.code, "mov.u32 {step}, {LANES};");
         }
-        let step = if self.code.lane.is_some() { 32 } else { 1 };
+        if let Some(team) = self.code.team {
+            emit!(self.code, "mad.lo.u32 {index}, {}, {LANES}, {index};", team.own);
+            emit!(self.code, "mul.lo.u32 {step}, {}, {LANES};", team.warps);
+        }
         let (head, end) = (self.code.label(), self.code.label());
         self.code.place(head);
         emit!(self.code, "setp.ge.u32 {done}, {index}, {length};");

@@ -77,6 +77,10 @@ pub(super) struct Writer<'m, 'c, 'e> {
     pub(super) fuel: Reg,
     /// The address of the queue of tasks, where warps run calls.
     pub(super) queue: Option<Reg>,
+    /// The top of the arena when the function began.
+    pub(super) mark: Reg,
+    /// The end of the memory that was given to parts of the team; 0 where none was.
+    pub(super) consumed: Reg,
     /// Ends the call with a failure.
     pub(super) fail: Label,
     /// The code is that of one round of a loop that is spread over lanes.
@@ -92,10 +96,11 @@ impl Module<'_, '_> {
         let body = self.c.body(callee).map_err(|fault| fault.message.clone())?;
         let (argument, _) = self.c.shapes(callee)?;
         let head = self.head(signature);
-        let mut code = Code::new(self.widths, self.in_warps);
+        let mut code = Code::new(self.widths, self.in_warps());
         let (top, limit, depth, fuel) = (code.reg(Class::B64), code.reg(Class::B64), code.reg(Class::B32), code.reg(Class::B64));
-        let queue = self.in_warps.then(|| code.reg(Class::B64));
-        let (fail, given) = (code.label(), self.given());
+        let queue = self.in_warps().then(|| code.reg(Class::B64));
+        let (mark, consumed) = (code.reg(Class::B64), code.reg(Class::B64));
+        let (fail, given) = (code.label(), self.given(signature));
         let mut w = Writer {
             m: self,
             code,
@@ -107,18 +112,30 @@ impl Module<'_, '_> {
             depth,
             fuel,
             queue,
+            mark,
+            consumed,
             fail,
             varying: false,
             refused: false,
             expanded: 0,
         };
-        w.code.sync();
+        w.code.meet();
         emit!(w.code, "ld.param.b64 {top}, [a0];");
         emit!(w.code, "ld.param.b64 {limit}, [a1];");
         emit!(w.code, "ld.param.b32 {depth}, [a2];");
         emit!(w.code, "ld.param.b64 {fuel}, [a3];");
         if let Some(queue) = queue {
             emit!(w.code, "ld.param.b64 {queue}, [a4];");
+        }
+        if signature.in_team {
+            let sync = w.code.reg(Class::B64);
+            let team = w.code.team_regs(sync);
+            emit!(w.code, "ld.param.b32 {}, [a5];", team.first);
+            emit!(w.code, "ld.param.b32 {}, [a6];", team.warps);
+            emit!(w.code, "ld.param.b64 {sync}, [a7];");
+            emit!(w.code, "mov.u64 {consumed}, 0;");
+            w.code.name_team(&team);
+            w.code.team = Some(team);
         }
         let mut params = vec![];
         for (number, kind) in signature.params.iter().enumerate() {
@@ -143,7 +160,7 @@ impl Module<'_, '_> {
         emit!(w.code, "sub.u32 {depth}, {depth}, 1;");
         let one = w.code.length(1);
         w.burn(one);
-        let mark = w.code.copy(Kind::Pointer, top);
+        w.code.set(Kind::Pointer, mark, top);
         let Val::Tuple(taken) = w.unslot(&argument, &mut params.into_iter())? else { return Err("no arguments".into()) };
         let value = w.enter(callee, &taken, body)?;
         w.give(&value, mark)?;
@@ -204,7 +221,9 @@ impl Writer<'_, '_, '_> {
         slots(&shape, &mut kinds);
         let mut regs: Vec<Reg> = kinds.iter().zip(regs).map(|(kind, reg)| self.code.copy(*kind, reg)).collect();
         let is_flat = flat_columns(&shape, &mut 0, &mut columns);
-        if is_flat {
+        if self.code.team.is_some() {
+            emit!(self.code, "max.u64 {}, {}, {};", self.top, self.top, self.consumed);
+        } else if is_flat {
             self.release(&mut regs, &columns, mark);
         }
         emit!(self.code, "st.param.b32 [rr], 0;");
@@ -265,6 +284,7 @@ impl Writer<'_, '_, '_> {
     /// Begins a loop over indices below a length.
     pub(super) fn begin(&mut self, length: Reg) -> Loop {
         self.refused |= self.varying;
+        self.m.has_order |= self.code.team.is_some() && !self.varying;
         self.code.sync();
         let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
         let (head, end) = (self.code.label(), self.code.label());
@@ -478,7 +498,7 @@ impl Writer<'_, '_, '_> {
                 let values = elements.iter().map(|element| self.expr(*element)).collect::<Made<Vec<Val>>>()?;
                 let length = self.code.length(values.len() as u32);
                 let arrays = self.room(length, &shape);
-                self.code.sync();
+                self.code.meet();
                 for (index, value) in values.iter().enumerate() {
                     let index = self.code.length(index as u32);
                     self.put(&arrays, &shape, index, value)?;
@@ -624,6 +644,7 @@ impl Writer<'_, '_, '_> {
         let arrays = self.room(length, &shape);
         let kept = match self.each_in_lanes(each, &sources, length, (&shape, &arrays)) {
             Some(kept) => kept,
+            None if self.each_in_parts(each, &sources, length, (&shape, &arrays))? => length,
             None if self.each_in_tasks(each, &sources, length, (&shape, &arrays))? => length,
             None => self.each_in_order(each, &sources, length, (&shape, &arrays))?,
         };
@@ -713,7 +734,8 @@ impl Writer<'_, '_, '_> {
             self.refused = true;
             return Err("a call in a loop that is spread over lanes".to_owned());
         }
-        let signature = self.m.function(callee)?;
+        self.m.has_calls |= self.code.team.is_some();
+        let signature = self.m.function(callee, self.code.team.is_some())?;
         let (_, result) = self.m.c.shapes(callee)?;
         let mut regs = vec![];
         for value in taken {
@@ -729,7 +751,8 @@ impl Writer<'_, '_, '_> {
             .zip(&signature.params)
             .map(|(reg, kind)| if *kind == Kind::Bool && reg.class == Class::Pred { self.code.number(*reg) } else { *reg })
             .collect();
-        let given = Given { top: self.top, limit: self.limit, depth: self.depth, fuel: self.fuel, queue: self.queue };
+        let Writer { top, limit, depth, fuel, queue, .. } = *self;
+        let given = Given { top, limit, depth, fuel, queue, team: self.code.team };
         let called = self.m.call(&mut self.code, signature, &given, &regs);
         let failed = self.code.reg(Class::Pred);
         emit!(self.code, "setp.ne.u32 {failed}, {}, 0;", called.status);

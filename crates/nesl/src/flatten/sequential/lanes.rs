@@ -26,11 +26,11 @@ pub(super) const LANES: u32 = 32;
 const ROWS: u32 = 4;
 
 /// A loop over indices, of which each lane takes its own.
-struct Lanes {
+pub(super) struct Lanes {
     /// The index of the first lane, equal in all lanes.
     base: Reg,
     /// The lane's own index.
-    index: Reg,
+    pub(super) index: Reg,
     head: Label,
     end: Label,
     /// Where lanes go that have no round, or are through with it.
@@ -59,9 +59,9 @@ impl Writer<'_, '_, '_> {
         mut store: impl FnMut(&mut Self, Reg, &[Reg]),
     ) -> Made<()> {
         let spread = self.try_in_lanes(|w, lane| {
-            let base = w.code.length(0);
-            w.rows_in_lanes(lane, length, base, &mut load, &mut store)?;
-            let mut lanes = w.begin_lanes(lane, length, base);
+            let (base, end) = w.chunk(length);
+            w.rows_in_lanes(lane, end, base, &mut load, &mut store)?;
+            let mut lanes = w.begin_lanes(lane, end, base);
             let regs = load(w, lanes.index)?;
             store(w, lanes.index, &regs);
             w.join_lanes(&mut lanes);
@@ -79,7 +79,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Writes a loop over several rows of rounds at once, from a base on that is advanced; nothing where a round can fail.
-    fn rows_in_lanes(
+    pub(super) fn rows_in_lanes(
         &mut self,
         lane: Reg,
         length: Reg,
@@ -88,7 +88,7 @@ impl Writer<'_, '_, '_> {
         store: &mut dyn FnMut(&mut Self, Reg, &[Reg]),
     ) -> Made<()> {
         let mark = self.code.mark();
-        self.code.sync();
+        self.code.meet();
         let (head, end, failed) = (self.code.label(), self.code.label(), self.code.label());
         let (behind, done) = (self.code.reg(Class::B32), self.code.reg(Class::Pred));
         self.code.place(head);
@@ -110,7 +110,7 @@ impl Writer<'_, '_, '_> {
             self.code.rewind(mark);
             return Ok(());
         }
-        self.code.sync();
+        self.code.meet();
         for (index, regs) in &rows {
             store(self, *index, regs);
         }
@@ -140,15 +140,16 @@ impl Writer<'_, '_, '_> {
             }
         };
         self.try_in_lanes(|w, lane| {
-            let (kept, base) = (w.code.length(0), w.code.length(0));
+            let kept = w.code.length(0);
+            let (base, end) = w.chunk(length);
             let Some(filter) = each.filter else {
                 let mut load = |w: &mut Self, index: Reg| {
                     w.bind_elements(each, sources, index)?;
                     let value = w.expr(each.body)?;
                     w.stored(&value)
                 };
-                w.rows_in_lanes(lane, length, base, &mut load, &mut |w, index, regs| put(w, index, regs))?;
-                let mut lanes = w.begin_lanes(lane, length, base);
+                w.rows_in_lanes(lane, end, base, &mut load, &mut |w, index, regs| put(w, index, regs))?;
+                let mut lanes = w.begin_lanes(lane, end, base);
                 let regs = load(w, lanes.index)?;
                 put(w, lanes.index, &regs);
                 w.join_lanes(&mut lanes);
@@ -164,6 +165,11 @@ impl Writer<'_, '_, '_> {
                 regs.push(holds);
                 Ok(regs)
             };
+            // A team counts first: the elements of a warp lie behind those that the warps before it keep.
+            let all = match w.code.team {
+                Some(_) => Some(w.count_kept(lane, (base, end), kept, &mut load)?),
+                None => None,
+            };
             let keep = |w: &mut Self, flag: Reg, regs: &[Reg]| {
                 let [all, before, below, rank, place, count] = [(); 6].map(|()| w.code.reg(Class::B32));
                 let next = w.code.label();
@@ -178,13 +184,13 @@ impl Writer<'_, '_, '_> {
                 emit!(w.code, "popc.b32 {count}, {all};");
                 emit!(w.code, "add.u32 {kept}, {kept}, {count};");
             };
-            w.rows_in_lanes(lane, length, base, &mut load, &mut |w, _, regs| {
+            w.rows_in_lanes(lane, end, base, &mut load, &mut |w, _, regs| {
                 if let [regs @ .., holds] = regs {
                     keep(w, *holds, regs);
                 }
             })?;
             let keeps = w.code.length(0);
-            let mut lanes = w.begin_lanes(lane, length, base);
+            let mut lanes = w.begin_lanes(lane, end, base);
             let regs = load(w, lanes.index)?;
             let [regs @ .., holds] = &regs[..] else { return Err("no filter".to_owned()) };
             emit!(w.code, "selp.u32 {keeps}, 1, 0, {holds};");
@@ -194,7 +200,7 @@ impl Writer<'_, '_, '_> {
             keep(w, flag, regs);
             emit!(w.code, "mov.u32 {keeps}, 0;");
             w.end_lanes(&lanes);
-            Ok(kept)
+            Ok(all.unwrap_or(kept))
         })
     }
 
@@ -207,24 +213,15 @@ impl Writer<'_, '_, '_> {
         mut value: impl FnMut(&mut Self, Reg) -> Made<Reg>,
     ) -> Made<Val> {
         let reduced = self.try_in_lanes(|w, lane| {
-            let (kind, out) = w.neutral(primitive, ty)?;
-            let base = w.code.length(0);
-            let mut lanes = w.begin_lanes(lane, length, base);
-            let own = value(w, lanes.index)?;
-            w.combine(primitive, kind, out, own, Some(lanes.base))?;
-            w.join_lanes(&mut lanes);
-            w.end_lanes(&lanes);
-            for behind in [16, 8, 4, 2, 1] {
-                let other = w.code.lane_value(kind, out, Some(behind));
-                // Lanes without an element have nothing to combine.
-                let (partner, none, next) = (w.code.reg(Class::B32), w.code.reg(Class::Pred), w.code.label());
-                emit!(w.code, "add.u32 {partner}, {lane}, {behind};");
-                emit!(w.code, "setp.ge.u32 {none}, {partner}, {length};");
-                w.code.go_if(none, next);
-                w.combine(primitive, kind, out, other, None)?;
-                w.code.place(next);
+            let (base, end) = w.chunk(length);
+            w.code.is_held = true;
+            let reduced = w.reduce_in_lanes(lane, (primitive, ty), (base, end), &mut value);
+            w.code.is_held = false;
+            let (kind, own) = reduced?;
+            if w.code.team.is_none() {
+                return Ok(Val::Base(kind, own));
             }
-            Ok(Val::Base(kind, w.code.lane_value(kind, out, None)))
+            w.reduce_of_warps(lane, (primitive, ty), length, (kind, own))
         });
         if let Some(reduced) = reduced {
             return Ok(reduced);
@@ -237,6 +234,36 @@ impl Writer<'_, '_, '_> {
         emit!(self.code, "mov.b64 {}, {mark};", self.top);
         self.end(around);
         Ok(Val::Base(kind, out))
+    }
+
+    /// Reduces the values of the rounds from a base to an end in one warp.
+    pub(super) fn reduce_in_lanes(
+        &mut self,
+        lane: Reg,
+        (primitive, ty): (Primitive, TypeId),
+        (base, end): (Reg, Reg),
+        value: &mut dyn FnMut(&mut Self, Reg) -> Made<Reg>,
+    ) -> Made<(Kind, Reg)> {
+        let (kind, out) = self.neutral(primitive, ty)?;
+        let [rounds, count] = [(); 2].map(|()| self.code.length(0));
+        emit!(self.code, "sub.u32 {count}, {end}, {base};");
+        let mut lanes = self.begin_lanes(lane, end, base);
+        let own = value(self, lanes.index)?;
+        self.combine(primitive, kind, out, own, Some(rounds))?;
+        self.join_lanes(&mut lanes);
+        emit!(self.code, "add.u32 {rounds}, {rounds}, 1;");
+        self.end_lanes(&lanes);
+        for behind in [16, 8, 4, 2, 1] {
+            let other = self.code.lane_value(kind, out, Some(behind));
+            // Lanes without an element have nothing to combine.
+            let (partner, none, next) = (self.code.reg(Class::B32), self.code.reg(Class::Pred), self.code.label());
+            emit!(self.code, "add.u32 {partner}, {lane}, {behind};");
+            emit!(self.code, "setp.ge.u32 {none}, {partner}, {count};");
+            self.code.go_if(none, next);
+            self.combine(primitive, kind, out, other, None)?;
+            self.code.place(next);
+        }
+        Ok((kind, self.code.lane_value(kind, out, None)))
     }
 
     /// Moves elements to a lower address. Both places may overlap.
@@ -265,7 +292,7 @@ impl Writer<'_, '_, '_> {
 
     /// Writes code with loops that are spread over lanes. Nothing is written where a thread runs a call, in a loop that is
     /// spread already, and where the rounds do what all lanes have to do together.
-    fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> Made<T>) -> Option<T> {
+    pub(super) fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> Made<T>) -> Option<T> {
         let lane = self.code.lane.filter(|_| !self.varying)?;
         let before = Before { mark: self.code.mark(), locals: self.locals.clone() };
         let fail = self.fail;
@@ -275,14 +302,15 @@ impl Writer<'_, '_, '_> {
             return Some(written);
         }
         (self.varying, self.refused, self.fail) = (false, false, fail);
+        self.code.is_held = false;
         self.code.rewind(before.mark);
         self.locals = before.locals;
         None
     }
 
     /// Begins a loop from a base on. The code that follows is that of a round.
-    fn begin_lanes(&mut self, lane: Reg, length: Reg, base: Reg) -> Lanes {
-        self.code.sync();
+    pub(super) fn begin_lanes(&mut self, lane: Reg, length: Reg, base: Reg) -> Lanes {
+        self.code.meet();
         let has_failed = self.code.length(0);
         let (index, done, outside) = (self.code.reg(Class::B32), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
         let [head, end, join, failed] = [(); 4].map(|()| self.code.label());
@@ -298,7 +326,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Brings the lanes together behind a round.
-    fn join_lanes(&mut self, lanes: &mut Lanes) {
+    pub(super) fn join_lanes(&mut self, lanes: &mut Lanes) {
         self.varying = false;
         self.fail = lanes.fail;
         if self.code.goes_to(lanes.failed, lanes.mark) {
@@ -307,19 +335,25 @@ impl Writer<'_, '_, '_> {
             emit!(self.code, "mov.u32 {}, 1;", lanes.has_failed);
         }
         self.code.place(lanes.join);
-        self.code.sync();
+        self.code.meet();
     }
 
-    fn end_lanes(&mut self, lanes: &Lanes) {
-        emit!(self.code, "add.u32 {}, {}, {LANES};", lanes.base, lanes.base);
-        self.code.go(lanes.head);
-        self.code.place(lanes.end);
+    pub(super) fn end_lanes(&mut self, lanes: &Lanes) {
+        self.next_lanes(lanes);
         if self.code.goes_to(lanes.failed, lanes.mark) {
             let (own, any) = (self.code.reg(Class::Pred), self.code.reg(Class::Pred));
             emit!(self.code, "setp.ne.u32 {own}, {}, 0;", lanes.has_failed);
             emit!(self.code, "vote.sync.any.pred {any}, {own}, 0xffffffff;");
+            let any = self.code.any_of_team(any);
             self.fail_if(any);
         }
         self.code.sync();
+    }
+
+    /// Goes to the next round.
+    pub(super) fn next_lanes(&mut self, lanes: &Lanes) {
+        emit!(self.code, "add.u32 {}, {}, {LANES};", lanes.base, lanes.base);
+        self.code.go(lanes.head);
+        self.code.place(lanes.end);
     }
 }

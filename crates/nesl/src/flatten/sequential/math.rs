@@ -66,13 +66,19 @@ impl Writer<'_, '_, '_> {
             self.fail_if(negative);
         }
         let mark = self.code.copy(Kind::Pointer, self.top);
-        // Each lane of a warp has a number of its own: the others may be ahead of it.
+        // Each lane of a warp or a team has a number of its own: the others may be ahead of it.
         let count = self.code.length(if self.code.lane.is_some() { LANES } else { 1 });
-        let place = self.take(count, Kind::Float);
+        let own = self.code.length(0);
         if let Some(lane) = self.code.lane {
-            let bytes = self.code.bytes(Kind::Float);
-            emit!(self.code, "mad.wide.u32 {place}, {lane}, {bytes}, {place};");
+            emit!(self.code, "mov.u32 {own}, {lane};");
         }
+        if let Some(team) = self.code.team {
+            emit!(self.code, "mad.lo.u32 {own}, {}, {LANES}, {own};", team.own);
+            emit!(self.code, "mul.lo.u32 {count}, {count}, {};", team.warps);
+        }
+        let place = self.take(count, Kind::Float);
+        let bytes = self.code.bytes(Kind::Float);
+        emit!(self.code, "mad.wide.u32 {place}, {own}, {bytes}, {place};");
         self.code.store(Kind::Float, place, number);
         emit!(self.code, "{{");
         emit!(self.code, ".param .b64 x0;");
@@ -80,7 +86,9 @@ impl Writer<'_, '_, '_> {
         emit!(self.code, "call {name}, (x0);");
         emit!(self.code, "}}");
         let result = self.code.load(Kind::Float, place);
-        emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        if self.code.team.is_none() {
+            emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        }
         Ok(result)
     }
 }

@@ -13,6 +13,7 @@
 //!   of the arena, the fuel that is left, and their result.
 //! - In the form for warps all lanes execute the same code, and loops whose rounds do not depend on each other are spread over
 //!   the lanes: see [`lanes`]. Calls in an apply-to-each become tasks that other warps may take: see [`tasks`].
+//! - In the form for teams many warps run a large call together, and split where it calls itself: see [`teams`].
 //! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a failure. The flattened
 //!   code then executes all calls, so errors have their message and place.
 
@@ -23,6 +24,8 @@ mod lanes;
 mod math;
 mod primitive;
 mod tasks;
+mod team_entry;
+mod teams;
 
 use super::instance::Node;
 use super::{Callee, Compiler};
@@ -31,7 +34,7 @@ use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Sequential, Shape};
 use broadloom_scalar::MathFunction;
-use code::{Class, Code, Kind, Reg, emit, slots};
+use code::{Class, Code, Kind, Reg, Team, emit, slots};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -48,27 +51,42 @@ struct Signature {
     name: String,
     params: Vec<Kind>,
     results: Vec<Kind>,
+    /// A team executes it.
+    in_team: bool,
+}
+
+/// The worker that runs a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Workers {
+    Threads,
+    Warps,
+    Teams,
 }
 
 /// A module in the making.
 struct Module<'c, 'e> {
     c: &'c mut Compiler<'e>,
     widths: Widths,
-    functions: HashMap<Callee, Signature>,
+    /// Functions by what they execute, and whether a team does.
+    functions: HashMap<(Callee, bool), Signature>,
     queue: Vec<(Callee, Signature)>,
     prototypes: String,
     arrays: usize,
     /// Elementary functions that are written.
     elementary: Vec<MathFunction>,
     done: String,
-    /// A warp runs a call, not a thread.
-    in_warps: bool,
+    workers: Workers,
     /// Functions whose calls are tasks.
     tasks: Vec<Signature>,
+    /// Functions for teams split the team, or call each other without that.
+    has_parts: bool,
+    has_calls: bool,
+    /// Functions for teams have a loop whose rounds run in order.
+    has_order: bool,
 }
 
-/// Registers that every function takes: the top and the limit of the arena, the depth and the fuel, and, in the form for
-/// warps, the address of the queue of tasks.
+/// Registers that every function takes: the top and the limit of the arena, the depth and the fuel; the address of the queue
+/// of tasks, in the form for warps; the team, where one executes it.
 #[derive(Clone, Copy)]
 struct Given {
     top: Reg,
@@ -76,6 +94,7 @@ struct Given {
     depth: Reg,
     fuel: Reg,
     queue: Option<Reg>,
+    team: Option<Team>,
 }
 
 /// Registers of what a function has returned.
@@ -114,9 +133,13 @@ impl Compiler<'_> {
     fn sequential_form(&mut self, callee: &Callee, widths: Widths) -> Made<Sequential> {
         let source = self.name(callee).0;
         let (argument, result) = self.shapes(callee)?;
-        let (name, text) = self.sequential_text(callee, widths, false, (&argument, &result))?;
-        let (_, text_for_warps) = self.sequential_text(callee, widths, true, (&argument, &result))?;
-        Ok(Sequential { name, source, text, text_for_warps, widths, argument, result })
+        let (name, text) = self.sequential_text(callee, widths, Workers::Threads, (&argument, &result))?;
+        let (_, text_for_warps) = self.sequential_text(callee, widths, Workers::Warps, (&argument, &result))?;
+        let text_for_teams = match is_flat(&argument) && is_flat(&result) {
+            true => self.sequential_text(callee, widths, Workers::Teams, (&argument, &result)).ok().map(|(_, text)| text),
+            false => None,
+        };
+        Ok(Sequential { name, source, text, text_for_warps, text_for_teams, widths, argument, result })
     }
 
     /// Writes a module. Returns the name of its kernel, too.
@@ -124,7 +147,7 @@ impl Compiler<'_> {
         &mut self,
         callee: &Callee,
         widths: Widths,
-        in_warps: bool,
+        workers: Workers,
         (argument, result): (&Shape, &Shape),
     ) -> Made<(String, String)> {
         let mut module = Module {
@@ -136,10 +159,16 @@ impl Compiler<'_> {
             arrays: 0,
             elementary: vec![],
             done: String::new(),
-            in_warps,
+            workers,
             tasks: vec![],
+            has_parts: false,
+            has_calls: false,
+            has_order: false,
         };
-        let signature = module.function(callee)?;
+        // The first function has the name of the kernel, whoever runs calls.
+        let in_team = workers == Workers::Teams;
+        let signature = module.function(callee, false)?;
+        let of_team = if in_team { Some(module.function(callee, true)?) } else { None };
         while let Some((callee, signature)) = module.queue.pop() {
             module.write(&callee, &signature)?;
             if module.done.len() > MAX_TEXT {
@@ -147,9 +176,14 @@ impl Compiler<'_> {
             }
         }
         let name = format!("sequential_{}", signature.name);
-        let kernel = module.entry(&name, &signature, argument, result);
+        let (kernel, besides) = match of_team {
+            Some(_) if module.has_order => return Err("a loop runs in order".to_owned()),
+            Some(_) if module.has_parts && module.has_calls => return Err("a team calls and splits".to_owned()),
+            Some(of_team) => (module.team_entry(&name, (&of_team, &signature), argument, result), teams::FUNCTIONS),
+            None => (module.entry(&name, &signature, argument, result), ""),
+        };
         let (prototypes, done) = (module.prototypes, module.done);
-        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n\n{prototypes}\n{done}{kernel}");
+        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n\n{besides}\n{prototypes}\n{done}{kernel}");
         Ok((name, text))
     }
 
@@ -191,8 +225,9 @@ impl Compiler<'_> {
 
 impl Module<'_, '_> {
     /// Returns the PTX function of some code, to be written later if it is new.
-    fn function(&mut self, callee: &Callee) -> Made<Signature> {
-        if let Some(known) = self.functions.get(callee) {
+    fn function(&mut self, callee: &Callee, in_team: bool) -> Made<Signature> {
+        let key = (callee.clone(), in_team);
+        if let Some(known) = self.functions.get(&key) {
             return Ok(known.clone());
         }
         if self.functions.len() >= 200 {
@@ -204,34 +239,46 @@ impl Module<'_, '_> {
         slots(&result, &mut results);
         let source: String = self.c.name(callee).0.chars().filter(char::is_ascii_alphanumeric).collect();
         let name = format!("f{}_{source}", self.functions.len());
-        let signature = Signature { name, params, results };
+        let signature = Signature { name, params, results, in_team };
         let _ = writeln!(self.prototypes, "{};", self.head(&signature));
-        self.functions.insert(callee.clone(), signature.clone());
+        self.functions.insert(key, signature.clone());
         self.queue.push((callee.clone(), signature.clone()));
         Ok(signature)
     }
 
     /// Returns how many parameters stand before the slots of the arguments: those of [`Given`].
-    fn given(&self) -> usize {
-        if self.in_warps { 5 } else { 4 }
+    fn given(&self, signature: &Signature) -> usize {
+        match self.workers {
+            Workers::Threads => 4,
+            _ if signature.in_team => 8,
+            Workers::Warps | Workers::Teams => 5,
+        }
+    }
+
+    /// Tells whether lanes of warps execute the code.
+    fn in_warps(&self) -> bool {
+        self.workers != Workers::Threads
     }
 
     /// Returns the head of a function.
     fn head(&self, signature: &Signature) -> String {
         let mut params =
             vec![".param .b64 a0".to_owned(), ".param .b64 a1".into(), ".param .b32 a2".into(), ".param .b64 a3".into()];
-        if self.in_warps {
+        if self.in_warps() {
             params.push(".param .b64 a4".to_owned());
         }
+        if signature.in_team {
+            params.extend([".param .b32 a5".to_owned(), ".param .b32 a6".into(), ".param .b64 a7".into()]);
+        }
         for (number, kind) in signature.params.iter().enumerate() {
-            params.push(format!(".param .{} a{}", self.param_type(*kind), number + self.given()));
+            params.push(format!(".param .{} a{}", self.param_type(*kind), number + self.given(signature)));
         }
         format!(".func (.param .align 8 .b8 rr[{}]) {} ({})", signature.bytes(), signature.name, params.join(", "))
     }
 
     /// Calls a function. Bools are passed and returned as numbers.
     fn call(&self, code: &mut Code, signature: &Signature, given: &Given, regs: &[Reg]) -> Called {
-        let Given { top, limit, depth, fuel, queue } = given;
+        let Given { top, limit, depth, fuel, queue, team } = given;
         emit!(code, "{{");
         emit!(code, ".param .b64 x0; .param .b64 x1; .param .b32 x2; .param .b64 x3;");
         emit!(code, "st.param.b64 [x0], {top}; st.param.b64 [x1], {limit};");
@@ -240,6 +287,17 @@ impl Module<'_, '_> {
         if let Some(queue) = queue {
             emit!(code, ".param .b64 x4; st.param.b64 [x4], {queue};");
             names.push("x4".to_owned());
+        }
+        if let (Some(team), true) = (team, signature.in_team) {
+            emit!(code, ".param .b32 x5; .param .b32 x6; .param .b64 x7;");
+            emit!(
+                code,
+                "st.param.b32 [x5], {}; st.param.b32 [x6], {}; st.param.b64 [x7], {};",
+                team.first,
+                team.warps,
+                team.sync
+            );
+            names.extend(["x5", "x6", "x7"].map(str::to_owned));
         }
         for (reg, kind) in regs.iter().zip(&signature.params) {
             let (name, ty) = (format!("x{}", names.len()), self.param_type(*kind));
@@ -279,6 +337,15 @@ impl Signature {
     /// Returns the bytes of what is returned: status, top, fuel, slots.
     fn bytes(&self) -> usize {
         24 + 8 * self.results.len()
+    }
+}
+
+/// Tells whether values have no sequences inside of sequences.
+fn is_flat(shape: &Shape) -> bool {
+    match shape {
+        Shape::Int | Shape::Float | Shape::Bool => true,
+        Shape::Tuple(parts) => parts.iter().all(is_flat),
+        Shape::Seq(element) => element.is_scalar(),
     }
 }
 

@@ -500,9 +500,12 @@ impl Writer<'_, '_, '_> {
         self.burn(length);
         let arrays = self.room(length, &first.shape);
         let at = self.code.length(0);
-        for part in &parts {
+        for (number, part) in parts.iter().enumerate() {
+            // One barrier behind all parts suffices.
+            self.code.is_held = number + 1 < parts.len();
             self.copy_to(part, &arrays, at)?;
         }
+        self.code.is_held = false;
         Ok(Val::seq(length, first.shape.clone(), Items::Stored(arrays)))
     }
 

@@ -179,7 +179,7 @@ impl Module<'_, '_> {
             emit!(code, "setp.ne.u32 {is_other}, {function}, {number};");
             code.go_if(is_other, other);
             let regs = self.load_slots(code, &signature.params, task, ARGUMENTS);
-            let given = Given { top: *base, limit: *limit, depth, fuel, queue: Some(queue) };
+            let given = Given { top: *base, limit: *limit, depth, fuel, queue: Some(queue), team: None };
             let called = self.call(code, signature, &given, &regs);
             emit!(code, "setp.ne.u32 {is_wrong}, {}, 0;", called.status);
             code.go_if(is_wrong, failed);
@@ -211,7 +211,7 @@ impl Writer<'_, '_, '_> {
         (shape, arrays): (&Shape, &[Reg]),
     ) -> Made<bool> {
         let body = self.body.clone();
-        let (Some(queue), false, None) = (self.queue, self.varying, each.filter) else { return Ok(false) };
+        let (Some(queue), None, false, None) = (self.queue, self.code.team, self.varying, each.filter) else { return Ok(false) };
         let Expr::Call(function, argument) = &body.exprs[each.body] else { return Ok(false) };
         let Expr::Definition(definition, instance) = &body.exprs[*function] else { return Ok(false) };
         let is_function = matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Function(_));
@@ -219,7 +219,7 @@ impl Writer<'_, '_, '_> {
             return Ok(false);
         }
         let callee = Callee::Definition(*definition, instance.clone());
-        let signature = self.m.function(&callee)?;
+        let signature = self.m.function(&callee, false)?;
         let Some(function) = self.m.task(&signature) else { return Ok(false) };
         let (_, result) = self.m.c.shapes(&callee)?;
         let numbers = self.take(length, Kind::Length);

@@ -2,14 +2,20 @@
 
 use super::{Entry, Machine};
 use crate::eval::{Fault, Run};
-use crate::vcode::{FuncId, SequentialCall};
+use crate::vcode::{FuncId, Inst, SequentialCall};
 
 impl Machine<'_, '_, '_> {
     /// Takes the sizes of calls and pushes how they run. `place` is the instruction.
     pub(super) fn small(&mut self, place: (FuncId, usize)) -> Run<()> {
         let [sizes] = self.take::<1>()?;
+        // The calls that the answer is for follow.
+        let code = self.program.functions[place.0].code.get(place.1..).unwrap_or_default();
+        let form = code.iter().find_map(|inst| match inst {
+            Inst::Sequential(call) => Some(call.form.clone()),
+            _ => None,
+        });
         let (way, limit) = match self.accelerator.as_deref_mut() {
-            Some(accelerator) if matches!(sizes, Entry::Device(_)) => accelerator.small(&sizes, place)?,
+            Some(accelerator) if matches!(sizes, Entry::Device(_)) => accelerator.small(&sizes, place, form.as_deref())?,
             _ => (0, 0),
         };
         let (way, limit) = (self.ints(vec![way])?, self.ints(vec![limit])?);

@@ -1,0 +1,535 @@
+//! Calls that teams run. A team is a number of warps of the grid, at least two.
+//!
+//! All lanes of a team have the same values in their registers and take the same branches, as those of a warp do. A loop whose
+//! rounds do not depend on each other gives each warp a part of the rounds, and ends with a barrier. Between loops no lane
+//! reads what only another one has written, so barriers are needed nowhere else.
+//!
+//! - An apply-to-each of recursive calls splits the team: the calls are halved until one is left, and each half gets warps,
+//!   memory and fuel in proportion to its elements. Calls that are left to one warp run in the form for warps. All warps of
+//!   the team wait behind the calls for each other.
+//! - A team has whole blocks, or lies within a block. The latter wait at a barrier of the block, the former at a counter in
+//!   memory, so the launch is cooperative.
+//! - The name of a barrier is a place between two warps of the team. Behind the calls it is the place where the team was split,
+//!   which is inside of none of its parts: warps may wait there while the parts still use theirs.
+//! - A team takes memory and does not release it: elements that others still read would be overwritten. It keeps memory for
+//!   code behind the calls before it gives the rest to them.
+//!
+//! A function has no form for teams where it has loops whose rounds run in order, or arguments or results of nested sequences.
+//!
+//! The memory for barriers: for each block a record of [`RECORD`] bytes with a counter and the number of times it was full;
+//! then a `u32` for each block and a `u64` for each warp, for values that the others read.
+
+use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
+use super::expr::{Seq, Val, Writer};
+use super::lanes::LANES;
+use super::{Called, Given, Made, Module, Signature};
+use crate::core::{DefinitionKind, Each, Expr};
+use crate::eval::Primitive;
+use crate::flatten::Callee;
+use crate::flatten::instance::Node;
+use crate::types::TypeId;
+use crate::vcode::Shape;
+use crate::vcode::team::RECORD;
+use std::rc::Rc;
+
+/// The weight of a call is the number of its elements and this.
+pub(super) const WEIGHT: u32 = 16;
+/// Bytes that a team keeps before it gives memory to its parts: for each element of the calls, and besides, and the binary
+/// logarithm of the part of its memory.
+const KEPT_OF_ELEMENT: u32 = 16;
+const KEPT: u32 = 1 << 10;
+const KEPT_SHARE: u32 = 5;
+/// Fuel of a call of one warp, besides its share.
+const WARP_FUEL: u32 = 1 << 16;
+
+/// Functions of every module with teams: the barrier of a team, and the sum of a number of each warp.
+pub(super) const FUNCTIONS: &str = include_str!("teams.ptx");
+
+/// Parts of a team: a range of calls, and the team, memory and fuel for them.
+pub(super) struct Parts {
+    pub(super) low: Reg,
+    pub(super) high: Reg,
+    pub(super) team: Team,
+    pub(super) base: Reg,
+    pub(super) limit: Reg,
+    pub(super) fuel: Reg,
+    /// The weight of all calls of the range.
+    weight: Reg,
+    /// The name of the barrier behind the calls.
+    join: Reg,
+    is_split: Reg,
+    head: Label,
+    end: Label,
+    pub(super) middle: Reg,
+}
+
+/// A sum over indices in one warp.
+pub(super) struct Summed {
+    pub(super) index: Reg,
+    base: Reg,
+    sum: Reg,
+    head: Label,
+    end: Label,
+    next: Label,
+}
+
+impl Code {
+    /// Calls the barrier of a team.
+    pub(super) fn sync_team(&mut self, team: &Team) {
+        let Team { first, warps, sync, point, .. } = team;
+        emit!(self, "{{");
+        emit!(self, ".param .b32 x0; .param .b32 x1; .param .b32 x2; .param .b64 x3;");
+        emit!(self, "st.param.b32 [x0], {first}; st.param.b32 [x1], {warps};");
+        emit!(self, "st.param.b32 [x2], {point}; st.param.b64 [x3], {sync};");
+        emit!(self, "call team_sync, (x0, x1, x2, x3);");
+        emit!(self, "}}");
+    }
+
+    /// Sums a number of each warp of the team. Returns the sum of the warps before the own, and the sum of all. A barrier has
+    /// to follow before the next sum.
+    pub(super) fn sum_of_team(&mut self, team: &Team, number: Reg) -> (Reg, Reg) {
+        let Team { first, warps, sync, point, .. } = team;
+        let (before, all) = (self.reg(Class::B32), self.reg(Class::B32));
+        emit!(self, "{{");
+        emit!(self, ".param .b32 x0; .param .b32 x1; .param .b32 x2; .param .b64 x3; .param .b32 x4; .param .align 8 .b8 y[8];");
+        emit!(self, "st.param.b32 [x0], {first}; st.param.b32 [x1], {warps};");
+        emit!(self, "st.param.b32 [x2], {point}; st.param.b64 [x3], {sync}; st.param.b32 [x4], {number};");
+        emit!(self, "call (y), team_sum, (x0, x1, x2, x3, x4);");
+        emit!(self, "ld.param.b32 {before}, [y]; ld.param.b32 {all}, [y+4];");
+        emit!(self, "}}");
+        (before, all)
+    }
+
+    /// Returns whether a predicate, which is equal in all lanes of a warp, holds in one of the team.
+    pub(super) fn any_of_team(&mut self, pred: Reg) -> Reg {
+        let Some(team) = self.team else { return pred };
+        let (number, any) = (self.number(pred), self.reg(Class::Pred));
+        let (_, all) = self.sum_of_team(&team, number);
+        self.sync_team(&team);
+        emit!(self, "setp.ne.u32 {any}, {all}, 0;");
+        any
+    }
+
+    /// Computes the registers of a team that follow from its first warp and their number.
+    pub(super) fn name_team(&mut self, team: &Team) {
+        let Team { first, warps, point, own, .. } = team;
+        let [block, threads, thread] = [(); 3].map(|()| self.reg(Class::B32));
+        let (of_block, is_large) = (self.reg(Class::B32), self.reg(Class::Pred));
+        emit!(self, "mov.u32 {block}, %ctaid.x;");
+        emit!(self, "mov.u32 {threads}, %ntid.x;");
+        emit!(self, "mov.u32 {thread}, %tid.x;");
+        emit!(self, "mad.lo.u32 {own}, {block}, {threads}, {thread};");
+        emit!(self, "shr.u32 {own}, {own}, 5;");
+        emit!(self, "sub.u32 {own}, {own}, {first};");
+        emit!(self, "shr.u32 {of_block}, {threads}, 5;");
+        emit!(self, "setp.gt.u32 {is_large}, {warps}, {of_block};");
+        emit!(self, "selp.u32 {of_block}, {of_block}, 1, {is_large};");
+        emit!(self, "add.u32 {point}, {first}, {of_block};");
+    }
+
+    /// Returns registers for a team.
+    pub(super) fn team_regs(&mut self, sync: Reg) -> Team {
+        let [first, warps, point, own] = [(); 4].map(|()| self.reg(Class::B32));
+        Team { first, warps, sync, point, own }
+    }
+
+    /// Returns the value that a register has in the first lane of the team, or of the warp.
+    pub(super) fn first_value(&mut self, kind: Kind, value: Reg) -> Reg {
+        let Some(team) = self.team else { return self.lane_value(kind, value, None) };
+        let (address, to) = (self.reg(Class::B64), self.of(kind));
+        let [blocks, offset] = [(); 2].map(|()| self.reg(Class::B32));
+        let bits = self.bits(kind);
+        emit!(self, "mov.u32 {blocks}, %nctaid.x;");
+        emit!(self, "mad.wide.u32 {address}, {blocks}, {}, {};", RECORD + 8, team.sync);
+        emit!(self, "shl.b32 {offset}, {}, 3;", team.first);
+        emit!(self, "mad.wide.u32 {address}, {offset}, 1, {address};");
+        self.in_first_lane(|code| emit!(code, "st.global.{bits} [{address}], {value};"));
+        self.sync_team(&team);
+        emit!(self, "ld.global.{bits} {to}, [{address}];");
+        self.sync_team(&team);
+        to
+    }
+
+    /// Begins to halve a range of calls among the warps of a team.
+    pub(super) fn begin_parts(&mut self, team: &Team, [low, high, base, limit, fuel, weight]: [Reg; 6]) -> Parts {
+        let own = Team {
+            first: self.copy(Kind::Length, team.first),
+            warps: self.copy(Kind::Length, team.warps),
+            own: self.copy(Kind::Length, team.own),
+            point: self.copy(Kind::Length, team.point),
+            sync: team.sync,
+        };
+        let (low, high) = (self.copy(Kind::Length, low), self.copy(Kind::Length, high));
+        let [base, limit, fuel, weight] = [base, limit, fuel, weight].map(|reg| self.copy(Kind::Pointer, reg));
+        let (join, is_split) = (self.copy(Kind::Length, team.point), self.length(0));
+        let (head, end) = (self.label(), self.label());
+        let [count, middle] = [(); 2].map(|()| self.reg(Class::B32));
+        let [is_one, is_warp] = [(); 2].map(|()| self.reg(Class::Pred));
+        self.place(head);
+        emit!(self, "sub.u32 {count}, {high}, {low};");
+        emit!(self, "setp.lt.u32 {is_one}, {count}, 2;");
+        self.go_if(is_one, end);
+        emit!(self, "setp.lt.u32 {is_warp}, {}, 2;", own.warps);
+        self.go_if(is_warp, end);
+        emit!(self, "shr.u32 {middle}, {count}, 1;");
+        emit!(self, "add.u32 {middle}, {middle}, {low};");
+        Parts { low, high, team: own, base, limit, fuel, weight, join, is_split, head, end, middle }
+    }
+
+    /// Gives each half its part, and goes on with the own half. `first` is the weight of the first half.
+    pub(super) fn end_parts(&mut self, parts: &Parts, first: Reg) {
+        let Parts { low, high, team, base, limit, fuel, weight, join, is_split, head, end, middle } = parts;
+        let [of_block, unit, units, taken, most] = [(); 5].map(|()| self.reg(Class::B32));
+        let [is_large, is_second, is_old] = [(); 3].map(|()| self.reg(Class::Pred));
+        emit!(self, "mov.u32 {of_block}, %ntid.x;");
+        emit!(self, "shr.u32 {of_block}, {of_block}, 5;");
+        emit!(self, "setp.gt.u32 {is_large}, {}, {of_block};", team.warps);
+        emit!(self, "selp.u32 {unit}, {of_block}, 1, {is_large};");
+        emit!(self, "div.u32 {units}, {}, {unit};", team.warps);
+        let [wide, share, half, rest, of_weight, cut] = [(); 6].map(|()| self.reg(Class::B64));
+        emit!(self, "cvt.u64.u32 {wide}, {units};");
+        emit!(self, "shr.u64 {half}, {weight}, 1;");
+        emit!(self, "mad.lo.u64 {share}, {wide}, {first}, {half};");
+        emit!(self, "div.u64 {share}, {share}, {weight};");
+        emit!(self, "cvt.u32.u64 {taken}, {share};");
+        emit!(self, "sub.u32 {most}, {units}, 1;");
+        emit!(self, "max.u32 {taken}, {taken}, 1;");
+        emit!(self, "min.u32 {taken}, {taken}, {most};");
+        emit!(self, "mul.lo.u32 {taken}, {taken}, {unit};");
+        emit!(self, "sub.u64 {rest}, {limit}, {base};");
+        emit!(self, "div.u64 {of_weight}, {rest}, {weight};");
+        emit!(self, "mul.lo.u64 {cut}, {of_weight}, {first};");
+        emit!(self, "and.b64 {cut}, {cut}, -8;");
+        emit!(self, "add.u64 {cut}, {cut}, {base};");
+        emit!(self, "div.u64 {fuel}, {fuel}, {weight};");
+        // The first split names the barrier behind the calls.
+        let split = self.reg(Class::B32);
+        emit!(self, "add.u32 {split}, {}, {taken};", team.first);
+        emit!(self, "setp.ne.u32 {is_old}, {is_split}, 0;");
+        emit!(self, "selp.u32 {join}, {join}, {split}, {is_old};");
+        emit!(self, "mov.u32 {is_split}, 1;");
+        let (second, next) = (self.label(), self.label());
+        emit!(self, "setp.ge.u32 {is_second}, {}, {taken};", team.own);
+        self.go_if(is_second, second);
+        emit!(self, "mov.u32 {high}, {middle};");
+        emit!(self, "mov.u32 {}, {taken};", team.warps);
+        emit!(self, "mov.u64 {limit}, {cut};");
+        emit!(self, "mov.u64 {weight}, {first};");
+        self.go(next);
+        self.place(second);
+        emit!(self, "mov.u32 {low}, {middle};");
+        emit!(self, "add.u32 {}, {}, {taken};", team.first, team.first);
+        emit!(self, "sub.u32 {}, {}, {taken};", team.warps, team.warps);
+        emit!(self, "mov.u64 {base}, {cut};");
+        emit!(self, "sub.u64 {weight}, {weight}, {first};");
+        self.place(next);
+        emit!(self, "mul.lo.u64 {fuel}, {fuel}, {weight};");
+        self.name_team(team);
+        self.go(*head);
+        self.place(*end);
+        self.meet();
+    }
+
+    /// Lets the warps of a team wait behind the calls of its parts.
+    pub(super) fn join_parts(&mut self, team: &Team, parts: &Parts) {
+        let (next, is_whole) = (self.label(), self.reg(Class::Pred));
+        self.meet();
+        emit!(self, "setp.eq.u32 {is_whole}, {}, 0;", parts.is_split);
+        self.go_if(is_whole, next);
+        self.sync_team(&Team { point: parts.join, ..*team });
+        self.place(next);
+    }
+
+    /// Begins a sum over indices in one warp. The code that follows computes a number for the index of a lane.
+    pub(super) fn begin_sum(&mut self, low: Reg, high: Reg) -> Summed {
+        let lane = self.lane.unwrap_or(low);
+        let (base, sum) = (self.copy(Kind::Length, low), self.reg(Class::B64));
+        let (index, done, outside) = (self.reg(Class::B32), self.reg(Class::Pred), self.reg(Class::Pred));
+        let [head, end, next] = [(); 3].map(|()| self.label());
+        self.meet();
+        emit!(self, "mov.u64 {sum}, 0;");
+        self.place(head);
+        emit!(self, "setp.ge.u32 {done}, {base}, {high};");
+        self.go_if(done, end);
+        emit!(self, "add.u32 {index}, {base}, {lane};");
+        emit!(self, "setp.ge.u32 {outside}, {index}, {high};");
+        self.go_if(outside, next);
+        Summed { index, base, sum, head, end, next }
+    }
+
+    /// Adds numbers of an index and ends the sum. Returns its value, with the weight of each index.
+    pub(super) fn end_sum(&mut self, summed: &Summed, numbers: &[Reg]) -> Reg {
+        let Summed { base, sum, head, end, next, .. } = summed;
+        let wide = self.reg(Class::B64);
+        for number in numbers {
+            emit!(self, "cvt.u64.u32 {wide}, {number};");
+            emit!(self, "add.u64 {sum}, {sum}, {wide};");
+        }
+        emit!(self, "add.u64 {sum}, {sum}, {WEIGHT};");
+        self.place(*next);
+        self.meet();
+        emit!(self, "add.u32 {base}, {base}, {LANES};");
+        self.go(*head);
+        self.place(*end);
+        for behind in [16, 8, 4, 2, 1] {
+            let other = self.lane_value(Kind::Pointer, *sum, Some(behind));
+            emit!(self, "add.u64 {sum}, {sum}, {other};");
+        }
+        self.lane_value(Kind::Pointer, *sum, None)
+    }
+}
+
+impl Module<'_, '_> {
+    /// Calls a function for a part of a team: in the form for warps where it is one warp.
+    pub(super) fn call_in_part(
+        &self,
+        code: &mut Code,
+        (of_team, of_warp): (&Signature, &Signature),
+        given: &Given,
+        parts: &Parts,
+        regs: &[Reg],
+    ) -> Called {
+        let (status, top, fuel) = (code.reg(Class::B32), code.reg(Class::B64), code.reg(Class::B64));
+        let kinds = &of_team.results;
+        let results: Vec<Reg> =
+            kinds.iter().map(|kind| if *kind == Kind::Bool { code.reg(Class::B32) } else { code.of(*kind) }).collect();
+        let (is_warp, warp, next) = (code.reg(Class::Pred), code.label(), code.label());
+        emit!(code, "setp.eq.u32 {is_warp}, {}, 1;", parts.team.warps);
+        code.go_if(is_warp, warp);
+        for (signature, team) in [(of_team, Some(parts.team)), (of_warp, None)] {
+            let called = match team {
+                Some(_) => self.call(code, signature, &Given { team, ..*given }, regs),
+                None => {
+                    code.place(warp);
+                    let more = code.reg(Class::B64);
+                    emit!(code, "add.u64 {more}, {}, {WARP_FUEL};", given.fuel);
+                    self.call(code, signature, &Given { team, fuel: more, ..*given }, regs)
+                }
+            };
+            emit!(code, "mov.u32 {status}, {};", called.status);
+            emit!(code, "mov.u64 {top}, {};", called.top);
+            emit!(code, "mov.u64 {fuel}, {};", called.fuel);
+            for ((kind, to), from) in kinds.iter().zip(&results).zip(&called.results) {
+                let bits = if *kind == Kind::Bool { "b32" } else { code.bits(*kind) };
+                emit!(code, "mov.{bits} {to}, {from};");
+            }
+            if team.is_some() {
+                code.go(next);
+            }
+        }
+        code.place(next);
+        code.meet();
+        Called { status, top, fuel, results }
+    }
+}
+
+impl Writer<'_, '_, '_> {
+    /// Returns the first of the rounds of a loop that the own warp takes, and the one behind them.
+    pub(super) fn chunk(&mut self, length: Reg) -> (Reg, Reg) {
+        let Some(team) = self.code.team else { return (self.code.length(0), length) };
+        let [base, end] = [(); 2].map(|()| self.code.reg(Class::B32));
+        let rounds = self.rounds_of_warp(length, &team);
+        emit!(self.code, "mul.lo.u32 {base}, {rounds}, {};", team.own);
+        emit!(self.code, "min.u32 {base}, {base}, {length};");
+        emit!(self.code, "add.u32 {end}, {base}, {rounds};");
+        emit!(self.code, "min.u32 {end}, {end}, {length};");
+        (base, end)
+    }
+
+    /// Returns how many rounds of a loop a warp of a team takes.
+    fn rounds_of_warp(&mut self, length: Reg, team: &Team) -> Reg {
+        let rounds = self.code.reg(Class::B32);
+        emit!(self.code, "add.u32 {rounds}, {length}, {};", LANES - 1);
+        emit!(self.code, "shr.u32 {rounds}, {rounds}, 5;");
+        emit!(self.code, "add.u32 {rounds}, {rounds}, {};", team.warps);
+        emit!(self.code, "sub.u32 {rounds}, {rounds}, 1;");
+        emit!(self.code, "div.u32 {rounds}, {rounds}, {};", team.warps);
+        emit!(self.code, "shl.b32 {rounds}, {rounds}, 5;");
+        rounds
+    }
+
+    /// Counts the elements that a filter keeps. Sets `kept` to the number of those before the rounds of the own warp, and
+    /// returns the number of all. The last register of `load` tells whether an element is kept.
+    pub(super) fn count_kept(
+        &mut self,
+        lane: Reg,
+        (base, end): (Reg, Reg),
+        kept: Reg,
+        load: &mut dyn FnMut(&mut Self, Reg) -> Made<Vec<Reg>>,
+    ) -> Made<Reg> {
+        let Some(team) = self.code.team else { return Err("no team".to_owned()) };
+        let (start, own) = (self.code.copy(Kind::Length, base), self.code.length(0));
+        let count = |w: &mut Self, flag: Reg| {
+            let [all, number] = [(); 2].map(|()| w.code.reg(Class::B32));
+            emit!(w.code, "vote.sync.ballot.b32 {all}, {flag}, 0xffffffff;");
+            emit!(w.code, "popc.b32 {number}, {all};");
+            emit!(w.code, "add.u32 {own}, {own}, {number};");
+        };
+        self.rows_in_lanes(lane, end, base, load, &mut |w, _, regs| {
+            if let Some(holds) = regs.last() {
+                count(w, *holds);
+            }
+        })?;
+        let (keeps, flag) = (self.code.length(0), self.code.reg(Class::Pred));
+        self.code.is_held = true;
+        let mut lanes = self.begin_lanes(lane, end, base);
+        let regs = load(self, lanes.index)?;
+        let Some(holds) = regs.last() else { return Err("no filter".to_owned()) };
+        emit!(self.code, "selp.u32 {keeps}, 1, 0, {holds};");
+        self.join_lanes(&mut lanes);
+        emit!(self.code, "setp.ne.u32 {flag}, {keeps}, 0;");
+        count(self, flag);
+        emit!(self.code, "mov.u32 {keeps}, 0;");
+        self.end_lanes(&lanes);
+        self.code.is_held = false;
+        let (before, all) = self.code.sum_of_team(&team, own);
+        emit!(self.code, "mov.u32 {kept}, {before};");
+        emit!(self.code, "mov.u32 {base}, {start};");
+        Ok(all)
+    }
+
+    /// Combines the results of the warps of a team.
+    pub(super) fn reduce_of_warps(
+        &mut self,
+        lane: Reg,
+        what: (Primitive, TypeId),
+        length: Reg,
+        (kind, own): (Kind, Reg),
+    ) -> Made<Val> {
+        let Some(team) = self.code.team else { return Err("no team".to_owned()) };
+        let values = self.take(team.warps, kind);
+        // Warps without a round have no result.
+        let rounds = self.rounds_of_warp(length, &team);
+        let [count, at_least] = [(); 2].map(|()| self.code.reg(Class::B32));
+        let (is_idle, next) = (self.code.reg(Class::Pred), self.code.label());
+        emit!(self.code, "max.u32 {at_least}, {rounds}, 1;");
+        emit!(self.code, "add.u32 {count}, {length}, {at_least};");
+        emit!(self.code, "sub.u32 {count}, {count}, 1;");
+        emit!(self.code, "div.u32 {count}, {count}, {at_least};");
+        emit!(self.code, "setp.ge.u32 {is_idle}, {}, {count};", team.own);
+        self.code.go_if(is_idle, next);
+        self.code.store_at(kind, values, team.own, own);
+        self.code.place(next);
+        self.code.sync();
+        let base = self.code.length(0);
+        self.code.is_held = true;
+        let reduced = self.reduce_in_lanes(lane, what, (base, count), &mut |w, index| Ok(w.code.load_at(kind, values, index)));
+        self.code.is_held = false;
+        let (kind, all) = reduced?;
+        Ok(Val::Base(kind, all))
+    }
+
+    /// Writes an apply-to-each whose elements are calls of a function that recurs, in parts of the team. Returns false for
+    /// another one.
+    pub(super) fn each_in_parts(
+        &mut self,
+        each: &Each,
+        sources: &[Rc<Seq>],
+        length: Reg,
+        (shape, arrays): (&Shape, &[Reg]),
+    ) -> Made<bool> {
+        let body = self.body.clone();
+        let (Some(team), false, None) = (self.code.team, self.varying, each.filter) else { return Ok(false) };
+        let Expr::Call(function, argument) = &body.exprs[each.body] else { return Ok(false) };
+        let Expr::Definition(definition, instance) = &body.exprs[*function] else { return Ok(false) };
+        let is_function = matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Function(_));
+        if !is_function || !self.m.c.recurs(Node::Definition(*definition)) {
+            return Ok(false);
+        }
+        self.m.has_parts = true;
+        let callee = Callee::Definition(*definition, instance.clone());
+        let (of_team, of_warp) = (self.m.function(&callee, true)?, self.m.function(&callee, false)?);
+        let (_, result) = self.m.c.shapes(&callee)?;
+        let statuses = self.take(length, Kind::Length);
+
+        let none = self.code.length(0);
+        let weight = self.weight(each, sources, *argument, (none, length))?;
+        let [used, kept, base, start] = [(); 4].map(|()| self.code.reg(Class::B64));
+        let full = self.code.reg(Class::Pred);
+        emit!(self.code, "sub.u64 {used}, {}, {};", self.top, self.mark);
+        emit!(self.code, "mul.lo.u64 {kept}, {weight}, {KEPT_OF_ELEMENT};");
+        emit!(self.code, "add.u64 {kept}, {kept}, {KEPT};");
+        emit!(self.code, "mad.lo.u64 {kept}, {used}, 2, {kept};");
+        emit!(self.code, "sub.u64 {used}, {}, {};", self.limit, self.top);
+        emit!(self.code, "shr.u64 {used}, {used}, {KEPT_SHARE};");
+        emit!(self.code, "and.b64 {used}, {used}, -8;");
+        emit!(self.code, "add.u64 {kept}, {kept}, {used};");
+        emit!(self.code, "add.u64 {base}, {}, {kept};", self.top);
+        emit!(self.code, "setp.gt.u64 {full}, {base}, {};", self.limit);
+        self.fail_if(full);
+        emit!(self.code, "mov.u64 {start}, {base};");
+        let parts = self.code.begin_parts(&team, [none, length, base, self.limit, self.fuel, weight]);
+        let first = self.weight(each, sources, *argument, (parts.low, parts.middle))?;
+        self.code.end_parts(&parts, first);
+        // The parts have the rest of the memory.
+        emit!(self.code, "mov.u64 {}, {};", self.consumed, self.limit);
+        emit!(self.code, "mov.u64 {}, {start};", self.limit);
+
+        let (index, head, end) = (self.code.copy(Kind::Length, parts.low), self.code.label(), self.code.label());
+        let [done, has_failed] = [(); 2].map(|()| self.code.reg(Class::Pred));
+        let failed = self.code.label();
+        self.code.place(head);
+        emit!(self.code, "setp.ge.u32 {done}, {index}, {};", parts.high);
+        self.code.go_if(done, end);
+        let fail = std::mem::replace(&mut self.fail, failed);
+        let before = self.code.mark();
+        self.bind_elements(each, sources, index)?;
+        let value = self.expr(*argument)?;
+        let regs = self.stored(&value)?;
+        self.fail = fail;
+        if self.code.goes_to(failed, before) {
+            return Err("an argument of a call that is run by a part of a team can fail".to_owned());
+        }
+        let regs: Vec<Reg> =
+            regs.iter().map(|reg| if reg.class == Class::Pred { self.code.number(*reg) } else { *reg }).collect();
+        let Parts { base, limit, fuel, .. } = parts;
+        let given = Given { top: base, limit, depth: self.depth, fuel, queue: self.queue, team: None };
+        let called = self.m.call_in_part(&mut self.code, (&of_team, &of_warp), &given, &parts, &regs);
+        self.code.store_at(Kind::Length, statuses, index, called.status);
+        emit!(self.code, "setp.ne.u32 {has_failed}, {}, 0;", called.status);
+        let next = self.code.label();
+        self.code.go_if(has_failed, next);
+        emit!(self.code, "mov.u64 {base}, {};", called.top);
+        let value = self.returned(&of_team, &result, &called.results)?;
+        self.put(arrays, shape, index, &value)?;
+        self.code.place(next);
+        emit!(self.code, "add.u32 {index}, {index}, 1;");
+        self.code.go(head);
+        self.code.place(end);
+        self.code.join_parts(&team, &parts);
+
+        // All warps look at all statuses, so they fail together.
+        let Some(lane) = self.code.lane else { return Err("no lanes".to_owned()) };
+        let (base, wrong, own) = (self.code.length(0), self.code.length(0), self.code.reg(Class::Pred));
+        let mut lanes = self.begin_lanes(lane, length, base);
+        let status = self.code.load_at(Kind::Length, statuses, lanes.index);
+        emit!(self.code, "or.b32 {wrong}, {wrong}, {status};");
+        self.join_lanes(&mut lanes);
+        self.next_lanes(&lanes);
+        let any = self.code.reg(Class::Pred);
+        emit!(self.code, "setp.ne.u32 {own}, {wrong}, 0;");
+        emit!(self.code, "vote.sync.any.pred {any}, {own}, 0xffffffff;");
+        self.fail_if(any);
+        Ok(true)
+    }
+
+    /// Returns the weight of the calls of a range.
+    fn weight(&mut self, each: &Each, sources: &[Rc<Seq>], argument: crate::core::ExprId, (low, high): (Reg, Reg)) -> Made<Reg> {
+        let summed = self.code.begin_sum(low, high);
+        self.refused = false;
+        let (locals, failed, mark) = (self.locals.clone(), self.code.label(), self.code.mark());
+        let fail = std::mem::replace(&mut self.fail, failed);
+        self.varying = true;
+        self.bind_elements(each, sources, summed.index)?;
+        let value = self.expr(argument)?;
+        let regs = self.stored(&value)?;
+        (self.varying, self.fail, self.locals) = (false, fail, locals);
+        if self.refused || self.code.goes_to(failed, mark) {
+            return Err("an argument of a call that is run by a part of a team takes memory or can fail".to_owned());
+        }
+        let mut kinds = vec![];
+        super::slots(&self.shape_of(&value), &mut kinds);
+        let lengths: Vec<Reg> = regs.iter().zip(kinds).filter(|(_, kind)| *kind == Kind::Length).map(|(reg, _)| *reg).collect();
+        Ok(self.code.end_sum(&summed, &lengths))
+    }
+}
