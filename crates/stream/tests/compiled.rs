@@ -747,3 +747,20 @@ fn every_filter_has_work_for_all_threads() {
     let explained = Compiled::new(&program, &cpu).unwrap().explain();
     assert!(explained.contains("64 units for each block of 64 threads"), "{explained}");
 }
+
+/// Indices on the device have 32 bits. A steady state that needs more stays on the host.
+#[test]
+fn a_steady_state_beyond_32_bits_stays_on_the_host() {
+    let pipeline = |push: u32, pop: u32| {
+        format!(
+            "void->void pipeline Top {{ add void->int filter {{ work push {push} {{ for (int i = 0; i < {push}; i++) push(i); }} }} \
+             add int->int filter {{ work pop {pop} push 1 {{ int a = 0; for (int i = 0; i < {pop}; i++) a += pop(); push(a); }} }} \
+             add int->void filter {{ work pop 1 {{ println(pop()); }} }} }}"
+        )
+    };
+    for device in devices() {
+        let (large, small) = (compile(&pipeline(70_000, 70_001)), compile(&pipeline(700, 701)));
+        let on_host = |program: &Program| Compiled::new(program, &device).unwrap().summary().on_host;
+        assert_eq!((on_host(&large), on_host(&small)), (3, 1));
+    }
+}

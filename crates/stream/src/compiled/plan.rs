@@ -6,12 +6,13 @@
 
 use super::Options;
 use super::regions::regions;
+use super::run::MAX_WORDS;
 use crate::classify::{Class, Classified, Placement, classify, feedback_members, runs_in_order};
 use crate::core;
 use crate::graph::{Graph, NodeId};
 use crate::restructure::{Island, Section, island::island, section};
 use crate::schedule::Schedule;
-use crate::translate::Reason;
+use crate::translate::{Reason, Words};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{self, Costs, Each};
 use cranelift_entity::EntityRef;
@@ -21,6 +22,9 @@ const SCANNED: u64 = 256;
 /// Operations of filters without state that an island takes in, for each firing of a filter with state beside them.
 /// They hide behind its loads and stores. Vectors run them on all cores otherwise, threads wait longer for memory.
 const ABSORBED: Each<u64> = Each { vectors: 8, threads: 32 };
+
+/// The reason for which nodes with a long tape stay on the host.
+const TOO_LONG: &str = "a steady state has more items than indices of 32 bits reach";
 
 /// A stage.
 #[derive(Clone, Debug)]
@@ -103,12 +107,24 @@ pub(crate) fn plan(
             let (mut pieces, mut problems) = (vec![], vec![]);
             for part in components(graph, &parallel) {
                 match section(graph, schedule, &classified, &part, !options.straight) {
+                    Ok(found) if found.buffers.iter().any(|own| is_too_long(own.items, found.units, own.words)) => {
+                        problems.push((part, TOO_LONG.to_owned()));
+                    }
                     Ok(found) => pieces.push(Piece::Section(found)),
                     Err(reason) => problems.push((part, reason)),
                 }
             }
             for group in parts_of(&ordered, &islands) {
                 match island(program, graph, schedule, &group, true) {
+                    Ok(found)
+                        if found
+                            .inputs
+                            .iter()
+                            .chain(&found.outputs)
+                            .any(|own| is_too_long(own.items, found.units, own.words)) =>
+                    {
+                        problems.push((group, TOO_LONG.to_owned()));
+                    }
                     Ok(found) => pieces.push(Piece::Island(found)),
                     Err(reason) => problems.push((group, reason)),
                 }
@@ -166,6 +182,11 @@ fn neighbours(graph: &Graph, node: NodeId) -> impl Iterator<Item = NodeId> {
 fn is_absorbed(node: &Classified) -> bool {
     let free = matches!(node.class, Class::Stateless | Class::Peeking | Class::Counting | Class::Source);
     free && matches!(node.placement, Placement::Sequential)
+}
+
+/// Returns whether a tape has more words in a steady state than indices of 32 bits reach.
+fn is_too_long(items: i64, units: u64, words: Words) -> bool {
+    items.saturating_mul(units as i64).saturating_mul(i64::from(words.count)) > MAX_WORDS
 }
 
 /// Leaves everything on the host.

@@ -32,7 +32,7 @@ const MAX_BATCH: u64 = 1 << 24;
 /// The most steady states of a batch whose output is put into order.
 const ORDERED_BATCH: u64 = 1 << 16;
 /// The most words of a buffer, so that indices have 32 bits.
-const MAX_WORDS: i64 = 1 << 29;
+pub(super) const MAX_WORDS: i64 = 1 << 29;
 
 /// A host that counts what is printed, and leaves out what was printed before.
 struct Counting<'h> {
