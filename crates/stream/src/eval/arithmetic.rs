@@ -180,6 +180,7 @@ pub(crate) fn math(function: Math, a: f64, b: f64) -> f64 {
         Math::Round => (a + 0.5).floor(),
         Math::Rint => a.round_ties_even(),
         Math::Abs => a.abs(),
+        Math::Arg => 0.0f64.atan2(a),
         Math::Min | Math::Max if a.is_nan() || b.is_nan() => f64::NAN,
         Math::Min => a.min(b),
         Math::Max => a.max(b),
@@ -202,6 +203,7 @@ pub(crate) fn complex(function: Math, a: f64, b: f64) -> Value {
         }
         Math::Sin => (a.sin() * b.cosh(), a.cos() * b.sinh()),
         Math::Cos => (a.cos() * b.cosh(), -(a.sin() * b.sinh())),
+        Math::Arg => return Value::Float(b.atan2(a) as f32),
         _ => return Value::Float(a.hypot(b) as f32),
     };
     Value::Complex(real as f32, imaginary as f32)

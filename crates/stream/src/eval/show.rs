@@ -10,11 +10,11 @@ pub fn show_value(value: &Value) -> String {
         Value::Bit(value) => u8::from(*value).to_string(),
         Value::Int(value) => value.to_string(),
         Value::Float(value) => {
-            let shortest = format!("{value:e}");
+            let shortest = at_least_two(format!("{value:e}"), format!("{value:.1e}"), |text| text.parse() == Ok(*value));
             floating(&shortest, f64::from(*value))
         }
         Value::Double(value) => {
-            let shortest = format!("{value:e}");
+            let shortest = at_least_two(format!("{value:e}"), format!("{value:.1e}"), |text| text.parse() == Ok(*value));
             floating(&shortest, *value)
         }
         Value::Complex(real, imaginary) => {
@@ -26,6 +26,11 @@ pub fn show_value(value: &Value) -> String {
         }
         Value::Text(text) => text.to_string(),
     }
+}
+
+/// Chooses the digits that Java shows: the shortest that give the number, but two where one would do and two are nearer.
+fn at_least_two(shortest: String, two: String, is_it: impl Fn(&str) -> bool) -> String {
+    if !shortest.contains('.') && !two.contains(".0e") && is_it(&two) { two } else { shortest }
 }
 
 /// Arranges the shortest digits of a number, given as `d.ddde±n`.
@@ -78,6 +83,11 @@ mod tests {
             (f32::NEG_INFINITY, "-Infinity"),
             (f32::NAN, "NaN"),
             (f32::MAX, "3.4028235E38"),
+            (f32::from_bits(1), "1.4E-45"),
+            (f32::from_bits(3), "4.2E-45"),
+            (2e10, "2.0E10"),
+            (5.0, "5.0"),
+            (0.5, "0.5"),
         ];
         for (value, expected) in cases {
             assert_eq!(show_value(&Value::Float(value)), expected);

@@ -1,7 +1,7 @@
 //! Calls: functions of the filter, of packages, and of the library.
 
 use super::{Lowerer, suggest};
-use crate::core::{Expr, ExprKind, FunctionId, Math, Type};
+use crate::core::{Binary, Expr, ExprKind, FunctionId, Math, Type};
 use crate::syntax::ast;
 use crate::{codes, plural};
 use broadloom_diag::{Diagnostic, Span};
@@ -19,6 +19,15 @@ impl Lowerer {
             "random" => {
                 self.count(name, arguments.len(), 0, span);
                 Expr { kind: ExprKind::Random, ty: Type::Double, span }
+            }
+            // The root of a negative number is complex.
+            "csqrt" => {
+                if !self.count(name, arguments.len(), 1, span) {
+                    return self.broken(span);
+                }
+                let value = self.expr(&arguments[0]);
+                let value = self.coerce(value, &Type::Complex, "the argument of `csqrt`");
+                Expr { kind: ExprKind::Math(Math::Sqrt, vec![value]), ty: Type::Complex, span }
             }
             "init_array_1D_float" => self.file_array(name, arguments, Type::Float, span),
             "init_array_1D_int" => self.file_array(name, arguments, Type::Int, span),
@@ -74,7 +83,12 @@ impl Lowerer {
         let place = function.span;
         if arguments.len() != count {
             let message = format!("`{name}` takes {}, but {} given", plural(count as u64, "argument"), are(arguments.len()));
-            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, "").label(place, "declared here"));
+            self.error(
+                Diagnostic::error(codes::ARGUMENT_COUNT, message)
+                    .at(span, "")
+                    .label(place, "declared here")
+                    .help("give one value for each parameter"),
+            );
             return self.broken(span);
         }
         let args = arguments
@@ -101,7 +115,21 @@ impl Lowerer {
         if !self.count(name, arguments.len(), count, span) {
             return self.broken(span);
         }
-        let args: Vec<Expr> = arguments.iter().map(|argument| self.expr(argument)).collect();
+        let mut args: Vec<Expr> = arguments.iter().map(|argument| self.expr(argument)).collect();
+        if math == Math::Arg {
+            let args = args.into_iter().map(|value| self.coerce(value, &Type::Complex, "the argument of `arg`")).collect();
+            return Expr { kind: ExprKind::Math(math, args), ty: Type::Float, span };
+        }
+        if math == Math::Pow && args.iter().any(|value| value.ty == Type::Complex) {
+            // The base to the power of the exponent is exp(exponent · log(base)).
+            let Some((exponent, base)) = args.pop().zip(args.pop()) else { return self.broken(span) };
+            let base = self.coerce(base, &Type::Complex, "the base of `pow`");
+            let exponent = self.coerce(exponent, &Type::Complex, "the exponent of `pow`");
+            let complex = |kind: ExprKind| Expr { kind, ty: Type::Complex, span };
+            let log = complex(ExprKind::Math(Math::Log, vec![base]));
+            let power = complex(ExprKind::Binary(Binary::Multiply, Type::Complex, Box::new(log), Box::new(exponent)));
+            return complex(ExprKind::Math(Math::Exp, vec![power]));
+        }
         if let [argument] = &args[..]
             && argument.ty == Type::Complex
         {

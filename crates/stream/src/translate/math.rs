@@ -88,6 +88,7 @@ impl Translator<'_> {
             }
             Math::Rint => b.round_even(a),
             Math::Abs => b.abs(a),
+            Math::Arg => b.atan2(number(0.0), a),
             Math::Min | Math::Max => {
                 let chosen = if function == Math::Min { b.min(a, y) } else { b.max(a, y) };
                 b.select(b.or(b.is_nan(a), b.is_nan(y)), number(f64::NAN), chosen)
@@ -118,6 +119,7 @@ impl Translator<'_> {
             }
             Math::Sin => (b.mul(b.sin(x), b.cosh(y)), b.mul(b.cos(x), b.sinh(y))),
             Math::Cos => (b.mul(b.cos(x), b.cosh(y)), b.neg(b.mul(b.sin(x), b.sinh(y)))),
+            Math::Arg => return Term::Atom(narrow(b.atan2(y, x))),
             _ => return Term::Atom(narrow(b.hypot(x, y))),
         };
         Term::Complex(narrow(real), narrow(imaginary))
