@@ -37,7 +37,9 @@ impl Builder<'_> {
             }
         }?;
         let built = Built { name: stream.name.to_string(), ..built };
-        if let Some((input, output)) = types {
+        // The original drops the declared types of anonymous streams that are no filters; its programs rely on that.
+        let is_anonymous = matches!(&*stream.name, "pipeline" | "splitjoin" | "feedbackloop");
+        if let Some((input, output)) = types.filter(|_| !is_anonymous) {
             self.check_declared(&built, &input, &built.input, ("input", "takes"), stream.span)?;
             self.check_declared(&built, &output, &built.output, ("output", "produces"), stream.span)?;
         }
@@ -102,7 +104,9 @@ impl Builder<'_> {
     fn pipeline(&mut self, parts: Parts, span: Span) -> Result<Built, Stop> {
         let children = parts.children;
         if children.is_empty() {
-            return Err(Stop::error(codes::BAD_SHAPE, "the pipeline has no streams in it", span));
+            return Err(
+                Stop::error(codes::BAD_SHAPE, "the pipeline has no streams in it", span).help("`add` at least one stream")
+            );
         }
         for pair in children.windows(2) {
             self.join_ends((&pair[0].0, pair[0].1), (&pair[1].0, pair[1].1))?;
@@ -159,7 +163,7 @@ impl Builder<'_> {
         let (join, join_span) = parts.join.ok_or_else(|| missing("join", "join roundrobin;"))?;
         let children = parts.children;
         if children.is_empty() {
-            return Err(Stop::error(codes::BAD_SHAPE, "the splitjoin has no branches", place));
+            return Err(Stop::error(codes::BAD_SHAPE, "the splitjoin has no branches", place).help("`add` at least one branch"));
         }
         let inputs: Vec<Option<&End>> = children.iter().map(|(built, _)| built.input.as_ref()).collect();
         let outputs: Vec<Option<&End>> = children.iter().map(|(built, _)| built.output.as_ref()).collect();
@@ -222,7 +226,9 @@ impl Builder<'_> {
         let (body, body_span) = parts.body.ok_or_else(|| missing("body"))?;
         let (back, back_span) = parts.back.ok_or_else(|| missing("loop"))?;
         let need = |end: &Option<End>, what: &str, span: Span| {
-            end.clone().ok_or_else(|| Stop::error(codes::BAD_SHAPE, format!("the {what} of a feedbackloop cannot be void"), span))
+            let message = format!("the {what} of a feedbackloop cannot be void");
+            let advice = "items go round through it; give it a type";
+            end.clone().ok_or_else(|| Stop::error(codes::BAD_SHAPE, message, span).help(advice))
         };
         let body_in = need(&body.input, "input of the body", body_span)?;
         let body_out = need(&body.output, "output of the body", body_span)?;
