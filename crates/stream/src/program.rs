@@ -83,7 +83,7 @@ impl Program {
         let compiled = with_stack(|| {
             if files.iter().map(|(_, text)| text.len()).sum::<usize>() > MAX_TEXT {
                 let message = format!("the program is larger than {} MiB", MAX_TEXT >> 20);
-                return Err(Diagnostic::error(crate::codes::TOO_LARGE, message).into());
+                return Err(Diagnostic::error(crate::codes::TOO_LARGE, message).help("move tables into files").into());
             }
             let mut program = ast::Program::default();
             let mut errors = Diagnostics::new();

@@ -20,7 +20,7 @@ pub(super) fn field_value<'a, W: World>(code: &mut Code<'a, W>, field: &'a Field
     budget.cells = budget.cells.saturating_add(value.cells());
     if budget.cells > budget.limits.cells {
         let message = format!("the fields need more memory than the limit of {} scalars", budget.limits.cells);
-        return Err(Stop::error(codes::MEMORY, message, field.span));
+        return Err(Stop::error(codes::MEMORY, message, field.span).help("make arrays smaller, or instances fewer"));
     }
     Ok(value)
 }
@@ -57,7 +57,7 @@ fn rate<'a, W: World>(code: &mut Code<'a, W>, rate: &'a core::Rate, word: &str, 
             let max = max.as_ref().map(&mut number).transpose()?;
             if let Some(max) = max.filter(|max| *max < min) {
                 let message = format!("the {word} rate is at least {min} and at most {max}");
-                return Err(Stop::error(codes::BAD_RATE, message, span));
+                return Err(Stop::error(codes::BAD_RATE, message, span).help("write the smaller bound first"));
             }
             Ok(Rate { min, max })
         }
@@ -96,7 +96,9 @@ impl Builder<'_> {
                 }
                 None if !rate.is_zero() => {
                     let message = format!("the filter `{name}` has a {word} rate, but its type on that side is void");
-                    return Err(Stop::error(codes::BAD_RATE, message, filter.work.span));
+                    return Err(
+                        Stop::error(codes::BAD_RATE, message, filter.work.span).help("remove the rate, or give that side a type")
+                    );
                 }
                 _ => {}
             }

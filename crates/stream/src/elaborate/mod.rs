@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
         if self.depth > self.budget.limits.depth || !self.budget.has_stack() {
             let message = format!("streams are nested deeper than the limit of {}", self.budget.limits.depth);
             let error = Diagnostic::error(codes::DEPTH, message).at(span, format!("`{}` is created here", stream.name));
-            let error = error.note("a stream that adds itself needs a condition that ends the recursion");
+            let error = error.help("a stream that adds itself needs a condition that ends the recursion");
             return Err(Stop::Error(Box::new(error)));
         }
         let built = match &stream.kind {
@@ -140,7 +140,10 @@ impl<'a> Builder<'a> {
         self.depth -= 1;
         for portal in portals {
             let Tree::Node(node) = built.tree else {
-                return Err(Stop::error(codes::BAD_MESSAGE, "only filters can be registered with a portal", span));
+                let error = Stop::error(codes::BAD_MESSAGE, "only filters can be registered with a portal", span);
+                return Err(
+                    error.help("move `to …` to the `add` of the filter, and hand the portal to the stream as a parameter")
+                );
             };
             self.portals[*portal as usize].push(node);
         }
@@ -151,7 +154,7 @@ impl<'a> Builder<'a> {
         if self.nodes.len() >= self.budget.limits.nodes as usize {
             let message = format!("the graph has more than {} nodes", self.budget.limits.nodes);
             let error = Diagnostic::error(codes::TOO_LARGE, message).at(span, "the last one is created here");
-            let error = error.note("a loop or a recursion of streams may have no end");
+            let error = error.help("check the end of the loop or the recursion that creates streams");
             return Err(Stop::Error(Box::new(error)));
         }
         let count = self.names.entry(name.to_owned()).or_default();

@@ -35,7 +35,8 @@ fn no_tapes(span: Span) -> Stop {
 
 fn twice(word: &str, span: Span, first: Span) -> Stop {
     let error = Diagnostic::error(codes::BAD_SHAPE, format!("the stream has two `{word}` statements"));
-    Stop::Error(Box::new(error.at(span, "this is the second").label(first, "this is the first")))
+    let error = error.at(span, "this is the second").label(first, "this is the first");
+    Stop::Error(Box::new(error.help("remove one of them")))
 }
 
 impl World for Site<'_, '_> {
@@ -125,7 +126,7 @@ impl World for Site<'_, '_> {
         budget.cells = budget.cells.saturating_add(value.cells());
         if budget.cells > budget.limits.cells {
             let message = format!("the enqueued items need more memory than the limit of {} scalars", budget.limits.cells);
-            return Err(Stop::error(codes::MEMORY, message, span));
+            return Err(Stop::error(codes::MEMORY, message, span).help("enqueue fewer items"));
         }
         self.parts.enqueued.push((value, span));
         Ok(())
@@ -164,7 +165,9 @@ impl Builder<'_> {
             Created::Identity(_) | Created::Stream(_) => ("Identity", NodeKind::Identity, (1, 1)),
         };
         if layout.ty() == Type::Void {
-            return Err(Stop::error(codes::TAPE_TYPE, format!("`{name}` of void has no items"), span));
+            return Err(
+                Stop::error(codes::TAPE_TYPE, format!("`{name}` of void has no items"), span).help("name the type of its items")
+            );
         }
         let scalar = matches!(layout.ty(), Type::Int | Type::Float | Type::Bit | Type::Double | Type::Complex);
         if name != "Identity" && !scalar {

@@ -122,7 +122,7 @@ impl<'a, W: World> Code<'a, W> {
         budget.steps = budget.steps.saturating_add(steps);
         if budget.steps > budget.limits.steps {
             let message = format!("the program was stopped after {} steps", budget.limits.steps);
-            return Err(Stop::error(codes::STEPS, message, span));
+            return Err(Stop::error(codes::STEPS, message, span).help("end the loop or the recursion, or do less"));
         }
         if budget.steps > budget.firing_end {
             let message = format!("a firing was stopped after {} steps", budget.limits.firing);
@@ -136,7 +136,7 @@ impl<'a, W: World> Code<'a, W> {
         budget.cells = budget.cells.saturating_add(cells);
         if budget.cells > budget.limits.cells {
             let message = format!("the program needs more memory than the limit of {} scalars", budget.limits.cells);
-            return Err(Stop::error(codes::MEMORY, message, span));
+            return Err(Stop::error(codes::MEMORY, message, span).help("make arrays smaller, or calls fewer"));
         }
         Ok(())
     }
@@ -153,14 +153,14 @@ impl<'a, W: World> Code<'a, W> {
     fn invoke(&mut self, function: &'a Function, args: Vec<Value>, span: Span) -> Result<(Value, Vec<Value>), Stop> {
         let Some(body) = &function.body else {
             let message = format!("the function `{}` is native and has no definition here", function.name);
-            return Err(Stop::error(codes::RUN_TIME, message, span));
+            return Err(Stop::error(codes::RUN_TIME, message, span).help("write it as a function of a `helper` package"));
         };
         self.step(span)?;
         let budget = self.world.budget();
         budget.depth += 1;
         if budget.depth > budget.limits.depth || !budget.has_stack() {
             let message = format!("calls are nested deeper than the limit of {}", budget.limits.depth);
-            return Err(Stop::error(codes::DEPTH, message, span));
+            return Err(Stop::error(codes::DEPTH, message, span).help("end the recursion, or write it as a loop"));
         }
         let base = std::mem::replace(&mut self.base, self.stack.len());
         self.stack.extend(args);
@@ -302,8 +302,10 @@ impl<'a, W: World> Code<'a, W> {
 
     fn weight(&mut self, weight: &'a Expr) -> Result<u32, Stop> {
         let value = self.int(weight)?;
-        u32::try_from(value)
-            .map_err(|_| Stop::error(codes::BAD_RATE, format!("the weight is {value}, which is negative"), weight.span))
+        u32::try_from(value).map_err(|_| {
+            let message = format!("the weight is {value}, which is negative");
+            Stop::error(codes::BAD_RATE, message, weight.span).help("a weight is 0 or greater")
+        })
     }
 
     fn declare(&mut self, local: usize, declared: &'a Declared, value: Option<&'a Expr>) -> Result<(), Stop> {
@@ -335,9 +337,10 @@ impl<'a, W: World> Code<'a, W> {
         let given = self.eval(value)?;
         if !matches!(value.kind, ExprKind::List(_)) && !layout.holds(&given) {
             let message = format!("the array has the type {}, but another length is given", layout.show(&self.program.structs));
-            return Err(Stop::error(codes::RUN_TIME, message, value.span));
+            return Err(Stop::error(codes::RUN_TIME, message, value.span).help("give both the same length"));
         }
-        fill(&layout, given).map_err(|message| Stop::error(codes::RUN_TIME, message, value.span))
+        let advice = "make the array longer, or the list shorter";
+        fill(&layout, given).map_err(|message| Stop::error(codes::RUN_TIME, message, value.span).help(advice))
     }
 
     /// Evaluates the lengths of a declared type.
@@ -356,8 +359,10 @@ impl<'a, W: World> Code<'a, W> {
         };
         let lengths = declared.lengths.iter().map(|length| self.int(length)).collect::<Result<Vec<_>, _>>()?;
         for length in lengths.into_iter().rev() {
-            let length = u32::try_from(length)
-                .map_err(|_| Stop::error(codes::RUN_TIME, format!("the array has the length {length}"), declared.span))?;
+            let length = u32::try_from(length).map_err(|_| {
+                let message = format!("the array has the length {length}, which is negative");
+                Stop::error(codes::RUN_TIME, message, declared.span).help("check the values that the length is computed from")
+            })?;
             layout = Layout::Array(Arc::new(layout), length);
             let budget = self.world.budget();
             if layout.cells() > budget.limits.cells {
@@ -387,7 +392,13 @@ impl<'a, W: World> Code<'a, W> {
     }
 
     fn binary(&mut self, operator: Binary, left: &Value, right: &Value, span: Span) -> Result<Value, Stop> {
-        arithmetic::binary(operator, left, right).map_err(|message| Stop::error(codes::RUN_TIME, message, span))
+        arithmetic::binary(operator, left, right).map_err(|message| {
+            let error = Stop::error(codes::RUN_TIME, message, span);
+            match operator {
+                Binary::Divide | Binary::Modulo => error.help("test the divisor before: `b != 0 ? a / b : 0`"),
+                _ => error,
+            }
+        })
     }
 
     pub(crate) fn eval(&mut self, expr: &'a Expr) -> Result<Value, Stop> {

@@ -97,11 +97,10 @@ impl World for Firing<'_, '_> {
 
     fn peek(&mut self, index: i32, span: Span) -> Result<Value, Stop> {
         let Ok(index) = u32::try_from(index) else {
-            return Err(Stop::error(
-                codes::RATE_BROKEN,
-                format!("`peek({index})` looks at an item that was popped before"),
-                span,
-            ));
+            let message = format!("`peek({index})` looks at an item that was popped before");
+            return Err(
+                Stop::error(codes::RATE_BROKEN, message, span).help("`peek(0)` is the next item; keep older items in a field")
+            );
         };
         let Some(tape) = self.input else { return Err(self.too_many("peek", self.rates.peek, span)) };
         if self.rates.peek.max.is_some_and(|max| u64::from(self.popped) + u64::from(index) >= u64::from(max)) {
@@ -124,7 +123,7 @@ impl World for Firing<'_, '_> {
             let ty = layout.show(&self.machine.program.structs);
             let message =
                 format!("an array of other lengths is pushed on {}, which carries {ty}", self.machine.graph.describe(tape));
-            return Err(Stop::error(codes::TAPE_TYPE, message, span));
+            return Err(Stop::error(codes::TAPE_TYPE, message, span).help("push an array of the declared lengths"));
         }
         self.pushed = self.pushed.saturating_add(1);
         self.machine.put(tape, value, span)
@@ -167,7 +166,8 @@ impl World for Firing<'_, '_> {
     }
 
     fn read_numbers(&mut self, file: &str, _: u32, span: Span) -> Result<Vec<f64>, Stop> {
-        Err(Stop::error(codes::MISPLACED, format!("`{file}` can be read into an array only while the graph is built"), span))
+        let message = format!("`{file}` can be read into an array only while the graph is built");
+        Err(Stop::error(codes::MISPLACED, message, span).help("read it in `init`, or as the initial value of a field"))
     }
 
     fn budget(&mut self) -> &mut Budget {

@@ -60,7 +60,7 @@ impl Route {
             let error = Diagnostic::error(codes::BAD_MESSAGE, message).at(span, "");
             let error = error.label(graph.nodes[receiver].span, "the receiver");
             return Err(Stop::Error(Box::new(
-                error.note("the time of a message is measured in items that travel from one to the other"),
+                error.help("its time is counted in items between the two; register a filter up- or downstream of the sender"),
             )));
         }
         let (upper, lower) = if downstream { (sender, receiver) } else { (receiver, sender) };
@@ -198,8 +198,9 @@ impl Machine<'_> {
         latency: i32,
         span: Span,
     ) -> Result<(), Stop> {
-        if latency.abs() > MAX_LATENCY {
-            return Err(Stop::error(codes::BAD_MESSAGE, format!("the latency is {latency}; the limit is {MAX_LATENCY}"), span));
+        if latency.unsigned_abs() > MAX_LATENCY.unsigned_abs() {
+            let message = format!("the latency is {latency}; the limit is {MAX_LATENCY}");
+            return Err(Stop::error(codes::BAD_MESSAGE, message, span).help("check the values that it is computed from"));
         }
         let graph = self.graph;
         let receivers = graph.portals.get(portal as usize).map_or(&[][..], |receivers| receivers);
@@ -212,7 +213,8 @@ impl Machine<'_> {
                 let message =
                     format!("the receiver `{}` has no handler `{handler}` for this message", graph.nodes[receiver].name);
                 let error = Diagnostic::error(codes::BAD_MESSAGE, message).at(span, "");
-                return Err(Stop::Error(Box::new(error.label(graph.nodes[receiver].span, "the receiver"))));
+                let error = error.label(graph.nodes[receiver].span, "the receiver");
+                return Err(Stop::Error(Box::new(error.help("add the handler to the filter, or register another filter"))));
             };
             let time = (self.nodes[sender.index()].fired + 1).saturating_add_signed(i64::from(latency));
             let mut route = match self.messages.routes.remove(&(sender, receiver)) {

@@ -49,7 +49,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             steps: u64::MAX,
-            construction: 1 << 28,
+            construction: 1 << 26,
             firing: 1 << 28,
             cells: 1 << 27,
             depth: 2000,

@@ -99,7 +99,7 @@ impl<'a, W: World> Code<'a, W> {
             && old.len() != new.len()
         {
             let message = format!("an array of length {} is assigned to one of length {}", new.len(), old.len());
-            return Err(Stop::error(codes::RUN_TIME, message, place.span));
+            return Err(Stop::error(codes::RUN_TIME, message, place.span).help("give both the same length"));
         }
         *value = new;
         Ok(())
@@ -123,8 +123,10 @@ pub(super) fn part(value: &Value, access: &Access, index: i32, span: Span) -> Re
 
 fn outside(index: i32, length: usize, span: Span) -> Stop {
     Stop::error(codes::RUN_TIME, format!("the index {index} is outside of the array of length {length}"), span)
+        .help("indices run from 0 to the length less 1")
 }
 
 fn unset(place: &Place) -> Stop {
     Stop::error(codes::RUN_TIME, format!("the variable `{}` is read before it is set", place.name), place.span)
+        .help("give it a value where it is declared")
 }

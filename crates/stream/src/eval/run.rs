@@ -286,7 +286,7 @@ impl<'a> Machine<'a> {
         self.budget.steps = self.budget.steps.saturating_add(1);
         if self.budget.steps > self.budget.limits.steps {
             let message = format!("the program was stopped after {} steps", self.budget.limits.steps);
-            return Err(Stop::error(codes::STEPS, message, node.span));
+            return Err(Stop::error(codes::STEPS, message, node.span).help("end the loop or the recursion, or do less"));
         }
         if self.nodes[index].busy || !self.budget.has_stack() {
             let message = format!("`{}` needs its own output before it can produce it", node.name);
@@ -373,7 +373,7 @@ impl<'a> Machine<'a> {
         let value = self.tapes[tape.index()].pop_front();
         let value = value.ok_or_else(|| {
             let message = format!("{} is empty", self.graph.describe(tape));
-            Stop::error(codes::RATE_BROKEN, message, self.graph.nodes[id].span)
+            Stop::error(codes::RATE_BROKEN, message, self.graph.nodes[id].span).help("pop fewer items, or push more before")
         })?;
         self.budget.cells = self.budget.cells.saturating_sub(value.cells());
         let (limit, past) = &mut self.past[tape.index()];
@@ -391,7 +391,7 @@ impl<'a> Machine<'a> {
         if self.budget.cells > self.budget.limits.cells {
             let message =
                 format!("{} holds too many items: the limit is {} scalars", self.graph.describe(tape), self.budget.limits.cells);
-            return Err(Stop::error(codes::MEMORY, message, span));
+            return Err(Stop::error(codes::MEMORY, message, span).help("push fewer items for each one that is taken"));
         }
         self.tapes[tape.index()].push_back(value);
         Ok(())
@@ -464,7 +464,8 @@ impl<'a> Machine<'a> {
 
     fn write_item(&mut self, id: NodeId, _: &Layout, name: &str, value: &Value) -> Result<(), Stop> {
         let span = self.graph.nodes[id].span;
-        let failed = |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span);
+        let failed =
+            |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span).help(PATHS);
         let state = &mut self.nodes[id.index()];
         if state.writer.is_none() {
             state.writer = Some(Writer::new(self.host.create(name).map_err(failed)?));
@@ -477,7 +478,8 @@ impl<'a> Machine<'a> {
         for (id, node) in self.graph.nodes.iter() {
             if let Some(writer) = &mut self.nodes[id.index()].writer {
                 let failed = |error| {
-                    Stop::error(codes::FILE, format!("the file of `{}` cannot be written: {error}", node.name), node.span)
+                    let message = format!("the file of `{}` cannot be written: {error}", node.name);
+                    Stop::error(codes::FILE, message, node.span).help("check the space on its disk")
                 };
                 writer.close().map_err(failed)?;
             }

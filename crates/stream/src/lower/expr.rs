@@ -144,7 +144,9 @@ impl Lowerer {
         }
         if ty == Type::Void {
             let error = Diagnostic::error(codes::NO_TAPE, format!("`{what}` in a filter without input"));
-            self.error(error.at(span, "").note("the input type of the filter is void"));
+            self.error(
+                error.at(span, "").note("the input type of the filter is void").help("give the filter an input type: `int->…`"),
+            );
             return self.broken(span);
         }
         Expr { kind, ty, span }
@@ -173,7 +175,11 @@ impl Lowerer {
         let Type::Array(element) = ty else {
             if *ty != Type::Unknown {
                 let message = format!("`{name}` has type {}, but a list of values is given", self.show(ty));
-                self.error(Diagnostic::error(codes::MISMATCH, message).at(value.span, ""));
+                self.error(
+                    Diagnostic::error(codes::MISMATCH, message)
+                        .at(value.span, "")
+                        .help("lists are for arrays: `int[2] a = {1, 2};`"),
+                );
             }
             return self.broken(value.span);
         };
@@ -216,7 +222,7 @@ impl Lowerer {
     fn extend(&mut self, place: &mut Place, access: Access, ty: Type, span: Span) {
         if place.path.len() == MAX_PATH {
             let message = format!("more than {MAX_PATH} indices and members behind one name");
-            self.error(Diagnostic::error(codes::TOO_DEEP, message).at(span, ""));
+            self.error(Diagnostic::error(codes::TOO_DEEP, message).at(span, "").help("copy a part of it into a local"));
             return;
         }
         place.path.push(access);
@@ -269,7 +275,9 @@ impl Lowerer {
             Type::Complex => Diagnostic::error(codes::BAD_ACCESS, format!("a complex number has no member `{}`", member.name))
                 .at(member.span, "")
                 .help("its members are `real` and `imag`"),
-            _ => Diagnostic::error(codes::BAD_ACCESS, format!("a value of type {shown} has no members")).at(member.span, ""),
+            _ => Diagnostic::error(codes::BAD_ACCESS, format!("a value of type {shown} has no members"))
+                .at(member.span, "")
+                .help("members belong to structs; `complex` has `real` and `imag`"),
         };
         self.error(error);
         None

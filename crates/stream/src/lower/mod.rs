@@ -158,7 +158,8 @@ impl Lowerer {
                 {
                     let message =
                         format!("`{}` has to stand before the struct that contains it", self.show(&Type::Struct(*inner)));
-                    self.error(Diagnostic::error(codes::UNDEFINED, message).at(member.ty.span, ""));
+                    let error = Diagnostic::error(codes::UNDEFINED, message).at(member.ty.span, "");
+                    self.error(error.help("move its declaration up; a struct cannot contain itself"));
                 }
                 members.push((member.name.name.clone(), declared));
             }
@@ -331,7 +332,7 @@ impl Lowerer {
     fn not_void(&mut self, ty: &Type, name: &ast::Ident) {
         if *ty == Type::Void {
             let message = format!("`{}` has type void, which has no values", name.name);
-            self.error(Diagnostic::error(codes::MISMATCH, message).at(name.span, ""));
+            self.error(Diagnostic::error(codes::MISMATCH, message).at(name.span, "").help("give it another type"));
         }
     }
 
@@ -470,7 +471,7 @@ fn suggest<'a>(error: Diagnostic, name: &str, names: impl Iterator<Item = &'a Ar
     let best = names.map(|other| (distance(name, other), other)).min();
     match best {
         Some((changes, other)) if changes <= 1 + name.len() / 4 => error.help(format!("did you mean `{other}`?")),
-        _ => error,
+        _ => error.help("check the spelling, or declare it"),
     }
 }
 

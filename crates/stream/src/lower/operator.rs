@@ -46,12 +46,21 @@ impl Lowerer {
                 let (found, wanted) = (self.show(&expr.ty), self.show(to));
                 let error = Diagnostic::error(codes::MISMATCH, format!("{purpose} has type {found}, but {wanted} is needed"));
                 let mut error = error.at(expr.span, format!("this is of type {found}"));
-                if rank(&expr.ty).is_some() && rank(to).is_some() {
+                let is_large = matches!(expr.kind, ExprKind::Const(Value::Float(value)) if value.abs() >= 2_147_483_648.0);
+                if is_large && *to == Type::Int {
+                    error = error.help("integers reach from -2147483648 to 2147483647; larger literals are floats");
+                } else if rank(&expr.ty).is_some() && rank(to).is_some() {
                     error = error.help(format!("convert it with a cast: `({wanted})(…)`"));
                 } else if expr.ty == Type::Boolean && rank(to).is_some() {
                     error = error.help("a boolean is no number; write `(… ? 1 : 0)`");
                 } else if *to == Type::Boolean && rank(&expr.ty).is_some() {
                     error = error.help("a number is no boolean; write `… != 0`");
+                } else if expr.ty == Type::Text {
+                    error = error.help("strings are only printed, and name files");
+                } else if expr.ty == Type::Void {
+                    error = error.help("a function without a result stands as a statement of its own");
+                } else {
+                    error = error.help(format!("give a value of type {wanted}"));
                 }
                 self.error(error);
                 self.broken(expr.span)
@@ -182,8 +191,15 @@ impl Lowerer {
             None => Diagnostic::error(codes::BAD_OPERANDS, format!("`{symbol}` is not defined for {left_type}"))
                 .at(left.span, format!("this is of type {left_type}")),
         };
-        if !advice.is_empty() {
+        // `a & b == c` is `a & (b == c)`, here as in C.
+        let compared = |expr: &Expr| matches!(&expr.kind, ExprKind::Binary(operator, ..) if operator.compares());
+        let mixed = right.is_some_and(|right| (left.ty == Type::Boolean) != (right.ty == Type::Boolean));
+        if matches!(symbol, "&" | "|" | "^") && mixed && (compared(left) || right.is_some_and(compared)) {
+            error = error.help(format!("comparisons bind tighter than `{symbol}`; write `(a {symbol} b) == c`"));
+        } else if !advice.is_empty() {
             error = error.help(advice);
+        } else {
+            error = error.help("convert the operands to one type, or use another operator");
         }
         self.error(error);
         self.broken(span)
@@ -212,6 +228,8 @@ impl Lowerer {
             error = error.help("write `(… ? 1 : 0)`");
         } else if from == "complex" {
             error = error.help("take a part of it: `.real` or `.imag`");
+        } else {
+            error = error.help("casts are for numbers");
         }
         self.error(error);
         self.broken(span)

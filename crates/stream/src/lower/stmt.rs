@@ -71,7 +71,7 @@ impl Lowerer {
                 if self.unit().loops == 0 {
                     let word = if is_break { "break" } else { "continue" };
                     let error = Diagnostic::error(codes::MISPLACED, format!("`{word}` stands outside of a loop"));
-                    self.error(error.at(span, ""));
+                    self.error(error.at(span, "").help("use `return` or `if` to leave out statements"));
                 }
                 if is_break { StmtKind::Break } else { StmtKind::Continue }
             }
@@ -120,7 +120,10 @@ impl Lowerer {
         let error = Diagnostic::error(codes::MISPLACED, format!("`{word}` has no meaning in {here}")).at(span, "");
         let help = match (word, here) {
             ("add", "a feedbackloop") => "a feedbackloop has one `body` and one `loop` stream",
-            _ => return self.error(error),
+            (_, "the code of a filter") => "streams are connected in the body of a pipeline, splitjoin or feedbackloop",
+            _ => {
+                "`add` belongs to pipelines and splitjoins, `split` and `join` to splitjoins and feedbackloops, the others to feedbackloops"
+            }
         };
         self.error(error.help(help));
     }
@@ -201,7 +204,9 @@ impl Lowerer {
             self.no_tapes_here("push()", span);
         } else if output == Type::Void {
             let error = Diagnostic::error(codes::NO_TAPE, "`push()` in a filter without output");
-            self.error(error.at(span, "").note("the output type of the filter is void"));
+            self.error(
+                error.at(span, "").note("the output type of the filter is void").help("give the filter an output type: `…->int`"),
+            );
         } else {
             return StmtKind::Push(self.coerce(value, &output, "the pushed value"));
         }
@@ -214,7 +219,7 @@ impl Lowerer {
             (None, Type::Void) => StmtKind::Return(None),
             (None, _) => {
                 let error = Diagnostic::error(codes::NO_RESULT, "`return` without a value in a function that has a result");
-                self.error(error.at(span, ""));
+                self.error(error.at(span, "").help("return a value, or make the result void"));
                 StmtKind::Return(None)
             }
             (Some(value), Type::Void) => {
@@ -246,7 +251,8 @@ impl Lowerer {
         let Type::Portal(stream) = portal.ty else {
             if portal.ty != Type::Unknown {
                 let message = format!("`{}` is neither a portal nor a helper package", target.name);
-                self.error(Diagnostic::error(codes::MISMATCH, message).at(target.span, ""));
+                let error = Diagnostic::error(codes::MISMATCH, message).at(target.span, "");
+                self.error(error.help("messages go to a parameter of type `portal<Filter>`"));
             }
             return StmtKind::Block(vec![]);
         };
@@ -266,7 +272,7 @@ impl Lowerer {
         if types.len() != arguments.len() {
             let wanted = plural(types.len() as u64, "argument");
             let message = format!("the handler `{}` takes {wanted}, but {} given", function.name, are(arguments.len()));
-            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
+            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, "").help("give one value for each parameter"));
             return StmtKind::Block(vec![]);
         }
         let mut args = vec![];
@@ -332,7 +338,7 @@ impl Lowerer {
         };
         if let Some(ty) = ty {
             let message = format!("`{}` takes no type argument", name.name);
-            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(ty.span, ""));
+            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(ty.span, "").help("leave out what stands in `<…>`"));
         }
         let params = self.signatures[cranelift_entity::EntityRef::index(id)].params.clone();
         if params.len() != arguments.len() {
@@ -381,7 +387,8 @@ impl Lowerer {
         if arguments.len() != wanted {
             let count = plural(wanted as u64, "parameter");
             let message = format!("`{}` has {count}, but {} given", name.name, are(arguments.len()));
-            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
+            let help = if wanted == 0 { "leave the arguments out" } else { "give it the name of a file" };
+            self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, "").help(help));
         }
         let mut args = vec![];
         for argument in arguments.iter().take(wanted) {

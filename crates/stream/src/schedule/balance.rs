@@ -84,7 +84,7 @@ pub fn balance(graph: &Graph) -> Result<Vec<u64>, Box<Diagnostic>> {
 fn too_large(graph: &Graph, node: NodeId) -> Box<Diagnostic> {
     let message = format!("the steady state has more firings of `{}` than can be counted", graph.nodes[node].name);
     let error = Diagnostic::error(codes::TOO_LARGE, message).at(graph.nodes[node].span, "");
-    Box::new(error.note("rates without a common factor multiply; make the rates of neighbours alike"))
+    Box::new(error.help("rates without a common factor multiply; make the rates of neighbours alike"))
 }
 
 /// The error for a tape on which what is produced never equals what is consumed.

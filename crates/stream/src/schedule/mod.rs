@@ -78,7 +78,7 @@ pub fn schedule(graph: &Graph, limits: &Limits, style: Style) -> Result<Schedule
             Some((id, node)) => error.at(node.span, format!("`{}` fires {} times", node.name, repetitions[id.index()])),
             None => error,
         };
-        return Err(Box::new(error.note("rates without a common factor multiply; make the rates of neighbours alike")));
+        return Err(Box::new(error.help("rates without a common factor multiply; make the rates of neighbours alike")));
     }
     if style == Style::Phased
         && let Some((init, steady)) = phased::phases(graph, &repetitions, limits)

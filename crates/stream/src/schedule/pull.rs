@@ -131,7 +131,8 @@ fn deadlock(graph: &Graph, levels: &Levels<'_>, start: NodeId) -> Box<Diagnostic
     });
     let Some((tape, held, needed)) = back else {
         let message = format!("`{}` can never fire: its input never has enough items", graph.nodes[start].name);
-        return Box::new(Diagnostic::error(codes::DEADLOCK, message).at(graph.nodes[start].span, ""));
+        let error = Diagnostic::error(codes::DEADLOCK, message).at(graph.nodes[start].span, "");
+        return Box::new(error.help("raise what the streams before it push, or lower what it peeks"));
     };
     let joiner = graph.tapes[tape].to.0;
     let message = format!(

@@ -96,7 +96,7 @@ impl Lexer<'_> {
             let digits = self.text[from + 2..self.at].trim_start_matches('0');
             if self.at == from + 2 || digits.len() > 8 {
                 let error = Diagnostic::error(codes::BAD_NUMBER, "a hexadecimal number has 1 to 8 digits");
-                self.errors.push(error.at(self.span(from), ""));
+                self.errors.push(error.at(self.span(from), "").help("integers have 32 bits"));
                 return Some(Token::Int(0));
             }
             return Some(Token::Int(u32::from_str_radix(digits, 16).unwrap_or(0) as i32));

@@ -74,13 +74,16 @@ impl Parser {
         let mut error = Diagnostic::error(codes::UNEXPECTED, format!("expected {wanted}, found {found}"));
         error = error.at(self.span(), format!("expected {wanted}"));
         if wanted == "`;`" {
-            error = error.label(self.before().after(), "the statement ends here");
+            error = error.label(self.before().after(), "the statement ends here").help("put `;` behind it");
         }
         if let Token::Word(word) = found
             && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
             && wanted.contains("name")
         {
-            error = error.note(format!("`{word}` is a reserved word"));
+            error = error.note(format!("`{word}` is a reserved word")).help("choose another name");
+        }
+        if matches!(found, Token::End) {
+            error = error.help("close what is still open: a `}`, `)` or `]` is missing before");
         }
         Box::new(error)
     }
