@@ -183,6 +183,8 @@ pub const PART: u32 = 2048;
 pub const SEGMENT_PART: u32 = 4096;
 /// Elements of the longest segment that a lane of vectors has for itself: a gather of a row takes about as long as what lanes do to combine a segment.
 pub const SHORT_SEGMENT: u32 = 32;
+/// Elements of 32 segments that are reduced by differences of prefixes: prefixes of rows take less time than gathers up to about 16 elements a segment.
+pub const FEW_ELEMENTS: u32 = 512;
 
 // Caches and memory.
 

@@ -23,6 +23,8 @@ pub struct Operator {
     /// Lane by lane.
     identity: Vec<Literal>,
     commutative: bool,
+    /// The operation that takes a value from the end of a combined one, if that is exact.
+    inverse: Option<BinaryOp>,
     makeup: Makeup,
 }
 
@@ -71,14 +73,26 @@ impl Operator {
         if identity.len() != elements.len() || identity.iter().zip(&elements).any(|(own, element)| own.element() != *element) {
             return bad("the identity of an operator has the types of its values");
         }
-        Ok(Operator { function, identity, commutative, makeup: Makeup::Single })
+        Ok(Operator { function, identity, commutative, inverse: None, makeup: Makeup::Single })
     }
 
     /// A binary operation on one value of any type that has it.
     pub(crate) fn plain(name: &str, op: BinaryOp, ty: Type, identity: Literal) -> Result<Operator> {
         let f = Builder::function(name);
         let (a, b) = (f.parameter("a", ty), f.parameter("b", ty));
-        Operator::new(f.finish_function(&[f.binary(op, a, b)])?, &[identity], true)
+        let inverse = match op {
+            _ if !ty.is_scalar() => None,
+            BinaryOp::Add if ty.element().is_integer() => Some(BinaryOp::Sub),
+            BinaryOp::Xor => Some(BinaryOp::Xor),
+            _ => None,
+        };
+        let operator = Operator::new(f.finish_function(&[f.binary(op, a, b)])?, &[identity], true)?;
+        Ok(Operator { inverse, ..operator })
+    }
+
+    /// Returns the operation `-` for which `(a + b) - a` is always `b`, `+` being this operator; `None` if there is none.
+    pub(crate) fn inverse(&self) -> Option<BinaryOp> {
+        self.inverse
     }
 
     /// The sum; of truth values, whether the number of true ones is odd.

@@ -2,11 +2,11 @@
 
 use super::{Parts, beside};
 use crate::cost;
-use crate::kit::{Accumulator, Draft, Temporaries, Writer, broadcast, reduce_warp};
+use crate::kit::{Accumulator, Draft, Shared, Temporaries, Writer, broadcast, reduce_warp, scan_warp};
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Type, Unroll, Value};
+use broadloom_scalar::{Axis, BinaryOp, Shuffle, Type, Unroll, Value};
 
 /// The open ends of parts, which a second kernel combines.
 struct Left {
@@ -65,6 +65,8 @@ impl Parts {
         let mean = k.div(k.sub(piece.to, piece.from), k.add(k.sub(piece.last, piece.first), 1));
         let limit = k.min(k.add(k.mul(mean, 2), cost::SHORT_SEGMENT / 4), cost::SHORT_SEGMENT);
         let none = k.constant(sequence.index, 0);
+        let room = || Shared::new(k, &operator.types(), cost::FEW_ELEMENTS + 32);
+        let prefixes = operator.inverse().filter(|_| !self.numbered).map(|inverse| (inverse, room()));
         k.for_step(piece.first, k.add(piece.last, 1), 32, Unroll::Never, |group| {
             let segment = k.add(group, sequence.wide(k, lane));
             // Segments that begin and end in this part are most, and need no more checks.
@@ -80,33 +82,46 @@ impl Parts {
             let length = k.sub(k.max(from, range[1]), from);
             let is_short = k.le(length, limit);
             let short = k.select(is_short, length, none);
-            let sum = Accumulator::new(k, operator);
-            sum.set(k, &operator.nothing(k));
-            let round = k.variable_with(none);
-            k.set(round, none);
-            k.while_loop(
-                || k.ne(k.ballot(k.lt(k.get(round), short), None), 0),
-                || {
-                    let place = k.get(round);
-                    k.if_then(k.lt(place, short), || sum.add(k, &self.values(k, k.add(from, place), segment)));
-                    k.set(round, k.add(place, 1));
-                },
-            );
-            let long = k.variable_with(k.ballot(k.not(is_short), None));
-            k.while_loop(
-                || k.ne(k.get(long), 0),
-                || {
-                    let owner = k.trailing_zeros(k.get(long));
-                    k.set(long, k.and(k.get(long), k.sub(k.get(long), 1)));
-                    let segment = k.add(group, sequence.wide(k, owner));
-                    let bounds = bounds(segment);
-                    let found = self.stretch(k, segment, bounds[0], bounds[1]);
-                    let is_owner = k.eq(lane, owner);
-                    let all = found.iter().zip(sum.get(k)).map(|(found, own)| k.select_value(is_owner, *found, own));
-                    sum.set(k, &all.collect::<Vec<Value>>());
-                },
-            );
-            let found = sum.get(k);
+            // Each lane goes through its segment, all lanes together through a long one.
+            let one_by_one = || {
+                let sum = Accumulator::new(k, operator);
+                sum.set(k, &operator.nothing(k));
+                let round = k.variable_with(none);
+                k.set(round, none);
+                k.while_loop(
+                    || k.ne(k.ballot(k.lt(k.get(round), short), None), 0),
+                    || {
+                        let place = k.get(round);
+                        k.if_then(k.lt(place, short), || sum.add(k, &self.values(k, k.add(from, place), segment)));
+                        k.set(round, k.add(place, 1));
+                    },
+                );
+                let long = k.variable_with(k.ballot(k.not(is_short), None));
+                k.while_loop(
+                    || k.ne(k.get(long), 0),
+                    || {
+                        let owner = k.trailing_zeros(k.get(long));
+                        k.set(long, k.and(k.get(long), k.sub(k.get(long), 1)));
+                        let segment = k.add(group, sequence.wide(k, owner));
+                        let bounds = bounds(segment);
+                        let found = self.stretch(k, segment, bounds[0], bounds[1]);
+                        let is_owner = k.eq(lane, owner);
+                        let all = found.iter().zip(sum.get(k)).map(|(found, own)| k.select_value(is_owner, *found, own));
+                        sum.set(k, &all.collect::<Vec<Value>>());
+                    },
+                );
+                sum.get(k)
+            };
+            let found = match &prefixes {
+                None => one_by_one(),
+                Some((inverse, room)) => {
+                    let first = sequence.offset(k, k.min(group, segments));
+                    let last = sequence.offset(k, k.min(k.add(group, 32), segments));
+                    let few = k.and(k.le(first, last), k.le(last, k.add(first, cost::FEW_ELEMENTS)));
+                    let together = || self.differences(k, *inverse, room, (first, last), range[1]);
+                    k.choose_list(k.and(is_inner, few), together, one_by_one)
+                }
+            };
             let whole = || self.outlet.put(k, &[segment], beside(k, group), &found);
             let checked = || {
                 let is_last = k.eq(segment, piece.last);
@@ -117,6 +132,35 @@ impl Parts {
             };
             k.if_else(is_inner, whole, checked);
         });
+    }
+
+    /// Reduces 32 segments whose elements, few, stand between two places; `end` is behind the elements of the lane's segment. Prefixes of all elements are
+    /// kept in the cache, and a segment is the difference of two: elements are read in rows, and gathered once for each segment.
+    fn differences(&self, k: &Writer, inverse: BinaryOp, room: &Shared, (first, last): (Value, Value), end: Value) -> Vec<Value> {
+        let (operator, lane) = (&self.operator, k.thread(Axis::X));
+        let nothing = operator.nothing(k);
+        let carry = Accumulator::new(k, operator);
+        carry.set(k, &nothing);
+        let count = k.convert(k.sub(last, first), Type::U32);
+        let at = |row: Value| k.add(first, self.sequence.wide(k, k.add(row, lane)));
+        let values = |row: Value| self.inlet.at(k, &[at(row)]);
+        // Each prefix is without its own element.
+        let keep = |row: Value, values: Vec<Value>| {
+            let prefix = operator.combine(k, &carry.get(k), &scan_warp(k, operator, &values, lane));
+            let before: Vec<Value> = prefix.iter().zip(&values).map(|(prefix, own)| k.binary(inverse, *prefix, *own)).collect();
+            room.set(k, beside(k, row), &before);
+            carry.set(k, &broadcast(k, &prefix, 31));
+        };
+        let rest = k.sub(count, k.and(count, 31));
+        k.for_step(k.literal(0u32), rest, 32, Unroll::Never, |row| keep(row, values(row)));
+        // Behind the last element stands the prefix of all, also where elements fill whole rows.
+        keep(rest, k.choose_list(k.lt(k.add(rest, lane), count), || values(rest), || nothing.clone()));
+        k.warp_barrier();
+        let found = room.get(k, k.min(k.convert(k.sub(end, first), Type::U32), count));
+        k.warp_barrier();
+        let before = found.iter().map(|value| k.shuffle(Shuffle::Up, *value, 1u32));
+        let before = before.zip(&nothing).map(|(before, nothing)| k.select_value(k.eq(lane, 0), *nothing, before));
+        before.zip(&found).map(|(before, found)| k.binary(inverse, *found, before)).collect()
     }
 
     /// Elements of a segment from one place to another combined, for all lanes.
