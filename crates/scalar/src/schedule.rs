@@ -6,8 +6,12 @@
 //! functions, so computing one that is not needed in the end does no harm.
 //!
 //! Nodes have larger numbers than their operands: one walk from the last to the first sees every use before the node itself.
+//!
+//! A kernel that streams memory it only reads through a thread is scheduled [eagerly](Schedule::eager) instead: whatever follows from such a load is
+//! computed right behind it, so that the loaded value need not be kept for later.
 
 use crate::body::{Body, Statement};
+use crate::memory::Cache;
 use crate::op::{BlockId, Id, Op};
 use crate::structure::Structure;
 use std::collections::HashMap;
@@ -68,6 +72,39 @@ impl Schedule {
         schedule
     }
 
+    /// Moves nodes that are computed from loads of read-only memory in the same block to the first place at which all of their operands are there.
+    pub(crate) fn eager(mut self, body: &Body) -> Schedule {
+        let mut streamed = vec![false; body.nodes.len()];
+        for (id, node) in body.nodes() {
+            if !node.op.is_pure() {
+                streamed[id.index()] = is_streamed(&node.op);
+                continue;
+            }
+            let Some((block, wanted)) = self.place_of[id.index()] else { continue };
+            let (mut first, mut streams) = (0, false);
+            node.op.each_operand(|operand| {
+                let Some((_, place)) = self.place_of[operand.index()].filter(|(own, _)| *own == block) else { return };
+                streams |= streamed[operand.index()];
+                first = first.max(match &body.node(operand).op {
+                    Op::Counter(_) => 0,
+                    op if op.is_pure() => place,
+                    _ => place + 1,
+                });
+            });
+            streamed[id.index()] = streams;
+            if streams && first < wanted {
+                self.place_of[id.index()] = Some((block, first));
+            }
+        }
+        self.places.clear();
+        for (id, _) in body.nodes().filter(|(_, node)| node.op.is_pure() && !matches!(node.op, Op::Literal(_))) {
+            if let Some(place) = self.place_of[id.index()] {
+                self.places.entry(place).or_default().push(id);
+            }
+        }
+        self
+    }
+
     /// The nodes that are computed right before a statement, operands first.
     pub(crate) fn before(&self, block: BlockId, index: usize) -> &[Id] {
         self.places.get(&(block, index)).map_or(&[], Vec::as_slice)
@@ -86,4 +123,9 @@ fn hoist(body: &Body, structure: &Structure, place: (BlockId, usize), home: Bloc
         }
     }
     best
+}
+
+/// Returns whether an operation loads from memory that is not written while the kernel runs.
+pub(crate) fn is_streamed(op: &Op) -> bool {
+    matches!(op, Op::Load(_, _, access) if access.is_plain() && matches!(access.cache, Cache::ReadOnly | Cache::ReadOnlyStreaming))
 }

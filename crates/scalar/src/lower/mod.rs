@@ -11,6 +11,7 @@ mod control;
 mod convert;
 mod fuse;
 mod memory;
+mod stream;
 mod uniform;
 mod warp;
 
@@ -145,7 +146,8 @@ fn word(name: &str) -> String {
 }
 
 fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lowering: &Lowering) {
-    let body = kernel.body();
+    let streamed = stream::streamed(kernel.body());
+    let body = streamed.as_ref().unwrap_or(kernel.body());
     let name = word(kernel.name());
     let spaces = uniform::varying_tables(body).into_iter().map(|varies| if varies { Space::Global } else { Space::Const });
     let tables = body.tables.iter().zip(spaces).enumerate();
@@ -185,6 +187,7 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lo
     let shared = shared.collect();
     let structure = Structure::of(body);
     let schedule = Schedule::of(body, &structure, &[]);
+    let schedule = if streamed.is_some() { schedule.eager(body) } else { schedule };
     let fusion = Fusion::of(body, &schedule);
     let ranges = Ranges::of(body, &structure, bounds);
     let mut emitter = Emitter {
