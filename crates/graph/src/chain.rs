@@ -5,7 +5,7 @@
 //! kernels that read each other's nodes are joined. The cheaper of both plans counts.
 
 use crate::cut::{Cut, Group, GroupKind, Staging, cut};
-use crate::emit::{Code, Fused, Given, Roots};
+use crate::emit::{Code, Fused, Given, Patch, Roots};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS, MAX_STRIP};
 use crate::number::Number;
@@ -313,7 +313,7 @@ impl Reader<'_> {
             let is_plain = !link.stored.contains(&true) && rows.is_multiple_of(columns) && link.group.roots.iter().all(is_narrow);
             let rank = usize::from(self.tape.shapes[domain as usize].rank);
             let roots = link.group.roots_of(&link.group.feeds[0]);
-            let patch = [rows / columns, columns];
+            let patch = Patch { rows: rows / columns, columns, step: 1 };
             let fused = Fused::patch(self.tape, (self.kept, &[]), roots, rank, patch).filter(|fused| fused.items() <= MAX_STRIP);
             let is_known = windows.iter().all(|(id, window)| window.is_some() && is_narrow(id));
             let Some(fused) = fused.filter(|fused| is_plain && is_known && fused.traces().count() > 1) else {
@@ -470,7 +470,7 @@ impl Group {
         let (mut stages, mut all, mut bounds) = (vec![], vec![], vec![]);
         for (place, link) in self.links.iter().enumerate() {
             let roots = if link.copies { Roots::Feed(&link.group.roots) } else { link.group.roots_of(&link.group.feeds[0]) };
-            let patch = [rows / link.columns, link.columns];
+            let patch = Patch { rows: rows / link.columns, columns: link.columns, step: 1 };
             let mut fused = Fused::patch(tape, (kept, &[]), roots, rank, patch).ok_or_else(too_large)?;
             // A ring is read behind the link that fills it.
             let is_read = |from: usize| from < place && link.reaches.iter().any(|reach| reach.stage == from);

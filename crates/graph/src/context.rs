@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 pub struct Context {
     inner: Arc<Inner>,
     chains: Chains,
+    /// Whether each thread has one position where threads are many.
+    alone: bool,
 }
 
 #[derive(Debug)]
@@ -145,12 +147,18 @@ impl Context {
             fits: AtomicU64::new(0),
             apart: Apart::default(),
         };
-        Context { inner: Arc::new(inner), chains: Chains::default() }
+        Context { inner: Arc::new(inner), chains: Chains::default(), alone: false }
     }
 
     /// Returns this context with another use of chains in its plans. Arrays of both contexts can be used together.
     pub fn with_chains(&self, chains: Chains) -> Context {
-        Context { inner: self.inner.clone(), chains }
+        Context { chains, ..self.clone() }
+    }
+
+    /// Returns this context with kernels in which each thread has one position, where threads are many: what neighbouring positions share is read and computed for
+    /// each. It is there for comparison.
+    pub fn with_single_positions(&self, alone: bool) -> Context {
+        Context { alone, ..self.clone() }
     }
 
     /// The device.
@@ -195,7 +203,7 @@ impl Context {
     fn plan(&self, nodes: &[Node], constant: bool) -> Result<(Arc<Plan>, Bindings)> {
         let (tape, hash, bindings) = {
             let desk = &mut *self.desk();
-            desk.recorder.set_chains(self.chains);
+            desk.recorder.set_kernels(self.chains, self.alone);
             let bindings = desk.recorder.record(nodes, constant)?;
             let (tape, hash) = desk.recorder.tape();
             if let Some(plan) = desk.plans.get(tape, hash) {

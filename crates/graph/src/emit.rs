@@ -5,10 +5,12 @@
 //! host computes.
 
 mod index;
+mod patch;
 
 use self::index::own_axis;
+pub(crate) use self::patch::{Patch, Patched, patches};
 use crate::error::{Error, Result};
-use crate::limits::MAX_TRANSPOSED;
+use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Bindings, Id, Kind, Tape};
@@ -132,6 +134,10 @@ struct Emitter<'t> {
     staged: &'t [bool],
     /// True if a chain is given distances from the position where they are known.
     offsets: bool,
+    /// Columns that are read together.
+    columns: u32,
+    /// Inputs of which several columns are read together.
+    wide: Vec<(Id, Accessor)>,
 }
 
 /// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits by.
@@ -144,6 +150,8 @@ struct Half<'e, 't, 'k> {
     values: Vec<Value>,
     indices: HashMap<IndexId, Value>,
     calls: HashMap<(Function, SmallVec<[u32; 3]>), Vec<Value>>,
+    /// Groups of columns that were read together, by node, other indices and number.
+    groups: HashMap<(Id, SmallVec<[IndexId; 4]>, i64), Value>,
     line: bool,
 }
 
@@ -257,7 +265,7 @@ impl<'k> Fused<'k> {
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
-        Fused::patch(tape, (kept, sliding), roots, rank, [rows, 1])
+        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1 })
     }
 
     /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row.
@@ -266,15 +274,18 @@ impl<'k> Fused<'k> {
         (kept, sliding): (&'k [bool], &'k [bool]),
         roots: Roots<'_>,
         rank: usize,
-        [rows, columns]: [u32; 2],
+        patch: Patch,
     ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
             trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
             trace.sliding = sliding;
+            if patch.columns > 1 || patch.step > 1 {
+                trace.most = MAX_PATCH;
+            }
             let mut items = vec![];
-            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-                let place = trace.near(rank, row, column);
+            for (row, column) in (0..patch.rows).flat_map(|row| (0..patch.columns).map(move |column| (row, column))) {
+                let place = trace.near(rank, row * patch.step, column);
                 for root in roots.ids() {
                     items.push(match roots {
                         Roots::Compute(_) => trace.compute(*root, &place)?,
@@ -447,6 +458,8 @@ impl<'k> Fused<'k> {
             traps,
             staged,
             offsets,
+            columns: 1,
+            wide: vec![],
         };
         let own = self.length.iter().filter(|_| self.absent.is_some()).map(|(length, _)| length);
         let traces = std::iter::once(&self.interior).chain(&self.everywhere);
@@ -509,14 +522,23 @@ impl<'k> Fused<'k> {
 
     /// The functions of a strip: that of the interior, that near edges if it is another; and the bounds of the interior along all axes.
     pub(crate) fn strip_codes(self, tape: &Tape, side_by_side: bool) -> Result<(Vec<Code>, Vec<Given>)> {
+        self.patch_codes(tape, side_by_side, 1)
+    }
+
+    /// The functions of patches with so many columns, as [`Fused::strip_codes`] gives them. Where there are several columns, that of the interior reads them together
+    /// where it can, and there is always a function that does not.
+    pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32) -> Result<(Vec<Code>, Vec<Given>)> {
         let conditions = Arc::new(self.interior.conditions.clone());
         let axes = 0..self.rank as u8;
         let bounds = axes.flat_map(|axis| [Given::First(axis, conditions.clone()), Given::End(axis, conditions.clone())]);
-        let halves = std::iter::once((&self.interior, &self.roots, "inner"))
-            .chain(self.everywhere.iter().map(|trace| (trace, &self.roots_everywhere, "edge")));
+        let edge = self.everywhere.as_ref().map(|trace| (trace, &self.roots_everywhere));
+        let edge = edge.or_else(|| (columns > 1).then_some((&self.interior, &self.roots)));
+        let halves = std::iter::once((&self.interior, &self.roots, "inner", columns))
+            .chain(edge.map(|(trace, roots)| (trace, roots, "edge", 1)));
         let mut codes = vec![];
-        for (trace, roots, name) in halves {
+        for (trace, roots, name, columns) in halves {
             let mut emitter = self.emitter(tape, name, side_by_side, &[]);
+            emitter.columns = columns;
             let results = emitter.half(trace, roots, &[], false)?;
             // A strip reads what another one may have written.
             emitter.aligned.iter_mut().for_each(|aligned| *aligned = false);
@@ -694,7 +716,9 @@ impl Emitter<'_> {
     }
 
     fn input(&mut self, node: Id) -> (usize, Accessor) {
-        let is_read = |id: Id, accessor: Accessor| id == node && !self.traps.contains(&(id, accessor));
+        let is_read = |id: Id, accessor: Accessor| {
+            id == node && !self.traps.contains(&(id, accessor)) && !self.wide.contains(&(id, accessor))
+        };
         if let Some(known) = self.inputs.iter().position(|(id, accessor)| is_read(*id, *accessor)) {
             return (known, self.inputs[known].1);
         }
@@ -703,6 +727,20 @@ impl Emitter<'_> {
         self.inputs.push((node, accessor));
         self.aligned.push(true);
         (self.inputs.len() - 1, accessor)
+    }
+
+    /// An input that is read in groups of columns.
+    fn wide_input(&mut self, node: Id) -> Accessor {
+        if let Some((_, known)) = self.wide.iter().find(|(id, _)| *id == node) {
+            return *known;
+        }
+        let ty = self.tape.entry(node).ty;
+        let ty = Type::vector(ty.element(), self.columns as usize).unwrap_or(ty);
+        let accessor = self.builder.accessor("x", AccessorKind::Input, ty, 1);
+        self.inputs.push((node, accessor));
+        self.aligned.push(false);
+        self.wide.push((node, accessor));
+        accessor
     }
 
     /// `base * stride + offset`, left out where that changes nothing.
@@ -762,7 +800,7 @@ impl<'e, 't, 'k> Half<'e, 't, 'k> {
         // What is not computed yet is looked at by nobody.
         let nothing = emitter.builder.literal(false);
         let values = vec![nothing; trace.items.len()];
-        Half { emitter, trace, values, indices: HashMap::new(), calls: HashMap::new(), line }
+        Half { emitter, trace, values, indices: HashMap::new(), calls: HashMap::new(), groups: HashMap::new(), line }
     }
 }
 
@@ -826,6 +864,11 @@ impl Half<'_, '_, '_> {
                 self.emitter.builder.convert(value, types[number].element())
             }
             Item::Read { node, place } => {
+                if let Some((group, lane)) = trace.column_group(*node, place, self.emitter.columns)
+                    && let Place::At(indices) = place
+                {
+                    return Ok(self.wide(*node, indices, group, lane));
+                }
                 let (input, accessor) = self.emitter.input(*node);
                 if let Place::At(indices) = place
                     && self.emitter.is_staged(*node)

@@ -134,7 +134,7 @@ impl FittedPlan {
         }
         let (mut kernels, mut all_zeros) = (vec![], 0);
         for kernel in &plan.kernels {
-            let (codes, _) = plan.ready(kernel, bindings);
+            let (codes, bounds, _) = plan.ready(kernel, bindings);
             let length = tape.shapes[kernel.group.domain as usize].length.filter(|_| kernel.group.kind == GroupKind::Map);
             let reads = codes.iter().flat_map(|code| &code.inputs).chain(&length);
             let inputs = reads.map(|input| find(&made, *input)).collect::<Result<Vec<Place>>>()?;
@@ -147,7 +147,7 @@ impl FittedPlan {
                 let within = pieces.get(root).copied();
                 outputs.push(Output { number, over: over.filter(|_| within.is_none()), bytes: bytes(*root), within });
             }
-            let given = kernel.bounds.iter().chain(codes.iter().flat_map(|code| &code.scalars));
+            let given = bounds.iter().chain(codes.iter().flat_map(|code| &code.scalars));
             let (mut scalars, mut lanes) = (SmallVec::new(), vec![]);
             for given in given {
                 if let Given::Lane(slot, lane) = given {

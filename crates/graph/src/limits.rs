@@ -30,6 +30,8 @@ pub(crate) const MAX_RESULTS: usize = 8;
 pub(crate) const MAX_SLIDE: i64 = 8;
 /// Items of the code of a strip of rows.
 pub(crate) const MAX_STRIP: usize = 600;
+/// Items of the code of a patch of rows and columns.
+pub(crate) const MAX_PATCH: usize = 4096;
 /// Items of a function that is repeated for several rows of results. Most are indices, which lanes share.
 pub(crate) const MAX_REPEATED: usize = 128;
 /// Rows or columns beside those of a block for which a kernel of a chain is computed.

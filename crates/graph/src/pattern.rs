@@ -1,11 +1,12 @@
 //! The pattern of a kernel, and the program that it becomes: the one place where patterns are chosen.
 
 use crate::cut::{Feed, Group, GroupKind};
-use crate::emit::Code;
+use crate::emit::{Code, Patch};
 use crate::error::{Error, Result};
 use crate::operation::{Form, Parts, Variants};
 use crate::tape::Tape;
-use broadloom_skeleton::{Domain, Fold, Library, Loaded, Map, Operator, Sink, Source, Stencil, Transpose};
+use broadloom_device::Machine;
+use broadloom_skeleton::{Domain, Fold, Library, Loaded, Map, Operator, Pattern, Sink, Source, Stencil, Transpose};
 use std::sync::{Mutex, PoisonError};
 
 /// The program of a kernel.
@@ -15,6 +16,20 @@ pub(crate) enum Ready {
     One(Loaded),
     /// Several, each made when it is first wanted, with the number of its variant.
     Several { library: Library, variants: Box<dyn Variants>, known: Mutex<Vec<(u64, Loaded)>> },
+}
+
+/// One pattern, whatever the sizes.
+#[derive(Debug)]
+struct Only(Pattern);
+
+impl Variants for Only {
+    fn best(&self, _: &Machine, _: &[u64], _: bool) -> u64 {
+        0
+    }
+
+    fn pattern(&self, _: u64) -> Pattern {
+        self.0.clone()
+    }
 }
 
 fn nothing() -> Error {
@@ -71,7 +86,7 @@ impl Ready {
         group: &Group,
         codes: &[Code],
         sink: Option<&Code>,
-        (rows, reach): (u32, (u32, u32)),
+        (rows, reach, live): (u32, (u32, u32), u32),
         library: &Library,
     ) -> Result<Ready> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
@@ -81,8 +96,27 @@ impl Ready {
             Some(operator) => Some(Fold { operator, sink: made(sink, group.values(tape).len())? }),
             None => None,
         };
-        let pattern = Stencil { domain: domain(tape, group, false), rows, inner, edge, reach, fold };
+        let pattern = Stencil { domain: domain(tape, group, false), rows, step: 1, columns: 1, live, inner, edge, reach, fold };
         Ok(Ready::One(library.get(&pattern.into())?))
+    }
+
+    /// The program of a kernel in patches, made when it is first wanted.
+    pub(crate) fn patches(
+        tape: &Tape,
+        group: &Group,
+        codes: &[Code],
+        patch: Patch,
+        live: u32,
+        library: &Library,
+    ) -> Result<Ready> {
+        let source = |code: &Code| Source::new(code.function.clone(), code.axes);
+        let inner = source(codes.first().ok_or_else(nothing)?)?;
+        let edge = codes.get(1).map(source).transpose()?;
+        let Patch { rows, columns, step } = patch;
+        let (domain, reach, fold) = (domain(tape, group, false), (0, 0), None);
+        let pattern = Stencil { domain, rows, step, columns, live, inner, edge, reach, fold };
+        let variants = Box::new(Only(pattern.into()));
+        Ok(Ready::Several { library: library.clone(), variants, known: Mutex::default() })
     }
 
     /// The program for these sizes, where results share what they are computed from or do not.

@@ -6,7 +6,7 @@
 use crate::assemble::{Assembled, assemble};
 use crate::chain;
 use crate::cut::{Cut, Group, GroupKind, Part, Reason};
-use crate::emit::{Code, Fused, Given, interior};
+use crate::emit::{Code, Fused, Given, Patch, Patched, interior, patches};
 use crate::error::{Error, Result};
 use crate::fit::Fits;
 use crate::limits::{MAX_REPEATED, MAX_STRIP};
@@ -37,6 +37,8 @@ pub(crate) struct Kernel {
     pub(crate) ready: Ready,
     /// The kernel without boundary rules.
     pub(crate) inside: Option<Inside>,
+    /// The kernel in patches, for sizes that have room for them; the best first.
+    pub(crate) patches: Vec<Patched>,
     /// Nodes whose memory is free after it.
     pub(crate) dead: Vec<Id>,
     /// For each result, an input whose memory it takes over.
@@ -73,7 +75,7 @@ pub(crate) struct Plan {
 fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];
-    if part.line || !class.rows || !class.tall || class.length.is_some() || !group.traps.is_empty() {
+    if part.line || !class.rows || !class.tall || class.length.is_some() || !group.traps.is_empty() || tape.alone && !cpu {
         return None;
     }
     let folds = class.rank > 2 && group.reduced(tape) == Some(&[0]);
@@ -122,13 +124,16 @@ impl Plan {
             if group.kind == GroupKind::Chain {
                 let (chain, codes, bounds) = group.chain_codes(&tape, &cut.kept, &costs)?;
                 let (cost, ready) = (group.chain_cost(), Ready::One(library.get(&chain.into())?));
-                kernels.push(Kernel { group, codes, bounds, cost, ready, inside: None, dead: vec![], reused: vec![] });
+                let (inside, patches, dead, reused) = (None, vec![], vec![], vec![]);
+                kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
                 continue;
             }
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = costs.side_by_side();
             if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, costs.lanes_share()) {
                 let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
+                let own = fused.patch_cost(Patch { rows, columns: 1, step: 1 });
+                let patches = patches(&tape, &cut, &group, &parts[0], Some(own), library)?;
                 let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
                 let sink = match group.is_stored(&tape) {
                     true => None,
@@ -137,12 +142,17 @@ impl Plan {
                         Some(fused.code(&tape, "tail", side_by_side, &group.values(&tape))?)
                     }
                 };
-                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach), library)?;
+                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach, own.1), library)?;
                 codes.extend(sink);
-                kernels.push(Kernel { group, codes, bounds, cost, ready, inside: None, dead: vec![], reused: vec![] });
+                let (inside, dead, reused) = (None, vec![], vec![]);
+                kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
                 continue;
             }
             // Whether the function can be there for several rows of results at once.
+            let mut patches = match &parts[..] {
+                [part] => patches(&tape, &cut, &group, part, None, library)?,
+                _ => vec![],
+            };
             let repeats = parts.iter().all(|part| part.fused.items() <= MAX_REPEATED);
             let mut codes = vec![];
             let (mut transposed, mut inside) = (None, None);
@@ -185,7 +195,11 @@ impl Plan {
             };
             let codes: Vec<Code> = codes.into_iter().map(|(code, _)| code).chain(sink).collect();
             let cost = codes.iter().map(|code| code.cost).sum();
-            kernels.push(Kernel { group, codes, bounds: vec![], cost, ready, inside, dead: vec![], reused: vec![] });
+            if group.kind != GroupKind::Map {
+                patches.clear();
+            }
+            let (bounds, dead, reused) = (vec![], vec![], vec![]);
+            kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
         }
         let mut plan = Plan { key, tape, assembled, kernels, reasons: cut.reasons, fits: Fits::default() };
         for kernel in &plan.kernels {
@@ -216,6 +230,8 @@ impl Plan {
                 let candidate = aligned.clone().find(|(input, aligned)| {
                     let (from, to) = (self.tape.entry(**input), self.tape.entry(*root));
                     **aligned
+                        // Patches are read as memory that nobody writes.
+                        && kernel.patches.is_empty()
                         && kernel.group.kind == GroupKind::Map
                         && kernel.dead.contains(input)
                         && !taken.contains(input)
@@ -230,8 +246,11 @@ impl Plan {
     }
 
     /// The functions and the program of a kernel for these sizes.
-    pub(crate) fn ready<'k>(&self, kernel: &'k Kernel, bindings: &Bindings) -> (&'k [Code], &'k Ready) {
+    pub(crate) fn ready<'k>(&self, kernel: &'k Kernel, bindings: &Bindings) -> (&'k [Code], &'k [Given], &'k Ready) {
         let sizes = self.sizes(kernel, bindings);
+        if let Some(patched) = kernel.patches.iter().find(|patched| patched.patch.fits(&sizes)) {
+            return (&patched.codes, &patched.bounds, &patched.ready);
+        }
         let holds = |inside: &Inside| {
             (0..).zip(&sizes).all(|(axis, size)| {
                 let (first, end) = interior(axis, &inside.conditions, bindings);
@@ -239,8 +258,8 @@ impl Plan {
             })
         };
         match kernel.inside.as_ref().filter(|inside| holds(inside)) {
-            Some(inside) => (&inside.codes, &inside.ready),
-            None => (&kernel.codes, &kernel.ready),
+            Some(inside) => (&inside.codes, &[], &inside.ready),
+            None => (&kernel.codes, &kernel.bounds, &kernel.ready),
         }
     }
 
@@ -250,7 +269,7 @@ impl Plan {
         let read: usize = kernel.group.reads.iter().map(|read| count(self.tape.entry(*read).shape)).sum();
         // What is read is less than half of the positions: results have much of it in common.
         let shares = count(kernel.group.domain) / 2 >= read;
-        self.ready(kernel, bindings).1.loaded(&self.sizes(kernel, bindings), shares)
+        self.ready(kernel, bindings).2.loaded(&self.sizes(kernel, bindings), shares)
     }
 
     /// The sizes that a kernel is called with.

@@ -110,9 +110,9 @@ impl Recorder {
         self.known.len()
     }
 
-    /// Sets the use of chains in plans of the tapes that follow.
-    pub(crate) fn set_chains(&mut self, chains: Chains) {
-        self.tape.chains = chains;
+    /// Sets the use of chains in plans of the tapes that follow, and whether each thread has one position.
+    pub(crate) fn set_kernels(&mut self, chains: Chains, alone: bool) {
+        (self.tape.chains, self.tape.alone) = (chains, alone);
     }
 
     /// Writes down some nodes, and gives what the tape leaves out. Where scalars are `constant`, as in a function that is traced, equal ones become one, and

@@ -190,6 +190,8 @@ pub struct Tape {
     pub(crate) literals: Vec<(u32, Literal)>,
     /// Whether kernels become chains.
     pub(crate) chains: Chains,
+    /// Whether each thread has one position where threads are many.
+    pub(crate) alone: bool,
 }
 
 /// Returns whether code becomes shorter where a value is known: 0, 1, 2, a half, their negatives, and bools.
@@ -221,7 +223,7 @@ pub(crate) fn is_far(offset: i64, stride: i64, source: Option<u8>, shape: &Shape
 }
 
 /// Offsets and strides up to this are part of the code.
-pub(crate) const SMALL: i64 = 8;
+pub(crate) const SMALL: i64 = 16;
 
 /// Elements from which on a last axis is long.
 pub(crate) const LONG: usize = cost::LANES as usize;
@@ -233,8 +235,8 @@ impl Tape {
     /// Nothing, to be written to.
     pub fn empty(precision: Precision, joins: bool) -> Tape {
         let (entries, outputs, shapes, literals) = (vec![], SmallVec::new(), vec![], vec![]);
-        let chains = Chains::default();
-        Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals, chains }
+        let (chains, alone) = (Chains::default(), false);
+        Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals, chains, alone }
     }
 
     /// Returns whether an expression that differs in sizes alone would have this tape: extents, offsets and strides are in its classes. Ranks are the same.

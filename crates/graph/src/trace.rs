@@ -117,6 +117,8 @@ pub struct Trace<'t> {
     pub(crate) cost: u64,
     /// Estimated number of emitted operations.
     pub(crate) size: u64,
+    /// Most items.
+    pub(crate) most: usize,
     depth: usize,
     parts: u32,
 }
@@ -168,6 +170,7 @@ impl<'t> Trace<'t> {
             lengths: vec![],
             cost: 0,
             size: 0,
+            most: MAX_ITEMS,
             depth: 0,
             parts: 0,
         }
@@ -240,12 +243,16 @@ impl<'t> Trace<'t> {
     }
 
     fn item(&mut self, item: Item, cost: u64) -> Option<ItemId> {
-        if self.items.len() >= MAX_ITEMS {
+        if self.items.len() >= self.most {
             return None;
         }
         self.cost += cost;
         self.items.push(item);
         Some((self.items.len() - 1) as ItemId)
+    }
+
+    pub(crate) fn tape(&self) -> &Tape {
+        self.tape
     }
 
     /// The nodes that are read from memory.
@@ -668,7 +675,7 @@ impl Trace<'_> {
     }
 
     /// The items that an item needs.
-    fn needed_by_item(&self, item: &Item, found: &mut Vec<ItemId>) {
+    pub(crate) fn needed_by_item(&self, item: &Item, found: &mut Vec<ItemId>) {
         match item {
             Item::Read { place: Place::At(indices), .. } => {
                 indices.iter().for_each(|index| self.needed_by_index(*index, found));

@@ -139,6 +139,10 @@ const BLOCK_SHARED: u32 = 1024;
 const LOAD_CYCLES: u64 = 4000;
 /// Lanes that a core of a GPU executes in a cycle.
 const CORE_LANES: u64 = 128;
+/// Registers of a thread for addresses, indices and the loads that are under way.
+const ADDRESS_REGISTERS: u32 = 24;
+/// Threads of a stencil that a core holds, at most: loads that are under way need registers too.
+const RESIDENT_STENCIL: u32 = 1280;
 /// The longest segment that a block of threads sorts in shared memory.
 pub const SORTED_SEGMENT: u64 = 1024;
 /// The longest segment that the lanes of vectors sort together.
@@ -241,6 +245,31 @@ pub const CHAIN_EARLY: Each<bool> = Each { vectors: false, threads: true };
 /// Cost of a plan with chains, in hundredths of that of a plan without, from which on chains are not worth their larger kernels. Chains on threads took 1.4 to 1.7
 /// times as long as the kernels that they replace on an H200, so only a switch asks for them.
 pub const CHAIN_GAIN: Each<u128> = Each { vectors: 75, threads: 0 };
+/// Rows of a patch of results of a thread.
+pub const PATCH_ROWS: [u32; 4] = [1, 2, 4, 8];
+/// Distances of the rows of a patch.
+pub const PATCH_STEPS: [u32; 4] = [1, 2, 4, 8];
+/// Columns of a patch: one, or those of an access of 16 bytes.
+pub const PATCH_COLUMNS: [u32; 2] = [1, 4];
+/// Bytes of the elements of a patch.
+pub const PATCH_BYTES: u32 = 4;
+/// Values that a thread keeps for its patch, at most.
+pub const PATCH_LIVE: u32 = 96;
+/// Cost of a patch in hundredths of that of a smaller one, from which on its larger code does not pay.
+pub const PATCH_GAIN: u64 = 95;
+/// A read of neighbouring elements by neighbouring threads, which starts at a multiple of a row of the first cache: threads read by a quarter of the lanes that
+/// compute. One that starts elsewhere takes two rows. A mean of 17 neighbours takes 90 us on an H200, as long as 33 such accesses of all threads.
+pub const ROW_READ: u64 = 4;
+/// A read of neighbouring elements by neighbouring threads that starts anywhere.
+pub const SHIFTED_READ: u64 = 8;
+/// A read of elements that lie several elements apart.
+pub const SCATTERED_READ: u64 = 16;
+
+/// Returns the hundredfold of the cost of an operation where threads keep so many values: with fewer threads at a time less latency is hidden.
+pub fn patch_share(live: u32) -> u64 {
+    100 + u64::from(live) / 2
+}
+
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
 pub const SORT_TILE: u32 = 24 << 10;
 /// Bytes of shared memory for the elements of a tile of segments. Blocks leave half of a core's memory to its first cache, which has
@@ -550,6 +579,13 @@ impl<'m> Costs<'m> {
         by_threads.min(u64::from(self.shared_bytes() / shared.saturating_add(BLOCK_SHARED))).max(1)
     }
 
+    /// Returns how many blocks of so many threads a core should hold, where a thread keeps so many values at the same time. Fewer registers than that would
+    /// have threads store values in local memory; more blocks hide the latency of memory no better.
+    pub fn register_blocks(&self, threads: u32, live: u32) -> u32 {
+        let registers = self.machine.registers.unwrap_or(1 << 16);
+        (registers / ((live + ADDRESS_REGISTERS) * threads)).clamp(1, (RESIDENT_STENCIL / threads).max(1))
+    }
+
     /// Returns how many of the threads of a block take neighbouring elements of a loop that they share. Warps of vectors run
     /// one after the other, so each has a stretch of its own.
     pub fn taken_together(&self, threads: u32) -> u32 {
@@ -718,6 +754,11 @@ impl<'m> Costs<'m> {
     /// stays in registers. Threads of a GPU find it in the first cache.
     pub fn rows_share(&self) -> bool {
         self.in_vectors()
+    }
+
+    /// Returns whether threads take patches of several rows and columns, which pay for accesses to the first cache.
+    pub fn takes_patches(&self) -> bool {
+        !self.in_vectors()
     }
 
     /// Returns whether factors of a product are brought into another order first, which pays where they are

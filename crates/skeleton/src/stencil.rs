@@ -9,6 +9,10 @@
 //! | threads | neighbouring columns of a strip | a warp runs along a strip, 32 columns at a time, then along the next one |
 //! | at the edges | each thread chooses its function | a warp does, so that no lane of the interior is masked |
 //!
+//! On a GPU a thread may have several neighbouring columns of a strip, which it reads and writes together, and the rows of a strip may lie a step apart, where
+//! neighbourhoods look at rows that far away: rows that share nothing would only occupy registers. Inputs are loaded in the order of their use, and each
+//! result is stored as soon as it is there.
+//!
 //! Results along the first axis of a domain can be combined while they are there: a thread then has the sums of a strip, and runs along that axis.
 //!
 //! The functions may look at what neighbouring lanes of a warp computed, by shuffles, so that it need not be computed again for every column that looks at it.
@@ -27,8 +31,9 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// Computes results for strips of rows at every column of a domain.
 ///
-/// The sizes of a call are the lengths of the axes; the last but one is at least as long as a strip. The results of the functions are those of the
-/// first row, then those of the second, and so on. The position that they are given is the first row's. The scalars of a call are, for each axis, the
+/// The sizes of a call are the lengths of the axes; the last but one is at least the product of rows and step, and the last a multiple of columns. The results
+/// of the functions are those of the first row, column by column, then those of the second, and so on. The position that they are given is that of the first
+/// row and column. The scalars of a call are, for each axis, the
 /// first position and the one behind the last that [`Stencil::inner`] may be asked for, of the functions' index type; then those of `inner`, then those
 /// of `edge`, then those of a sink. Inputs are those of `inner`, then those of `edge`, then those of a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +42,13 @@ pub struct Stencil {
     pub domain: Domain,
     /// Number of rows of a strip.
     pub rows: u32,
+    /// Distance of the rows of a strip; 1 on vectors.
+    pub step: u32,
+    /// Neighbouring columns of a thread; 1 on vectors. Where there are more, `inner` reads inputs of several lanes at numbers that count those: it is asked for
+    /// where all of their addresses are multiples of 16, and `edge` elsewhere.
+    pub columns: u32,
+    /// Values that a thread keeps at the same time, about.
+    pub live: u32,
     /// Function far from all edges.
     pub inner: Source,
     /// Function near them, if it is another.
@@ -65,14 +77,22 @@ impl Stencil {
     /// Heights of strips, the best first.
     pub const HEIGHTS: [u32; 3] = [8, 4, 2];
 
-    fn check(&self) -> Result<Type> {
+    fn check(&self, in_vectors: bool) -> Result<Type> {
         let bad = |reason: String| Error::Pattern { pattern: "stencil", reason };
         let results = self.inner.results();
         let axes = self.domain.axes();
-        if axes < 2 + usize::from(self.fold.is_some()) || self.rows == 0 || !results.len().is_multiple_of(self.rows as usize) {
-            return Err(bad(format!("{} results for strips of {} rows", results.len(), self.rows)));
+        let places = self.rows as usize * self.columns as usize;
+        if axes < 2 + usize::from(self.fold.is_some()) || places == 0 || !results.len().is_multiple_of(places) {
+            return Err(bad(format!("{} results for strips of {} rows and {} columns", results.len(), self.rows, self.columns)));
         }
-        let values = results.len() / self.rows as usize;
+        let is_apart = self.step != 1 || self.columns != 1;
+        if self.step == 0 || is_apart && (in_vectors || self.fold.is_some() || self.reach != (0, 0)) {
+            return Err(bad(format!("rows {} apart and {} columns of a thread", self.step, self.columns)));
+        }
+        if self.columns > 1 && (self.edge.is_none() || !self.columns.is_power_of_two()) {
+            return Err(bad(format!("{} columns of a thread without a function for unaligned ones", self.columns)));
+        }
+        let values = results.len() / places;
         if results.chunks(values).any(|row| row != &results[..values]) {
             return Err(bad("the rows of a strip have results of different types".to_owned()));
         }
@@ -93,23 +113,24 @@ impl Stencil {
 
     /// The program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
-        let index = self.check()?;
+        let costs = Costs::of(machine);
+        let index = self.check(costs.in_vectors())?;
         let axes = self.domain.axes();
         let mut draft = Draft::new("stencil", axes);
         let bounds = (0..2 * axes).map(|_| draft.scalar(self.inner.index())).collect();
         let inner = draft.source(&self.inner);
         let edge = self.edge.as_ref().map(|edge| draft.source(edge));
         let results = self.inner.results();
-        let values = &results[..results.len() / self.rows as usize];
+        let values = &results[..results.len() / (self.rows * self.columns) as usize];
         let outlet = match &self.fold {
             None => draft.sink(&Sink::STORE, values, &self.domain.count()),
             Some(fold) => draft.sink(&fold.sink, values, &Count::product(1..axes)),
         };
-        draft.least(Count::size(axes - 2), self.rows.into());
+        draft.least(Count::size(axes - 2), u64::from(self.rows) * u64::from(self.step));
+        draft.least(Count::size(axes - 1), self.columns.into());
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let costs = Costs::of(machine);
         let branches = !costs.in_vectors();
         let parts = Parts { stencil: self, bounds, inner, edge, outlet, index, values: values.len(), branches };
         match costs.execution() {
@@ -120,7 +141,7 @@ impl Stencil {
             Execution::Threads if self.reach != (0, 0) => {
                 parts.warps(&mut draft, 4, 4 * LANES, None)?;
             }
-            Execution::Threads => parts.threads(&mut draft)?,
+            Execution::Threads => parts.threads(&mut draft, &costs)?,
         }
         Ok(draft.finish())
     }
@@ -144,7 +165,7 @@ struct Parts<'a> {
 struct Strip {
     /// The position of its first row, without a column and without the axis that is combined.
     position: Vec<Value>,
-    /// Number of its first rows that are another's.
+    /// Number of rows from its first on that are another's, whatever their distance.
     left_out: Value,
     /// The number of the first element of its first row.
     start: Value,
@@ -176,14 +197,21 @@ impl Parts<'_> {
     /// Strips of all images.
     fn strips(&self) -> Count {
         let axes = self.axes();
-        Count::product(self.folded()..axes - 2) * Count::size(axes - 2).div_ceil(self.stencil.rows)
+        Count::product(self.folded()..axes - 2) * self.strips_of_image()
+    }
+
+    /// Strips of an image. As many as the step start at neighbouring rows.
+    fn strips_of_image(&self) -> Count {
+        let (rows, step) = (self.stencil.rows, self.stencil.step);
+        let groups = Count::size(self.axes() - 2).div_ceil(rows * step);
+        if step == 1 { groups } else { groups * step }
     }
 
     /// A strip by its number.
     fn strip(&self, k: &Writer, number: Value) -> Strip {
         let (axes, folded) = (self.axes(), self.folded());
         let (rows, height) = (self.stencil.rows, self.length(k, axes - 2));
-        let each = k.count(Count::size(axes - 2).div_ceil(rows), self.index);
+        let each = k.count(self.strips_of_image(), self.index);
         let (mut position, strip, image) = if axes == 2 + folded {
             (vec![], number, k.constant(self.index, 0))
         } else {
@@ -191,12 +219,21 @@ impl Parts<'_> {
             let lengths: Vec<Value> = (folded..axes - 2).map(|axis| self.length(k, axis)).collect();
             (unravel(k, image, &lengths), k.sub(number, k.mul(image, each)), image)
         };
-        let own = k.mul(strip, rows);
-        let first = k.min(own, k.sub(height, rows));
+        let step = self.stencil.step;
+        let (group, ahead) = match step {
+            1 => (strip, None),
+            _ => (k.div(strip, step), Some(k.rem(strip, step))),
+        };
+        let own = k.mul(group, rows * step);
+        let held = k.min(own, k.sub(height, rows * step));
+        let first = ahead.map_or(held, |ahead| k.add(held, ahead));
         position.push(first);
         let row = k.add(k.mul(image, height), first);
         let start = k.mul(k.convert(row, self.place()), k.convert(self.length(k, axes - 1), self.place()));
-        Strip { position, left_out: k.sub(own, first), start }
+        let left_out = k.sub(own, held);
+        // Rows ahead of those of the group itself belong to it.
+        let left_out = ahead.map_or(left_out, |ahead| k.sub(k.max(left_out, ahead), ahead));
+        Strip { position, left_out, start }
     }
 
     /// Returns whether a position along an axis is in the interior.
@@ -222,7 +259,8 @@ impl Parts<'_> {
     /// The results of a column, stored where that is said, as those of a column that is the same there.
     fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<(Value, Value)>) {
         let rows = self.stencil.rows;
-        let at = |position: Vec<Value>| inlet.at(k, &position);
+        // Threads read inputs only, which no thread writes.
+        let at = |position: Vec<Value>| if self.branches { inlet.at_unwritten(k, &position) } else { inlet.at(k, &position) };
         let place = |front: Option<Value>| front.into_iter().chain(strip.position.iter().copied()).chain([column]).collect();
         let results: Vec<Vec<Value>> = match &self.stencil.fold {
             None => at(place(None)).chunks(self.values).map(<[Value]>::to_vec).collect(),
@@ -236,14 +274,9 @@ impl Parts<'_> {
             }
         };
         let column = stored.map_or(column, |(_, column)| column);
-        let width = k.convert(self.length(k, self.axes() - 1), self.place());
-        let Some((first, above)) = strip.position.split_last() else { return };
-        let start = k.add(strip.start, k.convert(column, self.place()));
         let store = |row: u32, checked: bool| {
-            let linear = k.add(start, k.mul(width, row));
-            let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
-            let put = || self.outlet.put(k, &position, linear, &results[row as usize]);
-            if checked { k.if_then(k.ge(row, strip.left_out), put) } else { put() }
+            let put = || self.put(k, strip, column, row, &results, false);
+            if checked { k.if_then(k.ge(row * self.stencil.step, strip.left_out), put) } else { put() }
         };
         // All rows but for the last strip of an image. Both sides of the branch need all results, so nobody computes a row where it is stored, for
         // which all that rows share would have to be kept; and stores need not wait for each other.
@@ -257,6 +290,35 @@ impl Parts<'_> {
         match stored {
             None => put(),
             Some((stored, _)) => k.if_then(stored, put),
+        }
+    }
+
+    /// The results of a column of a strip whose rows are all its own, far from the edges.
+    fn inner_column(&self, k: &Writer, strip: &Strip, column: Value) {
+        let place: Vec<Value> = strip.position.iter().copied().chain([column]).collect();
+        let results = self.inner.at_unwritten(k, &place);
+        let results: Vec<Vec<Value>> = results.chunks(self.values).map(<[Value]>::to_vec).collect();
+        (0..self.stencil.rows).for_each(|row| self.put(k, strip, column, row, &results, true));
+    }
+
+    /// Stores a row. Places in the interior are computed in fewer bits than elsewhere, where they are needed: those of all rows would occupy registers while
+    /// results are computed, if both shared them.
+    fn put(&self, k: &Writer, strip: &Strip, column: Value, row: u32, results: &[Vec<Value>], inside: bool) {
+        let ty = if inside || self.edge.is_none() { self.place() } else { Type::U64 };
+        let (row, columns) = (row * self.stencil.step, self.stencil.columns);
+        let results = &results[(row / self.stencil.step * columns) as usize..][..columns as usize];
+        let width = k.convert(self.length(k, self.axes() - 1), ty);
+        let Some((first, above)) = strip.position.split_last() else { return };
+        let start = k.add(k.convert(strip.start, ty), k.convert(column, ty));
+        let linear = k.add(start, k.mul(width, row));
+        if inside && columns > 1 {
+            return self.outlet.put_row(k, linear, results);
+        }
+        for (number, results) in (0u32..).zip(results) {
+            let column = if number == 0 { column } else { k.add(column, number) };
+            let linear = if number == 0 { linear } else { k.add(linear, number) };
+            let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
+            self.outlet.put(k, &position, linear, results);
         }
     }
 
@@ -326,27 +388,38 @@ impl Parts<'_> {
     }
 
     /// Neighbouring threads have neighbouring columns.
-    fn threads(&self, draft: &mut Draft) -> Result<()> {
+    fn threads(&self, draft: &mut Draft, costs: &Costs<'_>) -> Result<()> {
         let axes = self.axes();
-        let block = [64, 4, 1];
+        let columns = self.stencil.columns;
+        let block = if columns == 1 { [64, 4, 1] } else { [LANES, 8, 1] };
         // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
-        let k = Writer::with_blocks("stencil", block, 5);
+        let k = Writer::with_blocks("stencil", block, costs.register_blocks(block[0] * block[1], self.stencil.live));
         let width = self.length(&k, axes - 1);
         let column = k.convert(k.global_thread(Axis::X), self.index);
+        let column = if columns == 1 { column } else { k.mul(column, columns) };
         let strips = k.count(self.strips(), self.index);
         // A third direction where the second is not enough; a loop would have the assembler compute ahead of it what only edges need.
         let layer = k.mul(self.wide(&k, k.block(Axis::Z)), MAX_BLOCKS);
         let number = k.add(k.mul(k.add(layer, self.wide(&k, k.block(Axis::Y))), block[1]), self.wide(&k, k.thread(Axis::Y)));
         k.if_then(k.and(k.lt(column, width), k.lt(number, strips)), || {
             let strip = self.strip(&k, number);
-            let inner = || self.column(&k, &self.inner, &strip, column, None);
-            let Some(edge) = &self.edge else { return inner() };
+            let Some(edge) = self.edge.as_ref().filter(|_| self.stencil.fold.is_none()) else {
+                let inner = || self.column(&k, &self.inner, &strip, column, None);
+                let Some(edge) = &self.edge else { return inner() };
+                let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
+                return k.if_else(inside, inner, || self.column(&k, edge, &strip, column, None));
+            };
             let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
-            k.if_else(inside, inner, || self.column(&k, edge, &strip, column, None));
+            let mut inside = k.and(inside, k.eq(strip.left_out, 0));
+            if columns > 1 {
+                let addresses = [self.inner.wide_addresses(&k), self.outlet.row_addresses(&k)].concat();
+                inside = k.and(inside, k.aligned(addresses));
+            }
+            k.if_else(inside, || self.inner_column(&k, &strip, column), || self.column(&k, edge, &strip, column, None));
         });
-        let columns = Count::size(axes - 1).div_ceil(block[0]);
+        let across = Count::size(axes - 1).div_ceil(block[0] * columns);
         let down = self.strips().div_ceil(block[1]);
-        draft.launch(k, [columns, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
+        draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
         Ok(())
     }
 }

@@ -144,7 +144,7 @@ impl Plan {
         let pictures: Vec<Picture> = results.iter().map(|(picture, _)| picture.clone()).collect();
         let wanted: Vec<Rect> = results.iter().map(|(_, region)| *region).collect();
         let mut items = Items::new(&pictures);
-        let context = first.context().with_chains(options.chains());
+        let context = first.context().with_chains(options.chains()).with_single_positions(options.several == Switch::Off);
         let mut notes = vec![];
         transpose::insert(&mut items, options, &mut notes);
         if options.cancel != Switch::Off {

@@ -268,6 +268,54 @@ impl Half<'_, '_, '_> {
             Place::At(indices) if indices.len() == 1 && !self.is_moved(indices[0]) => return self.index(indices[0]),
             Place::At(indices) => indices.clone(),
         };
+        let (mut terms, rest, last) = self.terms(node, &indices);
+        let is_near = matches!(last, Number::Known(offset) if offset != 0 && offset.abs() < NEAR);
+        let (rest, last) = if is_near { (rest, Some(last)) } else { (Number::sum(&rest, &last), None) };
+        if rest != Number::Known(0) {
+            terms.push(self.emitter.number(&rest));
+        }
+        let last = last.map(|last| self.emitter.number(&last));
+        // More of what lies anywhere is found at once in fewer bits.
+        let is_apart = self.emitter.along.is_some_and(|axis| self.trace.is_apart(&indices, axis));
+        let is_anywhere = is_apart || indices.iter().any(|index| self.trace.is_anywhere(*index));
+        let ty = if is_anywhere { self.emitter.index } else { self.emitter.sum };
+        let b = &self.emitter.builder;
+        let sum = terms.into_iter().map(|term| b.convert(term, ty)).reduce(|sum, term| b.add(sum, term));
+        match (sum, last) {
+            // In 64 bits it is known not to wrap, so that instructions can add it for nothing.
+            (Some(sum), Some(last)) => b.add(b.convert(sum, Type::I64), b.convert(last, Type::I64)),
+            (Some(number), None) | (None, Some(number)) => number,
+            (None, None) => self.emitter.number(&Number::Known(0)),
+        }
+    }
+
+    /// The value of an element that is read together with its neighbours in a group of columns.
+    pub(super) fn wide(&mut self, node: Id, indices: &[IndexId], group: i64, lane: usize) -> Value {
+        let key = (node, SmallVec::from_slice(&indices[..indices.len() - 1]), group);
+        let loaded = match self.groups.get(&key) {
+            Some(known) => *known,
+            None => {
+                let accessor = self.emitter.wide_input(node);
+                let (mut terms, rest, _) = self.terms(node, indices);
+                if rest != Number::Known(0) {
+                    terms.push(self.emitter.number(&rest));
+                }
+                let columns = self.emitter.columns;
+                let b = &self.emitter.builder;
+                // Rows, and the columns of a thread, start at multiples of the columns.
+                let sum = terms.into_iter().reduce(|sum, term| b.add(sum, term)).unwrap_or_else(|| b.literal(0i32));
+                let number = b.convert(b.shr(sum, columns.ilog2()), Type::I64);
+                let number = if group == 0 { number } else { b.add(number, group) };
+                let loaded = b.read(accessor, &[number.into()]);
+                self.groups.insert(key, loaded);
+                loaded
+            }
+        };
+        self.emitter.builder.lane(loaded, lane)
+    }
+
+    /// The terms of a place in memory that depend on the position, the number that is added to them, and the offset along the last axis.
+    fn terms(&mut self, node: Id, indices: &[IndexId]) -> (SmallVec<[Value; 4]>, Number, Number) {
         let (shape, rank) = (self.emitter.tape.entry(node).shape, indices.len());
         let mut terms: SmallVec<[Value; 4]> = SmallVec::new();
         let mut rest = Number::Known(0);
@@ -303,24 +351,7 @@ impl Half<'_, '_, '_> {
             };
             terms.push(term);
         }
-        let is_near = matches!(last, Number::Known(offset) if offset != 0 && offset.abs() < NEAR);
-        let (rest, last) = if is_near { (rest, Some(last)) } else { (Number::sum(&rest, &last), None) };
-        if rest != Number::Known(0) {
-            terms.push(self.emitter.number(&rest));
-        }
-        let last = last.map(|last| self.emitter.number(&last));
-        // More of what lies anywhere is found at once in fewer bits.
-        let is_apart = self.emitter.along.is_some_and(|axis| self.trace.is_apart(&indices, axis));
-        let is_anywhere = is_apart || indices.iter().any(|index| self.trace.is_anywhere(*index));
-        let ty = if is_anywhere { self.emitter.index } else { self.emitter.sum };
-        let b = &self.emitter.builder;
-        let sum = terms.into_iter().map(|term| b.convert(term, ty)).reduce(|sum, term| b.add(sum, term));
-        match (sum, last) {
-            // In 64 bits it is known not to wrap, so that instructions can add it for nothing.
-            (Some(sum), Some(last)) => b.add(b.convert(sum, Type::I64), b.convert(last, Type::I64)),
-            (Some(number), None) | (None, Some(number)) => number,
-            (None, None) => self.emitter.number(&Number::Known(0)),
-        }
+        (terms, rest, last)
     }
 }
 

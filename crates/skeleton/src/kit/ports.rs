@@ -76,6 +76,21 @@ impl Inlet {
         self.at_with(k, position, &|_| None)
     }
 
+    /// Computes the values at a position from inputs that no thread writes while the kernel runs.
+    pub fn at_unwritten(&self, k: &Writer, position: &[Value]) -> Vec<Value> {
+        let read = |index: usize, ty: Type, at: Value| {
+            let at = if ty.is_scalar() { at } else { k.first_lane(at, ty.lanes()) };
+            k.load_as(self.input(k, index), at, ty.lanes(), Order::Weak, Cache::ReadOnly)
+        };
+        self.reading(k, position, &[], &read, true)
+    }
+
+    /// Returns the addresses of inputs whose elements have several lanes.
+    pub fn wide_addresses(&self, k: &Writer) -> Vec<Value> {
+        let types = self.source.inputs();
+        (0..types.len()).filter(|index| !types[*index].is_scalar()).map(|index| k.address(self.input(k, index))).collect()
+    }
+
     /// Computes the values at a position with values that come with it.
     pub fn at_given(&self, k: &Writer, position: &[Value], given: &[Value]) -> Vec<Value> {
         let read = |index: usize, ty: Type, at: Value| k.load_element(self.input(k, index), ty, at);

@@ -2,6 +2,7 @@
 
 use crate::support::{Given, Random, benches, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Shuffle, Type, Value};
+use broadloom_skeleton::cost::Costs;
 use broadloom_skeleton::{Call, Domain, Error, Fold, Operator, Pattern, Sink, Source, Stencil};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,10 +18,17 @@ const TAPS: [(i64, i64, i64); 6] = [(-2, 0, 1), (-1, 1, 3), (0, 0, 5), (0, -2, 7
 
 /// Two results for each row of a strip: the weighed sum of the neighbours, and the element itself. The scalars are height and width.
 fn strip(axes: usize, index: Type, rows: u32, rule: Option<Rule>) -> Source {
+    patch(axes, index, [rows, 1, 1], rule)
+}
+
+/// Results for each row and column of a patch. Where it has several columns and no rule, they are read together.
+fn patch(axes: usize, index: Type, [rows, step, columns]: [u32; 3], rule: Option<Rule>) -> Source {
     let f = Builder::function(if rule.is_some() { "edge" } else { "inner" });
     let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", index)).collect();
     let (height, width) = (f.parameter("height", index), f.parameter("width", index));
-    let image = f.accessor("image", AccessorKind::Input, Type::I32, 1);
+    let together = rule.is_none() && columns > 1;
+    let element = if together { Type::vector(Element::I32, columns as usize).unwrap() } else { Type::I32 };
+    let image = f.accessor("image", AccessorKind::Input, element, 1);
     let (y, x) = (position[axes - 2], position[axes - 1]);
     let above = if axes == 3 { f.mul(position[0], height) } else { f.constant(index, 0) };
     let held = |place: Value, extent: Value| match rule {
@@ -30,6 +38,12 @@ fn strip(axes: usize, index: Type, rows: u32, rule: Option<Rule>) -> Source {
     };
     let at = |dy: i64, dx: i64| {
         let (own_y, own_x) = (f.add(y, dy), f.add(x, dx));
+        if together {
+            let columns = i64::from(columns);
+            let start = f.div(f.add(f.mul(f.add(above, own_y), width), x), columns);
+            let loaded = f.read(image, &[f.add(start, dx.div_euclid(columns)).into()]);
+            return f.lane(loaded, dx.rem_euclid(columns) as usize);
+        }
         let (in_y, in_x) = (held(own_y, height), held(own_x, width));
         let value = f.read(image, &[f.add(f.mul(f.add(above, in_y), width), in_x).into()]);
         match rule {
@@ -41,10 +55,10 @@ fn strip(axes: usize, index: Type, rows: u32, rule: Option<Rule>) -> Source {
         }
     };
     let mut results = vec![];
-    for row in 0..i64::from(rows) {
-        let terms = TAPS.iter().map(|(dy, dx, weight)| f.mul(at(row + dy, *dx), *weight));
+    for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (i64::from(row * step), i64::from(column)))) {
+        let terms = TAPS.iter().map(|(dy, dx, weight)| f.mul(at(row + dy, column + dx), *weight));
         results.extend(terms.reduce(|a, b| f.add(a, b)));
-        results.push(at(row, 0));
+        results.push(at(row, column));
     }
     Source::new(f.finish_function(&results).unwrap(), axes).unwrap()
 }
@@ -85,6 +99,9 @@ fn neighbours_of_all_positions() {
                 let pattern = Pattern::from(Stencil {
                     domain: Domain::of(&[9, 9, 40][3 - axes..]),
                     rows,
+                    step: 1,
+                    columns: 1,
+                    live: 16,
                     inner,
                     edge,
                     reach: (0, 0),
@@ -111,10 +128,67 @@ fn neighbours_of_all_positions() {
 }
 
 #[test]
+fn patches_of_all_positions() {
+    let shapes: [&[u64]; 7] = [&[16, 4], &[17, 40], &[31, 36], &[150, 132], &[16, 4200], &[2, 23, 64], &[3, 16, 32]];
+    // Vectors have no patches.
+    for (name, bench) in benches().into_iter().filter(|(_, bench)| Costs::of(&bench.machine).takes_patches()) {
+        for (rule, [rows, step, columns], index) in [
+            (Rule::Clamp, [4, 2, 1], Type::I32),
+            (Rule::Wrap, [2, 8, 1], Type::I64),
+            (Rule::Constant(-7), [3, 5, 4], Type::I32),
+            (Rule::Clamp, [1, 1, 4], Type::I32),
+            (Rule::Wrap, [4, 1, 2], Type::I64),
+        ] {
+            for shape in shapes {
+                let axes = shape.len();
+                let (height, width) = (shape[axes - 2] as i64, shape[axes - 1] as i64);
+                let pattern = Pattern::from(Stencil {
+                    domain: Domain::of(&[9, 9, 40][3 - axes..]),
+                    rows,
+                    step,
+                    columns,
+                    live: 16,
+                    inner: patch(axes, index, [rows, step, columns], None),
+                    edge: Some(patch(axes, index, [rows, step, columns], Some(rule))),
+                    reach: (0, 0),
+                    fold: None,
+                });
+                let count: u64 = shape.iter().product();
+                let mut random = Random(count);
+                let image: Vec<i32> = (0..count).map(|_| random.bits() as i32).collect();
+                let literals: Vec<Literal> = image.iter().map(|x| Literal::from(*x)).collect();
+                let number = |value: i64| Literal::from_i128(index.element(), value.into());
+                let mut bounds = vec![(0, 1 << 20); axes - 2];
+                let (last_row, last_column) = (i64::from((rows - 1) * step), i64::from(columns - 1));
+                bounds.extend([(2, height - 2 - last_row), (2, width - 1 - last_column)]);
+                let bounds = bounds.iter().flat_map(|(first, end)| [number(*first), number(*end)]);
+                let extents = [number(height), number(width)];
+                let scalars: Vec<Literal> = bounds.chain(extents).chain(extents).collect();
+                let inputs = [literals.clone(), literals.clone()];
+                let given = Given { inputs: &inputs, scalars: &scalars, sizes: shape, ..Given::default() };
+                let results = run(&bench, &pattern, &given);
+                let wanted = [expected(&image, height, width, rule), literals];
+                assert_eq!(results, wanted, "{name}, {shape:?}, {rule:?}, {rows} rows {step} apart, {columns} columns");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_image_lower_than_a_strip_is_refused() {
     let (name, bench) = benches().remove(0);
     let inner = strip(2, Type::I32, 4, Some(Rule::Clamp));
-    let pattern = Pattern::from(Stencil { domain: Domain::of(&[9, 40]), rows: 4, inner, edge: None, reach: (0, 0), fold: None });
+    let pattern = Pattern::from(Stencil {
+        domain: Domain::of(&[9, 40]),
+        rows: 4,
+        step: 1,
+        columns: 1,
+        live: 16,
+        inner,
+        edge: None,
+        reach: (0, 0),
+        fold: None,
+    });
     let scalars: Vec<Literal> = [0, 3, 0, 40, 3, 40].map(|x: i32| Literal::from(x)).to_vec();
     let image = bench.device.upload(&[0u8; 480]).unwrap();
     let outputs = [bench.device.allocate::<u8>(480).unwrap(), bench.device.allocate::<u8>(480).unwrap()];
@@ -128,7 +202,17 @@ fn strips_that_do_not_come_out_even_are_refused() {
     let (_, bench) = benches().remove(0);
     let inner = strip(2, Type::I32, 3, None);
     for (rows, edge) in [(4, None), (0, None), (3, Some(strip(2, Type::I64, 3, Some(Rule::Wrap))))] {
-        let stencil = Stencil { domain: Domain::of(&[9, 40]), rows, inner: inner.clone(), edge, reach: (0, 0), fold: None };
+        let stencil = Stencil {
+            domain: Domain::of(&[9, 40]),
+            rows,
+            step: 1,
+            columns: 1,
+            live: 16,
+            inner: inner.clone(),
+            edge,
+            reach: (0, 0),
+            fold: None,
+        };
         assert!(matches!(stencil.program(&bench.machine), Err(Error::Pattern { pattern: "stencil", .. })));
     }
 }
@@ -155,7 +239,17 @@ fn lanes_look_at_each_other_while_the_first_axis_is_combined() {
     for (name, bench) in benches() {
         let fold = Fold { operator: Operator::arg_min_in_order(Type::I32, Element::I32).unwrap(), sink: Sink::STORE };
         let domain = Domain::of(&[2, 9, 40]);
-        let stencil = Stencil { domain, rows: 4, inner: mixed(4), edge: None, reach: (1, 2), fold: Some(fold) };
+        let stencil = Stencil {
+            domain,
+            rows: 4,
+            step: 1,
+            columns: 1,
+            live: 16,
+            inner: mixed(4),
+            edge: None,
+            reach: (1, 2),
+            fold: Some(fold),
+        };
         let pattern = Pattern::from(stencil);
         for shape in shapes {
             let [depth, height, width] = shape.map(|extent| extent as i64);
