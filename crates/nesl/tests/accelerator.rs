@@ -5,6 +5,7 @@
 
 mod generator;
 mod support;
+mod teams;
 
 use broadloom_device::Device;
 use broadloom_diag::Sources;
@@ -54,8 +55,10 @@ fn main() {
         trials.push(Trial::test(format!("{name}: warps take parts of calls"), move || tasks(device)));
     }
     for (name, device) in DEVICES {
-        trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams(device)));
+        trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams::programs(device)));
     }
+    trials.push(Trial::test("interp: 25 random programs for teams", || teams::random(interp, 25)));
+    trials.push(Trial::test("interp: kernels and waits of teams", teams::structure));
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
     trials.push(Trial::test("interp: calls without memory for arenas run flattened", without_arenas));
     trials.push(Trial::test("interp: lengths that would wrap are refused", wrapping));
@@ -96,7 +99,7 @@ fn sessions(open: Open, settings: Settings) -> [Session; 2] {
 }
 
 /// Answers as text; of an error the code, the message and the place.
-fn answer(outputs: &[Output]) -> String {
+pub(crate) fn answer(outputs: &[Output]) -> String {
     let one = |output: &Output| match output {
         Output::Error(report) => {
             let place = |error: &broadloom_diag::Diagnostic| error.primary.as_ref().map(|label| label.span);
@@ -293,114 +296,6 @@ fn tasks(open: Open) -> Result<(), Failed> {
         let ran = device.statistics().sequential_calls > 0;
         if expected != found || !ran {
             wrong.push(format!("{program}\n  found    {found}  expected {expected}"));
-        }
-    }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
-}
-
-/// Programs with calls for teams, and whether teams run them: filters, reductions, elements, several columns, calls with many
-/// and with no elements, a team that does not split, code that can fail; then what only flattened code or warps run.
-const TEAMS: [(&str, bool); 14] = [
-    (
-        "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
-         in r[0] ++ {e in a | e == p} ++ r[1]; {qsort({rem(i * 7919, 1009) : i in [0:n]}) : n in [900, 3, 0, 170, 1, 41]};",
-        true,
-    ),
-    (
-        "function pairs(a) = if #a < 4 then a else let (k, x) = a[#a / 2]; \
-         r = {pairs(v) : v in [{(i, y) : (i, y) in a | i < k}, {(i, y) : (i, y) in a | i > k}]} \
-         in r[1] ++ {(i, y * 2.0) : (i, y) in a | i == k} ++ r[0]; \
-         {pairs({(rem(i * 7919, 1009), float(i)) : i in [0:n]}) : n in [500, 260]};",
-        true,
-    ),
-    (
-        "function tops(v, n) = if n == 0 or #v < 2 then [max_val(v), min_val(v), sum(v), #v] else \
-         let m = sum(v) / #v; r = {tops(w, n - 1) : w in [{e in v | e <= m}, {e in v | e > m}]} in r[0] ++ r[1]; \
-         {tops({rem(i * 7919, 1009) : i in [0:n]}, 4) : n in [700, 0, 33, 5]};",
-        true,
-    ),
-    // Many calls in an apply-to-each, of a function with a scalar result.
-    (
-        "function counts(v, n) = if n == 0 then #v else let h = {e in v | evenp(e)}; \
-         s = {counts(h, m) : m in [0, 0, n - 1, 0, n / 2, 0, 0, 0, 0, n - 1]} in sum(s) + max_val(s); \
-         {counts(index(n), 3) : n in [300, 20]};",
-        true,
-    ),
-    // Arguments that are parts of a sequence, and a result that is not moved.
-    (
-        "function halves(v) = if #v < 9 then {e * e : e in v} else \
-         let r = {halves(w) : w in [take(v, #v / 2), drop(v, #v / 2)]} in if oddp(#v) then r[1] else r[0]; \
-         {halves(index(n)) : n in [800, 45, 3]};",
-        true,
-    ),
-    // A team that does not split: it calls itself.
-    (
-        "function selected(v, k) = let p = v[#v / 2]; less = {e in v | e < p}; more = {e in v | e > p} \
-         in if k < #less then selected(less, k) else if k >= #v - #more then selected(more, k - (#v - #more)) else p; \
-         {selected({rem(i * 7919, 1009) : i in [0:n]}, k) : n in [900, 51, 300]; k in [450, 7, 299]};",
-        true,
-    ),
-    (
-        "function spread(v, n) = if n == 0 then v -> {rem(7 * i, #v) : i in index(#v)} else \
-         let r = {spread(w, n - 1) : w in [v, {e + 1 : e in v}]} in r[0] ++ rep(r[1], n, 0); \
-         {spread(index(n), 3) : n in [200, 9]};",
-        true,
-    ),
-    (
-        "function flags(v, n) = if n == 0 then (any(v), all(v), parity(v), count(v)) else \
-         let r = {flags(w, n - 1) : w in [v, {not(e) : e in v}]}; (a, b, c, d) = r[0]; (p, q, r, s) = r[1] \
-         in (a and p, b or q, c xor r, d + s); {flags({rem(i, 3) == 0 : i in index(n)}, 2) : n in [500, 40]};",
-        true,
-    ),
-    // Rounds that fail, in a part of a team and in all of it.
-    (
-        "function bad(v, n) = if #v < 100 then {100 / e : e in v} else \
-         let r = {bad(w, n + 1) : w in [take(v, #v / 2), drop(v, #v / 2)]} in r[0] ++ r[1]; \
-         {bad(v, 0) : v in [{i + 1 : i in [0:300]}, {rem(i, 289) : i in [0:290]}]};",
-        false,
-    ),
-    (
-        "function worse(v, n) = if n == 0 then {100 / e : e in v} else worse(v, n - 1); {worse(index(n), 2) : n in [500, 300]};",
-        false,
-    ),
-    // A recursion that is too deep, or endless.
-    ("function long(v) = if #v == 0 then 0 else 1 + long(drop(v, 1)); {long(index(n)) : n in [150, 200]};", false),
-    // Loops in order, nested results.
-    (
-        "function scans(v, n) = if n == 0 then plus_scan(v) else let r = {scans(w, n - 1) : w in [v, v]} in r[0] ++ r[1]; \
-         {scans(index(n), 2) : n in [300, 20]};",
-        false,
-    ),
-    (
-        "function nested(v) = if #v < 50 then [v] else let r = {nested(w) : w in [take(v, #v / 2), drop(v, #v / 2)]} \
-         in r[0] ++ r[1]; {nested(index(n)) : n in [200, 90]};",
-        false,
-    ),
-    // A function that calls itself and splits.
-    (
-        "function both(v, n) = if n == 0 then v else let r = {both(w, n - 1) : w in [v, v]} in both(r[0], 0) ++ both(r[1], 0); \
-         {both(index(n), 2) : n in [200, 90]};",
-        false,
-    ),
-];
-
-/// Compares the answers of calls in teams.
-fn teams(open: Open) -> Result<(), Failed> {
-    let mut wrong = vec![];
-    for (wide, narrow) in [(false, false), (true, true)] {
-        for (program, in_teams) in TEAMS {
-            let mut settings = Settings::default();
-            (settings.options.widths.wide_int, settings.options.widths.narrow_float) = (wide, narrow);
-            let mut evaluator = support::session(settings);
-            let target = Target::new(open).with_calls_in_teams().with_threshold(0).with_sequential_limit(16);
-            let mut device = support::session_on(settings, target);
-            let (expected, found) = (answer(&evaluator.eval("large", program)), answer(&device.eval("large", program)));
-            if expected != found || in_teams && !found.contains("it = ") {
-                wrong.push(format!("{program}\n  found    {found}  expected {expected}"));
-            }
-            if (device.statistics().team_calls > 0) != in_teams {
-                wrong.push(format!("{program}\n  {} calls in teams", device.statistics().team_calls));
-            }
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }

@@ -886,9 +886,14 @@ impl<'m> Costs<'m> {
         let of_elements = elements.checked_mul(TEAM_ARENA_OF_ELEMENT)?;
         let arena = of_elements.checked_add(calls.checked_mul(TEAM_ARENA_OF_CALL)?)?.checked_add(TEAM_ARENA)?;
         let arena = arena.checked_next_multiple_of(256)?;
-        // Devices give all resident threads together a sixteenth of the memory as stack.
-        let stack = self.machine.memory_bytes / ARENA_SHARE / self.busy(self.resident_threads()).max(1);
-        let depth = (stack / TEAM_FRAME).clamp(16, 80);
+        let depth = match self.machine.kind {
+            // All resident threads together have a sixteenth of the memory as stack.
+            MachineKind::Cuda => {
+                let stack = self.machine.memory_bytes / 16 / self.busy(self.resident_threads()).max(1);
+                (stack / TEAM_FRAME).clamp(16, 80)
+            }
+            MachineKind::Cpu | MachineKind::Interp => 64,
+        };
         (arena <= self.machine.memory_bytes / TEAM_ARENA_SHARE).then_some(Teams { blocks, threads, arena, depth })
     }
 

@@ -104,6 +104,8 @@ impl Code {
     pub(super) fn any_of_team(&mut self, pred: Reg) -> Reg {
         let Some(team) = self.team else { return pred };
         let (number, any) = (self.number(pred), self.reg(Class::Pred));
+        // Other warps may still read the numbers of the sum before.
+        self.sync_team(&team);
         let (_, all) = self.sum_of_team(&team, number);
         self.sync_team(&team);
         emit!(self, "setp.ne.u32 {any}, {all}, 0;");
