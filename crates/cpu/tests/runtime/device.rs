@@ -319,6 +319,24 @@ fn work_goes_on_in_the_memory_of_what_came_before_it() {
     assert_eq!(cpu.memory().used, 0);
 }
 
+/// Memory is free again when everything is done, also if a wait for an event ended last.
+#[test]
+fn memory_behind_a_wait_for_an_event_is_released() {
+    let cpu = Cpu::new(options()).unwrap();
+    let device = Device::new(cpu.clone());
+    let (stream, other) = (cpu.create_stream().unwrap(), cpu.create_stream().unwrap());
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    cpu.call(stream, Box::new(move || wait.recv().unwrap_or(()))).unwrap();
+    let event = cpu.create_event().unwrap();
+    cpu.record_event(event, stream).unwrap();
+    cpu.wait_event(other, event).unwrap();
+    drop(device.allocate::<u8>(1 << 20).unwrap());
+    assert_eq!(cpu.memory().used, 1 << 20, "the streams may still use it");
+    drop(go);
+    cpu.synchronise().unwrap();
+    assert_eq!(cpu.memory().used, 0);
+}
+
 #[test]
 fn streams_keep_their_order_and_run_beside_each_other() {
     // Each launch multiplies by 3 and adds its number: the result depends on the order.
