@@ -609,7 +609,7 @@ fn of_teams(form: &Sequential) -> String {
 /// Makes the memory for barriers of teams, behind a queue that takes no tasks.
 fn team_queue(device: &Device, blocks: u32, teams: &Teams) -> Result<Buffer<u8>, Error> {
     let warps = blocks * teams.threads.div_ceil(device.machine().warp_size);
-    let queue = device.zeros::<u8>(team::SYNC as usize + team::sync_bytes(blocks, warps))?;
+    let queue = device.zeros::<u8>(team::SYNC as usize + team::RECORD as usize * (warps as usize + 1))?;
     if let Some(place) = queue.slice(task::GRAIN as usize, 4) {
         place.write(&u32::MAX.to_le_bytes())?;
     }

@@ -84,8 +84,9 @@ pub(super) struct Team {
     pub(super) warps: Reg,
     /// The address of the memory for barriers.
     pub(super) sync: Reg,
-    /// The number of a warp that names its barrier.
+    /// The number of a warp that names its barrier in memory, and of one in the own block that names that of the block.
     pub(super) point: Reg,
+    pub(super) inner: Reg,
     /// The number of the own warp in the team.
     pub(super) own: Reg,
 }

@@ -7,17 +7,20 @@
 //! - An apply-to-each of recursive calls splits the team: the calls are halved until one is left, and each half gets warps,
 //!   memory and fuel in proportion to its elements. Calls that are left to one warp run in the form for warps. All warps of
 //!   the team wait behind the calls for each other.
-//! - A team has whole blocks, or lies within a block. The latter wait at a barrier of the block, the former at a counter in
-//!   memory, so the launch is cooperative.
+//! - Warps of a team in one block wait at a barrier of the block. Where a team has warps in several blocks, the first warp of
+//!   each block then waits at a counter in memory, so the launch is cooperative.
 //! - The name of a barrier is a place between two warps of the team. Behind the calls it is the place where the team was split,
-//!   which is inside of none of its parts: warps may wait there while the parts still use theirs.
+//!   which is inside of none of its parts: warps may wait there while the parts still use theirs. In each block it is the
+//!   first such place there. Otherwise it is the place behind the first warp of the team, and in each block behind the first
+//!   warp of the team there.
+//! - A call with few elements is left to the first warp of its team.
 //! - A team takes memory and does not release it: elements that others still read would be overwritten. It keeps memory for
 //!   code behind the calls before it gives the rest to them.
 //!
 //! A function has no form for teams where it has loops whose rounds run in order, or arguments or results of nested sequences.
 //!
-//! The memory for barriers: for each block a record of [`RECORD`] bytes with a counter and the number of times it was full;
-//! then a `u32` for each block and a `u64` for each warp, for values that the others read.
+//! The memory for barriers: for each warp a record of [`RECORD`] bytes with a counter, the number of times it was full, and a
+//! `u32` and a `u64` for values that the others read.
 
 use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
 use super::expr::{Seq, Val, Writer};
@@ -33,12 +36,16 @@ use crate::vcode::team::RECORD;
 use std::rc::Rc;
 
 /// The weight of a call is the number of its elements and this.
-pub(super) const WEIGHT: u32 = 16;
-/// Bytes that a team keeps before it gives memory to its parts: for each element of the calls, and besides, and the binary
-/// logarithm of the part of its memory.
+pub(super) const WEIGHT: u32 = 32;
+/// The smallest weight of a call that more than one warp runs.
+const TEAM_WEIGHT: u32 = WEIGHT + 64;
+/// Bytes that a team keeps before it gives memory to its parts, besides as many as the function has taken so far: for each
+/// element of the calls, a constant, and the binary logarithm of the part of its memory.
 const KEPT_OF_ELEMENT: u32 = 16;
-const KEPT: u32 = 1 << 10;
-const KEPT_SHARE: u32 = 5;
+const KEPT: u32 = 1 << 9;
+const KEPT_SHARE: u32 = 7;
+/// A split goes to the next boundary of blocks where that is at most so much of the smaller part.
+const SNAP: u32 = 8;
 /// Fuel of a call of one warp, besides its share.
 const WARP_FUEL: u32 = 1 << 16;
 
@@ -55,9 +62,14 @@ pub(super) struct Parts {
     pub(super) fuel: Reg,
     /// The weight of all calls of the range.
     weight: Reg,
-    /// The name of the barrier behind the calls.
+    /// The name of the barrier behind the calls, and whether it is that of a split.
     join: Reg,
     is_split: Reg,
+    /// The name in the own block, and whether it is that of a split; the first place between warps of the team in the block,
+    /// and the place behind them.
+    inner: Reg,
+    is_apart: Reg,
+    whole: [Reg; 2],
     head: Label,
     end: Label,
     pub(super) middle: Reg,
@@ -76,12 +88,12 @@ pub(super) struct Summed {
 impl Code {
     /// Calls the barrier of a team.
     pub(super) fn sync_team(&mut self, team: &Team) {
-        let Team { first, warps, sync, point, .. } = team;
+        let Team { first, warps, sync, point, inner, .. } = team;
         emit!(self, "{{");
-        emit!(self, ".param .b32 x0; .param .b32 x1; .param .b32 x2; .param .b64 x3;");
-        emit!(self, "st.param.b32 [x0], {first}; st.param.b32 [x1], {warps};");
+        emit!(self, ".param .b32 x0; .param .b32 x1; .param .b32 x2; .param .b64 x3; .param .b32 x4;");
+        emit!(self, "st.param.b32 [x0], {first}; st.param.b32 [x1], {warps}; st.param.b32 [x4], {inner};");
         emit!(self, "st.param.b32 [x2], {point}; st.param.b64 [x3], {sync};");
-        emit!(self, "call team_sync, (x0, x1, x2, x3);");
+        emit!(self, "call team_sync, (x0, x1, x2, x3, x4);");
         emit!(self, "}}");
     }
 
@@ -112,39 +124,36 @@ impl Code {
         any
     }
 
-    /// Computes the registers of a team that follow from its first warp and their number.
+    /// Computes the registers of a team that follow from its first warp.
     pub(super) fn name_team(&mut self, team: &Team) {
-        let Team { first, warps, point, own, .. } = team;
+        let Team { first, point, inner, own, .. } = team;
         let [block, threads, thread] = [(); 3].map(|()| self.reg(Class::B32));
-        let (of_block, is_large) = (self.reg(Class::B32), self.reg(Class::Pred));
         emit!(self, "mov.u32 {block}, %ctaid.x;");
         emit!(self, "mov.u32 {threads}, %ntid.x;");
         emit!(self, "mov.u32 {thread}, %tid.x;");
         emit!(self, "mad.lo.u32 {own}, {block}, {threads}, {thread};");
         emit!(self, "shr.u32 {own}, {own}, 5;");
         emit!(self, "sub.u32 {own}, {own}, {first};");
-        emit!(self, "shr.u32 {of_block}, {threads}, 5;");
-        emit!(self, "setp.gt.u32 {is_large}, {warps}, {of_block};");
-        emit!(self, "selp.u32 {of_block}, {of_block}, 1, {is_large};");
-        emit!(self, "add.u32 {point}, {first}, {of_block};");
+        emit!(self, "add.u32 {point}, {first}, 1;");
+        emit!(self, "shr.u32 {threads}, {threads}, 5;");
+        emit!(self, "mul.lo.u32 {inner}, {block}, {threads};");
+        emit!(self, "max.u32 {inner}, {inner}, {first};");
+        emit!(self, "add.u32 {inner}, {inner}, 1;");
     }
 
     /// Returns registers for a team.
     pub(super) fn team_regs(&mut self, sync: Reg) -> Team {
-        let [first, warps, point, own] = [(); 4].map(|()| self.reg(Class::B32));
-        Team { first, warps, sync, point, own }
+        let [first, warps, point, inner, own] = [(); 5].map(|()| self.reg(Class::B32));
+        Team { first, warps, sync, point, inner, own }
     }
 
     /// Returns the value that a register has in the first lane of the team, or of the warp.
     pub(super) fn first_value(&mut self, kind: Kind, value: Reg) -> Reg {
         let Some(team) = self.team else { return self.lane_value(kind, value, None) };
         let (address, to) = (self.reg(Class::B64), self.of(kind));
-        let [blocks, offset] = [(); 2].map(|()| self.reg(Class::B32));
         let bits = self.bits(kind);
-        emit!(self, "mov.u32 {blocks}, %nctaid.x;");
-        emit!(self, "mad.wide.u32 {address}, {blocks}, {}, {};", RECORD + 8, team.sync);
-        emit!(self, "shl.b32 {offset}, {}, 3;", team.first);
-        emit!(self, "mad.wide.u32 {address}, {offset}, 1, {address};");
+        emit!(self, "mad.wide.u32 {address}, {}, {RECORD}, {};", team.first, team.sync);
+        emit!(self, "add.u64 {address}, {address}, 16;");
         self.in_first_lane(|code| emit!(code, "st.global.{bits} [{address}], {value};"));
         self.sync_team(&team);
         emit!(self, "ld.global.{bits} {to}, [{address}];");
@@ -159,11 +168,22 @@ impl Code {
             warps: self.copy(Kind::Length, team.warps),
             own: self.copy(Kind::Length, team.own),
             point: self.copy(Kind::Length, team.point),
+            inner: self.copy(Kind::Length, team.inner),
             sync: team.sync,
         };
         let (low, high) = (self.copy(Kind::Length, low), self.copy(Kind::Length, high));
         let [base, limit, fuel, weight] = [base, limit, fuel, weight].map(|reg| self.copy(Kind::Pointer, reg));
         let (join, is_split) = (self.copy(Kind::Length, team.point), self.length(0));
+        let (inner, is_apart) = (self.copy(Kind::Length, team.inner), self.length(0));
+        // Warps of the team in the own block begin before `inner`.
+        let [behind, of_block, block] = [(); 3].map(|()| self.reg(Class::B32));
+        emit!(self, "mov.u32 {block}, %ctaid.x;");
+        emit!(self, "mov.u32 {of_block}, %ntid.x;");
+        emit!(self, "shr.u32 {of_block}, {of_block}, 5;");
+        emit!(self, "mad.lo.u32 {behind}, {block}, {of_block}, {of_block};");
+        emit!(self, "add.u32 {block}, {}, {};", team.first, team.warps);
+        emit!(self, "min.u32 {behind}, {behind}, {block};");
+        let whole = [self.copy(Kind::Length, team.inner), behind];
         let (head, end) = (self.label(), self.label());
         let [count, middle] = [(); 2].map(|()| self.reg(Class::B32));
         let [is_one, is_warp] = [(); 2].map(|()| self.reg(Class::Pred));
@@ -175,38 +195,63 @@ impl Code {
         self.go_if(is_warp, end);
         emit!(self, "shr.u32 {middle}, {count}, 1;");
         emit!(self, "add.u32 {middle}, {middle}, {low};");
-        Parts { low, high, team: own, base, limit, fuel, weight, join, is_split, head, end, middle }
+        Parts { low, high, team: own, base, limit, fuel, weight, join, is_split, inner, is_apart, whole, head, end, middle }
     }
 
     /// Gives each half its part, and goes on with the own half. `first` is the weight of the first half.
     pub(super) fn end_parts(&mut self, parts: &Parts, first: Reg) {
-        let Parts { low, high, team, base, limit, fuel, weight, join, is_split, head, end, middle } = parts;
-        let [of_block, unit, units, taken, most] = [(); 5].map(|()| self.reg(Class::B32));
-        let [is_large, is_second, is_old] = [(); 3].map(|()| self.reg(Class::Pred));
-        emit!(self, "mov.u32 {of_block}, %ntid.x;");
-        emit!(self, "shr.u32 {of_block}, {of_block}, 5;");
-        emit!(self, "setp.gt.u32 {is_large}, {}, {of_block};", team.warps);
-        emit!(self, "selp.u32 {unit}, {of_block}, 1, {is_large};");
-        emit!(self, "div.u32 {units}, {}, {unit};", team.warps);
+        let Parts { low, high, team, base, limit, fuel, weight, join, is_split, head, end, middle, .. } = parts;
+        let [of_block, taken, most, at, near, less] = [(); 6].map(|()| self.reg(Class::B32));
+        let [is_inside, is_near, is_second, is_old] = [(); 4].map(|()| self.reg(Class::Pred));
         let [wide, share, half, rest, of_weight, cut] = [(); 6].map(|()| self.reg(Class::B64));
-        emit!(self, "cvt.u64.u32 {wide}, {units};");
+        emit!(self, "cvt.u64.u32 {wide}, {};", team.warps);
         emit!(self, "shr.u64 {half}, {weight}, 1;");
         emit!(self, "mad.lo.u64 {share}, {wide}, {first}, {half};");
         emit!(self, "div.u64 {share}, {share}, {weight};");
         emit!(self, "cvt.u32.u64 {taken}, {share};");
-        emit!(self, "sub.u32 {most}, {units}, 1;");
+        emit!(self, "sub.u32 {most}, {}, 1;", team.warps);
         emit!(self, "max.u32 {taken}, {taken}, 1;");
         emit!(self, "min.u32 {taken}, {taken}, {most};");
-        emit!(self, "mul.lo.u32 {taken}, {taken}, {unit};");
+        // Barriers within a block are faster.
+        emit!(self, "mov.u32 {of_block}, %ntid.x;");
+        emit!(self, "shr.u32 {of_block}, {of_block}, 5;");
+        emit!(self, "shr.u32 {at}, {of_block}, 1;");
+        emit!(self, "add.u32 {at}, {at}, {taken};");
+        emit!(self, "add.u32 {at}, {at}, {};", team.first);
+        emit!(self, "div.u32 {at}, {at}, {of_block};");
+        emit!(self, "mul.lo.u32 {at}, {at}, {of_block};");
+        emit!(self, "sub.u32 {at}, {at}, {};", team.first);
+        emit!(self, "sub.u32 {less}, {}, {taken};", team.warps);
+        emit!(self, "min.u32 {less}, {less}, {taken};");
+        emit!(self, "sub.s32 {near}, {at}, {taken};");
+        emit!(self, "abs.s32 {near}, {near};");
+        emit!(self, "mul.lo.u32 {near}, {near}, {SNAP};");
+        emit!(self, "setp.le.u32 {is_near}, {near}, {less};");
+        // Unsigned, a boundary before the team is larger than every number of warps.
+        emit!(self, "sub.u32 {near}, {at}, 1;");
+        emit!(self, "setp.lt.u32 {is_inside}, {near}, {most};");
+        emit!(self, "and.pred {is_near}, {is_near}, {is_inside};");
+        emit!(self, "selp.u32 {taken}, {at}, {taken}, {is_near};");
         emit!(self, "sub.u64 {rest}, {limit}, {base};");
         emit!(self, "div.u64 {of_weight}, {rest}, {weight};");
         emit!(self, "mul.lo.u64 {cut}, {of_weight}, {first};");
         emit!(self, "and.b64 {cut}, {cut}, -8;");
         emit!(self, "add.u64 {cut}, {cut}, {base};");
         emit!(self, "div.u64 {fuel}, {fuel}, {weight};");
-        // The first split names the barrier behind the calls.
+        // The first split names the barrier behind the calls, in memory and in the own block.
         let split = self.reg(Class::B32);
         emit!(self, "add.u32 {split}, {}, {taken};", team.first);
+        let (Parts { inner, is_apart, whole: [start, behind], .. }, [is_in, is_before, was]) =
+            (parts, [(); 3].map(|()| self.reg(Class::Pred)));
+        let number = self.reg(Class::B32);
+        emit!(self, "setp.ge.u32 {is_in}, {split}, {start};");
+        emit!(self, "setp.lt.u32 {is_before}, {split}, {behind};");
+        emit!(self, "and.pred {is_in}, {is_in}, {is_before};");
+        emit!(self, "setp.eq.u32 {was}, {is_apart}, 0;");
+        emit!(self, "and.pred {is_in}, {is_in}, {was};");
+        emit!(self, "selp.u32 {inner}, {split}, {inner}, {is_in};");
+        emit!(self, "selp.u32 {number}, 1, 0, {is_in};");
+        emit!(self, "or.b32 {is_apart}, {is_apart}, {number};");
         emit!(self, "setp.ne.u32 {is_old}, {is_split}, 0;");
         emit!(self, "selp.u32 {join}, {join}, {split}, {is_old};");
         emit!(self, "mov.u32 {is_split}, 1;");
@@ -229,6 +274,19 @@ impl Code {
         self.name_team(team);
         self.go(*head);
         self.place(*end);
+        // The other warps of a call with few elements have nothing to do.
+        let [is_small, is_warp, is_first] = [(); 3].map(|()| self.reg(Class::Pred));
+        let behind = self.label();
+        emit!(self, "setp.lt.u64 {is_small}, {weight}, {TEAM_WEIGHT};");
+        emit!(self, "setp.lt.u32 {is_warp}, {}, 2;", team.warps);
+        self.go_unless(is_small, behind);
+        self.go_if(is_warp, behind);
+        emit!(self, "mov.u32 {is_split}, 1;");
+        emit!(self, "mov.u32 {}, 1;", team.warps);
+        emit!(self, "setp.eq.u32 {is_first}, {}, 0;", team.own);
+        self.go_if(is_first, behind);
+        emit!(self, "mov.u32 {low}, {high};");
+        self.place(behind);
         self.meet();
     }
 
@@ -238,7 +296,7 @@ impl Code {
         self.meet();
         emit!(self, "setp.eq.u32 {is_whole}, {}, 0;", parts.is_split);
         self.go_if(is_whole, next);
-        self.sync_team(&Team { point: parts.join, ..*team });
+        self.sync_team(&Team { point: parts.join, inner: parts.inner, ..*team });
         self.place(next);
     }
 
@@ -451,7 +509,7 @@ impl Writer<'_, '_, '_> {
         emit!(self.code, "sub.u64 {used}, {}, {};", self.top, self.mark);
         emit!(self.code, "mul.lo.u64 {kept}, {weight}, {KEPT_OF_ELEMENT};");
         emit!(self.code, "add.u64 {kept}, {kept}, {KEPT};");
-        emit!(self.code, "mad.lo.u64 {kept}, {used}, 2, {kept};");
+        emit!(self.code, "add.u64 {kept}, {kept}, {used};");
         emit!(self.code, "sub.u64 {used}, {}, {};", self.limit, self.top);
         emit!(self.code, "shr.u64 {used}, {used}, {KEPT_SHARE};");
         emit!(self.code, "and.b64 {used}, {used}, -8;");
