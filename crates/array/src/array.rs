@@ -116,6 +116,7 @@ impl<T: Element> Array<T> {
     /// Returns the elements in row-major order. Waits for them.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let buffer = self.node.hosted()?.evaluate()?;
+        self.context().confirm()?;
         let count = buffer.len() / T::TYPE.bytes() as usize;
         T::read(count, |bytes| Ok(buffer.read_into(Default::default(), bytes)?))
     }
@@ -152,7 +153,9 @@ impl<T: Element> Array<T> {
 
     /// Copies the array to the device of another context, through the host.
     pub fn to_context(&self, context: &Context) -> Result<Array<T>> {
-        let bytes = self.node.hosted()?.evaluate()?.read()?;
+        let buffer = self.node.hosted()?.evaluate()?;
+        self.context().confirm()?;
+        let bytes = buffer.read()?;
         Node::upload(context, T::TYPE, self.shape().clone(), &bytes).map(Array::from_node_unchecked)
     }
 

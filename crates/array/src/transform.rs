@@ -91,6 +91,12 @@ impl<T: Element> Array<T> {
         }
         let (mut maps, mut offsets, mut extents) = (vec![], vec![], vec![]);
         let rest = std::iter::repeat_n(Span::ALL, self.rank() - named);
+        if let Some(Span::At(index)) = spans.first()
+            && self.has_length()
+        {
+            let row = Array::from_node_unchecked(self.node().index_first("slice", *index as i64)?);
+            return row.slice(&spans[1..]);
+        }
         if let Some(part) = self.first_part(spans)? {
             return part.slice(&std::iter::once(Span::ALL).chain(spans[1..].iter().copied()).collect::<Vec<Span>>());
         }
@@ -311,6 +317,10 @@ impl<T: Element> Array<T> {
     /// Removes an axis by taking an index.
     pub fn index_axis(&self, axis: usize, index: usize) -> Result<Array<T>> {
         self.axis("index_axis", axis)?;
+        if self.has_length() && axis == 0 {
+            let index = i64::try_from(index).unwrap_or(i64::MAX - 1);
+            return Ok(Array::from_node_unchecked(self.node().index_first("index_axis", index)?));
+        }
         let map = |own: usize| match own {
             _ if own < axis => AxisMap::same(own),
             _ if own == axis => AxisMap::fixed(i64::try_from(index).unwrap_or(i64::MAX)),
@@ -428,13 +438,32 @@ impl<T: Element> Array<T> {
         if self.rank() == 1 {
             return self.gather(&[indices], outside);
         }
-        if axis == 0 && indices.rank() > 0 && (self.has_length() || indices.has_length()) {
+        if let Some(length) = self.node().length().filter(|_| axis > 0 && !indices.has_length()) {
+            // Only the device knows how many rows there are, and each is taken from in the same way.
+            let (own, at) = (self.node().bound().amounts(), indices.shape().amounts());
+            let shape = Shape::from_amounts(&[&own[..axis], &at, &own[axis + 1..]].concat());
+            let row = shape.without(&[0], false);
+            let ones = vec![Amount::from(1); own.len() - axis - 1];
+            let mut nodes = vec![Node::position(self.context(), shape, 0, Scalar::I64)?.shortened(length)?];
+            for other in 1..own.len() {
+                nodes.push(match other.cmp(&axis) {
+                    Ordering::Less => Node::position(self.context(), row.clone(), other - 1, Scalar::I64)?,
+                    Ordering::Equal => indices.node().reshape(Shape::from_amounts(&[&at[..], &ones].concat()))?,
+                    Ordering::Greater => Node::position(self.context(), row.clone(), other + at.len() - 2, Scalar::I64)?,
+                });
+            }
+            let nodes: Vec<&Node> = nodes.iter().collect();
+            return Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.map(T::lanes))?));
+        }
+        if axis == 0 && (self.has_length() || indices.has_length()) {
             // Only the device knows how many rows there are, or are taken.
             let behind = Shape::from_amounts(&self.node().bound().amounts()[1..]);
-            let mut row = indices.node().bound().amounts();
-            row.remove(0);
+            let mut row: Vec<Amount> = indices.node().bound().amounts().into_iter().skip(1).collect();
             row.extend(std::iter::repeat_n(Amount::from(1), behind.rank()));
-            let mut nodes = vec![indices.node().reshape_rows(&Shape::from_amounts(&row))?];
+            let mut nodes = vec![match indices.rank() {
+                0 => indices.node().clone(),
+                _ => indices.node().reshape_rows(&Shape::from_amounts(&row))?,
+            }];
             for axis in 0..behind.rank() {
                 nodes.push(Node::position(self.context(), behind.clone(), axis, Scalar::I64)?);
             }

@@ -345,15 +345,25 @@ impl Node {
         self.view_in(view, length)
     }
 
-    /// Returns the elements in another shape. Waits where only the device knows the length of this array, to compare it with the shape; see
-    /// [`Node::reshape_rows`], [`Node::flattened`] and [`Node::rows_of`].
+    /// Returns the elements in another shape. Never waits: where only the device knows the length of this array, a shape with another number
+    /// of elements is an error of the next read. See [`Node::reshape_rows`], [`Node::flattened`] and [`Node::rows_of`].
     pub fn reshape(&self, shape: Shape) -> Result<Node> {
-        if self.length().is_some() {
-            return self.hosted()?.reshape(shape);
-        }
         possible("reshape", &shape)?;
+        let mismatch = |left: Shape, right: Shape| Error::Shapes { operation: "reshape".into(), left, right };
+        if let Some(length) = self.length() {
+            let (own, each) = (self.bound().clone(), self.bound().without(&[0], false).count());
+            if each == 0 {
+                return self.hosted()?.reshape(shape);
+            }
+            let (rows, right) = (shape.count() / each, shape.clone());
+            if rows * each != shape.count() || rows > length.bound() {
+                return Err(mismatch(own, right));
+            }
+            let wrong = move |found: usize| (found != rows).then(|| mismatch(own.with(0, found.into()), right.clone()));
+            return self.expected_rows(length, rows, wrong)?.reshape(shape);
+        }
         if !shape.size().equals(&self.bound().size()) {
-            return Err(Error::Shapes { operation: "reshape".into(), left: self.bound().clone(), right: shape });
+            return Err(mismatch(self.bound().clone(), shape));
         }
         self.reshaped(shape, None)
     }

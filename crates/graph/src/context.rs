@@ -5,6 +5,7 @@
 
 use crate::chain::Chains;
 use crate::error::{Error, Result};
+use crate::expect::Expectation;
 use crate::fit::{FittedPlan, Scalars};
 use crate::hash::QuickMap;
 use crate::lane::{Apart, Lane};
@@ -46,6 +47,8 @@ struct Inner {
     traces: AtomicU64,
     fits: AtomicU64,
     apart: Apart,
+    /// Conditions on lengths that were not confirmed yet.
+    expected: Mutex<Vec<Expectation>>,
 }
 
 /// The recorder of expressions and the table of their plans, used by one thread at a time.
@@ -146,6 +149,7 @@ impl Context {
             traces: AtomicU64::new(0),
             fits: AtomicU64::new(0),
             apart: Apart::default(),
+            expected: Mutex::default(),
         };
         Context { inner: Arc::new(inner), chains: Chains::default(), alone: false }
     }
@@ -239,6 +243,11 @@ impl Context {
     /// depends on its inputs will be computed so when it is called.
     pub fn evaluate(&self, nodes: &[Node]) -> Result<()> {
         self.evaluate_in(nodes, None)
+    }
+
+    /// The conditions on lengths that were not confirmed yet.
+    pub(crate) fn expected(&self) -> MutexGuard<'_, Vec<Expectation>> {
+        self.inner.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn evaluate_in(&self, nodes: &[Node], lane: Option<&Lane>) -> Result<()> {
@@ -391,8 +400,10 @@ impl Node {
     /// Its elements on the host; waits for them.
     pub fn read(&self) -> Result<HostArray> {
         let array = self.hosted()?;
+        let buffer = array.evaluate()?;
+        self.context().confirm()?;
         self.context().inner.waits.fetch_add(1, Ordering::Relaxed);
-        let bytes = array.evaluate()?.read()?;
+        let bytes = buffer.read()?;
         Ok(HostArray::from_bytes(self.ty(), array.bound().clone(), &bytes))
     }
 }

@@ -42,6 +42,7 @@ mod cut;
 #[doc(hidden)]
 pub mod emit;
 mod error;
+mod expect;
 mod first_axis;
 mod fit;
 mod hash;

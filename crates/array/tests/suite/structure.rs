@@ -1,6 +1,6 @@
 //! Number of kernels of an expression, and bytes moved. A lost fusion fails here without a clock.
 
-use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, Span, evaluate_all, span};
+use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, Shape, Span, evaluate_all, span};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
 
@@ -665,6 +665,16 @@ fn parts_and_products_of_a_packed_array_wait_for_nothing() -> Result<()> {
         let table = numbers.rows_of(4)?;
         let rows = table.take(0, &(&x / 4), Boundary::Clamp)?;
         found.push((rows.index_axis(1, 3)?, host.iter().map(|x| x / 4 * 4 + 3).collect()));
+        // Columns of rows whose number only the device knows, single rows and elements, and a shape that is stated.
+        let columns = rows.take(1, &Array::line(&context, &[2, 0, 9])?, Boundary::Constant(-1))?;
+        found.push((columns.flatten(), host.iter().flat_map(|x| [x / 4 * 4 + 2, x / 4 * 4, -1]).collect()));
+        found.push((rows.take(0, &Array::full(&context, Shape::from([]), 0)?, Boundary::Clamp)?, (0..4).collect()));
+        found.push((rows.index_axis(0, 0)?, (0..4).collect()));
+        found.push((x.slice(&span![-1])?.flatten(), host[host.len() - 1..].to_vec()));
+        found.push((rows.slice(&span![-1, 1..3])?, [1, 2].map(|column| host[host.len() - 1] / 4 * 4 + column).to_vec()));
+        found.push((x.reshape([host.len(), 1])?.sum_along(&[1])?, host.clone()));
+        let ones = Array::full(&context, [1, host.len()], 1)?;
+        found.push((ones.matmul(&both)?.flatten(), [1, 2].map(|factor| factor * host.iter().sum::<i32>()).to_vec()));
         assert_eq!(context.statistics().waits, waits);
         for (number, (array, expected)) in found.into_iter().enumerate() {
             assert_eq!(array.to_vec()?, expected, "{keep} {number}");

@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use crate::check::{possible, same_context};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::naive::{HostArray, binary};
 use crate::node::Node;
 use crate::op::{Combine, Elementwise, zeros};
@@ -20,11 +20,20 @@ use smallvec::{SmallVec, smallvec};
 struct Product;
 
 impl Node {
-    /// The product of two matrices of numbers. The length of this one, where only the device knows it, is that of the result; that of the other is waited for,
-    /// to compare it with the columns of this one. See [`Node::columns_product`].
+    /// The product of two matrices of numbers. Never waits: the length of this one, where only the device knows it, is that of the result; if that of
+    /// the other is not the number of columns of this one, the next read is an error. See [`Node::columns_product`].
     pub fn product(&self, other: &Node) -> Result<Node> {
-        if other.length().is_some() {
-            return self.product(&other.hosted()?);
+        if let Some(length) = other.length() {
+            let common = self.bound().extents().get(1).copied().filter(|common| *common <= length.bound());
+            let common = common.ok_or_else(|| self.mismatch("matrix product", other))?;
+            let (left, right) = (self.bound().clone(), other.bound().clone());
+            let operation = || "matrix product".to_owned();
+            let mismatch = move |found: usize| Error::Shapes {
+                operation: operation(),
+                left: left.clone(),
+                right: right.with(0, found.into()),
+            };
+            return self.product(&other.expected_rows(length, common, move |found| (found != common).then(|| mismatch(found)))?);
         }
         let context = same_context("matrix product", &[self, other])?;
         let (_, shape) = result(self, other)?;

@@ -261,9 +261,10 @@ fn lengths_that_are_not_known_to_be_equal_are_asked_for() -> Result<()> {
     Ok(())
 }
 
-/// Operations that compare the length with numbers wait for it once.
+/// Operations that rely on the length do not wait for it; a queue, which must suffice, is waited for once. A length that is not as expected is an
+/// error of the next read, and of no other.
 #[test]
-fn a_length_that_is_compared_with_numbers_is_waited_for_once() -> Result<()> {
+fn a_length_that_is_compared_with_numbers_is_compared_when_something_is_read() -> Result<()> {
     let context = Context::new(&interp_as_gpu());
     let line = upload(&context, 30.into())?;
     let packed = || line.pack(&greater(&line, 2)?);
@@ -275,16 +276,37 @@ fn a_length_that_is_compared_with_numbers_is_waited_for_once() -> Result<()> {
         let function = firing(Type::I32, 2)?;
         Ok(Node::compute(&function, &Shape::from(count / 2), &[], &[(x, Reads::Queue(2))], &[2])?.swap_remove(1))
     };
-    for of in [reshape, product, queue] {
+    let first: Use<'_> = &|x| x.index_first("index", 0);
+    let last: Use<'_> = &|x| x.index_first("index", -1);
+    for (of, waits) in [(reshape, 0), (product, 0), (first, 0), (last, 0), (queue, 1)] {
         let x = packed()?;
         let (result, before) = (naive::evaluate(&of(&packed()?)?)?, context.statistics().waits);
+        context.confirm()?;
+        let before = context.statistics().waits.max(before);
         let node = of(&x)?;
         node.evaluate()?;
-        assert_eq!(context.statistics().waits, before + 1);
+        assert_eq!(context.statistics().waits, before + waits);
         assert_eq!(node.read()?, result);
     }
-    assert!(packed()?.reshape([2, count].into()).is_err());
-    assert!(upload(&context, [2, count + 1].into())?.product(&packed()?.reshape_rows(&1.into())?).is_err());
+    let all = packed()?.read()?;
+    assert_eq!(last(&packed()?)?.read()?.lanes, all.lanes[count - 1..]);
+    // The host sees that these are larger than the bound.
+    assert!(packed()?.reshape([2, 30].into()).is_err());
+    assert!(packed()?.index_first("index", 30).is_err());
+    let fewer = packed()?.reshape([1, count - 1].into())?;
+    let wider = upload(&context, [2, count + 1].into())?.product(&packed()?.reshape_rows(&1.into())?)?;
+    let beyond = packed()?.index_first("index", count as i64)?;
+    [&fewer, &wider, &beyond].into_iter().try_for_each(|node| node.evaluate().map(|_| ()))?;
+    let error = fewer.read().expect_err("the shape has one element less").to_string();
+    assert_eq!(error, format!("`reshape`: the shapes [{count}] and [1, {}] do not fit together", count - 1));
+    // All of them were looked at.
+    assert_eq!(all, packed()?.read()?);
+    let beyond = packed()?.index_first("index", count as i64)?;
+    let error = beyond.read().expect_err("the index is the length").to_string();
+    assert_eq!(error, format!("`index` of an array of shape [{count}]: axis 0 has no index {count}"));
+    let wider = upload(&context, [2, count + 1].into())?.product(&packed()?.reshape_rows(&1.into())?)?;
+    let error = wider.read().expect_err("the left factor has a column more").to_string();
+    assert_eq!(error, format!("`matrix product`: the shapes [2, {}] and [{count}, 1] do not fit together", count + 1));
     Ok(())
 }
 

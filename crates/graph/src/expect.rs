@@ -1,0 +1,106 @@
+//! Conditions on lengths that only the device knows, on which operations rely without waiting.
+//!
+//! An operation that needs a length to be a certain number computes as if it were. The next read in the context, which waits anyway,
+//! compares the number and returns the error. Until then a wrong length gives wrong elements, but nothing outside of an array is
+//! touched: its memory has room for the bound.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::length::Length;
+use crate::node::Node;
+use crate::op::Elementwise;
+use crate::view::Boundary;
+use broadloom_device::Buffer;
+use broadloom_scalar::{BinaryOp, Element};
+use std::fmt;
+
+/// Maximum number of conditions that nobody has confirmed. One more is worth a wait.
+const MAX_EXPECTED: usize = 256;
+
+/// A condition on a length. It holds the memory of the number and no node, which would keep its context.
+pub(crate) struct Expectation {
+    /// The number, a `u32`, and its bound.
+    count: Buffer<u8>,
+    bound: usize,
+    /// Returns the error for a length that is not as it was expected to be.
+    wrong: Box<dyn Fn(usize) -> Option<Error> + Send + Sync>,
+}
+
+impl fmt::Debug for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expectation").field("bound", &self.bound).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// Relies on a length, for which `wrong` returns the error if it is not as expected. The error comes at once where the host knows the
+    /// length, else with the next [`Context::confirm`].
+    fn expect(&self, length: &Length, wrong: impl Fn(usize) -> Option<Error> + Send + Sync + 'static) -> Result<()> {
+        if let Some(known) = length.known() {
+            return wrong(known).map_or(Ok(()), Err);
+        }
+        let count = length.count().evaluate()?;
+        let waiting = {
+            let mut expected = self.expected();
+            expected.push(Expectation { count, bound: length.bound(), wrong: Box::new(wrong) });
+            expected.len()
+        };
+        if waiting < MAX_EXPECTED { Ok(()) } else { self.confirm() }
+    }
+
+    /// Compares the lengths that operations relied on with what the device found; waits if there are any. Every read of elements does
+    /// so. Returns the first error; all are forgotten.
+    pub fn confirm(&self) -> Result<()> {
+        let expected = std::mem::take(&mut *self.expected());
+        let confirm = |own: &Expectation| {
+            let found = own.count.read()?.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
+            (own.wrong)(found.min(own.bound)).map_or(Ok(()), Err)
+        };
+        // All are looked at, so that none is left for a read that has nothing to do with it.
+        expected.iter().map(confirm).collect::<Vec<Result<()>>>().into_iter().collect()
+    }
+}
+
+impl Node {
+    /// The first elements along the first axis, as many as the caller says, of an array whose length only the device knows. `wrong`
+    /// returns the error if the length is not as expected. The array is computed, and nothing waits.
+    pub(crate) fn expected_rows(
+        &self,
+        length: &Length,
+        rows: usize,
+        wrong: impl Fn(usize) -> Option<Error> + Send + Sync + 'static,
+    ) -> Result<Node> {
+        self.evaluate()?;
+        self.context().expect(length, wrong)?;
+        self.first_elements(None, rows)
+    }
+
+    /// The elements at one index of the first axis, counted from the end where it is negative; the axis is gone. Never waits: where only
+    /// the device knows the length, an index that is not there is an error of the next read.
+    pub fn index_first(&self, operation: &str, index: i64) -> Result<Node> {
+        self.checked_axes(operation, &[0])?;
+        let (name, shape, bound) = (operation.to_owned(), self.bound().clone(), self.bound().extents()[0]);
+        let least = if index < 0 { index.unsigned_abs() } else { index as u64 + 1 };
+        let wrong = move |found: usize| {
+            let reason = format!("axis 0 has no index {index}");
+            let shape = shape.with(0, found.into());
+            ((found as u64) < least).then_some(Error::Range { operation: name.clone(), shape, reason })
+        };
+        if let Some(error) = wrong(bound) {
+            return Err(error);
+        }
+        let rows = match self.length() {
+            Some(length) => self.expected_rows(length, bound, wrong)?,
+            None => self.clone(),
+        };
+        let from_end = [&self.first_extent()?, &self.number(index.unsigned_abs() as usize)?];
+        let place = match index < 0 {
+            true => Node::elementwise(Elementwise::Binary(BinaryOp::Sub), &from_end)?,
+            false => from_end[1].clone(),
+        };
+        let row = rows.bound().without(&[0], false);
+        let others = (0..row.rank()).map(|axis| Node::position(self.context(), row.clone(), axis, Element::I64));
+        let others = others.collect::<Result<Vec<Node>>>()?;
+        rows.gather(&std::iter::once(&place).chain(&others).collect::<Vec<_>>(), &Boundary::Clamp)
+    }
+}
