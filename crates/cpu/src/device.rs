@@ -191,10 +191,18 @@ impl Inner {
         match self.memory.allocate(bytes, owner.clone()) {
             Err(Error::OutOfMemory { .. }) if self.memory.has_dying() => {
                 self.streams().drain();
-                self.memory.reap(self.streams().oldest());
+                self.reap();
                 self.memory.allocate(bytes, owner)
             }
             outcome => outcome,
+        }
+    }
+
+    /// Releases the memory that waited for work that is done by now. Finished work does so too, but it may end while memory is
+    /// being freed, and a wait for an event ends with nothing.
+    fn reap(&self) {
+        if self.memory.has_dying() {
+            self.memory.reap(self.streams().oldest());
         }
     }
 
@@ -237,6 +245,7 @@ impl Backend for Cpu {
         // Following launches find nothing behind handles to this memory.
         self.inner.opaques.freed(address, corpse.bytes());
         self.inner.memory.bury(corpse, self.inner.streams().horizon());
+        self.inner.reap();
         Ok(())
     }
 
@@ -363,13 +372,14 @@ impl Backend for Cpu {
     }
 
     fn memory(&self) -> MemoryUse {
+        self.inner.reap();
         self.inner.memory.usage()
     }
 
     fn trim(&self) -> Result<()> {
         if self.inner.memory.has_dying() {
             self.inner.streams().drain();
-            self.inner.memory.reap(self.inner.streams().oldest());
+            self.inner.reap();
         }
         self.inner.memory.empty_pool();
         Ok(())
