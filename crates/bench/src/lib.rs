@@ -74,6 +74,8 @@ pub struct Options {
     pub python: Option<PathBuf>,
     /// The size of benchmarks that have a peer, when not their own.
     pub size: Option<usize>,
+    /// Whether stream programs prefetch, where they can; without it the cost model decides.
+    pub prefetch: Option<bool>,
     /// A folder for traces: `NAME.json` for each benchmark that has a peer.
     pub trace: Option<PathBuf>,
     /// Where compiled peers are kept, when not where caches are.
@@ -355,7 +357,7 @@ impl Run<'_> {
     }
 
     fn stream(&self, task: fn(usize) -> Task, size: usize) -> Result<Ready, Failure> {
-        let Made { job, launches, compile } = task(size).ready(&self.device, false)?;
+        let Made { job, launches, compile } = task(size).ready(&self.device, false, self.options.prefetch)?;
         // Whatever is left to the first launch.
         let first = measure::repetition(&self.device, &job)?;
         let again = measure::repetition(&self.device, &job)?;
@@ -365,7 +367,7 @@ impl Run<'_> {
 
     /// Measures the straight translation of a stream program.
     fn straight(&self, task: fn(usize) -> Task, size: usize) -> Result<Straight, Failure> {
-        let made = task(size).ready(&self.device, true)?;
+        let made = task(size).ready(&self.device, true, None)?;
         let times = measure::by_turns(&self.device, &made.job, &mut [], self.effort())?;
         made.job.judge(times.repetitions)?;
         let device_ms = self.device_ms(&made.job)?;

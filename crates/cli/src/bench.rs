@@ -18,6 +18,7 @@ pub fn run(options: &Bench, terminal: &mut Terminal) -> Result<Exit, Failure> {
         no_peers: options.no_peers,
         python: options.python.clone(),
         size: options.size.map(|size| size as usize),
+        prefetch: options.prefetch.wish(),
         trace: options.trace.clone(),
         peer_folder: None,
         command: if options.in_process { None } else { std::env::current_exe().ok() },

@@ -143,6 +143,30 @@ pub struct LaunchOptions {
     pub device: Option<String>,
 }
 
+/// Prefetch in kernels of StreamIt programs.
+#[derive(Debug, Args)]
+pub struct Prefetch {
+    /// Prefetch in kernels of StreamIt programs, where they can [default: the cost model decides]
+    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(["on", "off"]))]
+    prefetch: Option<String>,
+}
+
+impl Prefetch {
+    /// Returns whether kernels prefetch, where the command line says so.
+    pub fn wish(&self) -> Option<bool> {
+        self.prefetch.as_deref().map(|when| when == "on")
+    }
+
+    /// Refuses the option, since a command takes it for StreamIt programs alone.
+    pub fn refuse(&self) -> Result<(), Failure> {
+        if self.prefetch.is_none() {
+            return Ok(());
+        }
+        let message = "--prefetch is for StreamIt programs, whose files end in `.str`";
+        Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("leave it out")))
+    }
+}
+
 /// The accuracy of 32-bit floats on a device.
 #[derive(Debug, Args)]
 pub struct Math {
@@ -355,6 +379,8 @@ pub struct Explain {
     /// The accuracy of floats
     #[command(flatten)]
     pub math: Math,
+    #[command(flatten)]
+    pub prefetch: Prefetch,
     /// Print the module in this form, at one stage of compilation
     #[arg(long, value_parser = forms(), value_name = "FORM")]
     pub emit: Option<Emit>,
@@ -567,6 +593,8 @@ pub struct Bench {
     /// Problem size for kernels and arrays: elements, or points per side [default: that of each benchmark]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub size: Option<u32>,
+    #[command(flatten)]
+    pub prefetch: Prefetch,
     /// Write the figures as JSON to this file; `-` is standard output, without the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

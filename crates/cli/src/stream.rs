@@ -34,7 +34,8 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     let program = compile(&[Input::read(&options.file)?], &mut host)?;
     let compiled = |terminal: &Terminal| -> Result<String, Failure> {
         let device = open(options.device.as_deref(), false, terminal)?.device();
-        let chosen = Options { precision: options.math.precision(), ..Options::default() };
+        let prefetch = options.prefetch.wish();
+        let chosen = Options { precision: options.math.precision(), prefetch, ..Options::default() };
         let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
         match options.emit {
             Some(Emit::Kernels) => Ok(compiled.to_dot()),

@@ -137,6 +137,8 @@ const COUNTER_ADDITIONS: u64 = 8;
 const BLOCK_SHARED: u32 = 1024;
 /// Cycles of a load from the memory of a GPU while other loads keep it busy.
 const LOAD_CYCLES: u64 = 4000;
+/// Resident blocks of a core, up to which each loads its next tile while it computes.
+const LONE_BLOCKS: u64 = 1;
 /// Lanes that a core of a GPU executes in a cycle.
 const CORE_LANES: u64 = 128;
 /// Registers of a thread for addresses, indices and the loads that are under way.
@@ -611,6 +613,15 @@ impl<'m> Costs<'m> {
     /// that is read in order by itself.
     pub fn prefetches(&self, threads: u64, operations: u64) -> bool {
         !self.in_vectors() && threads.saturating_mul(operations) < LOAD_CYCLES * CORE_LANES
+    }
+
+    /// Returns whether a block runs several tiles and loads staged words of its next one before it computes the current one,
+    /// where so many blocks are resident on a core.
+    ///
+    /// Where blocks are several, one loads while others compute. A core of vectors prefetches data that is read in order by
+    /// itself.
+    pub fn prefetches_tiles(&self, blocks: u64) -> bool {
+        !self.in_vectors() && blocks <= LONE_BLOCKS
     }
 
     /// Returns how many results or lines keep all cores busy: as many for each core of vectors, and a part of the resident

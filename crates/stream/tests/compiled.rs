@@ -7,6 +7,7 @@ use broadloom_stream::Program;
 use broadloom_stream::compiled::{Compiled, Options, Ports, Precision, Resident, Session, Statistics, Summary};
 use broadloom_stream::eval::{Limits, Memory, Settings};
 
+mod ahead;
 mod beside;
 mod convolution;
 mod graphs;

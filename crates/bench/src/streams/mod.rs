@@ -50,7 +50,7 @@ pub(crate) struct Made {
 
 impl Task {
     /// Compiles the program, restructured or straight, and uploads its input.
-    pub(crate) fn ready(self, device: &Device, straight: bool) -> Result<Made, Failure> {
+    pub(crate) fn ready(self, device: &Device, straight: bool, prefetch: Option<bool>) -> Result<Made, Failure> {
         let failed = |failure: broadloom::stream::Failure| Failure::Outside(failure.to_string());
         let start = Instant::now();
         let files = [("benchmark.str", self.text)];
@@ -59,7 +59,7 @@ impl Task {
         let program = Program::compile_stream(&files, &self.stream, &mut Memory::default(), &limits);
         // A job owns what it runs, and compiled programs borrow theirs: they live as long as the process.
         let program: &'static Program = Box::leak(Box::new(program.map_err(failed)?));
-        let options = Options { straight, precision: self.precision, ..Options::default() };
+        let options = Options { straight, prefetch, precision: self.precision, ..Options::default() };
         let compiled = Compiled::with(program, device, options).map_err(failed)?;
         let compiled: &'static Compiled<'static> = Box::leak(Box::new(compiled));
         let compile = start.elapsed();

@@ -24,6 +24,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
         return stream::explain(options, terminal);
     }
     options.math.refuse()?;
+    options.prefetch.refuse()?;
     if nesl::is_program(Some(&options.file)) {
         return nesl::explain(options, terminal);
     }

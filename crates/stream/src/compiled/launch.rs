@@ -18,7 +18,8 @@ impl Ready {
         if let Some(narrow) = self.narrow[number].get() {
             return Ok(narrow);
         }
-        let made = emit::program(&self.fine, cut, &format!("stream_{number}_narrow"), &self.starts, (false, self.precision))?;
+        let made =
+            emit::program(&self.fine, cut, &format!("stream_{number}_narrow"), &self.starts, (false, self.precision, None))?;
         let made = made.load(wide.device())?;
         Ok(self.narrow[number].get_or_init(|| made))
     }

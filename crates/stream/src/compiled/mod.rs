@@ -36,7 +36,7 @@ use crate::restructure::cut::{self, Cut, Shape};
 use crate::restructure::firing::Loops;
 use crate::restructure::island::Crossing;
 use crate::restructure::recurrence::Recurrence;
-use crate::restructure::{Buffer, Island, Role, Section, emit, firing, refine, scan, sequential, spectrum};
+use crate::restructure::{Buffer, Island, Role, Section, ahead, emit, firing, refine, scan, sequential, spectrum};
 use crate::translate::Reason;
 use crate::{Failure, Program, codes};
 use broadloom_device::Device;
@@ -62,7 +62,8 @@ pub struct Options {
     /// The accuracy of floats. With [`Precision::Fast`], stateless filters take the machine's approximations of
     /// elementary functions, divisions and square roots, and products are not rounded before they are added.
     pub precision: Precision,
-    /// Whether loops that threads share load the words of their next rounds ahead. Without it the cost model decides.
+    /// Whether loops that threads share load the words of their next rounds ahead, and blocks that stage inputs those of
+    /// their next tiles. Without it the cost model decides.
     pub prefetch: Option<bool>,
 }
 
@@ -135,6 +136,8 @@ struct Ready {
     kernels: Vec<Loaded>,
     /// For each kernel by firing, the choices for its loops.
     loops: Vec<Option<Loops>>,
+    /// For each kernel that loads staged words ahead, the most blocks that it has.
+    ahead: Vec<Option<u64>>,
     /// The kernels again, made when they are first needed, for buffers that are not aligned.
     narrow: Vec<OnceLock<Loaded>>,
     /// Launches and nanoseconds of each kernel; the latter only where kernels are timed.
@@ -423,12 +426,12 @@ impl Ready {
         let (fine, parts) = large.then(|| refine(&section)).flatten().unwrap_or_else(|| (section.clone(), 1));
         // A filter whose loops cannot be shared, or that cannot be transformed after all, is cut as others are.
         let mut refused = vec![];
-        let (cuts, kernels, loops) = loop {
+        let (cuts, kernels, loops, ahead) = loop {
             let cuts = match options.straight {
                 true => cut::straight(&fine, device.machine()),
                 false => cut::cut_with(&fine, device.machine(), &refused),
             };
-            let (mut kernels, mut loops, before) = (vec![], vec![], refused.len());
+            let (mut kernels, mut loops, mut ahead, before) = (vec![], vec![], vec![], refused.len());
             for (number, cut) in cuts.iter().enumerate() {
                 let name = format!("stream_{number}");
                 let alone = match cut.shape {
@@ -441,9 +444,12 @@ impl Ready {
                     }
                     Shape::Thread | Shape::Block(_) => None,
                 };
+                let mut blocks = None;
                 let (made, own) = match alone {
                     None => {
-                        let made = emit::program(&fine, cut, &name, &starts, (true, options.precision));
+                        let wish = if options.straight { Some(false) } else { options.prefetch };
+                        blocks = ahead::blocks(&fine, cut, &starts, device.machine(), wish);
+                        let made = emit::program(&fine, cut, &name, &starts, (true, options.precision, blocks));
                         (made.map_err(|error| error.to_string())?, None)
                     }
                     Some(Ok(made)) => made,
@@ -455,9 +461,10 @@ impl Ready {
                 };
                 kernels.push(made.load(device).map_err(|error| error.to_string())?);
                 loops.push(own);
+                ahead.push(blocks);
             }
             if refused.len() == before {
-                break (cuts, kernels, loops);
+                break (cuts, kernels, loops, ahead);
             }
         };
         let counted = kernels.iter().map(|_| Default::default()).collect();
@@ -469,6 +476,7 @@ impl Ready {
             cuts,
             kernels,
             loops,
+            ahead,
             narrow,
             counted,
             starts,

@@ -104,6 +104,7 @@ impl Compiled<'_> {
         let is_padded = ports.clone().any(|port| cut.padding(&ready.fine, port.buffer) > 0);
         let number = ready.cuts.iter().position(|own| std::ptr::eq(own, cut));
         let loops = number.and_then(|number| ready.loops[number]).filter(|_| cut.actors.first() == Some(&index));
+        let is_ahead = is_staged(from) && number.is_some_and(|number| ready.ahead[number].is_some());
         let copies = loops.map_or(1, |loops| loops.copies);
         let is_padded = if cut.shape == Shape::Firing { copies > 1 } else { is_padded };
         add(
@@ -139,13 +140,15 @@ impl Compiled<'_> {
         );
         add(
             "prefetch",
-            loops.is_some_and(|loops| loops.prefetched),
+            loops.is_some_and(|loops| loops.prefetched) || is_ahead,
             match (execution, loops) {
                 (_, Some(loops)) if loops.prefetched => "words of the next rounds are loaded before the current ones run".into(),
+                _ if is_ahead => "a block loads staged items of its next units while it computes the current ones".into(),
                 (Execution::Vectors, _) => "tapes are read in order, which the core prefetches by itself".into(),
                 (Execution::Threads, Some(loops)) if loops.by_rows => {
                     "the operations of the other warps take longer than a load".into()
                 }
+                (Execution::Threads, _) if is_staged(from) => "other blocks compute while one loads what it stages".into(),
                 (Execution::Threads, _) => "other warps run while one waits".into(),
             },
         );

@@ -1,5 +1,6 @@
 //! Kernels of cuts.
 
+use super::ahead::{Ahead, units_of_tile};
 use super::cut::{Cut, Place, Shape, padded};
 use super::section::{Actor, Port, Section};
 use super::wiring::{Range, anchors, apply, keeps_runs};
@@ -127,19 +128,21 @@ pub(super) struct Emitter<'e> {
     pub(super) bad: broadloom_scalar::Variable,
     /// Whether accesses to global memory have several words.
     pub(super) wide: bool,
+    /// Registers with words of the tile, where they are loaded ahead.
+    pub(super) ahead: Option<&'e Ahead>,
     /// For each actor, the tables of its windows: input, output.
     pub(super) anchors: &'e [[Vec<(i64, i64)>; 2]],
 }
 
 /// Writes the program of a cut. Its inputs and outputs are the global buffers in the order of the section, then
 /// the flag of failed firings; `starts` are the numbers of their first items. Its size is the number of units; its scalar the number of the first.
-/// A `wide` program needs buffers that are aligned to [`ALIGNMENT`].
+/// A `wide` program needs buffers that are aligned to [`ALIGNMENT`]. One that prefetches has so many blocks at most.
 pub(crate) fn program(
     section: &Section,
     cut: &Cut,
     name: &str,
     starts: &[i64],
-    (wide, precision): (bool, Precision),
+    (wide, precision, blocks): (bool, Precision, Option<u64>),
 ) -> Result<Program> {
     let mut draft = drafted(name, precision);
     let number = draft.scalar(Type::I32);
@@ -161,81 +164,128 @@ pub(crate) fn program(
     let all = k.convert(k.count(Count::size(0), Type::U32), Type::I32);
     let all = k.assume(all, 0, 1 << 30);
     let whole = if cut.extra == 0 { all } else { k.add(all, cut.extra) };
-    let per_block = match cut.shape {
-        Shape::Thread | Shape::Firing | Shape::Spectrum(_) => i64::from(cut.threads) * cut.per_thread,
-        Shape::Block(units) => units,
-    };
+    let per_block = units_of_tile(cut);
     let block_number = k.convert(k.block(Axis::X), Type::I32);
     let thread = k.convert(k.thread(Axis::X), Type::I32);
-    let (unit, units) = match cut.shape {
-        Shape::Thread | Shape::Firing | Shape::Spectrum(_) => {
-            (k.mul(k.convert(k.global_thread(Axis::X), Type::I32), cut.per_thread), None)
-        }
-        Shape::Block(units) => {
-            let unit = k.mul(block_number, units);
-            (unit, Some(k.min(k.sub(whole, unit), units)))
-        }
-    };
     let bad = k.variable_with(k.literal(false));
     let arena = (cut.shared_bytes > 0).then(|| k.shared(Element::U8, cut.shared_bytes as u32));
-    let mut held = vec![None; section.buffers.len()];
-    let mut global = vec![None; section.buffers.len()];
-    for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
-        let (words, element) = (buffer.words, buffer.words.element);
-        let Some(extent) = cut.extents[index] else { continue };
-        let length = extent.len() * i64::from(words.count);
-        global[index] = arguments[index].clone().map(|argument| Held {
-            store: Store::Memory(k.memory(argument, element)),
-            start: starts[index],
-            base: Some(k.mul(unit, buffer.items)),
-            words,
-            padding: 0,
-        });
-        let shared = |at: u64| arena.map(|arena| Store::Memory(k.shared_view(arena, element, at as u32)));
-        let block = |store: Store| Held { store, start: extent.start, base: None, words, padding: 0 };
-        let padding = cut.padding(section, index) as u32;
-        held[index] = match (place, cut.shape) {
-            (Place::Read | Place::Written | Place::Loaded | Place::Kept, _) => global[index],
-            (Place::Local, _) => Some(block(Store::Local(k.array(element, length as u32)))),
-            (Place::Shared(at), _) | (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
-                shared(*at).map(|store| Held { padding, ..block(store) })
-            }
-            (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
-                let base = Some(k.mul(thread, buffer.items));
-                shared(*at).map(|store| Held { padding, base, ..block(store) })
-            }
-            (Place::Elsewhere, _) => None,
-        };
-    }
     let tables: Vec<[Vec<(i64, i64)>; 2]> = (0..section.actors.len()).map(|index| tables(section, cut, index)).collect();
-    let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad, wide, anchors: &tables };
     let first = k.scalar(number, Type::I32);
-    match cut.shape {
-        Shape::Thread | Shape::Firing | Shape::Spectrum(_) => {
-            let of_block = k.mul(block_number, cut.threads);
-            let units = k.min(k.sub(whole, of_block), cut.threads);
-            let full = i64::from(cut.threads);
-            if emitter.copy(true, of_block, (units, full), thread) {
+    let maker = Tiles { section, cut, k: &k, starts, arguments: &arguments, arena, tables: &tables, bad, wide };
+    let ends = (thread, all, whole);
+    match blocks {
+        None => maker.tile(block_number, first, ends, None),
+        Some(_) => {
+            let global = maker.global(k.literal(0i32));
+            let ahead = Ahead::new(&k, section, cut, starts, &global, (thread, whole, block_number));
+            let tiles = k.div(k.add(whole, per_block - 1), per_block);
+            let blocks = k.convert(k.grid_size(Axis::X), Type::I32);
+            k.for_step(block_number, tiles, blocks, Unroll::Never, |tile| {
+                maker.tile(tile, first, ends, Some((&ahead, k.add(tile, blocks))));
+                // The next tile takes the place of this one.
                 k.barrier();
-            }
-            match cut.places.iter().any(|place| matches!(place, Place::Loaded | Place::Kept)) {
-                true => emitter.by_registers(first, whole),
-                false => k.if_then(k.lt(unit, whole), || emitter.by_thread(first)),
-            }
-            if cut.places.iter().any(|place| matches!(place, Place::Collected(_))) {
-                k.barrier();
-                emitter.copy(false, of_block, (units, full), thread);
-            }
+            });
         }
-        Shape::Block(_) => emitter.by_block(first, thread),
     }
     if cut.actors.iter().any(|index| section.actors[*index].code.fails) {
         let flag = k.memory(Argument::Output(flag), Element::U32);
         k.if_then(k.get(bad), || k.store(flag, k.literal(0u32), k.literal(1u32)));
     }
-    let grid = (Count::size(0) + Count::Constant(cut.extra as u64)).div_ceil(Count::Constant(per_block as u64));
+    let tiles = (Count::size(0) + Count::Constant(cut.extra as u64)).div_ceil(Count::Constant(per_block as u64));
+    let grid = blocks.map_or(tiles.clone(), |most| tiles.min(Count::Constant(most)));
     draft.launch(k, [grid, 1u32.into(), 1u32.into()], block)?;
     Ok(draft.finish())
+}
+
+/// A writer of tiles: the units that a block runs together.
+struct Tiles<'t> {
+    section: &'t Section,
+    cut: &'t Cut,
+    k: &'t Writer,
+    starts: &'t [i64],
+    arguments: &'t [Option<Argument>],
+    arena: Option<Memory>,
+    tables: &'t [[Vec<(i64, i64)>; 2]],
+    bad: broadloom_scalar::Variable,
+    wide: bool,
+}
+
+impl Tiles<'_> {
+    /// Returns the buffers in global memory, for units from a first one on.
+    fn global(&self, unit: Value) -> Vec<Option<Held>> {
+        let k = self.k;
+        let held = |(index, buffer): (usize, &super::section::Buffer)| {
+            self.cut.extents[index]?;
+            let words = buffer.words;
+            let argument = self.arguments[index].clone()?;
+            let store = Store::Memory(k.memory(argument, words.element));
+            Some(Held { store, start: self.starts[index], base: Some(k.mul(unit, buffer.items)), words, padding: 0 })
+        };
+        self.section.buffers.iter().enumerate().map(held).collect()
+    }
+
+    /// Writes a tile. With registers that hold words of it, those of another tile are loaded before it is computed.
+    fn tile(&self, tile: Value, first: Value, (thread, all, whole): (Value, Value, Value), ahead: Option<(&Ahead, Value)>) {
+        let Tiles { section, cut, k, arena, bad, wide, .. } = *self;
+        let (unit, units) = match cut.shape {
+            Shape::Thread | Shape::Firing | Shape::Spectrum(_) => {
+                (k.mul(k.add(k.mul(tile, cut.threads), thread), cut.per_thread), None)
+            }
+            Shape::Block(units) => {
+                let unit = k.mul(tile, units);
+                (unit, Some(k.min(k.sub(whole, unit), units)))
+            }
+        };
+        let mut held = vec![None; section.buffers.len()];
+        let global = self.global(unit);
+        for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
+            let (words, element) = (buffer.words, buffer.words.element);
+            let Some(extent) = cut.extents[index] else { continue };
+            let length = extent.len() * i64::from(words.count);
+            let shared = |at: u64| arena.map(|arena| Store::Memory(k.shared_view(arena, element, at as u32)));
+            let block = |store: Store| Held { store, start: extent.start, base: None, words, padding: 0 };
+            let padding = cut.padding(section, index) as u32;
+            held[index] = match (place, cut.shape) {
+                (Place::Read | Place::Written | Place::Loaded | Place::Kept, _) => global[index],
+                (Place::Local, _) => Some(block(Store::Local(k.array(element, length as u32)))),
+                (Place::Shared(at), _) | (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
+                    shared(*at).map(|store| Held { padding, ..block(store) })
+                }
+                (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
+                    let base = Some(k.mul(thread, buffer.items));
+                    shared(*at).map(|store| Held { padding, base, ..block(store) })
+                }
+                (Place::Elsewhere, _) => None,
+            };
+        }
+        let (ahead, next) = ahead.unzip();
+        let emitter = Emitter { section, cut, k, held, global, unit, units, all, bad, wide, ahead, anchors: self.tables };
+        let load_next = || {
+            if let Some((ahead, next)) = ahead.zip(next) {
+                ahead.load(k, next);
+            }
+        };
+        match cut.shape {
+            Shape::Thread | Shape::Firing | Shape::Spectrum(_) => {
+                let of_block = k.mul(tile, cut.threads);
+                let units = k.min(k.sub(whole, of_block), cut.threads);
+                let full = i64::from(cut.threads);
+                if emitter.copy(true, of_block, (units, full), thread) {
+                    load_next();
+                    k.barrier();
+                }
+                match cut.places.iter().any(|place| matches!(place, Place::Loaded | Place::Kept)) {
+                    true => emitter.by_registers(first, whole),
+                    false => k.if_then(k.lt(unit, whole), || emitter.by_thread(first)),
+                }
+                if cut.places.iter().any(|place| matches!(place, Place::Collected(_))) {
+                    k.barrier();
+                    emitter.copy(false, of_block, (units, full), thread);
+                }
+            }
+            Shape::Block(_) => emitter.by_block(first, thread, &load_next),
+        }
+    }
 }
 
 /// Returns an empty draft. Products of accurate programs are rounded before they are added.
@@ -281,8 +331,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The threads of a block share the firings of its units, actor by actor.
-    fn by_block(&self, number: Value, thread: Value) {
+    /// The threads of a block share the firings of its units, actor by actor. `staged` is called behind the copies of inputs.
+    fn by_block(&self, number: Value, thread: Value, staged: &dyn Fn()) {
         let k = self.k;
         let Some(units) = self.units else { return };
         // Shared memory that was read and written since the last barrier, in bytes.
@@ -304,6 +354,7 @@ impl Emitter<'_> {
             Shape::Thread | Shape::Firing | Shape::Spectrum(_) => 1,
         };
         self.copy(true, self.unit, (units, full), thread);
+        staged();
         let is_staged = |buffer: &usize| matches!(self.cut.places[*buffer], Place::Staged(_));
         written.extend((0..self.cut.places.len()).filter(is_staged).filter_map(bytes_of));
         let overlaps = |list: &[(u64, u64)], own: Option<(u64, u64)>| {

@@ -4,10 +4,11 @@
 //! to one actor, linear filters are combined; [`cut`](cut::cut) says which actors
 //! of a section become one kernel, in which shape, and where their buffers lie; `components` finds firings of several
 //! filters that a thread runs in registers; `emit` writes the kernels, `firing` those of filters that add up many items,
-//! `spectrum` those of long convolutions.
+//! `spectrum` those of long convolutions, `ahead` prefetches what blocks stage.
 //! [`Island`]s are stateful filters and feedbackloops, whose firings follow each other; `sequential` writes their
 //! kernels. A [`Recurrence`](recurrence::Recurrence) is a stateful filter whose firings `scan` combines in parallel.
 
+pub(crate) mod ahead;
 mod collapse;
 mod components;
 pub mod cut;

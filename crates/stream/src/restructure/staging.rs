@@ -1,7 +1,8 @@
 //! Copies between global and shared memory, by all threads of a block.
 
-use super::cut::Place;
+use super::cut::{Cut, Place};
 use super::emit::{Emitter, Held, Store};
+use super::section::Section;
 use broadloom_scalar::{Unroll, Value};
 
 /// Bytes of an access to global memory.
@@ -10,6 +11,34 @@ const ACCESS: u32 = 16;
 const TOGETHER: i64 = 4;
 /// Accesses of a thread that are written out.
 const WRITTEN_OUT: i64 = 16;
+
+/// The words of a buffer that a full block copies.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    /// Words of a unit.
+    pub(super) per_unit: i64,
+    /// Words before those of the first unit.
+    pub(super) offset: i64,
+    /// Words of all units.
+    pub(super) all: i64,
+    /// Words of an access.
+    pub(super) lanes: i64,
+    /// Accesses of each thread; words are copied one by one behind them.
+    pub(super) rounds: i64,
+}
+
+/// Returns the words of a buffer whose memory begins with the item `start`, for blocks of `full` units.
+pub(super) fn span(section: &Section, cut: &Cut, buffer: usize, start: i64, full: i64, wide: bool) -> Option<Span> {
+    let items = cut.unit.items[buffer]?;
+    let own = &section.buffers[buffer];
+    let words = i64::from(own.words.count);
+    let (per_unit, offset) = (own.items * words, (items.start - start) * words);
+    let all = (full - 1) * per_unit + items.len() * words;
+    let lanes = i64::from(ACCESS / own.words.element.bytes());
+    let aligned = offset % lanes == 0 && full * per_unit % lanes == 0;
+    let rounds = if wide && aligned { all / lanes / i64::from(cut.threads) } else { 0 };
+    Some(Span { per_unit, offset, all, lanes, rounds })
+}
 
 impl Emitter<'_> {
     /// Copies staged inputs in, or collected outputs out, for units from a first one on; a full block has `full` of
@@ -24,42 +53,37 @@ impl Emitter<'_> {
                 Place::Read | Place::Written | Place::Local | Place::Shared(_) | Place::Elsewhere => false,
                 Place::Loaded | Place::Kept => false,
             };
-            let (Some(global), Some(shared), Some(items)) = (self.global[index], self.held[index], self.cut.unit.items[index])
-            else {
+            let (Some(global), Some(shared)) = (self.global[index], self.held[index]) else { continue };
+            let Some(span) = span(self.section, self.cut, index, global.start, full, self.wide).filter(|_| chosen) else {
                 continue;
             };
-            if !chosen {
-                continue;
-            }
             any = true;
-            let (per_unit, words) = (self.section.buffers[index].items, i64::from(global.words.count));
-            let count = k.add(k.mul(k.sub(units, 1), per_unit * words), items.len() * words);
-            let offset = (items.start - global.start) * words;
-            let start = k.add(k.mul(first, per_unit * words), offset);
-            let all = (full - 1) * per_unit * words + items.len() * words;
-            let lanes = i64::from(ACCESS / global.words.element.bytes());
-            let (threads, aligned) = (i64::from(self.cut.threads), offset % lanes == 0 && full * per_unit * words % lanes == 0);
-            let rounds = if self.wide && aligned { all / lanes / threads } else { 0 };
+            let Span { per_unit, offset, all, lanes, rounds } = span;
+            let count = k.sub(k.mul(units, per_unit), full * per_unit - all);
+            let start = k.add(k.mul(first, per_unit), offset);
+            let threads = i64::from(self.cut.threads);
             let mut from = k.literal(0i32);
             if rounds > 0 {
                 let is_full = k.ge(units, full);
                 k.if_then(is_full, || {
+                    let done = self.ahead.filter(|_| inward).map_or(0, |ahead| ahead.unload(k, index, &shared));
+                    let (thread, left) = (k.add(thread, done * threads), rounds - done);
                     let many = |first: Value, rounds: i64| {
                         let place = |round: i64| k.mul(k.add(first, round * threads), lanes);
                         let places: Vec<Value> = (0..rounds).map(place).collect();
                         self.move_words(inward, (global, shared), start, &places, lanes as usize);
                     };
-                    let whole = rounds / TOGETHER;
-                    if rounds <= WRITTEN_OUT {
+                    let whole = left / TOGETHER;
+                    if left <= WRITTEN_OUT {
                         for batch in 0..whole {
                             many(k.add(thread, batch * TOGETHER * threads), TOGETHER);
                         }
                     } else {
-                        let end = k.literal((whole * TOGETHER * threads) as i32);
+                        let end = k.literal(((done + whole * TOGETHER) * threads) as i32);
                         k.for_step(thread, end, (TOGETHER * threads) as u32, Unroll::Never, |first| many(first, TOGETHER));
                     }
-                    if rounds % TOGETHER > 0 {
-                        many(k.add(thread, whole * TOGETHER * threads), rounds % TOGETHER);
+                    if left % TOGETHER > 0 {
+                        many(k.add(thread, whole * TOGETHER * threads), left % TOGETHER);
                     }
                 });
                 from = k.select(is_full, k.literal((rounds * threads * lanes) as i32), from);

@@ -1,0 +1,127 @@
+//! Prefetch of staged inputs.
+//!
+//! A block runs several tiles of units, one after the other. It loads staged words of its next tile into registers, works
+//! on the current tile in shared memory, and then moves the registers there.
+
+use super::cut::{Cut, Place, Shape};
+use super::emit::{Held, Store};
+use super::section::Section;
+use super::staging::{self, Span};
+use broadloom_device::Machine;
+use broadloom_scalar::{Type, Value, Variable};
+use broadloom_skeleton::cost::Costs;
+use broadloom_skeleton::kit::Writer;
+
+/// Accesses of a thread whose words wait in registers, over all inputs of a tile.
+const ACCESSES: i64 = 8;
+
+/// Registers for the next tile.
+pub(super) struct Ahead {
+    rows: Vec<Row>,
+    threads: u32,
+    thread: Value,
+    /// Units of a full tile, and of all tiles.
+    full: i64,
+    whole: Value,
+}
+
+/// Registers for one input.
+struct Row {
+    buffer: usize,
+    global: Held,
+    span: Span,
+    registers: Vec<Variable>,
+}
+
+/// Returns the units of a tile.
+pub(super) fn units_of_tile(cut: &Cut) -> i64 {
+    match cut.shape {
+        Shape::Block(units) => units,
+        Shape::Thread | Shape::Firing | Shape::Spectrum(_) => i64::from(cut.threads) * cut.per_thread,
+    }
+}
+
+/// Returns the most blocks of a kernel that prefetches, where it can and the caller or the cost model wishes it.
+pub(crate) fn blocks(section: &Section, cut: &Cut, starts: &[i64], machine: &Machine, wish: Option<bool>) -> Option<u64> {
+    if !can_prefetch(section, cut, starts) {
+        return None;
+    }
+    let costs = Costs::of(machine);
+    let resident = costs.resident_blocks(cut.threads, cut.shared_bytes as u32);
+    wish.unwrap_or(costs.prefetches_tiles(resident)).then(|| costs.busy(resident))
+}
+
+/// Returns whether a kernel stages inputs that its threads load several words at a time.
+pub(crate) fn can_prefetch(section: &Section, cut: &Cut, starts: &[i64]) -> bool {
+    let by_tile = match cut.shape {
+        Shape::Block(_) => true,
+        Shape::Thread => cut.per_thread == 1,
+        Shape::Firing | Shape::Spectrum(_) => false,
+    };
+    by_tile && spans(section, cut, starts).next().is_some()
+}
+
+/// Returns the staged inputs whose tiles have whole accesses for each thread.
+fn spans<'s>(section: &'s Section, cut: &'s Cut, starts: &'s [i64]) -> impl Iterator<Item = (usize, Span)> + 's {
+    let staged = cut.places.iter().enumerate().filter(|(_, place)| matches!(place, Place::Staged(_)));
+    staged.filter_map(move |(index, _)| {
+        let span = staging::span(section, cut, index, starts[index], units_of_tile(cut), true)?;
+        (span.rounds > 0).then_some((index, span))
+    })
+}
+
+impl Ahead {
+    /// Declares registers, and loads the words of a first tile.
+    pub(super) fn new(
+        k: &Writer,
+        section: &Section,
+        cut: &Cut,
+        starts: &[i64],
+        global: &[Option<Held>],
+        (thread, whole, first): (Value, Value, Value),
+    ) -> Ahead {
+        let (mut rows, mut left) = (vec![], ACCESSES);
+        for (buffer, span) in spans(section, cut, starts) {
+            let count = span.rounds.min(left);
+            let Some(global) = global[buffer].filter(|_| count > 0) else { continue };
+            left -= count;
+            let element = global.words.element;
+            let ty = Type::vector(element, span.lanes as usize).unwrap_or(Type::of(element));
+            let registers = (0..count).map(|_| k.variable(ty)).collect();
+            rows.push(Row { buffer, global, span, registers });
+        }
+        let made = Ahead { rows, threads: cut.threads, thread, full: units_of_tile(cut), whole };
+        made.load(k, first);
+        made
+    }
+
+    /// Loads the words of a tile, where it is a full one.
+    pub(super) fn load(&self, k: &Writer, tile: Value) {
+        let first = k.mul(tile, self.full);
+        k.if_then(k.le(k.add(first, self.full), self.whole), || {
+            for row in &self.rows {
+                let Store::Memory(memory) = row.global.store else { continue };
+                let start = k.add(k.mul(first, row.span.per_unit), row.span.offset);
+                for (round, register) in row.registers.iter().enumerate() {
+                    let place = self.place(k, &row.span, round as i64);
+                    k.set(*register, k.load_vector(memory, k.add(start, place), row.span.lanes as usize));
+                }
+            }
+        });
+    }
+
+    /// Moves the words of an input to shared memory. Returns the accesses of a thread that are done.
+    pub(super) fn unload(&self, k: &Writer, buffer: usize, shared: &Held) -> i64 {
+        let Some(row) = self.rows.iter().find(|row| row.buffer == buffer) else { return 0 };
+        for (round, register) in row.registers.iter().enumerate() {
+            let near = shared.pad(k, self.place(k, &row.span, round as i64));
+            let value = k.get(*register);
+            (0..row.span.lanes).for_each(|lane| shared.store(k, k.add(near, lane), k.lane(value, lane as usize)));
+        }
+        row.registers.len() as i64
+    }
+
+    fn place(&self, k: &Writer, span: &Span, round: i64) -> Value {
+        k.mul(k.add(self.thread, round * i64::from(self.threads)), span.lanes)
+    }
+}
