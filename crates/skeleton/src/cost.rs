@@ -888,7 +888,7 @@ impl<'m> Costs<'m> {
     pub fn sequential_teams(&self, calls: u64, elements: u64, largest: u64, forced: bool) -> Option<Teams> {
         let (blocks, threads) = match self.machine.kind {
             MachineKind::Cuda => (self.machine.multiprocessors.max(1) * TEAM_BLOCKS, TEAM_THREADS),
-            MachineKind::Cpu | MachineKind::Interp if forced => (2, 4 * LANES),
+            MachineKind::Cpu | MachineKind::Interp if forced => (3, 5 * LANES),
             MachineKind::Cpu | MachineKind::Interp => return None,
         };
         if !forced && (calls > TEAM_CALLS || largest < TEAM_ELEMENTS) {
