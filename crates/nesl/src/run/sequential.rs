@@ -125,6 +125,9 @@ struct Taken {
     calls: usize,
 }
 
+/// Launches a kernel with arguments, and a queue at a place in them.
+type LaunchCalls<'a> = &'a mut dyn FnMut(&mut [Argument], usize) -> Run<bool>;
+
 fn internal<T>(reason: &str) -> Run<T> {
     Fault::at_run_time(format!("internal error: {reason} of a sequential call; please report it"))
 }
@@ -386,14 +389,14 @@ impl Accelerator {
             let queue = match workers.lanes {
                 1 => None,
                 _ => match task_queue(&device, total, &workers) {
-                    Err(Error::OutOfMemory { .. }) => return Ok(None),
+                    Err(Error::OutOfMemory { .. }) => return Ok(false),
                     queue => Some(queue.map_err(failed)?),
                 },
             };
             arguments[queue_at] = queue.as_ref().map_or_else(|| Argument::from(0u64), Argument::from);
             kernel.launch(&Launch::linear(workers.blocks, workers.threads), arguments).map_err(failed)?;
             held = queue;
-            Ok(Some(()))
+            Ok(true)
         })
     }
 
@@ -407,7 +410,8 @@ impl Accelerator {
         let launch = |blocks: u32| Launch::linear(blocks, teams.threads).cooperative();
         let mut blocks = teams.blocks;
         if let Some(resident) = kernel.occupancy(&launch(blocks)).map_err(failed)? {
-            blocks = blocks.min(resident.saturating_mul(device.machine().multiprocessors));
+            let all = Costs::of(device.machine()).busy(resident.into());
+            blocks = blocks.min(u32::try_from(all).unwrap_or(u32::MAX));
         }
         if blocks == 0 {
             return Ok(None);
@@ -420,18 +424,18 @@ impl Accelerator {
         let (total, mut held) = (self.sequential.total as u64, None);
         self.launch_calls(form, calls, inputs, (total, teams.depth), (&arena, teams.arena), &mut |arguments, queue_at| {
             let queue = match team_queue(&device, blocks, teams) {
-                Err(Error::OutOfMemory { .. }) => return Ok(None),
+                Err(Error::OutOfMemory { .. }) => return Ok(false),
                 queue => queue.map_err(failed)?,
             };
             arguments[queue_at] = Argument::from(&queue);
             kernel.launch(&launch(blocks), arguments).map_err(failed)?;
             held = Some(queue);
-            Ok(Some(()))
+            Ok(true)
         })
     }
 
     /// Launches a kernel, with more memory for results where it was short, and makes vectors of the results. `launch` gets the
-    /// arguments, and the place of the queue in them; it returns nothing where there is no memory for that.
+    /// arguments, and the place of the queue in them; it returns false where there is no memory for that.
     fn launch_calls(
         &mut self,
         form: &Sequential,
@@ -439,7 +443,7 @@ impl Accelerator {
         inputs: &[Buffer<u8>],
         (elements, depth): (u64, u64),
         (arena, bytes): (&Buffer<u8>, u64),
-        launch: &mut dyn FnMut(&mut [Argument], usize) -> Run<Option<()>>,
+        launch: LaunchCalls<'_>,
     ) -> Run<Option<Vec<Made>>> {
         let context = self.context()?;
         let device = context.device().clone();
@@ -459,7 +463,7 @@ impl Accelerator {
             arguments.push(number(0));
             arguments.extend(inputs.iter().map(Argument::from));
             arguments.append(&mut places.arguments);
-            if launch(&mut arguments, queue_at)?.is_none() {
+            if !launch(&mut arguments, queue_at)? {
                 return Ok(None);
             }
             self.sequential.launches += 1;

@@ -33,17 +33,7 @@ fn loops_count_their_rounds() {
 /// Numbers follow from the description of a machine; one that says little is taken for the machines of the figures.
 #[test]
 fn costs_follow_the_description() {
-    let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())); // Teams run few large calls: the whole machine does, and the arena is a part of the memory.
-    let teams = gpu.sequential_teams(2, 1_000_000, 600_000, false).expect("teams");
-    assert_eq!((teams.blocks, teams.threads, teams.depth), (264, 512, 80));
-    assert!(teams.arena > 1_000_000_000 && teams.arena < h200.memory_bytes / 32, "{teams:?}");
-    assert_eq!(gpu.sequential_teams(100_000, 1_000_000, 600_000, false), None);
-    assert_eq!(gpu.sequential_teams(500, 1_000_000, 2000, false), None);
-    assert_eq!(gpu.sequential_teams(2, 100_000_000, 60_000_000, false), None);
-    assert_eq!(gpu.sequential_teams(2, u64::MAX, u64::MAX, false), None);
-    let small = Machine { memory_bytes: 8 << 30, ..h200.clone() };
-    assert_eq!(Costs::of(&small).sequential_teams(2, 100_000, 60_000, false).map(|teams| teams.depth), Some(16));
-
+    let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
     let xeon = Machine { kind: MachineKind::Cpu, multiprocessors: 2, ..device.machine().clone() };
     let known = Machine { core_cache_bytes: Some(2 << 20), vector_registers: Some((64, 32)), ..xeon.clone() };
     assert_eq!(Costs::of(&xeon).blocking(4), Blocking { rows: 12, strips: 86, panels: 16, depth: 512 });
@@ -140,6 +130,16 @@ fn sequential_calls_are_short_on_gpus() {
     let large = gpu.sequential_workers(1_000_000, 1 << 20);
     assert!(large.bytes() <= h200.memory_bytes / 8, "{large:?}");
     assert_eq!(gpu.sequential_workers(10, u64::MAX).callers, 1);
+    // Teams run few large calls: the whole machine does, and the arena is a part of the memory.
+    let teams = gpu.sequential_teams(2, 1_000_000, 600_000, false).expect("teams");
+    assert_eq!((teams.blocks, teams.threads, teams.depth), (264, 512, 80));
+    assert!(teams.arena > 1_000_000_000 && teams.arena < h200.memory_bytes / 32, "{teams:?}");
+    assert_eq!(gpu.sequential_teams(100_000, 1_000_000, 600_000, false), None);
+    assert_eq!(gpu.sequential_teams(500, 1_000_000, 2000, false), None);
+    assert_eq!(gpu.sequential_teams(2, 100_000_000, 60_000_000, false), None);
+    assert_eq!(gpu.sequential_teams(2, u64::MAX, u64::MAX, false), None);
+    let small = Machine { memory_bytes: 8 << 30, ..h200.clone() };
+    assert_eq!(Costs::of(&small).sequential_teams(2, 100_000, 60_000, false).map(|teams| teams.depth), Some(16));
 
     let xeon = Machine { kind: MachineKind::Cpu, multiprocessors: 2, ..device.machine().clone() };
     let cpu = Costs::of(&xeon);
