@@ -49,11 +49,11 @@ printf '%s\n' 'words = wordify("to be or not to be");' '{(w, #w) : w in remove_d
 echo
 
 chapter "StreamIt: two filters as one kernel, the last one prints"
-call 0 broadloom run examples/streamit/moving_sum.str -i 4 --device cpu --stats
+call 0 broadloom run examples/stream/moving_sum.str -i 4 --device cpu --stats
 
 chapter "StreamIt: a network of 80 comparisons sorts rows, and says how it runs"
-call 0 broadloom run examples/streamit/bitonic_sort.str -i 2 --device cpu
-call 0 broadloom explain examples/streamit/fm_radio.str --device cpu
+call 0 broadloom run examples/stream/bitonic_sort.str -i 2 --device cpu
+call 0 broadloom explain examples/stream/fm_radio.str --device cpu
 
 chapter "An image effect: grain is taken out by wavelets (target/demo.png)"
 call 0 broadloom effect degrain examples/effects/grainy.png target/demo.png --stats

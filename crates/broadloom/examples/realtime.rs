@@ -60,13 +60,13 @@ pub(crate) fn in_pieces<I: Element>(
 
 /// Takes sound through a low-pass filter of 65 taps.
 pub(crate) fn low_pass(device: &Device, rate: u32, cutoff: u32, samples: &[f32]) -> Result<Outcome, Failure> {
-    let text = include_str!("../../../examples/streamit/low_pass.str");
+    let text = include_str!("../../../examples/stream/low_pass.str");
     in_pieces(device, (text, &format!("Fir({rate}, {cutoff}, 65)")), samples, (SOUND_PIECE, 1))
 }
 
 /// Makes sound of samples of a radio, pairs one after the other.
 pub(crate) fn receive(device: &Device, pairs: &[f32]) -> Result<Outcome, Failure> {
-    let text = include_str!("../../../examples/streamit/iq_radio.str");
+    let text = include_str!("../../../examples/stream/iq_radio.str");
     in_pieces(device, (text, "IqRadio(240000, 5, 4, 48)"), pairs, (RADIO_PIECE, 2))
 }
 

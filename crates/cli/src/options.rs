@@ -37,7 +37,7 @@ pub struct Options {
 const EXAMPLES: &str = "\
 Examples:
   broadloom run examples/nesl/quicksort.nesl
-  broadloom run examples/streamit/low_pass.str -i 10
+  broadloom run examples/stream/low_pass.str -i 10
   broadloom effect degrain examples/effects/grainy.png clean.png
   broadloom exec -- ./vectorAdd                a compiled CUDA program, without a GPU
   broadloom check examples/race.ptx --block 64 --arg f32[64]:iota --arg f32[1]:zero --arg i32:64
@@ -65,7 +65,7 @@ Examples:
   broadloom run examples/nesl/quicksort.nesl
   broadloom explain examples/nesl/quicksort.nesl --emit vcode > quicksort.vcode
   broadloom run quicksort.vcode
-  broadloom run examples/streamit/low_pass.str -i 10";
+  broadloom run examples/stream/low_pass.str -i 10";
 
 /// Options that describe the launch of one kernel.
 const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "device"];

@@ -1,4 +1,4 @@
-//! File tests: every `.str` file under `tests/programs`, `tests/mistakes` and `examples/streamit` of the
+//! File tests: every `.str` file under `tests/programs`, `tests/mistakes` and `examples/stream` of the
 //! repository is run; the file beside it with the ending `.out` holds what it prints and the message it ends
 //! with. `BLESS=1` rewrites them. Programs without mistakes are also compiled, for `interp` and `cpu`, and print the same there.
 //!
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut trials = vec![];
-    for folder in ["tests/programs", "tests/mistakes", "../../examples/streamit"] {
+    for folder in ["tests/programs", "tests/mistakes", "../../examples/stream"] {
         let entries = std::fs::read_dir(here.join(folder)).expect("the folder of the tests");
         let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
         files.retain(|path| path.extension().is_some_and(|ending| ending == "str"));

@@ -1,4 +1,4 @@
-//! The group `streams`: programs of `examples/streamit` without their sources and sinks, against the same job in C++
+//! The group `streams`: programs of `examples/stream` without their sources and sinks, against the same job in C++
 //! with OpenMP.
 //!
 //! Input and output are buffers of the device; a repetition launches the kernels of the program over them. Each program
@@ -86,7 +86,7 @@ fn floats(words: &[u32]) -> Vec<f32> {
 /// Names a program of the examples.
 macro_rules! program {
     ($name:literal) => {
-        include_str!(concat!("../../../../examples/streamit/", $name, ".str"))
+        include_str!(concat!("../../../../examples/stream/", $name, ".str"))
     };
 }
 use program;

@@ -60,7 +60,7 @@ fn a_device_runs_a_program_and_explains_it() {
 /// Fast floats are close to accurate ones, and their kernels take the functions of the hardware.
 #[test]
 fn floats_are_fast_on_request() {
-    let file = "examples/streamit/black_scholes.str";
+    let file = "examples/stream/black_scholes.str";
     let accurate = broadloom(&["run", file, "-i4", "--device", "interp"]).exits(0).out;
     let fast = broadloom(&["run", file, "-i4", "--device", "interp", "--math", "fast"]).exits(0).out;
     let numbers = |text: &str| text.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<f64>>();
@@ -78,7 +78,7 @@ fn floats_are_fast_on_request() {
 
 #[test]
 fn pictures_are_drawn() {
-    let file = "examples/streamit/fm_radio.str";
+    let file = "examples/stream/fm_radio.str";
     let before = broadloom(&["explain", file, "--emit", "svg"]).exits(0).out;
     assert!(before.starts_with("<svg ") && before.ends_with("</svg>\n"), "{before}");
     assert!(before.contains(">Demodulator</text>") && before.contains(">pop 4, peek 32, push 1</text>"), "{before}");
@@ -91,7 +91,7 @@ fn pictures_are_drawn() {
 /// A check runs the kernels of a program watched; its mistakes are told as in a run.
 #[test]
 fn kernels_of_a_program_are_watched() {
-    let outcome = broadloom(&["check", "examples/streamit/bitonic_sort.str", "-i2"]).exits(0);
+    let outcome = broadloom(&["check", "examples/stream/bitonic_sort.str", "-i2"]).exits(0);
     assert!(outcome.out.starts_with("0.5 1.5 3.5 "), "{}", outcome.out);
     assert!(outcome.err.contains("no findings in 1 kernel, watched for 2 steady states"), "{}", outcome.err);
     let middle = "int->int filter Middle { work push 1 pop 1 { int[2] a; push(a[pop()]); } }";
