@@ -325,11 +325,9 @@ fn numbers(pattern: &Pattern, range: Option<(u64, u64)>) -> Result<Vec<u64>, Fai
 fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, terminal: &mut Terminal) {
     let count = work.frames.len();
     let frames = if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") };
-    terminal.remark(&format!(
-        "{frames} on {device}, {:.1} megapixels, in {:.3} s",
-        times.pixels as f64 / 1e6,
-        total.as_secs_f64()
-    ));
+    let megapixels = times.pixels as f64 / 1e6;
+    let digits = if megapixels < 1.0 { 3 } else { 1 };
+    terminal.remark(&format!("{frames} on {device}, {megapixels:.digits$} megapixels, in {:.3} s", total.as_secs_f64()));
     let mut line = |name: &str, time: Duration| terminal.remark(&format!("  {name:<18}{:>10.3} ms", time.as_secs_f64() * 1e3));
     line("read", times.read);
     line(&work.options.name, times.effects);
