@@ -9,7 +9,6 @@
 //! their own, and are part of the language of [traces](crate::trace) instead.
 
 use crate::check::{possible, same_context};
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::length::common;
 use crate::naive::HostArray;
@@ -318,11 +317,15 @@ fn ranks(inputs: &[Node]) -> SmallVec<[usize; 4]> {
     inputs.iter().map(|input| input.bound().rank()).collect()
 }
 
-/// Inputs of which some have lengths that only the device knows. What an operation cannot take so gets a length on the host.
-fn with_lengths(operation: &impl Operation, inputs: &[&Node]) -> Result<Inputs> {
+/// Returns inputs that an operation can take. Lengths that only the device knows stay where the operation can take them and where they are
+/// known to be equal; else the host waits for all of them.
+pub(crate) fn with_lengths(operation: &impl Operation, inputs: &[&Node]) -> Result<Inputs> {
+    let mut fitting: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
+    if inputs.iter().all(|input| input.length().is_none()) {
+        return Ok(fitting);
+    }
     let types: SmallVec<[Type; 4]> = inputs.iter().map(|input| input.ty()).collect();
     let absent = operation.absent(&types);
-    let mut fitting: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
     for (number, input) in inputs.iter().enumerate() {
         if absent.get(number).is_none_or(Option::is_none) {
             fitting[number] = input.hosted()?;
@@ -345,20 +348,12 @@ impl Node {
     /// Applies an operation. Returns a node for each of its results.
     pub fn apply(operation: impl Operation, inputs: &[&Node]) -> Result<Vec<Node>> {
         let context = same_context(&operation.name(), inputs)?;
-        if inputs.iter().any(|input| input.length().is_some()) {
-            let fitting = with_lengths(&operation, inputs)?;
-            return Node::applied(context, operation, &fitting.iter().collect::<SmallVec<[&Node; 4]>>());
-        }
-        Node::applied(context, operation, inputs)
-    }
-
-    fn applied(context: &Context, operation: impl Operation, inputs: &[&Node]) -> Result<Vec<Node>> {
-        let results = operation.results(inputs)?;
+        let inputs = with_lengths(&operation, inputs)?;
+        let results = operation.results(&inputs.iter().collect::<SmallVec<[&Node; 4]>>())?;
         if results.len() > usize::from(u8::MAX) {
             return Err(Error::Plan { what: operation.name(), reason: "an operation with too many results".into() });
         }
         let operation: Arc<dyn Operation> = Arc::new(operation);
-        let inputs: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
         let mut nodes = Vec::with_capacity(results.len());
         let has_lengths = inputs.iter().any(|input| input.length().is_some());
         for (result, (ty, shape)) in (0..).zip(results) {

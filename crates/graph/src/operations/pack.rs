@@ -1,4 +1,4 @@
-//! Pack: the elements at chosen positions, and how many they are.
+//! Pack: the elements at chosen positions, and their number.
 
 use crate::amount::Amount;
 use crate::check::same_context;
@@ -8,7 +8,7 @@ use crate::limits::MAX_LINES;
 use crate::naive::HostArray;
 use crate::node::Node;
 use crate::op::{Elementwise, zeros};
-use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, with_lengths};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
 use crate::view::Boundary;
@@ -30,10 +30,10 @@ impl Node {
     /// The elements of a line where another is true. Only the device knows how many they are; nothing waits. See [`Length`].
     pub fn pack(&self, chosen: &Node) -> Result<Node> {
         let (values, count) = self.pack_counted(chosen)?;
-        if self.bound().is_empty() {
+        if values.bound().is_empty() {
             return Ok(values);
         }
-        let length = Length::of(count, self.bound().size());
+        let length = Length::of(count, values.bound().size());
         Ok(values.with_length(Some(length)))
     }
 
@@ -46,11 +46,12 @@ impl Node {
     /// The elements of a line where another is true, at the start of a line as long as this one, and their number as a length. What follows them is anything. This
     /// line has an element at least. Nothing waits.
     pub fn pack_measured(&self, chosen: &Node) -> Result<(Node, Length)> {
-        if self.bound().is_empty() {
-            return Err(self.refused("pack", "a line without elements has no length of the device"));
-        }
         let (values, count) = self.pack_counted(chosen)?;
-        Ok((values, Length::of(count, self.bound().size())))
+        if values.bound().is_empty() {
+            return Err(values.refused("pack", "a line without elements has no length of the device"));
+        }
+        let length = Length::of(count, values.bound().size());
+        Ok((values, length))
     }
 
     /// The elements of a line where another is true, then all others, both in their order; and how many the former are, a `u32`. Nothing waits.
@@ -60,12 +61,14 @@ impl Node {
 
     fn packed(&self, chosen: &Node, pack: Pack) -> Result<(Node, Node)> {
         let context = same_context(&pack.name(), &[self, chosen])?;
-        pack.results(&[chosen, self])?;
-        if self.bound().is_empty() {
-            return Ok((self.clone(), Node::fill(context, Shape::from([]), &zeros(Type::U32))?));
+        let inputs = with_lengths(&pack, &[chosen, self])?;
+        let [chosen, line] = [&inputs[0], &inputs[1]];
+        pack.results(&[chosen, line])?;
+        if line.bound().is_empty() {
+            return Ok((line.clone(), Node::fill(context, Shape::from([]), &zeros(Type::U32))?));
         }
         let name = pack.name();
-        match <[Node; 2]>::try_from(Node::apply(pack, &[chosen, self])?) {
+        match <[Node; 2]>::try_from(Node::apply(pack, &[chosen, line])?) {
             Ok([values, count]) => Ok((values, count)),
             Err(_) => Err(Error::Plan { what: name, reason: "elements and their number are wanted".into() }),
         }
@@ -79,9 +82,11 @@ impl Node {
             let pack = Pack { rest: false, lines: lines.len() as u8 };
             let inputs: SmallVec<[&Node; 4]> = std::iter::once(chosen).chain(lines.iter().copied()).collect();
             same_context(&pack.name(), &inputs)?;
+            let inputs = with_lengths(&pack, &inputs)?;
+            let inputs: SmallVec<[&Node; 4]> = inputs.iter().collect();
             pack.results(&inputs)?;
-            if chosen.bound().is_empty() {
-                packed.extend(lines.iter().map(|line| (*line).clone()));
+            if inputs[0].bound().is_empty() {
+                packed.extend(inputs[1..].iter().map(|line| (*line).clone()));
                 continue;
             }
             let mut results = Node::apply(pack, &inputs)?;
@@ -98,15 +103,16 @@ impl Node {
 
     /// The elements of a line where another is true, then a value up to the length of the line; and how many there are, a `u32`. Nothing waits.
     pub fn pack_padded(&self, chosen: &Node, value: &[Literal]) -> Result<(Node, Node)> {
-        let (values, count) = self.pack_counted(chosen)?;
-        if self.bound().is_empty() {
+        let inputs = with_lengths(&Pack { rest: false, lines: 1 }, &[chosen, self])?;
+        let (values, count) = inputs[1].pack_counted(&inputs[0])?;
+        if values.bound().is_empty() {
             return Ok((values, count));
         }
         let f = Builder::function("packed");
         let (place, found) = (f.parameter("place", Type::I64), f.parameter("count", Type::U32));
         let place = f.select(f.lt(place, f.convert(found, Type::I64)), place, -1i64);
         let function = f.finish_function(&[place])?;
-        let places = self.position_like(0, Element::I64)?;
+        let places = inputs[1].position_like(0, Element::I64)?;
         let places = Node::elementwise(Elementwise::Call(function, 0), &[&places, &count])?;
         Ok((values.gather(&[&places], &Boundary::Constant(value.into()))?, count))
     }

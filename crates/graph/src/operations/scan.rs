@@ -36,16 +36,23 @@ impl Node {
     }
 
     fn scanned(&self, starts: Option<&Node>, combine: Combine, axis: usize, inclusive: bool) -> Result<Node> {
-        let operation = format!("{}{} scan", if starts.is_some() { "segmented " } else { "" }, combine.name());
+        let mut scan = Scan { combine, axis: 0, inclusive, segmented: starts.is_some() };
+        let operation = scan.title();
         let inputs: SmallVec<[&Node; 2]> = starts.into_iter().chain([self]).collect();
         same_context(&operation, &inputs)?;
-        let axis = self.checked_axes(&operation, &[axis])?[0];
+        scan.axis = self.checked_axes(&operation, &[axis])?[0];
         if let Some(starts) = starts {
             starts.check_type(&operation, Type::BOOL)?;
-            starts.check_shape_of(&operation, self)?;
         }
-        self.check_combined(&operation, &combine)?;
-        Node::apply_one(Scan { combine, axis, inclusive, segmented: starts.is_some() }, &inputs)
+        self.check_combined(&operation, &scan.combine)?;
+        Node::apply_one(scan, &inputs)
+    }
+}
+
+impl Scan {
+    /// Returns the name in errors.
+    fn title(&self) -> String {
+        format!("{}{} scan", if self.segmented { "segmented " } else { "" }, self.combine.name())
     }
 }
 
@@ -63,7 +70,7 @@ pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
 
 impl Operation for Scan {
     fn name(&self) -> String {
-        format!("{}{} scan along {}", if self.segmented { "segmented " } else { "" }, self.combine.name(), self.axis)
+        format!("{} along {}", self.title(), self.axis)
     }
 
     fn spelling(&self) -> Option<Spelling> {
@@ -73,7 +80,11 @@ impl Operation for Scan {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[usize::from(self.segmented)].ty(), inputs[0].bound().clone())])
+        let values = inputs[usize::from(self.segmented)];
+        if inputs[0].bound() != values.bound() {
+            return Err(inputs[0].mismatch(&self.title(), values));
+        }
+        Ok(vec![(values.ty(), values.bound().clone())])
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

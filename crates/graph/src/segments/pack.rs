@@ -38,7 +38,7 @@ impl Segments {
             return Ok((segments, values.iter().map(|line| (*line).clone()).collect()));
         }
         let (packed, count) = Node::pack_lines(flags, values)?;
-        let length = Length::of(count, self.data.total.bound.clone());
+        let length = Length::of(count, packed.first().map_or_else(|| flags.bound().size(), |line| line.bound().size()));
         let packed: Vec<Node> = packed.into_iter().map(|line| line.with_length(Some(length.clone()))).collect();
         let lines = packed.iter().cloned().zip(values.iter().map(|line| (*line).clone())).collect();
         let origin = Origin { segments: self.clone(), flags: flags.clone(), lines };

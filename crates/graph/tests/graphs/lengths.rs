@@ -493,3 +493,44 @@ fn nothing_is_read_of_an_array_that_turns_out_empty() -> Result<()> {
     assert!(watched.findings().is_empty(), "{:?}", watched.findings());
     Ok(())
 }
+
+/// Lines whose lengths happen to be equal are packed and scanned together; those that differ are refused. The host waits to learn that.
+#[test]
+fn lengths_that_are_equal_by_number_fit_together() -> Result<()> {
+    let context = Context::new(&interp_as_gpu());
+    let x = upload(&context, Shape::from(40))?;
+    // As many elements of another line with another bound, and of one with the same bound.
+    let odd = |line: &Node| {
+        Node::elementwise(Elementwise::Convert(Element::Bool), &[&binary(BinaryOp::And, line, &number(line.context(), 1)?)?])
+    };
+    let shorter = x.pack(&greater(&x, 2)?)?;
+    let count = shorter.shape().count();
+    let flags = |bound: usize| {
+        let places = Node::position(&context, Shape::from(bound), 0, Element::I32)?;
+        let first = Node::elementwise(Elementwise::Compare(CompareOp::Lt), &[&places, &number(&context, count as i32)?])?;
+        odd(&places.pack(&first)?)
+    };
+    for bound in [count, 40, 64] {
+        let chosen = flags(bound)?;
+        let results = [
+            shorter.pack(&chosen)?,
+            shorter.pack_padded(&chosen, &[Literal::from(7i32)])?.0,
+            shorter.partition(&chosen)?.0,
+            Node::pack_lines(&chosen, &[&shorter, &shorter.hosted()?])?.1,
+            shorter.segmented_scan(&chosen, Combine::Sum, 0)?,
+        ];
+        let expected = results.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+        for (result, expected) in results.iter().zip(expected) {
+            assert_eq!(result.read()?, expected);
+        }
+        assert_eq!(results[0].shape().count(), count / 2);
+        assert_eq!(results[1].shape().count(), count);
+    }
+    let longer = x.pack(&greater(&x, 1)?)?;
+    assert!(longer.shape().count() > count);
+    let chosen = flags(40)?;
+    for refused in [longer.pack(&chosen), longer.segmented_scan(&chosen, Combine::Sum, 0)] {
+        assert!(matches!(refused, Err(Error::Shapes { .. })), "{refused:?}");
+    }
+    Ok(())
+}

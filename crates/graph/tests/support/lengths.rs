@@ -43,6 +43,7 @@ impl Generator<'_> {
             0..=1 => {
                 let equal = |known: &&Known| {
                     known.ty() == ty
+                        && known.node.bound().rank() == rank
                         && known.node.length().is_some_and(|own| a.node.length().is_some_and(|length| own.is_same(length)))
                 };
                 let others: Vec<Known> = long.iter().filter(equal).cloned().collect();
