@@ -13,6 +13,8 @@ use broadloom_graph::{Context, Node, State, naive};
 use broadloom_interp::Interp;
 use libtest_mimic::{Arguments, Completion, Trial};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use support::gpu::interp_as_gpu;
 use support::{Generator, Known, difference};
 
@@ -127,20 +129,58 @@ fn check_text(seed: u64) -> Result<(), String> {
     if first == second { Ok(()) } else { Err(format!("{first:?} becomes {second:?}:\n{text}")) }
 }
 
-fn campaign(context: &Context, programs: u64) {
+/// Number of programs, unless the environment says otherwise.
+fn count(programs: u64) -> u64 {
+    setting("BROADLOOM_FUZZ_GRAPHS", programs)
+}
+
+/// Checks seeds on several threads, each with a state of its own, until a few are wrong. Returns the states and what is wrong.
+fn on_threads<S: Send>(
+    programs: u64,
+    state: impl Fn() -> S + Sync,
+    check: impl Fn(u64, &mut S) -> Result<(), String> + Sync,
+) -> (Vec<S>, Vec<String>) {
     let from = setting("BROADLOOM_FUZZ_SEED", 1);
-    let (mut wrong, mut stencils, mut kinds) = (vec![], 0, Kinds::new());
-    let programs = setting("BROADLOOM_FUZZ_GRAPHS", programs);
-    for seed in from..from + programs {
-        match check(seed, context, &mut kinds) {
-            Ok(found) => stencils += found,
-            Err(problem) => wrong.push(format!("seed {seed}: {problem}")),
+    let (next, wrong) = (AtomicU64::new(from), Mutex::new(vec![]));
+    let list = || wrong.lock().unwrap_or_else(PoisonError::into_inner);
+    let work = || {
+        let mut state = state();
+        while let seed = next.fetch_add(1, Ordering::Relaxed)
+            && seed < from + programs
+            && list().len() <= 3
+        {
+            if let Err(problem) = check(seed, &mut state) {
+                list().push(format!("seed {seed}: {problem}"));
+            }
         }
-        if wrong.len() > 3 {
-            break;
-        }
-    }
+        state
+    };
+    // Few programs are not worth another device.
+    let threads = (programs / 100).clamp(1, std::thread::available_parallelism().map_or(1, |count| count.get() as u64));
+    let states = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        // A panic of a check is one of the test.
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    (states, wrong.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn campaign(context: impl Fn() -> Context + Sync, programs: u64) {
+    let programs = count(programs);
+    let (states, wrong) = on_threads(
+        programs,
+        || (context(), 0, Kinds::new()),
+        |seed, (context, stencils, kinds)| {
+            *stencils += check(seed, context, kinds)?;
+            Ok(())
+        },
+    );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let (mut stencils, mut kinds) = (0, Kinds::new());
+    for (_, own, of_kind) in states {
+        stencils += own;
+        of_kind.into_iter().for_each(|(kind, count)| *kinds.entry(kind).or_default() += count);
+    }
     // About one program in fifteen has one, fewer where they pay less.
     assert!(programs < 50 || stencils as u64 >= programs / 50, "{stencils} stencils");
     // All kinds are drawn, of several types.
@@ -155,23 +195,23 @@ fn main() {
     let arguments = Arguments::from_args();
     let on = |name: &str, context: fn() -> Context| {
         let run = move || {
-            campaign(&context(), 50);
+            campaign(context, 50);
             Ok(())
         };
         Trial::test(format!("{name}_agrees_with_the_naive_evaluator"), run)
     };
     let gpu = Trial::ignorable_test("a_gpu_agrees_with_the_naive_evaluator", || {
         match Cuda::new(broadloom_cuda::Options::default()) {
-            Ok(gpu) => campaign(&Context::new(&Device::new(gpu)), 60),
+            Ok(gpu) => {
+                let device = Device::new(gpu);
+                campaign(|| Context::new(&device), 60);
+            }
             Err(error) => return Ok(Completion::ignored_with(format!("skipped: {error}"))),
         }
         Ok(Completion::Completed)
     });
     let texts = Trial::test("graphs_read_back_as_they_print", || {
-        let from = setting("BROADLOOM_FUZZ_SEED", 1);
-        let wrong = (from..from + setting("BROADLOOM_FUZZ_GRAPHS", 50))
-            .filter_map(|seed| check_text(seed).err().map(|problem| format!("seed {seed}: {problem}")));
-        let wrong: Vec<String> = wrong.take(3).collect();
+        let (_, wrong) = on_threads(count(50), || (), |seed, ()| check_text(seed));
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
     });
     let trials = vec![
