@@ -1,17 +1,17 @@
-//! Sorting within segments that are short: each is sorted where it lies, by one warp or one block; on a CPU by one lane, beside those of other lanes.
+//! Sorting within short segments: each segment is sorted in place, on a GPU by one warp or one block, on a CPU by one lane.
 //!
-//! What is sorted are keys as unsigned numbers, and positions in the segment behind them, so no two are alike and equal keys keep their order. A bitonic network exchanges
-//! them: in registers, by shuffles, where a warp holds a segment; in shared memory where a block does. Values move once, at the end. Where nothing moves but one key, positions are
-//! not needed: equal keys are the same.
+//! The sorted items are keys as unsigned integers, followed by positions in the segment. No two items are equal, so equal keys keep their
+//! order. A bitonic network exchanges them: in registers by shuffles where a warp holds a segment, in shared memory where a block does. Values
+//! move once, at the end. If nothing moves but one key, positions are not needed.
 //!
-//! Lanes of a CPU are elements of a vector, and a network asks the same of all segments: it is a row of the least and the greatest of two vectors, with no shuffle and no choice. Eight
-//! places at a time are held in registers, so that three steps cost one access. Lanes wait for the longest segment among them, so one that is much longer than most is sorted behind
-//! the others, by all lanes together.
+//! Lanes of a CPU are elements of a vector, and all segments use the same network. A step is the minimum and maximum of two vectors, without
+//! shuffles or branches. Eight items at a time are held in registers, so three steps cost one access. Lanes wait for the longest segment
+//! among them, so a segment that is much longer than most is sorted later, by all lanes together.
 //!
-//! Longer segments are a [`Sort`](crate::Sort) by the number of the segment, then by the key.
+//! Longer segments are a [`Sort`](crate::Sort) by the segment number, then by the key.
 
 use crate::cost::{self, Costs, Execution};
-use crate::kit::{Draft, Inlet, Outlet, Writer, broadcast, reduce_warp};
+use crate::kit::{Draft, Inlet, Outlet, Writer, broadcast, each_lane, reduce_warp};
 use crate::order::{distinct, from_distinct, ordered};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Operator, Result, Sink, SortKey, Source};
@@ -411,15 +411,9 @@ impl Parts<'_> {
             k.for_step(k.literal(0u32), size, 1, Unroll::Never, |slot| {
                 k.if_then(k.lt(slot, length), || self.put(&k, from, slot, &load(slot)));
             });
-            let long = k.variable_with(k.ballot(k.not(is_short), None));
-            k.while_loop(
-                || k.ne(k.get(long), 0),
-                || {
-                    let owner = k.trailing_zeros(k.get(long));
-                    k.set(long, k.and(k.get(long), k.sub(k.get(long), 1)));
-                    self.together(&k, lane, &common, self.range(&k, k.add(group, k.convert(owner, self.index))));
-                },
-            );
+            each_lane(&k, k.ballot(k.not(is_short), None), |owner| {
+                self.together(&k, lane, &common, self.range(&k, k.add(group, k.convert(owner, self.index))));
+            });
         });
         draft.launch(k, [Count::size(1).div_ceil(LANES * TURNS), 1u32.into(), 1u32.into()], block)?;
         Ok(())

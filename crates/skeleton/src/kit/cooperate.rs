@@ -32,6 +32,19 @@ impl Shared {
     }
 }
 
+/// Does something for each lane whose bit is set in a ballot, from the first to the last. All lanes do it together.
+pub fn each_lane(k: &Writer, ballot: Value, mut act: impl FnMut(Value)) {
+    let left = k.variable_with(ballot);
+    k.while_loop(
+        || k.ne(k.get(left), 0),
+        || {
+            let lane = k.trailing_zeros(k.get(left));
+            k.set(left, k.and(k.get(left), k.sub(k.get(left), 1)));
+            act(lane);
+        },
+    );
+}
+
 /// Combines the values of the first `lanes` lanes, a power of two; lane 0 has the result. The order of lanes is kept unless
 /// the operator is commutative.
 ///

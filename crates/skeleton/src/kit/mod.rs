@@ -9,7 +9,7 @@
 //! | [`Nested`] | a source within a function, for functions that are composed |
 //! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
 //! | [`Shared`], [`Temporaries`] | values in shared memory, and in memory of a run |
-//! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`] | cooperation of the threads of a warp or a block |
+//! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`], [`each_lane`] | cooperation of the threads of a warp or a block |
 //! | [`Chain`] | look-back: one pass over a line, tile by tile, where a tile needs what comes before it |
 //! | [`ravel`], [`unravel`] | positions and their numbers |
 //!
@@ -101,7 +101,7 @@ mod temporaries;
 mod writer;
 
 pub use accumulator::Accumulator;
-pub use cooperate::{Shared, broadcast, reduce_block, reduce_warp, scan_from_heads, scan_warp, shift_warp};
+pub use cooperate::{Shared, broadcast, each_lane, reduce_block, reduce_warp, scan_from_heads, scan_warp, shift_warp};
 pub(crate) use cooperate::{choose, last_bit};
 pub use draft::{Draft, Given};
 pub use lookback::Chain;

@@ -1,8 +1,8 @@
-//! The number of the segment of each element.
+//! The segment number of each element.
 //!
-//! The parts are those of a [reduction](super): elements and the ends of segments are one sequence that is cut into equal parts. On a CPU a warp walks
-//! along its part, 32 elements and ends at a time. On a GPU a block searches for the start of its tile, marks in shared memory where segments begin, and scans
-//! the marks; it needs nothing from other blocks.
+//! The parts are those of a [reduction](super): elements and the ends of segments form one sequence that is split into equal parts. On a CPU a
+//! warp walks along its part, 32 elements and ends at a time. On a GPU a block searches for the start of its tile, marks the starts of segments
+//! in shared memory, and scans the marks; it needs nothing from other blocks.
 
 use super::walk::Walk;
 use super::{Sequence, beside};

@@ -1,8 +1,8 @@
-//! Segments in a few parts for each core of a CPU.
+//! Segments in a few parts for each core of a CPU: see [`super`].
 
 use super::{Parts, beside};
 use crate::cost;
-use crate::kit::{Accumulator, Draft, Shared, Temporaries, Writer, broadcast, reduce_warp, scan_warp};
+use crate::kit::{Accumulator, Draft, Shared, Temporaries, Writer, broadcast, each_lane, reduce_warp, scan_warp};
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
@@ -96,20 +96,14 @@ impl Parts {
                         k.set(round, k.add(place, 1));
                     },
                 );
-                let long = k.variable_with(k.ballot(k.not(is_short), None));
-                k.while_loop(
-                    || k.ne(k.get(long), 0),
-                    || {
-                        let owner = k.trailing_zeros(k.get(long));
-                        k.set(long, k.and(k.get(long), k.sub(k.get(long), 1)));
-                        let segment = k.add(group, sequence.wide(k, owner));
-                        let bounds = bounds(segment);
-                        let found = self.stretch(k, segment, bounds[0], bounds[1]);
-                        let is_owner = k.eq(lane, owner);
-                        let all = found.iter().zip(sum.get(k)).map(|(found, own)| k.select_value(is_owner, *found, own));
-                        sum.set(k, &all.collect::<Vec<Value>>());
-                    },
-                );
+                each_lane(k, k.ballot(k.not(is_short), None), |owner| {
+                    let segment = k.add(group, sequence.wide(k, owner));
+                    let bounds = bounds(segment);
+                    let found = self.stretch(k, segment, bounds[0], bounds[1]);
+                    let is_owner = k.eq(lane, owner);
+                    let all = found.iter().zip(sum.get(k)).map(|(found, own)| k.select_value(is_owner, *found, own));
+                    sum.set(k, &all.collect::<Vec<Value>>());
+                });
                 sum.get(k)
             };
             let found = match &prefixes {

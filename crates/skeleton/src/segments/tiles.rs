@@ -1,7 +1,7 @@
-//! Segments in tiles, one for each block of a GPU.
+//! Segments in tiles, one for each block of a GPU: see [`super`].
 
 use super::Parts;
-use crate::kit::{Chain, Draft, Shared, Writer, scan_warp};
+use crate::kit::{Chain, Draft, Shared, Writer, each_lane, scan_warp};
 use crate::operator::Operator;
 use crate::program::Argument;
 use crate::{Count, Result};
@@ -229,19 +229,13 @@ impl Parts {
                 k.if_then(k.and(few, k.gt(count, number)), || k.store(starts, k.add(from, number), segment));
             }
             // A segment of many tiles is done by its warp together.
-            let left = k.variable_with(k.ballot(k.not(few), None));
-            k.while_loop(
-                || k.ne(k.get(left), 0),
-                || {
-                    let owner = k.trailing_zeros(k.get(left));
-                    k.set(left, k.and(k.get(left), k.sub(k.get(left), 1)));
-                    let of_owner = |value: Value| k.shuffle(Shuffle::Index, value, owner);
-                    let (from, to, segment) = (of_owner(from), of_owner(to), of_owner(segment));
-                    k.for_step(k.add(from, self.sequence.wide(&k, lane)), to, 32, Unroll::Never, |number| {
-                        k.store(starts, number, segment)
-                    });
-                },
-            );
+            each_lane(&k, k.ballot(k.not(few), None), |owner| {
+                let of_owner = |value: Value| k.shuffle(Shuffle::Index, value, owner);
+                let (from, to, segment) = (of_owner(from), of_owner(to), of_owner(segment));
+                k.for_step(k.add(from, self.sequence.wide(&k, lane)), to, 32, Unroll::Never, |number| {
+                    k.store(starts, number, segment)
+                });
+            });
         }
         // Where there is nothing to do, nothing is launched.
         draft.launch(k, [blocks * tiles.clone().min(1u32), 1u32.into(), 1u32.into()], block)?;

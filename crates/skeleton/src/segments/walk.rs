@@ -1,4 +1,4 @@
-//! A warp that walks along elements and the ends of segments, on a CPU.
+//! A warp that walks along elements and ends of segments, on a CPU.
 
 use super::{Piece, Sequence};
 use crate::Count;

@@ -1,6 +1,6 @@
 //! Reductions along all axes, spread in all ways.
 
-use crate::support::{Given, Literals, Random, benches, identity, line, run, strided, strides};
+use crate::support::{Given, Literals, Random, benches, identity, joining, line, run, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Reduce, Sink, Source, Spread};
 
@@ -125,14 +125,10 @@ fn any_axes() {
     }
 }
 
-/// Strings of length one joined, as a number and how many digits it has: the order matters.
+/// Numbers joined digit by digit: the order matters, and there are two values.
 #[test]
 fn the_order_of_elements_is_kept() {
-    let f = Builder::function("join");
-    let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
-    // m and n are powers of a base, and numbers are modulo 2³².
-    let joined = [f.add(f.mul(a, n), b), f.mul(m, n)];
-    let join = Operator::new(f.finish_function(&joined).unwrap(), &[0u32.into(), 1u32.into()], false).unwrap();
+    let join = joining();
     let source = line("digit", Element::U32, |f, _, x| vec![x, f.constant(Type::U32, 37)]);
     for (name, bench) in benches() {
         for size in [0, 1, 2, 255, 256, 257, 2047, 2049, 9000, 33000] {

@@ -1,6 +1,6 @@
 //! Scans along all axes, spread in all ways.
 
-use crate::support::{Given, Literals, Random, benches, h200, identity, line, run, strided, strides};
+use crate::support::{Given, Literals, Random, benches, h200, identity, joining, line, run, strided, strides};
 use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::Call;
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink};
@@ -57,10 +57,7 @@ fn all_types_and_sizes() {
 /// Numbers joined digit by digit: the order matters, and there are two values.
 #[test]
 fn the_order_of_elements_is_kept() {
-    let f = Builder::function("join");
-    let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
-    let joined = [f.add(f.mul(a, n), b), f.mul(m, n)];
-    let join = Operator::new(f.finish_function(&joined).unwrap(), &[0u32.into(), 1u32.into()], false).unwrap();
+    let join = joining();
     let source = line("digit", Element::U32, |f, _, x| vec![x, f.constant(Type::U32, 37)]);
     for (name, bench) in benches() {
         for size in [0, 1, 2, 255, 257, 2047, 4097, 33000] {

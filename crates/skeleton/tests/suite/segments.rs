@@ -1,6 +1,6 @@
 //! Scans and reductions within segments of any length.
 
-use crate::support::{Given, Literals, Random, benches, h200, identity, line, run};
+use crate::support::{Given, Literals, Random, benches, h200, identity, joining, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, SegmentNumbers, SegmentedReduce, Sink, Source};
 
@@ -92,10 +92,7 @@ fn offsets(lengths: &[u64], first: u32) -> Vec<Literal> {
 /// Numbers joined digit by digit: the order matters, and there are two values.
 #[test]
 fn reductions_keep_the_order() {
-    let f = Builder::function("join");
-    let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
-    let joined = [f.add(f.mul(a, n), b), f.mul(m, n)];
-    let join = Operator::new(f.finish_function(&joined).unwrap(), &[0u32.into(), 1u32.into()], false).unwrap();
+    let join = joining();
     // The sink adds the number of the segment, and writes backwards too.
     let g = Builder::function("both");
     let (s, joined, _) = (g.parameter("s", Type::I32), g.parameter("joined", Type::U32), g.parameter("m", Type::U32));

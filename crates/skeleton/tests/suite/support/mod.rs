@@ -7,7 +7,7 @@ use broadloom_device::{Buffer, Device, Machine, MachineKind};
 use broadloom_interp::Interp;
 pub(crate) use broadloom_random::Random;
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type, Value};
-use broadloom_skeleton::{Call, Loaded, Pattern, Source};
+use broadloom_skeleton::{Call, Loaded, Operator, Pattern, Source};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -175,4 +175,12 @@ pub(crate) fn strided(axes: usize, index: Type, element: Element) -> Source {
 /// The strides of axes of these lengths.
 pub(crate) fn strides(shape: &[u64]) -> Vec<u64> {
     (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect()
+}
+
+/// An operator whose order matters, of two values: a number and a power of its base, modulo 2³². It joins numbers digit by digit.
+pub(crate) fn joining() -> Operator {
+    let f = Builder::function("join");
+    let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
+    let joined = [f.add(f.mul(a, n), b), f.mul(m, n)];
+    Operator::new(f.finish_function(&joined).unwrap(), &[0u32.into(), 1u32.into()], false).unwrap()
 }
