@@ -360,8 +360,8 @@ impl<T: Element> Array<T> {
     }
 
     /// Returns all elements in rows of a width: `R[i, j] = A[i * width + j]`. The last elements are left out if
-    /// they do not fill a row. Unlike [`reshape`](Self::reshape) it never waits for a length that only the
-    /// device knows.
+    /// they do not fill a row. Unlike [`reshape`](Self::reshape) it takes any length that only the device
+    /// knows.
     ///
     /// ```
     /// # use broadloom_array::{Array, span};

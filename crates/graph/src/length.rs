@@ -4,11 +4,12 @@
 //! launched for the bound, read the length where they run, and do nothing beyond it. So nothing waits until somebody asks for the shape or
 //! the elements.
 //!
-//! - The bytes behind the length are anything, and no kernel computes with them.
+//! - The bytes behind the length are undefined, and no kernel computes with them.
 //! - Arrays with the same [`Length`] are known to be equally long, and so are arrays whose lengths were promised to be equal
-//!   ([`Length::unite`]). An operation on arrays whose lengths are not known to be equal asks for
-//!   the numbers, so it waits. So does an operation whose check needs the number: a reshape to numbers, one index from the end, a product whose
-//!   right factor alone has such a length. [`Node::rows_of`], [`Node::last`], [`Node::without_last`] and [`Node::columns_product`] never wait.
+//!   ([`Length::unite`]). An operation on arrays whose lengths are not known to be equal asks for the numbers, so it waits.
+//! - An operation that needs the length to be a certain number relies on it and does not wait: see [`expect`](crate::expect).
+//! - Only the first axis can have such a length. An operation that would move it to another axis waits; `docs/ARRAYS.md` lists all
+//!   operations that do.
 //! - When the host learns the length, an array that uses less than a quarter of its memory is copied and gives the memory back. An array
 //!   whose bound takes more than an eighth of the device's memory ([`WASTE`]) learns its length right when it is computed: that is one wait,
 //!   for the memory.
