@@ -1,14 +1,14 @@
-//! Amounts: extents of a function that is traced, and what a trace relies on.
+//! Amounts: extents of a function that is traced, and the conditions of a trace.
 //!
 //! While a function is traced ([`Context::template`](crate::Context::template)), each extent of its inputs is a *term*. A [`Shape`] carries
-//! the terms of its extents, and shapes that follow from others carry terms too: sums for a concatenation, products for a flattened
-//! array. So plans can be fitted to other extents without the function.
+//! the terms of its extents, and shapes derived from others carry terms too: sums for a concatenation, products for a flattened array. Plans
+//! can therefore be fitted to other extents without calling the function.
 //!
-//! Code that decides by a number makes the trace hold for some extents only. Each decision is noted as a *condition* on terms:
+//! Code that decides by a number makes the trace valid for some extents only. Each decision is recorded as a *condition* on terms:
 //!
-//! - Whoever reads extents as numbers ([`Shape::extents`], [`Shape::count`], [`Amount::get`]) relies on these numbers.
+//! - Reading extents as numbers ([`Shape::extents`], [`Shape::count`], [`Amount::get`]) relies on these numbers.
 //! - Comparing shapes or amounts relies on the outcome.
-//! - Operations of this crate rely on what they check: that shapes agree, that a view stays inside, that an axis has elements.
+//! - Operations of this crate rely on their checks: that shapes agree, that a view stays inside, that an axis has elements.
 //!
 //! A template serves all inputs for which its conditions hold, and no others. A number that comes from elsewhere is a constant.
 

@@ -1,8 +1,8 @@
-//! Concatenations whose parts are written to their places.
+//! Concatenations whose parts are written in place.
 //!
-//! A concatenation along the first axis is its parts one behind the other. As a function of a position it would compute one of them, and work that the
-//! parts share would be done for each of them. Where parts share work, they are results of their kernels instead, and their memory is a piece of
-//! the whole. So a pixel's components come from one kernel.
+//! A concatenation along the first axis is stored as its parts, one after the other. As a function of a position it would compute one of
+//! them, and work that the parts share would be repeated for each part. Where parts share work, they are results of one kernel instead, and
+//! their memory is a slice of the whole. The components of a pixel therefore come from one kernel.
 
 use crate::limits::MAX_RESULTS;
 use crate::tape::{Entry, Id, Kind, Tape};

@@ -1,7 +1,7 @@
-//! How nodes are made: every operation is checked when it is asked for, and simplified where that needs no plan.
+//! Construction of nodes. Every operation is checked when it is called, and simplified where that needs no plan.
 //!
-//! What is simplified here: views of views become one where the rules compose, views that change nothing are their input, views of a single
-//! value are that value.
+//! Simplifications: a view of a view becomes one view where the rules compose, a view that changes nothing is its input, and a view of a
+//! single value is that value.
 
 use crate::amount::Amount;
 use crate::check::{check_value, index_shape, possible, same_context};

@@ -1,7 +1,7 @@
 //! A device with the plans that were made for it.
 //!
-//! Evaluating does not wait for the device: it finds or makes the plan, takes memory, launches. Plans are found by structure, so a loop that
-//! builds the same expression again neither plans nor compiles. Both caches are bounded.
+//! An evaluation does not wait for the device: it finds or makes the plan, allocates memory and launches. Plans are found by structure, so a
+//! loop that builds the same expression again neither plans nor compiles. Both caches are bounded.
 
 use crate::chain::Chains;
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! Scalar code for traces.
 //!
-//! A fused kernel is a function from the position of a thread to its results. Where boundary rules can be left out in the interior, the
-//! function has two halves: one for positions whose indices all lie inside, one for the rest; the bounds of the interior are scalars that the
-//! host computes.
+//! A fused kernel is a function from the position of a thread to its results. Where boundary rules can be omitted in the interior, the
+//! function has two halves: one for positions whose indices all lie inside, and one for the rest. The bounds of the interior are scalars
+//! that the host computes.
 
 mod index;
 mod patch;

@@ -1,4 +1,4 @@
-//! What can go wrong, told at the call that is wrong.
+//! Errors, returned by the call that is wrong.
 
 use crate::shape::Shape;
 use broadloom_scalar::Type;

@@ -1,7 +1,8 @@
-//! Plans fitted to sizes: what is left of a run when all extents are known.
+//! Plans fitted to sizes: everything that a run needs once all extents are known.
 //!
-//! A plan serves all sizes; most loops have one. What follows from sizes (grids, bytes of results, bounds of interiors, parameter blocks) is worked out once for each, and kept beside the
-//! plan, a few of them. A run then takes memory, writes addresses and scalars, and launches: it does not depend on how many operations the expression has.
+//! A plan serves all sizes; most loops have one. Grids, bytes of results, bounds of interiors and parameter blocks follow from the sizes. They
+//! are computed once for each set of sizes and cached with the plan, a few of them. A run then allocates memory, writes addresses and scalars,
+//! and launches. Its cost does not depend on the number of operations in the expression.
 
 use crate::cut::GroupKind;
 use crate::emit::Given;

@@ -1,5 +1,5 @@
-//! The hash of tables that are looked at in every evaluation: nodes by their address, expressions and plans by their structure. What is in them comes from the
-//! program itself, so nobody picks keys that collide.
+//! The hash function of tables that every evaluation reads: nodes by address, expressions and plans by structure. The keys come from the
+//! program itself, so nobody can choose colliding keys.
 
 /// A table with [`Quick`] hashes.
 pub(crate) type QuickMap<K, V> = rustc_hash::FxHashMap<K, V>;

@@ -1,11 +1,11 @@
-//! Lanes: evaluations that run beside each other, each in a stream of its own.
+//! Lanes: evaluations that run concurrently, each in a stream of its own.
 //!
-//! Work of a context runs in one stream, in the order in which it was given. A [`Lane`] is another stream. What is evaluated in it starts
-//! behind all that the context was given before, and runs beside what it is given later. Whoever uses a result of a lane elsewhere, the context
-//! itself or another lane, is held up by an event until the lane has come so far: the graph sees to it, and the host never waits for that.
+//! Work of a context runs in one stream, in the order of submission. A [`Lane`] is another stream. An evaluation in a lane starts after all
+//! earlier work of the context, and runs concurrently with later work. A user of a lane's result elsewhere, in the context itself or in
+//! another lane, waits for an event on the device. The graph inserts these events, and the host never waits for them.
 //!
-//! Arrays do not change once they are computed, so nothing else has to be ordered. Memory that is given back while several streams have work
-//! is used again when that work is done; the device sees to that.
+//! Arrays do not change once they are computed, so nothing else needs an order. The device reuses memory that is freed while several
+//! streams have work only after that work is done.
 
 use crate::context::Context;
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! The naive evaluator: one loop over all elements for each node, on the host.
 //!
-//! It is the oracle of tests. It knows no plan, no kernel and no lowering; what operations on elements give is written here a second time, after
-//! the table in [`broadloom_scalar::op`]. Elementary functions are the library's, so results of those agree within their stated error
-//! only, as do sums of floats, whose order is not the same.
+//! It is the oracle of tests. It knows no plan, no kernel and no lowering. It defines the results of element-wise operations a second time,
+//! after the table in [`broadloom_scalar::op`]. Elementary functions are those of the standard library, so their results agree only within
+//! their stated error. So do sums of floats, whose order differs.
 
 use crate::error::{Error, Result};
 use crate::node::{Node, State};

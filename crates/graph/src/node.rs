@@ -1,11 +1,11 @@
 //! Nodes: arrays that are computed, or will be.
 //!
-//! A [`Node`] has a type, a shape, and either what it will be computed by or, once it was evaluated, the memory that holds it. It never
-//! changes in any other way: the operation is forgotten when the elements are there, so that a loop that goes on from its last result keeps
-//! nothing of its past. Nodes are shared by counting; dropping a chain of any length needs no stack.
+//! A [`Node`] has a type, a shape, and either its expression or, once it was evaluated, the memory that holds it. It never changes in any
+//! other way. The expression is dropped when the elements are there, so a loop that continues from its last result keeps nothing of its
+//! past. Nodes are reference-counted; dropping a chain of any length needs no stack.
 //!
-//! A node is one allocation, whatever it does: expressions are built anew in every step of a loop. While one is written down, each of its nodes keeps the number
-//! that it has there.
+//! A node is one allocation, since expressions are built anew in every step of a loop. While an expression is recorded, each of its nodes
+//! stores its number in the tape.
 
 use crate::context::Context;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! Integers that the host knows when a plan runs: extents, offsets, what follows from them.
+//! Integers that the host knows when a plan runs: extents, offsets, and numbers derived from them.
 
 use crate::tape::{Bindings, Id, Int, ShapeId};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What nodes of the graph do.
+//! Operations of nodes.
 
 use crate::amount::Amount;
 use crate::error::{Error, Result};

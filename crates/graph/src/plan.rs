@@ -1,7 +1,7 @@
-//! Plans: what is launched for a tape, in which order, with which memory.
+//! Plans: the launches for a tape, their order and their memory.
 //!
-//! A plan is data. It can be printed ([`Plan::explain`]) and asserted in tests: how many kernels, how many bytes, why each cut. It holds
-//! nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
+//! A plan is data. It can be printed ([`Plan::explain`]) and asserted in tests: how many kernels, how many bytes, the reason for each cut. It
+//! holds nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
 use crate::assemble::{Assembled, assemble};
 use crate::chain;

@@ -1,10 +1,10 @@
-//! Expressions written down: from nodes to the [tape](crate::tape) and to what it leaves out.
+//! Recording of expressions: from nodes to the [tape](crate::tape) and its bindings.
 //!
-//! Each node is looked at once, inputs before what uses them, and equal nodes become one entry. A node keeps its number itself, equal ones are found in a table of hashes,
-//! and all lists are used again: an expression that is built in every step of a loop costs little besides.
+//! Each node is visited once, inputs before their users, and equal nodes become one entry. A node stores its own number, equal nodes are found
+//! in a hash table, and all lists are reused. Recording an expression that a loop builds in every step is therefore cheap.
 //!
-//! The *code hash* of an entry is of what shapes the code; the tape's is made of those of its entries. Hashes only lead to candidates: entries and tapes are compared as
-//! a whole.
+//! The *code hash* of an entry covers everything that shapes the code; the hash of a tape is made of those of its entries. Hashes only lead to
+//! candidates: entries and tapes are compared as a whole.
 
 use crate::amount::Amount;
 use crate::chain::Chains;

@@ -1,4 +1,4 @@
-//! Runs: elements of a line that stand side by side and are equal. How many there are only the device knows; nothing waits.
+//! Runs: adjacent equal elements of a line. Only the device knows how many there are; nothing waits.
 
 use crate::error::{Error, Result};
 use crate::length::Length;

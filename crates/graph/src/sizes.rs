@@ -1,12 +1,12 @@
 //! Sizes of an expression, and which of them are known to be equal.
 //!
-//! A size is an extent of an array. Each leaf has sizes of its own, whatever their values. Operations follow rules:
-//! element-wise operations assert that the sizes of their inputs are equal, views pass sizes on or make new ones.
-//! An axis of extent 1 that a view or a reshape adds has one size for all ([`ONE`]); an extent that is 1 by accident is a size like any other. So the structure of an expression says which sizes are equal,
+//! A size is an extent of an array. Each leaf has sizes of its own, whatever their values. Element-wise operations assert that the sizes of
+//! their inputs are equal; views pass sizes on or make new ones. All axes of extent 1 that a view or a reshape adds share one size
+//! ([`ONE`]); an extent that is 1 by accident is a size like any other. The structure of an expression therefore says which sizes are equal,
 //! and two extents that are equal by accident stay two sizes.
 //!
-//! Sizes that turn out to be equal are united (union-find). Shapes are lists of sizes; when the expression is written
-//! down, equal lists become one shape.
+//! Sizes that turn out to be equal are united (union-find). Shapes are lists of sizes; when the expression is recorded, equal lists become
+//! one shape.
 
 use crate::hash::QuickMap;
 use crate::shape::Shape;

@@ -1,11 +1,11 @@
-//! The canonical form of what is evaluated: the key under which plans are kept.
+//! Tapes: the canonical form of an expression, and the key of its plan.
 //!
-//! A [`Tape`] lists the nodes that outputs depend on, inputs first, equal ones once, with everything left out that does not shape the code:
-//! values of scalars, extents, large offsets and strides, which buffer is which. What was left out is in the [`Bindings`], in the order of the
-//! slots that the tape names. Two expressions with equal tapes have one plan.
+//! A [`Tape`] lists the nodes that outputs depend on, inputs first, equal nodes once. It omits everything that does not shape the code:
+//! values of scalars, extents, large offsets and strides, and which buffer is which. The [`Bindings`] hold what was omitted, in the order of
+//! the slots that the tape names. Two expressions with equal tapes share a plan.
 //!
-//! What stays in the tape: small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last
-//! axis is long and the one before it not short, how much a view enlarges (in classes), and whether some index, or a sum of them, needs 64 bits.
+//! The tape keeps small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last axis is long
+//! and the one before it not short, how much a view enlarges (in classes), and whether some index, or a sum of them, needs 64 bits.
 
 use crate::chain::Chains;
 use crate::op::Elementwise;

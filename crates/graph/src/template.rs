@@ -1,16 +1,17 @@
 //! Templates: expressions that were traced once, to be computed again for other inputs.
 //!
-//! [`Context::template`] calls a function with *symbols* in place of its inputs. What it makes of them is planned and fitted to the sizes there and then; a call
-//! takes buffers and scalars and launches, whatever the number of operations.
+//! [`Context::template`] calls a function with *symbols* in place of its inputs. The result is planned and fitted to the sizes at once. A
+//! call binds buffers and scalars and launches; its cost does not depend on the number of operations.
 //!
-//! A call with other sizes fits the plans to them: extents, grids and temporary memory follow from those of the inputs, and the function is not
-//! called. That holds as long as the function would do the same for them; [`amount`](crate::amount) says how this is known. The last fits are kept.
+//! A call with other sizes fits the plans to them: extents, grids and temporary memory follow from those of the inputs, and the function is
+//! not called. That holds as long as the function would do the same for them; [`amount`](crate::amount) describes the conditions. The last
+//! fits are cached.
 //!
 //! - An input that is one value everywhere is a scalar of the template, any other is memory.
-//! - What does not depend on a symbol is an ordinary array: what is in memory already is kept by the template, what is not is part of its kernels.
-//! - Evaluating inside of the function is a *stage*: the plan of the template is cut there. Elements cannot be read, as there are none.
+//! - A node that does not depend on a symbol is an ordinary array: the template keeps it if it is in memory, else it is part of the kernels.
+//! - An evaluation inside of the function is a *stage*: the plan of the template is cut there. Elements cannot be read during tracing.
 //!
-//! Nothing is traced in secret: a node knows whether it depends on a symbol ([`Node::is_symbolic`]).
+//! Tracing is explicit: a node knows whether it depends on a symbol ([`Node::is_symbolic`]).
 
 use crate::amount::{Amount, Conditions, TermId, TermList, Terms};
 use crate::context::Context;

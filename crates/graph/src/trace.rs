@@ -1,12 +1,12 @@
-//! What one thread of a fused kernel does, as a list: which nodes it computes at which places.
+//! Traces: the work of one thread of a fused kernel, as a list of nodes, each computed at a place.
 //!
-//! A trace starts at the position of the thread and follows inputs down to what is in memory. Views only change the *place*: so they always end
-//! at the leaves, and a constant for what is outside is chosen right where its view was, whatever stands above or below
-//! (`papers/accelerator` §5.3 has to break there). A node at a place is computed once, however often it is used. The cost model counts the
-//! items of a trace, the emitter writes code for them: both see the same.
+//! A trace starts at the position of the thread and follows inputs down to memory. Views only change the *place*, so they always end at the
+//! leaves. A constant for indices outside is selected where its view stands, whatever is above or below it (`papers/accelerator` §5.3 must
+//! cut there). A node at a place is computed once, however often it is used. The cost model counts the items of a trace and the emitter
+//! writes code for them, so both see the same work.
 //!
-//! Most positions are far from all edges. A trace can be made *for the interior*: boundary rules along axes of the thread's own position
-//! are then left out, and noted as conditions on the position instead.
+//! Most positions are far from all edges. A trace can be made *for the interior*: it omits boundary rules along axes of the thread's own
+//! position, and records them as conditions on the position instead.
 
 use crate::limits::{MAX_DEPTH, MAX_EMITTED, MAX_ITEMS, MAX_LEVELS};
 use crate::number::Number;

@@ -1,9 +1,8 @@
-//! Views: which element of its input an element of a view is.
+//! Views: the element of the input that each element of a view reads.
 //!
-//! A view has, for each axis of its *input*, an affine map from one axis of its output (or from none: then it is fixed), and a rule for
-//! indices that leave the input (`papers/accelerator` §4.3): a constant comes instead, the nearest element, or the
-//! index wraps around or is mirrored.
-//! Section, shift, rotate, reverse, replicate, expand, pad, transpose, broadcasting, dropped and added axes are all such views, and views of
+//! A view has, for each axis of its *input*, an affine map from one axis of its output, or a fixed index, and a boundary rule for indices
+//! that leave the input (`papers/accelerator` §4.3): a constant, the nearest element, or an index that wraps around or is mirrored.
+//! Section, shift, rotate, reverse, replicate, expand, pad, transpose, broadcasting, dropped and added axes are all such views. Views of
 //! views are one view where the rules allow it (§5.3).
 
 use crate::amount::Amount;

@@ -1,4 +1,4 @@
-//! Ways to combine elements of any type that has them.
+//! Ways to combine elements, for all types that support them.
 
 use crate::{Error, Operator, Result};
 use broadloom_scalar::{BinaryOp, Element, Function, Lanes, Literal, Type};

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of patterns and programs.
 
 use broadloom_scalar::Type;
 

@@ -1,4 +1,4 @@
-//! Programs for sizes that are known: grids, counts and parameter blocks are worked out once, a run writes addresses and scalars into them.
+//! Programs for known sizes: grids, counts and parameter blocks are computed once; a run writes addresses and scalars into them.
 
 use crate::program::Argument;
 use crate::{Call, Loaded, Result};

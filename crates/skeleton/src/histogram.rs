@@ -1,9 +1,10 @@
-//! Histogram: how many positions fall into each bin.
+//! Histogram: the number of positions in each bin.
 //!
-//! A block counts in shared memory, each warp of a GPU in a copy of its own where there is room, and adds what it counted to the whole in the end. Where
-//! there are too many bins for that, all count in global memory. Integers add up to the same in any order, so results repeat.
+//! A block counts in shared memory, on a GPU in one copy per warp where there is room, and finally adds its counts to the result. If there are
+//! too many bins, all threads count in global memory. Integer sums do not depend on the order, so results are deterministic.
 //!
-//! A thread of a GPU takes neighbours by accesses of 16 bytes, two of them at a time, where inputs are read at the position itself and are aligned.
+//! A thread of a GPU reads adjacent elements with accesses of 16 bytes, two at a time, where inputs are read at the position itself and are
+//! aligned.
 
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Writer, unravel};

@@ -1,4 +1,4 @@
-//! Programs that are ready, found by pattern.
+//! Loaded programs, found by pattern.
 
 use crate::{
     Chain, Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentNumbers, SegmentedReduce,

@@ -1,4 +1,4 @@
-//! Numbers in the order of others: keys of all types as unsigned integers, and back.
+//! Order-preserving keys: values of all types as unsigned integers in the same order, and back.
 
 use crate::kit::Writer;
 use broadloom_scalar::{Element, Literal, Type, Value};

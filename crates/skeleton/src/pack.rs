@@ -1,10 +1,12 @@
-//! Pack: the values at chosen positions of a line, one behind the other.
+//! Pack: the values at chosen positions of a line, without gaps.
 //!
-//! A block has a tile of the line, and blocks learn how many are chosen before them from each other ([`crate::lookback`]): one pass over memory. On a GPU a tile is what
-//! registers hold. On a CPU it is what a core's own cache holds: a block counts what is chosen in it, then goes through it again and stores.
+//! A block has a tile of the line, and finds the number of values chosen before it by look-back ([`Chain`](crate::kit::Chain)): one pass over memory.
+//! On a GPU a tile fits into registers. On a CPU it fits into the cache of a core: a block counts its chosen values, then reads the tile again
+//! and stores them.
 //!
-//! Where what is not chosen follows behind all that is, nothing can be stored before all is counted. The line is cut into parts, one for each block. A first kernel counts
-//! what is chosen in each part, a second adds up, a third goes through the parts again and stores. Within a warp the place of a value is found from a ballot.
+//! If the other values follow the chosen ones, nothing can be stored before all are counted. The line is split into parts, one for each
+//! block. A first kernel counts the chosen values of each part, a second one adds up the counts, and a third one reads the parts again and
+//! stores. Within a warp a ballot gives the index of each value.
 
 mod once;
 

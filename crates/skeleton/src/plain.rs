@@ -1,7 +1,7 @@
 //! Products whose factors are matrices in memory, for a device that has a library for them.
 //!
-//! A factor is such a matrix when its function reads one input at an index that is linear in the position. The coefficients follow from literals and scalars, so whether rows or columns
-//! lie side by side is known at the call; where neither does, the kernels of the program run.
+//! A factor is such a matrix if its function reads one input at an index that is linear in the position. The coefficients follow from literals
+//! and scalars, so the call knows whether rows or columns are contiguous. If neither are, the kernels of the program run.
 
 use crate::{Call, Source};
 use broadloom_device::{Matrix, MatrixProduct, ProductElement};

@@ -1,9 +1,7 @@
 //! Matrix product.
 //!
-//! Where both factors are matrices in memory and the device has a library for them, the library multiplies ([`crate::plain`]). On other GPUs a block has a square tile of
-//! the result ([`tiles`]).
-//!
-//! On a CPU it is blocked for registers and caches (`product_panels`).
+//! If both factors are matrices in memory and the device has a library for them, the library multiplies ([`crate::plain`]). On other GPUs a
+//! block has a square tile of the result ([`tiles`]). On a CPU the product is blocked for registers and caches (`product_panels`).
 
 mod tiles;
 

@@ -1,4 +1,4 @@
-//! Programs: what a pattern becomes.
+//! Programs: kernels with their launches, the result of a pattern.
 
 use crate::{Count, Error, Loaded, PlainProduct, Result};
 use broadloom_device::Device;

@@ -1,16 +1,16 @@
 //! Reduce: an associative operator over some axes of a domain.
 //!
-//! Axes that are reduced and axes that are kept may stand in any order. Neighbouring threads work along the last axis where it is long:
+//! Reduced and kept axes may stand in any order. Adjacent threads work along the last axis where it is long:
 //!
-//! - along *kept* positions, each thread running through all that is reduced into its result;
-//! - along what is *reduced*, a warp or a block having a result for itself. Its threads take what lies side by side, and combine what they have in
-//!   the order of threads. On a CPU a warp has four results at a time where there are many, so that what they all read, such as the vector that a matrix is multiplied by, is read
-//!   once for the four.
+//! - along *kept* positions: each thread loops over all positions that are reduced into its result;
+//! - along *reduced* positions: a warp or a block computes one result. Its threads take adjacent positions, and combine their values in the
+//!   order of threads. On a CPU a warp computes four results at a time where there are many. Inputs that all four read, such as the vector
+//!   of a matrix-vector product, are then read once.
 //!
-//! Where there are too few results to keep the machine busy, what is reduced is *split*: parts are combined first, and a second kernel combines
-//! the parts in their order. How many parts there are follows from sizes and machine, so results repeat bit for bit.
+//! If there are too few results to keep the machine busy, the reduced positions are *split*: parts are combined first, and a second kernel
+//! combines the parts in their order. The number of parts follows from sizes and machine, so results are deterministic.
 //!
-//! Rejected: a counter by which the last block that is done combines the parts. It saves a launch, and every block pays a fence.
+//! Rejected: a counter by which the last block to finish combines the parts. It saves a launch, and every block pays a fence.
 
 mod columns;
 

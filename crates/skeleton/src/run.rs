@@ -1,7 +1,7 @@
-//! Programs made ready for a device, and their runs.
+//! Programs loaded on a device, and their runs.
 //!
-//! A run never waits for the device: it launches in the order of one stream. Temporaries are taken from the device's pool and given back
-//! to it right behind the last launch, which the device allows.
+//! A run never waits for the device: it launches in the order of one stream. Temporaries come from the device's pool and return to it right
+//! after the last launch, which the device allows.
 
 use crate::cost::Costs;
 use crate::program::{Argument, Output, Program, Step};

@@ -1,15 +1,16 @@
 //! Scan: all prefixes along one axis of a domain, combined by an associative operator.
 //!
-//! A domain is a set of *lines* along the axis. Threads are spread in one of two ways:
+//! A domain is a set of *lines* along the axis. Threads are distributed in one of two ways:
 //!
-//! - neighbouring threads have neighbouring lines, and each runs along its own;
-//! - the threads of a block work on the same line, tile by tile. A warp takes rows of its part of the tile: each lane has a few neighbours, the sums of lanes are
-//!   scanned by shuffles, then those of rows, then those of warps. On a CPU a block is one warp that takes one row at a time.
+//! - adjacent threads have adjacent lines, and each runs along its own;
+//! - the threads of a block work on the same line, tile by tile. A warp takes rows of its part of the tile: each lane has a few adjacent
+//!   elements, the sums of lanes are scanned by shuffles, then those of rows, then those of warps. On a CPU a block is one warp that takes one
+//!   row at a time.
 //!
-//! Where there are too few lines to keep the machine busy, lines are *split*. A GPU has a block for each tile, and blocks learn what comes before them from each other
-//! ([`crate::lookback`]): one pass. On a CPU, and where threads have lines of their own, lines are cut into parts: a first kernel reduces the parts, a second scans what
-//! came out, a third scans the parts; a core reads its part again from its cache. How many parts there are follows from sizes and machine, so results repeat bit for bit.
-//! Nothing is combined out of order.
+//! If there are too few lines to keep the machine busy, lines are *split*. A GPU has a block for each tile, and blocks find the prefix of
+//! their tile by look-back ([`Chain`](crate::kit::Chain)): one pass. On a CPU, and where threads have lines of their own, lines are split into parts: a
+//! first kernel reduces the parts, a second one scans the results, and a third one scans the parts; a core reads its part again from its
+//! cache. The number of parts follows from sizes and machine, so results are deterministic. Nothing is combined out of order.
 
 mod once;
 mod segmented;

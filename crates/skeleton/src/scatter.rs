@@ -1,8 +1,9 @@
-//! Scatter: values go to places that they come with, and what comes to the same place is combined.
+//! Scatter: values are sent to indices, and values with the same index are combined.
 //!
-//! Combining is done by atomic operations on integers whose order does not matter, so results repeat bit for bit: narrow integers are combined in words, the least and
-//! greatest floats by integers in the same order. Where the last value counts, each place finds the last position that goes to it, and takes the value from there. Sums of
-//! floats are none of these: they depend on the order, so they are a [`Sort`](crate::Sort) by place and a [`SegmentedReduce`](crate::SegmentedReduce) in one program.
+//! Values are combined by atomic operations on integers, whose order does not matter, so results are deterministic. Narrow integers are
+//! combined in words, minima and maxima of floats as integers in the same order. If the last value counts, each index first finds the last
+//! position that is sent to it, and then reads the value there. Sums of floats depend on the order: they are a [`Sort`](crate::Sort) by
+//! index and a [`SegmentedReduce`](crate::SegmentedReduce) in one program.
 
 mod sums;
 

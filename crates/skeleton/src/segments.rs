@@ -1,14 +1,16 @@
-//! Reductions of segments of a line, balanced however long or short they are.
+//! Reductions of segments of a line, balanced for segments of any length.
 //!
-//! Elements and the ends of segments are one sequence, from the first offset on: each end stands behind the elements of its segment. It is cut into equal parts, so no part has more to do than
-//! another, be there one segment, or a million without elements (Merrill and Garland's merge path). The end of segment `s` is number `offset(s + 1) - offset(0) + s` in the
-//! sequence, so where a part starts can be found.
+//! Elements and the ends of segments form one sequence, from the first offset on: each end follows the elements of its segment. The sequence
+//! is split into equal parts, so all parts have the same work, for one segment as for a million empty ones (Merrill and Garland's merge path).
+//! The end of segment `s` has the number `offset(s + 1) - offset(0) + s` in the sequence, so the start of a part can be searched for.
 //!
-//! On a GPU a part is a tile of a block. A first kernel goes through all ends and finds where tiles start. In the second one a block puts its elements into
-//! shared memory, and marks the ends; each thread goes through a few of the sequence, what is left over is scanned over the threads and, by a [`Chain`], over the blocks.
+//! On a GPU a part is a tile of a block. A first kernel visits all ends and finds the start of each tile. In the second kernel a block loads its
+//! elements into shared memory and marks the ends. Each thread walks along a few items of the sequence. Open sums are scanned over the threads
+//! and, by a [`Chain`], over the blocks.
 //!
-//! On a CPU there are a few parts for each core. A warp searches for where its part starts, and takes 32 segments at a time: each lane goes through a short one, all lanes together through a
-//! long one. What began in another part is put together by a second kernel.
+//! On a CPU there are a few parts for each core. A warp searches for the start of its part and takes 32 segments at a time: each lane reduces a
+//! short one, all lanes together a long one. Where the operator has an exact inverse, tiny segments are differences of prefixes. A second
+//! kernel combines segments that span several parts.
 
 mod numbers;
 mod parts;

@@ -1,10 +1,11 @@
-//! Sort: stable, by one or several keys, some bits of a key at a time from the least significant on.
+//! Sort: stable, by one or several keys, a radix sort from the least significant digit on.
 //!
-//! On a GPU a round is one pass over eight bits ([`sweep`]). On a CPU the line is cut into parts, one for each block of one thread, whose code is scalar, and elements are moved a
-//! line of the cache at a time ([`parts`]).
+//! On a GPU a round is one pass over eight bits ([`sweep`]). On a CPU the line is split into parts, one for each block of one thread, whose
+//! code is scalar, and elements are moved one cache line at a time ([`parts`]).
 //!
-//! The first round reads the source, the last one writes to the sink, and temporaries stand between. Keys are compared by unsigned numbers in the same order, which
-//! are made when a digit is wanted; what is moved are the keys themselves, so all bits come out as they went in.
+//! The first round reads the source, the last one writes to the sink, and temporaries hold the elements between rounds. Digits are taken from
+//! order-preserving unsigned integers, which are computed when a digit is needed. The keys themselves are moved, so all their bits are
+//! preserved.
 
 mod parts;
 mod sweep;

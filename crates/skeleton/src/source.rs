@@ -1,4 +1,4 @@
-//! What is fused into a pattern: functions of a position that read inputs, and functions that take results and write outputs.
+//! Functions that are fused into a pattern: sources read inputs at a position, sinks take results and write outputs.
 
 use crate::{Error, Result};
 use broadloom_scalar::{AccessorKind, Block, Body, Function, Op, Statement, Type};

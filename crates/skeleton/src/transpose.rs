@@ -1,7 +1,7 @@
 //! Transpose: values computed along one axis and stored along another.
 //!
-//! Tiles of 32 by 32 positions go through shared memory, so that both sides touch memory row by row. Rows of a tile are one element longer than they need to
-//! be, which keeps the columns in different banks.
+//! Tiles of 32 by 32 positions go through shared memory, so that both sides access memory row by row. Rows of a tile are padded by one
+//! element, which keeps columns in different banks.
 
 use crate::kit::{Draft, Shared, Writer, ravel, unravel};
 use crate::program::Program;

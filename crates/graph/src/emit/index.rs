@@ -1,4 +1,4 @@
-//! Indices and the places of elements in memory.
+//! Indices, and the positions of elements in memory.
 
 use super::{Half, NEAR};
 use crate::number::Number;

@@ -1,4 +1,4 @@
-//! Histogram: how many elements fall into each bin.
+//! Histogram: the number of elements in each bin.
 
 use crate::check::possible;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! The ways in which a reduction makes one value of elements.
+//! Reductions: the ways to make one value of several elements.
 
 use crate::error::Result;
 use crate::naive::{HostArray, combined, compare};

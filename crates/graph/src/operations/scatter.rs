@@ -1,7 +1,8 @@
-//! Scatter: elements sent to places, and combined there.
+//! Scatter: elements sent to indices and combined there.
 //!
-//! Sums, the least and the greatest, and truth values are patterns of their own. For products, vectors and operators of others what is sent is sorted by place, segments of equal places are
-//! combined in their order, and each place takes the last of its segment. Either way results repeat bit for bit, those of floats too.
+//! Sums, minima, maxima and truth values have patterns of their own. For products, vectors and user-defined operators the elements are sorted
+//! by index, segments of equal indices are combined in their order, and each index receives the last value of its segment. Results are
+//! deterministic either way, those of floats too.
 
 use crate::check::{index_shape, possible, same_context};
 use crate::error::{Error, Result};

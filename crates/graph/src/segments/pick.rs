@@ -1,4 +1,4 @@
-//! Elements of segments by their place within the segment.
+//! Elements of segments by their index within the segment.
 
 use super::{Segments, binary, call, choose, convert, scalar};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! Operations on elements: how they are written, and which one a name is.
+//! Element-wise operations in text: their spelling, and the operation of a name.
 
 use super::vocabulary::{Setting, Spelling};
 use crate::op::Elementwise;

@@ -1,7 +1,8 @@
-//! What is chosen, in one pass: each block has a tile, and learns from a [`Chain`] how many come before it.
+//! Chosen values in one pass: each block has a tile, and learns from a [`Chain`] how many values come before it.
 //!
-//! A warp has a few rows of its tile. In a row each lane has four neighbours where the inputs lie side by side, moved by one access, else one. What is chosen goes to its
-//! place within the tile in shared memory while it is not known yet what comes before the tile; from there neighbours go to neighbours in memory.
+//! A warp has a few rows of its tile. In a row each lane has four adjacent values, loaded by one access, where the inputs are contiguous, else
+//! one. Chosen values are first compacted in shared memory, while the number before the tile is not known yet. From there adjacent lanes
+//! write to adjacent memory.
 
 use super::{Pack, store_total};
 use crate::kit::{Chain, Draft, Inlet, Outlet, Shared, Writer};

@@ -1,7 +1,7 @@
 //! A square tile of the result for each block of a GPU.
 //!
-//! Strips of both factors go through shared memory in two buffers by turns, the next strip being on its way in registers while the present one is used; each thread has a smaller
-//! square in registers, read from shared memory four neighbours at a time.
+//! Strips of both factors go through shared memory in two alternating buffers; the next strip is prefetched into registers while the current
+//! one is used. Each thread has a smaller square in registers, read from shared memory four adjacent elements at a time.
 
 use super::Parts;
 use crate::kit::{Draft, Writer};

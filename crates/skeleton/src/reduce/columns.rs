@@ -1,9 +1,10 @@
-//! On a CPU: results that lie side by side along the last axis.
+//! On a CPU: results that are adjacent along the last axis.
 //!
-//! A warp has a tile of a row of results, so that all but the last index is the same in its lanes, what it reads lies side by side, and no lane divides
-//! to find its place. What is reduced is a loop for its last axis within one for all others.
+//! A warp has a tile of a row of results. All indices but the last are uniform, its reads are contiguous, and no lane divides to find its
+//! position. The reduced positions are a loop along their last axis within one over all others.
 //!
-//! Where rows of results are computed from much the same, a lane has a result in each of some rows: what they share is read and computed once.
+//! Where rows of results are computed from much the same inputs, a lane has a result in each of several rows: shared values are read and
+//! computed once.
 
 use super::Parts;
 use crate::Count;

@@ -1,7 +1,7 @@
-//! Lines that are split, scanned in one pass: each block has a tile, and learns from a [`Chain`] what comes before it.
+//! Split lines, scanned in one pass: each block has a tile, and learns the prefix of its tile from a [`Chain`].
 //!
-//! A warp has a few rows of its tile. In a row each lane has four neighbours, moved by one access where all of the tile is there and buffers are aligned. Everything is
-//! read once and written once.
+//! A warp has a few rows of its tile. In a row each lane has four adjacent elements, moved by one access where the tile is complete and
+//! buffers are aligned. Every element is read once and written once.
 
 use super::Parts;
 use crate::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp, shift_warp};

@@ -1,6 +1,7 @@
 //! Scans within segments on a CPU, where a block is one warp.
 //!
-//! The heads of a row are one number of 32 bits ([`scan_from_heads`]). What a part leaves to those behind it is what comes since its last head: the part is read backwards up to there.
+//! The heads of a row are one integer of 32 bits ([`scan_from_heads`]). A part passes on the sum since its last head: it is read backwards up
+//! to there.
 
 use super::Parts;
 use crate::kit::{Accumulator, Writer, broadcast, choose, last_bit, reduce_warp, scan_from_heads};

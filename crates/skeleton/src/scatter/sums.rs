@@ -1,9 +1,9 @@
-//! Sums of floats: their order matters, so values are brought into the order of places first.
+//! Sums of floats: their order matters, so values are sorted by index first.
 //!
-//! Values are sorted by place, those of one place staying in the order of their positions; a search finds where each place starts; then segments are reduced. What comes
-//! out depends on nothing but the values and the sizes.
+//! Values are sorted by index; those of one index keep the order of their positions. A search finds where each index starts, then segments are
+//! reduced. The result depends only on the values and the sizes.
 //!
-//! Rejected: atomic additions, which add in another order every time.
+//! Rejected: atomic additions, whose order differs from run to run.
 
 use super::Scatter;
 use crate::kit::{Draft, Given, Inlet, Outlet};

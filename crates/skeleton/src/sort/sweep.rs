@@ -7,7 +7,7 @@
 //!    thread for each digit publishes how many the tile has, and looks back over the tiles before it until it finds one that says how many there are up to it. Elements
 //!    go through shared memory in the order of digits, so that neighbouring threads write neighbouring places.
 //!
-//! Blocks wait for lesser ones, as in [`crate::lookback`]. A word of what is published is 0 when it is not there, then the tile's own count and 1, then
+//! Blocks wait for lesser ones, as in [`crate::kit::Chain`]. A word of what is published is 0 when it is not there, then the tile's own count and 1, then
 //! [`UP_TO`] and the count up to and with the tile. Counts are integers, so it does not matter how they come about.
 
 use super::{Place, RADIX, Round, Sort, add_up, digit};
