@@ -342,7 +342,23 @@ fn wrapping() -> Result<(), Failed> {
     let target = Target::new(interp).with_threshold(0).with_sequential_limit(16);
     let found = answer(&support::session_on(settings, target).eval("long", text));
     let is_told = found.contains("N0301") || found.contains("a limit");
-    if is_told && !found.contains("it = ") { Ok(()) } else { Err(found.into()) }
+    if !is_told || found.contains("it = ") {
+        return Err(found.into());
+    }
+    // A sum of ints wraps, also where the host knows all of them.
+    for (is_wide, program, expected) in
+        support::COUNTED.into_iter().chain([(false, "sum(dist(1073741824, 5));", "it = 1073741824")])
+    {
+        let mut settings = Settings::default();
+        settings.options.widths.wide_int = is_wide;
+        let mut session = support::session_on(settings, Target::new(interp).with_threshold(0));
+        let found: String = session.eval("counted", program).iter().map(ToString::to_string).collect();
+        let is_placed = !expected.starts_with("Error") || found.contains("--> counted:1:");
+        if !found.contains(expected) || !is_placed {
+            return Err(format!("{program}\n  found    {found}  expected {expected}").into());
+        }
+    }
+    Ok(())
 }
 
 /// Launches of quicksort of 100,000 numbers fall to less than a fifth.

@@ -27,6 +27,7 @@ fn main() {
     trials.push(Trial::test("programs that once went wrong or easily could", small_programs));
     trials.push(Trial::test("a free array is shared", sharing));
     trials.push(Trial::test("limits end in errors", limits));
+    trials.push(Trial::test("lengths that are only counted do not wrap", counted));
     trials.push(Trial::test("an interrupt ends a run and drops the rest of the text", interrupts));
     // `BROADLOOM_NESL_RANDOM` gives another number of programs, and `BROADLOOM_NESL_SEED` the first seed.
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
@@ -99,6 +100,20 @@ fn limits() -> Result<(), Failed> {
         let found: String = session.eval("limit", text).iter().map(ToString::to_string).collect();
         if !found.contains(&format!("Error[{code}")) {
             return Err(format!("{text}\n{found}").into());
+        }
+    }
+    Ok(())
+}
+
+/// No element of these sequences is needed, so none is stored. Their number is right, or there is an error that names the place.
+fn counted() -> Result<(), Failed> {
+    for (is_wide, program, expected) in support::COUNTED {
+        let mut settings = Settings { engine: Engine::Vcode, ..Settings::default() };
+        settings.options.widths.wide_int = is_wide;
+        let found: String = support::session(settings).eval("counted", program).iter().map(ToString::to_string).collect();
+        let is_placed = !expected.starts_with("Error") || found.contains("--> counted:1:");
+        if !found.contains(expected) || !is_placed {
+            return Err(format!("{program}\n  found    {found}  expected {expected}").into());
         }
     }
     Ok(())

@@ -29,6 +29,14 @@ impl Fault {
         Err(Fault::new(crate::codes::RUN_TIME, message))
     }
 
+    /// Returns the error of sequences that have more elements together than ints count.
+    pub(crate) fn too_many(elements: usize) -> Box<Self> {
+        let message = format!("sequences have {elements} elements together, more than ints of 32 bits count");
+        let mut fault = Fault::new(crate::codes::MEMORY, message);
+        fault.help = Some("`--int 64` gives ints of 64 bits".to_owned());
+        fault
+    }
+
     /// Returns the error of a run that was interrupted.
     pub(crate) fn interrupted() -> Box<Self> {
         Fault::new(crate::codes::INTERRUPTED, "the run was interrupted")

@@ -91,7 +91,8 @@ impl Machine<'_> {
         let Ok(count) = usize::try_from(count) else {
             return Fault::at_run_time(format!("{who}: a sequence cannot have {count} elements"));
         };
-        if self.state.meter.allows(count, sample) { Ok(count) } else { self.out_of_memory(count) }
+        let is_counted = count <= self.largest_int() as usize;
+        if is_counted && self.state.meter.allows(count, sample) { Ok(count) } else { self.out_of_memory(count) }
     }
 
     fn iseq(&mut self, (start, step, end): (&Value, &Value, &Value)) -> Run<Value> {

@@ -107,7 +107,9 @@ impl Builder {
         // what `PACK` gives follows from its operands.
         let packs = matches!(op, Op::Vector(vcode::Op::Pack, _));
         let spaces = results.iter().map(|&(_, space)| self.find(space)).skip(usize::from(packs)).collect();
-        let key = op.is_pure().then(|| (key(&op), spaces, args.clone()));
+        // A check of a length that was made before holds.
+        let is_once = op.is_pure() || matches!(op, Op::Check(vcode::Check::Length | vcode::Check::Total));
+        let key = is_once.then(|| (key(&op), spaces, args.clone()));
         if let Some(key) = &key
             && let Some(known) = self.open.iter().rev().find_map(|(_, known)| known.get(key))
         {
@@ -152,7 +154,7 @@ impl Builder {
             (vcode::Check::Index, &[index, length]) => {
                 matches!((int(index), int(length)), (Some(index), Some(length)) if (0..length).contains(&index))
             }
-            (vcode::Check::Count, &[count]) => int(count).is_some_and(|count| count >= 0),
+            (vcode::Check::Count | vcode::Check::Length, &[count]) => int(count).is_some_and(|count| count >= 0),
             (vcode::Check::Require, &[condition, ..]) => {
                 matches!(self.scalar_of(condition), Some(Constant::Bool(values)) if values[0])
             }

@@ -315,6 +315,9 @@ impl Lowering<'_, '_> {
         let (a, b) = (sequence(&a)?, sequence(&b)?);
         let (p, q) = (self.lengths(&a), self.lengths(&b));
         let lengths = self.b.element(Op::Add, Type::Int, &[p, q]);
+        if lengths != p && lengths != q {
+            self.b.check(Check::Length, &[lengths]);
+        }
         let segments = self.b.make_segdes(lengths);
         let pool = self.pool(segments, context);
         if !context.single && a.elements.is_scalar() && b.elements.is_scalar() {
@@ -363,6 +366,7 @@ impl Lowering<'_, '_> {
         let inner = sequence(&elements)?;
         let (segments, elements, whole) = self.dense(&inner, pool);
         let lengths = self.b.lengths(segments);
+        self.b.check(Check::Total, &[lengths, outer]);
         let lengths = self.b.reduce(Op::AddReduce, lengths, outer);
         let flat = self.b.make_segdes(lengths);
         let from = self.pool(flat, context);

@@ -1,12 +1,13 @@
 //! Conditions on operands as flags of the device.
 
 use super::vector::{Extent, Vector};
-use super::{Accelerator, on_device};
+use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::Run;
 use crate::vcode::machine::Entry;
 use crate::vcode::{Check, Inst};
 use broadloom_graph::{Combine, Node, Shape};
 use broadloom_scalar::{self as scalar, Element};
+use std::rc::Rc;
 
 impl Accelerator {
     /// Adds a condition. Returns false when the host has to look at the operands.
@@ -35,6 +36,19 @@ impl Accelerator {
                 let wrong = self.call("below", &[&counts.node], |f, x| f.lt(x[0], 0))?;
                 self.require_none(inst, operands, &wrong, &counts.extent)?;
             }
+            (Check::Length, [lengths]) => {
+                let lengths = self.vector(lengths)?;
+                if !self.is_counted(&lengths) {
+                    let wrong = self.call("below", &[&lengths.node], |f, x| f.lt(x[0], 0))?;
+                    self.require_none(inst, operands, &wrong, &lengths.extent)?;
+                }
+            }
+            (Check::Total, [lengths, segdes]) => {
+                let (lengths, segdes) = (self.vector(lengths)?, self.segdes(segdes)?);
+                if !self.is_counted(&lengths) {
+                    self.counted(inst, operands, &lengths, &segdes)?;
+                }
+            }
             (Check::Range, [starts, steps, ends]) => {
                 let mut all = [self.vector(starts)?, self.vector(steps)?, self.vector(ends)?];
                 let extent = self.aligned(&inst, operands, &mut all)?;
@@ -56,15 +70,7 @@ impl Accelerator {
                 let (pieces, segdes, lengths) = (self.vector(pieces)?, self.segdes(segdes)?, self.vector(lengths)?);
                 let (pieces, segdes) = self.cut(&inst, operands, &pieces, &segdes)?;
                 let (lengths, segdes) = self.each(&inst, operands, &lengths, &segdes)?;
-                let whole = self.whole(&pieces)?;
-                let wide = self.convert(&whole, Element::I64)?;
-                let sums = if segdes.is_single() {
-                    let sum = on_device(wide.reduce(Combine::Sum, &[0]))?;
-                    self.as_vector(&sum)?
-                } else {
-                    let segments = self.segments(&segdes)?;
-                    on_device(segments.reduce(&[(&wide, Combine::Sum)]))?.swap_remove(0)
-                };
+                let sums = self.sums(&pieces, &segdes, Element::I64)?;
                 let wrong = self.call("sum", &[&sums, &lengths.node], |f, x| f.ne(x[0], f.convert(x[1], scalar::Type::I64)))?;
                 self.require_none(inst.clone(), operands, &wrong, segdes.count())?;
                 let wrong = self.call("below", &[&pieces.node], |f, x| f.lt(x[0], 0))?;
@@ -103,6 +109,31 @@ impl Accelerator {
         Ok(true)
     }
 
+    /// Returns the sums of the segments of ints, as numbers of a wider type.
+    fn sums(&mut self, ints: &Vector, segdes: &DeviceSegdes, element: Element) -> Run<Node> {
+        let whole = self.whole(ints)?;
+        let wide = self.convert(&whole, element)?;
+        if segdes.is_single() {
+            let sum = on_device(wide.reduce(Combine::Sum, &[0]))?;
+            return self.as_vector(&sum);
+        }
+        let segments = self.segments(segdes)?;
+        Ok(on_device(segments.reduce(&[(&wide, Combine::Sum)]))?.swap_remove(0))
+    }
+
+    /// Adds the condition that the sum of the lengths of each segment is an int.
+    fn counted(&mut self, inst: Inst, operands: &[Entry], lengths: &Vector, segdes: &Rc<DeviceSegdes>) -> Run<()> {
+        let (lengths, segdes) = self.cut(&inst, operands, lengths, segdes)?;
+        let wrong = if self.has_wide_ints() {
+            let sums = self.sums(&lengths, &segdes, Element::F64)?;
+            self.call("uncounted", &[&sums], |f, x| f.ge(x[0], 9_223_372_036_854_775_808.0f64))?
+        } else {
+            let sums = self.sums(&lengths, &segdes, Element::I64)?;
+            self.call("uncounted", &[&sums], |f, x| f.gt(x[0], i64::from(i32::MAX)))?
+        };
+        self.require_none(inst, operands, &wrong, segdes.count())
+    }
+
     fn inside(&mut self, inst: Inst, operands: &[Entry], indices: &Vector, lengths: &Vector) -> Run<()> {
         let mut both = [indices.clone(), lengths.clone()];
         let extent = self.aligned(&inst, operands, &mut both)?;
@@ -116,7 +147,7 @@ impl Accelerator {
         inst: Inst,
         operands: &[Entry],
         indices: &Vector,
-        segdes: &super::DeviceSegdes,
+        segdes: &DeviceSegdes,
         lengths: &Vector,
     ) -> Run<()> {
         if !segdes.lengths.node.is_same(&lengths.node) {

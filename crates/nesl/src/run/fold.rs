@@ -53,7 +53,10 @@ impl Accelerator {
         }
         let is_int = values.node.ty().element() == self.int();
         if op == Op::AddReduce && is_int {
-            if segdes.is_single() && (values.sum().is_some() || values.sum_bound().is_some_and(|bound| self.affords(bound))) {
+            if segdes.is_single()
+                && self.is_counted(values)
+                && (values.sum().is_some() || values.sum_bound().is_some_and(|bound| self.affords(bound)))
+            {
                 // The sum is the number of elements of something.
                 let sum = match values.sum() {
                     Some(sum) => sum,

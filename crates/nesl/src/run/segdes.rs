@@ -199,6 +199,9 @@ impl Accelerator {
                 let Ok(total) = usize::try_from(total) else {
                     return Fault::at_run_time("a segment cannot have a negative number of elements");
                 };
+                if total > self.largest_int() {
+                    return Err(Fault::too_many(total));
+                }
                 Extent::Host(total)
             }
         };
@@ -207,7 +210,17 @@ impl Accelerator {
 
     /// Tells whether memory for so many elements is taken where there may be fewer.
     pub(crate) fn affords(&self, bound: usize) -> bool {
-        bound <= u32::MAX as usize && bound <= WASTE.saturating_mul(self.largest.max(SMALL))
+        bound <= i32::MAX as usize && bound <= WASTE.saturating_mul(self.largest.max(SMALL))
+    }
+
+    /// Returns the largest int.
+    pub(crate) fn largest_int(&self) -> usize {
+        if self.widths.wide_int { i64::MAX as usize } else { i32::MAX as usize }
+    }
+
+    /// Tells whether the sum of lengths is known to be an int.
+    pub(crate) fn is_counted(&self, lengths: &Vector) -> bool {
+        lengths.sum_bound().is_some_and(|bound| bound <= self.largest_int())
     }
 
     /// Returns the sum of ints, an `i64` without axes.

@@ -41,6 +41,10 @@ checks! {
     Unpack "unpack" (Int Int),
     /// A number of elements is not negative.
     Count "count" (Int),
+    /// Sums of two lengths are not beyond the range of ints: none is negative.
+    Length "length" (Int),
+    /// Lengths and their segments: the sum of each segment is not beyond the range of ints.
+    Total "total" (Int Segdes),
     /// Start, step and end of a range: the step is positive, the end is not below the start.
     Range "range" (Int Int Int),
     /// Start, end and length: the part lies within the sequence.

@@ -46,6 +46,22 @@ impl Host for Memory {
     }
 }
 
+/// Programs with sequences that are only counted: whether ints have 64 bits, the program, a part of the answer.
+#[allow(dead_code, reason = "not all tests need it")]
+pub(crate) const COUNTED: [(bool, &str, &str); 11] = [
+    (false, "#(dist(1, 1000000000) ++ dist(2, 1000000000));", "it = 2000000000 : int"),
+    (false, "let v = dist(1, 1073741824) in #(v ++ v);", "Error[N0304]: a sequence of 2147483648 elements"),
+    (false, "let v = dist(1, 2147483647) in {#(v ++ v) : x in [0:3]};", "Error[N0304]: a sequence of 4294967294 elements"),
+    (false, "let v = [0:2000000000] in #(v ++ [1] ++ v);", "Error[N0304]: a sequence of 4000000001 elements"),
+    (false, "function twice(v) = v ++ v; #twice(twice(dist(t, 1000000000)));", "Error[N0304]"),
+    (false, "#flatten(dist(dist(0, 65536), 65536));", "Error[N0304]: a sequence of 4294967296 elements"),
+    (false, "{#flatten({dist(0, n) : i in [0:4]}) : n in [1, 1073741824]};", "Error[N0304]: a sequence of 4294967296 elements"),
+    (false, "{#flatten({dist(0, n) : i in [0:4]}) : n in [1, 500000000]};", "it = [4, 2000000000] : [int]"),
+    (true, "let v = dist(1, 1073741824); w = v ++ v in #(w ++ w);", "it = 4294967296 : int"),
+    (true, "#flatten(dist(dist(0, 65536), 65536));", "it = 4294967296 : int"),
+    (true, "#flatten(dist(dist(0, 4611686018427387904), 4));", "Error[N0304]"),
+];
+
 /// Starts a session on a host in memory.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn session(settings: Settings) -> Session {

@@ -44,6 +44,23 @@ impl Machine<'_, '_, '_> {
                 Some(count) => Fault::at_run_time(format!("`dist`: a sequence cannot have {count} elements")),
                 None => Ok(()),
             },
+            (Check::Length, [Entry::Int(lengths)]) => match lengths.iter().find(|length| **length < 0) {
+                Some(&length) => {
+                    let is_wide = self.world.options().widths.wide_int;
+                    self.world.out_of_memory(if is_wide { length as usize } else { length as u32 as usize })
+                }
+                None => Ok(()),
+            },
+            (Check::Total, [Entry::Int(lengths), Entry::Segdes(segments)]) if lengths.len() == segments.total => {
+                let largest = self.world.largest_int() as usize;
+                for range in segments.ranges() {
+                    let total = lengths[range].iter().fold(0usize, |sum, &length| sum.saturating_add(length as usize));
+                    if total > largest {
+                        return self.world.out_of_memory(total);
+                    }
+                }
+                Ok(())
+            }
             (Check::Range, [Entry::Int(starts), Entry::Int(steps), Entry::Int(ends)])
                 if starts.len() == steps.len() && starts.len() == ends.len() =>
             {
@@ -116,8 +133,7 @@ impl Machine<'_, '_, '_> {
             }
             // A length beyond the range of ints is beyond every limit on memory.
             let length = end.abs_diff(start).div_ceil(step as u64);
-            let largest = if self.world.options().widths.wide_int { i64::MAX } else { i64::from(i32::MAX) };
-            if length > largest as u64 {
+            if length > self.world.largest_int() as u64 {
                 return self.world.out_of_memory(length as usize);
             }
         }

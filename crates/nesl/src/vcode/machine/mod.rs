@@ -391,7 +391,13 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
 
     pub(crate) fn segments(&mut self, lengths: Vec<usize>) -> Run<Entry> {
         let (length, entry) = (lengths.len(), Entry::segdes(self.world.meter(), lengths));
-        self.charged(length, entry)
+        match &entry {
+            // Places of elements are ints.
+            Some(Entry::Segdes(segments)) if segments.total > self.world.largest_int() as usize => {
+                Err(Fault::too_many(segments.total))
+            }
+            _ => self.charged(length, entry),
+        }
     }
 
     /// Checks that memory for a vector can be had before it is filled.
