@@ -45,7 +45,7 @@ fn main() {
         }
     }
     for (name, device) in DEVICES {
-        let programs = &SEQUENTIAL[if name == "cpu" { 0..5 } else { 0..SEQUENTIAL.len() }];
+        let programs = &SEQUENTIAL[if name == "cpu" { 0..8 } else { 0..SEQUENTIAL.len() }];
         trials.push(Trial::test(format!("{name}: sequential calls"), move || sequential(programs, || Target::new(device))));
         trials.push(Trial::test(format!("{name}: sequential calls in warps"), move || {
             sequential(programs, || Target::new(device).with_calls_in_warps())
@@ -206,7 +206,15 @@ const LAUNCHES_OF_A_LEVEL: u64 = 28;
 const WAITS_OF_A_LEVEL: u64 = 1;
 
 /// Programs with calls that run sequentially.
-const SEQUENTIAL: [&str; 20] = [
+const SEQUENTIAL: [&str; 23] = [
+    "function ranked(v, n) = if n == 0 then ([] int, [] int) else let w = {float(x) - 2.0 : x in v} ++ [0.0, -0.0]; \
+     (a, b) = ranked(drop(v, 1), n - 1) in (rank(w) ++ rank_down(w) ++ a, sort(v) ++ rank_down(v) ++ b); \
+     {ranked(v, n) : v in [[3, 1, 2, 1, -5, 4, 2, 2, 9], [7], [2, 2]]; n in [2, 1, 2]};",
+    "function hashed(s, n) = if n == 0 then [] int else hashed(s, n - 1) ++ [hash(s, 1000003), hash((n, oddp(n), float(n) / 3.0), 9973), \
+     hash([(`a, [n]), (`b, [] int)], 65521), hash(0.0, 100), hash(-0.0, 100)] ++ {char_code(c) : c in @(n * -1237) ++ @oddp(n) ++ @`z}; \
+     {hashed(s, n) : s in [\"ab\", \"\"]; n in [2, 3]} ++ [{char_code(c) : c in @(-2147483647 - 1)}];",
+    "function opened(v, n) = if n == 0 then unpack(v, [f, t, t, f]) else opened({x + n : x in v}, n - 1) ++ unpack(v, [t, f, t]); \
+     {opened(v, n) : v in [[1, 2], [3, 4]]; n in [1, 2]};",
     "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
      in r[0] ++ {e in a | e == p} ++ r[1]; {qsort(v) : v in [[3, 1, 2, 5, 4, 9, 8, 0, 3], [] int, [2, 1]]};",
     // Some calls are small, others are not.

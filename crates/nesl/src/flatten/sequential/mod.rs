@@ -20,9 +20,11 @@
 mod code;
 mod entry;
 mod expr;
+mod generic;
 mod lanes;
 mod math;
 mod primitive;
+mod rank;
 mod tasks;
 mod team_entry;
 mod teams;

@@ -171,6 +171,16 @@ impl Writer<'_, '_, '_> {
                 Ok(Val::seq(into.length, into.shape.clone(), Items::Stored(arrays)))
             }
             P::Permute => self.permute(argument),
+            P::Rank | P::RankDown => self.rank(&*sequence(argument)?, primitive == P::RankDown),
+            P::HashCode => Ok(Val::Base(Kind::Int, self.hash(argument, ty)?)),
+            P::Show => self.show(argument, ty),
+            P::Unpack => {
+                let (values, flags) = two(argument)?;
+                let (values, flags) = (sequence(&values)?, sequence(&flags)?);
+                let ty = self.m.c.resolve(result);
+                let Nesl::Seq(element) = self.m.c.env.types[ty] else { return Err("a sequence was expected".to_owned()) };
+                self.unpack(&values, &flags, element)
+            }
             P::Pack => {
                 let pairs = sequence(argument)?;
                 let Shape::Tuple(parts) = &pairs.shape else { return Err("pairs were expected".to_owned()) };
@@ -225,7 +235,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    fn base(&mut self, ty: TypeId) -> Option<Base> {
+    pub(super) fn base(&mut self, ty: TypeId) -> Option<Base> {
         let ty = self.m.c.resolve(ty);
         match self.m.c.env.types[ty] {
             Nesl::Base(base) => Some(base),
@@ -241,7 +251,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    fn arithmetic(&mut self, primitive: Primitive, kind: Kind, a: Reg, b: Reg) -> Reg {
+    pub(super) fn arithmetic(&mut self, primitive: Primitive, kind: Kind, a: Reg, b: Reg) -> Reg {
         let (to, ty) = (self.code.of(kind), self.code.ty(kind));
         match (primitive, kind) {
             (Primitive::Add, Kind::Float) => emit!(self.code, "add.rn.{ty} {to}, {a}, {b};"),
@@ -348,7 +358,7 @@ impl Writer<'_, '_, '_> {
         self.code.as_length(count)
     }
 
-    fn same_length(&mut self, a: Reg, b: Reg) {
+    pub(super) fn same_length(&mut self, a: Reg, b: Reg) {
         let differs = self.code.reg(Class::Pred);
         emit!(self.code, "setp.ne.u32 {differs}, {a}, {b};");
         self.fail_if(differs);
