@@ -32,6 +32,7 @@ pub mod core;
 pub mod eval;
 pub mod flat;
 pub(crate) mod flatten;
+pub(crate) mod hash;
 pub mod infer;
 pub mod program;
 pub mod run;

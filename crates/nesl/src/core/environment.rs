@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// All that a program can refer to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// The types.
     pub types: TypeStore,

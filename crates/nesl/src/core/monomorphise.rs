@@ -1,20 +1,20 @@
 //! Type variables replaced by types: a polymorphic body to the body of one instance.
 
 use crate::core::{Body, Expr};
+use crate::hash::QuickMap;
 use crate::types::{Type, TypeId, TypeStore};
-use std::collections::HashMap;
 
 /// Replaces the variables of a scheme by the types of one instance.
 pub struct Instantiate<'a> {
     types: &'a mut TypeStore,
     instance: &'a [TypeId],
-    done: HashMap<TypeId, TypeId>,
+    done: QuickMap<TypeId, TypeId>,
 }
 
 impl<'a> Instantiate<'a> {
     /// Prepares the replacement of variable `i` by `instance[i]`.
     pub fn new(types: &'a mut TypeStore, instance: &'a [TypeId]) -> Self {
-        Instantiate { types, instance, done: HashMap::new() }
+        Instantiate { types, instance, done: QuickMap::default() }
     }
 
     /// Replaces the variables of a type.

@@ -5,40 +5,34 @@
 //! like any others, so each is computed once.
 
 use super::{Block, Function, Op, SpaceId, Stmt, Var, VarId};
+use crate::hash::QuickMap;
 use crate::vcode::{self, Constant, Type};
 use broadloom_diag::Span;
 use cranelift_entity::SecondaryMap;
-use std::collections::HashMap;
 
 /// A function in the making.
 pub(crate) struct Builder {
     pub(crate) function: Function,
     /// Open blocks, the innermost last, with the results of operations in them.
     open: Vec<(Vec<Stmt>, Known)>,
+    /// Operations that are looked at again: constants, distributions, descriptors and their lengths.
     definitions: SecondaryMap<VarId, Option<(Op, Vec<VarId>)>>,
+    /// The key of the operation that is added.
+    key: Vec<u32>,
+    /// Numbers of calls of the implementation, by their text.
+    calls: QuickMap<String, u32>,
     /// The place that new statements get.
     pub(crate) span: Span,
 }
 
-/// An operation, the spaces of its results and its operands.
-type Key = (What, Vec<SpaceId>, Vec<VarId>);
-
-/// A pure operation.
-#[derive(PartialEq, Eq, Hash)]
-enum What {
-    Vector(vcode::Op, Type),
-    Int(i64),
-    /// Any other, as text; floats by their bits.
-    Other(String),
-}
-
-/// Results of operations.
-type Known = HashMap<Key, Vec<VarId>>;
+/// Results of operations, by their keys: the first and their number. They were made one behind the other.
+type Known = QuickMap<Box<[u32]>, (u32, u32)>;
 
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {
         let function = Function { name, source, ..Function::default() };
-        Builder { function, open: vec![(vec![], HashMap::new())], definitions: SecondaryMap::new(), span: Span::default() }
+        let (definitions, key, calls) = (SecondaryMap::new(), vec![], QuickMap::default());
+        Builder { function, open: vec![(vec![], Known::default())], definitions, key, calls, span: Span::default() }
     }
 
     pub(crate) fn space(&mut self) -> SpaceId {
@@ -79,7 +73,7 @@ impl Builder {
     }
 
     pub(crate) fn open(&mut self) {
-        self.open.push((vec![], HashMap::new()));
+        self.open.push((vec![], Known::default()));
     }
 
     pub(crate) fn close(&mut self, results: Vec<VarId>) -> Block {
@@ -103,37 +97,69 @@ impl Builder {
         {
             return vec![];
         }
-        // Equal operations into two spaces give two vectors: one element may be a scalar or a sequence. The space of
-        // what `PACK` gives follows from its operands.
-        let packs = matches!(op, Op::Vector(vcode::Op::Pack, _));
-        let spaces = results.iter().map(|&(_, space)| self.find(space)).skip(usize::from(packs)).collect();
+        // Equal operations into two spaces give two vectors: one element may be a scalar or a sequence.
         // A check of a length that was made before holds.
         let is_once = op.is_pure() || matches!(op, Op::Check(vcode::Check::Length | vcode::Check::Total));
-        let key = is_once.then(|| (key(&op), spaces, args.clone()));
-        if let Some(key) = &key
-            && let Some(known) = self.open.iter().rev().find_map(|(_, known)| known.get(key))
-        {
-            return known.clone();
+        if is_once {
+            self.write_key(&op, &args, results);
+            let known = |(_, known): &(Vec<Stmt>, Known)| known.get(self.key.as_slice()).copied();
+            if let Some((first, count)) = self.open.iter().rev().find_map(known) {
+                return (first..first + count).map(VarId::from_u32).collect();
+            }
         }
         let vars: Vec<VarId> = results.iter().map(|&(ty, space)| self.var(ty, space)).collect();
-        self.add(op, args, vars, key)
+        if let (true, Some((_, known))) = (is_once, self.open.last_mut()) {
+            let first = vars.first().map_or(0, |var| var.as_u32());
+            known.insert(self.key.as_slice().into(), (first, vars.len() as u32));
+        }
+        self.add(op, args, vars)
+    }
+
+    /// Writes the key of an operation: itself, the spaces of its results and its operands. Floats are their bits.
+    fn write_key(&mut self, op: &Op, args: &[VarId], results: &[(Type, SpaceId)]) {
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        let mut wide = |tag: u32, words: &mut dyn Iterator<Item = u64>| {
+            key.extend([tag, 0]);
+            words.for_each(|word| key.extend([word as u32, (word >> 32) as u32]));
+            key[1] = key.len() as u32;
+        };
+        match op {
+            Op::Vector(op, ty) => key.extend([0, *op as u32, *ty as u32]),
+            Op::Const(Constant::Int(values)) => wide(1, &mut values.iter().map(|value| *value as u64)),
+            // Zeros of both signs and all NaNs are different constants.
+            Op::Const(Constant::Float(values)) => wide(2, &mut values.iter().map(|value| value.to_bits())),
+            Op::Const(Constant::Bool(values)) => wide(3, &mut values.iter().map(|value| u64::from(*value))),
+            Op::Const(Constant::Segdes(values)) => wide(4, &mut values.iter().map(|value| *value as u64)),
+            Op::Const(Constant::Text(bytes)) => wide(5, &mut bytes.iter().map(|byte| u64::from(*byte))),
+            Op::Check(check) => key.extend([6, *check as u32]),
+            Op::Foreign(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::If(_) => {
+                let next = self.calls.len() as u32;
+                let number = *self.calls.entry(format!("{op:?}")).or_insert(next);
+                key.extend([7, number]);
+            }
+        }
+        // The space of what `PACK` gives follows from its operands.
+        let packs = matches!(op, Op::Vector(vcode::Op::Pack, _));
+        key.push(results.len() as u32);
+        key.extend(results.iter().skip(usize::from(packs)).map(|&(_, space)| self.find(space).as_u32()));
+        key.extend(args.iter().map(|arg| arg.as_u32()));
+        self.key = key;
     }
 
     /// Adds an operation that defines vectors which were made for it.
     pub(crate) fn define(&mut self, op: Op, args: Vec<VarId>, results: Vec<VarId>) {
-        self.add(op, args, results, None);
+        self.add(op, args, results);
     }
 
-    fn add(&mut self, op: Op, args: Vec<VarId>, vars: Vec<VarId>, key: Option<Key>) -> Vec<VarId> {
-        if let [var] = vars[..] {
-            self.definitions[var] = Some((op.clone(), args.clone()));
+    fn add(&mut self, op: Op, args: Vec<VarId>, vars: Vec<VarId>) -> Vec<VarId> {
+        use vcode::Op::{Distribute, Lengths, MakeSegdes};
+        if let ([var], Op::Const(_) | Op::Vector(Distribute | Lengths | MakeSegdes, _)) = (&vars[..], &op) {
+            self.definitions[*var] = Some((op.clone(), args.clone()));
         }
         let span = self.span;
-        if let Some((stmts, known)) = self.open.last_mut() {
+        if let Some((stmts, _)) = self.open.last_mut() {
             stmts.push(Stmt { op, args, results: vars.clone(), span });
-            if let Some(key) = key {
-                known.insert(key, vars.clone());
-            }
         }
         vars
     }
@@ -310,18 +336,5 @@ impl Builder {
 
     pub(crate) fn check(&mut self, check: vcode::Check, args: &[VarId]) {
         self.push(Op::Check(check), args.to_vec(), &[]);
-    }
-}
-
-fn key(op: &Op) -> What {
-    match op {
-        Op::Vector(op, ty) => What::Vector(*op, *ty),
-        Op::Const(Constant::Int(values)) if values.len() == 1 => What::Int(values[0]),
-        // Zeros of both signs and all NaNs print apart.
-        Op::Const(Constant::Float(values)) => {
-            let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
-            What::Other(format!("float {bits:?}"))
-        }
-        other => What::Other(format!("{other:?}")),
     }
 }

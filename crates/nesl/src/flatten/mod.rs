@@ -29,6 +29,7 @@ use crate::codes;
 use crate::core::{Body, DefId, Environment, ExprId, Instantiate, LambdaId, LocalId};
 use crate::eval::{Fault, Run, Value};
 use crate::flat::{self, Builder, FuncId, SpaceId, VarId};
+use crate::hash::QuickMap;
 use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Constant, Layout, Sequential, Type};
@@ -298,7 +299,7 @@ enum Origin {
 struct Level {
     context: Context,
     origin: Origin,
-    locals: HashMap<LocalId, Val>,
+    locals: QuickMap<LocalId, Val>,
 }
 
 /// Compiles one function.
@@ -309,13 +310,13 @@ struct Lowering<'c, 'e> {
     instance: Vec<TypeId>,
     levels: Vec<Level>,
     /// The spaces of the elements of segment descriptors.
-    pools: HashMap<VarId, SpaceId>,
+    pools: QuickMap<VarId, SpaceId>,
 }
 
 impl<'c, 'e> Lowering<'c, 'e> {
     fn new(c: &'c mut Compiler<'e>, body: Rc<Body>, name: String, source: Option<String>) -> Self {
         let b = Builder::new(name, source);
-        Lowering { c, b, body, instance: vec![], levels: vec![], pools: HashMap::new() }
+        Lowering { c, b, body, instance: vec![], levels: vec![], pools: QuickMap::default() }
     }
 
     fn push_root(&mut self) {
@@ -324,12 +325,12 @@ impl<'c, 'e> Lowering<'c, 'e> {
         self.levels.push(Level {
             context: Context { segment, space, single: true },
             origin: Origin::Root,
-            locals: HashMap::new(),
+            locals: QuickMap::default(),
         });
     }
 
     fn push_level(&mut self, context: Context, origin: Origin) {
-        self.levels.push(Level { context, origin, locals: HashMap::new() });
+        self.levels.push(Level { context, origin, locals: QuickMap::default() });
     }
 
     fn root(&self) -> Context {

@@ -3,8 +3,8 @@
 //! A failed unification changes nothing: its assignments are undone. Work is bounded: types deeper than
 //! [`MAX_TYPE_DEPTH`] are an error, and the steps of one definition are counted.
 
+use crate::hash::QuickMap;
 use crate::types::{Base, Class, DatatypeId, DefId, LambdaId, MAX_TYPE_DEPTH, Scheme, Type, TypeId, TypeStore};
-use std::collections::HashMap;
 
 /// Names a node of [`Tys`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -222,13 +222,13 @@ pub(crate) struct Export<'a> {
     pub(crate) classes: Vec<Class>,
     /// Variables met from now on stand for nothing that anybody sees.
     pub(crate) closed: bool,
-    done: HashMap<Ty, TypeId>,
+    done: QuickMap<Ty, TypeId>,
     too_deep: bool,
 }
 
 impl<'a> Export<'a> {
     pub(crate) fn new(tys: &'a Tys, store: &'a mut TypeStore) -> Self {
-        Export { tys, store, variables: vec![], classes: vec![], closed: false, done: HashMap::new(), too_deep: false }
+        Export { tys, store, variables: vec![], classes: vec![], closed: false, done: QuickMap::default(), too_deep: false }
     }
 
     /// Returns the type, or nothing when it is beyond the limits on types.

@@ -9,7 +9,7 @@ use super::output::Binding;
 use super::worker::Worker;
 use crate::core::{DefId, Definition, DefinitionKind, Instantiate, Origin, verify};
 use crate::eval::{Primitive, Value, show_value};
-use crate::infer::{check_expr, check_function, define_datatype};
+use crate::infer::{Checked, check_expr, check_function, define_datatype};
 use crate::syntax::{Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId, Word, print_parameter, print_pattern};
 use crate::types::{Scheme, Type, TypeId};
 use broadloom_diag::{Diagnostics, Span};
@@ -165,11 +165,17 @@ impl Worker {
         expr: ExprId,
         file: bool,
     ) -> Result<(), Diagnostics> {
-        let (value, scheme) = self.evaluate(ast, expr, pattern)?;
+        let (value, Checked { body, scheme }) = self.evaluate(ast, expr, pattern)?;
         let span = ast.expr_spans[expr];
         let name = match pattern {
             Some(pattern) => {
                 self.bind_parts(ast, pattern, &value, &scheme, scheme.ty);
+                if self.loading_library
+                    && let Pattern::Name(name) = &ast.patterns[pattern]
+                    && let Some(id) = self.env.lookup(name)
+                {
+                    self.variables.push((id, Arc::new(body)));
+                }
                 print_pattern(ast, pattern)
             }
             None => {
@@ -194,13 +200,13 @@ impl Worker {
         ast: &Arc<Ast>,
         expr: ExprId,
         pattern: Option<PatternId>,
-    ) -> Result<(Value, Scheme), Diagnostics> {
+    ) -> Result<(Value, Checked), Diagnostics> {
         let checked = match (pattern, self.loading_library) {
             (Some(_), true) => check_expr(&mut self.env, ast, expr, None, self.state.options.widths)?,
             _ => check_expr(&mut self.env, ast, expr, pattern, self.state.options.widths)?,
         };
         let value = self.run(&checked.body).map_err(|fault| Diagnostics::from(self.advised(&fault, &checked.body)))?;
-        Ok((value, checked.scheme))
+        Ok((value, checked))
     }
 
     fn bind_parts(&mut self, ast: &Ast, pattern: PatternId, value: &Value, scheme: &Scheme, ty: TypeId) {

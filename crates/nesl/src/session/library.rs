@@ -1,4 +1,14 @@
 //! The library: the files of `prelude/`, in the order in which they are read.
+//!
+//! A process reads them once for each choice of widths. Later sessions get a copy of the definitions. Variables are
+//! evaluated for each session, since some of them ask the host.
+
+use super::worker::Worker;
+use crate::core::{Body, DefId, Environment};
+use crate::infer::Widths;
+use crate::syntax::parse;
+use broadloom_diag::{SourceId, Sources};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Names and texts of the files.
 pub(super) const FILES: [(&str, &str); 12] = [
@@ -62,3 +72,49 @@ pub(super) const REDEFINABLE: [&str; 40] = [
     "user",
     "zip",
 ];
+
+/// A variable and the expression that it is bound to.
+pub(super) type Variable = (DefId, Arc<Body>);
+
+/// The library as a session has it after reading.
+struct Library {
+    widths: Widths,
+    env: Environment,
+    sources: Sources,
+    last: Option<SourceId>,
+    variables: Vec<Variable>,
+}
+
+/// The library for each choice of widths that a session of the process has had.
+static LIBRARIES: Mutex<Vec<Arc<Library>>> = Mutex::new(vec![]);
+
+impl Worker {
+    /// Reads the library, or copies what another session has read.
+    pub(super) fn load_library(&mut self) {
+        let widths = self.state.options.widths;
+        let known = || LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let library = known().iter().find(|library| library.widths == widths).cloned();
+        if let Some(library) = library {
+            (self.env, self.sources) = (library.env.clone(), library.sources.clone());
+            self.state.library = library.last;
+            for (id, body) in &library.variables {
+                self.state.globals[*id] = self.run(body).ok();
+            }
+            return;
+        }
+        for (name, text) in FILES {
+            let source = self.sources.add(format!("prelude/{name}"), text);
+            self.state.library = Some(source);
+            let program = parse(source, text);
+            self.forms(&program);
+        }
+        self.seal_library();
+        // An interrupt drops the rest of a text.
+        if self.state.options.is_interrupted() {
+            return;
+        }
+        let (env, sources, variables) = (self.env.clone(), self.sources.clone(), std::mem::take(&mut self.variables));
+        let library = Library { widths, env, sources, last: self.state.library, variables };
+        known().push(Arc::new(library));
+    }
+}

@@ -1,7 +1,7 @@
 //! The state of a session and the execution of forms.
 
 use super::call::CompiledFunction;
-use super::library::FILES;
+use super::library::Variable;
 use super::output::Report;
 use super::{Engine, Output, Settings};
 use crate::codes;
@@ -34,6 +34,8 @@ pub(super) struct Worker {
     /// Programs that are not written yet.
     emitted: Vec<vcode::Program>,
     pub(super) loading_library: bool,
+    /// Variables of the library that were bound while it was read.
+    pub(super) variables: Vec<Variable>,
     pub(super) last_file: Option<String>,
     pub(super) verbose: bool,
     /// Results are shown; off while a file is loaded.
@@ -61,19 +63,14 @@ impl Worker {
             function: None,
             emitted: vec![],
             loading_library: true,
+            variables: vec![],
             last_file: None,
             verbose: true,
             showing: false,
             loads: 0,
             leaving: false,
         };
-        for (name, text) in FILES {
-            let source = worker.sources.add(format!("prelude/{name}"), text);
-            worker.state.library = Some(source);
-            let program = parse(source, text);
-            worker.forms(&program);
-        }
-        worker.seal_library();
+        worker.load_library();
         worker.engine = settings.engine;
         worker.loading_library = false;
         worker.showing = true;
@@ -113,7 +110,7 @@ impl Worker {
         matches!(self.engine, Engine::EmitVcode | Engine::EmitFlat)
     }
 
-    fn forms(&mut self, program: &Program) {
+    pub(super) fn forms(&mut self, program: &Program) {
         for (index, form) in program.forms.iter().enumerate() {
             let done = self.form(program, &form.kind, form.span);
             if let Err(diagnostics) = &done {

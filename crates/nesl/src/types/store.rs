@@ -1,8 +1,8 @@
 //! The table of types: equal types have equal ids.
 
+use crate::hash::QuickMap;
 use crate::types::{Base, Class};
 use cranelift_entity::{PrimaryMap, entity_impl};
-use std::collections::HashMap;
 
 /// Names a type of a [`TypeStore`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,12 +71,12 @@ pub struct Scheme {
 }
 
 /// All types of a session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TypeStore {
     types: PrimaryMap<TypeId, Type>,
     /// Depth and size of each type.
     extents: PrimaryMap<TypeId, (u32, u32)>,
-    ids: HashMap<Type, TypeId>,
+    ids: QuickMap<Type, TypeId>,
 }
 
 impl std::ops::Index<TypeId> for TypeStore {

@@ -30,11 +30,11 @@ impl Class {
 
     fn name(self) -> (&'static str, &'static str) {
         match self {
-            Class::Pred => ("pred", "p"),
-            Class::B32 => ("b32", "r"),
-            Class::B64 => ("b64", "d"),
-            Class::F32 => ("f32", "f"),
-            Class::F64 => ("f64", "g"),
+            Class::Pred => ("pred", "%p"),
+            Class::B32 => ("b32", "%r"),
+            Class::B64 => ("b64", "%d"),
+            Class::F32 => ("f32", "%f"),
+            Class::F64 => ("f64", "%g"),
         }
     }
 }
@@ -48,7 +48,18 @@ pub(super) struct Reg {
 
 impl fmt::Display for Reg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "%{}{}", self.class.name().1, self.number)
+        // Written millions of times: digits are made without the machinery of formats.
+        let (mut text, mut at, mut rest) = ([0u8; 12], 12, self.number);
+        loop {
+            at -= 1;
+            text[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        f.write_str(self.class.name().1)?;
+        f.write_str(std::str::from_utf8(&text[at..]).unwrap_or_default())
     }
 }
 
@@ -225,7 +236,7 @@ impl Code {
         for (class, count) in Class::ALL.into_iter().zip(self.registers) {
             if count > 0 {
                 let (ty, name) = class.name();
-                let _ = writeln!(out, "\t.reg .{ty} %{name}<{count}>;");
+                let _ = writeln!(out, "\t.reg .{ty} {name}<{count}>;");
             }
         }
         out
