@@ -3,7 +3,8 @@
 mod support;
 
 use broadloom_diag::Sources;
-use broadloom_nesl::session::{Output, Settings};
+use broadloom_nesl::eval::Sealed;
+use broadloom_nesl::session::{Output, Session, Settings};
 use broadloom_nesl::syntax::{MAX_NESTING, is_complete, parse};
 
 fn error_of(text: &str) -> String {
@@ -15,6 +16,26 @@ fn error_of(text: &str) -> String {
 #[test]
 fn the_library_has_no_errors() {
     assert_eq!(error_of(""), "");
+}
+
+#[test]
+fn sessions_share_the_library_but_not_what_they_change() {
+    let answer = |session: &mut Session, text: &str| support::transcript(&session.eval("shared", text));
+    let mut sealed = Session::new(Settings::default(), Box::new(Sealed)).expect("a thread for the session");
+    let mut own = support::session(Settings::default());
+    // The library asks the host for some of its variables.
+    assert_eq!(answer(&mut sealed, "user;"), "it = \"\" : [char]\n");
+    assert_eq!(answer(&mut own, "user;"), "it = \"weaver\" : [char]\n");
+    answer(&mut own, "function sum(v) = #v; datatype pile([int]); user = 5;");
+    let mut later = support::session(Settings::default());
+    assert_eq!(answer(&mut later, "sum([3, 4]);"), "it = 7 : int\n");
+    assert_eq!(answer(&mut later, "user;"), "it = \"weaver\" : [char]\n");
+    assert!(answer(&mut later, "pile([1]);").contains("Error"));
+    assert_eq!(answer(&mut own, "(sum([3, 4]), user);"), "it = (2, 5) : int, int\n");
+    let mut wide = Settings::default();
+    wide.options.widths.wide_int = true;
+    assert_eq!(answer(&mut support::session(wide), "max_int;"), "it = 9223372036854775807 : int\n");
+    assert_eq!(answer(&mut later, "max_int;"), "it = 2147483647 : int\n");
 }
 
 #[test]
