@@ -1,7 +1,7 @@
 //! Classification: which nodes of a graph run on a device, and why the others stay on the host.
 
 use crate::core::{Binary, Expr, ExprKind, Place, Root, Stmt, StmtKind, Type};
-use crate::core::{Facts, Filter, Program, StreamKind, Value, facts};
+use crate::core::{Facts, Filter, Program, StreamKind, Value, facts, identify};
 use crate::graph::{Graph, Instance, Node, NodeId, NodeKind};
 use crate::restructure::recurrence::{Recurrence, recognise};
 use crate::translate::{Induction, Reason, Subject, Translated, Words, translate};
@@ -178,14 +178,38 @@ struct Known {
     codes: HashMap<Key, Result<Arc<Translated>, Reason>>,
     recurrences: HashMap<Key, Option<Arc<Recurrence>>>,
     ordered: HashMap<Key, Result<(), Reason>>,
+    numbers: Numbers,
 }
 
 /// Everything that the code of an instance depends on.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     stream: usize,
-    params: String,
-    fields: String,
+    params: usize,
+    fields: usize,
+}
+
+/// Numbers of values, equal for values that are equal bit by bit.
+#[derive(Default)]
+struct Numbers {
+    /// By address, since equal instances share their values.
+    shared: HashMap<usize, usize>,
+    values: HashMap<Vec<u32>, usize>,
+}
+
+impl Numbers {
+    fn number(&mut self, values: &Arc<[Value]>) -> usize {
+        if values.is_empty() {
+            return usize::MAX;
+        }
+        let all = &mut self.values;
+        *self.shared.entry(values.as_ptr() as usize).or_insert_with(|| {
+            let mut words = vec![values.len() as u32];
+            values.iter().for_each(|value| identify(value, &mut words));
+            let next = all.len();
+            *all.entry(words).or_insert(next)
+        })
+    }
 }
 
 fn subject<'a>(
@@ -227,8 +251,8 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&I
     let is_quiet = !effects.prints && !effects.sends && !receives && !effects.random && node.is_static();
     let key = Key {
         stream: instance.stream.index(),
-        params: format!("{:?}", instance.params),
-        fields: format!("{:?}", instance.fields),
+        params: known.numbers.number(&instance.params),
+        fields: known.numbers.number(&instance.fields),
     };
     let recurrence = if others && is_quiet && !in_loop {
         known.recurrences.entry(key.clone()).or_insert_with(|| recognise(&subject).map(Arc::new)).clone()

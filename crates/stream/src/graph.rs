@@ -78,8 +78,8 @@ pub struct Instance {
     pub stream: StreamId,
     /// Values of the parameters.
     pub params: Arc<[Value]>,
-    /// Values of the fields after `init`.
-    pub fields: Vec<Value>,
+    /// Values of the fields after `init`. Instances with equal ones share them.
+    pub fields: Arc<[Value]>,
     /// Rates of `work`.
     pub work: Rates,
     /// Rates of `prework`, where there is one.

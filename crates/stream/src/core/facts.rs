@@ -1,6 +1,8 @@
 //! Facts about filters that later stages choose by.
 
-use super::{Access, Expr, ExprKind, Filter, Function, FunctionId, Math, Place, Program, Root, Stmt, StmtKind, Type, Value};
+use super::{
+    Access, Expr, ExprKind, Filter, Function, FunctionId, Math, Place, Program, Rate, Root, Stmt, StmtKind, Stream, Type, Value,
+};
 use cranelift_entity::{EntitySet, PrimaryMap};
 
 /// Effects of the firings of a filter.
@@ -104,6 +106,87 @@ impl Walk {
             _ => {}
         }
         each_operand(expr, &mut |operand| self.expr(operand, functions));
+    }
+}
+
+/// Returns the parameters that fields, `init`, types and rates of a filter depend on; nothing where their evaluation
+/// has effects, or may differ from one time to the next.
+pub(crate) fn construction(program: &Program, stream: &Stream, filter: &Filter) -> Option<Vec<usize>> {
+    let mut reads = Reads { params: vec![], calls: vec![], has_effects: false };
+    let types = stream.types.iter().flat_map(|(input, output)| [input, output]);
+    let fields = filter.fields.iter().map(|field| &field.declared);
+    types.chain(fields).flat_map(|declared| &declared.lengths).for_each(|length| reads.expr(length));
+    filter.fields.iter().filter_map(|field| field.value.as_ref()).for_each(|value| reads.expr(value));
+    for work in filter.prework.iter().chain([&filter.work]) {
+        for rate in [&work.push, &work.pop, &work.peek] {
+            match rate {
+                Rate::None => {}
+                Rate::Exact(rate) => reads.expr(rate),
+                Rate::Range(min, max) => min.iter().chain(max).for_each(|bound| reads.expr(bound)),
+            }
+        }
+    }
+    reads.calls.extend(filter.init);
+    let mut seen = EntitySet::new();
+    while let Some(id) = reads.calls.pop() {
+        if seen.insert(id) {
+            program.functions[id].body.iter().flatten().for_each(|stmt| reads.stmt(stmt));
+        }
+    }
+    reads.params.sort_unstable();
+    reads.params.dedup();
+    (!reads.has_effects).then_some(reads.params)
+}
+
+struct Reads {
+    params: Vec<usize>,
+    calls: Vec<FunctionId>,
+    has_effects: bool,
+}
+
+impl Reads {
+    fn place(&mut self, place: &Place) {
+        if let Root::Param(param) = place.root {
+            self.params.push(param);
+        }
+        each_index(place, &mut |index| self.expr(index));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Assign(place, ..) => self.place(place),
+            StmtKind::Declare(_, declared, _) => self.has_effects |= matches!(declared.ty, Type::Portal(_)),
+            StmtKind::Block(_)
+            | StmtKind::Expr(_)
+            | StmtKind::If(..)
+            | StmtKind::Loop(..)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Return(_) => {}
+            StmtKind::Push(_)
+            | StmtKind::Print(..)
+            | StmtKind::Send(_)
+            | StmtKind::Create(..)
+            | StmtKind::Split(_)
+            | StmtKind::Join(_)
+            | StmtKind::Enqueue(_) => self.has_effects = true,
+        }
+        each_part(stmt, &mut |part| match part {
+            Part::Stmt(inner) => self.stmt(inner),
+            Part::Expr(expr) => self.expr(expr),
+        });
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Read(place) | ExprKind::Step(place, ..) => self.place(place),
+            ExprKind::Call(id, _) => self.calls.push(*id),
+            ExprKind::Random | ExprKind::Pop | ExprKind::Peek(_) | ExprKind::Iter | ExprKind::FileArray(..) => {
+                self.has_effects = true;
+            }
+            _ => {}
+        }
+        each_operand(expr, &mut |operand| self.expr(operand));
     }
 }
 

@@ -15,7 +15,8 @@ mod value;
 
 pub use crate::syntax::ast::Composite;
 pub use facts::{Facts, facts, mark_written_parameters};
-pub(crate) use facts::{each_call, each_index, each_operand, each_write, locals_written};
+pub(crate) use facts::{construction, each_call, each_index, each_operand, each_write, locals_written};
+pub(crate) use value::identify;
 pub use value::{Layout, Value};
 
 use broadloom_diag::Span;

@@ -49,6 +49,32 @@ impl Value {
     }
 }
 
+/// Appends words that are equal for values that are equal bit by bit.
+pub(crate) fn identify(value: &Value, words: &mut Vec<u32>) {
+    match value {
+        Value::Unset => words.push(0),
+        Value::Boolean(value) => words.extend([1, u32::from(*value)]),
+        Value::Bit(value) => words.extend([2, u32::from(*value)]),
+        Value::Int(value) => words.extend([3, *value as u32]),
+        Value::Float(value) => words.extend([4, value.to_bits()]),
+        Value::Double(value) => words.extend([5, value.to_bits() as u32, (value.to_bits() >> 32) as u32]),
+        Value::Complex(real, imaginary) => words.extend([6, real.to_bits(), imaginary.to_bits()]),
+        Value::Array(parts) => {
+            words.extend([7, parts.len() as u32]);
+            parts.iter().for_each(|part| identify(part, words));
+        }
+        Value::Struct(parts) => {
+            words.extend([8, parts.len() as u32]);
+            parts.iter().for_each(|part| identify(part, words));
+        }
+        Value::Portal(portal) => words.extend([9, *portal]),
+        Value::Text(text) => {
+            words.extend([10, text.len() as u32]);
+            words.extend(text.bytes().map(u32::from));
+        }
+    }
+}
+
 /// A type with all lengths known: what a tape carries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {

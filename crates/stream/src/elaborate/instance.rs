@@ -3,10 +3,11 @@
 use super::site::{Parts, Site};
 use super::{Builder, Built, End};
 use crate::codes;
-use crate::core::{self, Declared, Field, Filter, Layout, StreamId, Type, Value, Work};
+use crate::core::{self, Declared, Field, Filter, Layout, Stream, StreamId, Type, Value, Work, construction, identify};
 use crate::eval::{Code, Stop, World};
 use crate::graph::{Instance, NodeKind, Rate, Rates, Tree};
 use broadloom_diag::{Diagnostic, Span};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Evaluates the first value of a field or static variable.
@@ -19,10 +20,14 @@ pub(super) fn field_value<'a, W: World>(code: &mut Code<'a, W>, field: &'a Field
     let budget = code.world.budget();
     budget.cells = budget.cells.saturating_add(value.cells());
     if budget.cells > budget.limits.cells {
-        let message = format!("the fields need more memory than the limit of {} scalars", budget.limits.cells);
-        return Err(Stop::error(codes::MEMORY, message, field.span).help("make arrays smaller, or instances fewer"));
+        return Err(too_large(budget.limits.cells, field.span));
     }
     Ok(value)
+}
+
+fn too_large(limit: u64, span: Span) -> Stop {
+    let message = format!("the fields need more memory than the limit of {limit} scalars");
+    Stop::error(codes::MEMORY, message, span).help("make arrays smaller, or instances fewer")
 }
 
 /// Evaluates the type of a tape; void has none.
@@ -64,13 +69,32 @@ fn rate<'a, W: World>(code: &mut Code<'a, W>, rate: &'a core::Rate, word: &str, 
     }
 }
 
+/// A filter with values for some of its parameters.
+#[derive(Clone)]
+pub(super) struct Made {
+    fields: Arc<[Value]>,
+    cells: u64,
+    input: Option<Layout>,
+    output: Option<Layout>,
+    work: Rates,
+    prework: Option<Rates>,
+}
+
+/// Filters that were made, so that equal instances are evaluated once.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The parameters that matter, for each filter; none where instances are evaluated one by one.
+    params: HashMap<StreamId, Option<Vec<usize>>>,
+    made: HashMap<(StreamId, Vec<u32>), Made>,
+}
+
 impl Builder<'_> {
-    pub(super) fn filter(&mut self, id: StreamId, filter: &Filter, params: Arc<[Value]>, span: Span) -> Result<Built, Stop> {
+    /// Evaluates fields, `init`, types and rates of a filter.
+    fn make(&mut self, stream: &Stream, filter: &Filter, params: &[Value]) -> Result<Made, Stop> {
         let program = self.program;
-        let stream = &program.streams[id];
         let statics = self.statics.clone();
         let mut site = Site { builder: self, parts: Parts::default() };
-        let mut code = Code::new(program, &params, vec![], statics, &mut site);
+        let mut code = Code::new(program, params, vec![], statics, &mut site);
         for field in &filter.fields {
             let value = field_value(&mut code, field)?;
             code.fields.push(value);
@@ -84,7 +108,35 @@ impl Builder<'_> {
         };
         let work = rates(&mut code, &filter.work)?;
         let prework = filter.prework.as_ref().map(|work| rates(&mut code, work)).transpose()?;
-        let fields = std::mem::take(&mut code.fields);
+        let fields: Arc<[Value]> = std::mem::take(&mut code.fields).into();
+        Ok(Made { cells: fields.iter().map(Value::cells).sum(), fields, input, output, work, prework })
+    }
+
+    /// Takes an equal instance that was made before, or makes one.
+    fn make_once(&mut self, id: StreamId, filter: &Filter, params: &[Value]) -> Result<Made, Stop> {
+        let stream = &self.program.streams[id];
+        let matters = self.known.params.entry(id).or_insert_with(|| construction(self.program, stream, filter));
+        let Some(matters) = matters else { return self.make(stream, filter, params) };
+        let mut words = vec![];
+        matters.iter().for_each(|param| identify(&params[*param], &mut words));
+        let key = (id, words);
+        if let Some(made) = self.known.made.get(&key) {
+            let budget = &mut self.budget;
+            budget.cells = budget.cells.saturating_add(made.cells);
+            if budget.cells > budget.limits.cells {
+                return Err(too_large(budget.limits.cells, stream.span));
+            }
+            return Ok(made.clone());
+        }
+        let made = self.make(stream, filter, params)?;
+        self.known.made.insert(key, made.clone());
+        Ok(made)
+    }
+
+    pub(super) fn filter(&mut self, id: StreamId, filter: &Filter, params: Arc<[Value]>, span: Span) -> Result<Built, Stop> {
+        let program = self.program;
+        let stream = &program.streams[id];
+        let Made { fields, input, output, work, prework, .. } = self.make_once(id, filter, &params)?;
         let name = &stream.name;
         for (layout, rate, word, does) in [(&input, work.pop, "pop", "takes"), (&output, work.push, "push", "produces")] {
             match layout {

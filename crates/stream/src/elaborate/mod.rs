@@ -35,6 +35,7 @@ pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Res
         printed: String::new(),
         random: SEED,
         depth: 0,
+        known: instance::Known::default(),
     };
     let built = builder.statics().and_then(|()| {
         let top = program.top;
@@ -78,6 +79,7 @@ struct Builder<'a> {
     printed: String,
     random: u64,
     depth: u32,
+    known: instance::Known,
 }
 
 impl<'a> Builder<'a> {

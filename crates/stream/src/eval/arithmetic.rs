@@ -9,27 +9,18 @@ pub(crate) type Refused = &'static str;
 /// Computes a binary operation. Both operands have one type, as core guarantees.
 pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Value, Refused> {
     Ok(match (left, right) {
-        (Value::Int(left), Value::Int(right)) => return int(operator, *left, *right),
-        (Value::Float(left), Value::Float(right)) => {
-            let (a, b) = (*left, *right);
-            match operator {
-                Binary::Add => Value::Float(a + b),
-                Binary::Subtract => Value::Float(a - b),
-                Binary::Multiply => Value::Float(a * b),
-                Binary::Divide => Value::Float(a / b),
-                _ => Value::Boolean(compare(operator, a, b).ok_or("the operation is not defined for floats")?),
-            }
-        }
-        (Value::Double(left), Value::Double(right)) => {
-            let (a, b) = (*left, *right);
-            match operator {
-                Binary::Add => Value::Double(a + b),
-                Binary::Subtract => Value::Double(a - b),
-                Binary::Multiply => Value::Double(a * b),
-                Binary::Divide => Value::Double(a / b),
-                _ => Value::Boolean(compare(operator, a, b).ok_or("the operation is not defined for doubles")?),
-            }
-        }
+        (Value::Int(left), Value::Int(right)) => match compare(operator, *left, *right) {
+            Some(truth) => Value::Boolean(truth),
+            None => Value::Int(int(operator, *left, *right)?),
+        },
+        (Value::Float(left), Value::Float(right)) => match compare(operator, *left, *right) {
+            Some(truth) => Value::Boolean(truth),
+            None => Value::Float(float(operator, *left, *right)?),
+        },
+        (Value::Double(left), Value::Double(right)) => match compare(operator, *left, *right) {
+            Some(truth) => Value::Boolean(truth),
+            None => Value::Double(double(operator, *left, *right)?),
+        },
         (Value::Boolean(left), Value::Boolean(right)) | (Value::Bit(left), Value::Bit(right))
             if matches!(operator, Binary::Equal | Binary::NotEqual) =>
         {
@@ -58,8 +49,10 @@ pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Va
     })
 }
 
-fn int(operator: Binary, a: i32, b: i32) -> Result<Value, Refused> {
-    let value = match operator {
+/// Computes an operation on integers that is no comparison.
+#[inline]
+pub(super) fn int(operator: Binary, a: i32, b: i32) -> Result<i32, Refused> {
+    Ok(match operator {
         Binary::Add => a.wrapping_add(b),
         Binary::Subtract => a.wrapping_sub(b),
         Binary::Multiply => a.wrapping_mul(b),
@@ -73,10 +66,33 @@ fn int(operator: Binary, a: i32, b: i32) -> Result<Value, Refused> {
         Binary::ShiftLeft => a.wrapping_shl(b as u32),
         Binary::ShiftRight => a.wrapping_shr(b as u32),
         Binary::Equal | Binary::NotEqual | Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual => {
-            return Ok(Value::Boolean(compare(operator, a, b).unwrap_or(false)));
+            return Err("the operation is a comparison");
         }
-    };
-    Ok(Value::Int(value))
+    })
+}
+
+/// Computes an operation on floats that is no comparison.
+#[inline]
+pub(super) fn float(operator: Binary, a: f32, b: f32) -> Result<f32, Refused> {
+    Ok(match operator {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Binary::Divide => a / b,
+        _ => return Err("the operation is not defined for floats"),
+    })
+}
+
+/// Computes an operation on doubles that is no comparison.
+#[inline]
+pub(super) fn double(operator: Binary, a: f64, b: f64) -> Result<f64, Refused> {
+    Ok(match operator {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Binary::Divide => a / b,
+        _ => return Err("the operation is not defined for doubles"),
+    })
 }
 
 fn bits(operator: Binary, a: bool, b: bool) -> Option<bool> {
@@ -88,7 +104,9 @@ fn bits(operator: Binary, a: bool, b: bool) -> Option<bool> {
     }
 }
 
-fn compare<T: PartialOrd>(operator: Binary, a: T, b: T) -> Option<bool> {
+/// Compares two numbers; other operations give nothing.
+#[inline]
+pub(super) fn compare<T: PartialOrd>(operator: Binary, a: T, b: T) -> Option<bool> {
     Some(match operator {
         Binary::Equal => a == b,
         Binary::NotEqual => a != b,

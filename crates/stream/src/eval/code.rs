@@ -4,8 +4,8 @@ use super::arithmetic;
 use super::show::show_value;
 use crate::codes;
 use crate::core::{
-    Access, Binary, Create, Created, Declared, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Program, Role, Stmt,
-    StmtKind, Type, Value,
+    Access, Binary, Create, Created, Declared, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Place, Program, Role,
+    Stmt, StmtKind, Type, Value,
 };
 use broadloom_diag::{Code as ErrorCode, Diagnostic, Span};
 use std::sync::Arc;
@@ -78,7 +78,8 @@ enum Flow {
     Next,
     Break,
     Continue,
-    Return(Value),
+    /// The value is in [`Code::returned`].
+    Return,
 }
 
 /// Steps that are counted before they are charged to the budget.
@@ -93,6 +94,8 @@ pub(crate) struct Code<'a, W> {
     pub(crate) world: &'a mut W,
     pub(super) stack: Vec<Value>,
     pub(super) base: usize,
+    /// Value of the last `return`.
+    returned: Value,
     steps: u64,
 }
 
@@ -104,7 +107,7 @@ impl<'a, W: World> Code<'a, W> {
         statics: Arc<Vec<Value>>,
         world: &'a mut W,
     ) -> Self {
-        Code { program, params, fields, statics, world, stack: vec![], base: 0, steps: 0 }
+        Code { program, params, fields, statics, world, stack: vec![], base: 0, returned: Value::Unset, steps: 0 }
     }
 
     /// Counts a step, and ends the run at the limit.
@@ -144,13 +147,17 @@ impl<'a, W: World> Code<'a, W> {
     /// Calls a function from outside.
     pub(crate) fn enter(&mut self, id: FunctionId, args: Vec<Value>) -> Result<Value, Stop> {
         let function = &self.program.functions[id];
-        let (result, _) = self.invoke(function, args, function.span)?;
+        let base = self.stack.len();
+        self.stack.extend(args);
+        let result = self.invoke(function, base, function.span)?;
+        self.stack.truncate(base);
         self.charge(function.span)?;
         Ok(result)
     }
 
-    /// Calls a function. Its parameters come back, for arguments that are copied back.
-    fn invoke(&mut self, function: &'a Function, args: Vec<Value>, span: Span) -> Result<(Value, Vec<Value>), Stop> {
+    /// Calls a function whose arguments lie on the stack, from `base` on. They stay there, for arguments that are copied
+    /// back.
+    fn invoke(&mut self, function: &'a Function, base: usize, span: Span) -> Result<Value, Stop> {
         let Some(body) = &function.body else {
             let message = format!("the function `{}` is native and has no definition here", function.name);
             return Err(Stop::error(codes::RUN_TIME, message, span).help("write it as a function of a `helper` package"));
@@ -162,21 +169,18 @@ impl<'a, W: World> Code<'a, W> {
             let message = format!("calls are nested deeper than the limit of {}", budget.limits.depth);
             return Err(Stop::error(codes::DEPTH, message, span).help("end the recursion, or write it as a loop"));
         }
-        let base = std::mem::replace(&mut self.base, self.stack.len());
-        self.stack.extend(args);
-        self.stack.resize(self.base + function.locals.len(), Value::Unset);
+        let caller = std::mem::replace(&mut self.base, base);
+        self.stack.resize(base + function.locals.len(), Value::Unset);
         let flow = self.block(body);
-        let top = self.stack.split_off(self.base);
-        self.base = base;
-        let freed: u64 = top.iter().skip(function.params).map(aggregate_cells).sum();
+        self.base = caller;
+        let freed: u64 = self.stack[base..].iter().skip(function.params).map(aggregate_cells).sum();
         let budget = self.world.budget();
         budget.depth -= 1;
         budget.cells = budget.cells.saturating_sub(freed);
-        let result = match flow? {
-            Flow::Return(value) => value,
+        Ok(match flow? {
+            Flow::Return => std::mem::replace(&mut self.returned, Value::Unset),
             Flow::Next | Flow::Break | Flow::Continue => Value::Unset,
-        };
-        Ok((result, top))
+        })
     }
 
     fn block(&mut self, statements: &'a [Stmt]) -> Result<Flow, Stop> {
@@ -193,18 +197,7 @@ impl<'a, W: World> Code<'a, W> {
         match &stmt.kind {
             StmtKind::Block(inner) => return self.block(inner),
             StmtKind::Declare(local, declared, value) => self.declare(*local, declared, value.as_ref())?,
-            StmtKind::Assign(place, operator, value) => {
-                let path = self.resolve(place)?;
-                let value = match operator {
-                    None => self.eval(value)?,
-                    Some(operator) => {
-                        let old = self.read_at(place, &path)?;
-                        let value = self.eval(value)?;
-                        self.binary(*operator, &old, &value, stmt.span)?
-                    }
-                };
-                self.write_at(place, &path, value)?;
-            }
+            StmtKind::Assign(place, operator, value) => self.assign(place, *operator, value, stmt.span)?,
             StmtKind::Expr(expr) => drop(self.eval(expr)?),
             StmtKind::Push(value) => {
                 let value = self.eval(value)?;
@@ -239,7 +232,7 @@ impl<'a, W: World> Code<'a, W> {
                     match self.stmt(body)? {
                         Flow::Next | Flow::Continue => {}
                         Flow::Break => break,
-                        Flow::Return(value) => return Ok(Flow::Return(value)),
+                        Flow::Return => return Ok(Flow::Return),
                     }
                     if let Some(step) = step {
                         self.stmt(step)?;
@@ -249,8 +242,8 @@ impl<'a, W: World> Code<'a, W> {
             StmtKind::Break => return Ok(Flow::Break),
             StmtKind::Continue => return Ok(Flow::Continue),
             StmtKind::Return(value) => {
-                let value = value.as_ref().map_or(Ok(Value::Unset), |value| self.eval(value))?;
-                return Ok(Flow::Return(value));
+                self.returned = value.as_ref().map_or(Ok(Value::Unset), |value| self.eval(value))?;
+                return Ok(Flow::Return);
             }
             StmtKind::Send(send) => {
                 let portal = self.eval(&send.portal)?;
@@ -377,31 +370,32 @@ impl<'a, W: World> Code<'a, W> {
         exprs.iter().map(|expr| self.eval(expr)).collect()
     }
 
-    pub(crate) fn int(&mut self, expr: &'a Expr) -> Result<i32, Stop> {
-        match self.eval(expr)? {
-            Value::Int(value) => Ok(value),
-            _ => Err(Stop::error(codes::RUN_TIME, "an integer is needed here", expr.span)),
-        }
-    }
-
-    fn truth(&mut self, expr: &'a Expr) -> Result<bool, Stop> {
-        match self.eval(expr)? {
-            Value::Boolean(value) => Ok(value),
-            _ => Err(Stop::error(codes::RUN_TIME, "a truth value is needed here", expr.span)),
-        }
-    }
-
     fn binary(&mut self, operator: Binary, left: &Value, right: &Value, span: Span) -> Result<Value, Stop> {
-        arithmetic::binary(operator, left, right).map_err(|message| {
-            let error = Stop::error(codes::RUN_TIME, message, span);
-            match operator {
-                Binary::Divide | Binary::Modulo => error.help("test the divisor before: `b != 0 ? a / b : 0`"),
-                _ => error,
-            }
-        })
+        arithmetic::binary(operator, left, right).map_err(|message| refused(operator, message, span))
     }
 
-    pub(crate) fn eval(&mut self, expr: &'a Expr) -> Result<Value, Stop> {
+    /// Stores into a place, through an operator where one is given.
+    pub(super) fn assign_any(
+        &mut self,
+        place: &'a Place,
+        operator: Option<Binary>,
+        value: &'a Expr,
+        span: Span,
+    ) -> Result<(), Stop> {
+        let path = self.resolve(place)?;
+        let value = match operator {
+            None => self.eval(value)?,
+            Some(operator) => {
+                let old = self.read_at(place, &path)?;
+                let value = self.eval(value)?;
+                self.binary(operator, &old, &value, span)?
+            }
+        };
+        self.write_at(place, &path, value)
+    }
+
+    /// Evaluates an expression of any type.
+    pub(super) fn eval_any(&mut self, expr: &'a Expr) -> Result<Value, Stop> {
         Ok(match &expr.kind {
             ExprKind::Const(value) => value.clone(),
             ExprKind::Read(place) => return self.read(place),
@@ -415,6 +409,10 @@ impl<'a, W: World> Code<'a, W> {
             }
             ExprKind::Step(place, step, first) => {
                 let path = self.resolve(place)?;
+                if let (Type::Int, Value::Int(value)) = (&place.ty, self.slot(place, &place.path, &path)?) {
+                    let old = std::mem::replace(value, value.wrapping_add(*step));
+                    return Ok(Value::Int(if *first { *value } else { old }));
+                }
                 let old = self.read_at(place, &path)?;
                 let new = match &old {
                     Value::Float(value) => Value::Float(value + *step as f32),
@@ -502,24 +500,36 @@ impl<'a, W: World> Code<'a, W> {
     /// Calls a function of the program. Arrays for parameters that it writes are copied back at its return.
     fn call(&mut self, id: FunctionId, args: &'a [Expr], span: Span) -> Result<Value, Stop> {
         let function = &self.program.functions[id];
-        let mut values = Vec::with_capacity(function.locals.len());
+        let base = self.stack.len();
         let mut back = vec![];
         for (index, arg) in args.iter().enumerate() {
-            match &arg.kind {
+            let value = match &arg.kind {
                 ExprKind::Read(place) if function.written[index] => {
                     let path = self.resolve(place)?;
-                    values.push(self.read_at(place, &path)?);
                     back.push((index, place, path));
+                    self.read_at(place, &path)?
                 }
-                _ => values.push(self.eval(arg)?),
-            }
+                _ => self.eval(arg)?,
+            };
+            self.stack.push(value);
         }
-        let (result, mut locals) = self.invoke(function, values, span)?;
+        let result = self.invoke(function, base, span)?;
         for (index, place, path) in back {
-            let value = std::mem::replace(&mut locals[index], Value::Unset);
+            let value = std::mem::replace(&mut self.stack[base + index], Value::Unset);
             self.write_at(place, &path, value)?;
         }
+        self.stack.truncate(base);
         Ok(result)
+    }
+}
+
+/// Returns the error for an operation without a result.
+#[cold]
+pub(super) fn refused(operator: Binary, message: &str, span: Span) -> Stop {
+    let error = Stop::error(codes::RUN_TIME, message, span);
+    match operator {
+        Binary::Divide | Binary::Modulo => error.help("test the divisor before: `b != 0 ? a / b : 0`"),
+        _ => error,
     }
 }
 

@@ -16,6 +16,7 @@ mod host;
 mod messages;
 mod place;
 mod run;
+mod scalar;
 mod show;
 
 pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};

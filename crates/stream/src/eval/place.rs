@@ -37,28 +37,46 @@ impl<'a, W: World> Code<'a, W> {
     }
 
     pub(super) fn read_at(&self, place: &Place, path: &Path) -> Result<Value, Stop> {
+        match place.path.split_last() {
+            Some((access @ (Access::Real | Access::Imaginary), way)) => part(self.find(place, way, path)?, access, 0, place.span),
+            _ => self.find(place, &place.path, path).cloned(),
+        }
+    }
+
+    /// Returns the value at the end of a part of the path of a place.
+    pub(super) fn find(&self, place: &Place, way: &[Access], path: &Path) -> Result<&Value, Stop> {
         let mut value = self.root(place.root);
-        for (position, (access, index)) in place.path.iter().zip(path).enumerate() {
+        for (access, index) in way.iter().zip(path) {
             value = match (value, access) {
-                (Value::Array(parts), Access::Index(_)) => {
-                    let length = parts.len();
-                    usize::try_from(*index)
-                        .ok()
-                        .and_then(|index| parts.get(index))
-                        .ok_or_else(|| outside(*index, length, place.span))?
-                }
+                (Value::Array(parts), Access::Index(_)) => element(parts, *index, place.span)?,
                 (Value::Struct(parts), Access::Member(member)) => &parts[*member],
-                (Value::Complex(..), _) if position + 1 == place.path.len() => return part(value, access, *index, place.span),
                 _ => return Err(unset(place)),
             };
         }
-        if *value == Value::Unset {
-            return Err(unset(place));
-        }
-        Ok(value.clone())
+        if matches!(value, Value::Unset) { Err(unset(place)) } else { Ok(value) }
     }
 
-    pub(super) fn write_at(&mut self, place: &Place, path: &Path, new: Value) -> Result<(), Stop> {
+    /// Returns the value at a place that is no part of a complex number.
+    pub(super) fn look(&mut self, place: &'a Place) -> Result<&Value, Stop> {
+        let value = match &place.path[..] {
+            [] => self.root(place.root),
+            [Access::Index(index)] => {
+                let index = self.int(index)?;
+                match self.root(place.root) {
+                    Value::Array(parts) => element(parts, index, place.span)?,
+                    _ => return Err(unset(place)),
+                }
+            }
+            way => {
+                let path = self.resolve(place)?;
+                self.find(place, way, &path)?
+            }
+        };
+        if matches!(value, Value::Unset) { Err(unset(place)) } else { Ok(value) }
+    }
+
+    /// Returns the variable at the end of a part of the path of a place.
+    pub(super) fn slot(&mut self, place: &Place, way: &[Access], path: &Path) -> Result<&mut Value, Stop> {
         let mut value = match place.root {
             Root::Local(index) => &mut self.stack[self.base + index],
             Root::Field(index) => &mut self.fields[index],
@@ -67,34 +85,34 @@ impl<'a, W: World> Code<'a, W> {
                 return Err(Stop::error(codes::CONSTANT, "a parameter of the stream cannot be changed", place.span));
             }
         };
-        for (access, index) in place.path.iter().zip(path) {
+        for (access, index) in way.iter().zip(path) {
             value = match (value, access) {
                 (Value::Array(parts), Access::Index(_)) => {
                     let length = parts.len();
-                    let part = usize::try_from(*index).ok().and_then(|index| parts.get_mut(index));
-                    part.ok_or_else(|| outside(*index, length, place.span))?
+                    parts.get_mut(*index as u32 as usize).ok_or_else(|| outside(*index, length, place.span))?
                 }
                 (Value::Struct(parts), Access::Member(member)) => &mut parts[*member],
-                (Value::Complex(real, imaginary), access) => {
-                    if let Value::Float(new) = new {
-                        match access {
-                            Access::Real => *real = new,
-                            Access::Imaginary => *imaginary = new,
-                            Access::Index(_) | Access::Member(_) => {}
-                        }
-                    }
-                    return Ok(());
-                }
-                // Setting one part of a complex local that has no value yet: the other part is 0.
-                (slot @ Value::Unset, access @ (Access::Real | Access::Imaginary)) => {
-                    if let Value::Float(new) = new {
-                        *slot = if matches!(access, Access::Real) { Value::Complex(new, 0.0) } else { Value::Complex(0.0, new) };
-                    }
-                    return Ok(());
-                }
                 _ => return Err(unset(place)),
             };
         }
+        Ok(value)
+    }
+
+    pub(super) fn write_at(&mut self, place: &Place, path: &Path, new: Value) -> Result<(), Stop> {
+        if let Some((access @ (Access::Real | Access::Imaginary), way)) = place.path.split_last() {
+            let slot = self.slot(place, way, path)?;
+            // Setting one part of a complex local that has no value yet: the other part is 0.
+            let (real, imaginary) = match slot {
+                Value::Complex(real, imaginary) => (*real, *imaginary),
+                Value::Unset => (0.0, 0.0),
+                _ => return Err(unset(place)),
+            };
+            if let Value::Float(new) = new {
+                *slot = if matches!(access, Access::Real) { Value::Complex(new, imaginary) } else { Value::Complex(real, new) };
+            }
+            return Ok(());
+        }
+        let value = self.slot(place, &place.path, path)?;
         if let (Value::Array(old), Value::Array(new)) = (&*value, &new)
             && old.len() != new.len()
         {
@@ -106,26 +124,29 @@ impl<'a, W: World> Code<'a, W> {
     }
 }
 
+/// Returns an element of an array. A negative index is beyond the end of all arrays once its sign is dropped.
+fn element(parts: &[Value], index: i32, span: Span) -> Result<&Value, Stop> {
+    parts.get(index as u32 as usize).ok_or_else(|| outside(index, parts.len(), span))
+}
+
 /// Takes a part of a value that is no variable.
 pub(super) fn part(value: &Value, access: &Access, index: i32, span: Span) -> Result<Value, Stop> {
     match (value, access) {
         (Value::Complex(real, _), Access::Real) => Ok(Value::Float(*real)),
         (Value::Complex(_, imaginary), Access::Imaginary) => Ok(Value::Float(*imaginary)),
         (Value::Struct(parts), Access::Member(member)) => Ok(parts[*member].clone()),
-        (Value::Array(parts), Access::Index(_)) => usize::try_from(index)
-            .ok()
-            .and_then(|index| parts.get(index))
-            .cloned()
-            .ok_or_else(|| outside(index, parts.len(), span)),
+        (Value::Array(parts), Access::Index(_)) => element(parts, index, span).cloned(),
         _ => Err(Stop::error(codes::RUN_TIME, "the value has no such part", span)),
     }
 }
 
+#[cold]
 fn outside(index: i32, length: usize, span: Span) -> Stop {
     Stop::error(codes::RUN_TIME, format!("the index {index} is outside of the array of length {length}"), span)
         .help("indices run from 0 to the length less 1")
 }
 
+#[cold]
 fn unset(place: &Place) -> Stop {
     Stop::error(codes::RUN_TIME, format!("the variable `{}` is read before it is set", place.name), place.span)
         .help("give it a value where it is declared")

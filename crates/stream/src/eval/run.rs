@@ -109,7 +109,7 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(program: &'a Program, graph: &'a Graph, host: &'a mut dyn Host, settings: &Settings) -> Self {
         let state = |node: &Node| State {
             fields: match &node.kind {
-                NodeKind::Filter(instance) => instance.fields.clone(),
+                NodeKind::Filter(instance) => instance.fields.to_vec(),
                 _ => vec![],
             },
             fired: 0,
