@@ -10,6 +10,7 @@
 //! takes fewer products. Combined filters add in another order, and products of linear filters are not rounded before
 //! they are added; the last digits may differ.
 
+use super::refine::gcd;
 use super::section::{Actor, Port, Role, Section};
 use super::spectrum::Taps;
 use super::wiring::Step;
@@ -30,6 +31,12 @@ const MAX_WORK: u64 = 1 << 20;
 /// Coefficients of a convolution, from which on the fast Fourier transform may be faster, and as many as a window has
 /// items.
 const TAPS: std::ops::RangeInclusive<i64> = 64..=4096;
+/// Items that several firings of a filter push together, at most, where they become one firing.
+const MAX_ROWS: i64 = 64;
+/// Branches of a splitjoin that become one filter where each alone would not, at most.
+const MAX_BRANCHES: usize = 64;
+/// Rows of coefficients that share the loads of items, at most: each has its sum in a register.
+const SHARED_ROWS: usize = 8;
 /// Coefficients of a row that are written out; more are a loop over a table.
 const WRITTEN_OUT: usize = 16;
 
@@ -157,10 +164,46 @@ fn coefficients(code: &Translated) -> Option<Linear> {
             *rows[place].get_mut(usize::try_from(item).ok()?)? += factor;
         }
     }
-    // Floats of the code have 32 bits.
-    rows.iter_mut().flatten().for_each(|one| *one = f64::from(*one as f32));
+    round(&mut rows);
     let finite = rows.iter().flatten().chain(&constants).all(|one| one.is_finite());
     finite.then_some(Linear { rows, constants })
+}
+
+/// Rounds coefficients: floats of the code have 32 bits.
+fn round(rows: &mut [Vec<f64>]) {
+    rows.iter_mut().flatten().for_each(|one| *one = f64::from(*one as f32));
+}
+
+/// Returns the items from the first to the last one with a coefficient.
+fn support(row: &[f64]) -> std::ops::Range<usize> {
+    let used = |one: &f64| *one != 0.0;
+    let first = row.iter().position(used).unwrap_or(0);
+    first..row.iter().rposition(used).map_or(first, |last| last + 1)
+}
+
+/// Returns the items that all rows see.
+fn shared_support(rows: &[Vec<f64>]) -> std::ops::Range<usize> {
+    let supports = || rows.iter().map(|row| support(row));
+    let start = supports().map(|support| support.start).max().unwrap_or(0);
+    start..supports().map(|support| support.end).min().unwrap_or(0).max(start)
+}
+
+/// Divides the rows of a linear filter into groups that share their loads: neighbours that see about the same items.
+/// Returns the number of the first row of each group with the rows.
+fn together(linear: &Linear) -> Vec<(usize, &[Vec<f64>])> {
+    let (mut groups, mut start) = (vec![], 0);
+    while start < linear.rows.len() {
+        let fits = |count: &usize| {
+            let rows = &linear.rows[start..start + count];
+            let (shared, all): (usize, usize) = (shared_support(rows).len(), rows.iter().map(|row| support(row).len()).sum());
+            shared > WRITTEN_OUT && (all - shared * count) * 4 <= all
+        };
+        let most = SHARED_ROWS.min(linear.rows.len() - start);
+        let count = (2..=most).rev().find(fits).unwrap_or(1);
+        groups.push((start, &linear.rows[start..start + count]));
+        start += count;
+    }
+    groups
 }
 
 /// Writes the code of a linear filter.
@@ -170,23 +213,40 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
     b.parameter("firing", Type::I32);
     let input = b.accessor("input", AccessorKind::Input, Type::F32, 1);
     let output = b.accessor("output", AccessorKind::Output, Type::F32, 1);
-    for (number, (row, constant)) in linear.rows.iter().zip(&linear.constants).enumerate() {
-        let used: Vec<usize> = (0..row.len()).filter(|item| row[*item] != 0.0).collect();
-        let sum = b.variable_with(b.literal(*constant as f32));
-        let add = |at: broadloom_scalar::Value, by: broadloom_scalar::Value| {
-            b.set(sum, b.add(b.get(sum), b.mul(b.read(input, &[at.into()]), by)));
+    for (group, rows) in together(linear) {
+        let sums: Vec<_> =
+            (group..).take(rows.len()).map(|row| b.variable_with(b.literal(linear.constants[row] as f32))).collect();
+        let add = |number: usize, item: broadloom_scalar::Value, by: broadloom_scalar::Value| {
+            b.set(sums[number], b.add(b.get(sums[number]), b.mul(item, by)));
         };
-        match (used.first(), used.last()) {
-            (Some(first), Some(last)) if used.len() > WRITTEN_OUT => {
-                let entries: Vec<Literal> = row[*first..=*last].iter().map(|one| Literal::from(*one as f32)).collect();
-                let table = b.table(&entries);
-                b.for_step(0, b.literal(entries.len() as i32), 1, Unroll::Auto, |index| {
-                    add(b.add(index, *first as i32), b.lookup(table, b.convert(index, Type::U32)));
-                });
+        let write_out = |items: std::ops::Range<usize>| {
+            for item in items.filter(|item| rows.iter().any(|row| row[*item] != 0.0)) {
+                let value = b.read(input, &[b.literal(item as i32).into()]);
+                let with = rows.iter().enumerate().filter(|(_, row)| row[item] != 0.0);
+                with.for_each(|(number, row)| add(number, value, b.literal(row[item] as f32)));
             }
-            _ => used.iter().for_each(|item| add(b.literal(*item as i32), b.literal(row[*item] as f32))),
+        };
+        let (shared, width) = (shared_support(rows), rows.first().map_or(0, Vec::len));
+        if shared.clone().filter(|item| rows.iter().any(|row| row[*item] != 0.0)).count() > WRITTEN_OUT {
+            // Items that some rows do not see are written out: an infinity must not reach further than they see.
+            write_out(0..shared.start);
+            let columns = shared.clone().flat_map(|item| rows.iter().map(move |row| row[item]));
+            let entries: Vec<Literal> = columns.map(|one| Literal::from(one as f32)).collect();
+            let table = b.table(&entries);
+            b.for_step(0, b.literal(shared.len() as i32), 1, Unroll::Auto, |index| {
+                let item = b.read(input, &[b.add(index, shared.start as i32).into()]);
+                for number in 0..rows.len() {
+                    let at = b.add(b.mul(index, rows.len() as i32), number as i32);
+                    add(number, item, b.lookup(table, b.convert(at, Type::U32)));
+                }
+            });
+            write_out(shared.end..width);
+        } else {
+            write_out(0..width);
         }
-        b.write(output, &[b.literal(number as i32).into()], b.get(sum));
+        for (number, sum) in sums.iter().enumerate() {
+            b.write(output, &[b.literal((group + number) as i32).into()], b.get(*sum));
+        }
     }
     let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
     let function = function.simplify().map_err(|error| error.to_string())?;
@@ -218,6 +278,12 @@ impl Known {
         })
     }
 
+    /// Notes the coefficients of code that was written from them.
+    fn note(&mut self, code: &Arc<Translated>, mut linear: Linear) {
+        round(&mut linear.rows);
+        self.0.push((code.clone(), true, Some(linear)));
+    }
+
     fn is_linear(&mut self, code: &Arc<Translated>) -> bool {
         let place = self.place(code);
         self.0[place].1
@@ -234,10 +300,22 @@ impl Known {
     }
 }
 
+/// When two filters are combined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pays {
+    Always,
+    WithFewerProducts,
+    Never,
+}
+
 /// Combines linear filters of a section, but for those whose last digits decide something.
 pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
     let mut known = Known::default();
-    while pipelines(section, classified, &mut known) || splitjoins(section, classified, &mut known) {}
+    let pays = |_: &Actor| Pays::WithFewerProducts;
+    while pipelines(section, classified, &mut known, pays)
+        || splitjoins(section, classified, &mut known, None)
+        || whole_splitjoins(section, classified, &mut known)
+    {}
 }
 
 /// Finds the coefficients of filters that are long convolutions: each item that they push sees the items before it one
@@ -306,10 +384,26 @@ fn is_loose(actor: &Actor, classified: &[Classified]) -> bool {
     is_plain(actor, classified) && !actor.nodes.iter().any(|node| classified[node.index()].printed)
 }
 
-/// The combination of two filters, one behind the other.
-fn behind(first: &Linear, pop: usize, second: &Linear) -> Linear {
+/// Several firings of a filter as one.
+fn repeated(one: &Linear, pop: usize, firings: usize) -> Linear {
+    let width = one.rows.first().map_or(0, Vec::len) + (firings - 1) * pop;
+    let mut all = Linear { rows: vec![], constants: vec![] };
+    for firing in 0..firings {
+        for row in &one.rows {
+            let mut wide = vec![0.0; width];
+            wide[firing * pop..][..row.len()].copy_from_slice(row);
+            all.rows.push(wide);
+        }
+        all.constants.extend(&one.constants);
+    }
+    all
+}
+
+/// The combination of two filters, one behind the other. The second one begins with item `offset` of a firing of the
+/// first one.
+fn behind(first: &Linear, pop: usize, second: &Linear, offset: usize) -> Linear {
     let pushed = first.rows.len();
-    let seen_items = second.rows.first().map_or(0, Vec::len);
+    let seen_items = offset + second.rows.first().map_or(0, Vec::len);
     let firings = seen_items.div_ceil(pushed.max(1));
     let width = first.rows.first().map_or(0, Vec::len);
     let seen = firings.saturating_sub(1) * pop + width;
@@ -317,7 +411,7 @@ fn behind(first: &Linear, pop: usize, second: &Linear) -> Linear {
     let mut constants = second.constants.clone();
     for (row, by) in second.rows.iter().enumerate() {
         for (item, factor) in by.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
-            let (firing, output) = (item / pushed, item % pushed);
+            let (firing, output) = ((offset + item) / pushed, (offset + item) % pushed);
             constants[row] += factor * first.constants[output];
             for (column, one) in first.rows[output].iter().enumerate() {
                 rows[row][firing * pop + column] += factor * one;
@@ -327,49 +421,66 @@ fn behind(first: &Linear, pop: usize, second: &Linear) -> Linear {
     Linear { rows, constants }
 }
 
-/// Combines two filters, one behind the other, where that pays. Returns whether there were any.
-fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known) -> bool {
+/// Combines two filters, one behind the other, where that pays or is asked for. Returns whether there were any.
+fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known, wanted: impl Fn(&Actor) -> Pays) -> bool {
     for buffer in 0..section.buffers.len() {
         let (Some(from), Some(to)) = (only(section, buffer, false), only(section, buffer, true)) else { continue };
         let (first, second) = (&section.actors[from], &section.actors[to]);
+        let pays = wanted(second);
         let (Some(source), Some(given)) = (&first.input, &first.output) else { continue };
         let (Some(taken), Some(sink)) = (&second.input, &second.output) else { continue };
         let (push, pop) = (given.rate, taken.rate);
-        let aligned = push > 0 && (taken.start - given.start) % push == 0 && pop > 0 && pop % push == 0;
         if from == to
+            || pays == Pays::Never
             || !is_plain(first, classified)
             || !is_plain(second, classified)
             || !given.steps.is_empty()
             || !taken.steps.is_empty()
-            || !aligned
+            || push < 1
+            || pop < 1
         {
+            continue;
+        }
+        // Firings of both that move as many items.
+        let common = push / gcd(push, pop) * pop;
+        let (firings, repeats) = (common / push, common / pop);
+        let most = i64::from(MAX_ITEMS);
+        if common > most || second.firings % repeats != 0 || (repeats > 1 && repeats * sink.rate > MAX_ROWS) {
             continue;
         }
         if !known.is_linear(&first.code) || !known.is_linear(&second.code) {
             continue;
         }
         let (Some(a), Some(b)) = (known.coefficients(&first.code), known.coefficients(&second.code)) else { continue };
-        let both = behind(&a, source.rate as usize, &b);
+        let ahead = taken.start - given.start;
+        let all = repeated(&b, pop as usize, repeats as usize);
+        let both = behind(&a, source.rate as usize, &all, ahead.rem_euclid(push) as usize);
         let seen = both.rows.first().map_or(0, Vec::len) as i64;
-        let apart = b.products() + a.products() * (pop / push) as usize;
-        if both.products() > apart || seen > i64::from(MAX_ITEMS) {
+        let apart = all.products() + a.products() * firings as usize;
+        let finite = both.rows.iter().flatten().chain(&both.constants).all(|one| (*one as f32).is_finite());
+        if (both.products() > apart && pays == Pays::WithFewerProducts) || seen > most || !finite {
             continue;
         }
-        let rate = source.rate * (pop / push);
-        let window = Window { pop: rate as u32, peek: seen.max(rate) as u32, push: sink.rate as u32 };
-        let Ok(code) = code_of(&both, window) else { continue };
+        let rate = source.rate * firings;
+        let window = Window { pop: rate as u32, peek: seen.max(rate) as u32, push: (repeats * sink.rate) as u32 };
+        let Ok(code) = code_of(&both, window).map(Arc::new) else { continue };
+        known.note(&code, both);
         let input = Port {
-            start: source.start + (taken.start - given.start) / push * source.rate,
+            start: source.start + ahead.div_euclid(push) * source.rate,
             rate,
             seen: seen.max(rate),
             absolute: false,
             ..source.clone()
         };
+        let output = Port { rate: repeats * sink.rate, seen: repeats * sink.rate, ..sink.clone() };
         let actor = Actor {
             nodes: first.nodes.iter().chain(&second.nodes).copied().collect(),
             name: format!("{} + {}", first.name, second.name),
-            code: Arc::new(code),
+            code,
+            firings: second.firings / repeats,
+            before: second.before.div_euclid(repeats),
             input: Some(input),
+            output: Some(output),
             combined: true,
             ..second.clone()
         };
@@ -380,10 +491,48 @@ fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known
     false
 }
 
-/// Combines the branches of a splitjoin that duplicates, where a linear filter stands behind it. Returns
-/// whether there was any.
-fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known) -> bool {
+/// Products of the linear filters of a section in a unit.
+fn products(section: &Section, known: &mut Known) -> u64 {
+    let mut sum = 0;
+    for actor in &section.actors {
+        let products = known.coefficients(&actor.code).map_or(0, |linear| linear.products());
+        sum += products as u64 * actor.firings as u64;
+    }
+    sum
+}
+
+/// Combines whole splitjoins that duplicate, with the filter behind them: branches may each take more products as one
+/// filter than as several, and all of them together fewer. Returns whether there were any.
+fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known) -> bool {
     for buffer in 0..section.buffers.len() {
+        let Some(behind) = only(section, buffer, true) else { continue };
+        let ends = |actor: &Actor| actor.output.as_ref().is_some_and(|port| port.buffer == buffer);
+        let mut branches: Vec<&Actor> = section.actors.iter().filter(|actor| ends(actor)).collect();
+        let several = (2..=MAX_BRANCHES).contains(&branches.len());
+        branches.push(&section.actors[behind]);
+        if !several || !branches.iter().all(|actor| is_plain(actor, classified) && known.is_linear(&actor.code)) {
+            continue;
+        }
+        let mut trial = section.clone();
+        let into = |actor: &Actor| if ends(actor) { Pays::Always } else { Pays::Never };
+        while pipelines(&mut trial, classified, known, into) {}
+        if !splitjoins(&mut trial, classified, known, Some(buffer)) {
+            continue;
+        }
+        let reads = |actor: &Actor| actor.input.as_ref().is_some_and(|port| port.buffer == buffer);
+        pipelines(&mut trial, classified, known, |actor| if reads(actor) { Pays::Always } else { Pays::Never });
+        if products(&trial, known) < products(section, known) {
+            *section = trial;
+            return true;
+        }
+    }
+    false
+}
+
+/// Combines the branches of a splitjoin that duplicates, where a linear filter stands behind it. Looks at one buffer
+/// where it is given. Returns whether there was any.
+fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known, buffer: Option<usize>) -> bool {
+    for buffer in buffer.map_or(0..section.buffers.len(), |buffer| buffer..buffer + 1) {
         let Some(behind) = only(section, buffer, true) else { continue };
         let last = &section.actors[behind];
         if !is_plain(last, classified)
@@ -398,43 +547,55 @@ fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Know
             continue;
         }
         let Some((mut order, total)) = branches(section, classified, &group) else { continue };
-        order.sort_unstable();
+        order.sort_unstable_by_key(|(offset, ..)| *offset);
         let parts: Option<Vec<Linear>> =
-            order.iter().map(|(_, index)| known.coefficients(&section.actors[*index].code)).collect();
+            order.iter().map(|(_, index, _)| known.coefficients(&section.actors[*index].code)).collect();
         let Some(parts) = parts else { continue };
         let first = section.actors[order[0].1].clone();
         let (Some(input), Some(output)) = (&first.input, &first.output) else { continue };
-        let seen = order.iter().filter_map(|(_, index)| section.actors[*index].input.as_ref()).map(|port| port.seen).max();
+        let seen = order.iter().filter_map(|(_, index, _)| section.actors[*index].input.as_ref()).map(|port| port.seen).max();
         let seen = seen.unwrap_or(input.seen);
+        // Rounds of the joiner in a firing.
+        let rounds = output.rate / order[0].2;
+        let pushed = rounds * total;
         let mut both = Linear { rows: vec![], constants: vec![] };
-        for mut part in parts {
-            part.rows.iter_mut().for_each(|row| row.resize(seen as usize, 0.0));
-            both.rows.append(&mut part.rows);
-            both.constants.append(&mut part.constants);
+        for round in 0..rounds {
+            for (part, (.., weight)) in parts.iter().zip(&order) {
+                for at in (round * weight)..((round + 1) * weight) {
+                    let (Some(row), Some(constant)) = (part.rows.get(at as usize), part.constants.get(at as usize)) else {
+                        break;
+                    };
+                    let mut row = row.clone();
+                    row.resize(seen as usize, 0.0);
+                    both.rows.push(row);
+                    both.constants.push(*constant);
+                }
+            }
         }
-        if both.rows.len() as i64 != total || total > i64::from(MAX_ITEMS) {
+        if both.rows.len() as i64 != pushed || pushed > i64::from(MAX_ITEMS) {
             continue;
         }
-        let window = Window { pop: input.rate as u32, peek: seen as u32, push: total as u32 };
-        let Ok(code) = code_of(&both, window) else { continue };
+        let window = Window { pop: input.rate as u32, peek: seen as u32, push: pushed as u32 };
+        let Ok(code) = code_of(&both, window).map(Arc::new) else { continue };
+        known.note(&code, both);
         let port = Port {
-            start: output.start / output.rate * total,
+            start: output.start / order[0].2 * total,
             steps: output.steps[1..].to_vec(),
-            rate: total,
-            seen: total,
+            rate: pushed,
+            seen: pushed,
             absolute: false,
             ..output.clone()
         };
         let actor = Actor {
-            nodes: order.iter().flat_map(|(_, index)| section.actors[*index].nodes.clone()).collect(),
-            name: order.iter().map(|(_, index)| section.actors[*index].name.clone()).collect::<Vec<_>>().join(", "),
-            code: Arc::new(code),
+            nodes: order.iter().flat_map(|(_, index, _)| section.actors[*index].nodes.clone()).collect(),
+            name: order.iter().map(|(_, index, _)| section.actors[*index].name.clone()).collect::<Vec<_>>().join(", "),
+            code,
             input: Some(Port { seen, ..input.clone() }),
             output: Some(port),
             combined: true,
             ..first.clone()
         };
-        let place = order.iter().map(|(_, index)| *index).min().unwrap_or(0);
+        let place = order.iter().map(|(_, index, _)| *index).min().unwrap_or(0);
         section.actors[place] = actor;
         let mut index = 0;
         section.actors.retain(|_| {
@@ -447,30 +608,32 @@ fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Know
     false
 }
 
-/// Returns the offsets of equal steps of branches into a joiner, with the branches, and the sum of their
-/// weights.
-fn branches(section: &Section, classified: &[Classified], group: &[usize]) -> Option<(Vec<(i64, usize)>, i64)> {
+/// Returns the branches of a joiner, each with its offset, its number and its weight, and the sum of the weights.
+fn branches(section: &Section, classified: &[Classified], group: &[usize]) -> Option<(Vec<(i64, usize, i64)>, i64)> {
     let first = &section.actors[group[0]];
     let (input, output) = (first.input.as_ref()?, first.output.as_ref()?);
-    let mut found = vec![];
+    let mut found: Vec<(i64, usize, i64)> = vec![];
     let (mut covered, mut whole) = (0, 0);
     for index in group {
         let actor = &section.actors[*index];
         let (own, port) = (actor.input.as_ref()?, actor.output.as_ref()?);
         let Step::Spread { weight, total, offset } = port.steps.first()? else { return None };
+        let of_first = found.first().map_or(*weight, |(.., weight)| *weight);
         let alike = is_plain(actor, classified)
             && (own.buffer, &own.steps, own.start, own.rate) == (input.buffer, &input.steps, input.start, input.rate)
             && port.steps.get(1..) == output.steps.get(1..)
-            && port.rate == *weight
+            && *weight > 0
+            && port.rate % weight == 0
+            && port.rate / weight == output.rate / of_first
             && port.start % weight == 0
-            && port.start / weight == output.start / output.rate
+            && port.start / weight == output.start / of_first
             && (actor.firings, actor.before, actor.first) == (first.firings, first.before, first.first);
         if !alike || (whole != 0 && whole != *total) {
             return None;
         }
         whole = *total;
         covered += weight;
-        found.push((*offset, *index));
+        found.push((*offset, *index, *weight));
     }
     (covered == whole).then_some((found, whole))
 }

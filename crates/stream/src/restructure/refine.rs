@@ -35,7 +35,7 @@ pub(crate) fn refine(section: &Section) -> Option<(Section, i64)> {
     (2..=shared).filter(|parts| shared % parts == 0).rev().find_map(|parts| Some((divided(section, parts)?, parts)))
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
