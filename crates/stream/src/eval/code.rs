@@ -409,7 +409,9 @@ impl<'a, W: World> Code<'a, W> {
             }
             ExprKind::Step(place, step, first) => {
                 let path = self.resolve(place)?;
-                if let (Type::Int, Value::Int(value)) = (&place.ty, self.slot(place, &place.path, &path)?) {
+                if place.ty == Type::Int
+                    && let Value::Int(value) = self.slot(place, &place.path, &path)?
+                {
                     let old = std::mem::replace(value, value.wrapping_add(*step));
                     return Ok(Value::Int(if *first { *value } else { old }));
                 }
