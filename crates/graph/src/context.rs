@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 pub struct Context {
     inner: Arc<Inner>,
     chains: Chains,
-    /// Whether each thread has one position where threads are many.
+    /// True if each thread has one position where there are many threads.
     alone: bool,
 }
 

@@ -183,7 +183,7 @@ struct Cutter<'t> {
     tape: &'t Tape,
     /// Simple operations in the time of a byte.
     balance: u64,
-    /// How nodes that are read nearby are kept in shared memory, if they are.
+    /// Rule for keeping nodes that are read nearby in shared memory; `None` if none are.
     staging: Option<Staging>,
     /// True if patterns give what they know ([`Operation::knows`]).
     knows: bool,

@@ -43,7 +43,7 @@ struct Data {
     count: Node,
     bound: Amount,
     known: OnceLock<usize>,
-    /// How it follows from another length.
+    /// The length that it was made from, and the way.
     origin: Option<(Length, Way)>,
     /// A length that it was promised to be equal to.
     same: Link,
@@ -398,7 +398,7 @@ impl Node {
         Node::elementwise(Elementwise::Convert(Element::I64), &[self])
     }
 
-    /// How many elements there are along the first axis, an `i64` without axes. Never waits.
+    /// Returns the extent of the first axis, an `i64` without axes. Never waits.
     pub fn first_extent(&self) -> Result<Node> {
         match self.length() {
             Some(length) => Node::elementwise(Elementwise::Convert(Element::I64), &[length.count()]),

@@ -184,13 +184,13 @@ pub struct Tape {
     pub(crate) distant: bool,
     /// Precision of elementary functions.
     pub(crate) precision: Precision,
-    /// Whether kernels over one domain become one although they share nothing.
+    /// True if kernels over one domain become one although they share nothing.
     pub(crate) joins: bool,
     /// Values that are part of the code, by their slots.
     pub(crate) literals: Vec<(u32, Literal)>,
-    /// Whether kernels become chains.
+    /// Rule for joining kernels to chains.
     pub(crate) chains: Chains,
-    /// Whether each thread has one position where threads are many.
+    /// True if each thread has one position where there are many threads.
     pub(crate) alone: bool,
 }
 

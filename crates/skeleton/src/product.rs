@@ -17,7 +17,7 @@ use broadloom_scalar::{Type, Value};
 /// Both sources give one number of the same type. Sums of `f16` are kept as `f32`; floats are multiplied and added with one rounding, in the order of k. On a CPU,
 /// sums over pieces of k are added up in their order. The sizes of a call are the rows of the left factor, the columns of the right one, and what they have in common.
 ///
-/// What a source computes is computed again for every tile of the result, so it should not be much more than a read.
+/// A source is computed again for every tile of the result, so it should not cost much more than a read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// The left factor.

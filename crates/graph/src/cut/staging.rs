@@ -6,7 +6,7 @@ use crate::tape::{Along, Id, Int, Kind};
 use crate::view::Rule;
 use broadloom_skeleton::cost;
 
-/// How nodes that are read nearby are kept in shared memory.
+/// Rule for keeping nodes that are read nearby in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Staging {
     /// Simple operations in the time of a byte of shared memory.

@@ -440,11 +440,6 @@ impl Segments {
         self.data.bounds.context()
     }
 
-    /// The number of segments, or where only the device knows it an upper bound. Never waits.
-    pub fn count_bound(&self) -> usize {
-        self.data.count.fixed()
-    }
-
     /// The number of segments, where only the device knows it.
     pub fn count_length(&self) -> Option<&Length> {
         self.data.count.length.as_ref()

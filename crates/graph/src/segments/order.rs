@@ -1,11 +1,11 @@
 //! Sorting within segments.
 
-use super::{Segments, binary, convert};
+use super::{Segments, convert};
 use crate::amount::Amount;
 use crate::error::{Error, Result};
 use crate::node::Node;
 use broadloom_device::Machine;
-use broadloom_scalar::{BinaryOp, Element, Literal, Type};
+use broadloom_scalar::{Element, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, SortKey};
 
 /// The longest segment of a pattern that sorts segments where they lie, for segments of which none is longer than this; `None` if that is too long. A function
@@ -75,20 +75,11 @@ impl Segments {
         let nothing = Node::fill(self.context(), total.shape(), &[Literal::zero(element)])?;
         total.cut(nothing.scatter(&[origins], &ranks, None)?)
     }
-}
 
-impl Segments {
     /// Returns the places, on the whole line, of the elements of each segment in order, an `i64`; equal ones keep their order.
     pub fn sorted_places(&self, line: &Node, descending: bool) -> Result<Node> {
         let places = self.data.total.places(Element::I64)?;
         let mut sorted = self.sort(&[(line, SortKey { descending, bits: None })], &[&places])?;
         Ok(sorted.swap_remove(1))
-    }
-
-    /// Returns the places, within the segment, of the elements of each segment in order, an `i64`.
-    pub fn sorted_within(&self, line: &Node, descending: bool) -> Result<Node> {
-        let places = self.sorted_places(line, descending)?;
-        let starts = binary(BinaryOp::Sub, &self.data.total.places(Element::I64)?, &self.places()?)?;
-        binary(BinaryOp::Sub, &places, &starts)
     }
 }
