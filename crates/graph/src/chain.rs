@@ -5,9 +5,9 @@
 //! kernels that read each other's nodes are joined. The cheaper of both plans counts.
 
 use crate::cut::{Cut, Group, GroupKind, Staging, cut};
-use crate::emit::{Code, Fused, Given, Patch, Roots};
+use crate::emit::{Code, Fused, Given};
 use crate::error::{Error, Result};
-use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS, MAX_STRIP};
+use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS};
 use crate::number::Number;
 use crate::tape::{Bindings, Id, Tape};
 use crate::trace::{Index, IndexId, Item, Place, Trace};
@@ -16,15 +16,15 @@ use broadloom_skeleton::cost::{self, Costs};
 use broadloom_skeleton::{Chain, ChainLayout, Domain, Reach, Stage, Tap, TapRead};
 use std::collections::{HashMap, HashSet};
 
-/// The use of chains by the planner.
+/// The use of chains by the planner, on machines that keep rows in the cache of a core. Others have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Chains {
     /// Every kernel writes its results to memory.
     Never,
-    /// Kernels are joined where the machine keeps rows in the cache of a core, and the cost model finds it better.
+    /// Kernels are joined where the cost model finds it better.
     #[default]
     Cheaper,
-    /// Kernels are joined wherever it is possible, on every machine.
+    /// Kernels are joined wherever it is possible.
     Always,
 }
 
@@ -43,14 +43,6 @@ pub(crate) struct Link {
     pub(crate) near: Vec<Id>,
     /// Cost of a position, in simple operations.
     pub(crate) cost: u64,
-    /// Cost of a value that later links read.
-    pub(crate) staged_cost: u64,
-    /// Rows of a step.
-    pub(crate) rows: u32,
-    /// Neighbouring columns that a thread computes.
-    pub(crate) columns: u32,
-    /// True if it only brings a node from memory into a ring, where later links read it more often.
-    pub(crate) copies: bool,
     /// Positions at which it is computed for each of the domain, in hundredths.
     pub(crate) growth: u64,
 }
@@ -62,7 +54,7 @@ impl Link {
     /// Returns its cost for each position of the domain, in simple operations.
     fn work(&self) -> u64 {
         let kept = self.staged.iter().filter(|staged| **staged).count() as u64;
-        (self.cost + kept * self.staged_cost) * self.growth / 100
+        (self.cost + kept * cost::STAGED_VALUE) * self.growth / 100
     }
 }
 
@@ -79,7 +71,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
         Chains::Cheaper => plain.groups.iter().filter(chains).any(reads_another),
         Chains::Always => true,
     };
-    if !may_chain || tape.wide {
+    if !may_chain || tape.wide || !costs.chains() {
         return plain;
     }
     let always = tape.chains == Chains::Always;
@@ -87,38 +79,21 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     if without.is_none() && !always {
         return plain;
     }
-    let staging = Staging { balance: costs.pick(cost::STAGED_BALANCE), early: costs.pick(cost::CHAIN_EARLY) };
-    let staged = cut(tape, balance, Some(staging), costs.knows_segments());
-    let mut best: Option<(u128, Cut)> = None;
-    for most in costs.pick(cost::CHAIN_LENGTHS) {
-        let mut staged = staged.clone();
-        staged.groups = chained(tape, &staged.kept, std::mem::take(&mut staged.groups), *most, machine);
-        let has_chain = staged.groups.iter().any(|group| group.kind == GroupKind::Chain);
-        let with = total(tape, &staged, bindings, &costs).or(always.then_some(u128::MAX));
-        let Some(with) = with.filter(|_| has_chain) else { continue };
-        if best.as_ref().is_none_or(|(least, _)| with < *least) {
-            best = Some((with, staged));
-        }
+    let staging = Staging { balance: cost::STAGED_BALANCE };
+    let mut staged = cut(tape, balance, Some(staging), costs.knows_segments());
+    staged.groups = chained(tape, &staged.kept, std::mem::take(&mut staged.groups), machine);
+    if !staged.groups.iter().any(|group| group.kind == GroupKind::Chain) {
+        return plain;
     }
-    match best {
-        Some((_, staged)) if always => staged,
-        Some((with, staged)) if without.is_some_and(|without| with * 100 < without * costs.pick(cost::CHAIN_GAIN)) => staged,
-        _ => plain,
-    }
+    let is_cheaper =
+        |without: u128| total(tape, &staged, bindings, &costs).is_some_and(|with| with * 100 < without * cost::CHAIN_GAIN);
+    if always || without.is_some_and(is_cheaper) { staged } else { plain }
 }
 
-/// Returns the cost of a position of a kernel that can be part of a chain, in simple operations, and the rows that it computes at a time; `None` if it is too
-/// large.
-fn cost_of(tape: &Tape, kept: &[bool], group: &Group, costs: &Costs<'_>) -> Option<(u64, u32)> {
+/// Returns the cost of a position of a kernel that can be part of a chain, in simple operations; `None` if it is too large.
+fn cost_of(tape: &Tape, kept: &[bool], group: &Group) -> Option<u64> {
     let rank = usize::from(tape.shapes[group.domain as usize].rank);
-    let roots = group.roots_of(&group.feeds[0]);
-    let (read, operation) = costs.pick(cost::CHAIN_WEIGHTS);
-    costs.chain_steps().iter().find_map(|rows| {
-        let fused =
-            Fused::strip(tape, (kept, &[]), roots, rank, *rows).filter(|fused| *rows == 1 || fused.items() <= MAX_STRIP)?;
-        let cost = read * cost::READ * fused.read_count() + operation * fused.computing();
-        Some((cost / u64::from(*rows), *rows))
-    })
+    Fused::strip(tape, (kept, &[]), group.roots_of(&group.feeds[0]), rank, 1).map(|fused| fused.cost())
 }
 
 /// Returns the time of all kernels, in simple operations; `None` if one is too large. Memory and arithmetic go on at the same time.
@@ -134,7 +109,7 @@ fn total(tape: &Tape, cut: &Cut, bindings: &Bindings, costs: &Costs<'_>) -> Opti
         let memory = group.reads.iter().chain(&group.roots).map(traffic).sum::<u128>();
         let cost: u64 = match group.kind {
             GroupKind::Chain => group.links.iter().map(Link::work).sum(),
-            _ if is_linkable(tape, group) => cost_of(tape, &cut.kept, group, costs)?.0,
+            _ if is_linkable(tape, group) => cost_of(tape, &cut.kept, group)?,
             _ => group.traced(tape, &cut.kept)?.iter().map(|part| part.fused.cost()).sum(),
         };
         sum += memory.max(u128::from(count(group.domain)) * u128::from(cost));
@@ -219,15 +194,15 @@ struct Open {
     domain: u32,
 }
 
-/// Joins kernels that read each other's nodes, so many at most.
-fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, most: usize, machine: &Machine) -> Vec<Group> {
+/// Joins kernels that read each other's nodes.
+fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) -> Vec<Group> {
     let home: HashMap<Id, usize> =
         groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |root| (root, index))).collect();
     let producers: Vec<Vec<usize>> =
         groups.iter().map(|group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect()).collect();
     let order = sorted(&producers);
     let mut reached: Vec<HashMap<Id, Option<Window>>> = vec![HashMap::new(); groups.len()];
-    let mut costs = vec![(0, 1); groups.len()];
+    let mut costs = vec![0; groups.len()];
     let mut linkable = vec![false; groups.len()];
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_linkable(tape, group)) {
         let rank = usize::from(tape.shapes[group.domain as usize].rank);
@@ -235,20 +210,20 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, most: usize, machine:
         let Some(fused) = Fused::trace(tape, kept, roots, (&[], &[]), rank, false) else { continue };
         linkable[index] = !fused.chooses() && fused.length.is_none();
         reached[index] = windows(tape, &fused, group.domain);
-        let Some(cost) = cost_of(tape, kept, group, &Costs::of(machine)) else {
+        let Some(cost) = cost_of(tape, kept, group) else {
             linkable[index] = false;
             continue;
         };
         costs[index] = cost;
     }
-    let reader = Reader { tape, kept, groups: &groups, home: &home, producers: &producers, windows: &reached, costs: &costs };
+    let reader = Reader { tape, groups: &groups, home: &home, producers: &producers, windows: &reached, costs: &costs };
     let mut done: Vec<Open> = vec![];
     for index in order.into_iter().filter(|index| linkable[*index]) {
         let joined = done.iter_mut().rev().find_map(|open| {
             let mut members = open.members.clone();
             members.push(index);
             let is_linked = producers[index].iter().any(|producer| open.members.contains(producer));
-            let fits = members.len() <= most && open.domain == groups[index].domain && is_linked;
+            let fits = members.len() <= cost::CHAIN_LENGTH && open.domain == groups[index].domain && is_linked;
             (fits && reader.chain(&members, machine).is_some()).then_some((open, members))
         });
         match joined {
@@ -289,67 +264,15 @@ fn sorted(producers: &[Vec<usize>]) -> Vec<usize> {
 
 struct Reader<'a> {
     tape: &'a Tape,
-    kept: &'a [bool],
     groups: &'a [Group],
     home: &'a HashMap<Id, usize>,
     producers: &'a [Vec<usize>],
     windows: &'a [HashMap<Id, Option<Window>>],
-    /// For each group, the cost of a position and the rows that it computes at a time.
-    costs: &'a [(u64, u32)],
+    /// For each group, the cost of a position.
+    costs: &'a [u64],
 }
 
 impl Reader<'_> {
-    /// Gives threads several columns of links whose columns share more than their rows. What such a link reads from memory is brought into a ring first, by a
-    /// link of its own.
-    fn widen(&self, links: &mut Vec<Link>, costs: &Costs<'_>) {
-        let (read, operation) = costs.pick(cost::CHAIN_WEIGHTS);
-        let columns = cost::CHAIN_ALIGNED;
-        let is_narrow = |id: &Id| self.tape.entry(*id).ty.is_scalar() && self.tape.entry(*id).ty.bytes() == 4;
-        let mut place = 0;
-        while place < links.len() {
-            let link = &links[place];
-            let (domain, rows, staged_cost) = (link.group.domain, link.rows, link.staged_cost);
-            let windows = &self.windows[self.home[&link.group.roots[0]]];
-            let is_plain = !link.stored.contains(&true) && rows.is_multiple_of(columns) && link.group.roots.iter().all(is_narrow);
-            let rank = usize::from(self.tape.shapes[domain as usize].rank);
-            let roots = link.group.roots_of(&link.group.feeds[0]);
-            let patch = Patch { rows: rows / columns, columns, step: 1 };
-            let fused = Fused::patch(self.tape, (self.kept, &[]), roots, rank, patch).filter(|fused| fused.items() <= MAX_STRIP);
-            let is_known = windows.iter().all(|(id, window)| window.is_some() && is_narrow(id));
-            let Some(fused) = fused.filter(|fused| is_plain && is_known && fused.traces().count() > 1) else {
-                place += 1;
-                continue;
-            };
-            let earlier = |id: &Id, links: &[Link]| links.iter().any(|link| link.group.roots.contains(id));
-            let copied: Vec<Id> = windows.keys().filter(|id| !earlier(id, &links[..place])).copied().collect();
-            let accesses = fused.row_accesses(columns.into()) * u64::from(columns);
-            let cost = (read * cost::READ * accesses + operation * fused.computing()) / u64::from(rows);
-            // A copy is a read and a store.
-            if cost + copied.len() as u64 * (read * cost::READ + staged_cost) >= link.cost {
-                place += 1;
-                continue;
-            }
-            (links[place].cost, links[place].columns) = (cost, columns);
-            for id in copied {
-                let Some(Some([rows_read, columns_read])) = windows.get(&id) else { continue };
-                let sides = |(least, most): (i64, i64)| ((-least).max(0) as u32, most.max(0) as u32);
-                let reach = Reach { stage: place, rows: sides(*rows_read), columns: sides(*columns_read) };
-                for later in &mut links[place..] {
-                    later.reaches.iter_mut().filter(|reach| reach.stage >= place).for_each(|reach| reach.stage += 1);
-                }
-                links[place].reaches.push(reach);
-                let group = Group { roots: vec![id], ..links[place].group.clone() };
-                let (staged, stored, reaches, near) = (vec![true], vec![false], vec![], vec![]);
-                let cost = read * cost::READ;
-                let copy =
-                    Link { group, staged, stored, reaches, near, cost, staged_cost, rows, columns: 1, copies: true, growth: 100 };
-                links.insert(place, copy);
-                place += 1;
-            }
-            place += 1;
-        }
-    }
-
     /// Returns whether one of the groups must run behind another one that is no member and itself runs behind a member.
     fn leaves(&self, members: &[usize]) -> bool {
         let mut stack: Vec<usize> = vec![];
@@ -376,8 +299,6 @@ impl Reader<'_> {
         let read_outside =
             |id: &Id| (0..self.groups.len()).any(|group| !members.contains(&group) && self.groups[group].reads.contains(id));
         let is_own = |id: &Id| self.home.get(id).is_some_and(|group| members.contains(group));
-        let costs = Costs::of(machine);
-        let rows = members.iter().map(|member| self.costs[*member].1).min()?;
         let mut links: Vec<Link> = vec![];
         for (place, member) in members.iter().enumerate() {
             let group = &self.groups[*member];
@@ -399,35 +320,18 @@ impl Reader<'_> {
                 reaches.extend(reach);
             }
             let stored: Vec<bool> = group.roots.iter().map(|root| is_output(root) || read_outside(root)).collect();
-            let (staged, cost) = (vec![false; group.roots.len()], self.costs[*member].0);
-            let staged_cost = costs.pick(cost::STAGED_VALUE);
-            // Vectors load neighbouring columns of memory together.
-            let is_near =
-                |(id, window): (&Id, &Option<Window>)| (costs.in_vectors() && window.is_some() && !is_own(id)).then_some(*id);
+            let (staged, cost) = (vec![false; group.roots.len()], self.costs[*member]);
+            // Neighbouring columns of memory are loaded together.
+            let is_near = |(id, window): (&Id, &Option<Window>)| (window.is_some() && !is_own(id)).then_some(*id);
             let near = self.windows[*member].iter().filter_map(is_near).collect();
-            links.push(Link {
-                group: group.clone(),
-                staged,
-                stored,
-                reaches,
-                near,
-                cost,
-                staged_cost,
-                rows,
-                columns: 1,
-                copies: false,
-                growth: 100,
-            });
-        }
-        if !costs.in_vectors() {
-            self.widen(&mut links, &costs);
+            links.push(Link { group: group.clone(), staged, stored, reaches, near, cost, growth: 100 });
         }
         let bytes = |link: &Link| {
             let bytes = |(root, staged): (&Id, &bool)| if *staged { self.tape.entry(*root).ty.bytes() } else { 0 };
             link.group.roots.iter().zip(&link.staged).map(bytes).collect::<Vec<u32>>()
         };
         let stages: Vec<_> = links.iter().map(|link| (&link.reaches[..], bytes(link), link.cost)).collect();
-        let layout = ChainLayout::new(&stages, rows, machine).filter(|layout| layout.most_around() <= MAX_AROUND)?;
+        let layout = ChainLayout::new(&stages, machine).filter(|layout| layout.most_around() <= MAX_AROUND)?;
         (0..).zip(&mut links).for_each(|(stage, link)| link.growth = layout.growth(stage));
         let mut reads: Vec<Id> = links.iter().flat_map(|link| &link.group.reads).filter(|id| !is_own(id)).copied().collect();
         reads.sort_unstable();
@@ -466,18 +370,16 @@ impl Group {
             }
         }
         let rank = usize::from(tape.shapes[self.domain as usize].rank);
-        let rows = self.links.first().map_or(1, |link| link.rows);
         let (mut stages, mut all, mut bounds) = (vec![], vec![], vec![]);
         for (place, link) in self.links.iter().enumerate() {
-            let roots = if link.copies { Roots::Feed(&link.group.roots) } else { link.group.roots_of(&link.group.feeds[0]) };
-            let patch = Patch { rows: rows / link.columns, columns: link.columns, step: 1 };
-            let mut fused = Fused::patch(tape, (kept, &[]), roots, rank, patch).ok_or_else(too_large)?;
+            let roots = link.group.roots_of(&link.group.feeds[0]);
+            let mut fused = Fused::strip(tape, (kept, &[]), roots, rank, 1).ok_or_else(too_large)?;
             // A ring is read behind the link that fills it.
             let is_read = |from: usize| from < place && link.reaches.iter().any(|reach| reach.stage == from);
             let is_filled = |id: usize| values.get(&(id as Id)).is_some_and(|(from, _)| is_read(*from));
             let mut by_column: Vec<bool> = (0..tape.entries.len()).map(|id| staged[id] && is_filled(id)).collect();
             link.near.iter().for_each(|near| by_column[*near as usize] = true);
-            (fused.staged, fused.offsets) = (&by_column, !costs.in_vectors());
+            fused.staged = &by_column;
             let (codes, own) = fused.strip_codes(tape, costs.side_by_side())?;
             bounds.extend(own);
             let tap = |code: &Code| Tap {
@@ -499,7 +401,6 @@ impl Group {
                 staged: link.staged.clone(),
                 stored: link.stored.clone(),
                 cost: link.cost,
-                columns: link.columns,
             });
             all.extend(codes.into_iter().map(|mut code| {
                 let in_memory: Vec<bool> = code.inputs.iter().map(|input| !is_filled(*input as usize)).collect();
@@ -512,7 +413,7 @@ impl Group {
         }
         let mut sizes = vec![1u64; rank];
         sizes.iter_mut().rev().take(1).for_each(|last| *last = 1 << 20);
-        Ok((Chain { domain: Domain::of(&sizes), rows, stages }, all, bounds))
+        Ok((Chain { domain: Domain::of(&sizes), stages }, all, bounds))
     }
 
     /// Returns the cost of a position of a chain, in simple operations.

@@ -62,13 +62,6 @@ pub enum Reason {
     },
     /// The kernel would be too large with it.
     Limit,
-    /// It is computed behind fewer windows than what it is combined with: keeping it costs less than keeping the nodes that it is computed from.
-    Early {
-        /// Cost of computing it where it is combined.
-        recomputed: u64,
-        /// Cost of keeping it.
-        kept: u64,
-    },
     /// It is a length, which kernels read where they run.
     Length,
 }
@@ -84,9 +77,6 @@ impl fmt::Display for Reason {
             }
             Reason::Shared { kernels, recomputed, kept } => {
                 write!(f, "used by {kernels} kernels: computed in each it costs {recomputed}, kept {kept}")
-            }
-            Reason::Early { recomputed, kept } => {
-                write!(f, "ready before what it is combined with: computed there it costs {recomputed}, kept {kept}")
             }
             Reason::Limit => f.write_str("one kernel would be too large"),
             Reason::Length => f.write_str("it is a length"),
@@ -371,7 +361,6 @@ impl Cutter<'_> {
 
     fn reused(&mut self) {
         let uses = self.uses();
-        let windows = self.windows();
         for id in 0..self.tape.entries.len() as Id {
             if self.tape.entry(id).is_pattern() {
                 self.operands(id);
@@ -387,9 +376,6 @@ impl Cutter<'_> {
                 continue;
             }
             let times = uses[id as usize];
-            if times <= 1 {
-                self.keep_early(id, &windows);
-            }
             if times <= 1 || self.kept[id as usize] {
                 continue;
             }

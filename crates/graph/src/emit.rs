@@ -132,8 +132,6 @@ struct Emitter<'t> {
     traps: Vec<(Id, Accessor)>,
     /// Nodes that a chain reads at a row and a column.
     staged: &'t [bool],
-    /// True if a chain is given distances from the position where they are known.
-    offsets: bool,
     /// Columns that are read together.
     columns: u32,
     /// Inputs of which several columns are read together.
@@ -191,8 +189,6 @@ pub(crate) struct Fused<'k> {
     traps: Vec<Id>,
     /// Nodes that a chain reads at a row and a column.
     pub(crate) staged: &'k [bool],
-    /// True if a chain is given distances from the position where they are known.
-    pub(crate) offsets: bool,
 }
 
 impl<'k> Fused<'k> {
@@ -331,7 +327,6 @@ impl<'k> Fused<'k> {
             absent,
             traps,
             staged: &[],
-            offsets: false,
         })
     }
 
@@ -377,27 +372,6 @@ impl<'k> Fused<'k> {
         self.interior.cost
     }
 
-    /// Returns how many accesses of so many neighbouring columns read all values.
-    pub(crate) fn row_accesses(&self, width: i64) -> u64 {
-        let column = |index: &IndexId| match &self.interior.indices[*index as usize] {
-            Index::Affine { offset: Number::Known(offset), .. } => Some(offset.div_euclid(width)),
-            _ => None,
-        };
-        let mut found = std::collections::HashSet::new();
-        for (number, item) in self.interior.items.iter().enumerate() {
-            let Item::Read { node, place } = item else { continue };
-            let apart = (*node, vec![], number as i64);
-            found.insert(match place {
-                Place::At(indices) => match indices.split_last().map(|(last, rest)| (column(last), rest)) {
-                    Some((Some(column), rest)) => (*node, rest.to_vec(), column),
-                    _ => apart,
-                },
-                Place::Number(_) => apart,
-            });
-        }
-        found.len() as u64
-    }
-
     /// Returns the number of values that are read at a position.
     pub(crate) fn read_count(&self) -> u64 {
         self.interior.items.iter().filter(|item| matches!(item, Item::Read { .. })).count() as u64
@@ -440,7 +414,7 @@ impl<'k> Fused<'k> {
         let vectors = side_by_side;
         let (scalars, inputs, aligned) = (vec![], vec![], vec![]);
         let along = self.rank.checked_sub(1).filter(|_| self.along_last && !self.line).map(|last| last as u8);
-        let (lengths, traps, staged, offsets) = (vec![], vec![], self.staged, self.offsets);
+        let (lengths, traps, staged) = (vec![], vec![], self.staged);
         let mut emitter = Emitter {
             tape,
             builder,
@@ -457,7 +431,6 @@ impl<'k> Fused<'k> {
             lengths,
             traps,
             staged,
-            offsets,
             columns: 1,
             wide: vec![],
         };

@@ -9,12 +9,9 @@
 //! A stage has two functions, as a [`Stencil`](crate::Stencil) has: one far from all edges, one that applies boundary rules. A rule leads to places that lie
 //! between a position and the place without the rule, or as far on its other side, so that they are in the ring, too.
 //!
-//! Where a warp is run as vectors, a block is one warp, which takes 32 columns at a time, and shared memory is in the cache of a core. Blocks of many
-//! threads compute several rows in a step: see [`threads`].
+//! A block is one warp, which takes 32 columns at a time. Where a warp is run as vectors, shared memory is in the cache of a core.
 
-mod threads;
-
-use crate::cost::{self, Costs, Execution, LANES};
+use crate::cost::{self, Costs, LANES};
 use crate::kit::{Draft, Writer, unravel};
 use crate::program::{Argument, Output};
 use crate::{Count, Domain, Error, Program, Result};
@@ -25,15 +22,13 @@ use broadloom_scalar::{
 
 /// Computes functions of neighbourhoods one behind the other, row by row.
 ///
-/// The sizes of a call are the lengths of the axes; on vectors the last is at least 32, on threads the last but one as long as a step has rows. Scalars are, for each stage and axis, the first position and the one behind the
+/// The sizes of a call are the lengths of the axes; the last is at least 32. Scalars are, for each stage and axis, the first position and the one behind the
 /// last that its `inner` function may be asked for; then for each stage the scalars of `inner` and of `edge`. Inputs are for each stage those of `inner` and
 /// of `edge` that are no staged values. Outputs are the stored values of all stages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
     /// The positions: two axes or more.
     pub domain: Domain,
-    /// Rows that the functions give at a time, results of the first row first; 1 on vectors.
-    pub rows: u32,
     /// The stages, in order.
     pub stages: Vec<Stage>,
 }
@@ -53,9 +48,6 @@ pub struct Stage {
     pub stored: Vec<bool>,
     /// Cost of a position, in simple operations.
     pub cost: u64,
-    /// Neighbouring columns that a thread computes: a power of two that divides the rows of a step. Its functions give that many fewer rows, and the results of
-    /// a row column by column. More than one where `edge` is there, nothing is stored, and values have four bytes.
-    pub columns: u32,
 }
 
 /// The window in which a stage reads the values of an earlier one.
@@ -85,9 +77,6 @@ pub struct Tap {
 /// All but a number are read at three indices: a row, a column, and the distance of the column from that of the position before a boundary rule. The last
 /// one is the column again where no rule was applied. The distance is less than 32, and the rule is one that leads back by as much at most. Indices along
 /// other axes are those of the position.
-///
-/// On threads only values of earlier stages are read so. The third index is a literal: 1 where the others are literals too, distances from the position of the
-/// first row; 0 where they are a row and a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TapRead {
     /// An input, at an index that counts its elements.
@@ -113,18 +102,14 @@ pub struct ChainLayout {
     pub places: Vec<Vec<u64>>,
     /// Columns of a block, at most.
     pub width: u32,
-    /// Threads of a block.
-    pub threads: u32,
-    /// Blocks that a core holds at a time.
-    pub resident: u32,
     /// Bytes of shared memory.
     pub bytes: u64,
 }
 
 impl ChainLayout {
-    /// The layout for stages, each with its windows, the bytes of an element of each value that is staged, 0 for others, and its cost, which compute so many
-    /// rows at a time; `None` if no columns fit into the shared memory of a machine.
-    pub fn new(stages: &[(&[Reach], Vec<u32>, u64)], at_a_time: u32, machine: &Machine) -> Option<ChainLayout> {
+    /// The layout for stages, each with its windows, the bytes of an element of each value that is staged, 0 for others, and its cost; `None` if no columns fit
+    /// into the shared memory of a machine.
+    pub fn new(stages: &[(&[Reach], Vec<u32>, u64)], machine: &Machine) -> Option<ChainLayout> {
         let count = stages.len();
         let (mut lags, mut rings) = (vec![0u32; count], vec![1u32; count]);
         let (mut rows, mut columns) = (vec![(0u32, 0u32); count], vec![(0u32, 0u32); count]);
@@ -137,26 +122,17 @@ impl ChainLayout {
             *own = (own.0.max(of.0.checked_add(by.0)?), own.1.max(of.1.checked_add(by.1)?));
             Some(())
         };
-        let alignment = Costs::of(machine).pick(cost::CHAIN_ALIGNMENT);
         for (number, (reaches, ..)) in stages.iter().enumerate().rev() {
-            // Rows of rings are aligned, so that threads can read and write several columns together.
-            let [before, behind] =
-                [columns[number].0, columns[number].1].map(|columns| columns.checked_next_multiple_of(alignment));
-            columns[number] = (before?, behind?);
             let (own_rows, own_columns) = (rows[number], columns[number]);
             for reach in reaches.iter() {
                 wider(&mut rows[reach.stage], own_rows, reach.rows)?;
                 wider(&mut columns[reach.stage], own_columns, reach.columns)?;
                 // From the row that the reader looks up to, to the one that was computed last.
-                let ring = (lags[number] - lags[reach.stage]).checked_add(reach.rows.0)?.checked_add(at_a_time)?;
+                let ring = (lags[number] - lags[reach.stage]).checked_add(reach.rows.0)?.checked_add(1)?;
                 rings[reach.stage] = rings[reach.stage].max(ring);
             }
         }
-        let (threads, resident) = (LANES, 1);
-        let mut layout = ChainLayout { lags, rows, columns, rings, places: vec![], width: 0, threads, resident, bytes: 0 };
-        if Costs::of(machine).execution() == Execution::Threads {
-            return layout.for_threads(stages, machine);
-        }
+        let mut layout = ChainLayout { lags, rows, columns, rings, places: vec![], width: 0, bytes: 0 };
         let most = u64::from(Costs::of(machine).shared_bytes().saturating_sub(1024)).min(cost::CHAIN_BYTES);
         let mut best: Option<u128> = None;
         for width in cost::CHAIN_COLUMNS {
@@ -171,28 +147,6 @@ impl ChainLayout {
             }
         }
         best.map(|_| layout)
-    }
-
-    /// The layout with the blocks of threads that waste least: threads beside the columns of a block compute what its neighbours compute too, and few
-    /// threads on a core leave it idle while they wait.
-    fn for_threads(mut self, stages: &[(&[Reach], Vec<u32>, u64)], machine: &Machine) -> Option<ChainLayout> {
-        let costs = Costs::of(machine);
-        let around = self.columns.iter().map(|(before, behind)| before + behind).max().unwrap_or(0);
-        let mut best: Option<u64> = None;
-        for threads in cost::CHAIN_THREADS {
-            let Some(width) = threads.checked_sub(around).filter(|width| *width >= threads / 2) else { continue };
-            let (places, bytes) = self.places(stages, width);
-            let Some(resident) = costs.resident_chains(threads, bytes).filter(|resident| *resident > 0) else { continue };
-            let busy = u64::from(resident * threads).min(cost::CHAIN_BUSY);
-            // The only block of a core leaves it idle at barriers.
-            let idle = 4 * u64::from(resident);
-            let waste = ((u64::from(threads) * (idle + 1)) << 24) / (u64::from(width) * busy * idle);
-            if best.is_none_or(|best| waste < best) {
-                best = Some(waste);
-                (self.places, self.bytes, self.width, self.threads, self.resident) = (places, bytes, width, threads, resident);
-            }
-        }
-        best.map(|_| self)
     }
 
     /// Columns of a row of a stage, for a block with so many.
@@ -217,13 +171,8 @@ impl ChainLayout {
         (places, all)
     }
 
-    /// Returns the columns of a stage that are computed for each column of a block, in hundredths. On threads all stages take those of a block, and rows around
-    /// a block count too.
+    /// Returns the columns of a stage that are computed for each column of a block, in hundredths.
     pub fn growth(&self, stage: usize) -> u64 {
-        if self.threads > LANES {
-            let rows = u64::from(self.rows[stage].0 + self.rows[stage].1) + cost::CHAIN_PART;
-            return u64::from(self.threads) * 100 * rows / (u64::from(self.width.max(1)) * cost::CHAIN_PART);
-        }
         u64::from(self.pitch(stage, self.width)) * 100 / u64::from(self.width.max(1))
     }
 
@@ -239,11 +188,9 @@ impl ChainLayout {
 }
 
 impl Chain {
-    /// The types of the values of a stage in a row.
+    /// The types of the values of a stage.
     fn values(&self, stage: usize) -> Vec<Type> {
-        let mut types = self.stages[stage].inner.function.result_types();
-        types.truncate(types.len() / self.rows.max(1) as usize);
-        types
+        self.stages[stage].inner.function.result_types()
     }
 
     /// The layout of the rows for a machine.
@@ -253,38 +200,25 @@ impl Chain {
             staged.map(|(ty, staged)| if *staged { ty.bytes() } else { 0 }).collect()
         };
         let stages = self.stages.iter().enumerate().map(|(number, stage)| (&stage.reaches[..], bytes(number), stage.cost));
-        ChainLayout::new(&stages.collect::<Vec<_>>(), self.rows, machine)
+        ChainLayout::new(&stages.collect::<Vec<_>>(), machine)
     }
 
-    fn check(&self, machine: &Machine) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let bad = |reason: String| Err(Error::Pattern { pattern: "chain", reason });
         let axes = self.domain.axes();
-        if self.rows == 0 || self.rows > 1 && Costs::of(machine).in_vectors() {
-            return bad(format!("{} rows at a time", self.rows));
-        }
         if axes < 2 || self.stages.is_empty() {
             return bad(format!("{} stages over {axes} axes", self.stages.len()));
         }
         for (number, stage) in self.stages.iter().enumerate() {
-            let results = stage.inner.function.result_types();
             let values = self.values(number);
-            let is_row = |row: &[Type]| row == values;
-            if values.is_empty() || !results.chunks(values.len()).all(is_row) {
-                return bad(format!("stage {number} has {} results for {} rows", results.len(), self.rows));
-            }
-            if stage.staged.len() != values.len() || stage.stored.len() != values.len() {
+            if values.is_empty() || stage.staged.len() != values.len() || stage.stored.len() != values.len() {
                 return bad(format!("stage {number} has {} values", values.len()));
             }
             if stage.reaches.iter().any(|reach| reach.stage >= number) {
                 return bad(format!("stage {number} reads a later one"));
             }
-            let is_wide = |ty: &Type| !ty.is_scalar() || ty.bytes() != 4;
-            let is_plain = stage.edge.is_some() && !stage.stored.contains(&true) && !values.iter().any(is_wide);
-            if stage.columns == 0 || !self.rows.is_multiple_of(stage.columns) || stage.columns > 1 && !is_plain {
-                return bad(format!("stage {number} has {} columns for each thread", stage.columns));
-            }
             for tap in std::iter::once(&stage.inner).chain(&stage.edge) {
-                if crate::source::index_type(&tap.function, axes)? != Type::I32 || tap.function.result_types() != results {
+                if crate::source::index_type(&tap.function, axes)? != Type::I32 || tap.function.result_types() != values {
                     return bad(format!("`{}` has other indices or results than its stage", tap.function.name()));
                 }
                 let fits = |(accessor, read): (&AccessorDecl, &TapRead)| {
@@ -312,7 +246,7 @@ impl Chain {
 
     /// The program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
-        self.check(machine)?;
+        self.check()?;
         let axes = self.domain.axes();
         let Some(layout) = self.layout(machine) else {
             return Err(Error::Pattern { pattern: "chain", reason: "its rings do not fit into shared memory".into() });
@@ -347,16 +281,8 @@ impl Chain {
         }
         draft.limit(self.domain.count());
         let parts = Parts { chain: self, layout, bounds, ports, outputs };
-        match Costs::of(machine).execution() {
-            Execution::Vectors => {
-                draft.least(Count::size(axes - 1), LANES.into());
-                parts.launch(&mut draft, machine)?;
-            }
-            Execution::Threads => {
-                draft.least(Count::size(axes - 2), self.rows.into());
-                parts.launch_threads(&mut draft, machine)?;
-            }
-        }
+        draft.least(Count::size(axes - 1), LANES.into());
+        parts.launch(&mut draft, machine)?;
         Ok(draft.finish())
     }
 }
@@ -385,7 +311,7 @@ struct Place {
     rows: [Value; 2],
     /// The first column, and the one behind the last.
     columns: [Value; 2],
-    /// The number of the first element of the image; on vectors in 64 bits.
+    /// The number of the first element of the image, in 64 bits.
     start: Value,
     /// The memory of all rings.
     room: Memory,

@@ -217,36 +217,14 @@ pub const CHAIN_BLOCKS: u64 = 8;
 pub const CHAIN_ROWS: u32 = 8;
 /// Rows of a block of a chain, at least.
 pub const CHAIN_LEAST_ROWS: u32 = 64;
-/// Threads of a block of a chain.
-pub const CHAIN_THREADS: [u32; 3] = [128, 256, 512];
-/// Columns that threads of a chain read and write together, at most: 16 bytes.
-pub const CHAIN_ALIGNED: u32 = 4;
-/// Alignment of the columns of a chain, relative to those of a block.
-pub const CHAIN_ALIGNMENT: Each<u32> = Each { vectors: 1, threads: CHAIN_ALIGNED };
-/// Threads on a core that hide the latency of shared memory and of barriers.
-pub const CHAIN_BUSY: u64 = 768;
-/// Registers of a thread of a chain, at most.
-const CHAIN_REGISTERS: u32 = 64;
-/// Rows of a block of a chain on threads for each row above or below them that it computes besides.
-pub const CHAIN_THREAD_ROWS: u32 = 4;
-/// Rows of a step of a chain on threads, the best first.
-pub const CHAIN_STEPS: [u32; 4] = [8, 4, 2, 1];
-/// Operations in the time of a byte of shared memory. On threads a store and a load of four bytes take as long as 16 operations.
-pub const STAGED_BALANCE: Each<u64> = Each { vectors: 1, threads: 2 };
-/// Weights of a read and of an operation in the cost of a chain. The peak of threads counts a multiplication and an addition of each lane in a cycle, and they read
-/// by a quarter of the lanes that compute.
-pub const CHAIN_WEIGHTS: Each<(u64, u64)> = Each { vectors: (1, 1), threads: (8, 2) };
+/// Operations in the time of a byte of a chain's ring.
+pub const STAGED_BALANCE: u64 = 1;
 /// A value of a chain that is stored in a ring and read again.
-pub const STAGED_VALUE: Each<u64> = Each { vectors: 4, threads: 8 };
-/// Rows of a block of a chain on threads, about.
-pub const CHAIN_PART: u64 = 160;
-/// Kernels that are joined to a chain, at most: all that can be, or fewer, whichever costs less.
-pub const CHAIN_LENGTHS: Each<&[usize]> = Each { vectors: &[16], threads: &[16, 4, 3, 2] };
-/// Chains keep nodes that are ready before what they are combined with. On vectors rings of what they are computed from stay in the cache as well.
-pub const CHAIN_EARLY: Each<bool> = Each { vectors: false, threads: true };
-/// Cost of a plan with chains, in hundredths of that of a plan without, from which on chains are not worth their larger kernels. Chains on threads took 1.4 to 1.7
-/// times as long as the kernels that they replace on an H200, so only a switch asks for them.
-pub const CHAIN_GAIN: Each<u128> = Each { vectors: 75, threads: 0 };
+pub const STAGED_VALUE: u64 = 4;
+/// Kernels that are joined to a chain, at most.
+pub const CHAIN_LENGTH: usize = 16;
+/// Cost of a plan with chains, in hundredths of that of a plan without, from which on chains are not worth their larger kernels.
+pub const CHAIN_GAIN: u128 = 75;
 /// Rows of a patch of results of a thread.
 pub const PATCH_ROWS: [u32; 4] = [1, 2, 4, 8];
 /// Distances of the rows of a patch.
@@ -663,16 +641,6 @@ impl<'m> Costs<'m> {
         self.machine.max_shared_bytes
     }
 
-    /// Returns how many blocks of a chain, of so many threads and bytes of shared memory, a core holds at a time.
-    pub fn resident_chains(&self, threads: u32, bytes: u64) -> Option<u32> {
-        // A block takes a part of shared memory besides.
-        const RESERVED: u64 = 1 << 10;
-        let most = u64::from(self.shared_bytes());
-        let shared = (most + RESERVED).checked_div(bytes + RESERVED).filter(|_| bytes <= most)?;
-        let registers = u64::from(self.machine.registers.unwrap_or(1 << 16) / (CHAIN_REGISTERS * threads));
-        u32::try_from(shared.min(registers).min(self.resident_threads() / u64::from(threads))).ok()
-    }
-
     /// Returns a part of a core's own cache, in bytes.
     fn core_cache(&self, part: u64) -> u32 {
         u32::try_from(self.machine.core_cache_bytes.unwrap_or(CORE_CACHE) / part).unwrap_or(u32::MAX)
@@ -749,16 +717,15 @@ impl<'m> Costs<'m> {
         self.in_vectors()
     }
 
-    /// Returns the rows of a step of a chain, the best first: a core walks down the rows, and those that are read again stay in its
-    /// shared memory.
-    pub fn chain_steps(&self) -> &'static [u32] {
-        if self.in_vectors() { &CHAIN_STEPS[CHAIN_STEPS.len() - 1..] } else { &CHAIN_STEPS }
+    /// Returns whether kernels are joined to chains: a core walks down the rows, and those that are read again stay in its cache. On an H200, chains took 1.4 to
+    /// 1.7 times as long as the kernels that they replaced.
+    pub fn chains(&self) -> bool {
+        self.in_vectors()
     }
 
-    /// Returns whether kernels of a chain take the components of a picture one by one: fewer rows stay in the cache of a core. Rows in
-    /// shared memory serve all components.
+    /// Returns whether kernels of a chain take the components of a picture one by one: fewer rows stay in the cache of a core.
     pub fn splits_components(&self) -> bool {
-        self.in_vectors()
+        self.chains()
     }
 
     /// Returns whether a lane has several rows of results where rows read much the same: what they share

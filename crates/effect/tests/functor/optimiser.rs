@@ -103,9 +103,9 @@ fn graphs(context: &broadloom_graph::Context, seed: u64, count: usize) -> Result
 fn every_combination_of_options_gives_the_same_image() -> Result<()> {
     let [interp, cpu] = contexts();
     let more = if thorough() { 20 } else { 1 };
-    let chains = graphs(interp, 20, 120 * more)? + graphs(&as_gpu(), 22, 78 * more)?;
-    assert!(chains >= 3, "{chains} chains");
-    graphs(cpu, 21, 2 * more)?;
+    assert_eq!(graphs(interp, 20, 120 * more)? + graphs(&as_gpu(), 22, 78 * more)?, 0, "chains are for CPUs");
+    let chains = graphs(cpu, 21, 8 * more)?;
+    assert!(chains >= 1, "{chains} chains");
     Ok(())
 }
 
@@ -203,41 +203,30 @@ fn rows_between_windows_stay_in_rings() -> Result<()> {
     Ok(())
 }
 
-/// Blocks of threads with a part of the columns and rows each, and images that are smaller than a block.
+/// Images that are smaller than a block of a chain.
 #[test]
-fn threads_keep_rows_between_windows_in_rings() -> Result<()> {
+fn small_images_keep_rows_between_windows_in_rings() -> Result<()> {
     let mut random = Random(31);
-    let (gpu, mut chains) = (as_gpu(), 0);
-    for number in 0..if thorough() { 60 } else { 12 } {
+    let mut chains = 0;
+    for number in 0..if thorough() { 60 } else { 4 } {
         let width = [33, 100, 230, 300, 560][number % 5] + random.below(40) as u32;
         let height = [16, 17, 40, 90][number % 4] + random.below(12) as u32;
-        chains += rings(&gpu, Switch::On, &mut random, 1 + number % 2, [width, height])?;
+        chains += rings(&contexts()[1], Switch::On, &mut random, 1 + number % 2, [width, height])?;
     }
-    assert!(chains >= 6, "{chains} chains");
+    assert!(chains >= 2, "{chains} chains");
     Ok(())
 }
 
-/// Levels of degraining, and means along rows and columns of diffusion, share passes over memory on a GPU where chains are asked for. Threads have several columns
-/// of means along rows.
+/// A GPU has no chains, whatever the switch says.
 #[test]
-fn effects_are_chains_on_a_gpu() -> Result<()> {
-    let context = &as_gpu();
-    for boundary in [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap] {
-        let picture = Picture::new(context, &Random(22).image(1, 301, 70))?;
-        for result in [effects::degrain(&picture, 4, 0.02, boundary)?, effects::diffusion(&picture, 8, 0.5, boundary)?] {
-            let plan = Plan::new(&[(result.clone(), result.bounds())], &Options { chain: Switch::On, ..Options::default() })?;
-            let explanation = plan.explain()?;
-            let chains = explanation.stages[0].kernels.iter().filter(|kernel| kernel.name == "chain").count();
-            assert_eq!(chains > 0, boundary != Boundary::Wrap, "{boundary:?} {}", explanation.text());
-            if boundary != Boundary::Wrap {
-                let apart = Options { chain: Switch::Off, ..Options::default() };
-                let apart = Plan::new(&[(result.clone(), result.bounds())], &apart)?.explain()?;
-                assert!(apart.kernels() > explanation.kernels(), "the switch `chain`");
-            }
-            let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
-            assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{boundary:?}"));
-        }
-    }
+fn effects_are_no_chains_on_a_gpu() -> Result<()> {
+    let picture = Picture::new(&as_gpu(), &Random(22).image(1, 301, 70))?;
+    let result = effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?;
+    let told =
+        |chain: Switch| Plan::new(&[(result.clone(), result.bounds())], &Options { chain, ..Options::default() })?.explain();
+    let on = told(Switch::On)?;
+    assert!(!on.stages.iter().flat_map(|stage| &stage.kernels).any(|kernel| kernel.name == "chain"), "{}", on.text());
+    assert_eq!(on.kernels(), told(Switch::Off)?.kernels(), "{}", on.text());
     Ok(())
 }
 

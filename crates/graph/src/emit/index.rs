@@ -213,11 +213,11 @@ impl Half<'_, '_, '_> {
         }
     }
 
-    /// Returns the distance of an index from the thread's own along the axis so far from the end, if it is known.
-    fn own_offset(&self, index: IndexId, behind: usize) -> Option<i64> {
+    /// Returns the distance of an index from the thread's own along the last axis, if it is known.
+    fn own_offset(&self, index: IndexId) -> Option<i64> {
         match self.affine_index(index) {
             Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(offset) }
-                if usize::from(axis) + behind == self.emitter.position.len() =>
+                if usize::from(axis) + 1 == self.emitter.position.len() =>
             {
                 Some(offset)
             }
@@ -231,15 +231,8 @@ impl Half<'_, '_, '_> {
         let (Some(row), Some(last)) = (indices.len().checked_sub(2).map(|row| indices[row]), indices.last()) else {
             return self.emitter.builder.fail("a place without rows");
         };
-        if self.emitter.offsets {
-            let at = match self.own_offset(row, 2).zip(self.own_offset(*last, 1)) {
-                Some((down, along)) => [down, along, 1].map(|offset| self.emitter.builder.literal(offset as i32)),
-                None => [self.index(row), self.index(*last), self.emitter.builder.literal(0i32)],
-            };
-            return self.emitter.builder.read(accessor, &at.map(Into::into));
-        }
         let row = self.index(row);
-        if let Some(offset) = self.own_offset(*last, 1) {
+        if let Some(offset) = self.own_offset(*last) {
             let b = &self.emitter.builder;
             let base = b.convert(self.emitter.position[self.emitter.position.len() - 1], Type::I64);
             let column = if offset == 0 { base } else { b.add(base, offset) };
@@ -248,7 +241,7 @@ impl Half<'_, '_, '_> {
         let far = match &self.trace.indices[*last as usize] {
             Index::Clamp(base, extent) | Index::Mirror(base, extent) => {
                 let domain = self.trace.domain.map(|domain| Number::Extent(domain, (self.emitter.position.len() - 1) as u8));
-                self.own_offset(*base, 1)
+                self.own_offset(*base)
                     .filter(|offset| Some(extent) == domain.as_ref() && offset.unsigned_abs() < cost::LANES.into())
             }
             _ => None,

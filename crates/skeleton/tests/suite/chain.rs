@@ -3,9 +3,9 @@
 use broadloom_device::{Machine, MachineKind};
 use broadloom_skeleton::{ChainLayout, Reach};
 
-fn machine(kind: MachineKind) -> Machine {
+fn machine() -> Machine {
     let own = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())).machine().clone();
-    Machine { kind, ..own }
+    Machine { kind: MachineKind::Cpu, ..own }
 }
 
 /// A window of two rows behind another one: each stage is as far behind as it looks down, and a ring holds what is still read.
@@ -14,7 +14,7 @@ fn rings_hold_the_rows_that_are_still_read() {
     let reach = |stage: usize, above: u32, below: u32| Reach { stage, rows: (above, below), columns: (3, 4) };
     let (second, third) = ([reach(0, 2, 2)], [reach(1, 1, 0), reach(0, 0, 0)]);
     let stages: [(&[Reach], Vec<u32>, u64); 3] = [(&[], vec![4], 10), (&second, vec![4], 10), (&third, vec![0], 10)];
-    let layout = ChainLayout::new(&stages, 1, &machine(MachineKind::Cpu)).unwrap();
+    let layout = ChainLayout::new(&stages, &machine()).unwrap();
     assert_eq!(layout.lags, [0, 2, 2]);
     assert_eq!(layout.rows, [(3, 2), (1, 0), (0, 0)]);
     assert_eq!(layout.columns, [(6, 8), (3, 4), (0, 0)]);
@@ -23,19 +23,5 @@ fn rings_hold_the_rows_that_are_still_read() {
     assert_eq!(layout.bytes, (5 * (1024 + 14) * 4u64).next_multiple_of(64) + (2 * (1024 + 7) * 4u64).next_multiple_of(64));
     // Rings that are too long for any columns.
     let far = [Reach { stage: 0, rows: (4000, 0), columns: (0, 0) }];
-    assert_eq!(ChainLayout::new(&[(&[], vec![4], 1), (&far, vec![0], 1)], 1, &machine(MachineKind::Cpu)), None);
-}
-
-/// Threads compute several rows in a step, which rings hold too. Windows are as wide as aligned columns need.
-#[test]
-fn rings_of_threads_hold_the_rows_of_a_step() {
-    let reach = |stage: usize, above: u32, below: u32| Reach { stage, rows: (above, below), columns: (3, 4) };
-    let (second, third) = ([reach(0, 2, 2)], [reach(1, 1, 0), reach(0, 0, 0)]);
-    let stages: [(&[Reach], Vec<u32>, u64); 3] = [(&[], vec![4], 10), (&second, vec![4], 10), (&third, vec![0], 10)];
-    let layout = ChainLayout::new(&stages, 8, &machine(MachineKind::Cuda)).unwrap();
-    assert_eq!(layout.lags, [0, 2, 2]);
-    assert_eq!(layout.columns, [(8, 8), (4, 4), (0, 0)]);
-    assert_eq!(layout.rings[..2], [12, 9]);
-    assert_eq!((layout.threads, layout.width, layout.resident), (256, 240, 4));
-    assert_eq!(layout.bytes, 12 * 256 * 4 + (9 * (240 + 8) * 4u64).next_multiple_of(64));
+    assert_eq!(ChainLayout::new(&[(&[], vec![4], 1), (&far, vec![0], 1)], &machine()), None);
 }
