@@ -187,7 +187,7 @@ fn campaign(context: impl Fn() -> Context + Sync, programs: u64) {
     // About one program in fifteen has one, fewer where they pay less.
     assert!(programs < 50 || stencils as u64 >= programs / 50, "{stencils} stencils");
     // All kinds are drawn, of several types.
-    for kind in ["length", "window", "queue", "place", "sweep", "layout"] {
+    for kind in ["length", "window", "queue", "place", "sweep", "layout", "line"] {
         let own = kinds.iter().filter(|((own, _), _)| *own == kind);
         let (types, count) = own.fold((0, 0), |(types, sum), (_, count)| (types + 1, sum + *count as u64));
         assert!(programs < 50 || count >= programs / 30 && types >= 2, "{count} of `{kind}`, of {types} types: {kinds:?}");

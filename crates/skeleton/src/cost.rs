@@ -225,6 +225,12 @@ pub const STAGED_VALUE: u64 = 4;
 pub const CHAIN_LENGTH: usize = 16;
 /// Cost of a plan with chains, in hundredths of that of a plan without, from which on chains are not worth their larger kernels.
 pub const CHAIN_GAIN: u128 = 75;
+/// Blocks of a relay for each core: rows of a block follow each other and share what their lines are computed from.
+pub const RELAY_BLOCKS: u64 = 32;
+/// Values of a line for 32 results of a relay, up to which these mostly read one row of 32 values, or two: a few more than for results side by side.
+pub const RELAY_NEAR: [u32; 2] = [24, 54];
+/// Operations of a function that reads lines, up to which it is written out for each number of rows.
+pub const RELAY_OPERATIONS: u64 = 256;
 /// Rows of a patch of results of a thread.
 pub const PATCH_ROWS: [u32; 4] = [1, 2, 4, 8];
 /// Distances of the rows of a patch.
@@ -721,6 +727,12 @@ impl<'m> Costs<'m> {
     /// 1.7 times as long as the kernels that they replaced.
     pub fn chains(&self) -> bool {
         self.in_vectors()
+    }
+
+    /// Returns whether lines of so many bytes that one function computes and another reads are kept in shared memory: on vectors that is the cache of a core,
+    /// from which inputs and results that pass through do not displace them.
+    pub fn relays(&self, bytes: u64) -> bool {
+        self.chains() && bytes <= u64::from(self.core_cache(16).min(self.shared_bytes() / 2))
     }
 
     /// Returns whether kernels of a chain take the components of a picture one by one: fewer rows stay in the cache of a core.

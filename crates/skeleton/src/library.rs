@@ -1,8 +1,8 @@
 //! Loaded programs, found by pattern.
 
 use crate::{
-    Chain, Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentNumbers, SegmentedReduce,
-    SegmentedSort, Sort, Stencil, Sweep, TiledStencil, Transpose,
+    Chain, Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Relay, Result, Scan, Scatter, SegmentNumbers,
+    SegmentedReduce, SegmentedSort, Sort, Stencil, Sweep, TiledStencil, Transpose,
 };
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ macro_rules! generators {
 }
 
 generators!(Map Stencil Reduce Scan SegmentedReduce SegmentNumbers Pack Histogram Transpose Product Sort SegmentedSort Scatter Sweep
-    TiledStencil Chain);
+    TiledStencil Chain Relay);
 
 /// Programs that a library keeps.
 const MOST: usize = 1024;

@@ -2,7 +2,7 @@
 //!
 //! The weights of a row's pixels are computed on the host, once for all rows, and are an image of their own.
 
-use crate::functor::{Axis, Indexer, Kernel, Output, Primitive, Real, Whole};
+use crate::functor::{Axis, Indexer, Output, Primitive};
 use crate::{Boundary, Error, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
@@ -79,14 +79,6 @@ fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> 
     Ok((taps, table))
 }
 
-/// The pixel of the image at a place of the axis, in the present row or column.
-fn sample<'k>(k: &Kernel<'k>, axis: Axis, place: Whole<'k>) -> Real<'k> {
-    match axis {
-        Axis::Horizontal => k.input(0).pick(place, k.y()),
-        Axis::Vertical => k.input(0).pick(k.x(), place),
-    }
-}
-
 fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Picture> {
     let bounds = picture.bounds();
     let (width, height) = (bounds.width as usize, bounds.height as usize);
@@ -100,32 +92,40 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
         let line = if axis == Axis::Horizontal { [taps + 1, 1, new] } else { [taps + 1, new, 1] };
         let table = Node::upload(picture.context(), Type::F32, Shape::from(line), &bytes)?;
         let table = Picture::from_node(table.broadcast_to(&Shape::from([taps + 1, height, width]))?, 0, 0)?;
-        let inputs = [Indexer::anywhere(), Indexer::point().pixel(taps + 1)];
+        let inputs = [Indexer::along(axis), Indexer::point().pixel(taps + 1)];
         let functor = Primitive::from_kernel("resize", &inputs, &[Output::Component], &[], |k| {
             let entry = |number: usize| k.input(1).component(number).centre();
             let first = entry(0).cast::<i32>();
-            let weighed = |tap: usize| entry(tap) * sample(&k, axis, first + (tap as i32 - 1));
+            let weighed = |tap: usize| entry(tap) * k.input(0).pick_along(first + (tap as i32 - 1));
             vec![(2..=taps).fold(weighed(1), |sum, tap| sum + weighed(tap))]
         })?;
         return functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table]);
     }
     let table = Node::upload(picture.context(), Type::F32, Shape::from([1, taps + 1, new]), &bytes)?;
     let table = Picture::from_node(table, 0, 0)?;
-    let inputs = [Indexer::anywhere(), Indexer::anywhere().pixel(1)];
+    let inputs = [Indexer::along(axis), Indexer::anywhere().pixel(1)];
     let functor = Primitive::from_kernel("resize", &inputs, &[Output::Component], &[], |k| {
         let table = k.input(1);
         let place = if axis == Axis::Horizontal { k.x() } else { k.y() };
         let first = table.pick(place, 0).cast::<i32>();
         let sum = k.local(0.0f32);
         // The height of the table is the number of weights and one.
-        k.repeat(1, table.size()[1], |tap| sum.set(sum.get() + table.pick(place, tap) * sample(&k, axis, first + tap - 1)));
+        k.repeat(1, table.size()[1], |tap| sum.set(sum.get() + table.pick(place, tap) * k.input(0).pick_along(first + tap - 1)));
         vec![sum.get()]
     })?;
     functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table])
 }
 
 /// Resamples to another size. Centres of pixels are aligned, and filters are widened where the image shrinks.
+///
+/// Columns come first, so that rows can be resampled while they are in the cache, unless rows first leave less than half of the pixels.
 pub fn resize(picture: &Picture, width: usize, height: usize, filter: Filter) -> Result<Picture> {
-    let rows = along(picture, Axis::Horizontal, width, filter)?;
-    along(&rows, Axis::Vertical, height, filter)
+    let bounds = picture.bounds();
+    let rows_first = u128::from(bounds.height) * width as u128;
+    let columns_first = height as u128 * u128::from(bounds.width);
+    let order = match 2 * rows_first < columns_first {
+        true => [(Axis::Horizontal, width), (Axis::Vertical, height)],
+        false => [(Axis::Vertical, height), (Axis::Horizontal, width)],
+    };
+    order.into_iter().try_fold(picture.clone(), |picture, (axis, new)| along(&picture, axis, new, filter))
 }

@@ -45,6 +45,8 @@ pub enum Freedom {
     },
     /// A list of offsets, columns first.
     Sparse(Vec<[i32; 2]>),
+    /// Any place along an axis through the current pixel, counted from the edge of the image.
+    Along(Axis),
     /// Any place of the image, counted from its upper left corner. The whole image is needed for each result.
     Anywhere,
 }
@@ -139,6 +141,11 @@ impl Indexer {
         Indexer::new(Freedom::Sparse(offsets.to_vec()))
     }
 
+    /// Declares reads at any place along an axis through the current pixel. Across the axis images and result have the same extent.
+    pub const fn along(axis: Axis) -> Indexer {
+        Indexer::new(Freedom::Along(axis))
+    }
+
     /// Declares reads at any place.
     pub const fn anywhere() -> Indexer {
         Indexer::new(Freedom::Anywhere)
@@ -163,7 +170,7 @@ impl Indexer {
         self.frames.0 as usize + self.frames.1 as usize + 1
     }
 
-    /// Returns the window; `None` for [`Freedom::Anywhere`].
+    /// Returns the window; `None` for [`Freedom::Along`] and [`Freedom::Anywhere`].
     pub(crate) fn reach(&self) -> Option<Reach> {
         match &self.freedom {
             Freedom::Point => Some(Reach::default()),
@@ -180,7 +187,15 @@ impl Indexer {
                     |[x, y]: &[i32; 2]| Reach { left: far(*x, -1), right: far(*x, 1), above: far(*y, -1), below: far(*y, 1) };
                 Some(offsets.iter().map(one).fold(Reach::default(), Reach::union))
             }
-            Freedom::Anywhere => None,
+            Freedom::Along(_) | Freedom::Anywhere => None,
+        }
+    }
+
+    /// Returns the axis of [`Freedom::Along`].
+    pub(crate) fn along_axis(&self) -> Option<Axis> {
+        match self.freedom {
+            Freedom::Along(axis) => Some(axis),
+            _ => None,
         }
     }
 

@@ -417,6 +417,14 @@ impl<'k> Input<'k> {
     #[must_use]
     #[track_caller]
     pub fn pick(self, x: impl Term<'k, i32>, y: impl Term<'k, i32>) -> Real<'k> {
+        if self.kernel.shared.inputs.get(self.number).is_some_and(|declared| declared.indexer.along_axis().is_some()) {
+            return Traced::new(self.builder(), self.fail("it is read anywhere, and declared to be read along an axis"));
+        }
+        self.picked(x, y)
+    }
+
+    #[track_caller]
+    fn picked(self, x: impl Term<'k, i32>, y: impl Term<'k, i32>) -> Real<'k> {
         let b = self.builder();
         let (x, y) = (x.term(b), y.term(b));
         let Some((array, declared)) = self.array() else { return Traced::new(b, b.poison()) };
@@ -429,6 +437,20 @@ impl<'k> Input<'k> {
             None => self.kernel.shared.position[0],
         };
         Traced::new(b, b.read(self.kernel.shared.accessors[array], &[plane.into(), y.into(), x.into()]))
+    }
+
+    /// Reads any place along the axis of an input that is declared so, counted from the left or upper edge. Outside of the image the boundary rule holds.
+    #[must_use]
+    #[track_caller]
+    pub fn pick_along(self, place: impl Term<'k, i32>) -> Real<'k> {
+        let axis = self.kernel.shared.inputs.get(self.number).and_then(|declared| declared.indexer.along_axis());
+        let place = Traced::new(self.builder(), place.term(self.builder()));
+        let [_, row, column] = self.kernel.shared.position.map(|value| Traced::new(self.builder(), value));
+        match axis {
+            Some(Axis::Horizontal) => self.picked(place, row),
+            Some(Axis::Vertical) => self.picked(column, place),
+            None => Traced::new(self.builder(), self.fail("it is read anywhere along an axis, and declares none")),
+        }
     }
 
     /// Returns width and height of an input that is read anywhere.

@@ -126,7 +126,7 @@ impl Primitive {
         let fits = |indexer: &Indexer| match &indexer.freedom {
             Freedom::Point => true,
             Freedom::Line { axis: own, .. } => *own == axis,
-            Freedom::Rectangle { .. } | Freedom::Sparse(_) | Freedom::Anywhere => false,
+            Freedom::Rectangle { .. } | Freedom::Sparse(_) | Freedom::Along(_) | Freedom::Anywhere => false,
         };
         if !inputs.iter().all(|indexer| fits(indexer) && indexer.pixel.is_none()) {
             let reason = "inputs of a moving average are components at points or along its axis".to_owned();
@@ -288,6 +288,11 @@ impl Primitive {
 }
 
 impl Primitive {
+    /// Returns the axis along which a picture of a call is read anywhere.
+    pub(crate) fn along_in(&self, picture: usize) -> Option<Axis> {
+        self.code.slots.iter().find(|slot| slot.picture == picture)?.along
+    }
+
     /// Returns the window of all inputs in a picture of a call; `None` if that picture is read anywhere.
     pub(crate) fn reach_of(&self, picture: usize) -> Option<Reach> {
         let own = self.code.slots.iter().find(|slot| slot.picture == picture)?.reach?;

@@ -8,7 +8,7 @@
 //!
 //! Where all offsets are known and few, a second function takes the samples themselves, so that the planner sees every read.
 
-use super::indexer::{Indexer, Reach};
+use super::indexer::{Axis, Indexer, Reach};
 use super::kernel::{Declared, Kernel, Shared, Tap};
 use crate::{Error, Result};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Literal, Type, Value, windowing};
@@ -28,6 +28,8 @@ pub(crate) struct Slot {
     pub(crate) component: Option<usize>,
     /// The window; `None` if it is read anywhere.
     pub(crate) reach: Option<Reach>,
+    /// The axis along which it is read anywhere, if it is read along one.
+    pub(crate) along: Option<Axis>,
 }
 
 /// The result of tracing.
@@ -49,10 +51,12 @@ pub(crate) fn slots(inputs: &[Indexer]) -> Vec<Slot> {
     let (mut slots, mut picture) = (vec![], 0);
     for indexer in inputs {
         for _ in 0..indexer.frame_count() {
-            let reach = indexer.reach();
+            let (reach, along) = (indexer.reach(), indexer.along_axis());
             match indexer.pixel {
-                Some(count) => slots.extend((0..count).map(|component| Slot { picture, component: Some(component), reach })),
-                None => slots.push(Slot { picture, component: None, reach }),
+                Some(count) => {
+                    slots.extend((0..count).map(|component| Slot { picture, component: Some(component), reach, along }))
+                }
+                None => slots.push(Slot { picture, component: None, reach, along }),
             }
             picture += 1;
         }

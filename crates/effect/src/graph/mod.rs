@@ -15,7 +15,7 @@ pub(crate) use picture::{Origin, uploaded};
 pub use reduce::Reduction;
 pub(crate) use whole::Whole;
 
-use crate::functor::{Indexer, Output, Primitive};
+use crate::functor::{Axis, Indexer, Output, Primitive};
 use crate::{Error, Rect, Result};
 use std::sync::Arc;
 
@@ -96,6 +96,20 @@ impl Primitive {
                 larger.checked()?
             }
         };
+        let mut pictures = inputs.iter();
+        for (number, indexer) in self.code.inputs.iter().enumerate() {
+            for picture in pictures.by_ref().take(indexer.frame_count()) {
+                let own = picture.bounds();
+                let is_same = match indexer.along_axis() {
+                    None => true,
+                    Some(Axis::Horizontal) => (own.y, own.height) == (bounds.y, bounds.height),
+                    Some(Axis::Vertical) => (own.x, own.width) == (bounds.x, bounds.width),
+                };
+                if !is_same {
+                    return bad(format!("input {number}, {own}, and the result, {bounds}, differ across the axis of its reads"));
+                }
+            }
+        }
         let application = Application { primitive: self.clone(), inputs: inputs.iter().map(|input| (*input).clone()).collect() };
         let application = Arc::new(application);
         let picture = |(number, output): (usize, &Output)| {

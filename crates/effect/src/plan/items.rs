@@ -3,7 +3,7 @@
 //! Items stand in an order in which each comes behind its inputs. Equal calls of a functor are one item, because a call is one
 //! object that its outputs share.
 
-use crate::functor::{Output, Primitive};
+use crate::functor::{Axis, Nature, Output, Primitive};
 use crate::graph::{Origin, Picture, Whole};
 use crate::{Image, Rect};
 use broadloom_graph::Node;
@@ -175,6 +175,25 @@ impl Items {
                 && self.items.iter().enumerate().all(is_read_apart);
         }
         apart
+    }
+
+    /// Returns for each item whether its lines can be computed as they are read: it reads images anywhere, and its one reader reads along rows.
+    pub(crate) fn lines(&self) -> Vec<bool> {
+        let uses = self.uses();
+        let is_computed = |item: &Item| match &item.work {
+            Work::Functor(primitive) => matches!(primitive.code.nature, Nature::Parallel(_)) && primitive.reach().is_none(),
+            Work::Source(_) | Work::Host(_) | Work::Whole(_) | Work::Transpose => false,
+        };
+        let mut lines = vec![false; self.items.len()];
+        for item in self.items.iter().filter(|item| is_computed(item) && !item.transposed) {
+            let Work::Functor(primitive) = &item.work else { continue };
+            for (place, port) in item.inputs.iter().enumerate() {
+                lines[port.item] |= primitive.along_in(place) == Some(Axis::Horizontal)
+                    && uses[port.item] == 1
+                    && is_computed(&self.items[port.item]);
+            }
+        }
+        lines
     }
 
     /// Returns how many inputs and results use each item.

@@ -234,6 +234,7 @@ impl Plan {
         let splits_components = Costs::of(self.context.device().machine()).splits_components();
         let splits = self.options.chain.decides(|| splits_components);
         let apart = self.items.apart();
+        let relayed = self.relayed();
         let mut uses = self.items.uses();
         let mut values: Vec<Vec<Node>> = vec![vec![]; items.len()];
         for (number, item) in items.iter().enumerate() {
@@ -241,7 +242,7 @@ impl Plan {
             let part = |port: &Port, values: &[Vec<Node>]| {
                 let source = &items[port.item];
                 let (region, bounds) = (source.needed.unwrap_or(source.bounds), source.bounds);
-                Part { node: values[port.item][port.output].clone(), region, bounds }
+                Part { node: values[port.item][port.output].clone(), region, bounds, lines: relayed[port.item] }
             };
             let mut outputs = match &item.work {
                 Work::Source(node) => {
@@ -275,6 +276,7 @@ impl Plan {
                         _ => 1,
                     };
                     let is_large = components as u64 * needed.area() >= LARGE as u64;
+                    let in_relay = relayed[number] || item.inputs.iter().any(|port| relayed[port.item]);
                     let site = Site {
                         context: &self.context,
                         primitive,
@@ -284,7 +286,7 @@ impl Plan {
                         region: needed,
                         transposed: item.transposed,
                         splits,
-                        alone: apart[number] && self.options.chain.decides(|| splits_components && is_large),
+                        alone: apart[number] && !in_relay && self.options.chain.decides(|| splits_components && is_large),
                         component: None,
                     };
                     self.call(&site, mode, notes)?
@@ -318,6 +320,20 @@ impl Plan {
         drop(values);
         mode.stage(&self.context, &mut results)?;
         Ok(results)
+    }
+
+    /// Returns for each item whether its lines are computed as they are read, and kept in the cache of a core.
+    fn relayed(&self) -> Vec<bool> {
+        let costs = Costs::of(self.context.device().machine());
+        let is_fused = self.options.fuse != Switch::Off && self.options.contract != Switch::Off;
+        let is_good = |item: &Item| {
+            let region = item.needed.unwrap_or(item.bounds);
+            let (components, bytes) = (item.outputs.iter().sum::<usize>() as u64, Type::F32.bytes());
+            let is_large = components * region.area() >= LARGE as u64;
+            costs.relays(u64::from(region.width) * u64::from(bytes)) && self.options.chain.decides(|| is_large)
+        };
+        let lines = self.items.lines().into_iter().zip(&self.items.items);
+        lines.map(|(lines, item)| lines && is_fused && is_good(item)).collect()
     }
 
     /// Lowers a call in the form that suits it.
@@ -370,7 +386,8 @@ impl Plan {
         let mut results = match results {
             Some(results) => results,
             None => {
-                notes.push(format!("{name}: reads at computed places over {}{turned}", site.region));
+                let lines = if site.parts.iter().any(|part| part.lines) { " of lines in the cache" } else { "" };
+                notes.push(format!("{name}: reads at computed places{lines} over {}{turned}", site.region));
                 lower::compute::compute(site, function)?
             }
         };

@@ -2,6 +2,7 @@
 
 use super::items::{Items, Work};
 use crate::Rect;
+use crate::functor::Axis;
 use crate::graph::region::{aligned, grown};
 
 /// Gives each item the region that its consumers need. Items behind results come first.
@@ -35,7 +36,12 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
                 Work::Whole(_) => source.bounds,
                 Work::Functor(primitive) => match primitive.reach_of(place) {
                     Some(reach) => grown(needed, reach, source.bounds, primitive.boundary),
-                    None => source.bounds,
+                    None => match primitive.along_in(place) {
+                        // Across the axis both have the same extent.
+                        Some(Axis::Horizontal) => Rect { y: needed.y, height: needed.height, ..source.bounds },
+                        Some(Axis::Vertical) => Rect { x: needed.x, width: needed.width, ..source.bounds },
+                        None => source.bounds,
+                    },
                 },
             };
             join(&mut source.needed, region);

@@ -1,6 +1,7 @@
 //! The optimiser: every combination of its options gives the same image, and its structure is what the paper promises.
 
 use crate::devices::{Images, Random, any_options, as_gpu, assert_near, contexts, middle, thorough};
+use broadloom_effect::effects::Filter;
 use broadloom_effect::functor::{Axis, Indexer, Output, Primitive};
 use broadloom_effect::plan::{Options, Plan, Switch};
 use broadloom_effect::{Boundary, Picture, Rect, Result, effects};
@@ -220,13 +221,16 @@ fn small_images_keep_rows_between_windows_in_rings() -> Result<()> {
 /// A GPU has no chains, whatever the switch says.
 #[test]
 fn effects_are_no_chains_on_a_gpu() -> Result<()> {
-    let picture = Picture::new(&as_gpu(), &Random(22).image(1, 301, 70))?;
-    let result = effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?;
-    let told =
-        |chain: Switch| Plan::new(&[(result.clone(), result.bounds())], &Options { chain, ..Options::default() })?.explain();
-    let on = told(Switch::On)?;
-    assert!(!on.stages.iter().flat_map(|stage| &stage.kernels).any(|kernel| kernel.name == "chain"), "{}", on.text());
-    assert_eq!(on.kernels(), told(Switch::Off)?.kernels(), "{}", on.text());
+    let context = &as_gpu();
+    let picture = Picture::new(context, &Random(22).image(1, 301, 70))?;
+    for result in [effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?, effects::resize(&picture, 100, 80, Filter::Bicubic)?] {
+        let told =
+            |chain: Switch| Plan::new(&[(result.clone(), result.bounds())], &Options { chain, ..Options::default() })?.explain();
+        let is_chain = |kernel: &KernelSummary| matches!(kernel.name.as_str(), "chain" | "relay");
+        let on = told(Switch::On)?;
+        assert!(!on.stages.iter().flat_map(|stage| &stage.kernels).any(is_chain), "{}", on.text());
+        assert_eq!(on.kernels(), told(Switch::Off)?.kernels(), "{}", on.text());
+    }
     Ok(())
 }
 
@@ -279,16 +283,43 @@ fn components_of_large_images_are_resized_one_by_one() -> Result<()> {
     let context = &contexts()[1];
     let chain = |switch: Switch| Options { chain: switch, ..Options::default() };
     for (width, height, switch, kernels) in
-        [(640, 600, Switch::Auto, 6), (640, 600, Switch::Off, 2), (40, 30, Switch::Auto, 2), (40, 30, Switch::On, 6)]
+        [(1900, 500, Switch::Auto, 6), (1900, 500, Switch::Off, 2), (40, 30, Switch::Auto, 2), (40, 30, Switch::On, 6)]
     {
         let picture = Picture::new(context, &Random(31).image(3, width, height))?;
-        let (wide, high) = (width as usize * 3 / 2, height as usize * 5 / 4);
-        let result = effects::resize(&picture, wide, high, effects::Filter::Bicubic)?;
+        // Rows come first where that leaves less than half of the pixels.
+        let (wide, high) = (width as usize * 2 / 5, height as usize);
+        let result = effects::resize(&picture, wide, high, Filter::Bicubic)?;
         let plan = Plan::new(&[(result.clone(), result.bounds())], &chain(switch))?;
         let told = plan.explain()?;
         assert_eq!(told.kernels(), kernels, "{width}×{height}: {}", told.text());
         let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
         assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{width}×{height}"));
+    }
+    Ok(())
+}
+
+/// Columns and then rows are resampled in one kernel, which reads the image once and writes the result.
+#[test]
+fn lines_between_both_axes_of_a_resized_image_stay_in_the_cache() -> Result<()> {
+    let context = &contexts()[1];
+    let chain = |switch: Switch| Options { chain: switch, ..Options::default() };
+    let sizes = [(640u32, 600u32, 960, 750), (700, 640, 651, 1000), (3000, 400, 1350, 300), (40, 30, 64, 32), (33, 60, 32, 70)];
+    for (number, (width, height, wide, high)) in sizes.into_iter().enumerate() {
+        let filter = [Filter::Bicubic, Filter::Lanczos, Filter::Bilinear][number % 3];
+        let picture = Picture::new(context, &Random(33).image(1 + 2 * (number % 2), width, height))?;
+        let result = effects::resize(&picture, wide, high, filter)?;
+        let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
+        for switch in [Switch::Auto, Switch::On] {
+            let plan = Plan::new(&[(result.clone(), result.bounds())], &chain(switch))?;
+            let told = plan.explain()?;
+            let is_large = width * high as u32 * picture.components() as u32 >= 1 << 20;
+            let kernels = if is_large || switch == Switch::On { 1 } else { 2 };
+            assert_eq!(told.kernels(), kernels, "{width}×{height}: {}", told.text());
+            assert_eq!(told.stages[0].kernels[0].name == "relay", kernels == 1, "{}", told.text());
+            assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{width}×{height}"));
+        }
+        let part = middle(result.bounds());
+        assert_near(&result.region(part, &chain(Switch::On))?, &straight[0].view(part)?, 0.0, "a region");
     }
     Ok(())
 }

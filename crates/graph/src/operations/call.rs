@@ -16,7 +16,9 @@ use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Setting, Spelling};
 use crate::view::{AxisMap, Boundary, Rule};
-use broadloom_scalar::{AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable};
+use broadloom_scalar::{
+    Accessor, AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable,
+};
 use broadloom_skeleton::kit::Nested;
 use broadloom_skeleton::{Map, Sink, Source};
 use smallvec::SmallVec;
@@ -26,6 +28,9 @@ use smallvec::SmallVec;
 pub enum Reads {
     /// At a position, through an accessor of the array's rank.
     At(Boundary),
+    /// At an index along the last axis, through an accessor of one index. The other indices are those of the position of the call, whose shape has the extents
+    /// of the array there.
+    Along(Boundary),
     /// At offsets from the position of the call, through a window of the rank that array and call have.
     Window(Boundary),
     /// As a queue: each position takes so many elements. What is peeked at behind the last element is that element.
@@ -34,17 +39,26 @@ pub enum Reads {
 
 /// A function that reads arrays. The inputs are a marker of the shape, what is read at the position, extents, arrays.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Call {
-    function: Function,
+pub(super) struct Call {
+    pub(super) function: Function,
     /// The number of parameters behind the position.
-    beside: usize,
-    reads: Vec<Reads>,
+    pub(super) beside: usize,
+    pub(super) reads: Vec<Reads>,
     /// The ranks of the arrays.
     ranks: Vec<usize>,
     /// Elements that each position appends to queues.
-    appended: Vec<usize>,
+    pub(super) appended: Vec<usize>,
     /// True if only the device knows how many positions there are.
-    bounded: bool,
+    pub(super) bounded: bool,
+}
+
+/// Values that a call reads along a line and that are in no memory.
+#[derive(Clone, Copy)]
+pub(super) enum Line<'a> {
+    /// An accessor behind all others reads them.
+    Accessor,
+    /// This function computes them.
+    Source(&'a Source),
 }
 
 impl Node {
@@ -108,7 +122,7 @@ impl Node {
             _ => {
                 let hosted = |(node, reads): &(&Node, Reads)| match reads {
                     Reads::Queue(_) => node.hosted(),
-                    Reads::At(_) | Reads::Window(_) => Ok((*node).clone()),
+                    Reads::At(_) | Reads::Along(_) | Reads::Window(_) => Ok((*node).clone()),
                 };
                 let nodes = inputs.iter().map(hosted).collect::<Result<Vec<Node>>>()?;
                 let inputs: Vec<(&Node, Reads)> =
@@ -150,6 +164,7 @@ impl Node {
             let (rank, count) = (node.bound().rank(), node.bound().size());
             let boundary = match (reads, accessor.kind) {
                 (Reads::At(boundary), AccessorKind::Input) if usize::from(accessor.rank) == rank => boundary,
+                (Reads::Along(boundary), AccessorKind::Input) if accessor.rank == 1 && has_lines(node, like) => boundary,
                 (Reads::Window(boundary), AccessorKind::Window) if usize::from(accessor.rank) == rank && rank == shape.rank() => {
                     boundary
                 }
@@ -215,7 +230,7 @@ impl Node {
 
 impl Call {
     /// The number of the first array among the inputs.
-    fn first_array(&self) -> usize {
+    pub(super) fn first_array(&self) -> usize {
         1 + self.beside + self.ranks.iter().sum::<usize>()
     }
 
@@ -224,15 +239,25 @@ impl Call {
         1 + self.beside + self.ranks[..array].iter().sum::<usize>()
     }
 
-    /// The function with what feeds it, on a domain of so many axes. A domain or an array without axes is a line of one element.
-    fn composed(&self, sources: &[Source], rank: usize) -> Result<Source> {
+    /// The function with what feeds it, on a domain of so many axes. A domain or an array without axes is a line of one element. One of its arrays may be lines,
+    /// which have no source among those that feed it.
+    pub(super) fn composed(&self, sources: &[Source], rank: usize, lines: Option<(usize, Line<'_>)>) -> Result<Source> {
         let (Some(first), own) = (sources.first(), &self.function) else {
             return Err(Error::Plan { what: own_name(&self.function), reason: "it reads nothing".into() });
         };
         let axes = first.axes();
         let f = Builder::function(own.name());
         let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", first.index())).collect();
-        let nested: Vec<Nested<'_>> = sources.iter().map(|source| Nested::new(&f, source)).collect();
+        let mut nested: Vec<Nested<'_>> = sources.iter().map(|source| Nested::new(&f, source)).collect();
+        let mut line = None;
+        match lines {
+            Some((array, Line::Source(source))) => nested.insert(1 + array, Nested::new(&f, source)),
+            Some((array, Line::Accessor)) => {
+                line = Some((array, f.accessor("line", AccessorKind::Input, own.accessors()[array].ty, 1)));
+            }
+            None => {}
+        }
+        let mut arrays = nested.iter().skip(1);
         let given = nested[0].at(&f, &position);
         let mut arguments: Vec<Value> =
             position.iter().take(rank).zip(own.parameters()).map(|(index, parameter)| f.convert(*index, parameter.ty)).collect();
@@ -249,11 +274,15 @@ impl Call {
                     let first = f.mul(f.convert(position[0], Type::I64), *rate as i64);
                     Some((first, f.variable_with(f.literal(0i64))))
                 }
-                Reads::At(_) | Reads::Window(_) => None,
+                Reads::At(_) | Reads::Along(_) | Reads::Window(_) => None,
             };
             let extents = given[from..from + self.ranks[array]].to_vec();
             let ty = own.accessors()[array].ty;
-            bound.push(Bound::Read { nested: &nested[1 + array], position: &position, extents, reads, ty, queue });
+            let memory = match line.filter(|(own, _)| *own == array) {
+                Some((_, accessor)) => Held::Line(accessor),
+                None => arrays.next().map_or(Held::Nowhere, Held::Nested),
+            };
+            bound.push(Bound::Read { memory, position: &position, extents, reads, ty, queue });
         }
         for (accessor, rate) in own.accessors()[self.reads.len()..].iter().zip(&self.appended) {
             let array = f.array(accessor.ty, *rate as u32);
@@ -280,6 +309,31 @@ impl Call {
             results = variables.iter().map(|variable| f.get(*variable)).collect();
         }
         Ok(Source::new(f.finish_function(&results)?, axes)?)
+    }
+
+    /// Adds its function and its reads to a spelling, under these names.
+    pub(super) fn spelled(&self, spelling: Spelling, names: [&'static str; 3]) -> Spelling {
+        let boundary = |kind: &str, boundary: &Boundary| match boundary.rule() {
+            Rule::Inside => kind.to_owned(),
+            Rule::Clamp => format!("{kind}_clamp"),
+            Rule::Wrap => format!("{kind}_wrap"),
+            Rule::Mirror => format!("{kind}_mirror"),
+            Rule::Constant => format!("{kind}_constant"),
+        };
+        let word = |reads: &Reads| match reads {
+            Reads::At(outside) => boundary("at", outside),
+            Reads::Along(outside) => boundary("along", outside),
+            Reads::Window(outside) => boundary("window", outside),
+            Reads::Queue(rate) => format!("queue_{rate}"),
+        };
+        let constant = |reads: &Reads| match reads {
+            Reads::At(outside) | Reads::Along(outside) | Reads::Window(outside) => outside.constant().cloned(),
+            Reads::Queue(_) => None,
+        };
+        let fills: Vec<Lanes> = self.reads.iter().filter_map(constant).collect();
+        let spelling = spelling.with(names[0], Setting::Function(self.function.clone()));
+        let spelling = spelling.with(names[1], Setting::Words(self.reads.iter().map(word).collect()));
+        if fills.is_empty() { spelling } else { spelling.with(names[2], Setting::Values(fills)) }
     }
 
     /// Returns whether element-wise work can be fused to it: no queues are written, and there is a position.
@@ -314,10 +368,29 @@ fn own_name(function: &Function) -> String {
     function.name().to_owned()
 }
 
+/// Returns whether an array has a line for each line of positions.
+fn has_lines(array: &Node, like: &Node) -> bool {
+    let (own, of) = (array.bound(), like.bound());
+    let is_known = array.length().is_none() && like.length().is_none();
+    let rank = own.rank();
+    is_known && rank > 0 && rank == of.rank() && (0..rank - 1).all(|axis| own.amount(axis).equals(&of.amount(axis)))
+}
+
+/// The place of the elements that an accessor reads.
+#[derive(Clone, Copy)]
+enum Held<'a> {
+    /// The function that gives them.
+    Nested(&'a Nested<'a>),
+    /// A line.
+    Line(Accessor),
+    /// They are not given.
+    Nowhere,
+}
+
 /// The memory behind an accessor.
 enum Bound<'a> {
     Read {
-        nested: &'a Nested<'a>,
+        memory: Held<'a>,
         position: &'a [Value],
         extents: Vec<Value>,
         reads: &'a Reads,
@@ -335,13 +408,17 @@ enum Bound<'a> {
 impl Bound<'_> {
     /// The element at indices that may lie outside.
     fn at(&self, f: &Builder, indices: &[Value]) -> Value {
-        let Bound::Read { nested, extents, reads, ty, .. } = self else { return f.fail("a queue that is written is read") };
+        let Bound::Read { memory, position, extents, reads, ty, .. } = self else {
+            return f.fail("a queue that is written is read");
+        };
         let boundary = match reads {
-            Reads::At(boundary) | Reads::Window(boundary) => boundary,
+            Reads::At(boundary) | Reads::Along(boundary) | Reads::Window(boundary) => boundary,
             Reads::Queue(_) => &Boundary::Clamp,
         };
-        let (mut places, mut inside) = (vec![], f.literal(true));
-        for (index, extent) in indices.iter().zip(extents) {
+        // Lines are those of the position.
+        let own = if matches!(reads, Reads::Along(_)) { extents.len().saturating_sub(1) } else { 0 };
+        let (mut places, mut inside) = (position[..own].to_vec(), f.literal(true));
+        for (index, extent) in indices.iter().zip(&extents[own..]) {
             let (place, holds) = match boundary.rule() {
                 Rule::Clamp | Rule::Constant if f.type_of(*index) == Type::I32 => narrow(f, boundary.rule(), *index, *extent),
                 rule => rule.place(f, f.convert(*index, Type::I64), *extent),
@@ -352,7 +429,11 @@ impl Bound<'_> {
         if places.is_empty() {
             places.push(f.literal(0i64));
         }
-        let read = || nested.at(f, &places)[0];
+        let read = || match memory {
+            Held::Nested(nested) => nested.at(f, &places)[0],
+            Held::Line(accessor) => f.read(*accessor, &[places[own].into()]),
+            Held::Nowhere => f.fail("an array that nothing gives"),
+        };
         match boundary.constant() {
             Some(lanes) => f.choose(inside, read, || literal(f, lanes, *ty)),
             None => read(),
@@ -429,11 +510,12 @@ impl Host<'_> {
     fn at(&self, accessor: usize, indices: &[i64]) -> Option<Lanes> {
         let (array, reads) = (self.arrays.get(accessor)?, self.call.reads.get(accessor)?);
         let (rule, constant) = match reads {
-            Reads::At(boundary) | Reads::Window(boundary) => (boundary.rule(), boundary.constant()),
+            Reads::At(boundary) | Reads::Along(boundary) | Reads::Window(boundary) => (boundary.rule(), boundary.constant()),
             Reads::Queue(_) => (Rule::Clamp, None),
         };
+        let own = if matches!(reads, Reads::Along(_)) { array.shape.rank().saturating_sub(1) } else { 0 };
         let mut place = 0;
-        for (index, extent) in indices.iter().zip(array.shape.extents()) {
+        for (index, extent) in self.position[..own].iter().chain(indices).zip(array.shape.extents()) {
             match rule.index(*index, *extent as i64) {
                 Some(index) => place = place * extent + index as usize,
                 // Where only the device knows the length there may be nothing to read, and then it is anything.
@@ -478,20 +560,28 @@ impl Environment for Host<'_> {
 /// `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended: [1])`. The marker is an array of the
 /// shape; its elements do not count. A constant outside, `at_constant`, has its value in `fills`.
 pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
-    let (function, inputs, words) = (call.function("function")?, call.inputs(), call.words("reads")?);
-    let accessors = function.accessors();
-    let (Some((marker, inputs)), true) = (inputs.split_first(), words.len() <= accessors.len()) else {
-        return Err(call.error("an array of the shape is wanted, and an accessor for each array that is read"));
-    };
-    let Some(beside) = inputs.len().checked_sub(words.len()) else {
-        return Err(call.error(format!("{} arrays are read, and there are {}", words.len(), inputs.len())));
+    let (function, inputs) = (call.function("function")?, call.inputs());
+    let reads = read_words(call, &function, ["reads", "fills"])?;
+    let Some((marker, inputs)) = inputs.split_first() else { return Err(call.error("an array of the shape is wanted")) };
+    let Some(beside) = inputs.len().checked_sub(reads.len()) else {
+        return Err(call.error(format!("{} arrays are read, and there are {}", reads.len(), inputs.len())));
     };
     let (beside, arrays) = inputs.split_at(beside);
+    let reads: Vec<(&Node, Reads)> = arrays.iter().copied().zip(reads).collect();
+    Node::compute_like(&function, marker, beside, &reads, &call.numbers("appended")?)
+}
+
+/// Reads the words under these names that say how a function reads its arrays.
+pub(super) fn read_words(call: &crate::text::Call<'_>, function: &Function, names: [&str; 2]) -> Result<Vec<Reads>> {
+    let (words, accessors) = (call.words(names[0])?, function.accessors());
+    if words.len() > accessors.len() {
+        return Err(call.error("an accessor for each array that is read is wanted"));
+    }
     let constants = words.iter().zip(accessors).filter(|(word, _)| word.ends_with("_constant"));
     let types: Vec<Type> = constants.map(|(_, accessor)| accessor.ty).collect();
-    let mut fills = if types.is_empty() { vec![] } else { call.values("fills", &types)? }.into_iter();
+    let mut fills = if types.is_empty() { vec![] } else { call.values(names[1], &types)? }.into_iter();
     let mut reads = vec![];
-    for (word, array) in words.iter().zip(arrays) {
+    for word in words {
         let (kind, rule) = word.split_once('_').unwrap_or((word, ""));
         let boundary = match rule {
             "clamp" => Some(Boundary::Clamp),
@@ -500,15 +590,15 @@ pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
             "constant" => fills.next().map(Boundary::Constant),
             _ => None,
         };
-        let how = match (kind, boundary, rule.parse()) {
+        reads.push(match (kind, boundary, rule.parse()) {
             ("at", Some(boundary), _) => Reads::At(boundary),
+            ("along", Some(boundary), _) => Reads::Along(boundary),
             ("window", Some(boundary), _) => Reads::Window(boundary),
             ("queue", _, Ok(rate)) => Reads::Queue(rate),
             _ => return Err(call.error(format!("`{word}` is not `at_clamp`, `window_wrap`, `queue_2` or the like"))),
-        };
-        reads.push((*array, how));
+        });
     }
-    Node::compute_like(&function, marker, beside, &reads, &call.numbers("appended")?)
+    Ok(reads)
 }
 
 impl Operation for Call {
@@ -517,28 +607,7 @@ impl Operation for Call {
     }
 
     fn spelling(&self) -> Option<Spelling> {
-        let boundary = |kind: &str, boundary: &Boundary| match boundary.rule() {
-            Rule::Inside => kind.to_owned(),
-            Rule::Clamp => format!("{kind}_clamp"),
-            Rule::Wrap => format!("{kind}_wrap"),
-            Rule::Mirror => format!("{kind}_mirror"),
-            Rule::Constant => format!("{kind}_constant"),
-        };
-        let word = |reads: &Reads| match reads {
-            Reads::At(outside) => boundary("at", outside),
-            Reads::Window(outside) => boundary("window", outside),
-            Reads::Queue(rate) => format!("queue_{rate}"),
-        };
-        let constant = |reads: &Reads| match reads {
-            Reads::At(outside) | Reads::Window(outside) => outside.constant().cloned(),
-            Reads::Queue(_) => None,
-        };
-        let fills: Vec<Lanes> = self.reads.iter().filter_map(constant).collect();
-        let spelling = Spelling::new("compute").with("function", Setting::Function(self.function.clone()));
-        let mut spelling = spelling.with("reads", Setting::Words(self.reads.iter().map(word).collect()));
-        if !fills.is_empty() {
-            spelling = spelling.with("fills", Setting::Values(fills));
-        }
+        let mut spelling = self.spelled(Spelling::new("compute"), ["function", "reads", "fills"]);
         if !self.appended.is_empty() {
             spelling = spelling.with("appended", Setting::Numbers(self.appended.iter().map(|rate| *rate as i64).collect()));
         }
@@ -607,7 +676,7 @@ impl Operation for Call {
     }
 
     fn pattern(&self, parts: Parts) -> Result<Form> {
-        let source = self.composed(&parts.sources, parts.site.ranks[0])?;
+        let source = self.composed(&parts.sources, parts.site.ranks[0], None)?;
         let sink = if self.is_fused(&parts.site) { parts.sink } else { self.sink(source.index(), &parts.site.wanted)? };
         Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))
     }

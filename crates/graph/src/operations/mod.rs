@@ -6,6 +6,7 @@ mod pack;
 mod product;
 mod reduce;
 mod reduction;
+mod relay;
 mod scan;
 mod scatter;
 mod segment_numbers;
@@ -30,6 +31,7 @@ pub(crate) const WORDS: &[(&str, Read)] = &[
     ("partition", pack::read),
     ("product", product::read),
     ("reduce", reduce::read),
+    ("relay", relay::read),
     ("scan", scan::read),
     ("scatter", scatter::read),
     ("segment_numbers", segment_numbers::read),

@@ -37,7 +37,11 @@ impl Generator<'_> {
         let made = match kind {
             0 => self.windows(),
             1 => self.queues(),
-            2 => self.places(),
+            2 => {
+                self.places()?;
+                self.kind = "line";
+                self.lines()
+            }
             3 => self.sweeps(),
             _ => self.layouts(),
         };
@@ -120,6 +124,38 @@ impl Generator<'_> {
         let function = f.finish_function(&[mix(&f, value, value)])?;
         let results = Node::compute(&function, &shape, &[], &[(&a.node, Reads::At(boundary))], &[])?;
         self.push(results[0].clone(), a.bound.max(4.0), a.exact);
+        Ok(())
+    }
+
+    /// Lines that a function computes and another reads, in memory or not.
+    fn lines(&mut self) -> Result<()> {
+        let Some(a) = self.small(|rank| rank > 0) else { return Ok(()) };
+        let (mut shape, boundary) = (a.node.shape().extents().to_vec(), self.boundary(a.ty()));
+        let rank = shape.len();
+        let along = |name: &str, reverse: bool| {
+            let f = Builder::function(name);
+            let position: Vec<Value> = (0..rank).map(|_| f.parameter("i", Type::I32)).collect();
+            let x = f.accessor("x", AccessorKind::Input, a.ty(), 1);
+            let last = position[rank - 1];
+            let place = if reverse { f.sub(7, last) } else { f.div(f.mul(last, 2), 3) };
+            let both = mix(&f, f.read(x, &[place.into()]), f.read(x, &[f.add(place, 1).into()]));
+            f.finish_function(&[both])
+        };
+        shape[rank - 1] = 1 + self.random.below(50);
+        let inner = Shape::from(shape.clone());
+        let line = Node::compute(&along("inner", true)?, &inner, &[], &[(&a.node, Reads::Along(boundary.clone()))], &[])?;
+        shape[rank - 1] = 1 + self.random.below(50);
+        let (function, shape) = (along("outer", false)?, Shape::from(shape));
+        if shape.count().max(inner.count()) > 4 * MOST {
+            return Ok(());
+        }
+        let inputs = [(&line[0], Reads::Along(boundary))];
+        let relayed = if self.random.one_in(4) { None } else { Node::relay(&function, &shape, &[], &inputs)? };
+        let results = match relayed {
+            Some(results) => results,
+            None => Node::compute(&function, &shape, &[], &inputs, &[])?,
+        };
+        self.push(results[0].clone(), a.bound.max(16.0), a.exact);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod map;
 mod product;
 mod ptxas;
 mod reduce;
+mod relay;
 mod scan;
 mod scatter;
 mod segments;

@@ -2,8 +2,8 @@
 
 use super::{Site, axes, distance, shape};
 use crate::Result;
-use crate::functor::Reach;
 use crate::functor::trace::Slot;
+use crate::functor::{Axis, Reach};
 use broadloom_graph::{Node, Reads};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Type, Value, reading, windowing};
 
@@ -24,6 +24,8 @@ pub(crate) enum Access {
     /// An accessor reads them. Row and column of the array's first element, counted from the corner of the region that is
     /// computed.
     Read([Value; 2]),
+    /// An accessor reads the line of the position, at an index that counts along it.
+    Line,
 }
 
 /// Writes a canonical function that reads arrays at positions, with an access for each slot. It has accessors for those that
@@ -42,8 +44,17 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
                 windows.push(Box::new(windowing(move |_: &Builder, _: &[Value]| value)));
                 continue;
             }
+            Access::Line => {
+                let accessor = f.accessor("input", AccessorKind::Input, Type::F32, 1);
+                windows.push(Box::new(reading(move |f: &Builder, position: &[Value]| {
+                    let [_, second] = axes(transposed, position[1], position[2]);
+                    f.read(accessor, &[second.into()])
+                })));
+                continue;
+            }
             Access::Read(origin) => origin,
         };
+        let along = slot.along;
         let accessor = f.accessor("input", AccessorKind::Input, Type::F32, 3);
         match slot.reach {
             Some(_) => windows.push(Box::new(windowing(move |f: &Builder, offsets: &[Value]| {
@@ -53,7 +64,12 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
                 f.read(accessor, &[only.unwrap_or(component).into(), first.into(), second.into()])
             }))),
             None => windows.push(Box::new(reading(move |f: &Builder, position: &[Value]| {
-                let [first, second] = axes(transposed, position[1], position[2]);
+                let [down, across] = match along {
+                    None => [position[1], position[2]],
+                    Some(Axis::Horizontal) => [f.sub(row, top), position[2]],
+                    Some(Axis::Vertical) => [position[1], f.sub(column, left)],
+                };
+                let [first, second] = axes(transposed, down, across);
                 f.read(accessor, &[only.unwrap_or(position[0]).into(), first.into(), second.into()])
             }))),
         }
@@ -69,6 +85,17 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
 /// Tests whether only the sample at the position is read, which the array has wherever it is computed.
 fn is_given(site: &Site<'_>, slot: &Slot) -> bool {
     slot.reach.is_some_and(Reach::is_point) && site.part(slot).region.contains(site.region)
+}
+
+/// Tests whether lines of the array are read, those of the position.
+fn is_line(site: &Site<'_>, slot: &Slot) -> bool {
+    let [_, last] = axes(site.transposed, Axis::Vertical, Axis::Horizontal);
+    let part = site.part(slot);
+    let [own, of] = [part.region, site.region].map(|region| match last {
+        Axis::Horizontal => (region.y, region.height),
+        Axis::Vertical => (region.x, region.width),
+    });
+    part.lines && slot.along == Some(last) && own == of
 }
 
 /// Lowers a call by reads at computed places, for all components or one by one.
@@ -90,7 +117,11 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
         if is_given(site, slot) {
             beside.push(site.array(slot, site.region)?);
         } else {
-            arrays.push(site.array(slot, own)?);
+            let reads = if is_line(site, slot) { Reads::Along(rule.clone()) } else { Reads::At(rule.clone()) };
+            arrays.push((site.array(slot, own)?, reads));
+            if is_line(site, slot) {
+                continue;
+            }
             for number in distance(site.region, own) {
                 beside.push(site.scalar(number as i32)?);
             }
@@ -104,6 +135,7 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     for slot in &site.primitive.code.slots {
         accesses.push(match is_given(site, slot) {
             true => Access::Given(f.parameter("e", Type::F32)),
+            false if is_line(site, slot) => Access::Line,
             false => Access::Read(["o", "o"].map(|name| f.parameter(name, Type::I32))),
         });
     }
@@ -112,6 +144,9 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     let results = inlined(site, &frame, function, &accesses);
     let function = f.finish_function(&results)?;
     let beside: Vec<&Node> = beside.iter().collect();
-    let inputs: Vec<(&Node, Reads)> = arrays.iter().map(|array| (array, Reads::At(rule.clone()))).collect();
+    let inputs: Vec<(&Node, Reads)> = arrays.iter().map(|(array, reads)| (array, reads.clone())).collect();
+    if let Some(results) = Node::relay(&function, &shape, &beside, &inputs)? {
+        return Ok(results);
+    }
     Ok(Node::compute(&function, &shape, &beside, &inputs, &[])?)
 }

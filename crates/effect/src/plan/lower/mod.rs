@@ -30,6 +30,8 @@ pub(crate) struct Part {
     pub(crate) region: Rect,
     /// The region of definition.
     pub(crate) bounds: Rect,
+    /// Whether its lines are computed as they are read.
+    pub(crate) lines: bool,
 }
 
 /// A call that is lowered.

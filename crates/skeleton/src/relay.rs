@@ -1,0 +1,216 @@
+//! Relay: a function that reads lines of values which another function computes.
+//!
+//! A block takes rows of the domain one by one. It computes the line of values that belongs to a row, keeps it in shared memory, and computes the results of
+//! the row from it. Lines never reach memory, and each value is computed once. A picture that is resampled along columns and then along rows is such a
+//! pair: the second function reads a few values of a line for each result, at places that it computes.
+//!
+//! A block is one warp, which takes 32 positions at a time. Where a warp is run as vectors, shared memory is in the cache of a core. The last positions of a
+//! row are taken with some before them, so that all lanes have one.
+//!
+//! Lanes side by side mostly read values of a line that lie close together. Then 32 or 64 of them are loaded at once, and lanes take theirs by exchanges, which
+//! takes less time than a load at another place in each lane. Whether all lanes lie there is asked once for all reads of a position.
+
+use crate::cost::{self, Costs, LANES};
+use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
+use crate::program::Argument;
+use crate::{Count, Domain, Error, Program, Result, Sink, Source};
+use broadloom_device::Machine;
+use broadloom_scalar::{Axis, Binding, Body, Cache, Memory, Shuffle, Statement, Type, Unroll, Value, Vote, reading};
+use std::cell::RefCell;
+
+/// Computes a function of positions that reads lines, and gives its values to a [`Sink`].
+///
+/// The sizes of a call are the lengths of the axes, then the length of a line; the last axis and a line have 32 positions or more. Inputs and scalars are those
+/// of `source` without its lines, of `line`, of the sink.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Relay {
+    /// Positions of the results: two axes or more.
+    pub domain: Domain,
+    /// Function of a position of the domain.
+    pub source: Source,
+    /// For each input of `source`, whether it reads the line of its position, at an index that counts along it.
+    pub along: Vec<bool>,
+    /// Function of a position whose last index counts along a line, and whose others are those of the domain. It gives one scalar.
+    pub line: Source,
+    /// Use of the values.
+    pub sink: Sink,
+}
+
+impl Relay {
+    fn check(&self) -> Result<()> {
+        let bad = |reason: String| Err(Error::Pattern { pattern: "relay", reason });
+        let index = self.domain.check("relay", &[&self.source, &self.line], &self.sink)?;
+        self.sink.check("relay", self.domain.axes(), &self.source.results())?;
+        if self.domain.axes() < 2 || index != Type::U32 {
+            return bad(format!("{} axes with indices of type `{index}`", self.domain.axes()));
+        }
+        let line = self.line.results();
+        if line.len() != 1 || !line[0].is_scalar() {
+            return bad(format!("`{}` gives {} values", self.line.function().name(), line.len()));
+        }
+        let inputs = self.source.inputs();
+        let is_line = |(ty, along): (&Type, &bool)| !along || *ty == line[0];
+        if inputs.len() != self.along.len() || !inputs.iter().zip(&self.along).all(is_line) {
+            return bad(format!("`{}` reads lines of another type", self.source.function().name()));
+        }
+        Ok(())
+    }
+
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        self.check()?;
+        let axes = self.domain.axes();
+        let mut draft = Draft::new("relay", axes + 1);
+        let inputs = self.source.inputs().into_iter().zip(&self.along);
+        let inputs = inputs.map(|(ty, along)| (!along).then(|| draft.input(ty))).collect();
+        let scalars = self.source.scalars().into_iter().map(|ty| (draft.scalar(ty), ty)).collect();
+        let line = draft.source(&self.line);
+        let outlet = draft.sink(&self.sink, &self.source.results(), &self.domain.count());
+        draft.limit(self.domain.count());
+        draft.limit(Count::product(0..axes - 1) * Count::size(axes));
+        draft.least(Count::size(axes - 1), LANES.into());
+        draft.least(Count::size(axes), LANES.into());
+        Parts { relay: self, inputs, scalars, line, outlet }.launch(&mut draft, machine)?;
+        Ok(draft.finish())
+    }
+}
+
+struct Parts<'a> {
+    relay: &'a Relay,
+    /// The inputs of the source in memory.
+    inputs: Vec<Option<usize>>,
+    scalars: Vec<(usize, Type)>,
+    line: Inlet,
+    outlet: Outlet,
+}
+
+impl Parts<'_> {
+    fn launch(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
+        let axes = self.relay.domain.axes();
+        let block = [LANES, 1, 1];
+        let k = Writer::new("relay", block);
+        let ty = self.relay.line.results()[0];
+        let room = k.large_shared(ty.element(), Count::size(axes));
+        let rows = Count::product(0..axes - 1);
+        // Rows of a block follow each other: they share what their lines are computed from.
+        let blocks = rows.clone().min(Costs::of(machine).busy(cost::RELAY_BLOCKS));
+        let each = rows.clone().div_ceil(blocks.clone());
+        let size = |axis: usize| k.count(Count::size(axis), Type::U32);
+        let lengths: Vec<Value> = (0..axes).map(size).collect();
+        let each = k.count(each, Type::U32);
+        let first = k.mul(k.block(Axis::X), each);
+        let end = k.min(k.add(first, each), k.count(rows, Type::U32));
+        k.for_step(first, end, 1, Unroll::Never, |row| {
+            let above = unravel(&k, row, &lengths[..axes - 1]);
+            let along = |length: Value, at: &dyn Fn(Value)| {
+                let last = k.sub(length, LANES);
+                k.for_step(0u32, length, LANES, Unroll::Never, |start| at(k.add(k.min(start, last), k.thread(Axis::X))));
+            };
+            along(size(axes), &|place| {
+                let position = [&above[..], &[place]].concat();
+                k.store_element(room, k.convert(place, Type::U64), self.line.at(&k, &position)[0], Cache::Normal);
+            });
+            k.warp_barrier();
+            let wide = |value: Value| k.convert(value, Type::U64);
+            let (length, width) = (size(axes), lengths[axes - 1]);
+            let results = |rows: u32| {
+                along(width, &|column| {
+                    let position = [&above[..], &[column]].concat();
+                    // In 64 bits an executor of vectors sees that neighbours lie side by side.
+                    let linear = k.add(k.mul(wide(row), wide(width)), wide(column));
+                    let put = |values: &[Value]| self.outlet.put(&k, &position, linear, values);
+                    let place = Place { position: &position, room, length };
+                    match self.near(&k, &place, rows) {
+                        Some((values, are_near)) => {
+                            k.if_else(are_near, || put(&values), || put(&self.at(&k, &place, &|at| self.load(&k, room, at))));
+                        }
+                        None => put(&self.at(&k, &place, &|at| self.load(&k, room, at))),
+                    }
+                });
+            };
+            // Values of a line for 32 results.
+            let is_within = |most: u32| k.le(k.mul(wide(length), u64::from(LANES)), k.mul(wide(width), u64::from(most)));
+            match self.exchanges() {
+                false => results(0),
+                true => k.if_else(
+                    is_within(cost::RELAY_NEAR[0]),
+                    || results(1),
+                    || {
+                        let both = k.and(is_within(cost::RELAY_NEAR[1]), k.ge(length, 2 * LANES));
+                        k.if_else(both, || results(2), || results(0));
+                    },
+                ),
+            }
+            k.warp_barrier();
+        });
+        draft.launch(k, [blocks, 1u32.into(), 1u32.into()], block)?;
+        Ok(())
+    }
+
+    /// Returns whether lanes can exchange values of a line: words that are read wherever the function is called.
+    fn exchanges(&self) -> bool {
+        let source = &self.relay.source;
+        let body = source.function().body();
+        let is_straight = body.block(Body::ENTRY).statements.iter().all(|statement| matches!(statement, Statement::Define(_)));
+        is_straight && source.function().operations() <= cost::RELAY_OPERATIONS && self.relay.line.results()[0].bytes() == 4
+    }
+
+    /// A value of the line at an index.
+    fn load(&self, k: &Writer, room: Memory, index: Value) -> Value {
+        k.load_element(room, self.relay.line.results()[0], index)
+    }
+
+    /// The values at a position, where all lanes read the line within so many rows of 32 values behind the first read of the first lane, and whether they do.
+    fn near(&self, k: &Writer, place: &Place<'_>, rows: u32) -> Option<(Vec<Value>, Value)> {
+        if rows == 0 {
+            return None;
+        }
+        let lane = k.thread(Axis::X);
+        let loaded: RefCell<Option<(Value, Vec<Value>, Value)>> = RefCell::default();
+        let values = self.at(k, place, &|index| {
+            let index = k.convert(index, Type::U32);
+            let mut loaded = loaded.borrow_mut();
+            let (start, words, are_near) = loaded.get_or_insert_with(|| {
+                let first = k.shuffle(Shuffle::Index, index, 0u32);
+                let start = k.min(first, k.sub(place.length, rows * LANES));
+                let word = |row: u32| self.load(k, place.room, k.convert(k.add(start, k.add(lane, row * LANES)), Type::U64));
+                (start, (0..rows).map(word).collect(), k.literal(true))
+            });
+            let distance = k.sub(index, *start);
+            *are_near = k.and(*are_near, k.lt(distance, rows * LANES));
+            // An exchange takes the lower five bits.
+            let mut taken = words.iter().map(|word| k.shuffle(Shuffle::Index, *word, distance));
+            let first = taken.next().unwrap_or(distance);
+            taken.fold(first, |first, second| k.select(k.lt(distance, LANES), first, second))
+        });
+        let (.., are_near) = loaded.into_inner()?;
+        Some((values, k.vote(Vote::All, are_near, None)))
+    }
+
+    /// The values at a position, with a way to read the line.
+    fn at(&self, k: &Writer, place: &Place<'_>, read: &dyn Fn(Value) -> Value) -> Vec<Value> {
+        let source = &self.relay.source;
+        let mut arguments = k.positions(place.position, source.index());
+        arguments.extend(self.scalars.iter().map(|(number, ty)| k.scalar(*number, *ty)));
+        let inputs = source.inputs().into_iter().zip(&self.inputs);
+        let mut bindings: Vec<_> = inputs
+            .map(|(ty, input)| {
+                reading(move |_, at: &[Value]| match input {
+                    Some(input) => k.load_element(k.memory(Argument::Input(*input), ty.element()), ty, at[0]),
+                    None => read(at[0]),
+                })
+            })
+            .collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        k.inline(source.function(), &arguments, &mut bindings)
+    }
+}
+
+/// A position, and the line of its row.
+struct Place<'a> {
+    position: &'a [Value],
+    /// The line.
+    room: Memory,
+    /// Values of the line.
+    length: Value,
+}
