@@ -52,7 +52,7 @@ mod transform;
 pub use arith::Operand;
 pub use array::{Array, evaluate_all};
 pub use broadloom_graph::{
-    Amount, Boundary, Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary,
+    Amount, Boundary, Context, Error, KernelSummary, Node, Patch, Reason, Result, ResultSummary, Shape, Statistics, Summary,
 };
 pub use broadloom_scalar::Precision;
 pub use closure::{Term, Traced, Window};

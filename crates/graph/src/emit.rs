@@ -8,7 +8,8 @@ mod index;
 mod patch;
 
 use self::index::own_axis;
-pub(crate) use self::patch::{Patch, Patched, patches};
+pub use self::patch::Patch;
+pub(crate) use self::patch::{Patched, patches};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::number::Number;

@@ -82,6 +82,7 @@ pub use broadloom_skeleton::cost::{Costs, Teams, Workers};
 pub use chain::Chains;
 pub use context::{Context, Statistics};
 pub use cut::Reason;
+pub use emit::Patch;
 pub use error::{Error, Result};
 pub use lane::Lane;
 pub use layout::Layout;

@@ -132,8 +132,8 @@ impl Plan {
             let side_by_side = costs.side_by_side();
             if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, costs.lanes_share()) {
                 let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
-                let own = fused.patch_cost(Patch { rows, columns: 1, step: 1 });
-                let patches = patches(&tape, &cut, &group, &parts[0], Some(own), library)?;
+                let live = fused.live(1);
+                let patches = patches(&tape, &cut, &group, &parts[0], Some((&fused, rows)), library)?;
                 let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
                 let sink = match group.is_stored(&tape) {
                     true => None,
@@ -142,7 +142,7 @@ impl Plan {
                         Some(fused.code(&tape, "tail", side_by_side, &group.values(&tape))?)
                     }
                 };
-                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach, own.1), library)?;
+                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach, live), library)?;
                 codes.extend(sink);
                 let (inside, dead, reused) = (None, vec![], vec![]);
                 kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
@@ -329,6 +329,7 @@ impl Plan {
                 further: self.further_work(kernel, &sizes),
                 links: kernel.group.links.len(),
                 interior: kernel.codes.iter().any(|code| code.interior),
+                patch: kernel.patches.iter().map(|patched| patched.patch).find(|patch| patch.fits(&sizes)),
                 results: kernel.group.made().map(|root| self.result(root, bindings)).collect(),
                 code: loaded,
             });
@@ -414,6 +415,8 @@ pub struct KernelSummary {
     pub links: usize,
     /// True if boundaries are looked at only near the edges.
     pub interior: bool,
+    /// Rows and columns that a thread computes together, where that is a patch.
+    pub patch: Option<Patch>,
     /// Its results.
     pub results: Vec<ResultSummary>,
     /// Its code, loaded on the device.
@@ -488,13 +491,14 @@ impl Summary {
                 0 => String::new(),
                 links => format!(", {links} kernels in one with rows in rings"),
             };
+            let patch = kernel.patch.map_or(String::new(), |patch| format!(", {patch}"));
             let besides = match kernel.bytes_besides {
                 0 => String::new(),
                 bytes => format!(", {bytes} bytes besides"),
             };
             let _ = writeln!(
                 text,
-                "{number}: {} over {}: {launches}reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}{links}{}",
+                "{number}: {} over {}: {launches}reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}{patch}{links}{}",
                 kernel.name,
                 kernel.domain,
                 plural(kernel.reads, "array"),

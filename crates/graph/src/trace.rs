@@ -108,6 +108,8 @@ pub struct Trace<'t> {
     interned: HashMap<Index, IndexId>,
     pub(crate) items: Vec<Item>,
     done: HashMap<(Id, Place), ItemId>,
+    /// Elements that are read.
+    known: HashMap<(Id, Place), ItemId>,
     /// Functions of several results that are called, and on what.
     called: HashSet<(Function, SmallVec<[ItemId; 4]>)>,
     pub(crate) conditions: Vec<Condition>,
@@ -165,6 +167,7 @@ impl<'t> Trace<'t> {
             interned: HashMap::new(),
             items: vec![],
             done: HashMap::new(),
+            known: HashMap::new(),
             called: HashSet::new(),
             conditions: vec![],
             lengths: vec![],
@@ -409,12 +412,12 @@ impl<'t> Trace<'t> {
         if let Some(known) = self.done.get(&key) {
             return Some(*known);
         }
-        let (node, place) = key;
-        let read = Item::Read { node, place };
-        match self.items.iter().position(|item| *item == read) {
-            Some(known) => Some(known as ItemId),
-            None => self.item(read, cost::READ),
+        if let Some(known) = self.known.get(&key) {
+            return Some(*known);
         }
+        let item = self.item(Item::Read { node: key.0, place: key.1.clone() }, cost::READ)?;
+        self.known.insert(key, item);
+        Some(item)
     }
 
     /// One index is the same as a number along one axis.
@@ -703,7 +706,7 @@ impl Trace<'_> {
     }
 
     /// Returns the stride of an index along an axis of positions, where that is known; numbers that are not known count as large ones.
-    fn step(&self, index: IndexId, axis: u8) -> Option<i64> {
+    pub(crate) fn step(&self, index: IndexId, axis: u8) -> Option<i64> {
         const LARGE: i64 = 1 << 32;
         let of = |number: &Number| match number {
             Number::Known(known) => *known,

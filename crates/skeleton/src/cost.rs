@@ -243,6 +243,10 @@ pub const PATCH_BYTES: u32 = 4;
 pub const PATCH_LIVE: u32 = 96;
 /// Cost of a patch in hundredths of that of a smaller one, from which on its larger code does not pay.
 pub const PATCH_GAIN: u64 = 95;
+/// Time of a kernel of patches whose bytes take longer than its operations, in hundredths of the time of the bytes.
+pub const PATCH_MEMORY: u64 = 120;
+/// Operations of a thread besides those of its positions: where it is, whether that is in the interior, addresses.
+pub const PATCH_START: u64 = 32;
 /// A read of neighbouring elements by neighbouring threads, which starts at a multiple of a row of the first cache: threads read by a quarter of the lanes that
 /// compute. One that starts elsewhere takes two rows. A mean of 17 neighbours takes 90 us on an H200, as long as 33 such accesses of all threads.
 pub const ROW_READ: u64 = 4;
@@ -744,6 +748,12 @@ impl<'m> Costs<'m> {
     /// stays in registers. Threads of a GPU find it in the first cache.
     pub fn rows_share(&self) -> bool {
         self.in_vectors()
+    }
+
+    /// Returns the operations that all lanes start while so many bytes are read or written, in hundredths. The peak of the
+    /// machine counts a multiplication and an addition of each lane in a cycle.
+    pub fn started(&self, bytes: u64) -> u64 {
+        bytes * self.balance() * 100 / 2
     }
 
     /// Returns whether threads take patches of several rows and columns, which pay for accesses to the first cache.

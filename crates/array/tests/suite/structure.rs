@@ -1,11 +1,26 @@
 //! Number of kernels of an expression, and bytes moved. A lost fusion fails here without a clock.
 
 use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, Shape, Span, evaluate_all, span};
-use broadloom_device::Device;
+use broadloom_device::{Backend, Device, Machine, MachineKind};
 use broadloom_interp::Interp;
 
 fn context() -> Context {
     Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
+}
+
+/// A context whose plans are for an H200.
+fn h200() -> Context {
+    let machine = Machine {
+        kind: MachineKind::Cuda,
+        multiprocessors: 132,
+        registers: Some(65536),
+        resident_threads: Some(2048),
+        peak_operations: Some(2.0 * 132.0 * 128.0 * 1.98e9),
+        peak_bandwidth: Some(2.0 * 3.201e9 * 768.0),
+        ..Interp::new(broadloom_interp::Options::default()).machine().clone()
+    };
+    let options = broadloom_interp::Options { machine: Some(machine), ..broadloom_interp::Options::default() };
+    Context::new(&Device::new(Interp::new(options)))
 }
 
 fn image(context: &Context, rows: usize, columns: usize) -> Result<Array<f32>> {
@@ -76,6 +91,25 @@ fn life_is_one_kernel() -> Result<()> {
     }
     assert_eq!(world.to_vec()?, cells);
     assert_eq!(context.statistics().plans, 1);
+    Ok(())
+}
+
+/// Strips of rows already read and write as fast as memory does in `life`. Patches pay for more reads than that.
+#[test]
+fn patches_are_for_more_work_than_memory_takes() -> Result<()> {
+    let context = h200();
+    let cells = image(&context, 64, 64)?;
+    let next = cells.window(Boundary::Wrap, |w| {
+        let row = |y: i64| w.at(&[y, -1]) + w.at(&[y, 0]) + w.at(&[y, 1]);
+        let (all, cell) = (row(-1) + row(0) + row(1), w.at(&[0, 0]));
+        let none = cell.constant(0.0);
+        all.eq(3.0).cond(cell.constant(1.0), all.eq(4.0).cond(cell, none))
+    })?;
+    assert_eq!(next.plan()?.kernels[0].patch, None, "{}", next.plan()?.text());
+    let blurred = blur_along(&blur_along(&cells, 1, &GAUSS)?, 0, &GAUSS)?;
+    let plan = blurred.plan()?;
+    assert_eq!(plan.kernels.len(), 1);
+    assert_eq!(plan.kernels[0].patch.map(|patch| patch.columns), Some(4), "{}", plan.text());
     Ok(())
 }
 

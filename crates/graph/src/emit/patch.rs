@@ -8,20 +8,34 @@ use super::{Code, Fused, Given};
 use crate::cut::{Cut, Group, GroupKind, Part};
 use crate::error::Result;
 use crate::number::Number;
+use crate::op::Elementwise;
 use crate::pattern::Ready;
-use crate::tape::{Id, Tape};
+use crate::tape::{Id, Kind, Tape};
 use crate::trace::{Index, IndexId, Item, Place, Trace};
+use broadloom_device::Machine;
+use broadloom_scalar::{Function, Op};
 use broadloom_skeleton::Library;
 use broadloom_skeleton::cost::{self, Costs};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
-/// Rows and columns of a thread. Rows are some distance apart.
+/// Rows and columns of results that a thread computes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Patch {
-    pub(crate) rows: u32,
-    pub(crate) columns: u32,
-    pub(crate) step: u32,
+pub struct Patch {
+    /// Number of rows.
+    pub rows: u32,
+    /// Number of neighbouring columns.
+    pub columns: u32,
+    /// Distance of the rows.
+    pub step: u32,
+}
+
+impl fmt::Display for Patch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "patches of {}×{}", self.rows, self.columns)?;
+        if self.step > 1 { write!(f, ", rows {} apart", self.step) } else { Ok(()) }
+    }
 }
 
 impl Patch {
@@ -42,6 +56,13 @@ pub(crate) struct Patched {
 }
 
 impl Trace<'_> {
+    /// Returns the function that an item calls, and the number of its result, where the function is straight code.
+    fn callee(&self, item: &Item) -> Option<(&Function, usize)> {
+        let Item::Apply(node, _) = item else { return None };
+        let Kind::Elementwise(Elementwise::Call(function, result)) = &self.tape().entry(*node).kind else { return None };
+        (function.body().blocks().count() == 1).then_some((function, usize::from(*result)))
+    }
+
     /// The group of so many columns in which an element lies, and its place there; `None` where it cannot be read together with its neighbours.
     pub(super) fn column_group(&self, node: Id, place: &Place, columns: u32) -> Option<(i64, usize)> {
         let entry = self.tape().entry(node);
@@ -63,6 +84,38 @@ impl Trace<'_> {
     }
 }
 
+/// Notes when the values inside of a call are there and used last, and returns when the result is there. A sum takes each of its inputs when it is read, and is
+/// there from the first of them on.
+fn call(function: &Function, result: usize, inputs: &[u32], times: (&[u32], &mut [u32]), inside: &mut Vec<(u32, u32)>) -> u32 {
+    let (known, last) = times;
+    let body = function.body();
+    let mut born = vec![0u32; body.nodes().len()];
+    let mut used = born.clone();
+    for (id, node) in body.nodes() {
+        if let Op::Parameter(number) = &node.op {
+            born[id.index()] = inputs.get(*number as usize).map_or(0, |input| known[*input as usize]);
+            continue;
+        }
+        let mut time = 0;
+        node.op.each_operand(|operand| time = born[operand.index()].max(time));
+        node.op.each_operand(|operand| used[operand.index()] = used[operand.index()].max(time));
+        born[id.index()] = time;
+    }
+    let own = function.results().get(result).copied();
+    for (id, node) in body.nodes() {
+        match &node.op {
+            Op::Parameter(number) => {
+                if let Some(input) = inputs.get(*number as usize) {
+                    last[*input as usize] = last[*input as usize].max(used[id.index()]);
+                }
+            }
+            _ if result == 0 && Some(id) != own => inside.push((born[id.index()], used[id.index()])),
+            _ => {}
+        }
+    }
+    own.map_or(0, |own| born[own.index()])
+}
+
 impl Fused<'_> {
     /// Returns the cost of all reads of the interior where a thread has so many columns, in simple operations.
     fn access_cost(&self, columns: u32) -> u64 {
@@ -81,26 +134,38 @@ impl Fused<'_> {
                 }
                 continue;
             }
-            let last = indices.last().map(|last| &trace.indices[*last as usize]);
-            cost += match last {
-                Some(Index::Affine { axis: None, .. }) | None => cost::ROW_READ,
-                Some(Index::Affine { stride: Number::Known(1), offset: Number::Known(0), .. }) if columns == 1 => cost::ROW_READ,
-                Some(Index::Affine { stride: Number::Known(1), .. }) if columns == 1 => cost::SHIFTED_READ,
-                _ => cost::SCATTERED_READ,
-            };
+            cost += self.read_cost(indices, columns);
         }
         cost
     }
 
+    /// Returns the cost of a read that is not one of several columns. Neighbouring threads whose places lie in other rows, or several elements apart, read from a
+    /// row of the first cache each.
+    fn read_cost(&self, indices: &[IndexId], columns: u32) -> u64 {
+        let trace = &self.interior;
+        let (Some((last, above)), Some(axis)) = (indices.split_last(), self.rank.checked_sub(1)) else { return cost::ROW_READ };
+        let step = |index: &IndexId| trace.step(*index, axis as u8);
+        match step(last).filter(|_| above.iter().all(|index| step(index) == Some(0))) {
+            Some(0) => cost::ROW_READ,
+            Some(1) if columns > 1 => cost::SCATTERED_READ,
+            Some(1) => match &trace.indices[*last as usize] {
+                Index::Affine { offset: Number::Known(0), .. } => cost::ROW_READ,
+                _ => cost::SHIFTED_READ,
+            },
+            _ => cost::SCATTERED_READ,
+        }
+    }
+
     /// Returns how many values of the interior a thread keeps at the same time, where it reads so many columns together, computes whatever it can when a value is
     /// read, and stores results in their order.
-    fn live(&self, columns: u32) -> u32 {
+    pub(crate) fn live(&self, columns: u32) -> u32 {
         let trace = &self.interior;
         let mut groups: HashMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = HashMap::new();
         let mut reads = 0u32;
         // For each item, when it is there, and when it is used last.
         let mut born: Vec<u32> = vec![0; trace.items.len()];
         let mut used: Vec<u32> = vec![0; trace.items.len()];
+        let mut inside: Vec<(u32, u32)> = vec![];
         for (number, item) in trace.items.iter().enumerate() {
             let mut next = || {
                 reads += 1;
@@ -118,8 +183,13 @@ impl Fused<'_> {
                     let mut inputs = vec![];
                     trace.needed_by_item(item, &mut inputs);
                     let time = inputs.iter().map(|input| born[*input as usize]).max().unwrap_or(0);
-                    inputs.iter().for_each(|input| used[*input as usize] = used[*input as usize].max(time));
-                    time
+                    match trace.callee(item) {
+                        Some((function, result)) => call(function, result, &inputs, (&born, &mut used), &mut inside),
+                        None => {
+                            inputs.iter().for_each(|input| used[*input as usize] = used[*input as usize].max(time));
+                            time
+                        }
+                    }
                 }
             };
         }
@@ -129,9 +199,10 @@ impl Fused<'_> {
             used[*root as usize] = used[*root as usize].max(stored);
         }
         let mut change = vec![0i64; reads as usize + 2];
-        for (born, used) in born.iter().zip(&used).filter(|(born, used)| **born > 0 && used > born) {
-            change[*born as usize] += 1;
-            change[*used as usize] -= 1;
+        let all = born.iter().copied().zip(used.iter().copied()).chain(inside);
+        for (born, used) in all.filter(|(born, used)| *born > 0 && used > born) {
+            change[born as usize] += 1;
+            change[used as usize] -= 1;
         }
         let mut live = 0i64;
         let most = change.iter().map(|change| {
@@ -141,12 +212,17 @@ impl Fused<'_> {
         most.max().unwrap_or(0).max(0) as u32 + columns
     }
 
-    /// Returns the cost of a position in a patch, in hundredths of simple operations, and the values that a thread keeps.
-    pub(crate) fn patch_cost(&self, patch: Patch) -> (u64, u32) {
+    /// Returns the cost of a position in a patch without memory, in hundredths of simple operations, and the values that a thread keeps.
+    fn patch_cost(&self, patch: Patch) -> (u64, u32) {
         let live = self.live(patch.columns);
-        let all = self.access_cost(patch.columns) + self.computing();
+        let all = self.work(patch.columns) + cost::PATCH_START;
         let places = u64::from(patch.rows * patch.columns);
         (all * cost::patch_share(live) / places, live)
+    }
+
+    /// Returns the cost of all reads and operations where a thread has so many columns, in simple operations.
+    fn work(&self, columns: u32) -> u64 {
+        self.access_cost(columns) + self.computing()
     }
 
     /// Returns whether a row at a multiple of a distance is read.
@@ -165,53 +241,106 @@ impl Fused<'_> {
     }
 }
 
-/// The kernels in patches that cost less than the one that serves all sizes, the best first.
+/// Patches of a kernel: their traces and what they cost.
+struct Patches<'p> {
+    tape: &'p Tape,
+    kept: &'p [bool],
+    group: &'p Group,
+    part: &'p Part<'p>,
+    rank: usize,
+    side_by_side: bool,
+    /// Cost of the bytes of a position that are read and written, in hundredths of simple operations.
+    memory: u64,
+}
+
+/// A patch, the cost of a position in it without memory, and the values that a thread keeps.
+#[derive(Clone, Copy, Debug)]
+struct Priced {
+    patch: Patch,
+    cost: u64,
+    live: u32,
+}
+
+impl<'p> Patches<'p> {
+    /// The patches of a kernel; `None` if it can have none.
+    fn of(tape: &'p Tape, kept: &'p [bool], group: &'p Group, part: &'p Part<'p>, machine: &Machine) -> Option<Self> {
+        let costs = Costs::of(machine);
+        let class = tape.shapes[part.shape as usize];
+        let is_plain = |root: &Id| {
+            let entry = tape.entry(*root);
+            entry.ty.is_scalar() && entry.ty.bytes() == cost::PATCH_BYTES && entry.shape == part.shape
+        };
+        let is_possible = group.kind == GroupKind::Map && group.traps.is_empty() && group.feeds.len() == 1 && !part.line;
+        let has_room = class.rows && class.tall && class.length.is_none();
+        if !costs.takes_patches() || tape.alone || !is_possible || !has_room || !group.roots.iter().all(is_plain) {
+            return None;
+        }
+        if part.fused.chooses() || part.fused.items() * 2 > crate::limits::MAX_STRIP {
+            return None;
+        }
+        let bytes =
+            |id: &Id| Some(tape.entry(*id)).filter(|entry| entry.shape == part.shape).map(|entry| u64::from(entry.ty.bytes()));
+        let bytes = group.reads.iter().chain(&group.roots).filter_map(bytes).sum();
+        let memory = costs.started(bytes) * cost::PATCH_MEMORY / 100;
+        Some(Patches { tape, kept, group, part, rank: class.rank.into(), side_by_side: costs.side_by_side(), memory })
+    }
+
+    fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
+        let roots = self.group.roots_of(&self.group.feeds[0]);
+        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch)
+    }
+
+    /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the
+    /// slower of both counts.
+    fn strips(&self, strip: Option<(&Fused<'_>, u32)>) -> u64 {
+        let (fused, rows) = strip.unwrap_or((&self.part.fused, 1));
+        fused.patch_cost(Patch { rows, columns: 1, step: 1 }).0.max(self.memory)
+    }
+
+    /// Returns the patch of so many columns that costs least, without memory.
+    fn cheapest(&self, columns: u32) -> Option<Priced> {
+        let mut best: Option<Priced> = None;
+        for (rows, step) in cost::PATCH_ROWS.iter().flat_map(|rows| cost::PATCH_STEPS.iter().map(move |step| (*rows, *step))) {
+            if rows == 1 && step > 1 || columns == 1 && rows * step == 1 || step > 1 && !self.part.fused.reads_apart(step) {
+                continue;
+            }
+            let patch = Patch { rows, columns, step };
+            let Some(fused) = self.traced(patch) else { continue };
+            // Positions that share nothing, such as those of transposed reads, are better off in threads of their own.
+            let alone = self.part.fused.work(1) * u64::from(rows * columns);
+            if fused.work(columns) * 100 >= alone * cost::PATCH_GAIN {
+                continue;
+            }
+            let (cost, live) = fused.patch_cost(patch);
+            if live <= cost::PATCH_LIVE && best.is_none_or(|best| cost * 100 < best.cost * cost::PATCH_GAIN) {
+                best = Some(Priced { patch, cost, live });
+            }
+        }
+        best
+    }
+}
+
+/// The kernels in patches that cost less than the one that serves all sizes, the best first. That one is in strips of so many rows, or has none.
 pub(crate) fn patches(
     tape: &Tape,
     cut: &Cut,
     group: &Group,
     part: &Part<'_>,
-    strip: Option<(u64, u32)>,
+    strip: Option<(&Fused<'_>, u32)>,
     library: &Library,
 ) -> Result<Vec<Patched>> {
-    let costs = Costs::of(library.device().machine());
-    let class = tape.shapes[part.shape as usize];
-    let is_plain = |root: &Id| {
-        let entry = tape.entry(*root);
-        entry.ty.is_scalar() && entry.ty.bytes() == cost::PATCH_BYTES && entry.shape == part.shape
-    };
-    let is_possible = group.kind == GroupKind::Map && group.traps.is_empty() && group.feeds.len() == 1 && !part.line;
-    let has_room = class.rows && class.tall && class.length.is_none();
-    if !costs.takes_patches() || tape.alone || !is_possible || !has_room || !group.roots.iter().all(is_plain) {
-        return Ok(vec![]);
-    }
-    if part.fused.chooses() || part.fused.items() * 2 > crate::limits::MAX_STRIP {
-        return Ok(vec![]);
-    }
-    let roots = group.roots_of(&group.feeds[0]);
-    let traced = |patch: Patch| Fused::patch(tape, (&cut.kept, &[]), roots, class.rank.into(), patch);
-    let one = part.fused.patch_cost(Patch { rows: 1, columns: 1, step: 1 }).0;
-    let mut least = strip.map_or(one, |(cost, _)| cost);
+    let Some(patches) = Patches::of(tape, &cut.kept, group, part, library.device().machine()) else { return Ok(vec![]) };
+    let mut least = patches.strips(strip);
     let mut found = vec![];
     // What serves images of any width comes first, so that wider patches have to be better than that.
     for columns in cost::PATCH_COLUMNS {
-        let mut best: Option<(u64, u32, Patch)> = None;
-        for (rows, step) in cost::PATCH_ROWS.iter().flat_map(|rows| cost::PATCH_STEPS.iter().map(move |step| (*rows, *step))) {
-            if rows == 1 && step > 1 || columns == 1 && rows * step == 1 || step > 1 && !part.fused.reads_apart(step) {
-                continue;
-            }
-            let patch = Patch { rows, columns, step };
-            let Some(fused) = traced(patch) else { continue };
-            let (cost, live) = fused.patch_cost(patch);
-            let least = best.as_ref().map_or(least, |(least, ..)| *least);
-            if live <= cost::PATCH_LIVE && cost * 100 < least * cost::PATCH_GAIN {
-                best = Some((cost, live, patch));
-            }
+        let Some(Priced { patch, cost, live }) = patches.cheapest(columns) else { continue };
+        if cost.max(patches.memory) * 100 >= least * cost::PATCH_GAIN {
+            continue;
         }
-        let Some((cost, live, patch)) = best else { continue };
-        let Some(fused) = traced(patch) else { continue };
-        least = cost;
-        let (codes, bounds) = fused.patch_codes(tape, costs.side_by_side(), columns)?;
+        let Some(fused) = patches.traced(patch) else { continue };
+        least = cost.max(patches.memory);
+        let (codes, bounds) = fused.patch_codes(tape, patches.side_by_side, columns)?;
         let ready = Ready::patches(tape, group, &codes, patch, live, library)?;
         found.insert(0, Patched { patch, codes, bounds, ready });
     }
