@@ -7,6 +7,7 @@
 use crate::cut::{Cut, Group, GroupKind, Staging, cut};
 use crate::emit::{Code, Fused, Given};
 use crate::error::{Error, Result};
+use crate::join::joined;
 use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS};
 use crate::number::Number;
 use crate::tape::{Bindings, Id, Tape};
@@ -62,7 +63,7 @@ impl Link {
 pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cut {
     let costs = Costs::of(machine);
     let balance = costs.balance();
-    let plain = cut(tape, balance, None, costs.knows_segments());
+    let plain = joined(tape, cut(tape, balance, None, costs.knows_segments(), None), bindings, machine);
     let chains = |group: &&Group| is_linkable(tape, group);
     let reads_another =
         |group: &Group| plain.groups.iter().filter(chains).any(|other| other.roots.iter().any(|root| group.reads.contains(root)));
@@ -80,7 +81,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
         return plain;
     }
     let staging = Staging { balance: cost::STAGED_BALANCE };
-    let mut staged = cut(tape, balance, Some(staging), costs.knows_segments());
+    let mut staged = cut(tape, balance, Some(staging), costs.knows_segments(), None);
     staged.groups = chained(tape, &staged.kept, std::mem::take(&mut staged.groups), machine);
     if !staged.groups.iter().any(|group| group.kind == GroupKind::Chain) {
         return plain;

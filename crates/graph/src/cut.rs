@@ -14,6 +14,7 @@
 //! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs), and cuts from the results
 //! downwards (what a node costs is not known before its inputs are cut).
 
+mod finer;
 mod given;
 mod staging;
 
@@ -62,6 +63,8 @@ pub enum Reason {
     },
     /// The kernel would be too large with it.
     Limit,
+    /// It costs less than the patches of rows and columns that would compute it where it is used.
+    Apart,
     /// It is a length, which kernels read where they run.
     Length,
 }
@@ -79,6 +82,7 @@ impl fmt::Display for Reason {
                 write!(f, "used by {kernels} kernels: computed in each it costs {recomputed}, kept {kept}")
             }
             Reason::Limit => f.write_str("one kernel would be too large"),
+            Reason::Apart => f.write_str("kept it costs less than in the patches that read it"),
             Reason::Length => f.write_str("it is a length"),
         }
     }
@@ -177,6 +181,8 @@ struct Cutter<'t> {
     staging: Option<Staging>,
     /// True if patterns give what they know ([`Operation::knows`]).
     knows: bool,
+    /// Nodes that are computed wherever they are used, in a cut that keeps all others whose neighbours are read.
+    finer: Option<&'t [Id]>,
     kept: Vec<bool>,
     sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
@@ -208,8 +214,8 @@ impl Tape {
 }
 
 /// Cuts a tape for a machine with so many operations in the time of a byte. `staging` says that kernels which read each other's nodes nearby will be joined,
-/// `knows`, that patterns give what they know.
-pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<Staging>, knows: bool) -> Cut {
+/// `knows`, that patterns give what they know. With `finer`, every node whose neighbours are read is kept, but for those.
+pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<Staging>, knows: bool, finer: Option<&[Id]>) -> Cut {
     let mut users = vec![vec![]; tape.entries.len()];
     for (id, entry) in tape.entries.iter().enumerate() {
         for input in &entry.inputs {
@@ -222,7 +228,7 @@ pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<Staging>, knows: bo
     let none = vec![false; tape.entries.len()];
     let (kept, sliding) = (none.clone(), none);
     let (reasons, costs, outlines) = (HashMap::new(), HashMap::new(), HashMap::new());
-    let mut cutter = Cutter { tape, balance, staging, knows, kept, sliding, reasons, users, costs, outlines };
+    let mut cutter = Cutter { tape, balance, staging, knows, finer, kept, sliding, reasons, users, costs, outlines };
     cutter.required();
     cutter.reused();
     let mut groups = cutter.groups();
@@ -361,6 +367,7 @@ impl Cutter<'_> {
 
     fn reused(&mut self) {
         let uses = self.uses();
+        let windows = self.windows();
         for id in 0..self.tape.entries.len() as Id {
             if self.tape.entry(id).is_pattern() {
                 self.operands(id);
@@ -376,7 +383,10 @@ impl Cutter<'_> {
                 continue;
             }
             let times = uses[id as usize];
-            if times <= 1 || self.kept[id as usize] {
+            if self.is_apart(id, &windows) {
+                self.keep(id, Reason::Apart);
+            }
+            if times <= 1 || self.kept[id as usize] || self.is_loose(id) {
                 continue;
             }
             let Some(fused) = self.fused(&[id]) else { continue };
@@ -728,7 +738,7 @@ impl Cutter<'_> {
         }
         let mut best: Option<(u64, Id, Reason)> = None;
         for (id, (kernels, places)) in occurrences {
-            if kernels < 2 || !self.computes(id) || self.kept[id as usize] {
+            if kernels < 2 || !self.computes(id) || self.kept[id as usize] || self.is_loose(id) {
                 continue;
             }
             let Some(cost) = self.cost(id) else { continue };

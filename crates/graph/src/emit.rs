@@ -9,7 +9,7 @@ mod patch;
 
 use self::index::own_axis;
 pub use self::patch::Patch;
-pub(crate) use self::patch::{Patched, patches};
+pub(crate) use self::patch::{Patched, Patches, patches};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::number::Number;

@@ -46,6 +46,7 @@ mod expect;
 mod first_axis;
 mod fit;
 mod hash;
+mod join;
 mod known;
 mod lane;
 mod layout;

@@ -32,6 +32,10 @@ pub(crate) const MAX_SLIDE: i64 = 8;
 pub(crate) const MAX_STRIP: usize = 600;
 /// Items of the code of a patch of rows and columns.
 pub(crate) const MAX_PATCH: usize = 4096;
+/// Nodes that are tried as parts of the kernels that read them. Each takes another cut.
+pub(crate) const MAX_TRIED: usize = 24;
+/// Rounds in which they are tried.
+pub(crate) const JOIN_ROUNDS: usize = 3;
 /// Items of a function that is repeated for several rows of results. Most are indices, which lanes share.
 pub(crate) const MAX_REPEATED: usize = 128;
 /// Rows or columns beside those of a block for which a kernel of a chain is computed.

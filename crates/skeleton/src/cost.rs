@@ -243,6 +243,8 @@ pub const PATCH_BYTES: u32 = 4;
 pub const PATCH_LIVE: u32 = 96;
 /// Cost of a patch in hundredths of that of a smaller one, from which on its larger code does not pay.
 pub const PATCH_GAIN: u64 = 95;
+/// Cost of a plan in hundredths of that of one with more kernels, from which on larger kernels do not pay.
+pub const JOIN_GAIN: u128 = 95;
 /// Time of a kernel of patches whose bytes take longer than its operations, in hundredths of the time of the bytes.
 pub const PATCH_MEMORY: u64 = 120;
 /// Operations of a thread besides those of its positions: where it is, whether that is in the interior, addresses.
@@ -759,6 +761,11 @@ impl<'m> Costs<'m> {
     /// Returns whether threads take patches of several rows and columns, which pay for accesses to the first cache.
     pub fn takes_patches(&self) -> bool {
         !self.in_vectors()
+    }
+
+    /// Returns whether stencils that read each other become one kernel by the cost of their patches.
+    pub fn joins_stencils(&self) -> bool {
+        self.machine.kind == MachineKind::Cuda
     }
 
     /// Returns whether factors of a product are brought into another order first, which pays where they are

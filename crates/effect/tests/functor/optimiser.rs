@@ -234,6 +234,27 @@ fn effects_are_no_chains_on_a_gpu() -> Result<()> {
     Ok(())
 }
 
+/// The last levels of degraining share a kernel on a GPU. Means of diffusion, which take as long as memory, stay apart.
+#[test]
+fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
+    let context = &as_gpu();
+    for boundary in [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap] {
+        let picture = Picture::new(context, &Random(24).image(1, 101, 70))?;
+        for (result, kernels) in
+            [(effects::degrain(&picture, 4, 0.02, boundary)?, 3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 5)]
+        {
+            let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
+            // Code near the edges is larger with other rules, and kernels may have less room.
+            if boundary == Boundary::Clamp {
+                assert_eq!(plan.explain()?.kernels(), kernels, "{}", plan.explain()?.text());
+            }
+            let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
+            assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{boundary:?}"));
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn the_diffusion_graph_has_no_pair_of_transposes_left() -> Result<()> {
     let context = &contexts()[0];

@@ -225,6 +225,11 @@ impl Fused<'_> {
         self.access_cost(columns) + self.computing()
     }
 
+    /// Returns the cost of a position without memory where each thread has one, in hundredths of simple operations.
+    pub(crate) fn single_cost(&self) -> u64 {
+        self.patch_cost(Patch { rows: 1, columns: 1, step: 1 }).0
+    }
+
     /// Returns whether a row at a multiple of a distance is read.
     fn reads_apart(&self, step: u32) -> bool {
         let trace = &self.interior;
@@ -242,7 +247,7 @@ impl Fused<'_> {
 }
 
 /// Patches of a kernel: their traces and what they cost.
-struct Patches<'p> {
+pub(crate) struct Patches<'p> {
     tape: &'p Tape,
     kept: &'p [bool],
     group: &'p Group,
@@ -263,7 +268,7 @@ struct Priced {
 
 impl<'p> Patches<'p> {
     /// The patches of a kernel; `None` if it can have none.
-    fn of(tape: &'p Tape, kept: &'p [bool], group: &'p Group, part: &'p Part<'p>, machine: &Machine) -> Option<Self> {
+    pub(crate) fn of(tape: &'p Tape, kept: &'p [bool], group: &'p Group, part: &'p Part<'p>, machine: &Machine) -> Option<Self> {
         let costs = Costs::of(machine);
         let class = tape.shapes[part.shape as usize];
         let is_plain = |root: &Id| {
@@ -295,6 +300,13 @@ impl<'p> Patches<'p> {
     fn strips(&self, strip: Option<(&Fused<'_>, u32)>) -> u64 {
         let (fused, rows) = strip.unwrap_or((&self.part.fused, 1));
         fused.patch_cost(Patch { rows, columns: 1, step: 1 }).0.max(self.memory)
+    }
+
+    /// Returns the least cost of a position without memory, where an image has room for all patches that are used.
+    pub(crate) fn least(&self, sizes: &[u64]) -> u64 {
+        let single = self.part.fused.single_cost();
+        let columns = cost::PATCH_COLUMNS.into_iter().filter(|columns| Patch { rows: 1, columns: *columns, step: 1 }.fits(sizes));
+        columns.filter_map(|columns| self.cheapest(columns)).map(|priced| priced.cost).fold(single, u64::min)
     }
 
     /// Returns the patch of so many columns that costs least, without memory.

@@ -1,0 +1,43 @@
+//! The finest cut of stencils, from which kernels are joined by the cost of their patches.
+
+use super::Cutter;
+use crate::tape::{Id, Int, Kind};
+use broadloom_skeleton::cost;
+
+impl Cutter<'_> {
+    /// Returns whether a node may not be kept for its uses.
+    pub(super) fn is_loose(&self, id: Id) -> bool {
+        self.finer.is_some_and(|loose| loose.contains(&id))
+    }
+
+    /// Returns whether the finest cut keeps a node: neighbours of its elements are read, or it is combined with a node behind more windows and would have to be
+    /// computed there, beside patches of another shape.
+    pub(super) fn is_apart(&self, id: Id, windows: &[u32]) -> bool {
+        let (entry, users) = (self.tape.entry(id), &self.users[id as usize]);
+        let class = self.tape.shapes[entry.shape as usize];
+        let has_room = class.rows && class.tall && class.length.is_none();
+        let is_plain = has_room && entry.ty.is_scalar() && entry.ty.bytes() == cost::PATCH_BYTES;
+        if self.finer.is_none() || self.is_loose(id) || !is_plain || users.is_empty() || self.slides(id) {
+            return false;
+        }
+        let moves = |user: &Id| match &self.tape.entry(*user).kind {
+            Kind::View(maps, ..) => maps.iter().any(|map| map.offset != Int::Known(0)),
+            _ => false,
+        };
+        let is_deeper = |user: &Id| windows[*user as usize] > windows[id as usize];
+        let combines = |user: &Id| matches!(self.tape.entry(*user).kind, Kind::Elementwise(_)) && is_deeper(user);
+        users.iter().any(moves) || windows[id as usize] > 0 && users.iter().all(combines)
+    }
+
+    /// Returns for each node how many windows are behind each other on the longest way to it.
+    pub(super) fn windows(&self) -> Vec<u32> {
+        let mut windows = vec![0u32; self.tape.entries.len()];
+        for id in 0..self.tape.entries.len() {
+            let entry = self.tape.entry(id as Id);
+            let before = entry.inputs.iter().map(|input| windows[*input as usize]).max().unwrap_or(0);
+            let is_moved = matches!(&entry.kind, Kind::View(maps, ..) if maps.iter().any(|map| map.offset != Int::Known(0)));
+            windows[id] = before + u32::from(is_moved);
+        }
+        windows
+    }
+}
