@@ -189,6 +189,18 @@ struct Key {
     fields: usize,
 }
 
+/// Number of scalars from which on values are compared by address.
+const MANY_SCALARS: usize = 1 << 14;
+
+/// Returns the number of scalars of a value; elements of an array are alike.
+fn scalars(value: &Value) -> usize {
+    match value {
+        Value::Array(parts) => parts.first().map_or(0, scalars).saturating_mul(parts.len()),
+        Value::Struct(parts) => parts.iter().map(scalars).sum(),
+        _ => 1,
+    }
+}
+
 /// Numbers of values, equal for values that are equal bit by bit.
 #[derive(Default)]
 struct Numbers {
@@ -202,10 +214,14 @@ impl Numbers {
         if values.is_empty() {
             return usize::MAX;
         }
+        // Long arrays are compared by address only: to look at all elements takes longer than to translate once more.
         let all = &mut self.values;
         *self.shared.entry(values.as_ptr() as usize).or_insert_with(|| {
             let mut words = vec![values.len() as u32];
-            values.iter().for_each(|value| identify(value, &mut words));
+            match values.iter().map(scalars).sum::<usize>() {
+                0..MANY_SCALARS => values.iter().for_each(|value| identify(value, &mut words)),
+                _ => words.extend([u32::MAX, all.len() as u32]),
+            }
             let next = all.len();
             *all.entry(words).or_insert(next)
         })
