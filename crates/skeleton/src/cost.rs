@@ -227,6 +227,8 @@ pub const CHAIN_LENGTH: usize = 16;
 pub const CHAIN_GAIN: u128 = 75;
 /// Blocks of a relay for each core: rows of a block follow each other and share what their lines are computed from.
 pub const RELAY_BLOCKS: u64 = 32;
+/// Rows of a relay that are computed together: places that they read alike are computed once.
+pub const RELAY_ROWS: u32 = 4;
 /// Values of a line for 32 results of a relay, up to which these mostly read one row of 32 values, or two: a few more than for results side by side.
 pub const RELAY_NEAR: [u32; 2] = [24, 54];
 /// Operations of a function that reads lines, up to which it is written out for each number of rows.
@@ -738,7 +740,7 @@ impl<'m> Costs<'m> {
     /// Returns whether lines of so many bytes that one function computes and another reads are kept in shared memory: on vectors that is the cache of a core,
     /// from which inputs and results that pass through do not displace them.
     pub fn relays(&self, bytes: u64) -> bool {
-        self.chains() && bytes <= u64::from(self.core_cache(16).min(self.shared_bytes() / 2))
+        self.chains() && bytes.saturating_mul(RELAY_ROWS.into()) <= u64::from(self.core_cache(8).min(self.shared_bytes() / 2))
     }
 
     /// Returns whether kernels of a chain take the components of a picture one by one: fewer rows stay in the cache of a core.

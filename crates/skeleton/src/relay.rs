@@ -1,14 +1,14 @@
 //! Relay: a function that reads lines of values which another function computes.
 //!
-//! A block takes rows of the domain one by one. It computes the line of values that belongs to a row, keeps it in shared memory, and computes the results of
-//! the row from it. Lines never reach memory, and each value is computed once. A picture that is resampled along columns and then along rows is such a
+//! A block takes a few rows of the domain at a time. It computes the line of values that belongs to each, keeps the lines in shared memory, and computes the
+//! results of the rows from them. Lines never reach memory, and each value is computed once. A picture that is resampled along columns and then along rows is such a
 //! pair: the second function reads a few values of a line for each result, at places that it computes.
 //!
 //! A block is one warp, which takes 32 positions at a time. Where a warp is run as vectors, shared memory is in the cache of a core. The last positions of a
 //! row are taken with some before them, so that all lanes have one.
 //!
 //! Lanes side by side mostly read values of a line that lie close together. Then 32 or 64 of them are loaded at once, and lanes take theirs by exchanges, which
-//! takes less time than a load at another place in each lane. Whether all lanes lie there is asked once for all reads of a position.
+//! takes less time than a load at another place in each lane. Whether all lanes lie there is asked once for all reads of a position in all rows.
 
 use crate::cost::{self, Costs, LANES};
 use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
@@ -75,6 +75,11 @@ impl Relay {
     }
 }
 
+/// Values of all lines, at most: more than any shared memory has. An executor of vectors sees by it that places of neighbours do not wrap around.
+const MOST: u32 = 1 << 24;
+/// Positions of a row, at most.
+const MOST_COLUMNS: u32 = i32::MAX as u32;
+
 struct Parts<'a> {
     relay: &'a Relay,
     /// The inputs of the source in memory.
@@ -90,54 +95,80 @@ impl Parts<'_> {
         let block = [LANES, 1, 1];
         let k = Writer::new("relay", block);
         let ty = self.relay.line.results()[0];
-        let room = k.large_shared(ty.element(), Count::size(axes));
+        let room = k.large_shared(ty.element(), Count::size(axes) * cost::RELAY_ROWS);
         let rows = Count::product(0..axes - 1);
         // Rows of a block follow each other: they share what their lines are computed from.
         let blocks = rows.clone().min(Costs::of(machine).busy(cost::RELAY_BLOCKS));
         let each = rows.clone().div_ceil(blocks.clone());
         let size = |axis: usize| k.count(Count::size(axis), Type::U32);
         let lengths: Vec<Value> = (0..axes).map(size).collect();
+        let (length, width) = (size(axes), lengths[axes - 1]);
         let each = k.count(each, Type::U32);
         let first = k.mul(k.block(Axis::X), each);
         let end = k.min(k.add(first, each), k.count(rows, Type::U32));
-        k.for_step(first, end, 1, Unroll::Never, |row| {
-            let above = unravel(&k, row, &lengths[..axes - 1]);
-            let along = |length: Value, at: &dyn Fn(Value)| {
-                let last = k.sub(length, LANES);
-                k.for_step(0u32, length, LANES, Unroll::Never, |start| at(k.add(k.min(start, last), k.thread(Axis::X))));
+        let along = |length: Value, at: &dyn Fn(Value)| {
+            let last = k.min(k.sub(length, LANES), MOST_COLUMNS);
+            k.for_step(0u32, length, LANES, Unroll::Never, |start| at(k.add(k.min(start, last), k.thread(Axis::X))));
+        };
+        let wide = |value: Value| k.convert(value, Type::U64);
+        k.for_step(first, end, cost::RELAY_ROWS, Unroll::Never, |top| {
+            // Behind the last row of a block, that row is computed again.
+            let line = |number: Value| {
+                let row = k.min(k.add(top, number), k.sub(end, 1));
+                Line {
+                    row,
+                    above: unravel(&k, row, &lengths[..axes - 1]),
+                    start: k.min(k.mul(number, length), MOST),
+                    room,
+                    length,
+                }
             };
-            along(size(axes), &|place| {
-                let position = [&above[..], &[place]].concat();
-                k.store_element(room, k.convert(place, Type::U64), self.line.at(&k, &position)[0], Cache::Normal);
+            let each_line = |compute: &dyn Fn(Line)| {
+                k.for_step(0u32, k.literal(cost::RELAY_ROWS), 1, Unroll::Never, |number| compute(line(number)));
+            };
+            each_line(&|line| {
+                along(length, &|place| {
+                    let value = self.line.at(&k, &line.position(place))[0];
+                    k.store_element(room, k.add(wide(line.start), wide(place)), value, Cache::Normal);
+                });
             });
             k.warp_barrier();
-            let wide = |value: Value| k.convert(value, Type::U64);
-            let (length, width) = (size(axes), lengths[axes - 1]);
-            let results = |rows: u32| {
+            let put = |line: &Line, column: Value, values: &[Value]| {
+                // In 64 bits an executor of vectors sees that neighbours lie side by side.
+                let linear = k.add(k.mul(wide(line.row), wide(width)), wide(column));
+                self.outlet.put(&k, &line.position(column), linear, values);
+            };
+            let put_apart = |line: &Line, column: Value| {
+                put(line, column, &self.at(&k, line, column, &|at| self.load(&k, line, k.convert(at, Type::U64))));
+            };
+            let lines: Vec<Line> = (0..cost::RELAY_ROWS).map(|number| line(k.literal(number))).collect();
+            // All rows read the same places of their lines, which are computed once.
+            let near = |rows: u32| {
                 along(width, &|column| {
-                    let position = [&above[..], &[column]].concat();
-                    // In 64 bits an executor of vectors sees that neighbours lie side by side.
-                    let linear = k.add(k.mul(wide(row), wide(width)), wide(column));
-                    let put = |values: &[Value]| self.outlet.put(&k, &position, linear, values);
-                    let place = Place { position: &position, room, length };
-                    match self.near(&k, &place, rows) {
-                        Some((values, are_near)) => {
-                            k.if_else(are_near, || put(&values), || put(&self.at(&k, &place, &|at| self.load(&k, room, at))));
-                        }
-                        None => put(&self.at(&k, &place, &|at| self.load(&k, room, at))),
+                    let (mut results, mut are_near) = (vec![], k.literal(true));
+                    for line in &lines {
+                        let (values, is_near) = self.near(&k, line, column, rows);
+                        results.push(values);
+                        are_near = k.and(are_near, is_near);
                     }
+                    k.if_else(
+                        k.vote(Vote::All, are_near, None),
+                        || lines.iter().zip(&results).for_each(|(line, values)| put(line, column, values)),
+                        || each_line(&|line| put_apart(&line, column)),
+                    );
                 });
             };
+            let apart = || each_line(&|line| along(width, &|column| put_apart(&line, column)));
             // Values of a line for 32 results.
             let is_within = |most: u32| k.le(k.mul(wide(length), u64::from(LANES)), k.mul(wide(width), u64::from(most)));
             match self.exchanges() {
-                false => results(0),
+                false => apart(),
                 true => k.if_else(
                     is_within(cost::RELAY_NEAR[0]),
-                    || results(1),
+                    || near(1),
                     || {
                         let both = k.and(is_within(cost::RELAY_NEAR[1]), k.ge(length, 2 * LANES));
-                        k.if_else(both, || results(2), || results(0));
+                        k.if_else(both, || near(2), apart);
                     },
                 ),
             }
@@ -155,42 +186,40 @@ impl Parts<'_> {
         is_straight && source.function().operations() <= cost::RELAY_OPERATIONS && self.relay.line.results()[0].bytes() == 4
     }
 
-    /// A value of the line at an index.
-    fn load(&self, k: &Writer, room: Memory, index: Value) -> Value {
-        k.load_element(room, self.relay.line.results()[0], index)
+    /// A value of a line at an index of 64 bits.
+    fn load(&self, k: &Writer, line: &Line, index: Value) -> Value {
+        k.load_element(line.room, self.relay.line.results()[0], k.add(k.convert(line.start, Type::U64), index))
     }
 
-    /// The values at a position, where all lanes read the line within so many rows of 32 values behind the first read of the first lane, and whether they do.
-    fn near(&self, k: &Writer, place: &Place<'_>, rows: u32) -> Option<(Vec<Value>, Value)> {
-        if rows == 0 {
-            return None;
-        }
+    /// The values at a position, where all lanes read the line within so many rows of 32 values behind the first read of the first lane, and whether this
+    /// lane does.
+    fn near(&self, k: &Writer, line: &Line, column: Value, rows: u32) -> (Vec<Value>, Value) {
         let lane = k.thread(Axis::X);
         let loaded: RefCell<Option<(Value, Vec<Value>, Value)>> = RefCell::default();
-        let values = self.at(k, place, &|index| {
+        let values = self.at(k, line, column, &|index| {
             let index = k.convert(index, Type::U32);
             let mut loaded = loaded.borrow_mut();
-            let (start, words, are_near) = loaded.get_or_insert_with(|| {
+            let (start, words, is_near) = loaded.get_or_insert_with(|| {
                 let first = k.shuffle(Shuffle::Index, index, 0u32);
-                let start = k.min(first, k.sub(place.length, rows * LANES));
-                let word = |row: u32| self.load(k, place.room, k.convert(k.add(start, k.add(lane, row * LANES)), Type::U64));
+                let start = k.min(k.min(first, k.sub(line.length, rows * LANES)), MOST);
+                let word = |row: u32| self.load(k, line, k.convert(k.add(start, k.add(lane, row * LANES)), Type::U64));
                 (start, (0..rows).map(word).collect(), k.literal(true))
             });
             let distance = k.sub(index, *start);
-            *are_near = k.and(*are_near, k.lt(distance, rows * LANES));
+            *is_near = k.and(*is_near, k.lt(distance, rows * LANES));
             // An exchange takes the lower five bits.
             let mut taken = words.iter().map(|word| k.shuffle(Shuffle::Index, *word, distance));
             let first = taken.next().unwrap_or(distance);
             taken.fold(first, |first, second| k.select(k.lt(distance, LANES), first, second))
         });
-        let (.., are_near) = loaded.into_inner()?;
-        Some((values, k.vote(Vote::All, are_near, None)))
+        let is_near = loaded.into_inner().map_or(k.literal(true), |(.., is_near)| is_near);
+        (values, is_near)
     }
 
     /// The values at a position, with a way to read the line.
-    fn at(&self, k: &Writer, place: &Place<'_>, read: &dyn Fn(Value) -> Value) -> Vec<Value> {
+    fn at(&self, k: &Writer, line: &Line, column: Value, read: &dyn Fn(Value) -> Value) -> Vec<Value> {
         let source = &self.relay.source;
-        let mut arguments = k.positions(place.position, source.index());
+        let mut arguments = k.positions(&line.position(column), source.index());
         arguments.extend(self.scalars.iter().map(|(number, ty)| k.scalar(*number, *ty)));
         let inputs = source.inputs().into_iter().zip(&self.inputs);
         let mut bindings: Vec<_> = inputs
@@ -206,11 +235,20 @@ impl Parts<'_> {
     }
 }
 
-/// A position, and the line of its row.
-struct Place<'a> {
-    position: &'a [Value],
-    /// The line.
+/// A row of the domain and its line.
+struct Line {
+    row: Value,
+    /// The indices of the row.
+    above: Vec<Value>,
+    /// The place of the line in the memory of all lines.
+    start: Value,
     room: Memory,
     /// Values of the line.
     length: Value,
+}
+
+impl Line {
+    fn position(&self, last: Value) -> Vec<Value> {
+        self.above.iter().copied().chain([last]).collect()
+    }
 }

@@ -28,9 +28,9 @@ use smallvec::SmallVec;
 pub enum Reads {
     /// At a position, through an accessor of the array's rank.
     At(Boundary),
-    /// At an index along the last axis, through an accessor of one index. The other indices are those of the position of the call, whose shape has the extents
+    /// At an index along an axis, through an accessor of one index. The other indices are those of the position of the call, whose shape has the extents
     /// of the array there.
-    Along(Boundary),
+    Along(usize, Boundary),
     /// At offsets from the position of the call, through a window of the rank that array and call have.
     Window(Boundary),
     /// As a queue: each position takes so many elements. What is peeked at behind the last element is that element.
@@ -122,7 +122,7 @@ impl Node {
             _ => {
                 let hosted = |(node, reads): &(&Node, Reads)| match reads {
                     Reads::Queue(_) => node.hosted(),
-                    Reads::At(_) | Reads::Along(_) | Reads::Window(_) => Ok((*node).clone()),
+                    Reads::At(_) | Reads::Along(..) | Reads::Window(_) => Ok((*node).clone()),
                 };
                 let nodes = inputs.iter().map(hosted).collect::<Result<Vec<Node>>>()?;
                 let inputs: Vec<(&Node, Reads)> =
@@ -164,7 +164,9 @@ impl Node {
             let (rank, count) = (node.bound().rank(), node.bound().size());
             let boundary = match (reads, accessor.kind) {
                 (Reads::At(boundary), AccessorKind::Input) if usize::from(accessor.rank) == rank => boundary,
-                (Reads::Along(boundary), AccessorKind::Input) if accessor.rank == 1 && has_lines(node, like) => boundary,
+                (Reads::Along(axis, boundary), AccessorKind::Input) if accessor.rank == 1 && has_lines(node, like, *axis) => {
+                    boundary
+                }
                 (Reads::Window(boundary), AccessorKind::Window) if usize::from(accessor.rank) == rank && rank == shape.rank() => {
                     boundary
                 }
@@ -274,7 +276,7 @@ impl Call {
                     let first = f.mul(f.convert(position[0], Type::I64), *rate as i64);
                     Some((first, f.variable_with(f.literal(0i64))))
                 }
-                Reads::At(_) | Reads::Along(_) | Reads::Window(_) => None,
+                Reads::At(_) | Reads::Along(..) | Reads::Window(_) => None,
             };
             let extents = given[from..from + self.ranks[array]].to_vec();
             let ty = own.accessors()[array].ty;
@@ -322,12 +324,12 @@ impl Call {
         };
         let word = |reads: &Reads| match reads {
             Reads::At(outside) => boundary("at", outside),
-            Reads::Along(outside) => boundary("along", outside),
+            Reads::Along(axis, outside) => boundary(&format!("along{axis}"), outside),
             Reads::Window(outside) => boundary("window", outside),
             Reads::Queue(rate) => format!("queue_{rate}"),
         };
         let constant = |reads: &Reads| match reads {
-            Reads::At(outside) | Reads::Along(outside) | Reads::Window(outside) => outside.constant().cloned(),
+            Reads::At(outside) | Reads::Along(_, outside) | Reads::Window(outside) => outside.constant().cloned(),
             Reads::Queue(_) => None,
         };
         let fills: Vec<Lanes> = self.reads.iter().filter_map(constant).collect();
@@ -368,12 +370,13 @@ fn own_name(function: &Function) -> String {
     function.name().to_owned()
 }
 
-/// Returns whether an array has a line for each line of positions.
-fn has_lines(array: &Node, like: &Node) -> bool {
+/// Returns whether an array has a line along an axis for each line of positions.
+fn has_lines(array: &Node, like: &Node, axis: usize) -> bool {
     let (own, of) = (array.bound(), like.bound());
     let is_known = array.length().is_none() && like.length().is_none();
     let rank = own.rank();
-    is_known && rank > 0 && rank == of.rank() && (0..rank - 1).all(|axis| own.amount(axis).equals(&of.amount(axis)))
+    let is_same = |other: usize| other == axis || own.amount(other).equals(&of.amount(other));
+    is_known && axis < rank && rank == of.rank() && (0..rank).all(is_same)
 }
 
 /// The place of the elements that an accessor reads.
@@ -412,13 +415,21 @@ impl Bound<'_> {
             return f.fail("a queue that is written is read");
         };
         let boundary = match reads {
-            Reads::At(boundary) | Reads::Along(boundary) | Reads::Window(boundary) => boundary,
+            Reads::At(boundary) | Reads::Along(_, boundary) | Reads::Window(boundary) => boundary,
             Reads::Queue(_) => &Boundary::Clamp,
         };
+        let (mut places, mut inside) = (vec![], f.literal(true));
         // Lines are those of the position.
-        let own = if matches!(reads, Reads::Along(_)) { extents.len().saturating_sub(1) } else { 0 };
-        let (mut places, mut inside) = (position[..own].to_vec(), f.literal(true));
-        for (index, extent) in indices.iter().zip(&extents[own..]) {
+        let along = if let Reads::Along(axis, _) = reads { Some(*axis) } else { None };
+        for (axis, extent) in extents.iter().enumerate() {
+            let index = match along {
+                Some(along) if along != axis => {
+                    places.push(position[axis]);
+                    continue;
+                }
+                Some(_) => &indices[0],
+                None => &indices[axis],
+            };
             let (place, holds) = match boundary.rule() {
                 Rule::Clamp | Rule::Constant if f.type_of(*index) == Type::I32 => narrow(f, boundary.rule(), *index, *extent),
                 rule => rule.place(f, f.convert(*index, Type::I64), *extent),
@@ -431,7 +442,7 @@ impl Bound<'_> {
         }
         let read = || match memory {
             Held::Nested(nested) => nested.at(f, &places)[0],
-            Held::Line(accessor) => f.read(*accessor, &[places[own].into()]),
+            Held::Line(accessor) => f.read(*accessor, &[places[along.unwrap_or(0)].into()]),
             Held::Nowhere => f.fail("an array that nothing gives"),
         };
         match boundary.constant() {
@@ -510,12 +521,16 @@ impl Host<'_> {
     fn at(&self, accessor: usize, indices: &[i64]) -> Option<Lanes> {
         let (array, reads) = (self.arrays.get(accessor)?, self.call.reads.get(accessor)?);
         let (rule, constant) = match reads {
-            Reads::At(boundary) | Reads::Along(boundary) | Reads::Window(boundary) => (boundary.rule(), boundary.constant()),
+            Reads::At(boundary) | Reads::Along(_, boundary) | Reads::Window(boundary) => (boundary.rule(), boundary.constant()),
             Reads::Queue(_) => (Rule::Clamp, None),
         };
-        let own = if matches!(reads, Reads::Along(_)) { array.shape.rank().saturating_sub(1) } else { 0 };
+        let mut places = indices.to_vec();
+        if let Reads::Along(axis, _) = reads {
+            places = self.position.clone();
+            places[*axis] = indices[0];
+        }
         let mut place = 0;
-        for (index, extent) in self.position[..own].iter().chain(indices).zip(array.shape.extents()) {
+        for (index, extent) in places.iter().zip(array.shape.extents()) {
             match rule.index(*index, *extent as i64) {
                 Some(index) => place = place * extent + index as usize,
                 // Where only the device knows the length there may be nothing to read, and then it is anything.
@@ -583,6 +598,7 @@ pub(super) fn read_words(call: &crate::text::Call<'_>, function: &Function, name
     let mut reads = vec![];
     for word in words {
         let (kind, rule) = word.split_once('_').unwrap_or((word, ""));
+        let along: Option<usize> = kind.strip_prefix("along").and_then(|axis| axis.parse().ok());
         let boundary = match rule {
             "clamp" => Some(Boundary::Clamp),
             "wrap" => Some(Boundary::Wrap),
@@ -591,8 +607,8 @@ pub(super) fn read_words(call: &crate::text::Call<'_>, function: &Function, name
             _ => None,
         };
         reads.push(match (kind, boundary, rule.parse()) {
+            (_, Some(boundary), _) if let Some(axis) = along => Reads::Along(axis, boundary),
             ("at", Some(boundary), _) => Reads::At(boundary),
-            ("along", Some(boundary), _) => Reads::Along(boundary),
             ("window", Some(boundary), _) => Reads::Window(boundary),
             ("queue", _, Ok(rate)) => Reads::Queue(rate),
             _ => return Err(call.error(format!("`{word}` is not `at_clamp`, `window_wrap`, `queue_2` or the like"))),

@@ -40,9 +40,11 @@ fn pending(node: &Node) -> Option<(Call, u8, Inputs)> {
 
 impl Node {
     /// Computes a function as [`Node::compute`] does. Lines that a call computes which is not computed yet are kept in the cache of a core while they are
-    /// read, and not in memory; `None` where no array that is read [along lines](Reads::Along) is such a call.
+    /// read, and not in memory; `None` where no array that is read [along](Reads::Along) the last axis is such a call.
     pub fn relay(function: &Function, shape: &Shape, beside: &[&Node], inputs: &[(&Node, Reads)]) -> Result<Option<Vec<Node>>> {
-        let is_line = |(node, reads): &(&Node, Reads)| matches!(reads, Reads::Along(_)) && pending(node).is_some();
+        let last = shape.rank().saturating_sub(1);
+        let is_line =
+            |(node, reads): &(&Node, Reads)| matches!(reads, Reads::Along(axis, _) if *axis == last) && pending(node).is_some();
         let Some(array) = inputs.iter().position(is_line) else { return Ok(None) };
         let results = Node::compute(function, shape, beside, inputs, &[])?;
         let line = pending(inputs[array].0).zip(results.first().and_then(pending));
@@ -55,17 +57,16 @@ impl Node {
     }
 }
 
-/// `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along_clamp], line: @g, line_reads: [at_clamp], result: 0)`: the first inputs are
+/// `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along1_clamp], line: @g, line_reads: [at_clamp], result: 0)`: the first inputs are
 /// those of the function without its lines, the others those of the function that computes them.
 pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
     let (function, line) = (call.function("function")?, call.function("line")?);
     let reads = read_words(call, &function, ["reads", "fills"])?;
     let line_reads = read_words(call, &line, ["line_reads", "line_fills"])?;
     let inputs = call.inputs();
-    let Some(array) = reads.iter().position(|reads| matches!(reads, Reads::Along(_))) else {
-        return Err(call.error("no array is read along lines"));
-    };
     let Some((marker, rest)) = inputs.split_first() else { return Err(call.error("an array of the shape is wanted")) };
+    let is_line = |reads: &Reads| matches!(reads, Reads::Along(axis, _) if *axis + 1 == marker.bound().rank());
+    let Some(array) = reads.iter().position(is_line) else { return Err(call.error("no array is read along lines")) };
     let beside_of = |function: &Function| function.parameters().len().checked_sub(marker.bound().rank());
     let (Some(beside), Some(line_beside)) = (beside_of(&function), beside_of(&line)) else {
         return Err(call.error("the functions do not take a position"));

@@ -143,13 +143,14 @@ impl Generator<'_> {
         };
         shape[rank - 1] = 1 + self.random.below(50);
         let inner = Shape::from(shape.clone());
-        let line = Node::compute(&along("inner", true)?, &inner, &[], &[(&a.node, Reads::Along(boundary.clone()))], &[])?;
+        let line =
+            Node::compute(&along("inner", true)?, &inner, &[], &[(&a.node, Reads::Along(rank - 1, boundary.clone()))], &[])?;
         shape[rank - 1] = 1 + self.random.below(50);
         let (function, shape) = (along("outer", false)?, Shape::from(shape));
         if shape.count().max(inner.count()) > 4 * MOST {
             return Ok(());
         }
-        let inputs = [(&line[0], Reads::Along(boundary))];
+        let inputs = [(&line[0], Reads::Along(rank - 1, boundary))];
         let relayed = if self.random.one_in(4) { None } else { Node::relay(&function, &shape, &[], &inputs)? };
         let results = match relayed {
             Some(results) => results,

@@ -24,8 +24,8 @@ pub(crate) enum Access {
     /// An accessor reads them. Row and column of the array's first element, counted from the corner of the region that is
     /// computed.
     Read([Value; 2]),
-    /// An accessor reads the line of the position, at an index that counts along it.
-    Line,
+    /// An accessor reads the line of the position along an axis of the image, at an index that counts along it.
+    Line(Axis),
 }
 
 /// Writes a canonical function that reads arrays at positions, with an access for each slot. It has accessors for those that
@@ -44,11 +44,14 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
                 windows.push(Box::new(windowing(move |_: &Builder, _: &[Value]| value)));
                 continue;
             }
-            Access::Line => {
+            Access::Line(axis) => {
                 let accessor = f.accessor("input", AccessorKind::Input, Type::F32, 1);
                 windows.push(Box::new(reading(move |f: &Builder, position: &[Value]| {
-                    let [_, second] = axes(transposed, position[1], position[2]);
-                    f.read(accessor, &[second.into()])
+                    let place = match axis {
+                        Axis::Horizontal => position[2],
+                        Axis::Vertical => position[1],
+                    };
+                    f.read(accessor, &[place.into()])
                 })));
                 continue;
             }
@@ -87,15 +90,14 @@ fn is_given(site: &Site<'_>, slot: &Slot) -> bool {
     slot.reach.is_some_and(Reach::is_point) && site.part(slot).region.contains(site.region)
 }
 
-/// Tests whether lines of the array are read, those of the position.
-fn is_line(site: &Site<'_>, slot: &Slot) -> bool {
-    let [_, last] = axes(site.transposed, Axis::Vertical, Axis::Horizontal);
-    let part = site.part(slot);
-    let [own, of] = [part.region, site.region].map(|region| match last {
+/// Returns the axis of the image along which lines of the array are read, if they are those of the position.
+fn line_of(site: &Site<'_>, slot: &Slot) -> Option<Axis> {
+    let axis = slot.along?;
+    let [own, of] = [site.part(slot).region, site.region].map(|region| match axis {
         Axis::Horizontal => (region.y, region.height),
         Axis::Vertical => (region.x, region.width),
     });
-    part.lines && slot.along == Some(last) && own == of
+    (own == of).then_some(axis)
 }
 
 /// Lowers a call by reads at computed places, for all components or one by one.
@@ -111,17 +113,19 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     let scalars = site.scalars(site.region)?;
     let rule = site.primitive.boundary.rule();
     // Samples at the position are elements of arrays of the region; other arrays are read as they are.
-    let (mut beside, mut arrays) = (scalars.clone(), vec![]);
+    let (mut beside, mut arrays, mut relays) = (scalars.clone(), vec![], false);
     for slot in &site.primitive.code.slots {
         let own = site.part(slot).region;
         if is_given(site, slot) {
             beside.push(site.array(slot, site.region)?);
         } else {
-            let reads = if is_line(site, slot) { Reads::Along(rule.clone()) } else { Reads::At(rule.clone()) };
-            arrays.push((site.array(slot, own)?, reads));
-            if is_line(site, slot) {
+            if let Some(axis) = line_of(site, slot) {
+                let [number, _] = if axis == Axis::Vertical { axes(site.transposed, 1, 2) } else { axes(site.transposed, 2, 1) };
+                arrays.push((site.array(slot, own)?, Reads::Along(number, rule.clone())));
+                relays |= site.part(slot).lines;
                 continue;
             }
+            arrays.push((site.array(slot, own)?, Reads::At(rule.clone())));
             for number in distance(site.region, own) {
                 beside.push(site.scalar(number as i32)?);
             }
@@ -133,10 +137,10 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     let own: Vec<Value> = scalars.iter().map(|node| f.parameter("s", node.ty())).collect();
     let mut accesses = vec![];
     for slot in &site.primitive.code.slots {
-        accesses.push(match is_given(site, slot) {
-            true => Access::Given(f.parameter("e", Type::F32)),
-            false if is_line(site, slot) => Access::Line,
-            false => Access::Read(["o", "o"].map(|name| f.parameter(name, Type::I32))),
+        accesses.push(match (is_given(site, slot), line_of(site, slot)) {
+            (true, _) => Access::Given(f.parameter("e", Type::F32)),
+            (false, Some(axis)) => Access::Line(axis),
+            (false, None) => Access::Read(["o", "o"].map(|name| f.parameter(name, Type::I32))),
         });
     }
     let component = site.component.map_or(indices[0], |component| f.literal(component as i32));
@@ -145,7 +149,8 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     let function = f.finish_function(&results)?;
     let beside: Vec<&Node> = beside.iter().collect();
     let inputs: Vec<(&Node, Reads)> = arrays.iter().map(|(array, reads)| (array, reads.clone())).collect();
-    if let Some(results) = Node::relay(&function, &shape, &beside, &inputs)? {
+    let relayed = if relays { Node::relay(&function, &shape, &beside, &inputs)? } else { None };
+    if let Some(results) = relayed {
         return Ok(results);
     }
     Ok(Node::compute(&function, &shape, &beside, &inputs, &[])?)
