@@ -115,14 +115,19 @@ impl Node {
             (Some(_), None) => shape.is_empty(),
             (None, calls) => calls.is_none() || !queue.bound().size().is_less(&shape.size().times(&rate.into())),
         };
-        let is_enough = inputs.iter().all(|(node, reads)| !matches!(reads, Reads::Queue(rate) if !suffices(node, *rate)));
+        // Lines are compared with those of the positions.
+        let is_enough = inputs.iter().all(|(node, reads)| match reads {
+            Reads::Queue(rate) => suffices(node, *rate),
+            Reads::Along(..) => node.length().is_none() && like.length().is_none(),
+            Reads::At(_) | Reads::Window(_) => true,
+        });
         let together: Vec<&Node> = std::iter::once(like).chain(beside.iter().copied()).collect();
         let length = match common(&together) {
             Ok(length) if is_enough && length.is_some() == like.length().is_some() => length,
             _ => {
                 let hosted = |(node, reads): &(&Node, Reads)| match reads {
-                    Reads::Queue(_) => node.hosted(),
-                    Reads::At(_) | Reads::Along(..) | Reads::Window(_) => Ok((*node).clone()),
+                    Reads::Queue(_) | Reads::Along(..) => node.hosted(),
+                    Reads::At(_) | Reads::Window(_) => Ok((*node).clone()),
                 };
                 let nodes = inputs.iter().map(hosted).collect::<Result<Vec<Node>>>()?;
                 let inputs: Vec<(&Node, Reads)> =
