@@ -92,7 +92,7 @@ impl<'a, W: World> Code<'a, W> {
     );
     number!(
         /// Evaluates a double.
-        double, Double, f64, "a double", |value: f64| -value, from => f64::from(from)
+        double, Double, f64, "a double", |value: f64| -value, from => from as f64
     );
 
     /// Evaluates a truth value.

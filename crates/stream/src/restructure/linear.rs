@@ -608,11 +608,14 @@ fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Know
     false
 }
 
-/// Returns the branches of a joiner, each with its offset, its number and its weight, and the sum of the weights.
-fn branches(section: &Section, classified: &[Classified], group: &[usize]) -> Option<(Vec<(i64, usize, i64)>, i64)> {
+/// A branch of a joiner: its offset, its number and its weight.
+type Branch = (i64, usize, i64);
+
+/// Returns the branches of a joiner, and the sum of their weights.
+fn branches(section: &Section, classified: &[Classified], group: &[usize]) -> Option<(Vec<Branch>, i64)> {
     let first = &section.actors[group[0]];
     let (input, output) = (first.input.as_ref()?, first.output.as_ref()?);
-    let mut found: Vec<(i64, usize, i64)> = vec![];
+    let mut found: Vec<Branch> = vec![];
     let (mut covered, mut whole) = (0, 0);
     for index in group {
         let actor = &section.actors[*index];
