@@ -344,7 +344,7 @@ pub(crate) fn patches(
     let Some(patches) = Patches::of(tape, &cut.kept, group, part, library.device().machine()) else { return Ok(vec![]) };
     let mut least = patches.strips(strip);
     let mut found = vec![];
-    // What serves images of any width comes first, so that wider patches have to be better than that.
+    // One column serves images of any width, so it comes first: wider patches have to cost less than that.
     for columns in cost::PATCH_COLUMNS {
         let Some(Priced { patch, cost, live }) = patches.cheapest(columns) else { continue };
         if cost.max(patches.memory) * 100 >= least * cost::PATCH_GAIN {

@@ -499,7 +499,7 @@ fn nothing_is_read_of_an_array_that_turns_out_empty() -> Result<()> {
 fn lengths_that_are_equal_by_number_fit_together() -> Result<()> {
     let context = Context::new(&interp_as_gpu());
     let x = upload(&context, Shape::from(40))?;
-    // As many elements of another line with another bound, and of one with the same bound.
+    // Two lines of this length: one with another bound, one with this bound.
     let odd = |line: &Node| {
         Node::elementwise(Elementwise::Convert(Element::Bool), &[&binary(BinaryOp::And, line, &number(line.context(), 1)?)?])
     };

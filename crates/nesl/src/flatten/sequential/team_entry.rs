@@ -81,7 +81,7 @@ impl Module<'_, '_> {
         emit!(e.code, "ret;");
         let params: Vec<String> = e.params.iter().map(|param| format!(".param .u64 {param}")).collect();
         let (declarations, text) = (e.code.declarations(), &e.code.text);
-        // So many threads of a block limit the registers to those that two blocks of a multiprocessor have.
+        // The number of threads limits registers, so that two blocks of a multiprocessor are resident.
         format!(
             ".visible .entry {name}({})\n.maxntid {THREADS}, 1, 1\n.minnctapersm 2\n{{\n{declarations}{text}}}\n",
             params.join(", ")
