@@ -960,7 +960,8 @@ impl Group {
     }
 }
 
-/// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed.
+/// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed. Maps over rows whose number
+/// only the device knows are no lines: their kernels compare that number with an index along the first axis.
 fn traced<'k>(
     tape: &'k Tape,
     kept: &'k [bool],
@@ -970,7 +971,8 @@ fn traced<'k>(
 ) -> Option<(Fused<'k>, ShapeId, bool)> {
     let first = roots.ids().first().copied().or_else(|| traps.first().map(|trap| tape.entry(*trap).inputs[0]))?;
     let (domain, rank) = (tape.entry(first).shape, tape.rank(first));
-    if line || rank == 0 {
+    let counts_rows = matches!(roots, Roots::Compute(_)) && rank > 1 && tape.length(first).is_some();
+    if line && !counts_rows || rank == 0 {
         let fused = Fused::trace(tape, kept, roots, (traps, given), rank, true)?;
         if rank <= 1 || !fused.unravels(domain) {
             return Some((fused, domain, true));

@@ -80,6 +80,28 @@ fn a_loop_of_packs_compiles_nothing_and_waits_for_nothing() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn maps_over_rows_in_memory_write_whole_rows() -> Result<()> {
+    for device in [cpu(), Device::new(Interp::new(broadloom_interp::Options::default())), interp_as_gpu()] {
+        let context = Context::new(&device);
+        let x = upload(&context, 40.into())?;
+        let rows = x.pack(&greater(&x, -3)?)?.rows_of(3)?;
+        context.evaluate(std::slice::from_ref(&rows))?;
+        let sum = binary(BinaryOp::Add, &rows, &rows)?;
+        let expected = naive::evaluate(&sum)?;
+        context.evaluate(std::slice::from_ref(&sum))?;
+        assert_eq!(sum.read()?, expected);
+        // A gather by rows of indices.
+        let places = Node::elementwise(Elementwise::Binary(BinaryOp::And), &[&rows, &number(&context, 15)?])?;
+        context.evaluate(std::slice::from_ref(&places))?;
+        let found = x.gather(&[&places], &Boundary::Clamp)?;
+        let expected = naive::evaluate(&found)?;
+        context.evaluate(std::slice::from_ref(&found))?;
+        assert_eq!(found.read()?, expected);
+    }
+    Ok(())
+}
+
 /// A function of 13 positions that reads an array before and behind its ends.
 fn looked_up(x: &Node, boundary: &Boundary) -> Result<Vec<Node>> {
     let f = Builder::function("look");
