@@ -136,7 +136,9 @@ impl Node {
             })?,
         };
         let first = inputs[0].bound();
-        if inputs[1..].iter().all(|input| input.bound() == first) {
+        // One element is not a length that is at most one: there may be none.
+        let is_alike = |input: &&Node| input.bound() == first && input.length().is_some() == length.is_some();
+        if inputs.iter().all(is_alike) {
             let inputs = inputs.iter().map(|input| (*input).clone()).collect();
             return Ok(Node::pending(context, ty, first.clone(), Op::Elementwise(op), inputs).with_length(length.cloned()));
         }

@@ -102,6 +102,23 @@ fn maps_over_rows_in_memory_write_whole_rows() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn one_element_is_there_beside_a_length_of_none() -> Result<()> {
+    for device in [cpu(), Device::new(Interp::new(broadloom_interp::Options::default())), interp_as_gpu()] {
+        let context = Context::new(&device);
+        let x = upload(&context, 1.into())?;
+        let none = x.pack(&greater(&x, 1000)?)?;
+        let one = binary(BinaryOp::Add, &x, &number(&context, 20)?)?;
+        let nodes = [binary(BinaryOp::Mul, &none, &one)?, binary(BinaryOp::Sub, &one, &none)?, one];
+        let expected = nodes.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+        context.evaluate(&nodes)?;
+        let found = nodes.iter().map(Node::read).collect::<Result<Vec<_>>>()?;
+        assert_eq!(found, expected);
+        assert_eq!(found[2].lanes.len(), 1);
+    }
+    Ok(())
+}
+
 /// A function of 13 positions that reads an array before and behind its ends.
 fn looked_up(x: &Node, boundary: &Boundary) -> Result<Vec<Node>> {
     let f = Builder::function("look");

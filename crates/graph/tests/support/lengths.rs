@@ -44,6 +44,7 @@ impl Generator<'_> {
                 let equal = |known: &&Known| {
                     known.ty() == ty
                         && known.node.bound().rank() == rank
+                        && known.node.bound().extents()[1..] == a.node.bound().extents()[1..]
                         && known.node.length().is_some_and(|own| a.node.length().is_some_and(|length| own.is_same(length)))
                 };
                 let others: Vec<Known> = long.iter().filter(equal).cloned().collect();
