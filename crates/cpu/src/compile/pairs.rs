@@ -105,9 +105,13 @@ impl Emitter<'_> {
         ir.branch(after);
         ir.go_on_in(beside);
         let gathered = || self.gather_twice(&a, (sum_a.base, index), guard).map(Vec::from);
-        let indices = vec![self.all_lanes(index.reg)?];
-        let near = Near { base: sum_a.base, signed: index.signed, offset: a.address.offset, indices, words: 2 };
-        let values = self.load_window(&a.parts, &near, None, guard, &gathered)?;
+        let values = if self.has_rows(index.reg) {
+            gathered()?
+        } else {
+            let indices = vec![self.all_lanes(index.reg)?];
+            let near = Near { base: sum_a.base, signed: index.signed, offset: a.address.offset, indices, words: 2 };
+            self.load_window(&a.parts, &near, None, guard, &gathered)?
+        };
         let [low, high] = [values[0], values[1]];
         let beside = ir.here();
         ir.branch(after);

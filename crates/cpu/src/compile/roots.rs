@@ -6,8 +6,11 @@
 //! launch. Non-temporal stores may become visible late, so kernels whose blocks communicate have none.
 
 use super::emit::Emitter;
-use broadloom_ptx::{Base, Class, Effects, Function, InstData, Opcode, Operand, Reg, Space, Symbol, Type};
+use broadloom_ptx::{Base, Class, Effects, Function, Imm, InstData, Opcode, Operand, Reg, Space, Symbol, Type};
 use std::collections::{HashMap, HashSet};
+
+/// Most words of an element that lies next to others: a pixel, a record.
+const FEW_COMPONENTS: i64 = 4;
 
 /// Parameter, by name and offset.
 type Root = (Symbol, i64);
@@ -118,6 +121,43 @@ impl Emitter<'_> {
     /// Returns whether an address depends on rounded floats. Such addresses are computed and scattered.
     pub(super) fn is_rounded(&self, reg: Reg) -> bool {
         self.depends(reg, is_rounded)
+    }
+
+    /// Returns whether lanes have rows of their own: a loaded or rounded value is multiplied by the length of a row, as in
+    /// an image that is turned. Such addresses are seldom close together.
+    pub(super) fn has_rows(&self, reg: Reg) -> bool {
+        let (mut work, mut seen) = (vec![reg], HashSet::new());
+        while let Some(reg) = work.pop() {
+            if !seen.insert(reg) || self.shapes.shape(reg).is_uniform() {
+                continue;
+            }
+            match self.definition(reg) {
+                None => work.extend(arguments(self.function, reg)),
+                Some(inst) if is_load(inst) || is_rounded(inst) || !inst.effects().is_pure() => {}
+                Some(inst) => {
+                    if self.is_row(inst) {
+                        return true;
+                    }
+                    work.extend(inst.reads());
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns whether an instruction multiplies a value that was loaded or rounded in each lane by more than a few.
+    fn is_row(&self, inst: &InstData) -> bool {
+        let [_, a, b, ..] = inst.operands.as_slice() else { return false };
+        let is_own = |value: &Operand| match value {
+            Operand::Reg(reg) => self.depends(*reg, |inst| is_load(inst) || is_rounded(inst)),
+            _ => false,
+        };
+        let is_few = |by: &Operand, most: i64| matches!(by, Operand::Imm(Imm::Int(by)) if by.abs() <= most);
+        match inst.opcode() {
+            Some(Opcode::Mul | Opcode::Mad) => is_own(a) && !is_few(b, FEW_COMPONENTS) || is_own(b) && !is_few(a, FEW_COMPONENTS),
+            Some(Opcode::Shl) => is_own(a) && !is_few(b, FEW_COMPONENTS.ilog2().into()),
+            _ => false,
+        }
     }
 
     /// Returns whether the varying part of a register depends on an instruction that satisfies `on`, or on

@@ -6,6 +6,8 @@
 //!
 //! Several loads from one array, such as the pixels that a resampled one is made of, share a window.
 //!
+//! Lanes that have rows of an array of their own are not examined: they lie far apart ([`Emitter::has_rows`]).
+//!
 //! A window is loaded only if it lies in one page: with one of its words all are readable then.
 
 use super::emit::{Emitted, Emitter, Untranslated};
@@ -37,7 +39,7 @@ pub(super) struct Near {
 impl Emitter<'_> {
     /// Matches a load of one word per lane at an index that depends on loaded values.
     fn at_loaded(&self, inst: &InstData) -> Option<Single> {
-        self.word_load(inst).filter(|single| !self.is_there(inst) && self.is_loaded(single.reg))
+        self.word_load(inst).filter(|single| !self.is_there(inst) && self.is_loaded(single.reg) && !self.has_rows(single.reg))
     }
 
     /// Returns whether two loads read one array, under the same guard.
@@ -147,7 +149,7 @@ impl Emitter<'_> {
     pub(super) fn load_at_index(&self, parts: &Parts, sum: &Sum, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
         let is_word = parts.bytes == 4 && parts.elements.len() == 1;
         let has_windows = is_word && self.lanes == Some(2 * HALF) && self.host.avx512;
-        let Some(index) = sum.index.filter(|index| has_windows && index.scale == 4) else {
+        let Some(index) = sum.index.filter(|index| has_windows && index.scale == 4 && !self.has_rows(index.reg)) else {
             return self.gather_by_index(parts, sum, offset, guard);
         };
         let near = Near { base: sum.base, signed: index.signed, offset, indices: vec![self.all_lanes(index.reg)?], words: 1 };

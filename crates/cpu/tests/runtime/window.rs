@@ -83,6 +83,19 @@ fn windows_are_permuted_in_registers() {
     }
 }
 
+#[test]
+fn lanes_in_rows_of_their_own_are_not_examined() {
+    for (row, examined) in
+        [("mul.lo.s32 %r5, %r5, %r1;", false), ("shl.b32 %r5, %r5, 10;", false), ("mul.lo.s32 %r5, %r5, 3;", true)]
+    {
+        let module = parsed(text(row));
+        let (kernel, _) = module.kernels().next().unwrap();
+        let code = show(&module, kernel, [32, 1, 1], &for_avx512(), Stage::Llvm).unwrap();
+        assert_eq!(code.contains("vpermi2var"), examined, "{row}\n{code}");
+        assert!(code.contains("llvm.masked.gather"), "{code}");
+    }
+}
+
 /// Returns a kernel in which thread `i` reads an index, and sums the four elements from there on, each clamped to the array and weighed.
 fn taps() -> String {
     let tap = |number: u32| {
