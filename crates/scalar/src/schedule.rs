@@ -7,8 +7,9 @@
 //!
 //! Nodes have larger numbers than their operands: one walk from the last to the first sees every use before the node itself.
 //!
-//! A kernel that streams memory it only reads through a thread is scheduled [eagerly](Schedule::eager) instead: whatever follows from such a load is
-//! computed right behind it, so that the loaded value need not be kept for later.
+//! A kernel that streams memory it only reads through a thread may be scheduled [eagerly](Schedule::eager) instead: whatever follows from such a load is
+//! computed right behind it, so that the loaded value need not be kept for later. That is done where fewer values are alive at once
+//! ([`Schedule::pressure`]): sums of many loads that overlap are all open at the same time then.
 
 use crate::body::{Body, Statement};
 use crate::memory::Cache;
@@ -103,6 +104,69 @@ impl Schedule {
             }
         }
         self
+    }
+
+    /// Returns the most values that are alive at once in a block, of those that are computed, loaded or defined in it.
+    pub(crate) fn pressure(&self, body: &Body, structure: &Structure) -> usize {
+        // Steps of a block: each node and each statement is one. The step of each node, and of each statement.
+        let mut made: Vec<Option<(BlockId, usize)>> = vec![None; body.nodes.len()];
+        let mut statements: HashMap<(BlockId, usize), usize> = HashMap::new();
+        let mut steps: HashMap<BlockId, usize> = HashMap::new();
+        for block in &structure.order {
+            let own = &body.block(*block).statements;
+            let mut step = 0;
+            for index in 0..=own.len() {
+                for id in self.before(*block, index) {
+                    made[id.index()] = Some((*block, step));
+                    step += 1;
+                }
+                statements.insert((*block, index), step);
+                if let Some(Statement::Define(id)) = own.get(index) {
+                    made[id.index()] = Some((*block, step));
+                }
+                step += 1;
+            }
+            steps.insert(*block, step);
+        }
+        let mut last: Vec<usize> = made.iter().map(|made| made.map_or(0, |(_, step)| step)).collect();
+        let mut used = |id: Id, (block, step): (BlockId, usize)| {
+            let Some((home, _)) = made[id.index()] else { return };
+            // A use in an inner block is one by the statement that the block stands in.
+            let (mut block, mut step) = (block, step);
+            while block != home {
+                let Some(outer) = structure.parents[block.index()] else { return };
+                (block, step) = (outer.0, statements.get(&outer).copied().unwrap_or_default());
+            }
+            last[id.index()] = last[id.index()].max(step);
+        };
+        for (id, node) in body.nodes() {
+            if let Some(place) = made[id.index()] {
+                node.op.each_operand(|operand| used(operand, place));
+            }
+        }
+        for block in &structure.order {
+            for (index, statement) in body.block(*block).statements.iter().enumerate() {
+                let place = (*block, statements.get(&(*block, index)).copied().unwrap_or_default());
+                statement.each_operand(|id| used(id, place));
+            }
+        }
+        let mut alive: HashMap<BlockId, Vec<i64>> = steps.into_iter().map(|(block, steps)| (block, vec![0; steps + 1])).collect();
+        for (made, last) in made.iter().zip(&last) {
+            if let Some((block, step)) = made
+                && let Some(changes) = alive.get_mut(block)
+            {
+                changes[*step] += 1;
+                changes[*last + 1] -= 1;
+            }
+        }
+        let most = |changes: &Vec<i64>| {
+            let mut alive = 0;
+            changes.iter().fold(0, |most: i64, change| {
+                alive += change;
+                most.max(alive)
+            })
+        };
+        alive.values().map(most).max().unwrap_or(0) as usize
     }
 
     /// The nodes that are computed right before a statement, operands first.

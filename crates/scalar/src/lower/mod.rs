@@ -145,9 +145,24 @@ fn word(name: &str) -> String {
     word
 }
 
+/// The order of a kernel: its own with nodes as late as possible, or that of its streamed form with nodes as early as possible, where
+/// fewer values are alive at once.
+fn scheduled<'b>(body: &'b Body, streamed: Option<&'b Body>) -> (&'b Body, Structure, Schedule) {
+    let structure = Structure::of(body);
+    let late = Schedule::of(body, &structure, &[]);
+    if let Some(streamed) = streamed {
+        let own = Structure::of(streamed);
+        let early = Schedule::of(streamed, &own, &[]).eager(streamed);
+        if early.pressure(streamed, &own) < late.pressure(body, &structure) {
+            return (streamed, own, early);
+        }
+    }
+    (body, structure, late)
+}
+
 fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lowering: &Lowering) {
     let streamed = stream::streamed(kernel.body());
-    let body = streamed.as_ref().unwrap_or(kernel.body());
+    let (body, structure, schedule) = scheduled(kernel.body(), streamed.as_ref());
     let name = word(kernel.name());
     let spaces = uniform::varying_tables(body).into_iter().map(|varies| if varies { Space::Global } else { Space::Const });
     let tables = body.tables.iter().zip(spaces).enumerate();
@@ -185,9 +200,6 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lo
         }
     });
     let shared = shared.collect();
-    let structure = Structure::of(body);
-    let schedule = Schedule::of(body, &structure, &[]);
-    let schedule = if streamed.is_some() { schedule.eager(body) } else { schedule };
     let fusion = Fusion::of(body, &schedule);
     let ranges = Ranges::of(body, &structure, bounds);
     let mut emitter = Emitter {

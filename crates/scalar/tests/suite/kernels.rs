@@ -4,9 +4,10 @@ use crate::support::{devices, exact_lowerings, keep};
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_interp::Interp;
 use broadloom_scalar::{
-    AtomicOp, Axis, Builder, Cache, Element, Kernel, LaunchBounds, Level, Literal, Order, Scope, Shuffle, Type, Value, Vote,
-    WarpReduce, lower_with,
+    AtomicOp, Axis, Builder, Cache, Element, Kernel, LaunchBounds, Level, Literal, Lowering, Order, Scope, Shuffle, Type, Value,
+    Vote, WarpReduce, lower_with,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The buffers after a launch, on every device and in every way; all must agree with what is expected.
@@ -350,4 +351,46 @@ fn loads_under_the_condition_they_hang_on() {
     let stored = |b: &Builder, input| b.store(input, b.add(b.thread(Axis::X), 64), 1.0f32);
     let kept = text(&looked_up(stored));
     assert!(!kept.contains("bra"), "{kept}");
+}
+
+/// Returns the most `%f` registers that are alive at once in a kernel without branches.
+fn alive(kernel: &Kernel) -> usize {
+    let module = lower_with(std::slice::from_ref(kernel), &Lowering::default()).unwrap();
+    let text = broadloom_ptx::print(&module);
+    let mut spans: Vec<(usize, usize)> = vec![];
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for (line, text) in text.lines().enumerate().filter(|(_, text)| text.ends_with(';') && !text.contains(".reg")) {
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '%').filter(|word| word.starts_with("%f")) {
+            match numbers.get(word) {
+                Some(number) => spans[*number].1 = line,
+                None => {
+                    numbers.insert(word.to_owned(), spans.len());
+                    spans.push((line, line));
+                }
+            }
+        }
+    }
+    spans.iter().map(|(at, _)| spans.iter().filter(|(from, to)| from <= at && at < to).count()).max().unwrap_or(0)
+}
+
+/// Loads of read-only memory are used at once where that frees registers, and late where it would take more.
+#[test]
+fn few_values_are_alive_at_once() {
+    // Sums of neighbours: a sum is stored as soon as its last element is there.
+    let b = Builder::kernel("sums");
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let elements: Vec<Value> = (0..34).map(|i| b.load_as(input, i, 1, Order::Weak, Cache::ReadOnly)).collect();
+    for (i, three) in elements.windows(3).enumerate() {
+        b.store(output, i as u32, b.add(b.add(three[0], three[1]), three[2]));
+    }
+    assert!(alive(&b.finish_kernel().unwrap()) <= 6);
+
+    // Multiples of one element: each is computed right before the store, which keeps its place.
+    let b = Builder::kernel("multiples");
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let element = b.load_as(input, 0, 1, Order::Weak, Cache::ReadOnly);
+    for i in 1..33u32 {
+        b.store_as(output, i, b.mul(element, i as f32 + 0.5), Order::Relaxed(Scope::Device), Cache::Normal);
+    }
+    assert!(alive(&b.finish_kernel().unwrap()) <= 6);
 }
