@@ -618,13 +618,15 @@ Exit code 1 if a result is wrong.";
 /// Lists the groups and their benchmarks, for the help.
 fn benchmarks() -> String {
     let mut text = "Benchmarks:\n".to_owned();
-    for (group, names) in broadloom_bench::groups() {
-        let mut line = format!("  {group:<9}");
+    let groups = broadloom_bench::groups();
+    let width = groups.iter().map(|(group, _)| group.len()).max().unwrap_or(0);
+    for (group, names) in groups {
+        let mut line = format!("  {group:<width$}  ");
         for name in names {
             if line.len() + name.len() > 100 {
                 text += line.trim_end();
                 text.push('\n');
-                line = " ".repeat(11);
+                line = " ".repeat(width + 4);
             }
             line += name;
             line.push(' ');

@@ -29,6 +29,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A kernel beyond a limit of PTX that only its machine code meets: the local arrays of a thread in all, parameters, registers.
+    #[error("`{name}` is too large: {reason}")]
+    TooLarge {
+        /// The kernel.
+        name: String,
+        /// Which limit, and by how much.
+        reason: String,
+    },
     /// The PTX that came out is not valid; this is a fault of the lowering.
     #[error("the PTX of `{name}` is not valid, please report this: {reason}")]
     Lowering {

@@ -15,6 +15,12 @@ fn an_unknown_benchmark_names_what_there_is() {
 }
 
 #[test]
+fn the_help_sets_every_group_apart_from_its_benchmarks() {
+    let outcome = broadloom(&["help", "bench"]).exits(0);
+    outcome.says(&["  kernels        vector_add ", "  nesl_programs  dot_product "]);
+}
+
+#[test]
 fn an_unknown_device_is_the_machines_lack() {
     broadloom(&["bench", "vector_add", "--device", "abacus"]).exits(3).complains(&["error[C0007]", "`abacus`", "interp"]);
 }

@@ -4,7 +4,8 @@
 //! needs no joining of values. Integers of 8 and 16 bits live in 32-bit registers, always extended by their sign or by zeros; halves in
 //! 16 bits; truth values are predicates. Float instructions say how they round, so that nobody contracts what the code does not.
 //!
-//! Invariant: what the builder accepted, the verifier accepts. A refusal is a fault of this module, and is reported as such.
+//! Invariant: of what the builder accepted, the verifier refuses only what is too large ([`Error::TooLarge`]). Any other refusal is a fault
+//! of this module, and is reported as such.
 
 mod arith;
 mod control;
@@ -26,6 +27,7 @@ use crate::structure::Structure;
 use crate::types::{Element, Literal};
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::builder::{FunctionBuilder, Instructions, ModuleBuilder};
+use broadloom_ptx::verify::codes;
 use broadloom_ptx::{Block, Imm, Init, IsaVersion, Operand, PointerInfo, Reg, Space, Symbol, Target, Type, Variable, Verified};
 use fuse::{Fused, Fusion};
 use smallvec::SmallVec;
@@ -71,7 +73,11 @@ pub fn lower(kernels: &[Kernel]) -> Result<Verified> {
 pub fn lower_with(kernels: &[Kernel], lowering: &Lowering) -> Result<Verified> {
     let mut module = ModuleBuilder::new(lowering.version, lowering.target.clone());
     let names: Vec<&str> = kernels.iter().map(Kernel::name).collect();
-    let failed = |diagnostics: &Diagnostics| Error::Lowering { name: names.join("`, `"), reason: messages(diagnostics) };
+    let failed = |diagnostics: &Diagnostics| {
+        let (name, reason) = (names.join("`, `"), messages(diagnostics));
+        let limits = diagnostics.iter().all(|diagnostic| diagnostic.code == codes::LIMIT);
+        if limits { Error::TooLarge { name, reason } } else { Error::Lowering { name, reason } }
+    };
     let words: Vec<String> = names.iter().map(|name| word(name)).collect();
     if let Some((index, name)) = words.iter().enumerate().find(|(index, name)| words[..*index].contains(name)) {
         let problems = vec![format!(

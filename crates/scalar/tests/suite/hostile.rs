@@ -406,3 +406,20 @@ fn bindings_that_do_not_fit() {
     b.inline(&reads, &[], &mut [&mut wrong]);
     assert!(b.finish_function(&[]).unwrap_err().to_string().contains("`f32` is wanted and `i32` is given"));
 }
+
+#[test]
+fn local_arrays_beyond_the_limit_are_named() {
+    let b = Builder::kernel("wide");
+    let out = b.pointer("out", Element::F64);
+    let i = b.load(b.pointer("at", Element::U32), 0);
+    let arrays: Vec<_> = (0..3).map(|_| b.array(Type::F64, 40_000)).collect();
+    for &array in &arrays {
+        b.for_step(b.literal(0u32), 40_000, 1, Unroll::Never, |k| b.set_element(array, k, 1.0));
+    }
+    let sum = arrays.iter().fold(b.literal(0.0), |sum, &array| b.add(sum, b.element(array, i)));
+    b.store(out, 0, sum);
+    let refused = lower(&[b.finish_kernel().unwrap()]).unwrap_err();
+    assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
+    let text = refused.to_string();
+    assert!(text.contains("`wide` is too large") && text.contains("960000 bytes, more than the 524288 there are"), "{text}");
+}
