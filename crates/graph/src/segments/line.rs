@@ -11,8 +11,9 @@ use crate::check::same_context;
 use crate::error::Result;
 use crate::known::known;
 use crate::node::{Expression, Node, State};
-use crate::op::{Elementwise, Op};
-use broadloom_scalar::{Builder, Element, Function, Literal, Type};
+use crate::op::{Elementwise, Op, zeros};
+use crate::view::{AxisMap, Rule};
+use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use broadloom_skeleton::SortKey;
 
 /// An offset held to a line: by its place, the last place and the length of the line.
@@ -66,28 +67,71 @@ impl Node {
         if self.holds_segments(length) { Ok(self.clone()) } else { self.segment_offsets(length.clone()) }
     }
 
-    /// Returns whether these are offsets that [`Node::segment_offsets`] gave for a line of so many elements, or a text that says the same.
+    /// Returns whether these are offsets that are held to a line of so many elements: those that [`Node::segment_offsets`] gives, those that
+    /// segments made of lengths or of flags, or a text that says the same.
     pub(super) fn holds_segments(&self, length: &Amount) -> bool {
-        let state = self.state();
-        let State::Pending(Expression { op: Op::Elementwise(Elementwise::Call(function, 0)), inputs }) = &state else {
+        let is_line = |node: &Node| node.bound().rank() == 1 && node.length().is_none() && node.bound().size().is_known();
+        if !is_line(self) || !length.is_known() {
+            return false;
+        }
+        let last = self.bound().size().get() - 1;
+        match &self.state() {
+            State::Pending(Expression { op: Op::Elementwise(Elementwise::Call(function, 0)), inputs }) => {
+                let [places, offsets, from, end] = &inputs[..] else { return false };
+                // Segments of flags have the number of flags that are true, and at most this many.
+                let is_last = from.is_number(last) || from.is_minimum(&|limit| limit.is_number(last));
+                places.counts()
+                    && is_last
+                    && end.is_number(length.get())
+                    && held_offset(offsets.ty()).is_ok_and(|held| held.to_string() == function.to_string())
+            }
+            State::Pending(Expression { op: Op::View(view), inputs }) => {
+                let is_before = view.axes[..] == [AxisMap { offset: -1, rule: Rule::Constant, ..AxisMap::same(0) }]
+                    && view.fill.as_ref().is_some_and(|fill| *fill == zeros(self.ty()));
+                is_before
+                    && is_line(&inputs[0])
+                    && inputs[0].bound().size().get() == last
+                    && inputs[0].holds_ends(last, length.get())
+            }
+            State::Pending(_) | State::Ready(_) | State::Symbolic(_) => false,
+        }
+    }
+
+    /// Returns whether these are ends of so many segments that are held to a line of so many elements.
+    fn holds_ends(&self, segments: i64, elements: i64) -> bool {
+        let state = self.lock();
+        let State::Pending(Expression { op: Op::Elementwise(Elementwise::Call(function, 0)), inputs }) = &*state else {
             return false;
         };
-        let [places, offsets, last, end] = &inputs[..] else { return false };
-        let is_number = |node: &Node, number: i64| match &*node.lock() {
+        let [numbers, ends, count, length] = &inputs[..] else { return false };
+        let is_held = |narrow: bool| held_end(ends.ty(), narrow).is_ok_and(|held| held.to_string() == function.to_string());
+        numbers.counts() && count.is_number(segments) && length.is_number(elements) && is_held(self.ty() == Type::I32)
+    }
+
+    /// Returns whether the elements are positions along the first axis.
+    fn counts(&self) -> bool {
+        matches!(&*self.lock(), State::Pending(Expression { op: Op::Position(0), .. }))
+    }
+
+    /// Returns whether the elements are one number that was given.
+    fn is_number(&self, number: i64) -> bool {
+        match &*self.lock() {
             State::Pending(Expression { op: Op::Fill(value), .. }) => {
                 value.symbol().is_none() && value.lanes().as_slice() == [Literal::from(number)]
             }
             State::Pending(_) | State::Ready(_) | State::Symbolic(_) => false,
-        };
-        let counts = |node: &Node| matches!(&*node.lock(), State::Pending(Expression { op: Op::Position(0), .. }));
-        self.bound().rank() == 1
-            && self.length().is_none()
-            && length.is_known()
-            && self.bound().size().is_known()
-            && counts(places)
-            && is_number(last, self.bound().size().get() - 1)
-            && is_number(end, length.get())
-            && held_offset(offsets.ty()).is_ok_and(|held| held.to_string() == function.to_string())
+        }
+    }
+
+    /// Returns whether the elements are one number for all, the lesser of two of which the second is as asked for.
+    fn is_minimum(&self, limit: &dyn Fn(&Node) -> bool) -> bool {
+        match &*self.lock() {
+            State::Pending(Expression { op: Op::Elementwise(Elementwise::Binary(BinaryOp::Min)), inputs }) => limit(&inputs[1]),
+            State::Pending(Expression { op: Op::View(_), inputs }) => {
+                inputs[0].bound().rank() == 0 && inputs[0].is_minimum(limit)
+            }
+            State::Pending(_) | State::Ready(_) | State::Symbolic(_) => false,
+        }
     }
 
     /// Lines of one length, in the order of keys within each segment, equal ones keeping their order. Keys come first in the result. NaN is behind all

@@ -4,6 +4,8 @@ use crate::support::Random;
 use crate::support::gpu::counting_gpu;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
+use broadloom_diag::Sources;
+use broadloom_graph::text::{Vocabulary, parse, print};
 use broadloom_graph::{
     Combine, Context, Direction, Elementwise, Extreme, Length, Node, Result, Segments, Shape, SortKey, Total, naive,
 };
@@ -387,6 +389,40 @@ fn offsets_from_lengths_are_narrow() -> Result<()> {
     assert_eq!(found(&segments.lengths()?)?, lengths);
     let forms = [segments.lengths()?, segments.offsets()?, segments.starts()?, segments.ends()?, segments.places()?];
     assert!(forms.iter().all(|form| form.ty().element() == Element::I64));
+    Ok(())
+}
+
+/// Offsets that a descriptor made of lengths, of flags, or by a pack are read back from a text as they are: they are held to the line already.
+#[test]
+fn texts_of_segments_hold_offsets_once() -> Result<()> {
+    let context = Context::new(&interp());
+    let (long, total) = (1usize << 33, 12usize);
+    let lengths = line(&context, &[3, 0, 4, 5], Element::I32)?;
+    let x = line(&context, &numbers(total, 1), Element::I32)?;
+    let far = Node::fill(&context, Shape::from(long), &[Literal::from(1i32)])?;
+    let flags = greater(&x, 1 << 30)?;
+    let of_lengths = Segments::from_lengths(&lengths, Total::Host(total))?;
+    let wide = Segments::from_lengths(&lengths, Total::Host(long))?;
+    let of_heads = Segments::from_heads(&flags, Some(4))?;
+    let (both, joined) = of_lengths.interleave(&of_lengths, &[(&x, &x)])?;
+    let cases = [("lengths", &of_lengths, &x), ("wide", &wide, &far), ("heads", &of_heads, &x), ("joined", &both, &joined[0])];
+    for (name, segments, line) in cases {
+        let nodes = segments.reduce(&[(line, Combine::Sum), (line, Combine::Max)])?;
+        let text = print(&nodes)?;
+        let mut sources = Sources::new();
+        let id = sources.add("segments.graph", text.as_str());
+        let read = parse(&sources, id, &context, &Vocabulary::default());
+        let read = read.unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong)));
+        let again: Vec<Node> = read.outputs.into_iter().map(|(_, node)| node).collect();
+        assert_eq!(print(&again)?, text, "{name}");
+    }
+    // Ends of another number of elements are held anew.
+    let text = print(&of_lengths.reduce(&[(&x, Combine::Sum)])?)?.replace("fill(12)", "fill(13)");
+    let mut sources = Sources::new();
+    let id = sources.add("other.graph", text.as_str());
+    let read = parse(&sources, id, &context, &Vocabulary::default());
+    let read = read.unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong)));
+    assert_ne!(print(&[read.outputs[0].1.clone()])?, text);
     Ok(())
 }
 
