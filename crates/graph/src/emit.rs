@@ -9,7 +9,7 @@ mod patch;
 
 use self::index::own_axis;
 pub use self::patch::Patch;
-pub(crate) use self::patch::{Patched, Patches, patches};
+pub(crate) use self::patch::{Patchable, Patched, Patches};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::number::Number;
@@ -262,7 +262,7 @@ impl<'k> Fused<'k> {
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
-        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1 })
+        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 })
     }
 
     /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row.
@@ -277,12 +277,13 @@ impl<'k> Fused<'k> {
             let mut trace = Trace::new(tape, kept, interior);
             trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
             trace.sliding = sliding;
+            trace.skew = patch.skew;
             if patch.columns > 1 || patch.step > 1 {
                 trace.most = MAX_PATCH;
             }
             let mut items = vec![];
-            for (row, column) in (0..patch.rows).flat_map(|row| (0..patch.columns).map(move |column| (row, column))) {
-                let place = trace.near(rank, row * patch.step, column);
+            for (row, column) in patch.places() {
+                let place = trace.near(rank, row, column);
                 for root in roots.ids() {
                     items.push(match roots {
                         Roots::Compute(_) => trace.compute(*root, &place)?,
@@ -308,7 +309,7 @@ impl<'k> Fused<'k> {
         length: Option<(Id, Number)>,
     ) -> Option<Fused<'k>> {
         let (interior, roots) = run(true)?;
-        let (everywhere, roots_everywhere) = match interior.conditions.is_empty() {
+        let (everywhere, roots_everywhere) = match interior.conditions.is_empty() && interior.skew == 0 {
             true => (None, vec![]),
             false => {
                 let (everywhere, roots) = run(false)?;

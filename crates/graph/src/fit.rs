@@ -135,7 +135,7 @@ impl FittedPlan {
         }
         let (mut kernels, mut all_zeros) = (vec![], 0);
         for kernel in &plan.kernels {
-            let (codes, bounds, _) = plan.ready(kernel, bindings);
+            let (codes, bounds, _) = plan.ready(kernel, bindings)?;
             let length = tape.shapes[kernel.group.domain as usize].length.filter(|_| kernel.group.kind == GroupKind::Map);
             let reads = codes.iter().flat_map(|code| &code.inputs).chain(&length);
             let inputs = reads.map(|input| find(&made, *input)).collect::<Result<Vec<Place>>>()?;

@@ -96,7 +96,8 @@ impl Ready {
             Some(operator) => Some(Fold { operator, sink: made(sink, group.values(tape).len())? }),
             None => None,
         };
-        let pattern = Stencil { domain: domain(tape, group, false), rows, step: 1, columns: 1, live, inner, edge, reach, fold };
+        let pattern =
+            Stencil { domain: domain(tape, group, false), rows, step: 1, columns: 1, skew: 0, live, inner, edge, reach, fold };
         Ok(Ready::One(library.get(&pattern.into())?))
     }
 
@@ -112,9 +113,9 @@ impl Ready {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
         let inner = source(codes.first().ok_or_else(nothing)?)?;
         let edge = codes.get(1).map(source).transpose()?;
-        let Patch { rows, columns, step } = patch;
+        let Patch { rows, columns, step, skew } = patch;
         let (domain, reach, fold) = (domain(tape, group, false), (0, 0), None);
-        let pattern = Stencil { domain, rows, step, columns, live, inner, edge, reach, fold };
+        let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, reach, fold };
         let variants = Box::new(Only(pattern.into()));
         Ok(Ready::Several { library: library.clone(), variants, known: Mutex::default() })
     }

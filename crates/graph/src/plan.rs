@@ -6,7 +6,7 @@
 use crate::assemble::{Assembled, assemble};
 use crate::chain;
 use crate::cut::{Cut, Group, GroupKind, Part, Reason};
-use crate::emit::{Code, Fused, Given, Patch, Patched, interior, patches};
+use crate::emit::{Code, Fused, Given, Patch, Patchable, Patched, Patches, interior};
 use crate::error::{Error, Result};
 use crate::fit::Fits;
 use crate::limits::{MAX_REPEATED, MAX_STRIP};
@@ -37,8 +37,8 @@ pub(crate) struct Kernel {
     pub(crate) ready: Ready,
     /// The kernel without boundary rules.
     pub(crate) inside: Option<Inside>,
-    /// The kernel in patches, for sizes that have room for them; the best first.
-    pub(crate) patches: Vec<Patched>,
+    /// The kernel in patches, for sizes that have room for them.
+    pub(crate) patches: Option<Patchable>,
     /// Nodes whose memory is free after it.
     pub(crate) dead: Vec<Id>,
     /// For each result, an input whose memory it takes over.
@@ -65,6 +65,9 @@ pub(crate) struct Plan {
     pub(crate) assembled: Vec<Assembled>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) reasons: HashMap<Id, Reason>,
+    /// Nodes that are in memory when the kernels that read them run.
+    kept: Vec<bool>,
+    library: Library,
     /// The plan fitted to sizes that were met.
     pub(crate) fits: Fits,
 }
@@ -124,16 +127,20 @@ impl Plan {
             if group.kind == GroupKind::Chain {
                 let (chain, codes, bounds) = group.chain_codes(&tape, &cut.kept, &costs)?;
                 let (cost, ready) = (group.chain_cost(), Ready::One(library.get(&chain.into())?));
-                let (inside, patches, dead, reused) = (None, vec![], vec![], vec![]);
+                let (inside, patches, dead, reused) = (None, None, vec![], vec![]);
                 kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
                 continue;
             }
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = costs.side_by_side();
+            let patchable = |strip: Option<(&Fused<'_>, u32)>| match &parts[..] {
+                [part] => Patches::of(&tape, &cut.kept, &group, part, library.device().machine())?.patchable(strip),
+                _ => None,
+            };
             if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, costs.lanes_share()) {
                 let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
                 let live = fused.live(1);
-                let patches = patches(&tape, &cut, &group, &parts[0], Some((&fused, rows)), library)?;
+                let patches = patchable(Some((&fused, rows)));
                 let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
                 let sink = match group.is_stored(&tape) {
                     true => None,
@@ -149,10 +156,7 @@ impl Plan {
                 continue;
             }
             // Whether the function can be there for several rows of results at once.
-            let mut patches = match &parts[..] {
-                [part] => patches(&tape, &cut, &group, part, None, library)?,
-                _ => vec![],
-            };
+            let patches = patchable(None);
             let repeats = parts.iter().all(|part| part.fused.items() <= MAX_REPEATED);
             let mut codes = vec![];
             let (mut transposed, mut inside) = (None, None);
@@ -195,13 +199,12 @@ impl Plan {
             };
             let codes: Vec<Code> = codes.into_iter().map(|(code, _)| code).chain(sink).collect();
             let cost = codes.iter().map(|code| code.cost).sum();
-            if group.kind != GroupKind::Map {
-                patches.clear();
-            }
+            let patches = patches.filter(|_| group.kind == GroupKind::Map);
             let (bounds, dead, reused) = (vec![], vec![], vec![]);
             kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
         }
-        let mut plan = Plan { key, tape, assembled, kernels, reasons: cut.reasons, fits: Fits::default() };
+        let (kept, library, fits) = (cut.kept, library.clone(), Fits::default());
+        let mut plan = Plan { key, tape, assembled, kernels, reasons: cut.reasons, kept, library, fits };
         for kernel in &plan.kernels {
             plan.loaded(kernel, bindings)?;
         }
@@ -231,7 +234,7 @@ impl Plan {
                     let (from, to) = (self.tape.entry(**input), self.tape.entry(*root));
                     **aligned
                         // Patches are read as memory that nobody writes.
-                        && kernel.patches.is_empty()
+                        && kernel.patches.is_none()
                         && kernel.group.kind == GroupKind::Map
                         && kernel.dead.contains(input)
                         && !taken.contains(input)
@@ -246,10 +249,10 @@ impl Plan {
     }
 
     /// The functions and the program of a kernel for these sizes.
-    pub(crate) fn ready<'k>(&self, kernel: &'k Kernel, bindings: &Bindings) -> (&'k [Code], &'k [Given], &'k Ready) {
+    pub(crate) fn ready<'k>(&self, kernel: &'k Kernel, bindings: &Bindings) -> Result<(&'k [Code], &'k [Given], &'k Ready)> {
         let sizes = self.sizes(kernel, bindings);
-        if let Some(patched) = kernel.patches.iter().find(|patched| patched.patch.fits(&sizes)) {
-            return (&patched.codes, &patched.bounds, &patched.ready);
+        if let Some(patched) = self.patched(kernel, &sizes)? {
+            return Ok((&patched.codes, &patched.bounds, &patched.ready));
         }
         let holds = |inside: &Inside| {
             (0..).zip(&sizes).all(|(axis, size)| {
@@ -257,10 +260,17 @@ impl Plan {
                 first == 0 && end >= 0 && end as u64 >= *size
             })
         };
-        match kernel.inside.as_ref().filter(|inside| holds(inside)) {
+        Ok(match kernel.inside.as_ref().filter(|inside| holds(inside)) {
             Some(inside) => (&inside.codes, &[], &inside.ready),
             None => (&kernel.codes, &kernel.bounds, &kernel.ready),
-        }
+        })
+    }
+
+    /// The best patches of a kernel that these sizes have room for.
+    fn patched<'k>(&self, kernel: &'k Kernel, sizes: &[u64]) -> Result<Option<&'k Patched>> {
+        let Some(patches) = &kernel.patches else { return Ok(None) };
+        let all = patches.of_sizes(&self.tape, &self.kept, &kernel.group, sizes, &self.library)?;
+        Ok(all.iter().find(|patched| patched.patch.fits(sizes)))
     }
 
     /// The program of a kernel for these sizes.
@@ -269,7 +279,7 @@ impl Plan {
         let read: usize = kernel.group.reads.iter().map(|read| count(self.tape.entry(*read).shape)).sum();
         // What is read is less than half of the positions: results have much of it in common.
         let shares = count(kernel.group.domain) / 2 >= read;
-        self.ready(kernel, bindings).2.loaded(&self.sizes(kernel, bindings), shares)
+        self.ready(kernel, bindings)?.2.loaded(&self.sizes(kernel, bindings), shares)
     }
 
     /// The sizes that a kernel is called with.
@@ -329,7 +339,7 @@ impl Plan {
                 further: self.further_work(kernel, &sizes),
                 links: kernel.group.links.len(),
                 interior: kernel.codes.iter().any(|code| code.interior),
-                patch: kernel.patches.iter().map(|patched| patched.patch).find(|patch| patch.fits(&sizes)),
+                patch: self.patched(kernel, &sizes)?.map(|patched| patched.patch),
                 results: kernel.group.made().map(|root| self.result(root, bindings)).collect(),
                 code: loaded,
             });

@@ -315,6 +315,15 @@ impl Tape {
         self.entry(id).applied()
     }
 
+    /// Returns whether threads can compute a node in patches of rows and columns: scalars that accesses of 16 bytes take four of, in long and many rows whose
+    /// number the host knows.
+    pub(crate) fn fits_patches(&self, id: Id) -> bool {
+        let entry = self.entry(id);
+        let class = self.shapes[entry.shape as usize];
+        let has_room = class.rows && class.tall && class.length.is_none();
+        has_room && entry.ty.is_scalar() && entry.ty.bytes() == cost::PATCH_BYTES
+    }
+
     /// Returns whether a node is a trap: it is the memory of its second input, written where an element of the first is true.
     pub(crate) fn is_trap(&self, id: Id) -> bool {
         self.applied(id).is_some_and(|applied| applied.operation().is_trap())

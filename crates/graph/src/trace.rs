@@ -99,6 +99,8 @@ pub struct Trace<'t> {
     interior: bool,
     /// The shape of the positions, if they are not one line.
     pub(crate) domain: Option<ShapeId>,
+    /// The remainder of the length of a row, divided by the columns of patches whose rows start at aligned columns.
+    pub(crate) skew: u32,
     /// Nodes that are taken from neighbouring lanes.
     pub(crate) sliding: &'t [bool],
     is_sliding: bool,
@@ -117,6 +119,8 @@ pub struct Trace<'t> {
     pub(crate) lengths: Vec<Id>,
     /// Cost, in simple operations.
     pub(crate) cost: u64,
+    /// Part of the cost that only changes signs.
+    pub(crate) signs: u64,
     /// Estimated number of emitted operations.
     pub(crate) size: u64,
     /// Most items.
@@ -160,6 +164,7 @@ impl<'t> Trace<'t> {
             kept,
             interior,
             domain: None,
+            skew: 0,
             sliding: &[],
             is_sliding: false,
             reach: (0, 0),
@@ -172,6 +177,7 @@ impl<'t> Trace<'t> {
             conditions: vec![],
             lengths: vec![],
             cost: 0,
+            signs: 0,
             size: 0,
             most: MAX_ITEMS,
             depth: 0,
@@ -193,10 +199,10 @@ impl<'t> Trace<'t> {
     }
 
     /// The place so many rows below and columns behind that of the thread.
-    pub(crate) fn near(&mut self, rank: usize, row: u32, column: u32) -> Place {
+    pub(crate) fn near(&mut self, rank: usize, row: i64, column: i64) -> Place {
         let offset = |axis: usize| match rank - axis {
-            1 => column.into(),
-            2 => row.into(),
+            1 => column,
+            2 => row,
             _ => 0,
         };
         let index =
@@ -234,14 +240,15 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// The cost of an operation on these: further results of a call that was made cost nothing.
-    fn cost_here(&mut self, op: &Elementwise, inputs: &[ItemId]) -> u64 {
+    /// The cost of an operation on these, and the part of it that only changes signs: further results of a call that was made cost nothing.
+    fn cost_here(&mut self, op: &Elementwise, ty: Type, inputs: &[ItemId]) -> (u64, u64) {
         match op {
-            Elementwise::Call(function, _) if function.results().len() > 1 => {
-                let is_first = self.called.insert((function.clone(), inputs.into()));
-                if is_first { cost_of(op) } else { 0 }
+            Elementwise::Call(function, _) => {
+                let is_first = function.results().len() <= 1 || self.called.insert((function.clone(), inputs.into()));
+                if is_first { (cost_of(op), cost::signs(function)) } else { (0, 0) }
             }
-            _ => cost_of(op),
+            Elementwise::Unary(unary) if cost::is_sign(*unary, ty) => (cost_of(op), cost_of(op)),
+            _ => (cost_of(op), 0),
         }
     }
 
@@ -408,9 +415,12 @@ impl<'t> Trace<'t> {
         }
         let place = self.plain(node, place);
         // What this kernel keeps and has computed at the very place need not be read.
-        let key = (node, place);
+        let mut key = (node, place);
         if let Some(known) = self.done.get(&key) {
             return Some(*known);
+        }
+        if self.skew > 0 && !self.interior {
+            key.1 = self.held(node, key.1);
         }
         if let Some(known) = self.known.get(&key) {
             return Some(*known);
@@ -418,6 +428,43 @@ impl<'t> Trace<'t> {
         let item = self.item(Item::Read { node: key.0, place: key.1.clone() }, cost::READ)?;
         self.known.insert(key, item);
         Some(item)
+    }
+
+    /// A place whose indices along the rows of positions are held to their extents: a skewed patch has columns that are not there.
+    fn held(&mut self, node: Id, place: Place) -> Place {
+        let Place::At(mut indices) = place else { return place };
+        let shape = self.tape.entry(node).shape;
+        let last = self.domain.map(|domain| self.tape.shapes[domain as usize].rank.saturating_sub(1));
+        for (axis, index) in indices.iter_mut().enumerate() {
+            let is_held = match &self.indices[*index as usize] {
+                Index::Clamp(..) => true,
+                Index::Affine { axis, .. } => *axis != last,
+                _ => false,
+            };
+            if !is_held {
+                let extent = self.extent(shape, axis);
+                *index = self.index(Index::Clamp(*index, extent));
+            }
+        }
+        Place::At(indices)
+    }
+
+    /// Returns whether all reads are at affine indices, under rules or not, so that they can be held to rows.
+    pub(crate) fn reads_rows(&self) -> bool {
+        let is_affine = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
+        let is_held = |index: &IndexId| match &self.indices[*index as usize] {
+            Index::Clamp(base, _) => match &self.indices[*base as usize] {
+                Index::Wrap(base, _) | Index::Mirror(base, _) => is_affine(base),
+                _ => is_affine(base),
+            },
+            Index::Wrap(base, _) | Index::Mirror(base, _) => is_affine(base),
+            _ => is_affine(index),
+        };
+        self.items.iter().all(|item| match item {
+            Item::Read { place: Place::At(indices), .. } => indices.iter().all(is_held),
+            Item::Read { .. } => false,
+            _ => true,
+        })
     }
 
     /// One index is the same as a number along one axis.
@@ -442,7 +489,8 @@ impl<'t> Trace<'t> {
                 if self.size > MAX_EMITTED {
                     return None;
                 }
-                let cost = self.cost_here(op, &inputs);
+                let (cost, signs) = self.cost_here(op, entry.ty, &inputs);
+                self.signs += signs;
                 self.item(Item::Apply(node, inputs), cost)
             }
             Kind::Reshape(splits) if !splits.is_empty() => {

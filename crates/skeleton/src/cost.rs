@@ -14,7 +14,7 @@
 //! The cost of a position is the sum over all that is computed there; loops count their rounds.
 
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{BinaryOp, Function, Op, UnaryOp};
+use broadloom_scalar::{BinaryOp, Function, Op, Type, UnaryOp};
 use std::time::Duration;
 
 /// Ways in which a machine executes the blocks of a kernel.
@@ -243,6 +243,8 @@ pub const PATCH_COLUMNS: [u32; 2] = [1, 4];
 pub const PATCH_BYTES: u32 = 4;
 /// Values that a thread keeps for its patch, at most.
 pub const PATCH_LIVE: u32 = 96;
+/// Values that a thread reads for a patch of several columns, at most: loads of more are further ahead of their use than registers reach.
+pub const PATCH_READS: u64 = 256;
 /// Cost of a patch in hundredths of that of a smaller one, from which on its larger code does not pay.
 pub const PATCH_GAIN: u64 = 95;
 /// Cost of a plan in hundredths of that of one with more kernels, from which on larger kernels do not pay.
@@ -409,6 +411,19 @@ pub fn function(function: &Function) -> u64 {
         None => costs.sum(),
         Some(times) => costs.zip(times).fold(0u64, |sum, (cost, times)| sum.saturating_add(cost.saturating_mul(times))),
     }
+}
+
+/// Returns whether an operation only changes the sign of a float or takes its magnitude: instructions of a GPU do that to their operands.
+pub fn is_sign(op: UnaryOp, ty: Type) -> bool {
+    matches!(op, UnaryOp::Neg | UnaryOp::Abs) && ty.element().is_float()
+}
+
+/// Returns what the signs and magnitudes in a call of a function cost, loops with their rounds.
+pub fn signs(function: &Function) -> u64 {
+    let times = function.times(UNKNOWN_ROUNDS);
+    let signs =
+        function.body().nodes().enumerate().filter(|(_, (_, node))| matches!(node.op, Op::Unary(op, _) if is_sign(op, node.ty)));
+    signs.fold(0u64, |sum, (number, _)| sum.saturating_add(times.as_ref().map_or(1, |times| times[number])))
 }
 
 /// Returns how many values a function reads of its windows in a call, loops with their rounds.

@@ -13,6 +13,10 @@
 //! neighbourhoods look at rows that far away: rows that share nothing would only occupy registers. Inputs are loaded in the order of their use, and each
 //! result is stored as soon as it is there.
 //!
+//! Rows whose length is no multiple of the columns start at other remainders of 16 bytes each. Their patches are *skewed*: each row of a patch starts at the
+//! column whose address is a multiple of 16. By how much rows are shifted against each other follows from the remainder of the length alone, so that all
+//! accesses of the interior are aligned. Patches at both ends of a row have columns that are not there, which they do not store.
+//!
 //! Results along the first axis of a domain can be combined while they are there: a thread then has the sums of a strip, and runs along that axis.
 //!
 //! The functions may look at what neighbouring lanes of a warp computed, by shuffles, so that it need not be computed again for every column that looks at it.
@@ -31,7 +35,7 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// Computes results for strips of rows at every column of a domain.
 ///
-/// The sizes of a call are the lengths of the axes; the last but one is at least the product of rows and step, and the last a multiple of columns. The results
+/// The sizes of a call are the lengths of the axes; the last but one is at least the product of rows and step, and the last, divided by columns, leaves `skew`. The results
 /// of the functions are those of the first row, column by column, then those of the second, and so on. The position that they are given is that of the first
 /// row and column. The scalars of a call are, for each axis, the
 /// first position and the one behind the last that [`Stencil::inner`] may be asked for, of the functions' index type; then those of `inner`, then those
@@ -47,6 +51,10 @@ pub struct Stencil {
     /// Neighbouring columns of a thread; 1 on vectors. Where there are more, `inner` reads inputs of several lanes at numbers that count those: it is asked for
     /// where all of their addresses are multiples of 16, and `edge` elsewhere.
     pub columns: u32,
+    /// The remainder of the length of a row divided by the columns. The first column of a row of a patch that is so many rows below the first row is that many
+    /// times `skew`, modulo the columns, before the first column of the first row. `edge` is asked for columns that are not there, at most as many as twice the
+    /// columns before and behind a row.
+    pub skew: u32,
     /// Values that a thread keeps at the same time, about.
     pub live: u32,
     /// Function far from all edges.
@@ -88,6 +96,9 @@ impl Stencil {
         let is_apart = self.step != 1 || self.columns != 1;
         if self.step == 0 || is_apart && (in_vectors || self.fold.is_some() || self.reach != (0, 0)) {
             return Err(bad(format!("rows {} apart and {} columns of a thread", self.step, self.columns)));
+        }
+        if self.skew >= self.columns.max(1) {
+            return Err(bad(format!("{} columns that remain of patches of {}", self.skew, self.columns)));
         }
         if self.columns > 1 && (self.edge.is_none() || !self.columns.is_power_of_two()) {
             return Err(bad(format!("{} columns of a thread without a function for unaligned ones", self.columns)));
@@ -305,10 +316,25 @@ impl Parts<'_> {
     /// results are computed, if both shared them.
     fn put(&self, k: &Writer, strip: &Strip, column: Value, row: u32, results: &[Vec<Value>], inside: bool) {
         let ty = if inside || self.edge.is_none() { self.place() } else { Type::U64 };
-        let (row, columns) = (row * self.stencil.step, self.stencil.columns);
+        let (row, columns, skew) = (row * self.stencil.step, self.stencil.columns, self.stencil.skew);
         let results = &results[(row / self.stencil.step * columns) as usize..][..columns as usize];
-        let width = k.convert(self.length(k, self.axes() - 1), ty);
+        let length = self.length(k, self.axes() - 1);
+        let width = k.convert(length, ty);
         let Some((first, above)) = strip.position.split_last() else { return };
+        let shift = row * skew % columns;
+        let column = if shift == 0 { column } else { k.sub(column, shift) };
+        if skew > 0 && !inside {
+            for (number, results) in (0u32..).zip(results) {
+                // A column before the row is a very large one.
+                let column = if number == 0 { column } else { k.add(column, number) };
+                k.if_then(k.lt(column, length), || {
+                    let start = k.add(k.convert(strip.start, ty), k.convert(column, ty));
+                    let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
+                    self.outlet.put(k, &position, k.add(start, k.mul(width, row)), results);
+                });
+            }
+            return;
+        }
         let start = k.add(k.convert(strip.start, ty), k.convert(column, ty));
         let linear = k.add(start, k.mul(width, row));
         if inside && columns > 1 {
@@ -401,15 +427,26 @@ impl Parts<'_> {
         // A third direction where the second is not enough; a loop would have the assembler compute ahead of it what only edges need.
         let layer = k.mul(self.wide(&k, k.block(Axis::Z)), MAX_BLOCKS);
         let number = k.add(k.mul(k.add(layer, self.wide(&k, k.block(Axis::Y))), block[1]), self.wide(&k, k.thread(Axis::Y)));
-        k.if_then(k.and(k.lt(column, width), k.lt(number, strips)), || {
+        let (skew, around) = (self.stencil.skew, columns - 1);
+        let end = if skew == 0 { width } else { k.add(width, 2 * around) };
+        k.if_then(k.and(k.lt(column, end), k.lt(number, strips)), || {
             let strip = self.strip(&k, number);
+            let column = if skew == 0 { column } else { k.sub(column, k.and(strip.start, around)) };
             let Some(edge) = self.edge.as_ref().filter(|_| self.stencil.fold.is_none()) else {
                 let inner = || self.column(&k, &self.inner, &strip, column, None);
                 let Some(edge) = &self.edge else { return inner() };
                 let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
                 return k.if_else(inside, inner, || self.column(&k, edge, &strip, column, None));
             };
-            let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
+            let of_row = match skew {
+                0 => self.inside(&k, axes - 1, column),
+                // All columns of the patch are there, and so is each of the last 16 bytes that are read of a row.
+                _ => {
+                    let ends = [k.sub(column, around), k.add(column, around)].map(|end| self.inside(&k, axes - 1, end));
+                    k.and(k.and(ends[0], ends[1]), k.lt(k.add(column, 2 * around), width))
+                }
+            };
+            let inside = k.and(self.rows_inside(&k, &strip), of_row);
             let mut inside = k.and(inside, k.eq(strip.left_out, 0));
             if columns > 1 {
                 let addresses = [self.inner.wide_addresses(&k), self.outlet.row_addresses(&k)].concat();
@@ -417,7 +454,8 @@ impl Parts<'_> {
             }
             k.if_else(inside, || self.inner_column(&k, &strip, column), || self.column(&k, edge, &strip, column, None));
         });
-        let across = Count::size(axes - 1).div_ceil(block[0] * columns);
+        let across = Count::size(axes - 1) + if skew == 0 { 0 } else { 2 * around };
+        let across = across.div_ceil(block[0] * columns);
         let down = self.strips().div_ceil(block[1]);
         draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
         Ok(())

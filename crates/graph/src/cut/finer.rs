@@ -2,7 +2,6 @@
 
 use super::Cutter;
 use crate::tape::{Id, Int, Kind};
-use broadloom_skeleton::cost;
 
 impl Cutter<'_> {
     /// Returns whether a node may not be kept for its uses.
@@ -13,11 +12,8 @@ impl Cutter<'_> {
     /// Returns whether the finest cut keeps a node: neighbours of its elements are read, or it is combined with a node behind more windows and would have to be
     /// computed there, beside patches of another shape.
     pub(super) fn is_apart(&self, id: Id, windows: &[u32]) -> bool {
-        let (entry, users) = (self.tape.entry(id), &self.users[id as usize]);
-        let class = self.tape.shapes[entry.shape as usize];
-        let has_room = class.rows && class.tall && class.length.is_none();
-        let is_plain = has_room && entry.ty.is_scalar() && entry.ty.bytes() == cost::PATCH_BYTES;
-        if self.finer.is_none() || self.is_loose(id) || !is_plain || users.is_empty() || self.slides(id) {
+        let users = &self.users[id as usize];
+        if self.finer.is_none() || self.is_loose(id) || !self.tape.fits_patches(id) || users.is_empty() || self.slides(id) {
             return false;
         }
         let moves = |user: &Id| match &self.tape.entry(*user).kind {

@@ -3,9 +3,12 @@
 //! A thread of a GPU pays for each access to its first cache, whose width is a row of 32 elements: a read that does not start at a multiple of that takes two
 //! accesses, and one of four neighbouring elements four. In a patch of several columns, what columns share is read once, four elements at a time. Its rows share
 //! what they read, too; where they look at rows that are some distance apart, the rows of the patch have that distance.
+//!
+//! Accesses of 16 bytes need addresses that are multiples of 16. Where the length of rows is no multiple of four elements, patches are skewed: each of their rows
+//! starts at an aligned column. How rows are shifted against each other depends on the remainder of the length only, which the code of a kernel is made for.
 
 use super::{Code, Fused, Given};
-use crate::cut::{Cut, Group, GroupKind, Part};
+use crate::cut::{Group, GroupKind, Part};
 use crate::error::Result;
 use crate::number::Number;
 use crate::op::Elementwise;
@@ -19,6 +22,7 @@ use broadloom_skeleton::cost::{self, Costs};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// Rows and columns of results that a thread computes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,20 +33,72 @@ pub struct Patch {
     pub columns: u32,
     /// Distance of the rows.
     pub step: u32,
+    /// The remainder of the length of a row, divided by the columns: each row of the patch starts at an aligned column.
+    pub skew: u32,
 }
 
 impl fmt::Display for Patch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "patches of {}×{}", self.rows, self.columns)?;
-        if self.step > 1 { write!(f, ", rows {} apart", self.step) } else { Ok(()) }
+        if self.step > 1 {
+            write!(f, ", rows {} apart", self.step)?;
+        }
+        if self.skew > 0 { f.write_str(", each row from an aligned column on") } else { Ok(()) }
     }
 }
 
 impl Patch {
-    /// Returns whether an image has room for patches: rows for one at least, and columns that come out even.
+    const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0 };
+
+    /// Returns whether an image has room for patches: rows for one at least, and as many columns beside whole patches as the patch is made for.
     pub(crate) fn fits(self, sizes: &[u64]) -> bool {
         let [.., height, width] = sizes else { return false };
-        *height >= u64::from(self.rows) * u64::from(self.step) && width.is_multiple_of(self.columns.into())
+        *height >= u64::from(self.rows) * u64::from(self.step) && width % u64::from(self.columns) == u64::from(self.skew)
+    }
+
+    /// Returns the rows and columns of all places from that of the thread on, row by row.
+    pub(super) fn places(self) -> impl Iterator<Item = (i64, i64)> {
+        let [rows, columns, step, skew] = [self.rows, self.columns, self.step, self.skew].map(i64::from);
+        (0..rows).flat_map(move |row| (0..columns).map(move |column| (row * step, column - row * step * skew % columns)))
+    }
+}
+
+/// Remainders of lengths of rows, divided by the columns of the widest patch.
+const REMAINDERS: usize = 4;
+
+/// The kernels in patches that cost less than the one that serves all sizes, made when they are first wanted.
+#[derive(Debug)]
+pub(crate) struct Patchable {
+    /// Cost of a position in the kernel for all sizes.
+    least: u64,
+    /// The kernels by the remainder of the length of rows, the best first.
+    by_remainder: [OnceLock<Vec<Patched>>; REMAINDERS],
+}
+
+impl Patchable {
+    /// The kernels in patches for sizes.
+    pub(crate) fn of_sizes(
+        &self,
+        tape: &Tape,
+        kept: &[bool],
+        group: &Group,
+        sizes: &[u64],
+        library: &Library,
+    ) -> Result<&[Patched]> {
+        let remainder = sizes.last().map_or(0, |width| (width % REMAINDERS as u64) as usize);
+        if let Some(known) = self.by_remainder[remainder].get() {
+            return Ok(known);
+        }
+        let mut found = vec![];
+        let parts = group.traced(tape, kept);
+        if let Some([part]) = parts.as_deref()
+            && let Some(patches) = Patches::of(tape, kept, group, part, library.device().machine())
+        {
+            for priced in patches.choices(self.least, remainder as u32) {
+                found.extend(patches.made(priced, library)?);
+            }
+        }
+        Ok(self.by_remainder[remainder].get_or_init(|| found))
     }
 }
 
@@ -72,15 +128,25 @@ impl Trace<'_> {
         let Place::At(indices) = place else { return None };
         let (last, above) = indices.split_last()?;
         let is_plain = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
-        match &self.indices[*last as usize] {
-            Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(offset) }
-                if usize::from(*axis) + 1 == indices.len() && above.iter().all(is_plain) =>
-            {
-                let columns = i64::from(columns);
-                Some((offset.div_euclid(columns), offset.rem_euclid(columns) as usize))
+        let own = |axis: usize, index: IndexId| match &self.indices[index as usize] {
+            Index::Affine { axis: Some(own), stride: Number::Known(1), offset: Number::Known(offset) } => {
+                (usize::from(*own) == axis).then_some(*offset)
             }
             _ => None,
-        }
+        };
+        let (offset, columns) = (own(above.len(), *last)?, i64::from(columns));
+        let offset = match self.skew {
+            0 => above.iter().all(is_plain).then_some(offset)?,
+            // Rows start at other remainders than that of the thread, by their distance from it.
+            skew => {
+                let (row, images) = above.split_last()?;
+                if images.iter().enumerate().any(|(axis, index)| own(axis, *index) != Some(0)) {
+                    return None;
+                }
+                offset + (own(images.len(), *row)? * i64::from(skew)).rem_euclid(columns)
+            }
+        };
+        Some((offset.div_euclid(columns), offset.rem_euclid(columns) as usize))
     }
 }
 
@@ -212,22 +278,21 @@ impl Fused<'_> {
         most.max().unwrap_or(0).max(0) as u32 + columns
     }
 
-    /// Returns the cost of a position in a patch without memory, in hundredths of simple operations, and the values that a thread keeps.
-    fn patch_cost(&self, patch: Patch) -> (u64, u32) {
-        let live = self.live(patch.columns);
-        let all = self.work(patch.columns) + cost::PATCH_START;
-        let places = u64::from(patch.rows * patch.columns);
-        (all * cost::patch_share(live) / places, live)
+    /// Prices a patch of which these are the traces.
+    fn priced(&self, patch: Patch) -> Priced {
+        let (live, work) = (self.live(patch.columns), self.work(patch.columns));
+        let each = |operations: u64| operations * cost::patch_share(live) / u64::from(patch.rows * patch.columns);
+        Priced { patch, cost: each(work + cost::PATCH_START), own: each(work), live }
     }
 
-    /// Returns the cost of all reads and operations where a thread has so many columns, in simple operations.
+    /// Returns the cost of all reads and operations where a thread has so many columns, in simple operations. Signs are changed where values are used.
     fn work(&self, columns: u32) -> u64 {
-        self.access_cost(columns) + self.computing()
+        self.access_cost(columns) + self.computing().saturating_sub(self.interior.signs)
     }
 
     /// Returns the cost of a position without memory where each thread has one, in hundredths of simple operations.
     pub(crate) fn single_cost(&self) -> u64 {
-        self.patch_cost(Patch { rows: 1, columns: 1, step: 1 }).0
+        self.priced(Patch::SINGLE).cost
     }
 
     /// Returns whether a row at a multiple of a distance is read.
@@ -258,11 +323,14 @@ pub(crate) struct Patches<'p> {
     memory: u64,
 }
 
-/// A patch, the cost of a position in it without memory, and the values that a thread keeps.
+/// A patch and its price. Costs are those of a position without memory, in hundredths of simple operations.
 #[derive(Clone, Copy, Debug)]
 struct Priced {
     patch: Patch,
     cost: u64,
+    /// Cost without the start of a thread. Patches of one width are compared by it: the start is hidden by other threads, which larger patches leave fewer of.
+    own: u64,
+    /// Values that a thread keeps.
     live: u32,
 }
 
@@ -271,13 +339,9 @@ impl<'p> Patches<'p> {
     pub(crate) fn of(tape: &'p Tape, kept: &'p [bool], group: &'p Group, part: &'p Part<'p>, machine: &Machine) -> Option<Self> {
         let costs = Costs::of(machine);
         let class = tape.shapes[part.shape as usize];
-        let is_plain = |root: &Id| {
-            let entry = tape.entry(*root);
-            entry.ty.is_scalar() && entry.ty.bytes() == cost::PATCH_BYTES && entry.shape == part.shape
-        };
+        let has_room = |root: &Id| tape.fits_patches(*root) && tape.entry(*root).shape == part.shape;
         let is_possible = group.kind == GroupKind::Map && group.traps.is_empty() && group.feeds.len() == 1 && !part.line;
-        let has_room = class.rows && class.tall && class.length.is_none();
-        if !costs.takes_patches() || tape.alone || !is_possible || !has_room || !group.roots.iter().all(is_plain) {
+        if !costs.takes_patches() || tape.alone || !is_possible || !group.roots.iter().all(has_room) {
             return None;
         }
         if part.fused.chooses() || part.fused.items() * 2 > crate::limits::MAX_STRIP {
@@ -292,69 +356,79 @@ impl<'p> Patches<'p> {
 
     fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
-        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch)
+        let fused = Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch)?;
+        (patch.skew == 0 || fused.traces().all(Trace::reads_rows)).then_some(fused)
     }
 
     /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the
     /// slower of both counts.
     fn strips(&self, strip: Option<(&Fused<'_>, u32)>) -> u64 {
         let (fused, rows) = strip.unwrap_or((&self.part.fused, 1));
-        fused.patch_cost(Patch { rows, columns: 1, step: 1 }).0.max(self.memory)
+        fused.priced(Patch { rows, ..Patch::SINGLE }).cost.max(self.memory)
     }
 
     /// Returns the least cost of a position without memory, where an image has room for all patches that are used.
     pub(crate) fn least(&self, sizes: &[u64]) -> u64 {
         let single = self.part.fused.single_cost();
-        let columns = cost::PATCH_COLUMNS.into_iter().filter(|columns| Patch { rows: 1, columns: *columns, step: 1 }.fits(sizes));
-        columns.filter_map(|columns| self.cheapest(columns)).map(|priced| priced.cost).fold(single, u64::min)
+        let width = sizes.last().copied().unwrap_or(0);
+        let skew = |columns: u32| (width % u64::from(columns)) as u32;
+        let all = cost::PATCH_COLUMNS.into_iter().filter_map(|columns| self.cheapest(columns, skew(columns)));
+        all.map(|priced| priced.cost).fold(single, u64::min)
     }
 
-    /// Returns the patch of so many columns that costs least, without memory.
-    fn cheapest(&self, columns: u32) -> Option<Priced> {
+    /// Returns the patch of so many columns that costs least, without memory, where so many columns remain of a row.
+    fn cheapest(&self, columns: u32, skew: u32) -> Option<Priced> {
         let mut best: Option<Priced> = None;
         for (rows, step) in cost::PATCH_ROWS.iter().flat_map(|rows| cost::PATCH_STEPS.iter().map(move |step| (*rows, *step))) {
             if rows == 1 && step > 1 || columns == 1 && rows * step == 1 || step > 1 && !self.part.fused.reads_apart(step) {
                 continue;
             }
-            let patch = Patch { rows, columns, step };
+            let patch = Patch { rows, columns, step, skew };
             let Some(fused) = self.traced(patch) else { continue };
             // Positions that share nothing, such as those of transposed reads, are better off in threads of their own.
             let alone = self.part.fused.work(1) * u64::from(rows * columns);
             if fused.work(columns) * 100 >= alone * cost::PATCH_GAIN {
                 continue;
             }
-            let (cost, live) = fused.patch_cost(patch);
-            if live <= cost::PATCH_LIVE && best.is_none_or(|best| cost * 100 < best.cost * cost::PATCH_GAIN) {
-                best = Some(Priced { patch, cost, live });
+            if columns > 1 && fused.read_count() > cost::PATCH_READS {
+                continue;
+            }
+            let priced = fused.priced(patch);
+            if priced.live <= cost::PATCH_LIVE && best.is_none_or(|best| priced.own * 100 < best.own * cost::PATCH_GAIN) {
+                best = Some(priced);
             }
         }
         best
     }
-}
 
-/// The kernels in patches that cost less than the one that serves all sizes, the best first. That one is in strips of so many rows, or has none.
-pub(crate) fn patches(
-    tape: &Tape,
-    cut: &Cut,
-    group: &Group,
-    part: &Part<'_>,
-    strip: Option<(&Fused<'_>, u32)>,
-    library: &Library,
-) -> Result<Vec<Patched>> {
-    let Some(patches) = Patches::of(tape, &cut.kept, group, part, library.device().machine()) else { return Ok(vec![]) };
-    let mut least = patches.strips(strip);
-    let mut found = vec![];
-    // One column serves images of any width, so it comes first: wider patches have to cost less than that.
-    for columns in cost::PATCH_COLUMNS {
-        let Some(Priced { patch, cost, live }) = patches.cheapest(columns) else { continue };
-        if cost.max(patches.memory) * 100 >= least * cost::PATCH_GAIN {
-            continue;
+    /// Returns the patches that cost less than that, the best first, where so many columns remain of rows divided by the widest patch.
+    fn choices(&self, mut least: u64, remainder: u32) -> Vec<Priced> {
+        let mut found = vec![];
+        // One column serves images of any width, so it comes first: wider patches have to cost less than that.
+        for columns in cost::PATCH_COLUMNS {
+            let Some(priced) = self.cheapest(columns, remainder % columns) else { continue };
+            let cost = priced.cost.max(self.memory);
+            if cost * 100 < least * cost::PATCH_GAIN {
+                least = cost;
+                found.insert(0, priced);
+            }
         }
-        let Some(fused) = patches.traced(patch) else { continue };
-        least = cost.max(patches.memory);
-        let (codes, bounds) = fused.patch_codes(tape, patches.side_by_side, columns)?;
-        let ready = Ready::patches(tape, group, &codes, patch, live, library)?;
-        found.insert(0, Patched { patch, codes, bounds, ready });
+        found
     }
-    Ok(found)
+
+    /// The kernel in a patch.
+    fn made(&self, priced: Priced, library: &Library) -> Result<Option<Patched>> {
+        let Priced { patch, live, .. } = priced;
+        let Some(fused) = self.traced(patch) else { return Ok(None) };
+        let (codes, bounds) = fused.patch_codes(self.tape, self.side_by_side, patch.columns)?;
+        let ready = Ready::patches(self.tape, self.group, &codes, patch, live, library)?;
+        Ok(Some(Patched { patch, codes, bounds, ready }))
+    }
+
+    /// The kernels in patches, if there are any for rows that come out even. The kernel for all sizes is in strips of so many rows, or has none.
+    pub(crate) fn patchable(&self, strip: Option<(&Fused<'_>, u32)>) -> Option<Patchable> {
+        let least = self.strips(strip);
+        let has_any = !self.choices(least, 0).is_empty();
+        has_any.then(|| Patchable { least, by_remainder: Default::default() })
+    }
 }

@@ -18,11 +18,12 @@ const TAPS: [(i64, i64, i64); 6] = [(-2, 0, 1), (-1, 1, 3), (0, 0, 5), (0, -2, 7
 
 /// Two results for each row of a strip: the weighed sum of the neighbours, and the element itself. The scalars are height and width.
 fn strip(axes: usize, index: Type, rows: u32, rule: Option<Rule>) -> Source {
-    patch(axes, index, [rows, 1, 1], rule)
+    patch(axes, index, [rows, 1, 1], 0, rule)
 }
 
-/// Results for each row and column of a patch. Where it has several columns and no rule, they are read together.
-fn patch(axes: usize, index: Type, [rows, step, columns]: [u32; 3], rule: Option<Rule>) -> Source {
+/// Results for each row and column of a patch. Where it has several columns and no rule, they are read together. Rows of the image are multiples of the columns,
+/// and `skew` elements more.
+fn patch(axes: usize, index: Type, [rows, step, columns]: [u32; 3], skew: i64, rule: Option<Rule>) -> Source {
     let f = Builder::function(if rule.is_some() { "edge" } else { "inner" });
     let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", index)).collect();
     let (height, width) = (f.parameter("height", index), f.parameter("width", index));
@@ -41,6 +42,7 @@ fn patch(axes: usize, index: Type, [rows, step, columns]: [u32; 3], rule: Option
         if together {
             let columns = i64::from(columns);
             let start = f.div(f.add(f.mul(f.add(above, own_y), width), x), columns);
+            let dx = dx + (dy * skew).rem_euclid(columns);
             let loaded = f.read(image, &[f.add(start, dx.div_euclid(columns)).into()]);
             return f.lane(loaded, dx.rem_euclid(columns) as usize);
         }
@@ -56,6 +58,7 @@ fn patch(axes: usize, index: Type, [rows, step, columns]: [u32; 3], rule: Option
     };
     let mut results = vec![];
     for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (i64::from(row * step), i64::from(column)))) {
+        let column = column - row * skew % i64::from(columns);
         let terms = TAPS.iter().map(|(dy, dx, weight)| f.mul(at(row + dy, column + dx), *weight));
         results.extend(terms.reduce(|a, b| f.add(a, b)));
         results.push(at(row, column));
@@ -101,6 +104,7 @@ fn neighbours_of_all_positions() {
                     rows,
                     step: 1,
                     columns: 1,
+                    skew: 0,
                     live: 16,
                     inner,
                     edge,
@@ -129,7 +133,20 @@ fn neighbours_of_all_positions() {
 
 #[test]
 fn patches_of_all_positions() {
-    let shapes: [&[u64]; 7] = [&[16, 4], &[17, 40], &[31, 36], &[150, 132], &[16, 4200], &[2, 23, 64], &[3, 16, 32]];
+    let shapes: [&[u64]; 12] = [
+        &[16, 4],
+        &[17, 40],
+        &[31, 36],
+        &[150, 132],
+        &[16, 4200],
+        &[2, 23, 64],
+        &[3, 16, 32],
+        &[17, 41],
+        &[31, 34],
+        &[2, 23, 63],
+        &[3, 17, 33],
+        &[150, 135],
+    ];
     // Vectors have no patches.
     for (name, bench) in benches().into_iter().filter(|(_, bench)| Costs::of(&bench.machine).takes_patches()) {
         for (rule, [rows, step, columns], index) in [
@@ -142,14 +159,16 @@ fn patches_of_all_positions() {
             for shape in shapes {
                 let axes = shape.len();
                 let (height, width) = (shape[axes - 2] as i64, shape[axes - 1] as i64);
+                let skew = width % i64::from(columns);
                 let pattern = Pattern::from(Stencil {
                     domain: Domain::of(&[9, 9, 40][3 - axes..]),
                     rows,
                     step,
                     columns,
+                    skew: skew as u32,
                     live: 16,
-                    inner: patch(axes, index, [rows, step, columns], None),
-                    edge: Some(patch(axes, index, [rows, step, columns], Some(rule))),
+                    inner: patch(axes, index, [rows, step, columns], skew, None),
+                    edge: Some(patch(axes, index, [rows, step, columns], skew, Some(rule))),
                     reach: (0, 0),
                     fold: None,
                 });
@@ -160,7 +179,9 @@ fn patches_of_all_positions() {
                 let number = |value: i64| Literal::from_i128(index.element(), value.into());
                 let mut bounds = vec![(0, 1 << 20); axes - 2];
                 let (last_row, last_column) = (i64::from((rows - 1) * step), i64::from(columns - 1));
-                bounds.extend([(2, height - 2 - last_row), (2, width - 1 - last_column)]);
+                // Rows of a skewed patch start before that of the thread.
+                let before = if skew == 0 { 0 } else { last_column };
+                bounds.extend([(2, height - 2 - last_row), (2 + before, width - 1 - last_column)]);
                 let bounds = bounds.iter().flat_map(|(first, end)| [number(*first), number(*end)]);
                 let extents = [number(height), number(width)];
                 let scalars: Vec<Literal> = bounds.chain(extents).chain(extents).collect();
@@ -183,6 +204,7 @@ fn an_image_lower_than_a_strip_is_refused() {
         rows: 4,
         step: 1,
         columns: 1,
+        skew: 0,
         live: 16,
         inner,
         edge: None,
@@ -207,6 +229,7 @@ fn strips_that_do_not_come_out_even_are_refused() {
             rows,
             step: 1,
             columns: 1,
+            skew: 0,
             live: 16,
             inner: inner.clone(),
             edge,
@@ -244,6 +267,7 @@ fn lanes_look_at_each_other_while_the_first_axis_is_combined() {
             rows: 4,
             step: 1,
             columns: 1,
+            skew: 0,
             live: 16,
             inner: mixed(4),
             edge: None,
