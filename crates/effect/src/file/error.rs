@@ -116,6 +116,15 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// A failed read, as a decoder reports it. What the system did not report is about the content.
+    pub(super) fn of_read(error: io::Error) -> Problem {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Problem::Decode("the file ends before the image".to_owned()),
+            _ if error.raw_os_error().is_none() => Problem::Decode(error.to_string()),
+            _ => Problem::Read(error),
+        }
+    }
+
     /// Adds the format and the place to broken content.
     pub(super) fn at(self, format: Format, at: u64) -> Problem {
         match self {

@@ -17,7 +17,7 @@ const MAX_PARTS: usize = 256;
 
 fn broken(error: exr::error::Error) -> Problem {
     match error {
-        exr::error::Error::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Problem::Read(error),
+        exr::error::Error::Io(error) => Problem::of_read(error),
         exr::error::Error::NotSupported(what) => Problem::Unsupported(format!("an EXR of a kind that is not read: {what}")),
         error => Problem::Decode(error.to_string()),
     }

@@ -127,7 +127,7 @@ pub fn read_with(path: impl AsRef<Path>, limits: Limits) -> Result<Image, FileEr
     let mut source = Source::open(path)?;
     let format = source.peek().map(Format::of_content).map_err(|error| FileError::new(path, Problem::Read(error)))?;
     let Some(format) = format else { return Err(FileError::new(path, Problem::NoImage)) };
-    let place = source.place();
+    let (place, len) = (source.place(), source.len());
     let decoded = match format {
         Format::Png => png::read(source, limits),
         Format::Jpeg => jpeg::read(source, limits),
@@ -135,7 +135,7 @@ pub fn read_with(path: impl AsRef<Path>, limits: Limits) -> Result<Image, FileEr
         Format::Exr => exr::read(source, limits),
         Format::Pfm => pfm::read(source, limits),
     };
-    decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get())))
+    decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))
 }
 
 /// Writes an image in the format of the name's extension. Samples have the type of the image where the format has it:

@@ -15,9 +15,22 @@ const OVERHEAD: u64 = 64 << 20;
 
 fn broken(error: png::DecodingError) -> Problem {
     match error {
-        png::DecodingError::IoError(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Problem::Read(error),
-        error => Problem::Decode(error.to_string()),
+        png::DecodingError::IoError(error) => Problem::of_read(error),
+        error => Problem::Decode(chunks_by_name(&error.to_string())),
     }
+}
+
+/// Names chunks by their letters alone, where the library describes all their properties.
+fn chunks_by_name(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, description)) = rest.split_once("ChunkType { type: ") {
+        let Some((properties, behind)) = description.split_once(" }") else { break };
+        plain += before;
+        plain += properties.split(',').next().unwrap_or_default();
+        rest = behind;
+    }
+    plain + rest
 }
 
 /// Reads an image. Palettes and depths below 8 bits become 8 bits, a transparent colour becomes alpha.

@@ -74,7 +74,10 @@ impl Seek for Source {
             SeekFrom::Current(step) => Some(step),
             SeekFrom::End(_) => None,
         };
-        let is_sound = |step: &i64| at.checked_add_signed(*step).is_some();
+        let is_sound = |step: &i64| at.checked_add_signed(*step).is_some_and(|to| i64::try_from(to).is_ok());
+        if !matches!(to, SeekFrom::End(_)) && !step.as_ref().is_some_and(is_sound) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it refers to a place that no file has"));
+        }
         let place = match step.filter(is_sound) {
             Some(step) => {
                 self.reader.seek_relative(step)?;

@@ -18,7 +18,8 @@ const BIG: u64 = 4_000_000_000;
 
 fn broken(error: TiffError) -> Problem {
     match error {
-        TiffError::IoError(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Problem::Read(error),
+        TiffError::IoError(error) => Problem::of_read(error),
+        TiffError::LimitsExceeded => Problem::Decode("a part of it has more bytes than the image or the file".to_owned()),
         TiffError::UnsupportedError(error) => Problem::Unsupported(format!("a TIFF of a kind that is not read: {error}")),
         error => Problem::Decode(error.to_string()),
     }

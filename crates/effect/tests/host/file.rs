@@ -107,7 +107,12 @@ fn truncated_files_are_errors_with_their_names() {
             std::fs::write(&path, &bytes[..len]).unwrap();
             match read(&path) {
                 Ok(_) => panic!("{name}: {len} of {} bytes are taken for all", bytes.len()),
-                Err(error) => assert!(error.to_string().contains(&name), "{error}"),
+                Err(error) => {
+                    assert!(error.to_string().contains(&name), "{error}");
+                    assert!(!error.is_of_machine(), "{error}");
+                    let place = if let Problem::Broken { at, .. } = error.problem { at } else { 0 };
+                    assert!(place <= len as u64, "{name}: byte {place} of {len}");
+                }
             }
         }
     }
@@ -128,10 +133,32 @@ fn changed_bits_never_panic() {
             }
             changed[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, &changed).unwrap();
-            let _ = read_with(&path, limits);
+            if let Err(error) = read_with(&path, limits) {
+                // The file is wrong, not the machine; nor are the library's own terms shown.
+                assert!(!error.is_of_machine() && !error.to_string().contains("ChunkType"), "{error}");
+            }
             changed[bit / 8] = bytes[bit / 8];
         }
     }
+}
+
+#[test]
+fn broken_content_is_no_failure_of_the_machine() {
+    let folder = Folder::new();
+    // A TIFF of 4×4 pixels whose strip is said to be compressed by Deflate, and is not.
+    let mut tiff = b"II*\0\x08\0\0\0".to_vec();
+    let tags: [(u16, u32); 9] = [(256, 4), (257, 4), (258, 8), (259, 8), (262, 1), (273, 128), (277, 1), (278, 4), (279, 16)];
+    tiff.extend((tags.len() as u16).to_le_bytes());
+    for (tag, value) in tags {
+        tiff.extend(tag.to_le_bytes());
+        tiff.extend(4u16.to_le_bytes());
+        tiff.extend(1u32.to_le_bytes());
+        tiff.extend(value.to_le_bytes());
+    }
+    tiff.resize(128, 0);
+    tiff.extend([0xaa; 16]);
+    let error = error_of(&folder, "x.tif", &tiff).to_string();
+    assert!(error.starts_with("broken TIFF at byte"), "{error}");
 }
 
 /// Reads bytes as a file and returns the error.
