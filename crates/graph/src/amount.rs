@@ -189,7 +189,7 @@ impl Amount {
     }
 
     /// The number, for code that notes itself what it relies on.
-    pub(crate) fn value(&self) -> i64 {
+    pub fn value(&self) -> i64 {
         self.value
     }
 
@@ -303,7 +303,7 @@ impl Amount {
     }
 
     /// Returns whether both are one term of a trace, or constants that are equal. Nothing is noted.
-    pub(crate) fn is_identical(&self, other: &Amount) -> bool {
+    pub fn is_identical(&self, other: &Amount) -> bool {
         self.value == other.value
             && match (&self.term, &other.term) {
                 (None, None) => true,

@@ -42,7 +42,7 @@ pub struct Length(Arc<Data>);
 struct Data {
     count: Node,
     bound: Amount,
-    known: OnceLock<usize>,
+    known: OnceLock<Amount>,
     /// The length that it was made from, and the way.
     origin: Option<(Length, Way)>,
     /// A length that it was promised to be equal to.
@@ -78,9 +78,11 @@ enum Way {
 
 impl Length {
     /// The length that an array without axes holds, an integer, where it is at most `bound`; else `bound`.
-    pub fn new(count: &Node, bound: usize) -> Result<Length> {
+    pub fn new(count: &Node, bound: impl Into<Amount>) -> Result<Length> {
         count.check_integers("length")?;
-        if count.bound().rank() != 0 || bound > u32::MAX as usize {
+        let bound = bound.into();
+        if count.bound().rank() != 0 || Amount::from(i64::from(u32::MAX)).is_less(&bound) {
+            let bound = bound.get();
             return Err(count.refused("length", format!("a length is one number below 2^32, and the bound is {bound}")));
         }
         let function = known("length", count.ty(), || {
@@ -89,7 +91,10 @@ impl Length {
             let held = f.convert(f.max(count_in, 0), Type::U64);
             Ok(f.finish_function(&[f.convert(f.min(held, bound_in), Type::U32)])?)
         })?;
-        let bound_in = Node::fill(count.context(), Shape::from([]), &[Literal::from(bound as u64)])?;
+        let bound_in = match bound.is_known() {
+            true => Node::fill(count.context(), Shape::from([]), &[Literal::from(bound.value() as u64)])?,
+            false => Node::elementwise(Elementwise::Convert(Element::U64), &[&Node::counting(count.context(), &bound)])?,
+        };
         Ok(Length::of(Node::elementwise(Elementwise::Call(function, 0), &[count, &bound_in])?, bound))
     }
 
@@ -196,8 +201,8 @@ impl Length {
         if Arc::ptr_eq(&own.0, &theirs.0) {
             return;
         }
-        if let Some(known) = own.known().or(theirs.known()) {
-            own.learn(known);
+        if let Some(known) = own.known_amount().or(theirs.known_amount()) {
+            own.learn(known.clone());
             theirs.learn(known);
         }
         // A number that is in memory stands for one that is not.
@@ -208,15 +213,20 @@ impl Length {
         }
     }
 
-    /// The number, where the host has learned it. Never waits.
+    /// The number, where the host has learned it. Never waits. A function that is traced relies on it.
     pub fn known(&self) -> Option<usize> {
-        self.0.known.get().or_else(|| self.root().0.known.get()).copied()
+        self.known_amount().map(|known| known.get() as usize)
+    }
+
+    /// The number, where the host has learned it; it may follow from the extents of a function's inputs. Never waits.
+    pub fn known_amount(&self) -> Option<Amount> {
+        self.0.known.get().or_else(|| self.root().0.known.get()).cloned()
     }
 
     /// Tells the number to the host, which has read it with other numbers. A number above the bound counts as the bound.
-    pub fn learn(&self, count: usize) {
-        let count = count.min(self.0.bound.value() as usize);
-        let _ = self.0.known.set(count);
+    pub fn learn(&self, count: impl Into<Amount>) {
+        let count = count.into().min(&self.0.bound);
+        let _ = self.0.known.set(count.clone());
         let _ = self.root().0.known.set(count);
     }
 
@@ -225,8 +235,8 @@ impl Length {
         self.0.bound.get() as usize
     }
 
-    /// Its bound, for code that notes itself what it relies on.
-    pub(crate) fn amount(&self) -> &Amount {
+    /// Its bound, which may follow from the extents of a function's inputs.
+    pub fn amount(&self) -> &Amount {
         &self.0.bound
     }
 
@@ -342,12 +352,14 @@ impl Node {
     /// where there is no length. Never waits.
     ///
     /// `bound` is the bound of the length. It is at most that of this array.
-    pub fn first_elements(&self, length: Option<&Length>, bound: usize) -> Result<Node> {
+    pub fn first_elements(&self, length: Option<&Length>, bound: impl Into<Amount>) -> Result<Node> {
         if let Some(length) = length {
             same_context("first elements", &[self, length.count()])?;
         }
-        let extents = self.bound().extents();
-        if extents.first().is_none_or(|extent| *extent < bound) || length.is_some_and(|length| length.bound() != bound) {
+        let bound = bound.into();
+        let is_short = self.bound().rank() == 0 || self.bound().amount(0).is_less(&bound);
+        if is_short || length.is_some_and(|length| !length.amount().equals(&bound)) {
+            let bound = bound.get();
             return Err(self.refused("first elements", format!("it has no {bound} elements along its first axis")));
         }
         let is_as_long = match (self.length(), length) {
@@ -355,13 +367,11 @@ impl Node {
             (Some(own), Some(length)) => own.is_same(length),
             _ => false,
         };
-        if is_as_long && extents[0] == bound {
+        if is_as_long && self.bound().amount(0).equals(&bound) {
             return Ok(self.clone());
         }
-        let mut extents = extents.to_vec();
-        extents[0] = bound;
-        let shape = Shape::from(extents);
-        if let State::Ready(buffer) = &*self.lock() {
+        let shape = self.bound().with(0, bound);
+        if let (false, State::Ready(buffer)) = (shape.is_traced(), &*self.lock()) {
             let part = buffer.slice(0, shape.count() * self.ty().bytes() as usize);
             let failed = || Error::Plan { what: "a length".into(), reason: "an array is shorter than it".into() };
             return Ok(Node::ready(self.context(), self.ty(), shape, part.ok_or_else(failed)?).with_length(length.cloned()));

@@ -84,17 +84,20 @@ impl Pending {
 
 /// A compiled function.
 ///
-/// A call that comes again with arrays of the device of the same sizes is launched from a template, where the function
-/// has no branch on data: neither an instruction is executed nor another thread asked.
+/// A call that comes again with arrays of the device is launched from a template, where the function has no branch on data:
+/// neither an instruction is executed nor another thread asked. A template serves all sizes for which the function does the
+/// same.
 pub struct Program {
     session: Session,
-    templates: Templates,
+    /// Nothing where the machine executes every call.
+    templates: Option<Templates>,
 }
 
 impl Program {
     /// Reads a text, and compiles one of its functions. The type of the function has no variables: where it would have
     /// some, the text declares another.
     pub fn new(text: &str, function: &str, options: Options, target: Target) -> Result<Program, Failure> {
+        let templates = target.has_templates().then(Templates::new);
         let settings = Settings { options, engine: Engine::Vcode, ..Settings::default() };
         let session = Session::with_device(settings, Box::new(Sealed), target);
         let mut session = session.map_err(|error| Failure(format!("there is no thread for the program: {error}")))?;
@@ -104,7 +107,7 @@ impl Program {
             }
         }
         session.compile(function)?;
-        Ok(Program { session, templates: Templates::default() })
+        Ok(Program { session, templates })
     }
 
     /// Calls the function. Results that are on the device stay there. Waits for the device where the function can fail or
@@ -131,7 +134,9 @@ impl Program {
     /// ```
     pub fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
         let Program { session, templates } = self;
-        Ok(Pending(match templates.launch(arguments, || session.trace(arguments.to_vec())) {
+        let launch =
+            |templates: &mut Templates| templates.launch(arguments, |is_general| session.trace(arguments.to_vec(), is_general));
+        Ok(Pending(match templates.as_mut().and_then(launch) {
             Some(launched) => State::Launched(launched, arguments.to_vec()),
             None => State::Finished(session.call(arguments.to_vec())?),
         }))
@@ -141,7 +146,7 @@ impl Program {
     pub fn finish(&mut self, pending: Pending) -> Result<Vec<Column>, Failure> {
         match pending.0 {
             State::Finished(results) => Ok(results),
-            State::Launched(launched, arguments) => match self.templates.finish(&launched) {
+            State::Launched(launched, arguments) => match self.templates.as_mut().and_then(|own| own.finish(&launched)) {
                 Some(results) => Ok(results),
                 None => self.session.call(arguments),
             },
@@ -156,6 +161,7 @@ impl Program {
     /// Returns what the device has done.
     pub fn statistics(&mut self) -> Statistics {
         let done = self.session.statistics();
-        Statistics { waits: done.waits + self.templates.waits, templates: self.templates.calls, ..done }
+        let (calls, waits) = self.templates.as_ref().map_or((0, 0), |own| (own.calls, own.waits));
+        Statistics { waits: done.waits + waits, templates: calls, ..done }
     }
 }

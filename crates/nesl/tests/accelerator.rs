@@ -6,6 +6,7 @@
 mod generator;
 mod support;
 mod teams;
+mod templates;
 
 use broadloom_device::Device;
 use broadloom_diag::Sources;
@@ -66,7 +67,15 @@ fn main() {
     trials.push(Trial::test("interp: kernels and waits", structure));
     trials.push(Trial::test("interp: kernels and waits of a level", levels));
     trials.push(Trial::test("interp: kernels of calls", calls));
-    trials.push(Trial::test("interp: templates of calls", templates));
+    trials.push(Trial::test("interp: templates of calls", called_again));
+    for (name, device) in DEVICES {
+        trials.push(Trial::test(format!("{name}: templates for other sizes"), move || templates::sizes(device)));
+    }
+    for (name, device) in DEVICES.into_iter().filter(|(name, _)| *name == "cpu") {
+        trials.push(Trial::test(format!("{name}: a thousand sizes are traced once"), move || templates::thousand(device)));
+    }
+    trials.push(Trial::test("interp: errors of calls with other sizes", templates::errors));
+    trials.push(Trial::test("interp: limits of calls with other sizes", templates::limits));
     trials.push(Trial::test("interp: vectors of the top level are copied once", variables));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));
@@ -506,7 +515,7 @@ fn numbers(column: &Column) -> broadloom_graph::Result<Vec<f64>> {
 
 /// Calls functions with lines of 500 numbers, `1..500` first. Templates give the answers of the machine: errors with their places, other elements
 /// and other sizes included. Functions with effects, and those that wait, have none.
-fn templates() -> Result<(), Failed> {
+fn called_again() -> Result<(), Failed> {
     let open = || Target::new(interp).with_threshold(100);
     let line = |program: &mut Program, count: usize, zero: Option<usize>| -> Result<Column, Failed> {
         let value = |i: usize| if Some(i) == zero { 0.0 } else { 1.0 + i as f64 };
@@ -564,7 +573,7 @@ fn templates() -> Result<(), Failed> {
     }
     let done = program.statistics();
     // The host waits once for each call, and once for each of the two lines that are read.
-    if done.templates != 6 || done.waits != 8 + 2 * 8 {
+    if (done.templates, done.traces) != (7, 1) || done.waits != 8 + 2 * 8 {
         return Err(format!("{} calls were launched from a template, {} waits", done.templates, done.waits).into());
     }
     // Other random numbers, and a branch on data.

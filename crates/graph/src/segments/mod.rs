@@ -178,7 +178,7 @@ impl Measure {
 
     /// The number as one of the host, where that has learned it.
     fn learned(&self, context: &Context) -> Result<Measure> {
-        match self.length.as_ref().and_then(Length::known) {
+        match self.length.as_ref().and_then(Length::known_amount) {
             Some(known) => Measure::host(context, known),
             None => Ok(self.clone()),
         }
@@ -186,7 +186,7 @@ impl Measure {
 
     /// The first elements of a line, as many as the number says.
     fn first_of(&self, line: &Node) -> Result<Node> {
-        line.first_elements(self.length.as_ref(), self.fixed())
+        line.first_elements(self.length.as_ref(), self.bound.clone())
     }
 
     /// A line with room for the bound, cut to the number.
@@ -215,7 +215,6 @@ impl Measure {
         if self.length.is_none() && other.length.is_none() {
             return Measure::host(self.count.context(), bound);
         }
-        let bound = usize::try_from(bound.get()).unwrap_or(usize::MAX);
         Measure::device(&Length::new(&binary(BinaryOp::Add, &self.count, &other.count)?, bound)?)
     }
 }
@@ -354,7 +353,7 @@ impl Segments {
             None => Measure::host(context, offsets.bound().size().minus(&1.into()))?,
             Some(length) => {
                 let fewer = binary(BinaryOp::Sub, &Measure::device(length)?.count, &scalar(context, 1i64)?)?;
-                Measure::device(&Length::new(&fewer, length.bound() - 1)?)?
+                Measure::device(&Length::new(&fewer, length.amount().minus(&1.into()))?)?
             }
         };
         let last = || -> Result<Node> {
@@ -417,13 +416,13 @@ impl Segments {
     /// Returns these segments with numbers that the host has learned ([`Length::learn`]) in place of lengths. Forms that were made are shared.
     pub fn learned(&self) -> Result<Segments> {
         let (count, total) = (&self.data.count, &self.data.total);
-        let is_learned = |measure: &Measure| measure.length.as_ref().is_some_and(|length| length.known().is_some());
+        let is_learned = |measure: &Measure| measure.length.as_ref().is_some_and(|length| length.known_amount().is_some());
         if !is_learned(count) && !is_learned(total) {
             return Ok(self.clone());
         }
         let (count, total) = (count.learned(self.context())?, total.learned(self.context())?);
         // Offsets behind the last segment are the number of elements, so fewer of them are enough.
-        let bounds = self.data.bounds.first_elements(None, count.fixed() + 1)?;
+        let bounds = self.data.bounds.first_elements(None, count.bound.plus(&1.into()))?;
         let forms = self.data.forms.learned(&count, &total)?;
         let data = Data { count, total, bounds, forms, origin: None };
         Ok(Segments { data: Arc::new(data), longest: self.longest.clone() })

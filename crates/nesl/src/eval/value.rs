@@ -73,6 +73,16 @@ impl Drop for Charge {
 }
 
 impl Meter {
+    /// Returns the bytes that are charged.
+    pub(crate) fn live(&self) -> usize {
+        self.live.get()
+    }
+
+    /// Returns the bytes that may be charged.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Tells whether this many bytes more would be within the limit.
     pub(crate) fn room(&self, bytes: usize) -> bool {
         self.live.get().saturating_add(bytes) <= self.limit

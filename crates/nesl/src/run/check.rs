@@ -1,6 +1,6 @@
 //! Conditions on operands as flags of the device.
 
-use super::vector::{Extent, Vector};
+use super::vector::{Extent, Vector, line};
 use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::Run;
 use crate::vcode::machine::Entry;
@@ -95,7 +95,7 @@ impl Accelerator {
             (Check::Fail | Check::Undefined, [starts, ..]) => {
                 let starts = self.vector(starts)?;
                 match &starts.extent {
-                    Extent::Host(0) => {}
+                    Extent::Host(count) if count.equals(&0.into()) => {}
                     Extent::Host(_) => return Ok(false),
                     Extent::Device(length) => {
                         let some = self.call("some", &[length.count()], |f, x| f.gt(x[0], 0))?;
@@ -170,10 +170,10 @@ impl Accelerator {
         }
         let places = self.whole(&Vector { extent: indices.extent.clone(), ..Vector::of(places) })?;
         let context = self.context()?;
-        let none = on_device(Node::fill(&context, Shape::from(indices.extent.bound()), &[0i32.into()]))?;
+        let none = on_device(Node::fill(&context, line(indices.extent.bound()), &[0i32.into()]))?;
         let one = on_device(Node::fill(&context, Shape::from([]), &[1i32.into()]))?;
         let times = on_device(none.scatter(&[&places], &one, Some(Combine::Sum)))?;
         let twice = self.call("twice", &[&times], |f, x| f.gt(x[0], 1))?;
-        self.require_none(inst, operands, &twice, &Extent::Host(indices.extent.bound()))
+        self.require_none(inst, operands, &twice, &Extent::Host(indices.extent.bound().clone()))
     }
 }

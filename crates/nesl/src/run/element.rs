@@ -43,6 +43,9 @@ impl Accelerator {
         let depth = if generated { depth } else { 0 };
         let packed = self.before_pack(op, ty, &inputs)?;
         let mut facts = if ty == Type::Int { Facts::of_element(op, &inputs) } else { Facts::default() };
+        if op == Op::IntToFloat {
+            facts.nonzero = inputs[0].facts.nonzero;
+        }
         if (op, ty) == (Op::Add, Type::Int) {
             facts.affine = self.moved_affine(&inputs)?;
         }
@@ -78,7 +81,7 @@ impl Accelerator {
             return Ok(None);
         }
         let known =
-            affine.known.zip(by.facts.value).and_then(|(a, b)| a.checked_add(b)).filter(|sum| i32::try_from(*sum).is_ok());
+            affine.known.zip(by.facts.constant()).and_then(|(a, b)| a.checked_add(b)).filter(|sum| i32::try_from(*sum).is_ok());
         let start = self.elementwise(Elementwise::Binary(BinaryOp::Add), &[&affine.start, &by.node])?;
         Ok(Some(Affine { start, known, step: affine.step }))
     }
@@ -94,12 +97,13 @@ impl Accelerator {
         // The host's numbers are exact. A condition may not hold, so a number that is checked later is no reason to read more.
         let rank = |extent: &Extent| match (self.trusted, extent) {
             (true, Extent::Host(_)) => (0, 0),
-            _ => (1, extent.bound()),
+            // Any order does: the other numbers are equal or conditions fail.
+            _ => (1, extent.bound().value()),
         };
         let longer =
             inputs.iter().filter(|input| !input.is_uniform()).map(|input| &input.extent).min_by_key(|extent| rank(extent));
         let longest = longer.or_else(|| inputs.iter().map(|input| &input.extent).min_by_key(|extent| rank(extent)));
-        let Some(extent) = longest.cloned() else { return Ok(Extent::Host(0)) };
+        let Some(extent) = longest.cloned() else { return Ok(Extent::host(0)) };
         for input in inputs.iter_mut() {
             if !input.is_uniform() {
                 *input = self.with_extent(input, &extent)?;
@@ -111,8 +115,9 @@ impl Accelerator {
     /// Adds, in programs of texts, the condition that two numbers are equal.
     pub(super) fn require_equal(&mut self, inst: &Inst, operands: &[Entry], a: &Extent, b: &Extent) -> Run<()> {
         match (a, b) {
-            (Extent::Host(a), Extent::Host(b)) if a == b => return Ok(()),
+            (Extent::Host(a), Extent::Host(b)) if a.equals(b) => return Ok(()),
             (Extent::Host(a), Extent::Host(b)) => {
+                let (a, b) = (a.get(), b.get());
                 let name = if let Inst::Op(op, _) = inst { op.name() } else { "CHECK" };
                 return Fault::at_run_time(format!("the operands of {name} do not fit each other: {a} and {b} elements"));
             }

@@ -11,7 +11,7 @@
 use super::DeviceSegdes;
 use super::vector::{Extent, Vector};
 use crate::vcode::Op;
-use broadloom_graph::{Node, Segments, SortKey};
+use broadloom_graph::{Amount, Node, Segments, SortKey};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ pub(crate) type Sum = Rc<OnceCell<Extent>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     /// The value of all elements.
-    pub(crate) value: Option<i64>,
+    pub(crate) value: Option<Amount>,
     /// No element is 0.
     pub(crate) nonzero: bool,
     /// The sum of the elements.
@@ -93,7 +93,7 @@ struct Term {
     /// The sum of a vector.
     sum: Sum,
     /// An upper bound of it.
-    most: usize,
+    most: Amount,
     /// The elements that are counted: each whose index has this residue modulo this step; all without one.
     part: Option<(i64, i64)>,
 }
@@ -102,13 +102,13 @@ struct Term {
 const MAX_TERMS: usize = 16;
 
 impl Term {
-    fn amount(&self) -> usize {
-        self.sum.get().map_or(self.most, |sum| sum.learned().bound().min(self.most))
+    fn amount(&self) -> Amount {
+        self.sum.get().map_or_else(|| self.most.clone(), |sum| sum.learned().bound().min(&self.most))
     }
 }
 
 impl Bound {
-    fn term(sum: &Sum, most: usize, part: Option<(i64, i64)>) -> Bound {
+    fn term(sum: &Sum, most: Amount, part: Option<(i64, i64)>) -> Bound {
         Bound([Term { sum: sum.clone(), most, part }].into())
     }
 
@@ -124,8 +124,8 @@ impl Bound {
     }
 
     /// Returns the bound as a number.
-    fn total(&self) -> Option<usize> {
-        let mut total = 0usize;
+    fn total(&self) -> Option<Amount> {
+        let mut total = Amount::from(0);
         let mut seen: Vec<(&Term, Vec<i64>)> = vec![];
         for term in self.0.iter() {
             if let Some((step, residue)) = term.part {
@@ -138,7 +138,7 @@ impl Bound {
                     None => seen.push((term, vec![residue])),
                 }
             }
-            total = total.checked_add(term.amount())?;
+            total = exact(total.plus(&term.amount()))?;
         }
         Some(total)
     }
@@ -154,13 +154,19 @@ pub(crate) struct Packed {
 }
 
 impl Facts {
-    pub(crate) fn of_value(value: i64) -> Facts {
-        Facts { value: Some(value), nonzero: value != 0, ..Facts::default() }
+    pub(crate) fn of_value(value: impl Into<Amount>) -> Facts {
+        let value = value.into();
+        Facts { nonzero: !value.equals(&0.into()), value: Some(value), ..Facts::default() }
+    }
+
+    /// Returns the value of all elements, where it does not follow from the sizes of columns.
+    pub(crate) fn constant(&self) -> Option<i64> {
+        self.value.as_ref().filter(|value| value.is_known()).map(Amount::value)
     }
 
     /// Returns facts that hold for a part of equal elements, and for any number of them.
     pub(crate) fn of_equal(&self) -> Facts {
-        Facts { value: self.value, nonzero: self.nonzero, ..Facts::default() }
+        Facts { value: self.value.clone(), nonzero: self.nonzero, ..Facts::default() }
     }
 
     /// Tells whether the bound is made of sums that only the device knows.
@@ -185,13 +191,28 @@ impl Facts {
         if op == Op::Subtract {
             return Facts { distinct, ..Facts::default() };
         }
-        let value = match (a.facts.value, b.facts.value) {
-            (Some(a), Some(b)) => a.checked_add(b).filter(|sum| i32::try_from(*sum).is_ok()),
+        let value = match (&a.facts.value, &b.facts.value) {
+            (Some(a), Some(b)) => Some(a.plus(b)).filter(is_narrow),
             _ => None,
         };
         let (bound, loose) = (plus(a.terms(), b.terms()), a.facts.loose || b.facts.loose);
         Facts { value, bound, loose, distinct, ..Facts::default() }
     }
+}
+
+/// Returns a number unless it is too large to be exact.
+fn exact(amount: Amount) -> Option<Amount> {
+    Some(amount).filter(|amount| amount.is_less(&i64::MAX.into()))
+}
+
+/// Tests if a number is an int of 32 bits.
+pub(crate) fn is_narrow(amount: &Amount) -> bool {
+    !Amount::from(i32::MAX).is_less(amount) && !amount.is_less(&i32::MIN.into())
+}
+
+/// Returns a number that is not negative.
+fn natural(value: &Amount) -> Option<&Amount> {
+    Some(value).filter(|value| !value.is_less(&0.into()))
 }
 
 /// Adds two bounds that may not be known.
@@ -207,9 +228,9 @@ impl Vector {
 
     /// Returns the sum of the elements, where it is known and none of them is negative.
     pub(crate) fn sum(&self) -> Option<Extent> {
-        match (self.facts.sum.get(), self.facts.value, self.extent.learned()) {
+        match (self.facts.sum.get(), &self.facts.value, self.extent.learned()) {
             (Some(sum), ..) => Some(sum.learned()),
-            (None, Some(value), Extent::Host(count)) => Some(Extent::Host(usize::try_from(value).ok()?.checked_mul(count)?)),
+            (None, Some(value), Extent::Host(count)) => Some(Extent::Host(exact(natural(value)?.times(&count))?)),
             _ => None,
         }
     }
@@ -221,18 +242,18 @@ impl Vector {
             (Some(Extent::Device(_)), Some(bound)) => return Some(bound.clone()),
             (Some(sum), _) => {
                 let _ = self.facts.sum.set(sum.clone());
-                return Some(Bound::term(&self.facts.sum, sum.bound(), None));
+                return Some(Bound::term(&self.facts.sum, sum.bound().clone(), None));
             }
             (None, _) => {}
         }
-        if let Some(value) = self.facts.value {
-            return Some(Bound::term(&Sum::default(), usize::try_from(value).ok()?.checked_mul(self.extent.bound())?, None));
+        if let Some(value) = &self.facts.value {
+            return Some(Bound::term(&Sum::default(), exact(natural(value)?.times(self.extent.bound()))?, None));
         }
         self.facts.bound.clone()
     }
 
     /// Returns the bound as a number.
-    pub(crate) fn sum_bound(&self) -> Option<usize> {
+    pub(crate) fn sum_bound(&self) -> Option<Amount> {
         self.terms()?.total()
     }
 

@@ -5,7 +5,7 @@ use super::vector::{Extent, Vector};
 use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::{Run, largest_float};
 use crate::vcode::Op;
-use broadloom_graph::{Combine, Direction, Elementwise, Node, SortKey};
+use broadloom_graph::{Amount, Combine, Direction, Elementwise, Node, SortKey};
 use broadloom_scalar::{BinaryOp, Element, Literal};
 use std::rc::Rc;
 
@@ -40,7 +40,7 @@ impl Accelerator {
         self.made += 2;
         if is_scan {
             let nodes = self.whole(values)?;
-            let step = values.facts.value.filter(|value| op == Op::AddScan && segdes.is_single() && *value > 0);
+            let step = values.facts.constant().filter(|value| op == Op::AddScan && segdes.is_single() && *value > 0);
             let affine = match step {
                 Some(step) => {
                     let start = self.one(Literal::zero(values.node.ty().element()))?;
@@ -55,7 +55,7 @@ impl Accelerator {
         if op == Op::AddReduce && is_int {
             if segdes.is_single()
                 && self.is_counted(values)
-                && (values.sum().is_some() || values.sum_bound().is_some_and(|bound| self.affords(bound)))
+                && (values.sum().is_some() || values.sum_bound().is_some_and(|bound| self.affords(&bound)))
             {
                 // The sum is the number of elements of something.
                 let sum = match values.sum() {
@@ -65,7 +65,7 @@ impl Accelerator {
                 let int = self.int();
                 let count = self.count_of(&sum, int)?;
                 let facts = match &sum {
-                    Extent::Host(count) => Facts::of_value(*count as i64),
+                    Extent::Host(count) => Facts::of_value(count.clone()),
                     Extent::Device(_) => Facts { sum: values.facts.sum.clone(), ..Facts::default() },
                 };
                 return Ok(Some(Vector::of(self.as_vector(&count)?).generated(true).with_facts(facts)));
@@ -137,7 +137,7 @@ impl Accelerator {
         &mut self,
         values: &Vector,
         segdes: &DeviceSegdes,
-        longest: Option<usize>,
+        longest: Option<Amount>,
         descending: bool,
     ) -> Run<Vector> {
         let (int, whole) = (self.int(), self.whole(values)?);
@@ -146,7 +146,7 @@ impl Accelerator {
         let key = if is_float { self.call("key", &[&whole], |f, x| f.add(x[0], 0))? } else { whole.clone() };
         let mut segments = self.segments(segdes)?;
         if let Some(longest) = longest {
-            segments = segments.no_longer_than(longest as i64);
+            segments = segments.no_longer_than(longest);
         }
         self.made += 4;
         let ranks = on_device(segments.rank(&key, descending, int))?;
@@ -178,20 +178,20 @@ impl Accelerator {
 
     /// Returns the length of the longest of several segments. The host waits for it: each of them is sorted where it lies
     /// when all are short, which takes a fraction of the time. Otherwise elements go through several passes.
-    pub(super) fn longest(&mut self, segdes: &DeviceSegdes) -> Run<Option<usize>> {
+    pub(super) fn longest(&mut self, segdes: &DeviceSegdes) -> Run<Option<Amount>> {
         if segdes.is_single() || segdes.count().is_host(0) {
             return Ok(None);
         }
-        if let Some(value) = segdes.lengths.facts.value {
-            return Ok(usize::try_from(value).ok());
+        if let Some(value) = &segdes.lengths.facts.value {
+            return Ok(Some(value.clone()).filter(|value| !value.is_less(&0.into())));
         }
         if let Some(longest) = segdes.longest.get() {
-            return Ok(Some(*longest));
+            return Ok(Some(longest.clone()));
         }
         let lengths = self.whole(&segdes.lengths)?;
         let wide = self.convert(&lengths, Element::I64)?;
         let longest = on_device(wide.reduce(Combine::Max, &[0]))?;
         let longest = usize::try_from(self.wait_for(Some(&longest))?).unwrap_or(0);
-        Ok(Some(*segdes.longest.get_or_init(|| longest)))
+        Ok(Some(segdes.longest.get_or_init(|| longest.into()).clone()))
     }
 }

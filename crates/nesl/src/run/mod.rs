@@ -20,7 +20,7 @@
 //!   flags are repeated on the host, in order; the first that fails gives the error and its place.
 //! - The number of elements that a `PACK` keeps stays on the device as a [`Length`](broadloom_graph::Length).
 //! - A vector of equal elements (`DIST` of a scalar) is one element and a length.
-//! - A call that comes again, with columns of the same sizes, is launched from a template: see [`template`].
+//! - A call that comes again, with columns of the same types, is launched from a template: see [`template`].
 //!
 //! The stack machine is executed, not flattened code: the emitter of VCODE drops each vector at its last use, so the
 //! stack holds exactly the vectors that are alive.
@@ -29,6 +29,7 @@ mod check;
 mod element;
 mod facts;
 mod fold;
+mod ledger;
 mod moves;
 mod segdes;
 mod sequential;
@@ -36,6 +37,8 @@ mod template;
 mod vector;
 
 use facts::Bound;
+use ledger::Ledger;
+pub(crate) use ledger::{ELEMENTS_OF_A_STEP, Held};
 pub(crate) use segdes::DeviceSegdes;
 use sequential::Limits;
 pub(crate) use template::{CallTemplate, Launched, Templates};
@@ -48,7 +51,7 @@ use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
 use broadloom_device::Device;
 use broadloom_diag::Span;
-use broadloom_graph::{Combine, Context, Elementwise, Error, Length, Node, Shape};
+use broadloom_graph::{Amount, Combine, Context, Elementwise, Error, Length, Node, Shape};
 use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Precision, Value};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
@@ -88,6 +91,7 @@ pub struct Target {
     threshold: usize,
     explained: bool,
     sequential: Option<Limits>,
+    templates: bool,
     precision: Precision,
 }
 
@@ -99,6 +103,7 @@ impl Target {
             threshold: THRESHOLD,
             explained: false,
             sequential: Some(Limits::default()),
+            templates: true,
             precision: Precision::Accurate,
         }
     }
@@ -123,6 +128,18 @@ impl Target {
     pub fn without_sequential_calls(mut self) -> Target {
         self.sequential = None;
         self
+    }
+
+    /// Lets the machine execute every call of a [`Program`](crate::Program).
+    #[must_use]
+    pub fn without_templates(mut self) -> Target {
+        self.templates = false;
+        self
+    }
+
+    /// Tells whether calls may be launched from templates.
+    pub(crate) fn has_templates(&self) -> bool {
+        self.templates
     }
 
     /// Lets calls with at most this many elements run sequentially, whatever the device is.
@@ -162,6 +179,10 @@ pub struct Accelerator {
     widths: Widths,
     /// A call is executed on symbols, to become a template.
     tracing: bool,
+    /// The memory and the steps of a call that is traced for all sizes.
+    pub(crate) ledger: Option<Rc<Ledger>>,
+    /// Numbers of a traced call that are results, as columns of the device.
+    counts: Vec<Node>,
     /// Vectors of the host that were copied to the device.
     copies: u64,
     /// Instructions that were executed.
@@ -185,8 +206,9 @@ pub struct Accelerator {
     unknown: Vec<Weak<DeviceVector>>,
     /// Nodes that were made since the last evaluation.
     made: usize,
-    /// The largest number of elements of a vector whose length the host knows.
-    largest: usize,
+    /// The largest numbers of elements of vectors whose lengths the host knows: one that is constant, and those that follow
+    /// from the sizes of columns.
+    largest: Vec<Amount>,
     functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
     waits: u64,
     waited: Duration,
@@ -227,6 +249,8 @@ pub struct Statistics {
     pub instructions: u64,
     /// Calls that were launched from a template; the machine executed all others.
     pub templates: u64,
+    /// Calls that were traced to become templates.
+    pub traces: u64,
     /// Waits of the host for the device.
     pub waits: u64,
     /// Calls that ran sequentially, each in one thread or one warp.
@@ -278,6 +302,8 @@ impl Accelerator {
             context: None,
             widths: Widths { wide_int: false, narrow_float: false },
             tracing: false,
+            ledger: None,
+            counts: vec![],
             copies: 0,
             instructions: 0,
             trusted: false,
@@ -290,7 +316,7 @@ impl Accelerator {
             segdes: vec![],
             unknown: vec![],
             made: 0,
-            largest: 0,
+            largest: vec![],
             functions: HashMap::new(),
             waits: 0,
             waited: Duration::ZERO,
@@ -318,6 +344,7 @@ impl Accelerator {
             copies: self.copies,
             instructions: self.instructions,
             templates: 0,
+            traces: done.traces,
             waits: done.waits + self.waits,
             sequential_calls: self.sequential.calls,
             team_calls: self.sequential.team_calls,
@@ -340,7 +367,8 @@ impl Accelerator {
         self.vectors.clear();
         self.segdes.clear();
         self.unknown.clear();
-        (self.made, self.largest) = (0, 0);
+        self.largest.clear();
+        self.made = 0;
     }
 
     pub(crate) fn context(&mut self) -> Run<Context> {
@@ -418,8 +446,8 @@ impl Accelerator {
 
     /// Notes a vector of the stack.
     pub(crate) fn register(&mut self, vector: &Rc<DeviceVector>) {
-        if let Extent::Host(count) = vector.vector.extent {
-            self.largest = self.largest.max(count);
+        if let Extent::Host(count) = &vector.vector.extent {
+            self.note_largest(count);
         }
         self.vectors.push(Rc::downgrade(vector));
         let own = &vector.vector;
@@ -652,7 +680,7 @@ impl Accelerator {
             match number {
                 Unknown::Length(length) => length.learn(count),
                 Unknown::Sum(sum, _) => {
-                    let _ = sum.set(Extent::Host(count));
+                    let _ = sum.set(Extent::host(count));
                 }
                 Unknown::Value(vector) => {
                     let _ = vector.value.set(value);
@@ -677,7 +705,7 @@ impl Accelerator {
     fn traps(&mut self) -> Run<(Vec<Node>, Option<Node>)> {
         let (mut traps, mut any): (Vec<Node>, Option<Node>) = (vec![], None);
         for failed in std::mem::take(&mut self.failed) {
-            if failed.length().is_some() || failed.bound().count() > 1 {
+            if failed.length().is_some() || !failed.bound().size().equals(&1.into()) {
                 let word = self.word()?;
                 traps.push(on_device(failed.trap(&word))?);
                 self.is_trapped = true;

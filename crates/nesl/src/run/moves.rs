@@ -1,7 +1,7 @@
 //! Instructions that move elements: distribution, indices, packs, permutations.
 
 use super::facts::{Affine, Chosen, Facts, Packed, plus};
-use super::vector::{Extent, Kept, Vector};
+use super::vector::{Extent, Kept, Vector, line};
 use super::{Accelerator, DeviceSegdes, Made, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
@@ -88,7 +88,7 @@ impl Accelerator {
         if !self.trusted {
             self.require_equal(inst, operands, &vector.extent, segdes.count())?;
         } else if let (Extent::Host(count), Extent::Device(length)) = (&vector.extent, segdes.count()) {
-            length.learn(*count);
+            length.learn(count.clone());
         }
         let segdes = self.current_segdes(segdes)?;
         Ok((self.with_extent(vector, segdes.count())?, segdes))
@@ -111,7 +111,7 @@ impl Accelerator {
         }
         let total = self.total(segdes)?;
         if let (true, Extent::Host(count), Extent::Device(length)) = (self.trusted, &vector.extent, &total) {
-            length.learn(*count);
+            length.learn(count.clone());
         }
         let segdes = self.current_segdes(segdes)?;
         let total = self.total(&segdes)?;
@@ -130,7 +130,7 @@ impl Accelerator {
             self.convert(&places, int)?
         };
         let (starts, steps) = (self.spread(starts, segdes)?, self.spread(steps, segdes)?);
-        let node = match steps.facts.value {
+        let node = match steps.facts.constant() {
             // Neighbours are neighbours then.
             Some(1) => self.elementwise(Elementwise::Binary(BinaryOp::Add), &[&starts.node, &positions])?,
             _ => {
@@ -138,9 +138,9 @@ impl Accelerator {
                 self.call("index", &inputs, |f, x| f.add(x[1], f.mul(x[0], x[2])))?
             }
         };
-        let step = steps.facts.value.filter(|step| segdes.is_single() && *step != 0);
+        let step = steps.facts.constant().filter(|step| segdes.is_single() && *step != 0);
         let start = starts.node.clone();
-        let affine = step.filter(|step| *step > 0).map(|step| Affine { start, known: starts.facts.value, step });
+        let affine = step.filter(|step| *step > 0).map(|step| Affine { start, known: starts.facts.constant(), step });
         let facts = Facts { distinct: step.is_some(), affine, ..Facts::default() };
         Ok(Vector { generated, facts, ..Vector::new(node, total) })
     }
@@ -154,18 +154,19 @@ impl Accelerator {
         let (extent, int) = (self.total(&segdes)?, self.int());
         let (nodes, flagged) = (self.whole(&vector)?, self.whole(&chosen)?);
         // Lengths of the parts that are kept: one is the number that the pack counts.
-        if extent.bound() == 0 {
+        let (none, single) = (extent.bound().equals(&0.into()), extent.bound().equals(&1.into()));
+        if none {
             let zero = self.one(Literal::zero(int))?;
             let lengths = Vector::new(zero, segdes.count().clone()).with_facts(Facts::of_value(0));
-            let packed = Vector::new(nodes, Extent::Host(0));
-            return Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, Extent::Host(0)))]);
+            let packed = Vector::new(nodes, Extent::host(0));
+            return Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, Extent::host(0)))]);
         }
         let flags = if let Entry::Device(flags) = flags { Some(flags) } else { None };
         let known = flags.and_then(|flags| flags.kept.get()).cloned();
-        let is_places = matches!(&vector.facts.affine, Some(Affine { known: Some(0), step: 1, .. })) && extent.bound() > 1;
+        let is_places = matches!(&vector.facts.affine, Some(Affine { known: Some(0), step: 1, .. })) && !single;
         let bound = vector.terms();
         let facts = Facts {
-            value: vector.facts.value,
+            value: vector.facts.value.clone(),
             nonzero: vector.facts.nonzero,
             bound,
             distinct: vector.facts.distinct,
@@ -180,18 +181,18 @@ impl Accelerator {
                 } else {
                     let places = Vector::shortened(places, &kept)?;
                     let zero = [Literal::zero(nodes.ty().element())];
-                    let node = match kept {
-                        Extent::Host(0) => on_device(nodes.gather(&[&places.node], &Boundary::Constant(zero.as_slice().into())))?,
-                        _ => on_device(nodes.gather(&[&places.node], &Boundary::Clamp))?,
+                    let node = match kept.is_host(0) {
+                        true => on_device(nodes.gather(&[&places.node], &Boundary::Constant(zero.as_slice().into())))?,
+                        false => on_device(nodes.gather(&[&places.node], &Boundary::Clamp))?,
                     };
                     Vector::new(node, kept)
                 }
             }
             known => {
                 self.made += 2;
-                let (padded, length) = if extent.bound() == 1 {
+                let (padded, length) = if single {
                     // A second element that is not chosen: see [`Extent`].
-                    let positions = self.positions(&Extent::Host(2), int)?;
+                    let positions = self.positions(&Extent::host(2), int)?;
                     let first = self.call("first", &[&positions, &flagged], |f, x| f.and(f.eq(x[0], 0), x[1]))?;
                     on_device(on_device(nodes.broadcast_to(&Shape::from(2)))?.pack_measured(&first))?
                 } else {
@@ -204,7 +205,7 @@ impl Accelerator {
                 if let Some(flags) = flags {
                     let _ = flags.kept.set(Kept { length, places: is_places.then(|| padded.clone()) });
                 }
-                if vector.is_uniform() && extent.bound() > 1 {
+                if vector.is_uniform() && !single {
                     Vector::new(vector.node.clone(), kept).generated(vector.generated)
                 } else {
                     Vector::shortened(padded, &kept)?
@@ -214,7 +215,7 @@ impl Accelerator {
         let kept = packed.extent.clone();
         let chosen_places = is_places.then(|| Rc::new(Chosen { flags: chosen, ranks: OnceCell::new() }));
         let before = Packed { flags: flagged.clone(), before: nodes };
-        let packed = Vector { packed: (extent.bound() > 1).then_some(before), ..packed.with_facts(facts) };
+        let packed = Vector { packed: (!single).then_some(before), ..packed.with_facts(facts) };
         let packed = Vector { facts: Facts { chosen: chosen_places, ..packed.facts.clone() }, ..packed };
         let lengths = if segdes.is_single() {
             let count = self.count_of(&kept, int)?;
@@ -381,7 +382,7 @@ impl Accelerator {
             Some(default) => self.padded(&Vector { extent: extent.clone(), ..default.clone() })?,
             None => {
                 let context = self.context()?;
-                on_device(Node::fill(&context, Shape::from(extent.bound()), &[Literal::zero(element)]))?
+                on_device(Node::fill(&context, line(extent.bound()), &[Literal::zero(element)]))?
             }
         };
         let mut places = self.places(&moves.indices.node, moves.by, moves.to)?;
@@ -467,7 +468,7 @@ impl Accelerator {
 
     /// Takes elements at places. Where `flagged`, places outside give 0.
     fn taken(&mut self, values: &Vector, places: &Node, element: Element, extent: &Extent, flagged: bool) -> Run<Vector> {
-        let extent = if places.length().is_none() && places.bound().count() == 1 {
+        let extent = if places.length().is_none() && places.bound().size().equals(&1.into()) {
             extent.clone()
         } else {
             Vector::of(places.clone()).extent

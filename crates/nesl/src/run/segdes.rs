@@ -1,11 +1,12 @@
 //! Segment descriptors of a device. Each form (offsets, numbers of segments) is made once, when it is needed.
 
 use super::facts::Facts;
+use super::ledger::Held;
 use super::vector::{Copied, Extent, Vector};
 use super::{Accelerator, on_device};
-use crate::eval::{Charge, Fault, Run};
+use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
-use broadloom_graph::{Combine, Length, Node, Segments, Shape, Total};
+use broadloom_graph::{Amount, Combine, Length, Node, Segments, Shape, Total};
 use broadloom_scalar::{Element, Literal};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -19,12 +20,12 @@ pub(crate) struct DeviceSegdes {
     /// The forms, each made once.
     segments: OnceCell<Segments>,
     /// The length of the longest segment, where it was needed.
-    pub(super) longest: OnceCell<usize>,
+    pub(super) longest: OnceCell<Amount>,
     /// The flags and the descriptor that it was packed from.
     pub(crate) packed: Option<(Node, Rc<DeviceSegdes>)>,
     /// The descriptor, once the host has learned numbers of it.
     learned: OnceCell<Rc<DeviceSegdes>>,
-    pub(crate) charge: OnceCell<Charge>,
+    pub(crate) charge: OnceCell<Held>,
 }
 
 impl std::fmt::Debug for DeviceSegdes {
@@ -52,7 +53,7 @@ impl DeviceSegdes {
     }
 
     /// Makes a descriptor of segments of the graph.
-    pub(crate) fn of_segments(accelerator: &mut Accelerator, segments: Segments, total: usize) -> Run<DeviceSegdes> {
+    pub(crate) fn of_segments(accelerator: &mut Accelerator, segments: Segments, total: Amount) -> Run<DeviceSegdes> {
         let (lengths, int) = (on_device(segments.lengths())?, accelerator.int());
         let lengths = Vector::of(accelerator.convert(&lengths, int)?).generated(true);
         let segdes = DeviceSegdes::with_total(lengths, Extent::Host(total));
@@ -130,15 +131,21 @@ impl Accelerator {
                     return Ok(segdes.clone());
                 }
                 let int = self.int();
-                let total = Extent::Host(segments.total);
-                let segdes = if let [length] = segments.lengths[..] {
-                    let one = self.one(Literal::from_i128(int, length as i128))?;
-                    let lengths = Vector::of(one).generated(true).with_facts(Facts::of_value(length as i64));
+                let segdes = if let Some(length) = segments.single() {
+                    let total = Extent::Host(length.clone());
+                    let one = match length.is_known() {
+                        true => self.one(Literal::from_i128(int, length.value().into()))?,
+                        false => {
+                            let count = self.count_of(&total, int)?;
+                            self.as_vector(&count)?
+                        }
+                    };
+                    let lengths = Vector::of(one).generated(true).with_facts(Facts::of_value(length));
                     DeviceSegdes::with_total(lengths, total)
                 } else {
                     let offsets = self.upload_offsets(&segments.lengths)?;
                     let forms = on_device(Segments::from_offsets(&offsets, Total::Host(segments.total)))?;
-                    DeviceSegdes::of_segments(self, forms, segments.total)?
+                    DeviceSegdes::of_segments(self, forms, segments.total.into())?
                 };
                 let segdes = Rc::new(segdes);
                 let _ = segments.copy.set(Copied::Segdes(segdes.clone()));
@@ -192,8 +199,8 @@ impl Accelerator {
     pub(crate) fn sum_of(&mut self, lengths: &Vector) -> Run<Extent> {
         let sum = self.sum_node(lengths)?;
         let total = match lengths.sum_bound() {
-            Some(0) => Extent::Host(0),
-            Some(bound) if self.affords(bound) => Extent::Device(on_device(Length::new(&sum, bound.max(2)))?),
+            Some(bound) if bound.equals(&0.into()) => Extent::host(0),
+            Some(bound) if self.affords(&bound) => Extent::Device(on_device(Length::new(&sum, bound.max(&2.into())))?),
             _ => {
                 let total = self.wait_for(Some(&sum))?;
                 let Ok(total) = usize::try_from(total) else {
@@ -202,15 +209,28 @@ impl Accelerator {
                 if total > self.largest_int() {
                     return Err(Fault::too_many(total));
                 }
-                Extent::Host(total)
+                Extent::host(total)
             }
         };
         Ok(lengths.facts.sum.get_or_init(|| total).clone())
     }
 
     /// Tells whether memory for so many elements is taken where there may be fewer.
-    pub(crate) fn affords(&self, bound: usize) -> bool {
-        bound <= i32::MAX as usize && bound <= WASTE.saturating_mul(self.largest.max(SMALL))
+    pub(crate) fn affords(&self, bound: &Amount) -> bool {
+        let is_within = |most: &Amount| !most.is_less(bound);
+        let of_largest = |largest: &Amount| is_within(&largest.times(&WASTE.into()));
+        is_within(&i32::MAX.into()) && (is_within(&(WASTE * SMALL).into()) || self.largest.iter().any(of_largest))
+    }
+
+    /// Notes the number of elements of a vector, if it is among the largest.
+    pub(crate) fn note_largest(&mut self, count: &Amount) {
+        // Numbers that follow from sizes of columns are compared where one of them is needed, the largest first.
+        match self.largest.iter().position(|own| own.is_known() && count.is_known() || own.is_identical(count)) {
+            Some(place) if self.largest[place].value() < count.value() => self.largest[place] = count.clone(),
+            Some(_) => return,
+            None => self.largest.push(count.clone()),
+        }
+        self.largest.sort_by_key(|own| std::cmp::Reverse(own.value()));
     }
 
     /// Returns the largest int.
@@ -220,7 +240,7 @@ impl Accelerator {
 
     /// Tells whether the sum of lengths is known to be an int.
     pub(crate) fn is_counted(&self, lengths: &Vector) -> bool {
-        lengths.sum_bound().is_some_and(|bound| bound <= self.largest_int())
+        lengths.sum_bound().is_some_and(|bound| !Amount::from(self.largest_int()).is_less(&bound))
     }
 
     /// Returns the sum of ints, an `i64` without axes.
@@ -239,7 +259,7 @@ impl Accelerator {
             return Ok(segments.clone());
         }
         let total = match self.total(segdes)? {
-            Extent::Host(total) => Total::Host(total),
+            Extent::Host(total) => Total::Amount(total),
             Extent::Device(length) => Total::Device(length),
         };
         let lengths = self.whole(&segdes.lengths)?;

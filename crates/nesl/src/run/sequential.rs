@@ -166,7 +166,7 @@ impl Accelerator {
             return Ok((0, 0));
         }
         let vector = vector.learned()?;
-        let bound = vector.sum_bound();
+        let bound = vector.sum_bound().map(|bound| bound.get() as usize);
         let may_team = has_teams && self.teams(limits, calls, (bound.unwrap_or(0), bound.unwrap_or(usize::MAX)))?.is_some();
         if let Some(total) = bound
             && !may_team
@@ -322,7 +322,7 @@ impl Accelerator {
         if inside {
             return self.padded(&vector);
         }
-        let vector = self.with_extent(&vector, &Extent::Host(calls))?;
+        let vector = self.with_extent(&vector, &Extent::host(calls))?;
         self.whole(&vector)
     }
 
@@ -573,13 +573,13 @@ impl Accelerator {
                     None => counts.clone(),
                     Some(_) => self.returned(self.int(), taken, order)?,
                 };
-                out.push(Made::Segdes(DeviceSegdes::with_total(lengths, Extent::Host(total))));
+                out.push(Made::Segdes(DeviceSegdes::with_total(lengths, Extent::host(total))));
                 let calls = on_device(Segments::from_lengths(&counts.node, Total::Host(total)))?;
                 let starts = on_device(calls.starts())?;
                 let starts = self.convert(&starts, Element::I64)?;
                 let moved = self.call("moved by", &[&places.node, &starts], |f, x| f.sub(x[0], x[1]))?;
                 let moved = on_device(calls.distribute(&moved))?;
-                let positions = self.positions(&Extent::Host(total), Element::I64)?;
+                let positions = self.positions(&Extent::host(total), Element::I64)?;
                 let index = self.call("moved", &[&moved, &positions], |f, x| f.add(x[0], x[1]))?;
                 self.made(element, taken, Some((total, &index)), out)?;
             }
@@ -594,7 +594,7 @@ impl Accelerator {
         let count = order.map_or(taken.calls, |(count, _)| count);
         let zero = Literal::zero(element);
         if count == 0 {
-            return Ok(Vector::new(self.one(zero)?, Extent::Host(0)).generated(true));
+            return Ok(Vector::new(self.one(zero)?, Extent::host(0)).generated(true));
         }
         let Some(part) = buffer.slice(0, count * element.bytes() as usize) else { return internal("a short result") };
         let node = on_device(Node::from_buffer(&context, element.into(), Extents::from(count), part))?;

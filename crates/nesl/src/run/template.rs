@@ -1,21 +1,27 @@
 //! Templates of calls: a function without branches on data is traced once and then launched.
 //!
-//! The second call with columns of the same types and sizes is traced: the machine executes its instructions on symbols,
-//! and [`Context::template`] plans the nodes that they make. A later call binds the buffers of its columns and launches,
-//! in the thread of the caller. No instruction is executed.
+//! The second call with columns of the same types is traced: the machine executes its instructions on symbols, and
+//! [`Context::template`] plans the nodes that they make. A later call binds the buffers of its columns and launches, in the
+//! thread of the caller. No instruction is executed.
 //!
+//! - Sizes of columns are terms of the template. Numbers of elements, ints that are computed from them, and the memory of the
+//!   run follow from them ([`Amount`](broadloom_graph::Amount)). A decision by such a number, of the machine or of the
+//!   planner, is a condition of the template.
+//! - A call whose sizes break a condition is executed by the machine. It is traced too, if there are few templates for its
+//!   types, or when the same sizes come again.
+//! - A function that waits for the device where numbers are kept open is traced for one size: the host computes with numbers.
 //! - A call that waits for the device before its end has no template, nor has one with an effect.
-//! - Conditions are tested in the kernels, as in every run. The host reads one word when the results are asked for. When a condition does not
-//!   hold, the call is repeated by the machine, which finds the error and its place.
+//! - Conditions on elements are tested in the kernels, as in every run. The host reads one word when the results are asked for.
+//!   When a condition does not hold, the call is repeated by the machine, which finds the error and its place.
 //! - Lengths of results that only the device knows are read together with the conditions.
-//! - Columns of the host, and numbers that follow from sizes, are constants of the template. So a template serves calls
-//!   with equal columns of the host.
+//! - Columns of the host are constants of the template. So a template serves calls with equal columns of the host.
 
 use super::{Accelerator, on_device};
 use crate::eval::{Fault, Run};
 use crate::program::Column;
-use broadloom_graph::{Context, Length, Node, Shape, Template};
+use broadloom_graph::{Amount, Context, Length, Node, Shape, Template};
 use broadloom_scalar::{Element, Literal, Type};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Elements of a column of the host that is a constant of a template, at most.
@@ -30,23 +36,31 @@ const MAX_SEEN: usize = 8;
 /// Calls that could not be traced after which none is traced any more.
 const MAX_REFUSED: usize = 4;
 
-/// A part of an argument, as far as a template depends on it.
+/// Templates of calls with columns of the same types, until only sizes that come again are traced.
+const MAX_GENERAL: usize = 3;
+
+/// A part of an argument, as far as templates depend on it.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Constant(Column),
-    Line(Type, usize),
+    Line(Type),
 }
 
-/// The columns of a call as far as a template depends on them.
+/// The columns of a call: the parts that templates depend on, and the sizes of lines.
 #[derive(Clone, Debug, PartialEq)]
-struct Key(Vec<Part>);
+struct Key {
+    parts: Vec<Part>,
+    sizes: Vec<usize>,
+}
 
 impl Key {
     /// Returns the key of a call; nothing for one that has no template.
     fn of(columns: &[Column]) -> Option<Key> {
+        let mut sizes = vec![];
         let part = |column: &Column| match column {
             Column::Device(node) if node.length().is_none() && node.bound().rank() == 1 => {
-                Some(Part::Line(node.ty(), node.bound().count()))
+                sizes.push(node.bound().count());
+                Some(Part::Line(node.ty()))
             }
             Column::Device(_) => None,
             Column::Ints(values) if values.len() > MAX_CONSTANT => None,
@@ -56,7 +70,7 @@ impl Key {
         };
         let parts = columns.iter().map(part).collect::<Option<Vec<Part>>>()?;
         // A call without lines of the device is not worth a template.
-        parts.iter().any(|part| matches!(part, Part::Line(..))).then_some(Key(parts))
+        if sizes.is_empty() { None } else { Some(Key { parts, sizes }) }
     }
 }
 
@@ -67,19 +81,22 @@ enum Answer {
     Constant(Column),
     /// A result of the template.
     Output(usize),
+    /// An int that follows from the sizes of columns: one of the numbers for the host.
+    Number(usize),
 }
 
 /// A traced call.
 #[derive(Debug)]
 pub(crate) struct CallTemplate {
     template: Template,
+    /// The call was traced for all sizes.
+    is_general: bool,
     outcome: Arc<Outcome>,
 }
 
 /// A call of a template that is launched, and whose conditions are not checked yet.
 #[derive(Debug)]
 pub(crate) struct Launched {
-    key: Key,
     outcome: Arc<Outcome>,
     results: Vec<Node>,
 }
@@ -91,7 +108,7 @@ struct Outcome {
     /// The word that traps write, where the host reads it itself.
     word: Option<Node>,
     /// The last result of the template has numbers for the host: 1 where a condition does not hold, then the lengths of
-    /// these results.
+    /// these results, then ints that follow from sizes.
     numbers: Option<Vec<usize>>,
 }
 
@@ -105,10 +122,15 @@ impl CallTemplate {
         columns.iter().filter_map(line).collect()
     }
 
+    /// Tests if the template serves a call with columns of the types that it was traced for.
+    fn fits(&self, columns: &[Column]) -> bool {
+        self.template.fits(&CallTemplate::lines(columns))
+    }
+
     /// Launches the kernels of a call.
-    fn launch(&self, key: Key, columns: &[Column]) -> broadloom_graph::Result<Launched> {
+    fn launch(&self, columns: &[Column]) -> broadloom_graph::Result<Launched> {
         let results = self.template.call(&CallTemplate::lines(columns))?;
-        Ok(Launched { key, outcome: self.outcome.clone(), results })
+        Ok(Launched { outcome: self.outcome.clone(), results })
     }
 }
 
@@ -121,6 +143,7 @@ impl Launched {
     /// Checks the conditions and returns the results. Returns nothing when a condition does not hold.
     fn finish(&self) -> broadloom_graph::Result<Option<Vec<Column>>> {
         let Outcome { answers, word, numbers } = &*self.outcome;
+        let mut read: Vec<i64> = vec![];
         if let Some(word) = word
             && word.evaluate()?.read()?.iter().any(|byte| *byte != 0)
         {
@@ -132,6 +155,7 @@ impl Launched {
             if numbers.next() != Some(0) {
                 return Ok(None);
             }
+            read.extend(numbers.clone().skip(lengths.len()));
             for (result, count) in lengths.iter().zip(numbers) {
                 if let Some(length) = self.results[*result].length() {
                     length.learn(usize::try_from(count).unwrap_or(0));
@@ -141,15 +165,18 @@ impl Launched {
         let column = |answer: &Answer| match answer {
             Answer::Constant(column) => Ok(column.clone()),
             Answer::Output(number) => self.results[*number].hosted().map(Column::Device),
+            Answer::Number(number) => Ok(Column::Ints(read.get(*number).copied().into_iter().collect())),
         };
         answers.iter().map(column).collect::<broadloom_graph::Result<Vec<Column>>>().map(Some)
     }
 }
 
 /// The templates of a function.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Templates {
-    known: Vec<(Key, CallTemplate)>,
+    known: Vec<(Vec<Part>, CallTemplate)>,
+    /// Calls are traced for all sizes.
+    is_general: bool,
     /// Calls that were executed by the machine.
     seen: Vec<Key>,
     /// Calls that could not be traced.
@@ -161,41 +188,53 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// Launches a call with a template. `trace` makes one. Returns nothing for a call that the machine executes.
-    pub(crate) fn launch(&mut self, columns: &[Column], trace: impl FnOnce() -> Option<CallTemplate>) -> Option<Launched> {
+    /// Makes none yet.
+    pub(crate) fn new() -> Templates {
+        Templates { known: vec![], is_general: true, seen: vec![], refused: vec![], calls: 0, waits: 0 }
+    }
+
+    /// Launches a call with a template. `trace` makes one, for all sizes or for those of the call alone. Returns nothing for a
+    /// call that the machine executes.
+    pub(crate) fn launch(&mut self, columns: &[Column], trace: impl FnOnce(bool) -> Option<CallTemplate>) -> Option<Launched> {
         if self.refused.len() >= MAX_REFUSED && self.known.is_empty() {
             return None;
         }
         let key = Key::of(columns)?;
-        if self.refused.contains(&key) {
-            return None;
-        }
-        let index = match self.known.iter().position(|(own, _)| *own == key) {
+        let index = match self.known.iter().position(|(own, template)| *own == key.parts && template.fits(columns)) {
             Some(index) => index,
             None => {
-                let index = self.seen.iter().position(|own| *own == key);
-                let Some(index) = index.filter(|_| self.refused.len() < MAX_REFUSED) else {
+                if !self.is_traced(&key) {
                     self.see(key);
                     return None;
-                };
-                self.seen.remove(index);
-                let Some(template) = trace() else {
+                }
+                self.seen.retain(|own| *own != key);
+                let Some(template) = trace(self.is_general) else {
                     self.refused.push(key);
                     return None;
                 };
+                self.is_general &= template.is_general;
                 if self.known.len() >= MAX_TEMPLATES {
                     self.known.remove(0);
                 }
-                self.known.push((key, template));
+                self.known.push((key.parts, template));
                 self.known.len() - 1
             }
         };
-        let (key, template) = &self.known[index];
-        let launched = template.launch(key.clone(), columns);
+        let launched = self.known[index].1.launch(columns);
         if launched.is_err() {
             self.known.remove(index);
         }
         launched.ok()
+    }
+
+    /// Tests if a call that no template serves is traced.
+    fn is_traced(&self, key: &Key) -> bool {
+        let is_alike = |own: &&Key| own.parts == key.parts;
+        let templates = self.known.iter().filter(|(parts, _)| *parts == key.parts).count();
+        self.refused.len() < MAX_REFUSED
+            && !self.refused.contains(key)
+            && (self.seen.contains(key)
+                || self.is_general && templates < MAX_GENERAL && (templates > 0 || self.seen.iter().any(|own| is_alike(&own))))
     }
 
     /// Returns the results of a launched call. Returns nothing where a condition does not hold: the machine executes the
@@ -208,7 +247,7 @@ impl Templates {
                 self.waits += u64::from(launched.waits());
             }
             // The word stays written, so the template is used up.
-            None => self.known.retain(|(key, _)| *key != launched.key),
+            None => self.known.retain(|(_, template)| !Arc::ptr_eq(&template.outcome, &launched.outcome)),
         }
         results
     }
@@ -230,11 +269,20 @@ impl Accelerator {
         if self.tracing { Fault::at_run_time("a template cannot wait for the device") } else { Ok(()) }
     }
 
-    /// Traces a call. `run` executes it on symbols and returns the columns of its results. Returns nothing for a call that
-    /// has no template.
+    /// Returns an int that follows from the sizes of columns as a column of a traced call.
+    pub(crate) fn count_as_column(&mut self, amount: &Amount) -> Run<Column> {
+        let context = self.context()?;
+        let count = self.as_vector(&Node::counting(&context, amount))?;
+        self.counts.push(count.clone());
+        Ok(Column::Device(count))
+    }
+
+    /// Traces a call, for all sizes or for those of the columns alone. `run` executes it on symbols and returns the columns of its
+    /// results. Returns nothing for a call that has no template.
     pub(crate) fn traced(
         &mut self,
         columns: &[Column],
+        is_general: bool,
         run: impl FnOnce(&mut Accelerator, Vec<Column>) -> Run<Vec<Column>>,
     ) -> Option<CallTemplate> {
         let context: Context = self.context().ok()?;
@@ -247,6 +295,7 @@ impl Accelerator {
             };
             let columns = columns.iter().filter_map(symbol).collect();
             (self.tracing, self.word, self.is_trapped) = (true, None, false);
+            self.ledger = is_general.then(Rc::default);
             let traced = run(self, columns).and_then(|results| self.outputs(results));
             self.tracing = false;
             match traced {
@@ -260,14 +309,20 @@ impl Accelerator {
         // The word belongs to the template, and nodes of the trace mean nothing outside of it.
         (self.word, self.is_trapped) = (None, false);
         self.failed.clear();
-        Some(CallTemplate { template: template.ok()?, outcome: Arc::new(made?) })
+        self.ledger = None;
+        self.counts.clear();
+        Some(CallTemplate { template: template.ok()?, is_general, outcome: Arc::new(made?) })
     }
 
     /// Makes the results of a template from those of a traced call.
     fn outputs(&mut self, results: Vec<Column>) -> Run<(Vec<Node>, Outcome)> {
-        let (mut nodes, mut answers) = (vec![], vec![]);
+        let (mut nodes, mut answers, mut counts) = (vec![], vec![], vec![]);
         for result in results {
             match result {
+                Column::Device(node) if self.counts.iter().any(|count| count.is_same(&node)) => {
+                    answers.push(Answer::Number(counts.len()));
+                    counts.push(node);
+                }
                 Column::Device(node) => {
                     answers.push(Answer::Output(nodes.len()));
                     nodes.push(node);
@@ -284,7 +339,7 @@ impl Accelerator {
         // Stages before the last may have written the word already, and a word in memory is no symbol.
         let was_trapped = self.is_trapped;
         let (traps, failed) = self.traps()?;
-        if lengths.is_empty() && failed.is_none() {
+        if lengths.is_empty() && counts.is_empty() && failed.is_none() {
             nodes.extend(traps);
             let word = self.word.clone().filter(|_| self.is_trapped);
             return Ok((nodes, Outcome { answers, word, numbers: None }));
@@ -313,6 +368,7 @@ impl Accelerator {
             let count = self.convert(length.count(), Element::I64)?;
             numbers.push(self.as_vector(&count)?);
         }
+        numbers.extend(counts);
         nodes.push(on_device(Node::concatenate(0, &numbers.iter().collect::<Vec<&Node>>()))?);
         let numbers = Some(lengths.into_iter().map(|(number, _)| number).collect());
         Ok((nodes, Outcome { answers, word, numbers }))

@@ -1,11 +1,12 @@
 //! Vectors of a device, and copies between the host and a device.
 
 use super::facts::{Facts, Packed};
+use super::ledger::Held;
 use super::{Accelerator, device_error, on_device};
-use crate::eval::{Charge, Fault, Run};
+use crate::eval::{Fault, Run};
 use crate::vcode::Type;
 use crate::vcode::machine::Entry;
-use broadloom_graph::{Boundary, Elementwise, Length, Node, Shape};
+use broadloom_graph::{Amount, Boundary, Elementwise, Length, Node, Shape};
 use broadloom_scalar::{Element, Literal};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -16,44 +17,55 @@ use std::time::Instant;
 /// The bound of a number that only the device knows is 2 at least: a node of one element stands for equal elements.
 #[derive(Clone, Debug)]
 pub(crate) enum Extent {
-    Host(usize),
+    /// A number of the host. While a call is traced it may follow from the sizes of columns.
+    Host(Amount),
     /// Only the device knows it.
     Device(Length),
 }
 
+/// Returns the shape of a line.
+pub(crate) fn line(count: &Amount) -> Shape {
+    Shape::from_amounts(std::slice::from_ref(count))
+}
+
 impl Extent {
     /// Returns the number of elements, or an upper bound.
-    pub(crate) fn bound(&self) -> usize {
+    pub(crate) fn bound(&self) -> &Amount {
         match self {
-            Extent::Host(count) => *count,
-            Extent::Device(length) => length.bound(),
+            Extent::Host(count) => count,
+            Extent::Device(length) => length.amount(),
         }
     }
 
+    /// Makes a number of the host.
+    pub(crate) fn host(count: usize) -> Extent {
+        Extent::Host(Amount::from(count))
+    }
+
     pub(crate) fn is_host(&self, count: usize) -> bool {
-        matches!(self, Extent::Host(known) if *known == count)
+        matches!(self, Extent::Host(known) if known.equals(&count.into()))
     }
 
     /// Returns the number as one of the host, where that has learned it.
     pub(crate) fn learned(&self) -> Extent {
         match self {
-            Extent::Device(length) => length.known().map_or_else(|| self.clone(), Extent::Host),
+            Extent::Device(length) => length.known_amount().map_or_else(|| self.clone(), Extent::Host),
             Extent::Host(_) => self.clone(),
         }
     }
 
     /// Returns the number, where the host knows it.
-    pub(crate) fn number(&self) -> Option<usize> {
+    pub(crate) fn number(&self) -> Option<Amount> {
         match self {
-            Extent::Host(count) => Some(*count),
-            Extent::Device(length) => length.known(),
+            Extent::Host(count) => Some(count.clone()),
+            Extent::Device(length) => length.known_amount(),
         }
     }
 
     /// Returns the length, where the host has not learned it.
     pub(crate) fn unknown(&self) -> Option<&Length> {
         match self {
-            Extent::Device(length) if length.known().is_none() => Some(length),
+            Extent::Device(length) if length.known_amount().is_none() => Some(length),
             _ => None,
         }
     }
@@ -81,7 +93,7 @@ impl Vector {
     pub(crate) fn of(node: Node) -> Vector {
         let extent = match node.length() {
             Some(length) => Extent::Device(length.clone()),
-            None => Extent::Host(node.bound().count()),
+            None => Extent::Host(node.bound().size()),
         };
         Vector::new(node, extent)
     }
@@ -94,7 +106,7 @@ impl Vector {
     /// Makes a vector of the first elements of a node that has as many as the extent is at most.
     pub(crate) fn shortened(node: Node, extent: &Extent) -> Run<Vector> {
         match extent {
-            Extent::Host(count) => Ok(Vector::of(on_device(node.first_elements(None, *count))?)),
+            Extent::Host(count) => Ok(Vector::of(on_device(node.first_elements(None, count.clone()))?)),
             Extent::Device(length) => {
                 let short = on_device(node.shortened(length))?;
                 Ok(Vector { padded: Some(node), ..Vector::new(short, extent.clone()) })
@@ -110,8 +122,8 @@ impl Vector {
     /// Returns the vector with a number of elements of the host, where that has learned it.
     pub(crate) fn learned(&self) -> Run<Vector> {
         let Extent::Device(length) = &self.extent else { return Ok(self.clone()) };
-        let Some(count) = length.known() else { return Ok(self.clone()) };
-        let extent = Extent::Host(count);
+        let Some(count) = length.known_amount() else { return Ok(self.clone()) };
+        let extent = Extent::Host(count.clone());
         if self.is_uniform() {
             return Ok(Vector { extent, packed: None, ..self.clone() });
         }
@@ -129,7 +141,7 @@ impl Vector {
 
     /// Tells whether one element stands for all.
     pub(crate) fn is_uniform(&self) -> bool {
-        self.node.length().is_none() && self.node.bound().count() == 1
+        self.node.length().is_none() && self.node.bound().size().equals(&1.into())
     }
 }
 
@@ -150,7 +162,7 @@ pub(crate) struct DeviceVector {
     pub(crate) each: Option<Entry>,
     /// The elements on the host, once they were read.
     pub(crate) host: OnceCell<Entry>,
-    pub(crate) _charge: Option<Charge>,
+    pub(crate) _charge: Option<Held>,
 }
 
 /// The elements that a pack keeps.
@@ -212,16 +224,21 @@ impl Accelerator {
             (Entry::Device(vector), _) => {
                 let mut current = vector.current()?;
                 if let (Type::Int, Some(value)) = (vector.ty, vector.value.get()) {
-                    (current.facts.value, current.facts.nonzero) = (Some(*value), *value != 0);
+                    (current.facts.value, current.facts.nonzero) = (Some(Amount::from(*value)), *value != 0);
                 }
                 return Ok(current);
             }
             (_, Some(ty)) => ty,
             (_, None) => return Fault::at_run_time("internal error: a pair on a device; please report it"),
         };
+        if let Some(amount) = entry.amount() {
+            let (int, facts) = (self.int(), Facts::of_value(amount.clone()));
+            let count = self.count_of(&Extent::Host(amount), int)?;
+            return Ok(Vector::of(self.as_vector(&count)?).generated(true).with_facts(facts));
+        }
         if let Some(literal) = self.literal(ty, entry) {
             let facts = match (ty, literal.as_i128(), literal.as_f64()) {
-                (Type::Int, Some(value), _) => Facts::of_value(value as i64),
+                (Type::Int, Some(value), _) => Facts::of_value(Amount::from(value as i64)),
                 (Type::Float, _, Some(value)) => Facts { nonzero: value != 0.0, ..Facts::default() },
                 _ => Facts::default(),
             };
@@ -251,12 +268,12 @@ impl Accelerator {
                 return Fault::at_run_time("internal error: a segment descriptor as a vector; please report it");
             }
         };
-        self.largest = self.largest.max(entry.len());
+        self.note_largest(&Amount::from(entry.len()));
         // Lengths of the host have a sum that needs no wait.
         let facts = match entry {
             Entry::Int(values) if values.len() <= MAX_SUMMED && values.iter().all(|value| *value >= 0) => {
                 let sum = values.iter().try_fold(0i64, |sum, value| sum.checked_add(*value));
-                sum.and_then(|sum| usize::try_from(sum).ok()).map_or_else(Facts::default, |sum| Facts::of_sum(Extent::Host(sum)))
+                sum.and_then(|sum| usize::try_from(sum).ok()).map_or_else(Facts::default, |sum| Facts::of_sum(Extent::host(sum)))
             }
             _ => Facts::default(),
         };
@@ -270,27 +287,27 @@ impl Accelerator {
         }
         let from = vector.stored();
         let node = match (&vector.extent, extent) {
-            (Extent::Host(own), Extent::Host(count)) if own == count => return Ok(vector.clone()),
+            (Extent::Host(own), Extent::Host(count)) if own.equals(count) => return Ok(vector.clone()),
             (own, Extent::Host(count)) => {
                 if let (Extent::Device(length), true) = (own, self.trusted) {
-                    length.learn(*count);
+                    length.learn(count.clone());
                 }
-                match from.bound().count() >= *count {
-                    true => on_device(from.first_elements(None, *count))?,
+                match !from.bound().size().is_less(count) {
+                    true => on_device(from.first_elements(None, count.clone()))?,
                     false => self.taken_at_positions(from, extent)?,
                 }
             }
             (own, Extent::Device(length)) => {
                 match own {
                     Extent::Device(own) => own.unite(length),
-                    Extent::Host(count) if self.trusted => length.learn(*count),
+                    Extent::Host(count) if self.trusted => length.learn(count.clone()),
                     Extent::Host(_) => {}
                 }
-                if vector.node.length().is_some_and(|own| own.is_same(length)) && own.bound() == length.bound() {
+                if vector.node.length().is_some_and(|own| own.is_same(length)) && own.bound().equals(length.amount()) {
                     return Ok(Vector { extent: extent.clone(), ..vector.clone() });
                 }
-                match from.bound().count() >= length.bound() {
-                    true => on_device(from.first_elements(Some(length), length.bound()))?,
+                match !from.bound().size().is_less(length.amount()) {
+                    true => on_device(from.first_elements(Some(length), length.amount().clone()))?,
                     false => self.taken_at_positions(from, extent)?,
                 }
             }
@@ -323,11 +340,11 @@ impl Accelerator {
             return Ok(vector.node.clone());
         }
         match &vector.extent {
-            Extent::Host(count) => on_device(vector.node.broadcast_to(&Shape::from(*count))),
+            Extent::Host(count) => on_device(vector.node.broadcast_to(&line(count))),
             Extent::Device(length) => {
                 let context = self.context()?;
                 let zero = Literal::zero(vector.node.ty().element());
-                let zeros = on_device(Node::fill(&context, Shape::from(length.bound()), &[zero]))?;
+                let zeros = on_device(Node::fill(&context, line(length.amount()), &[zero]))?;
                 let zeros = on_device(zeros.shortened(length))?;
                 self.call("repeat", &[&vector.node, &zeros], |_, x| x[0])
             }
@@ -337,13 +354,13 @@ impl Accelerator {
     /// Returns a node without a length of the device that begins with the elements of a vector.
     pub(crate) fn padded(&mut self, vector: &Vector) -> Run<Node> {
         if vector.is_uniform() {
-            return on_device(vector.node.broadcast_to(&Shape::from(vector.extent.bound())));
+            return on_device(vector.node.broadcast_to(&line(vector.extent.bound())));
         }
         match &vector.padded {
             Some(padded) => Ok(padded.clone()),
             None if vector.node.length().is_none() => Ok(vector.node.clone()),
             None => {
-                let places = self.positions(&Extent::Host(vector.extent.bound()), Element::I64)?;
+                let places = self.positions(&Extent::Host(vector.extent.bound().clone()), Element::I64)?;
                 let zero = [Literal::zero(vector.node.ty().element())];
                 on_device(vector.node.gather(&[&places], &Boundary::Constant(zero.as_slice().into())))
             }
@@ -355,7 +372,13 @@ impl Accelerator {
         match extent {
             Extent::Host(count) => {
                 let context = self.context()?;
-                on_device(Node::fill(&context, Shape::from([]), &[Literal::from_i128(element, *count as i128)]))
+                match count.is_known() {
+                    true => {
+                        let literal = Literal::from_i128(element, count.value().into());
+                        on_device(Node::fill(&context, Shape::from([]), &[literal]))
+                    }
+                    false => self.convert(&Node::counting(&context, count), element),
+                }
             }
             Extent::Device(length) => self.elementwise(Elementwise::Convert(element), &[length.count()]),
         }
@@ -364,7 +387,7 @@ impl Accelerator {
     /// Returns positions 0, 1, … as ints.
     pub(crate) fn positions(&mut self, extent: &Extent, element: Element) -> Run<Node> {
         let context = self.context()?;
-        let positions = on_device(Node::position(&context, Shape::from(extent.bound()), 0, element))?;
+        let positions = on_device(Node::position(&context, line(extent.bound()), 0, element))?;
         match extent {
             Extent::Host(_) => Ok(positions),
             Extent::Device(length) => on_device(positions.shortened(length)),
@@ -374,7 +397,7 @@ impl Accelerator {
     /// Makes the number of elements known to the host; waits where only the device knows it.
     pub(crate) fn known(&mut self, extent: &Extent) -> Run<usize> {
         match extent {
-            Extent::Host(count) => Ok(*count),
+            Extent::Host(count) => Ok(count.get() as usize),
             Extent::Device(length) => {
                 if length.known().is_none() {
                     self.wait_with(None, &[], Some(length))?;

@@ -65,17 +65,24 @@ impl Worker {
         called.map_err(|fault| self.failure(&fault))
     }
 
-    /// Traces a call of the function. Returns nothing for a call that has no template.
-    pub(super) fn trace_function(&mut self, arguments: &[Column]) -> Option<CallTemplate> {
+    /// Traces a call of the function, for all sizes if that is wanted and possible, else for those of the call. Returns nothing
+    /// for a call that has no template.
+    pub(super) fn trace_function(&mut self, arguments: &[Column], is_general: bool) -> Option<CallTemplate> {
+        let general = if is_general { self.trace_sizes(arguments, true) } else { None };
+        general.or_else(|| self.trace_sizes(arguments, false))
+    }
+
+    fn trace_sizes(&mut self, arguments: &[Column], is_general: bool) -> Option<CallTemplate> {
         let function = self.function.as_ref()?;
         let (env, state, host) = (&mut self.env, &mut self.state, &mut *self.host);
-        self.accelerator.as_mut()?.traced(arguments, |accelerator, columns| {
+        self.accelerator.as_mut()?.traced(arguments, is_general, |accelerator, columns| {
             let mut out = |_: &[u8]| {};
             let mut world = Machine::new(env, state, host, &mut out);
             let mut machine = VcodeMachine::new(&function.program, &mut world).with_constants(function.constants.clone());
             machine = machine.on(accelerator, true);
             let stack = machine.entries_of(&function.argument, columns)?;
             let results = machine.keeping_results().execute(stack)?;
+            machine.conclude();
             machine.columns_of(&function.result, results)
         })
     }

@@ -65,7 +65,7 @@ enum Request {
     Statistics,
     Compile(String),
     Call(Vec<Column>),
-    Trace(Vec<Column>),
+    Trace(Vec<Column>, bool),
     Context,
 }
 
@@ -126,14 +126,16 @@ impl Session {
             // A call is often followed by another.
             let mut is_eager = false;
             while let Ok(request) = receive(&incoming, is_eager) {
-                is_eager = matches!(request, Request::Call(_) | Request::Trace(_));
+                is_eager = matches!(request, Request::Call(_) | Request::Trace(..));
                 let reply = match request {
                     Request::Eval(name, text) => Reply::Done(worker.eval(&name, &text)),
                     Request::Names(prefix) => Reply::Names(worker.names(&prefix)),
                     Request::Context => Reply::Context(worker.context()),
                     Request::Compile(name) => Reply::Columns(worker.compile_function(&name).map(|()| vec![])),
                     Request::Call(arguments) => Reply::Columns(worker.call_function(arguments)),
-                    Request::Trace(arguments) => Reply::Template(worker.trace_function(&arguments).map(Box::new)),
+                    Request::Trace(arguments, general) => {
+                        Reply::Template(worker.trace_function(&arguments, general).map(Box::new))
+                    }
                     Request::Statistics => {
                         Reply::Statistics(worker.accelerator.as_ref().map(Accelerator::statistics).unwrap_or_default())
                     }
@@ -189,9 +191,9 @@ impl Session {
         self.columns(Request::Call(arguments))
     }
 
-    /// Traces a call of the function that was compiled. Returns nothing for a call that has no template.
-    pub(crate) fn trace(&mut self, arguments: Vec<Column>) -> Option<CallTemplate> {
-        self.requests.as_ref()?.send(Request::Trace(arguments)).ok()?;
+    /// Traces a call of the function that was compiled, for all sizes if that is wanted and possible. Returns nothing for a call that has no template.
+    pub(crate) fn trace(&mut self, arguments: Vec<Column>, is_general: bool) -> Option<CallTemplate> {
+        self.requests.as_ref()?.send(Request::Trace(arguments, is_general)).ok()?;
         while let Ok(reply) = receive(&self.replies, true) {
             if let Reply::Template(template) = reply {
                 return template.map(|template| *template);

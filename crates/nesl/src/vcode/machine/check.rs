@@ -8,7 +8,7 @@ use crate::vcode::Check;
 impl Machine<'_, '_, '_> {
     pub(super) fn check(&mut self, check: Check) -> Run<()> {
         if self.accelerator.is_some() {
-            if self.check_on_device(check)? {
+            if self.check_on_amounts(check)? || self.check_on_device(check)? {
                 return Ok(());
             }
             self.operands_to_host(check.operands().len())?;

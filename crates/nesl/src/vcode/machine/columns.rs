@@ -5,7 +5,7 @@ use crate::eval::{Fault, Run};
 use crate::program::Column;
 use crate::run::{DeviceSegdes, Made, Vector, on_device};
 use crate::vcode::{Layout, Type};
-use broadloom_graph::{Node, Segments, Total};
+use broadloom_graph::{Amount, Node, Segments, Total};
 use std::vec::IntoIter;
 
 impl Machine<'_, '_, '_> {
@@ -35,11 +35,11 @@ impl Machine<'_, '_, '_> {
             Layout::Seq(element) => {
                 let (start, count) = (out.len(), self.elements_of(element, columns, None, out)?);
                 let Some(count) = count else { return Fault::at_run_time("a sequence of functions cannot be given") };
-                let segdes = self.segments(vec![count])?;
+                let segdes = self.single(&count)?;
                 out.insert(start, segdes);
                 Ok(())
             }
-            _ => self.elements_of(layout, columns, Some(1), out).map(|_| ()),
+            _ => self.elements_of(layout, columns, Some(1.into()), out).map(|_| ()),
         }
     }
 
@@ -48,9 +48,9 @@ impl Machine<'_, '_, '_> {
         &mut self,
         layout: &Layout,
         columns: &mut IntoIter<Column>,
-        count: Option<usize>,
+        count: Option<Amount>,
         out: &mut Vec<Entry>,
-    ) -> Run<Option<usize>> {
+    ) -> Run<Option<Amount>> {
         let ty = match layout {
             Layout::Nothing => return Ok(count),
             Layout::Pair(first, rest) => {
@@ -62,18 +62,18 @@ impl Machine<'_, '_, '_> {
                 let (start, is_device) = (out.len(), matches!(offsets, Column::Device(_)));
                 let (found, total, segdes) = match offsets {
                     Column::Device(offsets) => {
-                        let found = length(&offsets)?.checked_sub(1);
+                        let found = Some(length(&offsets)?.minus(&1.into())).filter(|found| !found.is_less(&0.into()));
                         (found, None, Some(offsets))
                     }
                     Column::Ints(offsets) => {
                         let lengths = lengths(&offsets)?;
-                        let total = lengths.iter().sum();
+                        let total = Amount::from(lengths.iter().sum::<usize>());
                         out.push(self.segments(lengths)?);
-                        (offsets.len().checked_sub(1), Some(total), None)
+                        (offsets.len().checked_sub(1).map(Amount::from), Some(total), None)
                     }
                     Column::Floats(_) | Column::Bools(_) => return Fault::at_run_time("offsets are ints"),
                 };
-                agree(count, found)?;
+                agree(count, found.clone())?;
                 let total = self.elements_of(element, columns, total, out)?;
                 if let (true, Some(offsets)) = (is_device, segdes) {
                     let made = self.device_segments(&offsets, total)?;
@@ -106,8 +106,8 @@ impl Machine<'_, '_, '_> {
             }
             _ => return Fault::at_run_time(format!("a column does not hold {layout}")),
         };
-        let found = Some(entry.len());
-        agree(count, found)?;
+        let found = Some(entry.size());
+        agree(count, found.clone())?;
         out.push(entry);
         Ok(found)
     }
@@ -121,10 +121,10 @@ impl Machine<'_, '_, '_> {
         Fault::at_run_time("a column belongs to another context; `Program::context` has that of the program")
     }
 
-    fn device_segments(&mut self, offsets: &Node, total: Option<usize>) -> Run<Entry> {
+    fn device_segments(&mut self, offsets: &Node, total: Option<Amount>) -> Run<Entry> {
         self.own(offsets)?;
         let Some(total) = total else { return Fault::at_run_time("a sequence of functions cannot be given") };
-        let segments = on_device(Segments::from_offsets(offsets, Total::Host(total)))?;
+        let segments = on_device(Segments::from_offsets(offsets, Total::Amount(total.clone())))?;
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Fault::at_run_time("there is no device") };
         let segdes = DeviceSegdes::of_segments(accelerator, segments, total)?;
         self.entry(Made::Segdes(segdes))
@@ -165,7 +165,10 @@ impl Machine<'_, '_, '_> {
             }
             Layout::Int | Layout::Char | Layout::Float | Layout::Bool => {
                 out.push(match entries.next() {
-                    Some(Entry::Int(values)) => Column::Ints(values.to_vec()),
+                    Some(Entry::Int(values)) => match (Entry::Int(values.clone()).amount(), self.accelerator.as_deref_mut()) {
+                        (Some(amount), Some(accelerator)) => accelerator.count_as_column(&amount)?,
+                        _ => Column::Ints(values.to_vec()),
+                    },
                     Some(Entry::Float(values)) => Column::Floats(values.to_vec()),
                     Some(Entry::Bool(values)) => Column::Bools(values.to_vec()),
                     Some(Entry::Device(vector)) => {
@@ -192,10 +195,11 @@ fn next(columns: &mut IntoIter<Column>, layout: &Layout) -> Run<Column> {
     }
 }
 
-fn agree(count: Option<usize>, found: Option<usize>) -> Run<()> {
+fn agree(count: Option<Amount>, found: Option<Amount>) -> Run<()> {
     match (count, found) {
         (_, None) => Fault::at_run_time("there is one more offset than there are sequences"),
-        (Some(count), Some(found)) if count != found => {
+        (Some(count), Some(found)) if !count.equals(&found) => {
+            let (count, found) = (count.get(), found.get());
             Fault::at_run_time(format!("columns have different lengths: {count} and {found}"))
         }
         _ => Ok(()),
@@ -203,9 +207,9 @@ fn agree(count: Option<usize>, found: Option<usize>) -> Run<()> {
 }
 
 /// Returns the number of elements of a line whose length the host knows.
-fn length(node: &Node) -> Run<usize> {
+fn length(node: &Node) -> Run<Amount> {
     if node.bound().rank() == 1 && node.length().is_none() {
-        return Ok(node.bound().count());
+        return Ok(node.bound().size());
     }
     Fault::at_run_time("a column has one axis, whose length the host knows")
 }

@@ -4,13 +4,11 @@
 use super::{Entry, Machine, wrong_types};
 use crate::codes;
 use crate::eval::{Fault, Run};
-use crate::run::{Accelerator, DeviceSegdes, DeviceVector, Extent, Made, Vector};
+use crate::run::{Accelerator, DeviceSegdes, DeviceVector, ELEMENTS_OF_A_STEP, Extent, Held, Made, Vector};
 use crate::vcode::{Check, FuncId, Inst, Op, Slot, Type};
+use broadloom_graph::Amount;
 use std::cell::OnceCell;
 use std::rc::Rc;
-
-/// Elements of a device that count as a step: it works on many at once.
-const ELEMENTS_OF_A_STEP: usize = 64;
 
 /// Elements of all vectors of a function below which the host goes on with them.
 const SMALL: usize = 1 << 12;
@@ -43,6 +41,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 !is_known || entry.len() >= threshold
             }
             Entry::DeviceSegdes(_) => true,
+            // Vectors of such lengths are computed by the template.
+            Entry::Int(_) | Entry::Segdes(_) if entry.amount().is_some() => true,
             Entry::Segdes(segments) => segments.total.max(segments.lengths.len()) >= threshold,
             Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) => entry.len() >= threshold,
             Entry::Pair(_) => false,
@@ -51,14 +51,13 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
 
     /// Returns the result of an operation that asks for one number of elements, where the host knows it. Later operations on
     /// such numbers, and the conditions on them, need no kernel.
-    fn known_number(&self, op: Op) -> Option<i64> {
-        let number = match (op, self.stack.last()?) {
-            (Op::Length, Entry::Device(vector)) => vector.vector.extent.number()?,
-            (Op::Lengths, Entry::DeviceSegdes(segdes)) if segdes.is_single() => segdes.known_total()?.number()?,
-            (Op::Lengths, Entry::Segdes(segments)) if segments.lengths.len() == 1 => segments.lengths[0],
-            _ => return None,
-        };
-        i64::try_from(number).ok()
+    fn known_number(&self, op: Op) -> Option<Amount> {
+        match (op, self.stack.last()?) {
+            (Op::Length, Entry::Device(vector)) => vector.vector.extent.number(),
+            (Op::Lengths, Entry::DeviceSegdes(segdes)) if segdes.is_single() => segdes.known_total()?.number(),
+            (Op::Lengths, Entry::Segdes(segments)) => segments.single(),
+            _ => None,
+        }
     }
 
     /// Executes an instruction on the device. Returns false when it is the host's.
@@ -68,7 +67,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             return Ok(false);
         }
         if let Some(number) = self.known_number(op) {
-            let number = self.ints(vec![number])?;
+            let number = self.number(&number)?;
             self.stack.pop();
             self.stack.push(number);
             return Ok(true);
@@ -95,7 +94,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 made => self.entry(made)?,
             });
         }
-        self.count(results.iter().map(|result| result.len() / ELEMENTS_OF_A_STEP).sum())?;
+        self.count_elements(&results)?;
         self.stack.extend(results);
         // Operands that are not on the stack any more are not computed for their own sake.
         drop(operands);
@@ -128,24 +127,32 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let Some(extent) = operands.iter().find_map(extent) else { return Ok(false) };
         // Where there may be no elements, none of them can be wrong.
         let may_fail = matches!(op, Op::Divide | Op::Modulo | Op::Sqrt | Op::Log);
-        if may_fail && !matches!(extent, Extent::Host(1..)) {
+        if may_fail && !matches!(&extent, Extent::Host(count) if !count.is_less(&1.into())) {
             return Ok(false);
+        }
+        if values.iter().any(|value| value.amount().is_some()) {
+            let Some(value) = self.of_amounts(op, &values)? else { return Ok(false) };
+            return self.push_equal(count, value, extent, ty);
         }
         let start = self.stack.len() - count;
         self.stack.splice(start.., values);
         self.op_on_host(op, ty)?;
         let [value] = self.take::<1>()?;
+        self.push_equal(0, value, extent, ty)
+    }
+
+    /// Replaces operands by a vector of equal elements.
+    fn push_equal(&mut self, operands: usize, value: Entry, extent: Extent, ty: Type) -> Run<bool> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(false) };
         let vector = Vector { extent, ..accelerator.vector(&value)? };
         let result = self.device_vector(value.ty().unwrap_or(ty), vector, Some(value))?;
+        self.stack.truncate(self.stack.len() - operands);
         self.stack.push(result);
         Ok(true)
     }
 
     fn device_vector(&mut self, ty: Type, vector: Vector, each: Option<Entry>) -> Run<Entry> {
-        let length = vector.extent.bound();
-        let bytes = length.saturating_mul(vector.node.ty().bytes() as usize);
-        let Some(charge) = self.world.meter().charge(bytes) else { return self.world.out_of_memory(length) };
+        let charge = self.held(vector.extent.bound(), vector.node.ty().bytes() as usize)?;
         let vector = Rc::new(DeviceVector {
             ty,
             vector,
@@ -162,11 +169,40 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(Entry::Device(vector))
     }
 
-    fn device_segdes(&mut self, segdes: DeviceSegdes) -> Run<Entry> {
-        let length = segdes.count().bound();
-        let Some(charge) = self.world.meter().charge(length.saturating_mul(8)) else {
-            return self.world.out_of_memory(length);
+    /// Charges a vector of so many elements to the run.
+    fn held(&mut self, length: &Amount, bytes: usize) -> Run<Held> {
+        let count = usize::try_from(length.value()).unwrap_or(0);
+        let Some(charge) = self.world.meter().charge(count.saturating_mul(bytes)) else {
+            return self.world.out_of_memory(length.get() as usize);
         };
+        let ledger = self.accelerator.as_ref().and_then(|accelerator| accelerator.ledger.clone());
+        if let Some(ledger) = &ledger {
+            ledger.charge(length, bytes, self.world.meter().live());
+        }
+        Ok(Held::new(charge, ledger.map(|ledger| (ledger, length.clone(), bytes))))
+    }
+
+    /// Counts the work of an operation on the device, by the elements of its results or operands.
+    fn count_elements(&mut self, entries: &[Entry]) -> Run<()> {
+        let mut work = 0;
+        for size in entries.iter().map(Entry::size) {
+            if let Some(ledger) = self.accelerator.as_ref().and_then(|accelerator| accelerator.ledger.as_ref()) {
+                ledger.count(&size);
+            }
+            work += usize::try_from(size.value()).unwrap_or(0) / ELEMENTS_OF_A_STEP;
+        }
+        self.count(work)
+    }
+
+    /// Compares the memory and the steps of a traced call with the limits of the run.
+    pub(crate) fn conclude(&mut self) {
+        if let Some(ledger) = self.accelerator.as_ref().and_then(|accelerator| accelerator.ledger.as_ref()) {
+            ledger.conclude(self.world.meter().limit(), self.steps, self.world.options().max_steps);
+        }
+    }
+
+    fn device_segdes(&mut self, segdes: DeviceSegdes) -> Run<Entry> {
+        let charge = self.held(segdes.count().bound(), 8)?;
         let _ = segdes.charge.set(charge);
         let segdes = Rc::new(segdes);
         if let Some(accelerator) = &mut self.accelerator {
@@ -191,7 +227,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             return Ok(false);
         }
         self.stack.truncate(range.start);
-        self.count(operands[0].len() / ELEMENTS_OF_A_STEP)?;
+        self.count_elements(&operands[..1])?;
         Ok(true)
     }
 
@@ -225,7 +261,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 }
                 Entry::DeviceSegdes(segdes) => {
                     let segdes = accelerator.current_segdes(segdes)?;
-                    let elements = segdes.known_total().map_or(Some(0), Extent::number);
+                    let elements = segdes.known_total().map_or(Some(0), |total| total.number().map(|total| total.get() as usize));
                     let (Extent::Host(_), Some(elements)) = (segdes.count(), elements) else { return Ok(()) };
                     total += elements;
                     vectors.push(segdes.lengths());

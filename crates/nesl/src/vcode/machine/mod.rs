@@ -6,6 +6,7 @@
 //!
 //! With an [`Accelerator`] large vectors live on a device; see [`crate::run`].
 
+mod amounts;
 mod check;
 mod columns;
 mod device;
@@ -408,7 +409,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     /// Executes an instruction of the table, on the device where that pays.
     fn op(&mut self, op: Op, ty: Type) -> Run<()> {
         if self.accelerator.is_some() {
-            if self.op_on_device(op, ty)? {
+            if self.op_on_amounts(op)? || self.op_on_device(op, ty)? {
                 return Ok(());
             }
             self.operands_to_host(op.operands().len())?;

@@ -3,13 +3,19 @@
 use crate::eval::{Charge, Meter};
 use crate::run::{Copied, DeviceSegdes, DeviceVector};
 use crate::vcode::Type;
+use broadloom_graph::Amount;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// A vector that is charged to a run.
+///
+/// While a call is traced, a single int or length may follow from the sizes of columns. Code that reads it as a number makes
+/// the trace rely on it; code that keeps the relation asks for the amount.
 #[derive(Debug)]
 pub(crate) struct Charged<T> {
     values: T,
+    /// The only element as it follows from the sizes of columns.
+    amount: Option<Amount>,
     /// The copy on a device, once there is one.
     pub(crate) copy: OnceCell<Copied>,
     _charge: Charge,
@@ -17,14 +23,28 @@ pub(crate) struct Charged<T> {
 
 impl<T> Charged<T> {
     fn new(values: T, charge: Charge) -> Rc<Charged<T>> {
-        Rc::new(Charged { values, copy: OnceCell::new(), _charge: charge })
+        Rc::new(Charged { values, amount: None, copy: OnceCell::new(), _charge: charge })
     }
 }
 
 impl<T> std::ops::Deref for Charged<T> {
     type Target = T;
     fn deref(&self) -> &T {
+        if let Some(amount) = &self.amount {
+            amount.get();
+        }
         &self.values
+    }
+}
+
+impl Charged<Segments> {
+    /// Returns the length of the only segment; nothing where there are others.
+    pub(crate) fn single(&self) -> Option<Amount> {
+        match (&self.amount, &self.values.lengths[..]) {
+            (Some(amount), _) => Some(amount.clone()),
+            (None, [length]) => Some(Amount::from(*length)),
+            (None, _) => None,
+        }
     }
 }
 
@@ -82,14 +102,58 @@ impl Entry {
     /// number it is an upper bound.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Entry::Int(values) => values.len(),
-            Entry::Float(values) => values.len(),
-            Entry::Bool(values) => values.len(),
-            Entry::Segdes(segments) => segments.lengths.len(),
+            Entry::Int(values) => values.values.len(),
+            Entry::Float(values) => values.values.len(),
+            Entry::Bool(values) => values.values.len(),
+            Entry::Segdes(segments) => segments.values.lengths.len(),
             Entry::Pair(_) => 1,
-            Entry::Device(vector) => vector.vector.extent.learned().bound(),
-            Entry::DeviceSegdes(segdes) => segdes.count().learned().bound(),
+            Entry::Device(_) | Entry::DeviceSegdes(_) => self.size().get() as usize,
         }
+    }
+
+    /// Returns the number of elements as [`Entry::len`] does. While a call is traced it may follow from the sizes of columns.
+    pub(crate) fn size(&self) -> Amount {
+        match self {
+            Entry::Device(vector) => vector.vector.extent.learned().bound().clone(),
+            Entry::DeviceSegdes(segdes) => segdes.count().learned().bound().clone(),
+            _ => Amount::from(self.len()),
+        }
+    }
+
+    /// Returns the only int or length, where it follows from the sizes of columns.
+    pub(crate) fn amount(&self) -> Option<Amount> {
+        match self {
+            Entry::Int(values) => values.amount.clone(),
+            Entry::Segdes(segments) => segments.amount.clone(),
+            _ => None,
+        }
+    }
+
+    /// Returns the only int, as it follows from the sizes of columns or as a constant.
+    pub(crate) fn only_int(&self) -> Option<Amount> {
+        match self {
+            Entry::Int(values) => match (&values.amount, &values.values[..]) {
+                (Some(amount), _) => Some(amount.clone()),
+                (None, [value]) => Some(Amount::from(*value)),
+                (None, _) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Makes an int that may follow from the sizes of columns.
+    pub(crate) fn int_of(meter: &Rc<Meter>, amount: &Amount) -> Option<Entry> {
+        let (values, charge) = (vec![amount.value()], meter.charge(8)?);
+        let amount = Some(amount.clone()).filter(|amount| !amount.is_known());
+        Some(Entry::Int(Rc::new(Charged { values, amount, copy: OnceCell::new(), _charge: charge })))
+    }
+
+    /// Makes a descriptor of one segment, whose length may follow from the sizes of columns. It must not be negative.
+    pub(crate) fn segdes_of(meter: &Rc<Meter>, length: &Amount) -> Option<Entry> {
+        let (total, charge) = (usize::try_from(length.value()).ok()?, meter.charge(8)?);
+        let values = Segments { lengths: vec![total], total };
+        let amount = Some(length.clone()).filter(|amount| !amount.is_known());
+        Some(Entry::Segdes(Rc::new(Charged { values, amount, copy: OnceCell::new(), _charge: charge })))
     }
 
     /// Returns the entry without its place among the vectors that are alive.
