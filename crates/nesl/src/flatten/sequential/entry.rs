@@ -54,7 +54,7 @@ impl Module<'_, '_> {
         let all = e.code.reg(Class::B64);
         e.load_param(all);
         let queue = e.address_param();
-        let queue = self.in_warps().then_some(queue);
+        let queue = self.has_queue().then_some(queue);
         let [block, threads, thread, worker] = [(); 4].map(|()| e.code.reg(Class::B32));
         emit!(e.code, "mov.u32 {block}, %ctaid.x;");
         emit!(e.code, "mov.u32 {threads}, %ntid.x;");
@@ -94,7 +94,7 @@ impl Module<'_, '_> {
         let mut taken = vec![];
         e.taken(result, false, &mut taken);
         let (end, taken_all) = (e.code.label(), e.code.label());
-        if self.in_warps() {
+        if queue.is_some() {
             e.code.go_if(takes_tasks, taken_all);
         }
         e.code.place(next);

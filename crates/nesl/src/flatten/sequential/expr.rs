@@ -1,7 +1,7 @@
 //! Functions and expressions.
 
 use super::code::{Class, Code, Kind, Label, Reg, emit, slots};
-use super::{Given, Made, Module, Signature};
+use super::{Given, Made, Module, Signature, Workers};
 use crate::core::{Body, DefinitionKind, Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use crate::eval::{Primitive, Value};
 use crate::flatten::Callee;
@@ -75,8 +75,10 @@ pub(super) struct Writer<'m, 'c, 'e> {
     pub(super) limit: Reg,
     pub(super) depth: Reg,
     pub(super) fuel: Reg,
-    /// The address of the queue of tasks, where warps run calls.
+    /// The address of the queue of tasks, where workers have one.
     pub(super) queue: Option<Reg>,
+    /// The number of elements of the function's arguments, where threads have tasks.
+    pub(super) size: Option<Reg>,
     /// The top of the arena when the function began.
     pub(super) mark: Reg,
     /// The end of the memory that was given to parts of the team; 0 where none was.
@@ -98,7 +100,7 @@ impl Module<'_, '_> {
         let head = self.head(signature);
         let mut code = Code::new(self.widths, self.in_warps());
         let (top, limit, depth, fuel) = (code.reg(Class::B64), code.reg(Class::B64), code.reg(Class::B32), code.reg(Class::B64));
-        let queue = self.in_warps().then(|| code.reg(Class::B64));
+        let queue = self.has_queue().then(|| code.reg(Class::B64));
         let (mark, consumed) = (code.reg(Class::B64), code.reg(Class::B64));
         let (fail, given) = (code.label(), self.given(signature));
         let mut w = Writer {
@@ -112,6 +114,7 @@ impl Module<'_, '_> {
             depth,
             fuel,
             queue,
+            size: None,
             mark,
             consumed,
             fail,
@@ -153,6 +156,13 @@ impl Module<'_, '_> {
                     reg
                 }
             });
+        }
+        if w.m.workers == Workers::Cores {
+            let size = w.code.length(0);
+            for (reg, _) in params.iter().zip(&signature.params).filter(|(_, kind)| **kind == Kind::Length) {
+                emit!(w.code, "add.u32 {size}, {size}, {reg};");
+            }
+            w.size = Some(size);
         }
         let none = w.code.reg(Class::Pred);
         emit!(w.code, "setp.eq.u32 {none}, {depth}, 0;");
@@ -663,7 +673,13 @@ impl Writer<'_, '_, '_> {
 
     /// Writes the loop of an apply-to-each that goes through the elements in order. Returns the number of elements that the
     /// filter keeps.
-    fn each_in_order(&mut self, each: &Each, sources: &[Rc<Seq>], length: Reg, (shape, arrays): (&Shape, &[Reg])) -> Made<Reg> {
+    pub(super) fn each_in_order(
+        &mut self,
+        each: &Each,
+        sources: &[Rc<Seq>],
+        length: Reg,
+        (shape, arrays): (&Shape, &[Reg]),
+    ) -> Made<Reg> {
         let kept = self.code.length(0);
         let around = self.begin(length);
         let mark = self.code.copy(Kind::Pointer, self.top);

@@ -1,4 +1,5 @@
-//! Tasks: calls that another warp may run.
+//! Tasks: calls that another warp may run, or another thread in the form for cores. There a function with few elements has
+//! none, and its calls run in a plain loop.
 //!
 //! An apply-to-each whose elements are calls of a function that recurs puts all calls but the last into a queue, runs the last
 //! one, and then runs those that nobody has taken. Warps that have no call of their own take tasks from the queue.
@@ -220,11 +221,21 @@ impl Writer<'_, '_, '_> {
         }
         let callee = Callee::Definition(*definition, instance.clone());
         let signature = self.m.function(&callee, false)?;
+        // Threads have no task without elements: none of them would be large.
+        if self.size.is_some() && !signature.params.contains(&Kind::Length) {
+            return Ok(false);
+        }
         let Some(function) = self.m.task(&signature) else { return Ok(false) };
         let (_, result) = self.m.c.shapes(&callee)?;
-        let numbers = self.take(length, Kind::Length);
         let grain = self.code.reg(Class::B32);
         emit!(self.code, "ld.global.u32 {grain}, [{queue}+{GRAIN}];");
+        let (whole, end) = (self.code.label(), self.code.label());
+        if let Some(size) = self.size {
+            let is_small = self.code.reg(Class::Pred);
+            emit!(self.code, "setp.lt.u32 {is_small}, {size}, {grain};");
+            self.code.go_if(is_small, whole);
+        }
+        let numbers = self.take(length, Kind::Length);
 
         let around = self.begin(length);
         self.bind_elements(each, sources, around.index)?;
@@ -304,6 +315,12 @@ impl Writer<'_, '_, '_> {
         self.put(arrays, shape, around.index, &value)?;
         self.code.place(next);
         self.end(around);
+        if self.size.is_some() {
+            self.code.go(end);
+            self.code.place(whole);
+            self.each_in_order(each, sources, length, (shape, arrays))?;
+            self.code.place(end);
+        }
         Ok(true)
     }
 }
