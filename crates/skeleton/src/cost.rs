@@ -332,8 +332,10 @@ const PART_OF_WORKER: f64 = 1.5;
 const PART_OF_CORE: f64 = 2.0;
 /// The part of the memory that arenas of sequential calls take, at most.
 const ARENA_SHARE: u64 = 16;
-/// Bytes of an arena for each element of a call, and besides.
+/// Bytes of an arena for each element of a call, on a GPU and on a CPU, and besides. Memory of a CPU that is not used takes
+/// no page.
 const ARENA_OF_ELEMENT: u64 = 96;
+const CORE_ARENA_OF_ELEMENT: u64 = 192;
 const ARENA: u64 = 1 << 13;
 /// Elements of a part of a call that a worker without calls can take in any case: its arena is made for them.
 const TASK_ARENA_ELEMENTS: u64 = 1 << 12;
@@ -861,8 +863,12 @@ impl<'m> Costs<'m> {
     /// Returns how so many calls are launched, of which the largest has so many elements. `has_tasks` is set where threads can
     /// take parts of calls.
     pub fn sequential_workers(&self, calls: u64, largest: u64, has_tasks: bool) -> Workers {
+        let of_element = match self.machine.kind {
+            MachineKind::Cuda => ARENA_OF_ELEMENT,
+            MachineKind::Cpu | MachineKind::Interp => CORE_ARENA_OF_ELEMENT,
+        };
         let arena = |elements: u64| {
-            let bytes = ARENA.saturating_add(elements.saturating_mul(ARENA_OF_ELEMENT));
+            let bytes = ARENA.saturating_add(elements.saturating_mul(of_element));
             bytes.checked_next_multiple_of(256).unwrap_or(u64::MAX)
         };
         let threads = self.busy(self.resident_threads() / THREADS_SHARE).max(1);

@@ -153,6 +153,6 @@ fn sequential_calls_are_short_on_gpus() {
     assert_eq!(cpu.sequential_limit(1_000_000, true), 1_000_000);
     let parts = cpu.sequential_workers(1, 1_000_000, true);
     assert_eq!((parts.blocks, parts.threads, parts.lanes, parts.callers()), (2, 1, 1, 1));
-    assert!(parts.grain > 0 && parts.task_arena <= parts.arena, "{parts:?}");
+    assert!(parts.grain > 0 && parts.task_arena <= parts.arena && parts.arena > 192_000_000, "{parts:?}");
     assert_eq!(cpu.sequential_workers(1, 1000, true).blocks, 1);
 }

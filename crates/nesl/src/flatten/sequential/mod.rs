@@ -8,7 +8,9 @@
 //!   are its length and its pointers, so a nested sequence is an array of lengths and arrays of pointers.
 //! - Memory is taken from the thread's arena by moving its top. A function moves a result of flat sequences down to the place
 //!   where its own memory began, and releases the rest. An apply-to-each with scalar elements releases after each of them.
-//! - An apply-to-each is a loop, and in a thread several filters over the same sequences are one: see [`together`]. Ranges and `dist` are not stored until something needs their address.
+//! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address. In a thread several
+//!   filters over the same sequences are one loop, see [`together`], and short branches and results of `++` have code of
+//!   their own, see [`tail`].
 //! - Functions that do not recur are expanded where they are called; the others are PTX functions. They return a status, the top
 //!   of the arena, the fuel that is left, and their result.
 //! - In the form for warps all lanes execute the same code, and loops whose rounds do not depend on each other are spread over

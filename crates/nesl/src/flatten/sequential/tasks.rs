@@ -43,8 +43,9 @@ const TAKEN: u32 = 2;
 const DONE: u32 = 3;
 const FAILED: u32 = 4;
 
-/// Bytes of memory that a task may need, for each element and besides.
+/// Bytes of memory that a task may need, for each element of a task of warps and of one of threads, and besides.
 const ARENA_OF_ELEMENT: u32 = 96;
+const THREAD_ARENA_OF_ELEMENT: u32 = 192;
 const ARENA_BESIDES: u32 = 1 << 12;
 
 /// Functions whose calls are tasks, at most.
@@ -162,7 +163,8 @@ impl Module<'_, '_> {
         emit!(code, "fence.acq_rel.gpu;");
         let size = code.reg(Class::B32);
         emit!(code, "ld.global.u32 {size}, [{task}+{SIZE}];");
-        emit!(code, "mul.wide.u32 {need}, {size}, {ARENA_OF_ELEMENT};");
+        let of_element = if code.lane.is_some() { ARENA_OF_ELEMENT } else { THREAD_ARENA_OF_ELEMENT };
+        emit!(code, "mul.wide.u32 {need}, {size}, {of_element};");
         emit!(code, "add.u64 {need}, {need}, {ARENA_BESIDES};");
         emit!(code, "sub.u64 {room}, {limit}, {base};");
         emit!(code, "setp.lt.u64 {full}, {room}, {need};");
