@@ -79,8 +79,18 @@ fn main() {
     for radius in [1u32, 2, 3, 5, 8] {
         let (inner, edge) = (strip(radius as i32, 8, false), strip(radius as i32, 8, true));
         let domain = Domain::of(&[SIDE as u64; 2]);
-        let strips =
-            Stencil { domain, rows: 8, step: 1, columns: 1, live: 16, inner, edge: Some(edge), reach: (0, 0), fold: None };
+        let strips = Stencil {
+            domain,
+            rows: 8,
+            step: 1,
+            columns: 1,
+            skew: 0,
+            live: 16,
+            inner,
+            edge: Some(edge),
+            reach: (0, 0),
+            fold: None,
+        };
         let reach = radius as i32;
         let bounds = [reach, SIDE - reach - 8, reach, SIDE - reach].map(Literal::from);
         let tile = Tile::of(device.machine(), &[Type::F32], &[(radius, radius); 2]);

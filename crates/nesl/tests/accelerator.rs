@@ -46,14 +46,17 @@ fn main() {
         }
     }
     for (name, device) in DEVICES {
-        let programs = &SEQUENTIAL[if name == "cpu" { 0..8 } else { 0..SEQUENTIAL.len() }];
+        let programs = &SEQUENTIAL[if name == "cpu" { 0..11 } else { 0..SEQUENTIAL.len() }];
         trials.push(Trial::test(format!("{name}: sequential calls"), move || sequential(programs, || Target::new(device))));
         trials.push(Trial::test(format!("{name}: sequential calls in warps"), move || {
             sequential(programs, || Target::new(device).with_calls_in_warps())
         }));
     }
     for (name, device) in DEVICES {
-        trials.push(Trial::test(format!("{name}: warps take parts of calls"), move || tasks(device)));
+        trials.push(Trial::test(format!("{name}: warps take parts of calls"), move || {
+            tasks(|| Target::new(device).with_calls_in_warps())
+        }));
+        trials.push(Trial::test(format!("{name}: cores take parts of calls"), move || tasks(|| Target::new(device))));
     }
     for (name, device) in DEVICES {
         trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams::programs(device)));
@@ -215,7 +218,18 @@ const LAUNCHES_OF_A_LEVEL: u64 = 28;
 const WAITS_OF_A_LEVEL: u64 = 1;
 
 /// Programs with calls that run sequentially.
-const SEQUENTIAL: [&str; 23] = [
+const SEQUENTIAL: [&str; 26] = [
+    // Filters over the same sequences, of which some use the others.
+    "function parted(v, w, n) = if n == 0 then v else let low = {(x, y) : x in v; y in w | x < y}; \
+     a = {x : x in v; y in w | x > y}; b = {y * x : x in v; y in w | oddp(x + y)}; c = {x + #a : x in v; y in w | x /= #b} \
+     in a ++ parted(b ++ c ++ {x : (x, y) in low}, b ++ c ++ {y : (x, y) in low}, n - 1) ++ [n]; \
+     {parted(v, w, n) : v in [[3, 1, 4, 1, 5], [2, 7], [9]]; w in [[2, 7, 1, 8, 2], [8, 1], [9]]; n in [2, 1, 1]};",
+    // Results of a function that lie in any order, twice, before the function's memory, and in its branches.
+    "function mixed(v, n) = if n == 0 then v ++ v else let r = mixed(drop(v, 1), n - 1); s = mixed({x + n : x in v}, n - 1) \
+     in if oddp(n) then s ++ v ++ r ++ s else if n == 2 then r ++ s ++ [n] else s ++ r ++ take(s, 3) ++ dist(n, 2); \
+     {mixed(v, n) : v in [[1, 2, 3, 4], [5, 6, 7]]; n in [3, 2]};",
+    "function halves(v) = if #v < 2 then {x < 0.5 : x in v} else let a = halves(take(v, #v / 2)); b = halves(drop(v, #v / 2)) \
+     in b ++ a; {halves(v) : v in [[0.25, 0.75, 0.5], [1.0], [] float]};",
     "function ranked(v, n) = if n == 0 then ([] int, [] int) else let w = {float(x) - 2.0 : x in v} ++ [0.0, -0.0]; \
      (a, b) = ranked(drop(v, 1), n - 1) in (rank(w) ++ rank_down(w) ++ a, sort(v) ++ rank_down(v) ++ b); \
      {ranked(v, n) : v in [[3, 1, 2, 1, -5, 4, 2, 2, 9], [7], [2, 2]]; n in [2, 1, 2]};",
@@ -289,7 +303,7 @@ fn sequential(programs: &[&str], target: impl Fn() -> Target) -> Result<(), Fail
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Programs with calls that are long enough for other warps to take parts of them: sequences, nested sequences and scalars as
+/// Programs with calls that are long enough for other workers to take parts of them: sequences, nested sequences and scalars as
 /// results, and a call that fails.
 const TASKS: [&str; 4] = [
     "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
@@ -302,12 +316,12 @@ const TASKS: [&str; 4] = [
      {deep(index(8), n) : n in [4, 1]} ++ {deep(v, n) : v in [index(9), index(3)]; n in [1, 3]};",
 ];
 
-/// Compares the answers of calls in warps.
-fn tasks(open: Open) -> Result<(), Failed> {
+/// Compares the answers of calls of which others take parts.
+fn tasks(target: impl Fn() -> Target) -> Result<(), Failed> {
     let mut wrong = vec![];
     for program in TASKS {
         let mut evaluator = support::session(Settings::default());
-        let target = Target::new(open).with_calls_in_warps().with_threshold(0).with_sequential_limit(4096);
+        let target = target().with_threshold(0).with_sequential_limit(4096);
         let mut device = support::session_on(Settings::default(), target);
         let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&device.eval("small", program)));
         let ran = device.statistics().sequential_calls > 0;

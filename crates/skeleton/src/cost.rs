@@ -325,12 +325,19 @@ const LEVELS: f64 = 2.0;
 const THREAD_ACCESSES: f64 = 10.0;
 /// Dependent accesses of a warp to memory for each element of a call, where other warps take parts of it.
 const WARP_ACCESSES: f64 = 1.0;
-/// The smallest number of elements of a call that another warp may take.
+/// The smallest number of elements of a call that another warp may take, and that another core may take.
 const TASK_ELEMENTS: u32 = 96;
+const CORE_TASK_ELEMENTS: u32 = 1 << 12;
+/// Elements of a small call as a multiple of a worker's part of all elements, at most: other workers wait for the call, or
+/// take parts of it.
+const PART_OF_WORKER: f64 = 1.5;
+const PART_OF_CORE: f64 = 2.0;
 /// The part of the memory that arenas of sequential calls take, at most.
 const ARENA_SHARE: u64 = 16;
-/// Bytes of an arena for each element of a call, and besides.
+/// Bytes of an arena for each element of a call, on a GPU and on a CPU, and besides. Memory of a CPU that is not used takes
+/// no page.
 const ARENA_OF_ELEMENT: u64 = 96;
+const CORE_ARENA_OF_ELEMENT: u64 = 192;
 const ARENA: u64 = 1 << 13;
 /// Elements of a part of a call that a worker without calls can take in any case: its arena is made for them.
 const TASK_ARENA_ELEMENTS: u64 = 1 << 12;
@@ -467,7 +474,7 @@ pub struct Workers {
     pub threads: u32,
     /// Threads of a worker, which takes one call after the other: one, or those of a warp.
     pub lanes: u32,
-    /// The smallest number of elements of a call that another worker may take; only warps take them.
+    /// The smallest number of elements of a call that another worker may take; 0 where they take none.
     pub grain: u32,
     /// Workers that take calls. The others take parts of them.
     pub callers: u32,
@@ -830,8 +837,8 @@ impl<'m> Costs<'m> {
     /// code needs `LEVELS · log2(n)` levels. Calls of a thread are small up to the size at which both take equally long. Calls
     /// of a warp are small up to the size at which the largest call takes as much longer as a level less saves. The bytes of
     /// a level count only for calls that do not take much more than a worker's part of all elements: other workers would
-    /// wait for them.
-    pub fn sequential_limit(&self, elements: u64) -> u64 {
+    /// wait for them. Cores wait less where they take parts of calls (`has_tasks`).
+    pub fn sequential_limit(&self, elements: u64, has_tasks: bool) -> u64 {
         let latencies = self.latencies();
         let (accesses, levels) = match self.machine.kind {
             MachineKind::Cuda => (WARP_ACCESSES, LEVELS * std::f64::consts::LOG2_E),
@@ -840,7 +847,11 @@ impl<'m> Costs<'m> {
         let element = accesses * latencies.access;
         let bytes = elements as f64 * LEVEL_BYTES * latencies.byte;
         let (few, many) = (levels * self.level() / element, levels * (self.level() + bytes) / element);
-        let part = elements as f64 * 1.5 / self.workers() as f64;
+        let share = match self.machine.kind {
+            MachineKind::Cpu | MachineKind::Interp if has_tasks => PART_OF_CORE,
+            MachineKind::Cpu | MachineKind::Interp | MachineKind::Cuda => PART_OF_WORKER,
+        };
+        let part = elements as f64 * share / self.workers() as f64;
         few.max(many.min(part)) as u64
     }
 
@@ -864,22 +875,29 @@ impl<'m> Costs<'m> {
         }
     }
 
-    /// Returns how so many calls are launched, of which the largest has so many elements.
-    pub fn sequential_workers(&self, calls: u64, largest: u64) -> Workers {
+    /// Returns how so many calls are launched, of which the largest has so many elements. `has_tasks` is set where threads can
+    /// take parts of calls.
+    pub fn sequential_workers(&self, calls: u64, largest: u64, has_tasks: bool) -> Workers {
+        let of_element = match self.machine.kind {
+            MachineKind::Cuda => ARENA_OF_ELEMENT,
+            MachineKind::Cpu | MachineKind::Interp => CORE_ARENA_OF_ELEMENT,
+        };
         let arena = |elements: u64| {
-            let bytes = ARENA.saturating_add(elements.saturating_mul(ARENA_OF_ELEMENT));
+            let bytes = ARENA.saturating_add(elements.saturating_mul(of_element));
             bytes.checked_next_multiple_of(256).unwrap_or(u64::MAX)
         };
         let threads = self.busy(self.resident_threads() / THREADS_SHARE).max(1);
-        let (lanes, of_block, depth, all, tasks) = match self.machine.kind {
+        let (lanes, of_block, depth, all, grain) = match self.machine.kind {
             // Many short calls keep all threads busy, each with its own. The shortest ones have nothing for the lanes to share.
             MachineKind::Cuda if largest <= LANES.into() || calls >= threads && largest <= THREAD_ELEMENTS => {
                 let of_block = (calls / self.workers()).clamp(1, THREADS_OF_BLOCK.into());
                 (1, of_block as u32, 48, threads, 0)
             }
-            MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, self.workers(), largest / u64::from(TASK_ELEMENTS)),
+            MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, self.workers(), TASK_ELEMENTS),
+            MachineKind::Cpu | MachineKind::Interp if has_tasks => (1, 1, 96, self.workers(), CORE_TASK_ELEMENTS),
             MachineKind::Cpu | MachineKind::Interp => (1, 1, 96, self.workers(), 0),
         };
+        let tasks = largest.checked_div(grain.into()).unwrap_or(0);
         let memory = self.machine.memory_bytes / ARENA_SHARE;
         let (least, arena) = (arena(largest.min(TASK_ARENA_ELEMENTS)), arena(largest));
         let callers = all.min(calls).min(memory / arena).max(1);
@@ -890,7 +908,7 @@ impl<'m> Costs<'m> {
         let of_block = of_block.min(workers as u32);
         let blocks = u32::try_from(workers.div_ceil(of_block.into())).unwrap_or(u32::MAX);
         let callers = u32::try_from(callers).unwrap_or(u32::MAX);
-        Workers { blocks, threads: of_block * lanes, lanes, grain: TASK_ELEMENTS, callers, arena, task_arena, depth }
+        Workers { blocks, threads: of_block * lanes, lanes, grain, callers, arena, task_arena, depth }
     }
 
     /// Returns how teams of warps run so many calls with so many elements, of which the largest has so many; `None` where

@@ -10,6 +10,9 @@ use crate::code::Site;
 use broadloom_device::place::SourcePlace;
 use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Lines, Opcode, Operand, Param, Printer, Symbol, Type, opcodes};
 
+/// Bytes of an argument or a result that is copied in words, at most.
+const MOST_IN_WORDS: u64 = 256;
+
 impl Emitter<'_> {
     /// Emits an instruction that needs memory, other threads or the machine.
     pub(crate) fn machine(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
@@ -412,8 +415,7 @@ impl Emitter<'_> {
                     let Reach::Uniform(from) = self.reach(inst, &address)? else {
                         return Err(Untranslated("an argument that is not in the frame".into()));
                     };
-                    let whole = ir.load(self.bytes_type(size.max(1)), from, 1);
-                    ir.store(whole, to, 1);
+                    self.copy_passed(from, to, size);
                 }
                 other => {
                     let value = self.argument(inst, other)?;
@@ -442,8 +444,7 @@ impl Emitter<'_> {
                     let Reach::Uniform(to) = self.reach(inst, &address)? else {
                         return Err(Untranslated("a result that is not in the frame".into()));
                     };
-                    let whole = ir.freeze(ir.load(self.bytes_type(size.max(1)), from, 1));
-                    ir.store(whole, to, 1);
+                    self.copy_passed(from, to, size);
                 }
                 Operand::Reg(reg) => {
                     let ty = self.function.regs[*reg].ty;
@@ -455,6 +456,22 @@ impl Emitter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Copies an argument or a result. Few words are copied one by one: a wider load would wait until the narrow
+    /// stores before it have reached the cache.
+    fn copy_passed(&self, from: Val, to: Val, bytes: u64) {
+        let ir = self.ir;
+        let copy = |ty: Ty, at: u64| {
+            let value = ir.freeze(ir.load(ty, ir.offset_by(from, at), 1));
+            ir.store(value, ir.offset_by(to, at), 1);
+        };
+        if bytes > MOST_IN_WORDS {
+            return copy(self.bytes_type(bytes), 0);
+        }
+        let words = bytes / 8 * 8;
+        (0..words).step_by(8).for_each(|at| copy(ir.int(64), at));
+        (words..bytes).for_each(|at| copy(ir.int(8), at));
     }
 
     fn bytes_type(&self, bytes: u64) -> Ty {

@@ -222,6 +222,10 @@ fn initialise() {
 const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,\
     loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg<sink-common-insts>,adce)";
 
+/// LLVM passes that run on a kernel for blocks of one thread, which is scalar code with plain loops and calls. These
+/// are LLVM's own: loops are turned, unrolled and vectorised, and arguments of functions are passed in registers.
+const PASSES_FOR_ONE_THREAD: &str = "default<O2>";
+
 /// Settings that LLVM accepts only on its command line.
 ///
 /// - The scheduler compares all pairs of memory accesses of a block, up to a limit on their number. A kernel
@@ -239,13 +243,15 @@ fn set_up() {
     unsafe { LLVMParseCommandLineOptions(words.len() as i32, words.as_ptr(), std::ptr::null()) };
 }
 
-/// Verifies a module, and runs the passes if it is to be optimised.
-pub(crate) fn optimise(module: &Module<'_>, target: &TargetMachine, optimise: bool) -> Result<(), String> {
+/// Verifies a module, and runs the passes if it is to be optimised. `has_one_thread` is set for a kernel on the slow path
+/// whose blocks have one thread.
+pub(crate) fn optimise(module: &Module<'_>, target: &TargetMachine, optimise: bool, has_one_thread: bool) -> Result<(), String> {
     module.verify().map_err(|error| format!("LLVM refuses the code made for it: {error}"))?;
     module.set_triple(&target.get_triple());
     module.set_data_layout(&target.get_target_data().get_data_layout());
     if optimise {
-        module.run_passes(PASSES, target, PassBuilderOptions::create()).map_err(|error| error.to_string())?;
+        let passes = if has_one_thread { PASSES_FOR_ONE_THREAD } else { PASSES };
+        module.run_passes(passes, target, PassBuilderOptions::create()).map_err(|error| error.to_string())?;
     }
     Ok(())
 }

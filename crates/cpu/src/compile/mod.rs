@@ -191,11 +191,12 @@ impl Draft {
         let context = Context::create();
         let name = &module.functions[self.0.kernel.func].name;
         let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+        let has_one_thread = self.0.has_one_thread();
         progress::begin("translation to LLVM");
         let (llvm, mut code) = translate(&context, module, self.0, options).map_err(broken)?;
         progress::begin("LLVM's passes");
         let target = options.machine.target_machine(options.optimise).map_err(broken)?;
-        machine::optimise(&llvm, &target, options.optimise).map_err(broken)?;
+        machine::optimise(&llvm, &target, options.optimise, has_one_thread).map_err(broken)?;
         progress::begin("LLVM's machine code");
         code.object = machine::emit(&llvm, &target, false).map_err(broken)?;
         Ok(code)
@@ -225,12 +226,13 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
         let module = changed.as_ref().unwrap_or(module);
         return Ok(prepared.units().iter().map(|unit| Printer::new(module).body(&unit.function)).collect());
     }
+    let has_one_thread = prepared.has_one_thread();
     let (llvm, _) = translate(&context, module, prepared, options).map_err(broken)?;
     if stage == Stage::Llvm {
         return Ok(llvm.print_to_string().to_string());
     }
     let target = options.machine.target_machine(options.optimise).map_err(broken)?;
-    machine::optimise(&llvm, &target, options.optimise).map_err(broken)?;
+    machine::optimise(&llvm, &target, options.optimise, has_one_thread).map_err(broken)?;
     match stage {
         Stage::Linearised | Stage::Llvm | Stage::Optimised => Ok(llvm.print_to_string().to_string()),
         Stage::Assembly => {

@@ -46,6 +46,11 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// Returns whether the code is that of one thread, and a block has no other.
+    pub(crate) fn has_one_thread(&self) -> bool {
+        self.kind == Kind::Threads && self.runs == [1, 1, 1]
+    }
+
     /// Returns the kernel, followed by the functions that it calls.
     pub(crate) fn units(self) -> Vec<Unit> {
         std::iter::once(self.kernel).chain(self.others).collect()

@@ -182,3 +182,40 @@ fn counting_leaves_wide_registers_alone() {
     let code = show(&module, kernel, [32, 2, 1], &Options { machine, ..Options::default() }, Stage::Assembly).unwrap();
     assert!(code.contains("vpconflictd") && code.contains("vpopcntd"), "{code}");
 }
+
+/// A block of one thread is scalar code: results of calls are copied in words, and loops that copy become vectors.
+#[test]
+fn one_thread_has_words_and_vector_loops() {
+    let text = ".version 7.0 .target sm_70 .address_size 64
+        .func (.param .align 8 .b8 rr[40]) f(.param .b64 a0, .param .b32 a1) {
+            .reg .b64 %d<4>; .reg .b32 %r<6>; .reg .pred %p<2>;
+            ld.param.b64 %d0, [a0]; ld.param.b32 %r0, [a1];
+            setp.eq.u32 %p0, %r0, 0; @%p0 bra $end;
+            sub.u32 %r1, %r0, 1; add.u64 %d1, %d0, 4096; mov.u32 %r2, 0;
+        $head:
+            setp.ge.u32 %p1, %r2, %r0; @%p1 bra $call;
+            mad.wide.u32 %d2, %r2, 4, %d0; ld.global.b32 %r3, [%d2];
+            mad.wide.u32 %d3, %r2, 4, %d1; st.global.b32 [%d3], %r3;
+            add.u32 %r2, %r2, 1; bra $head;
+        $call:
+            { .param .b64 x0; .param .b32 x1; .param .align 8 .b8 y[40];
+            st.param.b64 [x0], %d1; st.param.b32 [x1], %r1;
+            call (y), f, (x0, x1); ld.param.b64 %d0, [y+8]; ld.param.b32 %r0, [y+32]; }
+        $end:
+            st.param.b32 [rr], 0; st.param.b64 [rr+8], %d0; st.param.b64 [rr+16], %d0; st.param.b64 [rr+24], %d0;
+            st.param.b32 [rr+32], %r0; ret; }
+        .visible .entry k(.param .u64 p, .param .u32 n) {
+            .reg .b64 %d<3>; .reg .b32 %r<2>;
+            ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n];
+            { .param .b64 x0; .param .b32 x1; .param .align 8 .b8 y[40];
+            st.param.b64 [x0], %d0; st.param.b32 [x1], %r0;
+            call (y), f, (x0, x1); ld.param.b64 %d1, [y+8]; }
+            st.global.u64 [%d0], %d1; ret; }";
+    let mut sources = Sources::new();
+    let id = sources.add("alone.ptx", text);
+    let module = broadloom_ptx::parse(&sources, id).unwrap();
+    let (kernel, _) = module.kernels().next().unwrap();
+    let code = show(&module, kernel, [1, 1, 1], &for_avx512(), Stage::Optimised).unwrap();
+    assert!(code.contains("call") && !code.contains("40 x i8>"), "{code}");
+    assert!(code.contains("load <"), "{code}");
+}

@@ -1,4 +1,5 @@
 //! Sequential calls: which calls are small, and the kernel that runs each of them in one thread, or in one warp of a GPU.
+//! Threads of a CPU, and warps, take parts of each other's calls.
 //!
 //! A sequential call saves all launches and waits of the flattened levels below it. The cost model says up to which size
 //! that pays on a machine ([`Costs::sequential_limit`]). Larger calls run in teams of warps where the function has a form for
@@ -166,11 +167,12 @@ impl Accelerator {
             return Ok((0, 0));
         }
         let vector = vector.learned()?;
+        let has_tasks = form.is_some_and(|form| form.text_for_cores.is_some());
         let bound = vector.sum_bound().map(|bound| bound.get() as usize);
         let may_team = has_teams && self.teams(limits, calls, (bound.unwrap_or(0), bound.unwrap_or(usize::MAX)))?.is_some();
         if let Some(total) = bound
             && !may_team
-            && total / calls > 8 * self.limit(limits, total)?
+            && total / calls > 8 * self.limit(limits, total, has_tasks)?
         {
             return Ok((0, 0));
         }
@@ -185,7 +187,7 @@ impl Accelerator {
         let wide = self.convert(&whole, Element::I64)?;
         let (sum, most) = (on_device(wide.reduce(Combine::Sum, &[0]))?, on_device(wide.reduce(Combine::Max, &[0]))?);
         let [sum, most] = self.two_numbers(&sum, &most)?;
-        let limit = self.limit(limits, sum)?;
+        let limit = self.limit(limits, sum, has_tasks)?;
         (self.sequential.largest, self.sequential.total, self.sequential.limit) = (most.min(limit), sum, limit);
         if has_teams && let Some(teams) = self.teams(limits, calls, (sum, most))? {
             (self.sequential.largest, self.sequential.teams) = (most, Some(teams));
@@ -221,13 +223,14 @@ impl Accelerator {
         Ok([numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)])
     }
 
-    /// Returns the largest size of a small call, where all calls together have this many elements.
-    fn limit(&mut self, limits: Limits, total: usize) -> Run<usize> {
+    /// Returns the largest size of a small call, where all calls together have this many elements. Threads may take parts of
+    /// calls that have tasks.
+    fn limit(&mut self, limits: Limits, total: usize, has_tasks: bool) -> Run<usize> {
         if let Some(fixed) = limits.fixed {
             return Ok(fixed);
         }
         let context = self.context()?;
-        let limit = Costs::of(context.device().machine()).sequential_limit(total as u64);
+        let limit = Costs::of(context.device().machine()).sequential_limit(total as u64, has_tasks);
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
@@ -367,14 +370,22 @@ impl Accelerator {
         let device = context.device().clone();
         let failed = |error: broadloom_device::Error| device_error(error.into());
         let largest = self.sequential.largest as u64;
-        let mut workers = Costs::of(device.machine()).sequential_workers(calls as u64, largest);
-        if workers.lanes == 1 && self.target.sequential.is_some_and(|limits| limits.in_warps) {
+        let mut workers = Costs::of(device.machine()).sequential_workers(calls as u64, largest, form.text_for_cores.is_some());
+        let limits = self.target.sequential.unwrap_or_default();
+        if workers.lanes == 1 && limits.in_warps {
             workers.lanes = device.machine().warp_size;
             (workers.blocks, workers.threads) = (workers.blocks.div_ceil(2), 2 * workers.threads * workers.lanes);
             // One worker takes parts alone.
             (workers.grain, workers.callers) = (2, workers.callers.div_ceil(2));
+        } else if workers.lanes == 1 && workers.grain > 0 && limits.fixed.is_some() {
+            // Below a fixed limit the shortest parts are tasks, too.
+            (workers.grain, workers.callers) = (2, workers.callers.div_ceil(2));
         }
-        let (text, worker) = if workers.lanes > 1 { (&form.text_for_warps, "warp") } else { (&form.text, "thread") };
+        let (text, worker) = match &form.text_for_cores {
+            _ if workers.lanes > 1 => (&form.text_for_warps, "warp"),
+            Some(text) if workers.grain > 0 => (text, "thread"),
+            _ => (&form.text, "thread"),
+        };
         let kernel = self.kernel(form, text, worker)?;
         let arena = loop {
             match usize::try_from(workers.bytes()).ok().map(|bytes| device.allocate::<u8>(bytes)) {
@@ -386,8 +397,8 @@ impl Accelerator {
         };
         let (total, mut held) = (self.sequential.total as u64, None);
         self.launch_calls(form, calls, inputs, (largest, workers.depth), (&arena, workers.arena), &mut |arguments, queue_at| {
-            let queue = match workers.lanes {
-                1 => None,
+            let queue = match workers.grain {
+                0 => None,
                 _ => match task_queue(&device, total, &workers) {
                     Err(Error::OutOfMemory { .. }) => return Ok(false),
                     queue => Some(queue.map_err(failed)?),

@@ -65,6 +65,8 @@ pub struct Sequential {
     pub source: String,
     /// The module in which a thread runs a call, as PTX.
     pub text: String,
+    /// The module in which a thread runs a call and others take parts of it, if there are such parts.
+    pub text_for_cores: Option<String>,
     /// The module in which a warp runs a call.
     pub text_for_warps: String,
     /// The module in which teams of warps run calls, if there is one.

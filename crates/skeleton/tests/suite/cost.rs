@@ -103,33 +103,33 @@ fn sequential_calls_are_short_on_gpus() {
     };
     let gpu = Costs::of(&h200);
     for elements in [1000, 1_000_000, 100_000_000] {
-        let limit = gpu.sequential_limit(elements);
+        let limit = gpu.sequential_limit(elements, false);
         assert!((10_000..=60_000).contains(&limit) || elements > 1_000_000, "{limit} of {elements}");
         assert!(limit < 400_000, "{limit} of {elements}");
     }
     assert!(!gpu.separates_calls(1_000_000, 900_000), "launches take longer than bytes");
     assert!(gpu.separates_calls(100_000_000, 90_000_000) && !gpu.separates_calls(100_000_000, 10_000_000));
-    let workers = gpu.sequential_workers(1_000_000, 1000);
+    let workers = gpu.sequential_workers(1_000_000, 1000, false);
     assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 32, 32, 64));
     // Many short calls run in threads, not many of which share a warp.
-    let workers = gpu.sequential_workers(1_000_000, 64);
+    let workers = gpu.sequential_workers(1_000_000, 64, false);
     assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 256, 1, 8));
-    let scalars = gpu.sequential_workers(10_000, 2);
+    let scalars = gpu.sequential_workers(10_000, 2, false);
     assert_eq!((scalars.count(), scalars.lanes, scalars.threads), (10_000, 1, 2));
-    let few = gpu.sequential_workers(3, 64);
+    let few = gpu.sequential_workers(3, 64, false);
     assert_eq!((few.blocks, few.threads, few.count(), few.callers()), (2, 64, 4, 3));
-    assert_eq!(gpu.sequential_workers(1, 64).threads, 32);
+    assert_eq!(gpu.sequential_workers(1, 64, false).threads, 32);
     // Other workers take parts of few large calls.
-    let parts = gpu.sequential_workers(10, 8000);
+    let parts = gpu.sequential_workers(10, 8000, false);
     assert_eq!((parts.callers(), parts.count()), (10, 10 * (1 + 8000 / 96)));
     assert!(parts.task_arena <= parts.arena && parts.bytes() < 1 << 30, "{parts:?}");
-    let parts = gpu.sequential_workers(40, 60_000);
+    let parts = gpu.sequential_workers(40, 60_000, false);
     assert!(parts.task_arena < parts.arena && parts.task_arena > 8000 * 96, "{parts:?}");
     assert_eq!(parts.count(), 132 * 32);
     // Arenas take a part of the memory.
-    let large = gpu.sequential_workers(1_000_000, 1 << 20);
+    let large = gpu.sequential_workers(1_000_000, 1 << 20, false);
     assert!(large.bytes() <= h200.memory_bytes / 8, "{large:?}");
-    assert_eq!(gpu.sequential_workers(10, u64::MAX).callers, 1);
+    assert_eq!(gpu.sequential_workers(10, u64::MAX, false).callers, 1);
     // Teams run few large calls: the whole machine does, and the arena is a part of the memory.
     let teams = gpu.sequential_teams(2, 1_000_000, 600_000, false).expect("teams");
     assert_eq!((teams.blocks, teams.threads, teams.depth), (264, 512, 80));
@@ -144,9 +144,15 @@ fn sequential_calls_are_short_on_gpus() {
     let xeon = Machine { kind: MachineKind::Cpu, multiprocessors: 2, ..device.machine().clone() };
     let cpu = Costs::of(&xeon);
     assert_eq!(cpu.sequential_teams(2, 1_000_000, 600_000, false), None);
-    assert_eq!(cpu.sequential_limit(1_000_000), 750_000);
-    assert!((30_000..35_000).contains(&cpu.sequential_limit(10_000)), "{}", cpu.sequential_limit(10_000));
+    assert_eq!(cpu.sequential_limit(1_000_000, false), 750_000);
+    assert!((30_000..35_000).contains(&cpu.sequential_limit(10_000, false)), "{}", cpu.sequential_limit(10_000, false));
     assert!(cpu.separates_calls(100_000, 50_000) && !cpu.separates_calls(100_000, 49_999));
-    let workers = cpu.sequential_workers(10, 1000);
-    assert_eq!((workers.blocks, workers.threads, workers.lanes, workers.callers()), (2, 1, 1, 2));
+    let workers = cpu.sequential_workers(10, 1000, false);
+    assert_eq!((workers.blocks, workers.threads, workers.lanes, workers.callers(), workers.grain), (2, 1, 1, 2, 0));
+    // One core takes the call, the other one parts of it.
+    assert_eq!(cpu.sequential_limit(1_000_000, true), 1_000_000);
+    let parts = cpu.sequential_workers(1, 1_000_000, true);
+    assert_eq!((parts.blocks, parts.threads, parts.lanes, parts.callers()), (2, 1, 1, 1));
+    assert!(parts.grain > 0 && parts.task_arena <= parts.arena && parts.arena > 192_000_000, "{parts:?}");
+    assert_eq!(cpu.sequential_workers(1, 1000, true).blocks, 1);
 }

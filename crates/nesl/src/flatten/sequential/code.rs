@@ -156,8 +156,11 @@ impl Code {
         }
     }
 
-    /// Returns the value that a register has in another lane: so many lanes behind, or in the first one.
+    /// Returns the value that a register has in another lane: so many lanes behind, or in the first one. A thread has one lane.
     pub(super) fn lane_value(&mut self, kind: Kind, value: Reg, behind: Option<u32>) -> Reg {
+        if self.lane.is_none() {
+            return self.copy(kind, value);
+        }
         let way = behind.map_or_else(|| "idx".to_owned(), |_| "down".to_owned());
         let by = behind.unwrap_or(0);
         let moved = |code: &mut Code, from: Reg| {

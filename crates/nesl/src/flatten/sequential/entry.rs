@@ -54,7 +54,7 @@ impl Module<'_, '_> {
         let all = e.code.reg(Class::B64);
         e.load_param(all);
         let queue = e.address_param();
-        let queue = self.in_warps().then_some(queue);
+        let queue = self.has_queue().then_some(queue);
         let [block, threads, thread, worker] = [(); 4].map(|()| e.code.reg(Class::B32));
         emit!(e.code, "mov.u32 {block}, %ctaid.x;");
         emit!(e.code, "mov.u32 {threads}, %ntid.x;");
@@ -94,7 +94,7 @@ impl Module<'_, '_> {
         let mut taken = vec![];
         e.taken(result, false, &mut taken);
         let (end, taken_all) = (e.code.label(), e.code.label());
-        if self.in_warps() {
+        if queue.is_some() {
             e.code.go_if(takes_tasks, taken_all);
         }
         e.code.place(next);
@@ -105,23 +105,13 @@ impl Module<'_, '_> {
         emit!(e.code, "mov.b64 {fuel}, {all};");
         let mut regs = vec![];
         e.arguments(argument, &mut given.into_iter(), &mut regs);
-        for (reg, kind) in regs.iter_mut().zip(&signature.params) {
-            if *kind == Kind::Bool {
-                *reg = e.code.number(*reg);
-            }
-        }
+        e.pass_bools(&mut regs, &signature.params);
         let given = Given { top, limit, depth, fuel, queue, team: None };
         let Called { status, mut results, .. } = self.call(&mut e.code, signature, &given, &regs);
         let is_failed = e.code.reg(Class::Pred);
         emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
         e.code.go_if(is_failed, failed);
-        for (reg, kind) in results.iter_mut().zip(&signature.results) {
-            if *kind == Kind::Bool {
-                let pred = e.code.reg(Class::Pred);
-                emit!(e.code, "setp.ne.u32 {pred}, {reg}, 0;");
-                *reg = pred;
-            }
-        }
+        e.take_bools(&mut results, &signature.results);
         e.results(result, &mut results.into_iter(), &mut taken.into_iter());
         e.code.go(finished);
         e.code.place(failed);
@@ -156,6 +146,22 @@ impl Entry {
         let name = format!("p{}", self.params.len());
         emit!(self.code, "ld.param.u64 {to}, [{name}];");
         self.params.push(name);
+    }
+
+    /// Makes numbers of bools, as a function takes them.
+    pub(super) fn pass_bools(&mut self, regs: &mut [Reg], kinds: &[Kind]) {
+        for (reg, _) in regs.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Bool) {
+            *reg = self.code.number(*reg);
+        }
+    }
+
+    /// Makes bools of the numbers that a function returns.
+    pub(super) fn take_bools(&mut self, regs: &mut [Reg], kinds: &[Kind]) {
+        for (reg, _) in regs.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Bool) {
+            let pred = self.code.reg(Class::Pred);
+            emit!(self.code, "setp.ne.u32 {pred}, {reg}, 0;");
+            *reg = pred;
+        }
     }
 
     /// Takes the number of the next call.

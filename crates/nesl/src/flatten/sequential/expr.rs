@@ -1,7 +1,7 @@
 //! Functions and expressions.
 
 use super::code::{Class, Code, Kind, Label, Reg, emit, slots};
-use super::{Given, Made, Module, Signature};
+use super::{Given, Made, Module, Signature, Workers};
 use crate::core::{Body, DefinitionKind, Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use crate::eval::{Primitive, Value};
 use crate::flatten::Callee;
@@ -75,8 +75,10 @@ pub(super) struct Writer<'m, 'c, 'e> {
     pub(super) limit: Reg,
     pub(super) depth: Reg,
     pub(super) fuel: Reg,
-    /// The address of the queue of tasks, where warps run calls.
+    /// The address of the queue of tasks, where workers have one.
     pub(super) queue: Option<Reg>,
+    /// The number of elements of the function's arguments, where threads have tasks.
+    pub(super) size: Option<Reg>,
     /// The top of the arena when the function began.
     pub(super) mark: Reg,
     /// The end of the memory that was given to parts of the team; 0 where none was.
@@ -87,6 +89,8 @@ pub(super) struct Writer<'m, 'c, 'e> {
     pub(super) varying: bool,
     /// Such code has something that all lanes have to do together.
     pub(super) refused: bool,
+    /// The next expression is the result of the function.
+    at_end: bool,
     expanded: u32,
 }
 
@@ -98,7 +102,7 @@ impl Module<'_, '_> {
         let head = self.head(signature);
         let mut code = Code::new(self.widths, self.in_warps());
         let (top, limit, depth, fuel) = (code.reg(Class::B64), code.reg(Class::B64), code.reg(Class::B32), code.reg(Class::B64));
-        let queue = self.in_warps().then(|| code.reg(Class::B64));
+        let queue = self.has_queue().then(|| code.reg(Class::B64));
         let (mark, consumed) = (code.reg(Class::B64), code.reg(Class::B64));
         let (fail, given) = (code.label(), self.given(signature));
         let mut w = Writer {
@@ -112,11 +116,13 @@ impl Module<'_, '_> {
             depth,
             fuel,
             queue,
+            size: None,
             mark,
             consumed,
             fail,
             varying: false,
             refused: false,
+            at_end: false,
             expanded: 0,
         };
         w.code.meet();
@@ -154,6 +160,13 @@ impl Module<'_, '_> {
                 }
             });
         }
+        if w.m.workers == Workers::Cores {
+            let size = w.code.length(0);
+            for (reg, _) in params.iter().zip(&signature.params).filter(|(_, kind)| **kind == Kind::Length) {
+                emit!(w.code, "add.u32 {size}, {size}, {reg};");
+            }
+            w.size = Some(size);
+        }
         let none = w.code.reg(Class::Pred);
         emit!(w.code, "setp.eq.u32 {none}, {depth}, 0;");
         w.code.go_if(none, fail);
@@ -162,6 +175,7 @@ impl Module<'_, '_> {
         w.burn(one);
         w.code.set(Kind::Pointer, mark, top);
         let Val::Tuple(taken) = w.unslot(&argument, &mut params.into_iter())? else { return Err("no arguments".into()) };
+        w.at_end = true;
         let value = w.enter(callee, &taken, body)?;
         w.give(&value, mark)?;
         let Code { text, .. } = &w.code;
@@ -185,6 +199,17 @@ impl Module<'_, '_> {
 impl Writer<'_, '_, '_> {
     /// Binds captured variables and the argument of some code, and computes its result.
     fn enter(&mut self, callee: &Callee, taken: &[Val], body: Rc<Body>) -> Made<Val> {
+        self.within(callee, taken, body, |w| w.inside(taken))
+    }
+
+    /// Writes code that belongs to a function, with its captured variables.
+    pub(super) fn within<T>(
+        &mut self,
+        callee: &Callee,
+        taken: &[Val],
+        body: Rc<Body>,
+        write: impl FnOnce(&mut Self) -> Made<T>,
+    ) -> Made<T> {
         let captures = match callee {
             Callee::Lambda(lambda, _) => self.m.c.env.lambdas[*lambda].captures.clone(),
             _ => vec![],
@@ -199,17 +224,22 @@ impl Writer<'_, '_, '_> {
         for ((_, inner), value) in captures.iter().zip(taken) {
             self.locals.insert(*inner, value.clone());
         }
-        let value = self.inside(taken);
+        let value = write(self);
         (self.body, self.locals, self.instance) = (body, locals, instance);
         value
     }
 
-    fn inside(&mut self, taken: &[Val]) -> Made<Val> {
-        let body = self.body.clone();
-        if let (Some(pattern), Some(argument)) = (body.parameter, taken.last()) {
-            self.bind(pattern, argument)?;
+    /// Binds the parameter.
+    pub(super) fn bind_argument(&mut self, taken: &[Val]) -> Made<()> {
+        match (self.body.parameter, taken.last()) {
+            (Some(pattern), Some(argument)) => self.bind(pattern, argument),
+            _ => Ok(()),
         }
-        let Some(result) = body.result else { return Err("it has no result".to_owned()) };
+    }
+
+    fn inside(&mut self, taken: &[Val]) -> Made<Val> {
+        self.bind_argument(taken)?;
+        let Some(result) = self.body.result else { return Err("it has no result".to_owned()) };
         self.expr(result)
     }
 
@@ -439,7 +469,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    fn bind(&mut self, pattern: PatternId, value: &Val) -> Made<()> {
+    pub(super) fn bind(&mut self, pattern: PatternId, value: &Val) -> Made<()> {
         match self.body.patterns[pattern] {
             Pattern::Local(local) => {
                 self.locals.insert(local, value.clone());
@@ -457,6 +487,7 @@ impl Writer<'_, '_, '_> {
     /// Computes an expression.
     pub(super) fn expr(&mut self, id: ExprId) -> Made<Val> {
         let body = self.body.clone();
+        let at_end = std::mem::take(&mut self.at_end);
         match &body.exprs[id] {
             Expr::Int(value) => Ok(Val::Base(Kind::Int, self.code.int(*value))),
             Expr::Float(value) => Ok(Val::Base(Kind::Float, self.code.float(*value))),
@@ -478,18 +509,28 @@ impl Writer<'_, '_, '_> {
                 let first = self.expr(*first)?;
                 Ok(Val::pair(first, self.expr(*rest)?))
             }
+            Expr::Call(..) if at_end && self.is_append(id) => {
+                let mut parts = vec![];
+                self.appended(id, &mut parts)?;
+                self.append_at_end(&parts)
+            }
             Expr::Call(function, argument) => self.call(id, *function, *argument),
             Expr::If(condition, then, otherwise) => {
                 let condition = self.scalar(*condition)?;
-                self.conditional(condition, *then, *otherwise, body.types[id])
+                self.conditional(condition, [*then, *otherwise], body.types[id], at_end)
             }
             Expr::Let(..) => {
                 let mut rest = id;
                 while let Expr::Let(pattern, value, next) = &body.exprs[rest] {
+                    if let Some(behind) = self.filters(rest)? {
+                        rest = behind;
+                        continue;
+                    }
                     let value = self.expr(*value)?;
                     self.bind(*pattern, &value)?;
                     rest = *next;
                 }
+                self.at_end = at_end;
                 self.expr(rest)
             }
             Expr::Each(each) => self.each(each, body.types[id]),
@@ -587,14 +628,15 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    fn conditional(&mut self, condition: Reg, then: ExprId, otherwise: ExprId, ty: TypeId) -> Made<Val> {
+    fn conditional(&mut self, condition: Reg, branches: [ExprId; 2], ty: TypeId, at_end: bool) -> Made<Val> {
         let shape = self.m.c.shape(ty)?;
         let mut kinds = vec![];
         slots(&shape, &mut kinds);
         let results: Vec<Reg> = kinds.iter().map(|kind| self.code.of(*kind)).collect();
         let (other, end) = (self.code.label(), self.code.label());
         self.code.go_unless(condition, other);
-        for (index, branch) in [then, otherwise].into_iter().enumerate() {
+        for (index, branch) in branches.into_iter().enumerate() {
+            self.at_end = at_end;
             let value = self.expr(branch)?;
             let regs = self.stored(&value)?;
             for ((kind, to), from) in kinds.iter().zip(&results).zip(regs) {
@@ -649,21 +691,31 @@ impl Writer<'_, '_, '_> {
             None => self.each_in_order(each, &sources, length, (&shape, &arrays))?,
         };
         let Some(_) = each.filter else { return Ok(Val::seq(length, *shape, Items::Stored(arrays))) };
+        self.release_behind(&shape, &arrays, kept);
+        Ok(Val::seq(kept, *shape, Items::Stored(arrays)))
+    }
+
+    /// Releases the memory behind the elements that a filter keeps, if they are one column of scalars, the last that was taken.
+    pub(super) fn release_behind(&mut self, shape: &Shape, arrays: &[Reg], kept: Reg) {
         let mut kinds = vec![];
-        slots(&shape, &mut kinds);
-        if let ([kind], [array], true) = (&kinds[..], &arrays[..], shape.is_scalar()) {
-            // Memory behind the elements that are kept is free again.
+        slots(shape, &mut kinds);
+        if let ([kind], [array], true) = (&kinds[..], arrays, shape.is_scalar()) {
             let bytes = self.code.bytes(*kind);
             emit!(self.code, "mad.wide.u32 {}, {kept}, {bytes}, {array};", self.top);
             emit!(self.code, "add.u64 {}, {}, 7;", self.top, self.top);
             emit!(self.code, "and.b64 {}, {}, -8;", self.top, self.top);
         }
-        Ok(Val::seq(kept, *shape, Items::Stored(arrays)))
     }
 
     /// Writes the loop of an apply-to-each that goes through the elements in order. Returns the number of elements that the
     /// filter keeps.
-    fn each_in_order(&mut self, each: &Each, sources: &[Rc<Seq>], length: Reg, (shape, arrays): (&Shape, &[Reg])) -> Made<Reg> {
+    pub(super) fn each_in_order(
+        &mut self,
+        each: &Each,
+        sources: &[Rc<Seq>],
+        length: Reg,
+        (shape, arrays): (&Shape, &[Reg]),
+    ) -> Made<Reg> {
         let kept = self.code.length(0);
         let around = self.begin(length);
         let mark = self.code.copy(Kind::Pointer, self.top);
@@ -735,6 +787,9 @@ impl Writer<'_, '_, '_> {
             return Err("a call in a loop that is spread over lanes".to_owned());
         }
         self.m.has_calls |= self.code.team.is_some();
+        if let Some(value) = self.call_or_branch(callee, taken, &body)? {
+            return Ok(value);
+        }
         let signature = self.m.function(callee, self.code.team.is_some())?;
         let (_, result) = self.m.c.shapes(callee)?;
         let mut regs = vec![];
@@ -805,16 +860,23 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    fn is_scalar_each(&mut self, each: &Each) -> bool {
+    pub(super) fn is_scalar_each(&mut self, each: &Each) -> bool {
         self.m.c.shape(self.body.types[each.body]).is_ok_and(|shape| shape.is_scalar())
+    }
+
+    /// Tells whether an expression is a `++` of two operands.
+    fn is_append(&self, id: ExprId) -> bool {
+        let Expr::Call(function, argument) = &self.body.exprs[id] else { return false };
+        let Expr::Definition(definition, _) = &self.body.exprs[*function] else { return false };
+        matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Primitive(Primitive::Append))
+            && matches!(self.body.exprs[*argument], Expr::Pair(..))
     }
 
     /// Lists the operands of `++` inside of `++`, in order.
     fn appended(&mut self, id: ExprId, out: &mut Vec<Val>) -> Made<()> {
         let body = self.body.clone();
-        if let Expr::Call(function, argument) = &body.exprs[id]
-            && let Expr::Definition(definition, _) = &body.exprs[*function]
-            && matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Primitive(Primitive::Append))
+        if self.is_append(id)
+            && let Expr::Call(_, argument) = &body.exprs[id]
             && let Expr::Pair(first, second) = &body.exprs[*argument]
         {
             self.appended(*first, out)?;

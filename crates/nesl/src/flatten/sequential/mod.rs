@@ -8,11 +8,14 @@
 //!   are its length and its pointers, so a nested sequence is an array of lengths and arrays of pointers.
 //! - Memory is taken from the thread's arena by moving its top. A function moves a result of flat sequences down to the place
 //!   where its own memory began, and releases the rest. An apply-to-each with scalar elements releases after each of them.
-//! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address.
+//! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address. In a thread several
+//!   filters over the same sequences are one loop, see [`together`], and short branches and results of `++` have code of
+//!   their own, see [`tail`].
 //! - Functions that do not recur are expanded where they are called; the others are PTX functions. They return a status, the top
 //!   of the arena, the fuel that is left, and their result.
 //! - In the form for warps all lanes execute the same code, and loops whose rounds do not depend on each other are spread over
 //!   the lanes: see [`lanes`]. Calls in an apply-to-each become tasks that other warps may take: see [`tasks`].
+//! - The form for cores is that for threads with such tasks.
 //! - In the form for teams many warps run a large call together, and split where it calls itself: see [`teams`].
 //! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a failure. The flattened
 //!   code then executes all calls, so errors have their message and place.
@@ -25,9 +28,11 @@ mod lanes;
 mod math;
 mod primitive;
 mod rank;
+mod tail;
 mod tasks;
 mod team_entry;
 mod teams;
+mod together;
 
 use super::instance::Node;
 use super::{Callee, Compiler};
@@ -61,6 +66,8 @@ struct Signature {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Workers {
     Threads,
+    /// Threads that take parts of each other's calls: one for each core of a CPU.
+    Cores,
     Warps,
     Teams,
 }
@@ -135,23 +142,28 @@ impl Compiler<'_> {
     fn sequential_form(&mut self, callee: &Callee, widths: Widths) -> Made<Sequential> {
         let source = self.name(callee).0;
         let (argument, result) = self.shapes(callee)?;
-        let (name, text) = self.sequential_text(callee, widths, Workers::Threads, (&argument, &result))?;
-        let (_, text_for_warps) = self.sequential_text(callee, widths, Workers::Warps, (&argument, &result))?;
-        let text_for_teams = match is_flat(&argument) && is_flat(&result) {
-            true => self.sequential_text(callee, widths, Workers::Teams, (&argument, &result)).ok().map(|(_, text)| text),
+        let mut text_for = |workers| self.sequential_text(callee, widths, workers, (&argument, &result));
+        let (name, text, _) = text_for(Workers::Threads)?;
+        let (_, text_for_warps, has_tasks) = text_for(Workers::Warps)?;
+        let text_for_cores = match has_tasks {
+            true => Some(text_for(Workers::Cores)?).filter(|(_, _, has_tasks)| *has_tasks).map(|(_, text, _)| text),
             false => None,
         };
-        Ok(Sequential { name, source, text, text_for_warps, text_for_teams, widths, argument, result })
+        let text_for_teams = match is_flat(&argument) && is_flat(&result) {
+            true => text_for(Workers::Teams).ok().map(|(_, text, _)| text),
+            false => None,
+        };
+        Ok(Sequential { name, source, text, text_for_cores, text_for_warps, text_for_teams, widths, argument, result })
     }
 
-    /// Writes a module. Returns the name of its kernel, too.
+    /// Writes a module. Returns the name of its kernel, its text, and whether it has tasks.
     fn sequential_text(
         &mut self,
         callee: &Callee,
         widths: Widths,
         workers: Workers,
         (argument, result): (&Shape, &Shape),
-    ) -> Made<(String, String)> {
+    ) -> Made<(String, String, bool)> {
         let mut module = Module {
             c: self,
             widths,
@@ -184,9 +196,9 @@ impl Compiler<'_> {
             Some(of_team) => (module.team_entry(&name, (&of_team, &signature), argument, result), teams::FUNCTIONS),
             None => (module.entry(&name, &signature, argument, result), ""),
         };
-        let (prototypes, done) = (module.prototypes, module.done);
+        let (prototypes, done, has_tasks) = (module.prototypes, module.done, !module.tasks.is_empty());
         let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n\n{besides}\n{prototypes}\n{done}{kernel}");
-        Ok((name, text))
+        Ok((name, text, has_tasks))
     }
 
     /// Returns the shapes of what a function takes, captured variables first, and of its result.
@@ -253,12 +265,17 @@ impl Module<'_, '_> {
         match self.workers {
             Workers::Threads => 4,
             _ if signature.in_team => 8,
-            Workers::Warps | Workers::Teams => 5,
+            Workers::Cores | Workers::Warps | Workers::Teams => 5,
         }
     }
 
     /// Tells whether lanes of warps execute the code.
     fn in_warps(&self) -> bool {
+        matches!(self.workers, Workers::Warps | Workers::Teams)
+    }
+
+    /// Tells whether workers have a queue of tasks.
+    fn has_queue(&self) -> bool {
         self.workers != Workers::Threads
     }
 
@@ -266,7 +283,7 @@ impl Module<'_, '_> {
     fn head(&self, signature: &Signature) -> String {
         let mut params =
             vec![".param .b64 a0".to_owned(), ".param .b64 a1".into(), ".param .b32 a2".into(), ".param .b64 a3".into()];
-        if self.in_warps() {
+        if self.has_queue() {
             params.push(".param .b64 a4".to_owned());
         }
         if signature.in_team {

@@ -497,8 +497,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn append(&mut self, parts: &[Val]) -> Made<Val> {
-        let parts = parts.iter().map(sequence).collect::<Made<Vec<Rc<Seq>>>>()?;
+    /// Returns the length of several sequences together.
+    pub(super) fn appended_length(&mut self, parts: &[Rc<Seq>]) -> Made<Reg> {
         let Some(first) = parts.first() else { return Err("nothing is appended".to_owned()) };
         let length = self.code.copy(Kind::Length, first.length);
         // Each sum is checked: of several parts it could wrap to a length that fits.
@@ -507,6 +507,13 @@ impl Writer<'_, '_, '_> {
             let checked = self.code.as_int(length);
             self.checked_length(checked);
         }
+        Ok(length)
+    }
+
+    pub(super) fn append(&mut self, parts: &[Val]) -> Made<Val> {
+        let parts = parts.iter().map(sequence).collect::<Made<Vec<Rc<Seq>>>>()?;
+        let Some(first) = parts.first() else { return Err("nothing is appended".to_owned()) };
+        let length = self.appended_length(&parts)?;
         self.burn(length);
         let arrays = self.room(length, &first.shape);
         let at = self.code.length(0);

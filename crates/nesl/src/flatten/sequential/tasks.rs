@@ -1,4 +1,5 @@
-//! Tasks: calls that another warp may run.
+//! Tasks: calls that another warp may run, or another thread in the form for cores. There a function with few elements has
+//! none, and its calls run in a plain loop.
 //!
 //! An apply-to-each whose elements are calls of a function that recurs puts all calls but the last into a queue, runs the last
 //! one, and then runs those that nobody has taken. Warps that have no call of their own take tasks from the queue.
@@ -42,8 +43,9 @@ const TAKEN: u32 = 2;
 const DONE: u32 = 3;
 const FAILED: u32 = 4;
 
-/// Bytes of memory that a task may need, for each element and besides.
+/// Bytes of memory that a task may need, for each element of a task of warps and of one of threads, and besides.
 const ARENA_OF_ELEMENT: u32 = 96;
+const THREAD_ARENA_OF_ELEMENT: u32 = 192;
 const ARENA_BESIDES: u32 = 1 << 12;
 
 /// Functions whose calls are tasks, at most.
@@ -161,7 +163,8 @@ impl Module<'_, '_> {
         emit!(code, "fence.acq_rel.gpu;");
         let size = code.reg(Class::B32);
         emit!(code, "ld.global.u32 {size}, [{task}+{SIZE}];");
-        emit!(code, "mul.wide.u32 {need}, {size}, {ARENA_OF_ELEMENT};");
+        let of_element = if code.lane.is_some() { ARENA_OF_ELEMENT } else { THREAD_ARENA_OF_ELEMENT };
+        emit!(code, "mul.wide.u32 {need}, {size}, {of_element};");
         emit!(code, "add.u64 {need}, {need}, {ARENA_BESIDES};");
         emit!(code, "sub.u64 {room}, {limit}, {base};");
         emit!(code, "setp.lt.u64 {full}, {room}, {need};");
@@ -220,11 +223,21 @@ impl Writer<'_, '_, '_> {
         }
         let callee = Callee::Definition(*definition, instance.clone());
         let signature = self.m.function(&callee, false)?;
+        // Threads have no task without elements: none of them would be large.
+        if self.size.is_some() && !signature.params.contains(&Kind::Length) {
+            return Ok(false);
+        }
         let Some(function) = self.m.task(&signature) else { return Ok(false) };
         let (_, result) = self.m.c.shapes(&callee)?;
-        let numbers = self.take(length, Kind::Length);
         let grain = self.code.reg(Class::B32);
         emit!(self.code, "ld.global.u32 {grain}, [{queue}+{GRAIN}];");
+        let (whole, end) = (self.code.label(), self.code.label());
+        if let Some(size) = self.size {
+            let is_small = self.code.reg(Class::Pred);
+            emit!(self.code, "setp.lt.u32 {is_small}, {size}, {grain};");
+            self.code.go_if(is_small, whole);
+        }
+        let numbers = self.take(length, Kind::Length);
 
         let around = self.begin(length);
         self.bind_elements(each, sources, around.index)?;
@@ -304,6 +317,12 @@ impl Writer<'_, '_, '_> {
         self.put(arrays, shape, around.index, &value)?;
         self.code.place(next);
         self.end(around);
+        if self.size.is_some() {
+            self.code.go(end);
+            self.code.place(whole);
+            self.each_in_order(each, sources, length, (shape, arrays))?;
+            self.code.place(end);
+        }
         Ok(true)
     }
 }

@@ -53,22 +53,12 @@ impl Module<'_, '_> {
         e.code.go_if(done, end);
         let mut regs = vec![];
         e.arguments(argument, &mut given.into_iter(), &mut regs);
-        for (reg, kind) in regs.iter_mut().zip(&of_team.params) {
-            if *kind == Kind::Bool {
-                *reg = e.code.number(*reg);
-            }
-        }
+        e.pass_bools(&mut regs, &of_team.params);
         let given = Given { top: parts.base, limit: parts.limit, depth, fuel: parts.fuel, queue: Some(queue), team: None };
         let Called { status, mut results, .. } = self.call_in_part(&mut e.code, (of_team, of_warp), &given, &parts, &regs);
         emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
         e.code.go_if(is_failed, failed);
-        for (reg, kind) in results.iter_mut().zip(&of_team.results) {
-            if *kind == Kind::Bool {
-                let pred = e.code.reg(Class::Pred);
-                emit!(e.code, "setp.ne.u32 {pred}, {reg}, 0;");
-                *reg = pred;
-            }
-        }
+        e.take_bools(&mut results, &of_team.results);
         e.results(result, &mut results.into_iter(), &mut taken.into_iter());
         e.code.go(finished);
         e.code.place(failed);
