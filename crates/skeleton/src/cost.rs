@@ -190,7 +190,7 @@ pub const SEGMENT_PART: u32 = 4096;
 /// Elements of the longest segment that a lane of vectors has for itself: others wait for it.
 pub const SHORT_SEGMENT: u32 = 32;
 /// Elements of a segment in the mean, up to which a warp of vectors reads rows of elements rather than rows of each segment.
-pub const SPARSE_SEGMENT: u32 = 4;
+pub const SPARSE_SEGMENT: u32 = 7;
 /// Steps of a scan of a warp, each a combination, an exchange of lanes and a choice.
 const SCAN_STEPS: u64 = 5;
 /// An element in a row of segments besides its scan: where segments end, and their results. By measurement on a Xeon with AVX-512, as is the next one.
