@@ -700,7 +700,9 @@ impl Cutter<'_> {
             patterns.sort_by_key(|pattern| (producers(&groups[*pattern]).len(), Reverse(*pattern)));
             for pattern in patterns {
                 let own = &groups[pattern];
-                let fits = self.tape.entry(tail.roots[0]).shape == self.tape.entry(own.combined[0]).shape
+                // All nodes of a pass have the same positions, whatever the tape knows of their shapes.
+                let shape = self.tape.entry(tail.roots[0]).shape;
+                let fits = own.combined.iter().any(|combined| self.tape.entry(*combined).shape == shape)
                     && own.roots.len() + tail.roots.len() <= MAX_RESULTS;
                 if !fits || from.iter().any(|other| *other != pattern && behind(*other, pattern)) {
                     continue;

@@ -187,10 +187,18 @@ pub const LARGE: usize = 1 << 20;
 pub const PART: u32 = 2048;
 /// Elements of the smallest part of a line of segments on vectors.
 pub const SEGMENT_PART: u32 = 4096;
-/// Elements of the longest segment that a lane of vectors has for itself: a gather of a row takes about as long as what lanes do to combine a segment.
+/// Elements of the longest segment that a lane of vectors has for itself: others wait for it.
 pub const SHORT_SEGMENT: u32 = 32;
-/// Elements of 32 segments that are reduced by differences of prefixes: prefixes of rows take less time than gathers up to about 16 elements a segment.
-pub const FEW_ELEMENTS: u32 = 512;
+/// Elements of a segment in the mean, up to which a warp of vectors reads rows of elements rather than rows of each segment.
+pub const SPARSE_SEGMENT: u32 = 7;
+/// Steps of a scan of a warp, each a combination, an exchange of lanes and a choice.
+const SCAN_STEPS: u64 = 5;
+/// An element in a row of segments besides its scan: where segments end, and their results. By measurement on a Xeon with AVX-512, as is the next one.
+const SEGMENTED_ELEMENT: u64 = 46;
+/// A read of elements at places that lanes compute each for itself.
+const GATHER: u64 = 51;
+/// Rounds of a warp for each that a lane needs, where each lane goes through its own segment and waits for the longest.
+const WAITING: u64 = 2;
 
 // Caches and memory.
 
@@ -555,6 +563,13 @@ impl<'m> Costs<'m> {
     /// Returns whether a block is vector code on one core.
     pub fn in_vectors(&self) -> bool {
         self.execution == Execution::Vectors
+    }
+
+    /// Returns whether a warp of vectors reads segments in rows of neighbours, whose lanes scan them, rather than each lane its own segment, which is a
+    /// gather for each element. A source has so many inputs; an operator combines so many values in so many operations, in their order.
+    pub fn scans_segments(&self, inputs: u64, values: u64, operations: u64) -> bool {
+        let scanned = SEGMENTED_ELEMENT + SCAN_STEPS * (operations + 2 * values);
+        scanned <= WAITING * (inputs * GATHER + operations)
     }
 
     /// Returns whether a reduction of segments knows the segment of an element when it reads that. A tile of threads reads its

@@ -8,13 +8,16 @@
 //! elements into shared memory and marks the ends. Each thread walks along a few items of the sequence. Open sums are scanned over the threads
 //! and, by a [`Chain`], over the blocks.
 //!
-//! On a CPU there are a few parts for each core. A warp searches for the start of its part and takes 32 segments at a time: each lane reduces a
-//! short one, all lanes together a long one. Where the operator has an exact inverse, tiny segments are differences of prefixes. A second
-//! kernel combines segments that span several parts.
+//! On a CPU there are a few parts for each core. A warp searches for the start of its part and reads rows of 32 neighbours. Rows of tiny
+//! segments hold several of them, which a scan separates; where the operator has an exact inverse, segments are differences of prefixes of a row.
+//! Other segments have rows of their own, and 32 of them become results together. Where the cost model says that an operator is too much for a scan, and
+//! where the source takes the number of a segment, each lane goes through a segment of its own. A second kernel combines segments that span several parts.
 
 mod numbers;
 mod parts;
+mod rows;
 mod tiles;
+mod transposed;
 mod walk;
 
 pub use numbers::SegmentNumbers;

@@ -29,15 +29,19 @@ pub(super) fn held_offset(ty: Type) -> Result<Function> {
 }
 
 /// The end of a segment held to a line: by its number, its end, the number of segments and the length of the line. The last one ends where the line does. `narrow`
-/// says that ends have 32 bits.
+/// says that all of them have 32 bits, and ends are not negative: vectors hold twice as many.
 pub(super) fn held_end(ty: Type, narrow: bool) -> Result<Function> {
     known(if narrow { "narrow end" } else { "end" }, ty, || {
         let f = Builder::function("end");
         let (number, end) = (f.parameter("number", Type::I64), f.parameter("end", ty));
         let (count, length) = (f.parameter("count", Type::I64), f.parameter("length", Type::I64));
+        if narrow {
+            let [number, end, count, length] = [number, end, count, length].map(|value| f.convert(value, Type::U32));
+            let held = f.select(f.ge(f.add(number, 1u32), count), length, f.min(end, length));
+            return Ok(f.finish_function(&[f.convert(held, Type::I32)])?);
+        }
         let held = f.max(f.min(f.convert(end, Type::I64), length), 0i64);
-        let held = f.select(f.ge(f.add(number, 1i64), count), length, held);
-        Ok(f.finish_function(&[if narrow { f.convert(held, Type::I32) } else { held }])?)
+        Ok(f.finish_function(&[f.select(f.ge(f.add(number, 1i64), count), length, held)])?)
     })
 }
 

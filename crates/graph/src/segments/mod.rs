@@ -278,12 +278,19 @@ fn padded(line: &Node) -> Result<Node> {
 /// Totals below this are counted in 32 bits.
 const NARROW: usize = i32::MAX as usize;
 
-/// A length as a number that is not negative.
+/// A length as a number that is not negative; of 32 bits and at most [`NARROW`] if `narrow`.
 fn held_length(ty: Type, narrow: bool) -> Result<Function> {
     known(if narrow { "narrow length" } else { "wide length" }, ty, || {
         let f = Builder::function("length");
-        let length = f.max(f.convert(f.parameter("length", ty), Type::I64), 0i64);
-        let length = if narrow { f.convert(f.min(length, NARROW as i64), Type::U32) } else { length };
+        let length = f.parameter("length", ty);
+        let wide = || f.max(f.convert(length, Type::I64), 0i64);
+        let is_signed = ty.element().is_signed();
+        let length = match (narrow, ty.bytes()) {
+            (false, _) => wide(),
+            (true, 8) => f.convert(f.min(wide(), NARROW as i64), Type::U32),
+            (true, _) if is_signed => f.convert(f.max(f.convert(length, Type::I32), 0i32), Type::U32),
+            (true, _) => f.min(f.convert(length, Type::U32), NARROW as u32),
+        };
         Ok(f.finish_function(&[length])?)
     })
 }
@@ -327,7 +334,7 @@ impl Segments {
             let bounds = Node::fill(lengths.context(), Shape::from(1), &[Literal::from(0i64)])?;
             return Ok(Segments::made(count, total, bounds, forms, origin));
         }
-        let narrow = total.is_narrow();
+        let narrow = total.is_narrow() && count.is_narrow();
         let [held] = call(&held_length(lengths.ty(), narrow)?, &[&padded(lengths)?])?;
         let combine = if narrow { narrow_sum()? } else { Combine::Sum };
         let ends = held.scan(combine, 0, true)?;

@@ -31,7 +31,9 @@ impl Segments {
         self.check_elements("segmented pack", flags)?;
         flags.check_type("segmented pack", Type::BOOL)?;
         values.iter().try_for_each(|line| self.check_elements("segmented pack", line))?;
-        let counts = convert(flags, Element::I64)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
+        // Counts have 32 bits where all elements have, so that less memory is moved.
+        let counter = if self.data.total.is_narrow() { Element::I32 } else { Element::I64 };
+        let counts = convert(flags, counter)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
         let lengths = self.data.count.cut(counts)?;
         if self.data.total.is_none() {
             let segments = Segments::with_lengths(&lengths, self.data.count.clone(), self.data.total.clone(), None)?;
@@ -44,7 +46,7 @@ impl Segments {
         let origin = Origin { segments: self.clone(), flags: flags.clone(), lines };
         let (count, total) = (self.data.count.clone(), Measure::device(&length)?);
         let segments = Segments::with_lengths(&lengths, count, total, Some(origin))?;
-        segments.data.forms.set_lengths(&lengths);
+        segments.data.forms.set_lengths(&convert(&lengths, Element::I64)?);
         Ok((segments, packed))
     }
 

@@ -1,20 +1,29 @@
 //! Segments in a few parts for each core of a CPU: see [`super`].
 
-use super::{Parts, beside};
-use crate::cost;
-use crate::kit::{Accumulator, Draft, Shared, Temporaries, Writer, broadcast, each_lane, reduce_warp, scan_warp};
+use super::{Parts, Piece, Sequence, beside};
+use crate::cost::{self, Costs};
+use crate::kit::{Accumulator, Draft, Temporaries, Writer, broadcast, each_lane, reduce_warp};
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, BinaryOp, Shuffle, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// The open ends of parts, which a second kernel combines.
-struct Left {
+pub(super) struct Left {
     /// Values up to a part's first end, and behind its last one.
-    head: Temporaries,
-    tail: Temporaries,
+    pub(super) head: Temporaries,
+    pub(super) tail: Temporaries,
     /// Number of ends before a part.
     starts: usize,
+}
+
+impl Left {
+    /// Stores the number of ends before a part, and before the next one.
+    pub(super) fn mark(&self, k: &Writer, sequence: &Sequence, piece: &Piece) {
+        let starts = k.memory(Argument::Temporary(self.starts), sequence.index.element());
+        k.store(starts, piece.number, piece.first);
+        k.store(starts, k.add(piece.number, 1), piece.last);
+    }
 }
 
 impl Parts {
@@ -26,6 +35,15 @@ impl Parts {
         self.inlet.at_given(k, &[place], &[k.convert(segment, Type::I32)])
     }
 
+    /// Returns whether warps read rows of elements. A source that takes the number of its segment reads what belongs to a segment in rows where each lane
+    /// has one.
+    fn in_rows(&self, machine: &Machine) -> bool {
+        let (inputs, values) = (self.inlet.inputs().len() as u64, self.operator.types().len() as u64);
+        let operations = cost::function(self.operator.function());
+        let pays = self.operator.is_commutative() || Costs::of(machine).scans_segments(inputs, values, operations);
+        pays && !self.numbered
+    }
+
     pub(super) fn parts(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let (parts, run) = self.sequence.parts(machine);
         let mut list = || Temporaries::new(draft, &self.operator.types(), &parts);
@@ -34,7 +52,10 @@ impl Parts {
         let left = Left { head, tail, starts };
         let block = [32, 1, 1];
         let k = Writer::new("segments", block);
-        self.part(&k, &left, &run);
+        match self.in_rows(machine) {
+            true => self.part_in_rows(&k, &left, &run),
+            false => self.part(&k, &left, &run),
+        }
         draft.launch(k, [parts.clone(), 1u32.into(), 1u32.into()], block)?;
         let k = Writer::new("segments_between", block);
         self.between(&k, &left, &parts);
@@ -48,11 +69,7 @@ impl Parts {
         let lane = k.thread(Axis::X);
         let piece = sequence.piece(k, run);
         let [_, segments, _] = sequence.sizes(k);
-        k.if_then(k.eq(lane, 0), || {
-            let starts = k.memory(Argument::Temporary(left.starts), sequence.index.element());
-            k.store(starts, piece.number, piece.first);
-            k.store(starts, k.add(piece.number, 1), piece.last);
-        });
+        k.if_then(k.eq(lane, 0), || left.mark(k, sequence, &piece));
         // The elements of a segment in this part.
         let bounds = |segment: Value| {
             let from = k.select(k.eq(segment, piece.first), piece.from, sequence.offset(k, k.min(segment, segments)));
@@ -65,8 +82,6 @@ impl Parts {
         let mean = k.div(k.sub(piece.to, piece.from), k.add(k.sub(piece.last, piece.first), 1));
         let limit = k.min(k.add(k.mul(mean, 2), cost::SHORT_SEGMENT / 4), cost::SHORT_SEGMENT);
         let none = k.constant(sequence.index, 0);
-        let room = || Shared::new(k, &operator.types(), cost::FEW_ELEMENTS + 32);
-        let prefixes = operator.inverse().filter(|_| !self.numbered).map(|inverse| (inverse, room()));
         k.for_step(piece.first, k.add(piece.last, 1), 32, Unroll::Never, |group| {
             let segment = k.add(group, sequence.wide(k, lane));
             // Segments that begin and end in this part are most, and need no more checks.
@@ -106,16 +121,7 @@ impl Parts {
                 });
                 sum.get(k)
             };
-            let found = match &prefixes {
-                None => one_by_one(),
-                Some((inverse, room)) => {
-                    let first = sequence.offset(k, k.min(group, segments));
-                    let last = sequence.offset(k, k.min(k.add(group, 32), segments));
-                    let few = k.and(k.le(first, last), k.le(last, k.add(first, cost::FEW_ELEMENTS)));
-                    let together = || self.differences(k, *inverse, room, (first, last), range[1]);
-                    k.choose_list(k.and(is_inner, few), together, one_by_one)
-                }
-            };
+            let found = one_by_one();
             let whole = || self.outlet.put(k, &[segment], beside(k, group), &found);
             let checked = || {
                 let is_last = k.eq(segment, piece.last);
@@ -128,37 +134,8 @@ impl Parts {
         });
     }
 
-    /// Reduces 32 segments whose elements, few, stand between two places; `end` is behind the elements of the lane's segment. Prefixes of all elements are
-    /// kept in the cache, and a segment is the difference of two: elements are read in rows, and gathered once for each segment.
-    fn differences(&self, k: &Writer, inverse: BinaryOp, room: &Shared, (first, last): (Value, Value), end: Value) -> Vec<Value> {
-        let (operator, lane) = (&self.operator, k.thread(Axis::X));
-        let nothing = operator.nothing(k);
-        let carry = Accumulator::new(k, operator);
-        carry.set(k, &nothing);
-        let count = k.convert(k.sub(last, first), Type::U32);
-        let at = |row: Value| k.add(first, self.sequence.wide(k, k.add(row, lane)));
-        let values = |row: Value| self.inlet.at(k, &[at(row)]);
-        // Each prefix is without its own element.
-        let keep = |row: Value, values: Vec<Value>| {
-            let prefix = operator.combine(k, &carry.get(k), &scan_warp(k, operator, &values, lane));
-            let before: Vec<Value> = prefix.iter().zip(&values).map(|(prefix, own)| k.binary(inverse, *prefix, *own)).collect();
-            room.set(k, beside(k, row), &before);
-            carry.set(k, &broadcast(k, &prefix, 31));
-        };
-        let rest = k.sub(count, k.and(count, 31));
-        k.for_step(k.literal(0u32), rest, 32, Unroll::Never, |row| keep(row, values(row)));
-        // Behind the last element stands the prefix of all, also where elements fill whole rows.
-        keep(rest, k.choose_list(k.lt(k.add(rest, lane), count), || values(rest), || nothing.clone()));
-        k.warp_barrier();
-        let found = room.get(k, k.min(k.convert(k.sub(end, first), Type::U32), count));
-        k.warp_barrier();
-        let before = found.iter().map(|value| k.shuffle(Shuffle::Up, *value, 1u32));
-        let before = before.zip(&nothing).map(|(before, nothing)| k.select_value(k.eq(lane, 0), *nothing, before));
-        before.zip(&found).map(|(before, found)| k.binary(inverse, *found, before)).collect()
-    }
-
     /// Elements of a segment from one place to another combined, for all lanes.
-    fn stretch(&self, k: &Writer, segment: Value, from: Value, to: Value) -> Vec<Value> {
+    pub(super) fn stretch(&self, k: &Writer, segment: Value, from: Value, to: Value) -> Vec<Value> {
         let operator = &self.operator;
         let sum = Accumulator::new(k, operator);
         sum.set(k, &operator.nothing(k));

@@ -21,6 +21,8 @@ pub(super) struct Walk<'a> {
 pub(super) struct Row {
     /// The number of elements, a `u32`.
     pub(super) count: Value,
+    /// True if it is known to have 32 elements.
+    pub(super) is_whole: bool,
     /// The number of elements before the end of the lane's segment, a `u32`; 32 or more if it does not end in the row.
     pub(super) after: Value,
 }
@@ -86,7 +88,8 @@ impl<'a> Walk<'a> {
         let after = if self.sequence.index == Type::U32 { after } else { narrow(after, 64) };
         // Behind the last segment there are no ends.
         let after = if is_inner { after } else { k.select(k.lt(segment, self.piece.last), after, 64u32) };
-        Row { count: if is_inner { k.literal(32u32) } else { narrow(k.sub(self.piece.to, first), 32) }, after }
+        let count = if is_inner { k.literal(32u32) } else { narrow(k.sub(self.piece.to, first), 32) };
+        Row { count, is_whole: is_inner, after }
     }
 
     /// Goes on behind a row in which so many segments ended. If all 32 did, others may end in it too: the next row starts behind the last

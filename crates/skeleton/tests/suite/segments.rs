@@ -155,6 +155,65 @@ fn reductions_of_all_types() {
     }
 }
 
+/// Products of matrices of 2×2 numbers, whose order matters: too much for a scan.
+fn matrices() -> Operator {
+    let f = Builder::function("product");
+    let [a, b] = ["a", "b"].map(|name| [0; 4].map(|_| f.parameter(name, Type::U32)));
+    let cell = |row: usize, column: usize| f.add(f.mul(a[2 * row], b[column]), f.mul(a[2 * row + 1], b[2 + column]));
+    let results = [cell(0, 0), cell(0, 1), cell(1, 0), cell(1, 1)];
+    Operator::new(f.finish_function(&results).unwrap(), &[1u32, 0, 0, 1].map(Literal::from), false).unwrap()
+}
+
+/// Reductions of all kinds of segments by operators of several kinds: with and without an inverse, of several values, of values that
+/// belong together, in order and in any order.
+#[test]
+fn reductions_by_all_operators() {
+    let sum = |element: Element| Operator::sum(element).unwrap();
+    let both = Operator::all(&[sum(Element::F32), Operator::min(Element::F32).unwrap()]).unwrap();
+    let alone: fn(Literal, usize) -> Vec<Literal> = |x, _| vec![x];
+    let twice: fn(Literal, usize) -> Vec<Literal> = |x, _| vec![x; 2];
+    let placed: fn(Literal, usize) -> Vec<Literal> = |x, place| vec![x, Literal::from(place as i32)];
+    let shear: fn(Literal, usize) -> Vec<Literal> = |x, _| vec![x, 1u32.into(), 3u32.into(), x];
+    let cases = [
+        ("a sum of integers", Element::I32, sum(Element::I32), alone),
+        ("a sum of floats", Element::F32, sum(Element::F32), alone),
+        ("an exclusive or", Element::Bool, sum(Element::Bool), alone),
+        ("a maximum", Element::F64, Operator::max(Element::F64).unwrap(), alone),
+        ("two at once", Element::F32, both, twice),
+        ("a place", Element::I32, Operator::arg_max_in_order(Element::I32, Element::I32).unwrap(), placed),
+        ("a place in any order", Element::I32, Operator::arg_min(Element::I32, Element::I32).unwrap(), placed),
+        ("matrices", Element::U32, matrices(), shear),
+    ];
+    for (case, element, operator, values) in cases {
+        let source = line("x", element, |f, i, x| match operator.types().len() {
+            1 => vec![x],
+            2 if case == "two at once" => vec![x, x],
+            2 => vec![x, i],
+            _ => vec![x, f.literal(1u32), f.literal(3u32), x],
+        });
+        let reduce = SegmentedReduce { source, offsets: identity(Element::U32), operator: operator.clone(), sink: Sink::STORE };
+        let reduce = Pattern::from(reduce);
+        for (name, bench) in benches() {
+            for lengths in kinds(if name == "interp" { 700 } else { 9000 }) {
+                let size: u64 = lengths.iter().sum();
+                let input = Random(size).values(element, size);
+                let mut places = 0..size as usize;
+                let combine = |sum: Vec<Literal>, place: usize| {
+                    operator.function().evaluate(&[sum, values(input[place], place)].concat()).unwrap()
+                };
+                let each = |length: &u64| places.by_ref().take(*length as usize).fold(operator.identity().to_vec(), combine);
+                let expected: Vec<Vec<Literal>> = lengths.iter().map(each).collect();
+                let (inputs, count) = ([input.clone(), offsets(&lengths, 0)], lengths.len() as u64);
+                let given = Given { inputs: &inputs, sizes: &[size, count], ..Given::default() };
+                for (number, found) in run(&bench, &reduce, &given).iter().enumerate() {
+                    let expected: Vec<Literal> = expected.iter().map(|values| values[number]).collect();
+                    assert!(*found == expected, "{name}, {case}, {size} in {count}");
+                }
+            }
+        }
+    }
+}
+
 /// The number of the segment of each element, and whether it is the first.
 #[test]
 fn numbers_of_segments() {
