@@ -449,22 +449,9 @@ impl<'t> Trace<'t> {
         Place::At(indices)
     }
 
-    /// Returns whether all reads are at affine indices, under rules or not, so that they can be held to rows.
+    /// Returns whether all reads are at indices along axes, so that they can be held to rows.
     pub(crate) fn reads_rows(&self) -> bool {
-        let is_affine = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
-        let is_held = |index: &IndexId| match &self.indices[*index as usize] {
-            Index::Clamp(base, _) => match &self.indices[*base as usize] {
-                Index::Wrap(base, _) | Index::Mirror(base, _) => is_affine(base),
-                _ => is_affine(base),
-            },
-            Index::Wrap(base, _) | Index::Mirror(base, _) => is_affine(base),
-            _ => is_affine(index),
-        };
-        self.items.iter().all(|item| match item {
-            Item::Read { place: Place::At(indices), .. } => indices.iter().all(is_held),
-            Item::Read { .. } => false,
-            _ => true,
-        })
+        self.items.iter().all(|item| !matches!(item, Item::Read { place: Place::Number(_), .. }))
     }
 
     /// One index is the same as a number along one axis.

@@ -234,24 +234,40 @@ fn effects_are_no_chains_on_a_gpu() -> Result<()> {
     Ok(())
 }
 
-/// The last levels of degraining share a kernel on a GPU. Means of diffusion, which take as long as memory, stay apart.
+/// Stencils share kernels and have patches of four columns, whatever the length of rows is. Means of diffusion, which take as long as memory, stay apart.
 #[test]
 fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
-    let context = &as_gpu();
-    for boundary in [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap] {
-        let picture = Picture::new(context, &Random(24).image(1, 101, 70))?;
+    let rules = [Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap].map(|boundary| (103, boundary));
+    let widths = [100, 101, 102, 103].map(|width| (width, Boundary::Clamp));
+    for (width, boundary) in widths.into_iter().chain(rules) {
+        // A plan serves all widths, and would be that of the first one.
+        let context = &as_gpu();
+        let picture = Picture::new(context, &Random(24).image(2, width, 70))?;
         for (result, kernels) in
-            [(effects::degrain(&picture, 4, 0.02, boundary)?, 3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 5)]
+            [(effects::degrain(&picture, 4, 0.02, boundary)?, 2..=3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 5..=5)]
         {
             let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
             // Code near the edges is larger with other rules, and kernels may have less room.
             if boundary == Boundary::Clamp {
-                assert_eq!(plan.explain()?.kernels(), kernels, "{}", plan.explain()?.text());
+                assert!(kernels.contains(&plan.explain()?.kernels()), "{}", plan.explain()?.text());
             }
             let straight = Plan::new(&[(result.clone(), result.bounds())], &Options::straight())?.run()?;
-            assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{boundary:?}"));
+            assert_near(&plan.run()?[0], &straight[0], 0.0, &format!("{width} columns, {boundary:?}"));
         }
     }
+    Ok(())
+}
+
+/// The first two levels of degraining share a kernel on a GPU, and so do the last two.
+#[test]
+fn degrain_is_two_kernels_on_a_gpu() -> Result<()> {
+    let context = &as_gpu();
+    let picture = Picture::new(context, &Random(24).image(3, 2063, 1545))?;
+    let result = effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?;
+    let told = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?.explain()?;
+    assert_eq!(told.kernels(), 2, "{}", told.text());
+    let patch = told.stages[0].kernels[0].patch.map(|patch| (patch.columns, patch.skew));
+    assert_eq!(patch, Some((4, 3)), "{}", told.text());
     Ok(())
 }
 
