@@ -5,7 +5,7 @@ mod support;
 use broadloom_diag::Sources;
 use broadloom_nesl::eval::Sealed;
 use broadloom_nesl::session::{Output, Session, Settings};
-use broadloom_nesl::syntax::{MAX_NESTING, is_complete, parse};
+use broadloom_nesl::syntax::{Lines, MAX_NESTING, is_complete, parse};
 
 fn error_of(text: &str) -> String {
     let mut outputs = support::session(Settings::default()).eval("hostile", text);
@@ -150,4 +150,47 @@ fn complete_forms_are_recognised() {
     for text in ["1", "f(1;", "let a = 1;", "% open", "\"open;", "{x : x in v;", "function f(x) = let a = x;"] {
         assert!(!is_complete(text), "{text}");
     }
+}
+
+#[test]
+fn lines_are_complete_when_their_text_is() {
+    let text = "function f(x) = let a = x;\n  b = \"in; two\n lines \\\" and ;\n three\"\n in % a comment;\n of\n lines % (a,\n b)\n;\n\
+        c = `\n;\n1 +\n2 $\n{x\n : x in [1]};\n";
+    let (mut lines, mut seen) = (Lines::default(), String::new());
+    for line in text.split_inclusive('\n') {
+        lines.push(line);
+        seen += line;
+        assert_eq!(lines.is_complete(), is_complete(&seen), "{seen}");
+    }
+    assert!(lines.is_complete());
+}
+
+#[test]
+fn many_lines_of_one_form_are_read_once() {
+    for line in ["(\n", "let x = 1;\n", "\" a\n", "% a\n"] {
+        let mut lines = Lines::default();
+        lines.push(line);
+        // Looking at all lines for each of them would take hours.
+        for _ in 0..1_000_000 {
+            lines.push(if line.len() > 2 && !line.contains(['"', '%']) { line } else { "(\n" });
+            assert!(!lines.is_complete());
+        }
+    }
+}
+
+#[test]
+fn a_byte_order_mark_begins_a_text() {
+    let outputs = support::session(Settings::default()).eval("marked", "\u{feff}set print_length 2;\n[1, 2, 3];");
+    assert_eq!(support::transcript(&outputs), "it = [1, 2,...] : [int]\n");
+    assert!(error_of("1 \u{feff};").contains("N0001"));
+}
+
+#[test]
+fn forms_behind_a_broken_one_on_its_line_are_answered() {
+    let mut session = support::session(Settings::default());
+    let outputs = session.eval("line", "[1, 2,]; 5; if t then 1; else 2; 6; let a = 1 b = 2; c = 3 in a; 7; (1 + ; 8;\n9;");
+    let is_error = |output: &Output| matches!(output, Output::Error(_));
+    let answers: Vec<Output> = outputs.iter().filter(|output| !is_error(output)).cloned().collect();
+    assert_eq!(support::transcript(&answers), "it = 5 : int\nit = 6 : int\nit = 7 : int\nit = 9 : int\n");
+    assert_eq!(outputs.iter().filter(|output| is_error(output)).count(), 4, "{}", support::transcript(&outputs));
 }

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::core::{Body, Datatype, DatatypeId, DefId, Environment, Optional};
 use crate::infer::unify::{Export, Node};
 use crate::syntax::{Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId};
-use crate::types::{Scheme, Type};
+use crate::types::{Base, Scheme, Type};
 use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use std::sync::Arc;
 
@@ -210,6 +210,13 @@ pub fn define_datatype(
     let mut infer = Infer::new(env, ast.clone(), widths);
     if !library {
         refuse(&mut infer, &form.name, form.name_span);
+    }
+    if !infer.diagnostics.has_errors() && Base::ALL.iter().any(|base| base.text() == form.name.as_str()) {
+        let message = format!("`{}` is a type of the language, it cannot be redefined", form.name);
+        infer.diagnostics.push(Diagnostic::error(codes::BUILT_IN, message).at(form.name_span, "choose another name"));
+    }
+    if infer.diagnostics.has_errors() {
+        return Err(infer.diagnostics);
     }
     let (content, variables) = infer.declared(&form.spec);
     if infer.diagnostics.has_errors() {

@@ -7,7 +7,7 @@ use crate::core::DefinitionKind;
 use crate::eval::Value;
 use crate::infer::Checked;
 use crate::syntax::{Ast, CommandWord, Expr, ExprId, Name};
-use broadloom_diag::{Diagnostic, Diagnostics};
+use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -26,10 +26,28 @@ Commands:
   load \"<file>\";             reads a file; without a name, the last one again
   set print_length <n>;      how many elements of a sequence are printed
   set verbose on|off;        whether `load` names the file
+  set sequential on|off;     whether small calls run sequentially
   show code <name>;          the code of a function
   show status;               the settings
   exit;                      leaves
 ";
+
+/// What `set` sets.
+pub const SETTINGS: [&str; 4] = ["print_length", "verbose", "arg_check", "sequential"];
+
+/// Commands of the original that are refused, and what to do instead.
+const REFUSED: [(&str, &str); 4] = [
+    ("shell", "`shell_command(\"ls\", \"\")` runs a command and gives its output"),
+    ("edit", "change the file in an editor; `load;` reads the last file again"),
+    ("dump", "`broadloom explain FILE --emit vcode` writes the VCODE of a file"),
+    ("defconfig", "the option `--device` of the command chooses the machine"),
+];
+
+/// Gives errors that have no place the place of their command.
+pub(super) fn placed(errors: &Diagnostics, span: Span) -> Diagnostics {
+    let place = |error: &Diagnostic| if error.primary.is_some() { error.clone() } else { error.clone().at(span, "") };
+    errors.iter().map(place).collect()
+}
 
 fn refuse(message: impl Into<String>) -> Result<(), Diagnostics> {
     Err(Diagnostic::error(codes::COMMAND, message).into())
@@ -71,7 +89,11 @@ impl Worker {
             ("show", ["status"]) => self.status(),
             ("show", ["bugs"]) => self.say("no bugs are known\n"),
             ("show", _) => refuse("`show` takes `code <name>` or `status`"),
-            _ => refuse(format!("the command `{name}` is not supported")),
+            (command, _) => {
+                let error = Diagnostic::error(codes::COMMAND, format!("the command `{name}` is not supported"));
+                let advice = REFUSED.iter().find(|(refused, _)| *refused == command);
+                Err(advice.map_or(error.clone(), |(_, advice)| error.help(*advice)).into())
+            }
         }
     }
 
@@ -141,7 +163,10 @@ impl Worker {
                 Ok(())
             }
             ("verbose" | "arg_check" | "sequential", None) => refuse(format!("`set {what}` takes `on` or `off`")),
-            _ => refuse(format!("there is no setting `{what}`")),
+            _ => {
+                let error = Diagnostic::error(codes::COMMAND, format!("there is no setting `{what}`"));
+                Err(error.help(format!("the settings are `{}`", SETTINGS.join("`, `"))).into())
+            }
         }
     }
 

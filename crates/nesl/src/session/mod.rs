@@ -13,6 +13,7 @@ mod library;
 mod output;
 mod worker;
 
+pub use command::SETTINGS;
 pub use output::{Binding, Output, Report};
 #[doc(hidden)]
 pub use worker::verify_library;

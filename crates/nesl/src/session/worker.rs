@@ -1,6 +1,7 @@
 //! The state of a session and the execution of forms.
 
 use super::call::CompiledFunction;
+use super::command::placed;
 use super::library::Variable;
 use super::output::Report;
 use super::{Engine, Output, Settings};
@@ -135,9 +136,12 @@ impl Worker {
             FormKind::Datatype(datatype) => self.define_datatype(&program.ast, datatype),
             FormKind::Bind(pattern, value, file) => self.bind(&program.ast, Some(*pattern), *value, *file),
             FormKind::Expr(expr) => self.bind(&program.ast, None, *expr, false),
-            FormKind::Command(name, words) => self.command(name, words),
-            FormKind::Load(file) => self.load(&program.ast, *file),
-            FormKind::DumpVcode(..) => Err(Diagnostic::error(codes::COMMAND, "`dump vcode` is not supported").into()),
+            FormKind::Command(name, words) => self.command(name, words).map_err(|errors| placed(&errors, span)),
+            FormKind::Load(file) => self.load(&program.ast, *file).map_err(|errors| placed(&errors, span)),
+            FormKind::DumpVcode(..) => Err(Diagnostic::error(codes::COMMAND, "`dump vcode` is not supported")
+                .at(span, "")
+                .help("`broadloom explain FILE --emit vcode` writes the VCODE of a file")
+                .into()),
             FormKind::Broken(index) => Err(program.errors[*index].clone()),
         }
     }
@@ -216,7 +220,9 @@ impl Worker {
             }
         }
         let reason = failure.map_or_else(String::new, |error| format!(": {error}"));
-        Err(Diagnostic::error(codes::LOAD, format!("the file `{name}` cannot be read{reason}")).into())
+        Err(Diagnostic::error(codes::LOAD, format!("the file `{name}` cannot be read{reason}"))
+            .help("a name is relative to the folder in which the session was started; `.nesl` may be left out")
+            .into())
     }
 }
 

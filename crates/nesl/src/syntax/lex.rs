@@ -10,12 +10,14 @@ use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
 /// Splits a text into tokens, the last of which is [`TokenKind::End`]. Characters that begin no token are reported and skipped.
 pub fn lex(source: SourceId, text: &str, diagnostics: &mut Diagnostics) -> Vec<Token> {
-    let mut lexer = Lexer { source, text: text.as_bytes(), at: 0, diagnostics };
+    // Some editors begin a text with a byte order mark.
+    let first = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut lexer = Lexer { source, text: text.as_bytes(), at: first, diagnostics };
     let mut tokens = vec![];
     loop {
         lexer.skip_blank();
         let start = lexer.at;
-        let at_margin = start == 0 || lexer.text[start - 1] == b'\n';
+        let at_margin = start == first || lexer.text[start - 1] == b'\n';
         if let Some(kind) = lexer.next_kind() {
             let end = kind == TokenKind::End;
             tokens.push(Token { kind, span: lexer.span(start), at_margin });

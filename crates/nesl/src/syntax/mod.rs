@@ -15,7 +15,7 @@ pub use ast::{
 pub(crate) use ast::{COMMA, LAMBDA, POSTFIX, PREFIX};
 pub use lex::lex;
 pub use name::Name;
-pub use parse::{COMMANDS, MAX_NESTING, is_complete, parse};
+pub use parse::{COMMANDS, Lines, MAX_NESTING, is_complete, parse};
 pub use print::{print_expr, print_parameter, print_pattern, print_program};
 pub use same::same_program;
 pub use token::{Mark, Token, TokenKind, Word};

@@ -37,11 +37,11 @@ pub fn parse(source: SourceId, text: &str) -> Program {
         while parser.at_mark(Mark::Semicolon) || parser.at_mark(Mark::Dollar) {
             parser.advance();
         }
-        let start = parser.here();
+        let (start, first) = (parser.here(), parser.at);
         let at_end = *parser.kind() == TokenKind::End;
         let result = if at_end { Err(Failed) } else { parser.form() };
         if result.is_err() && !at_end {
-            parser.recover();
+            parser.recover(first);
         }
         let span = start.to(parser.previous());
         let mut errors = Diagnostics::new();
@@ -69,28 +69,70 @@ pub fn parse(source: SourceId, text: &str) -> Program {
 
 /// Tells whether a text ends where a form ends, so that an interactive session need not wait for more lines.
 pub fn is_complete(text: &str) -> bool {
-    let mut errors = Diagnostics::new();
-    let mut sources = broadloom_diag::Sources::new();
-    let tokens = lex(sources.add("", ""), text, &mut errors);
-    let unclosed = errors.iter().any(|d| d.code == codes::OPEN_COMMENT || d.code == codes::OPEN_STRING);
-    // Open brackets, and each `let` up to its `in`. A `;` inside of them does not end a form.
-    let mut open: Vec<TokenKind> = vec![];
-    for token in &tokens {
-        match token.kind {
+    let mut lines = Lines::default();
+    lines.push(text);
+    lines.is_complete()
+}
+
+/// A text that comes line by line. Each line is looked at once, however many there are.
+#[derive(Debug, Default)]
+pub struct Lines {
+    open: Open,
+    /// The last token.
+    last: Option<TokenKind>,
+    /// A string or comment that is not closed, from its first mark on.
+    unclosed: String,
+}
+
+impl Lines {
+    /// Adds lines, with their line breaks.
+    pub fn push(&mut self, text: &str) {
+        let mark = self.unclosed.chars().next();
+        self.unclosed += text;
+        if mark.is_some_and(|mark| !text.contains(mark)) {
+            return;
+        }
+        let text = std::mem::take(&mut self.unclosed);
+        let mut errors = Diagnostics::new();
+        let mut sources = broadloom_diag::Sources::new();
+        let tokens = lex(sources.add("", ""), &text, &mut errors);
+        let is_unclosed = |error: &&Diagnostic| error.code == codes::OPEN_COMMENT || error.code == codes::OPEN_STRING;
+        let place = errors.iter().find(is_unclosed).and_then(|error| error.primary.as_ref());
+        let end = place.map_or(text.len(), |label| label.span.start as usize);
+        for token in tokens {
+            if (token.span.start as usize) < end && token.kind != TokenKind::End {
+                self.open.take(&token.kind);
+                self.last = Some(token.kind);
+            }
+        }
+        text[end..].clone_into(&mut self.unclosed);
+    }
+
+    /// Tells whether the lines end where a form ends.
+    pub fn is_complete(&self) -> bool {
+        self.unclosed.is_empty() && self.open.0.is_empty() && self.last.as_ref().is_none_or(TokenKind::ends_form)
+    }
+}
+
+/// Open brackets, and each `let` up to its `in`. A `;` inside of them does not end a form.
+#[derive(Debug, Default)]
+struct Open(Vec<TokenKind>);
+
+impl Open {
+    fn take(&mut self, kind: &TokenKind) {
+        match kind {
             TokenKind::Mark(Mark::Open | Mark::OpenBracket | Mark::OpenBrace) | TokenKind::Word(Word::Let) => {
-                open.push(token.kind.clone());
+                self.0.push(kind.clone());
             }
             TokenKind::Mark(Mark::Close | Mark::CloseBracket | Mark::CloseBrace) => {
-                while open.pop() == Some(TokenKind::Word(Word::Let)) {}
+                while self.0.pop() == Some(TokenKind::Word(Word::Let)) {}
             }
             // The `in` of a generator stands in braces.
-            TokenKind::Word(Word::In) if open.last() == Some(&TokenKind::Word(Word::Let)) => drop(open.pop()),
-            TokenKind::Mark(Mark::Dollar) => open.clear(),
+            TokenKind::Word(Word::In) if self.0.last() == Some(&TokenKind::Word(Word::Let)) => drop(self.0.pop()),
+            TokenKind::Mark(Mark::Dollar) => self.0.clear(),
             _ => {}
         }
     }
-    let last = tokens.len().checked_sub(2).map(|index| &tokens[index].kind);
-    !unclosed && open.is_empty() && last.is_none_or(TokenKind::ends_form)
 }
 
 /// An error was reported; the form is lost.
@@ -227,17 +269,27 @@ impl Parser {
     }
 
     /// Skips the rest of a broken form.
-    fn recover(&mut self) {
+    fn recover(&mut self, first: usize) {
         self.level = 0;
+        let mut open = Open::default();
+        self.tokens[first..self.at].iter().for_each(|token| open.take(&token.kind));
         loop {
             let ended = self.kind().ends_form();
             if *self.kind() == TokenKind::End {
                 return;
             }
+            // With nothing open the form ends here, unless what follows cannot begin one.
+            let closed = ended && open.0.is_empty();
+            open.take(&self.tokens[self.at].kind);
             self.advance();
             let starts = matches!(self.kind(), TokenKind::Word(Word::Function | Word::Datatype));
             let margin = self.tokens[self.at].at_margin;
-            if (ended && (starts || margin)) || (starts && margin) || *self.kind() == TokenKind::End {
+            let goes_on = matches!(
+                self.kind(),
+                TokenKind::Word(Word::Then | Word::Else | Word::In)
+                    | TokenKind::Mark(Mark::Close | Mark::CloseBracket | Mark::CloseBrace)
+            );
+            if closed && !goes_on || (ended && (starts || margin)) || (starts && margin) || *self.kind() == TokenKind::End {
                 return;
             }
         }
