@@ -77,6 +77,7 @@ fn main() {
     for (name, device) in DEVICES.into_iter().filter(|(name, _)| *name == "cpu") {
         trials.push(Trial::test(format!("{name}: a thousand sizes are traced once"), move || templates::thousand(device)));
     }
+    trials.push(Trial::test("interp: ints of the host are sizes", templates::ints));
     trials.push(Trial::test("interp: errors of calls with other sizes", templates::errors));
     trials.push(Trial::test("interp: limits of calls with other sizes", templates::limits));
     trials.push(Trial::test("interp: vectors of the top level are copied once", variables));

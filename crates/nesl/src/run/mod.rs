@@ -183,6 +183,8 @@ pub struct Accelerator {
     pub(crate) ledger: Option<Rc<Ledger>>,
     /// Numbers of a traced call that are results, as columns of the device.
     counts: Vec<Node>,
+    /// Inputs of a traced call that stand for ints of the host.
+    sizes: Vec<Node>,
     /// Vectors of the host that were copied to the device.
     copies: u64,
     /// Instructions that were executed.
@@ -304,6 +306,7 @@ impl Accelerator {
             tracing: false,
             ledger: None,
             counts: vec![],
+            sizes: vec![],
             copies: 0,
             instructions: 0,
             trusted: false,

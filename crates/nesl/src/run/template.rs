@@ -14,7 +14,8 @@
 //! - Conditions on elements are tested in the kernels, as in every run. The host reads one word when the results are asked for.
 //!   When a condition does not hold, the call is repeated by the machine, which finds the error and its place.
 //! - Lengths of results that only the device knows are read together with the conditions.
-//! - Columns of the host are constants of the template. So a template serves calls with equal columns of the host.
+//! - An int of the host that is not negative counts as a size. All other columns of the host are constants of the template, so
+//!   it serves calls with equal ones.
 
 use super::{Accelerator, on_device};
 use crate::eval::{Fault, Run};
@@ -39,6 +40,14 @@ const MAX_REFUSED: usize = 4;
 /// Templates of calls with columns of the same types, until only sizes that come again are traced.
 const MAX_GENERAL: usize = 3;
 
+/// Returns the only int of a column of the host, where it counts as a size.
+fn size_of(column: &Column) -> Option<usize> {
+    match column {
+        Column::Ints(values) if values.len() == 1 => i32::try_from(values[0]).ok().and_then(|value| usize::try_from(value).ok()),
+        Column::Ints(_) | Column::Floats(_) | Column::Bools(_) | Column::Device(_) => None,
+    }
+}
+
 /// A part of an argument, as far as templates depend on it.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
@@ -51,6 +60,13 @@ enum Part {
 struct Key {
     parts: Vec<Part>,
     sizes: Vec<usize>,
+}
+
+/// Tests if one template may serve calls with these parts.
+fn are_alike(own: &[Part], other: &[Part], is_general: bool) -> bool {
+    let is_size = |part: &Part| matches!(part, Part::Constant(column) if size_of(column).is_some());
+    let is_alike = |(own, other): (&Part, &Part)| own == other || is_general && is_size(own) && is_size(other);
+    own.len() == other.len() && own.iter().zip(other).all(is_alike)
 }
 
 impl Key {
@@ -89,6 +105,7 @@ enum Answer {
 #[derive(Debug)]
 pub(crate) struct CallTemplate {
     template: Template,
+    context: Context,
     /// The call was traced for all sizes.
     is_general: bool,
     outcome: Arc<Outcome>,
@@ -113,23 +130,27 @@ struct Outcome {
 }
 
 impl CallTemplate {
-    /// Returns the lines of the device among columns.
-    fn lines(columns: &[Column]) -> Vec<Node> {
-        let line = |column: &Column| match column {
-            Column::Device(node) => Some(node.clone()),
-            Column::Ints(_) | Column::Floats(_) | Column::Bools(_) => None,
+    /// Returns the inputs of a template: the lines of the device, and for a size a line of one more element, which is in no
+    /// memory.
+    fn inputs(context: &Context, columns: &[Column], is_general: bool) -> broadloom_graph::Result<Vec<Node>> {
+        let input = |column: &Column| match (column, size_of(column)) {
+            (Column::Device(node), _) => Some(Ok(node.clone())),
+            (_, Some(size)) if is_general => Some(Node::fill(context, Shape::from(size + 1), &[Literal::from(0u32)])),
+            _ => None,
         };
-        columns.iter().filter_map(line).collect()
+        columns.iter().filter_map(input).collect()
     }
 
-    /// Tests if the template serves a call with columns of the types that it was traced for.
-    fn fits(&self, columns: &[Column]) -> bool {
-        self.template.fits(&CallTemplate::lines(columns))
+    /// Tests if the template serves a call.
+    fn fits(&self, own: &[Part], key: &Key, columns: &[Column]) -> bool {
+        let is_fitting = |inputs: Vec<Node>| self.template.fits(&inputs);
+        are_alike(own, &key.parts, self.is_general)
+            && CallTemplate::inputs(&self.context, columns, self.is_general).is_ok_and(is_fitting)
     }
 
     /// Launches the kernels of a call.
     fn launch(&self, columns: &[Column]) -> broadloom_graph::Result<Launched> {
-        let results = self.template.call(&CallTemplate::lines(columns))?;
+        let results = self.template.call(&CallTemplate::inputs(&self.context, columns, self.is_general)?)?;
         Ok(Launched { outcome: self.outcome.clone(), results })
     }
 }
@@ -200,7 +221,7 @@ impl Templates {
             return None;
         }
         let key = Key::of(columns)?;
-        let index = match self.known.iter().position(|(own, template)| *own == key.parts && template.fits(columns)) {
+        let index = match self.known.iter().position(|(own, template)| template.fits(own, &key, columns)) {
             Some(index) => index,
             None => {
                 if !self.is_traced(&key) {
@@ -229,12 +250,14 @@ impl Templates {
 
     /// Tests if a call that no template serves is traced.
     fn is_traced(&self, key: &Key) -> bool {
-        let is_alike = |own: &&Key| own.parts == key.parts;
-        let templates = self.known.iter().filter(|(parts, _)| *parts == key.parts).count();
+        let is_alike = |parts: &[Part]| are_alike(parts, &key.parts, self.is_general);
+        let templates = self.known.iter().filter(|(parts, _)| is_alike(parts)).count();
         self.refused.len() < MAX_REFUSED
             && !self.refused.contains(key)
             && (self.seen.contains(key)
-                || self.is_general && templates < MAX_GENERAL && (templates > 0 || self.seen.iter().any(|own| is_alike(&own))))
+                || self.is_general
+                    && templates < MAX_GENERAL
+                    && (templates > 0 || self.seen.iter().any(|own| is_alike(&own.parts))))
     }
 
     /// Returns the results of a launched call. Returns nothing where a condition does not hold: the machine executes the
@@ -269,6 +292,12 @@ impl Accelerator {
         if self.tracing { Fault::at_run_time("a template cannot wait for the device") } else { Ok(()) }
     }
 
+    /// Returns the int that an input of a template stands for.
+    pub(crate) fn size_of(&self, column: &Node) -> Option<Amount> {
+        let is_size = self.sizes.iter().any(|size| size.is_same(column));
+        is_size.then(|| column.bound().amount(0).minus(&1.into()))
+    }
+
     /// Returns an int that follows from the sizes of columns as a column of a traced call.
     pub(crate) fn count_as_column(&mut self, amount: &Amount) -> Run<Column> {
         let context = self.context()?;
@@ -287,11 +316,17 @@ impl Accelerator {
     ) -> Option<CallTemplate> {
         let context: Context = self.context().ok()?;
         let mut made = None;
-        let template = context.template(&CallTemplate::lines(columns), |symbols| {
-            let mut symbols = symbols.iter();
-            let symbol = |column: &Column| match column {
-                Column::Device(_) => symbols.next().cloned().map(Column::Device),
-                other => Some(other.clone()),
+        let inputs = CallTemplate::inputs(&context, columns, is_general).ok()?;
+        let template = context.template(&inputs, |symbols| {
+            let mut symbols = symbols.iter().cloned();
+            let sizes = &mut self.sizes;
+            let symbol = |column: &Column| match (column, size_of(column)) {
+                (Column::Device(_), _) => symbols.next().map(Column::Device),
+                (_, Some(_)) if is_general => {
+                    sizes.extend(symbols.next());
+                    sizes.last().cloned().map(Column::Device)
+                }
+                (other, _) => Some(other.clone()),
             };
             let columns = columns.iter().filter_map(symbol).collect();
             (self.tracing, self.word, self.is_trapped) = (true, None, false);
@@ -311,7 +346,8 @@ impl Accelerator {
         self.failed.clear();
         self.ledger = None;
         self.counts.clear();
-        Some(CallTemplate { template: template.ok()?, is_general, outcome: Arc::new(made?) })
+        self.sizes.clear();
+        Some(CallTemplate { template: template.ok()?, context, is_general, outcome: Arc::new(made?) })
     }
 
     /// Makes the results of a template from those of a traced call.

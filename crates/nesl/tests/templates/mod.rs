@@ -9,7 +9,7 @@ use broadloom_scalar::Type;
 use libtest_mimic::Failed;
 
 /// Functions of a line of floats and of a ragged one, each with the number of traces for all sizes below.
-const FUNCTIONS: [(&str, &str, u64); 25] = [
+const FUNCTIONS: [(&str, &str, u64); 26] = [
     ("square", "function g(a) : [float] -> [float] = {x * x + 1.0 : x in a};", 1),
     ("mean", "function g(a) : [float] -> float = sum(a) / float(#a);", 1),
     ("deviation", "function g(a) : [float] -> float = let m = sum(a) / float(#a) in sum({(x - m) * (x - m) : x in a});", 1),
@@ -24,6 +24,7 @@ const FUNCTIONS: [(&str, &str, u64); 25] = [
     ("branch on a size", "function g(a) : [float] -> float = if #a > 80 then sum(a) else max_val(a);", 2),
     ("sorted", "function g(a) : [float] -> [float] = sort(a);", 1),
     ("gather", "function g(a) : [float] -> [float] = a -> {rem(i * 3 + 1, #a) : i in index(#a)};", 1),
+    ("least", "function g(a) : [float] -> [float] = take(a, min(#a, 100));", 2),
     ("put", "function g(a) : [float] -> [float] = a <- [(0, 1.0), (#a - 1, 2.0)];", 1),
     ("ranks", "function g(a) : [float] -> [int] = rank(a);", 1),
     ("any", "function g(a) : [float] -> (bool, bool) = (any({x > 8.0 : x in a}), all({x > 8.0 : x in a}));", 1),
@@ -89,6 +90,42 @@ pub(crate) fn sizes(open: Open) -> Result<(), Failed> {
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Functions of a line and an int of the host.
+const INTS: [(&str, &str); 5] = [
+    ("taken", "function g(a, k) : ([float], int) -> [float] = take(a, k);"),
+    ("one", "function g(a, k) : ([float], int) -> (float, int) = (a[k] + a[#a - k - 1], k * 2 + #a);"),
+    ("repeated", "function g(a, k) : ([float], int) -> [float] = a ++ dist(2.5, k);"),
+    ("moved", "function g(a, k) : ([float], int) -> [float] = {x * float(k) : x in a};"),
+    ("every", "function g(a, k) : ([float], int) -> [int] = {rem(i, k) : i in index(#a)};"),
+];
+
+/// An int of the host is a size: calls with others need no trace.
+pub(crate) fn ints() -> Result<(), Failed> {
+    for (name, text) in INTS {
+        let target = || Target::new(interp).with_threshold(20);
+        let mut program = Program::new(text, "g", Options::default(), target())?;
+        let mut plain = Program::new(text, "g", Options::default(), target().without_templates())?;
+        for (size, k) in [(100, 70), (101, 71), (103, 75), (120, 73), (150, 90), (160, 150), (130, 200), (140, 80)] {
+            let call = |program: &mut Program| -> Result<String, Failed> {
+                let columns = [floats(program, size, |i| i as f64)?, Column::Ints(vec![k])];
+                Ok(match program.call(&columns) {
+                    Ok(columns) => format!("{:?}", columns.iter().map(crate::numbers).collect::<Result<Vec<_>, _>>()?),
+                    Err(failure) => failure.0,
+                })
+            };
+            let (found, expected) = (call(&mut program)?, call(&mut plain)?);
+            if found != expected {
+                return Err(format!("{name}, {size} and {k}: {found}, expected {expected}").into());
+            }
+        }
+        let done = program.statistics();
+        if done.traces > 2 || done.templates < 5 {
+            return Err(format!("{name}: {} traces, {} calls of templates", done.traces, done.templates).into());
+        }
+    }
+    Ok(())
 }
 
 /// A thousand calls of different sizes are traced once, and no instruction is executed from the third call on.

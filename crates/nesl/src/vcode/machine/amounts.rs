@@ -93,6 +93,12 @@ impl Machine<'_, '_, '_> {
                 Some(length) => Some(self.number(&length)?),
                 None => None,
             },
+            // The condition was compared already.
+            (Op::Select, [Entry::Bool(flags), yes @ Entry::Int(_), no @ Entry::Int(_)])
+                if flags.len() == 1 && yes.len() == 1 && no.len() == 1 =>
+            {
+                Some(if flags[0] { yes.clone() } else { no.clone() })
+            }
             (_, operands) if op.is_elementwise() && !op.has_effect() => {
                 let operands = operands.to_vec();
                 self.of_amounts(op, &operands)?

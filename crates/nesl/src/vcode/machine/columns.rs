@@ -58,7 +58,12 @@ impl Machine<'_, '_, '_> {
                 return self.elements_of(rest, columns, count, out);
             }
             Layout::Seq(element) => {
-                let offsets = next(columns, layout)?;
+                let offsets = match next(columns, layout)? {
+                    Column::Device(node) if self.size_of(&node).is_some() => {
+                        Column::Ints(self.size_of(&node).iter().map(Amount::get).collect())
+                    }
+                    offsets => offsets,
+                };
                 let (start, is_device) = (out.len(), matches!(offsets, Column::Device(_)));
                 let (found, total, segdes) = match offsets {
                     Column::Device(offsets) => {
@@ -95,6 +100,10 @@ impl Machine<'_, '_, '_> {
                 self.floats(values)?
             }
             (Type::Bool, Column::Bools(values)) => self.bools(values)?,
+            (Type::Int, Column::Device(node)) if self.size_of(&node).is_some() => {
+                let size = self.size_of(&node).unwrap_or_else(|| 0.into());
+                self.number(&size)?
+            }
             (_, Column::Device(node)) => {
                 let wanted = self.accelerator.as_ref().map(|accelerator| accelerator.element_of(ty));
                 if wanted != Some(node.ty().element()) || !node.ty().is_scalar() {
@@ -110,6 +119,11 @@ impl Machine<'_, '_, '_> {
         agree(count, found.clone())?;
         out.push(entry);
         Ok(found)
+    }
+
+    /// Returns the int that a column of a traced call stands for.
+    fn size_of(&self, node: &Node) -> Option<Amount> {
+        self.accelerator.as_ref()?.size_of(node)
     }
 
     /// Refuses a node of another device.
