@@ -4,6 +4,7 @@ use crate::failure::{Exit, Failure, codes};
 use broadloom::device::trace::span;
 use broadloom::diag::{Diagnostic, SourceId, Sources};
 use broadloom::ptx::{self, Module, Verified, parse::MAX_INPUT};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -35,7 +36,11 @@ impl Input {
             let message = format!("{name} is larger than the {} MiB that are read", MAX_INPUT >> 20);
             return Err(Failure::usage(Diagnostic::error(codes::TOO_LARGE, message)));
         }
-        let text = String::from_utf8(bytes).map_err(|error| not_text(&name, &error))?;
+        let mut text = String::from_utf8(bytes).map_err(|error| not_text(&name, path, &error))?;
+        // Some editors begin a text with a byte order mark.
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
         let mut sources = Sources::new();
         let id = sources.add(name, text);
         Ok(Input { sources, id })
@@ -69,7 +74,7 @@ impl Input {
 fn cannot_read(name: &str, path: &Path, error: &io::Error) -> Failure {
     let (message, help) = match error.kind() {
         ErrorKind::NotFound => (format!("there is no file {name}"), neighbours(path)),
-        ErrorKind::IsADirectory => (format!("{name} is a folder, not a file"), ptx_files(path)),
+        ErrorKind::IsADirectory => (format!("{name} is a folder, not a file"), files(path, "ptx")),
         ErrorKind::PermissionDenied => (format!("{name} may not be read: permission denied"), None),
         _ => (format!("{name} cannot be read: {error}"), None),
     };
@@ -78,7 +83,7 @@ fn cannot_read(name: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::usage(diagnostic)
 }
 
-/// Returns a suggestion: the `.ptx` files beside the missing one.
+/// Returns a suggestion: the files beside the missing one that end like it.
 fn neighbours(path: &Path) -> Option<String> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -87,29 +92,33 @@ fn neighbours(path: &Path) -> Option<String> {
     if !folder.is_dir() {
         return Some(format!("there is no folder {} either", folder.display()));
     }
-    ptx_files(folder)
+    files(folder, path.extension().and_then(OsStr::to_str).unwrap_or("ptx"))
 }
 
-fn ptx_files(folder: &Path) -> Option<String> {
+fn files(folder: &Path, extension: &str) -> Option<String> {
     let entries = std::fs::read_dir(folder).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".ptx")).collect();
+    let is_like = |name: &String| Path::new(name).extension().is_some_and(|own| own == extension);
+    let mut names: Vec<String> = names.filter(is_like).collect();
     names.sort();
     let shown = 8.min(names.len());
     let more = if names.len() > shown { format!(" and {} more", names.len() - shown) } else { String::new() };
     (shown > 0).then(|| format!("{} has {}{more}", folder.display(), names[..shown].join(", ")))
 }
 
-fn not_text(name: &str, error: &std::string::FromUtf8Error) -> Failure {
+fn not_text(name: &str, path: &Path, error: &std::string::FromUtf8Error) -> Failure {
     let at = error.utf8_error().valid_up_to();
     let bytes = error.as_bytes();
     let message = format!("{name} is not text: byte {at} is {:#04x}, which is not UTF-8", bytes[at]);
     let diagnostic = Diagnostic::error(codes::NOT_TEXT, message);
     let is_binary = bytes.starts_with(b"\x7fELF") || bytes.starts_with(&[0x50, 0xed, 0x55, 0xba]);
+    let is_program = path.extension().is_some_and(|extension| extension != "ptx");
     Failure::usage(if is_binary {
         diagnostic.help(
             "this looks like a compiled program; its PTX comes out with `cuobjdump --dump-ptx`, or compile with `nvcc -ptx`",
         )
+    } else if is_program {
+        diagnostic.help("save the program as UTF-8; `iconv -f latin1 -t utf-8` converts texts in Latin-1")
     } else {
         diagnostic.help("PTX is text: `nvcc -ptx kernel.cu` writes kernel.ptx")
     })

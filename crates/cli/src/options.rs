@@ -661,7 +661,9 @@ pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     for word in words {
         // Words after it belong to another program.
         ours &= word != "--";
-        if ours && word.as_encoded_bytes().starts_with(b"=") {
+        let before = |back: usize| joined.len().checked_sub(back).map(|index| joined[index].as_encoded_bytes());
+        let is_behind_buffer = before(2) == Some(b"--arg") || before(1).is_some_and(|word| word.starts_with(b"--arg="));
+        if ours && is_behind_buffer && word.as_encoded_bytes().starts_with(b"=") {
             joined.push("--arg".into());
         }
         joined.push(word);

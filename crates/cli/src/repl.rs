@@ -10,8 +10,8 @@ use crate::options::Repl;
 use crate::terminal::Terminal;
 use broadloom::cpu::signals::catch_interrupts;
 use broadloom::diag::Diagnostic;
-use broadloom::nesl::session::{Session, Settings};
-use broadloom::nesl::syntax::{COMMANDS, Word, is_complete};
+use broadloom::nesl::session::{SETTINGS, Session, Settings};
+use broadloom::nesl::syntax::{COMMANDS, Lines, Word, is_complete};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -74,7 +74,7 @@ fn evaluate(session: &mut Session, text: &str, terminal: &mut Terminal) -> (bool
 
 /// Answers a script on standard input. Returns whether no form failed.
 fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Failure> {
-    let (mut text, mut right) = (String::new(), true);
+    let (mut text, mut lines, mut right) = (String::new(), Lines::default(), true);
     loop {
         let mut line = vec![];
         // The lock is not held while forms are evaluated: programs may read the console.
@@ -83,8 +83,10 @@ fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Fail
             let message = format!("standard input cannot be read: {error}");
             Failure::usage(Diagnostic::error(codes::CANNOT_READ, message))
         })?;
-        text += &String::from_utf8_lossy(&line);
-        if count > 0 && text.len() < MAX_FORM && !is_whole(&text) {
+        let line = String::from_utf8_lossy(&line);
+        lines.push(&line);
+        text += &line;
+        if count > 0 && text.len() < MAX_FORM && !lines.is_complete() && !is_command(&text) {
             continue;
         }
         if !text.trim().is_empty() {
@@ -98,18 +100,21 @@ fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Fail
             return Ok(right);
         }
         text.clear();
+        lines = Lines::default();
     }
 }
 
-/// Tells whether a text can be evaluated. A line that begins with a command needs no `;`.
+/// Tells whether a text can be evaluated.
 fn is_whole(text: &str) -> bool {
-    let command = || {
-        let line = text.trim();
-        let word = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
-        let known = COMMANDS.contains(&word.to_ascii_lowercase().as_str()) || line == "?";
-        known && text.trim_end_matches('\n').lines().count() == 1 && is_complete(&format!("{line};"))
-    };
-    text.trim().is_empty() || is_complete(text) || command()
+    is_complete(text) || is_command(text)
+}
+
+/// Tells whether a text is a line that begins with a command, which needs no `;`.
+fn is_command(text: &str) -> bool {
+    let line = text.trim();
+    let word = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+    let is_known = COMMANDS.contains(&word.to_ascii_lowercase().as_str()) || line == "?";
+    is_known && !text.trim_end_matches('\n').contains('\n') && is_complete(&format!("{line};"))
 }
 
 /// The line editor's knowledge of NESL.
@@ -144,7 +149,7 @@ impl Completer for Nesl {
         let first = before[..start].split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
         let fixed: &[&str] = match first.as_str() {
             "" => &COMMANDS,
-            "set" => &["print_length", "verbose", "arg_check"],
+            "set" => &SETTINGS,
             "show" => &["code", "status"],
             _ => &[],
         };

@@ -59,6 +59,9 @@ pub fn run(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let work = Work::new(options, steps, inputs, output)?;
+    if let Some(remark) = missing(&work.frames).filter(|_| !broadloom::device::settings::is_quiet()) {
+        terminal.remark(&remark);
+    }
     let (mut engine, device) = engine(options)?;
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
@@ -299,6 +302,17 @@ fn like(image: &Image, source: &Image) -> Result<Image, EffectError> {
         if like == SampleType::F16 { plane.converted(SampleType::F16) } else { plane.clone() }
     });
     Ok(image.with_planes(typed.collect())?)
+}
+
+/// Tells which frames between the first and the last one are missing.
+fn missing(frames: &[Option<u64>]) -> Option<String> {
+    let numbers: Vec<u64> = frames.iter().copied().flatten().collect();
+    let gaps = numbers.windows(2).map(|pair| (pair[0] + 1, pair[1] - pair[0] - 1)).filter(|(_, count)| *count > 0);
+    let (first, count) = gaps.reduce(|(first, count), (_, more)| (first, count + more))?;
+    Some(match count {
+        1 => format!("frame {first} is missing; the others are processed"),
+        _ => format!("{count} frames are missing, the first is {first}; the others are processed"),
+    })
 }
 
 /// Returns the frame numbers of a sequence: those of a range, or all existing ones.

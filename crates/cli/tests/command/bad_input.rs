@@ -44,6 +44,21 @@ fn what_is_not_text_is_refused() {
     broadloom_with_input(&["explain", "-"], b"\x7fELF\x02\x01\x01\0\0\0\0\0\x98\x98")
         .exits(2)
         .complains(&["looks like a compiled program"]);
+    let path = empty_folder("latin1").join("caf\u{e9}.nesl");
+    std::fs::write(&path, b"\"caf\xe9\";").unwrap();
+    broadloom(&["run", path.to_str().unwrap()]).exits(2).complains(&["is not text: byte 4 is 0xe9", "save the program as UTF-8"]);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    let path = empty_folder("marked").join("marked.nesl");
+    std::fs::write(&path, b"\xef\xbb\xbf1 + 1;\r\n").unwrap();
+    assert_eq!(broadloom(&["run", path.to_str().unwrap()]).exits(0).out, "it = 2 : int\n");
+}
+
+#[test]
+fn a_word_that_begins_with_an_equals_sign_is_a_file_only_behind_a_buffer() {
+    broadloom(&["effect", "box", "in.pfm", "out.pfm", "--set", "=3"]).exits(2).complains(&["has no parameter ``"]);
 }
 
 #[test]

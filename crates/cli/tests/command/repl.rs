@@ -52,6 +52,15 @@ fn files_are_loaded_first_and_the_device_is_chosen() {
     broadloom_with_input(&["repl", "--device", "abacus"], b"1;").exits(3).complains(&["there is no device `abacus` here"]);
 }
 
+#[test]
+fn a_form_of_many_lines_is_read_once() {
+    let start = Instant::now();
+    let text = format!("1 + 1;\n{}", "(\n".repeat(50_000));
+    let outcome = script(&text).exits(1).complains(&["Error[N0006]"]);
+    assert_eq!(outcome.out, "it = 2 : int\n");
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
 /// A command on a pseudo terminal, by way of the tool `script`.
 struct Pty {
     child: Child,
