@@ -1,8 +1,8 @@
 //! The group `overhead`: what the host does for an expression of arrays before the device has its work.
 //!
 //! An expression of ten operations, and one of two hundred (corner detection) on small arrays: built, its plan found, its kernels launched, again and again; the second also as a function
-//! that is called. The ten operations are a function, too, that is called with arrays of another size each time: its plans are fitted to the sizes. The device is waited for between,
-//! and that does not count. Nothing is planned or compiled while it is measured. The median counts.
+//! that is called. The ten operations are a function, too, that is called with arrays of another size each time: its plans are fitted to the sizes. So is a function of NESL, which
+//! is launched from a template, and executed by the machine by turns. The device is waited for between, and that does not count. Nothing is planned or compiled while it is measured. The median counts.
 
 use crate::arrays::{CORNERS, bell, corners};
 use crate::error::Failure;
@@ -11,6 +11,8 @@ use crate::measure::median;
 use crate::report::Row;
 use broadloom::array::Function;
 use broadloom::device::Device;
+use broadloom::nesl::run::Target;
+use broadloom::nesl::{Column, Program};
 use broadloom::{Array, Context};
 use std::time::{Duration, Instant};
 
@@ -47,6 +49,7 @@ fn row(device: &Device, name: &str, size: String, times: Vec<Duration>, launches
 pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     let runs = if quick { 3 } else { RUNS };
     let mut rows = vec![ten_operations(device, runs)?, new_sizes(device, runs)?];
+    rows.extend(nesl_sizes(device, runs)?);
     rows.extend(many_operations(device, runs)?);
     Ok(rows)
 }
@@ -111,6 +114,60 @@ fn new_sizes(device: &Device, runs: usize) -> Result<Row, Failure> {
         return Err(Failure::Wrong("a function was traced again for other sizes".into()));
     }
     Ok(row(device, "new_sizes", "10 operations".to_owned(), times, 1))
+}
+
+/// A function of NESL without branches on data.
+const NESL: &str = "function scores(a) : [float] -> ([float], float) = \
+    let n = float(#a); m = sum(a) / n; v = sum({(x - m) * (x - m) : x in a}) / n \
+    in ({(x - m) * (x - m) / n + v : x in a}, v);";
+
+/// A function of NESL, called with lines of another size each time: launched from a template, and executed by the machine.
+fn nesl_sizes(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
+    let program = |target: fn(Target) -> Target| {
+        let device = device.clone();
+        let target = target(Target::new(move || Ok(device.clone())).with_threshold(COUNT));
+        Program::new(NESL, "scores", Default::default(), target).map_err(|failure| Failure::Outside(failure.0))
+    };
+    let mut programs = [program(|target| target)?, program(Target::without_templates)?];
+    let mut times: [Vec<Duration>; 2] = [vec![], vec![]];
+    for run in 0..runs + 2 {
+        let values: Vec<f64> = (0..COUNT + run).map(|i| i as f64 / 8.0).collect();
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let spread = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+        for (program, times) in programs.iter_mut().zip(&mut times) {
+            let outside = |failure: broadloom::nesl::program::Failure| Failure::Outside(failure.0);
+            let context = program.context().map_err(outside)?;
+            let column = Column::Device(Array::line(&context, &values)?.node().clone());
+            let start = Instant::now();
+            let results = program.call(&[column]).map_err(outside)?;
+            let time = start.elapsed();
+            device.synchronise()?;
+            // The second call is traced.
+            if run >= 2 {
+                times.push(time);
+            }
+            let Some(Column::Device(found)) = results.last() else {
+                return Err(Failure::Wrong("a result is not on the device".into()));
+            };
+            let found = found.read().map_err(|error| Failure::Outside(error.to_string()))?;
+            let found = found.lanes.first().and_then(|lane| lane.as_f64()).unwrap_or(f64::NAN);
+            if (found - spread).abs() > 1e-9 * spread.abs() {
+                return Err(Failure::Wrong(format!("call {run} gave {found}, not {spread}")));
+            }
+        }
+    }
+    let [templates, machine] = programs.map(|mut program| program.statistics());
+    if (templates.traces, templates.templates, machine.traces) != (1, runs as u64 + 1, 0) {
+        return Err(Failure::Wrong(format!("{} traces, {} calls of templates", templates.traces, templates.templates)));
+    }
+    let launches = |done: &broadloom::nesl::run::Statistics| done.launches / (runs as u64 + 2);
+    let size = "12 operations".to_owned();
+    let [with, without] = times;
+    Ok([
+        row(device, "nesl_new_sizes", size.clone(), with, launches(&templates)),
+        row(device, "nesl_machine", size, without, launches(&machine)),
+    ])
 }
 
 /// The same expression built anew each time, and as a function.
