@@ -153,11 +153,10 @@ impl Emitter<'_> {
             _ => false,
         };
         let is_few = |by: &Operand, most: i64| matches!(by, Operand::Imm(Imm::Int(by)) if by.abs() <= most);
-        match inst.opcode() {
-            Some(Opcode::Mul | Opcode::Mad) => is_own(a) && !is_few(b, FEW_COMPONENTS) || is_own(b) && !is_few(a, FEW_COMPONENTS),
-            Some(Opcode::Shl) => is_own(a) && !is_few(b, FEW_COMPONENTS.ilog2().into()),
-            _ => false,
-        }
+        let is_product = matches!(inst.opcode(), Some(Opcode::Mul | Opcode::Mad));
+        let is_shift = inst.opcode() == Some(Opcode::Shl);
+        is_product && (is_own(a) && !is_few(b, FEW_COMPONENTS) || is_own(b) && !is_few(a, FEW_COMPONENTS))
+            || is_shift && is_own(a) && !is_few(b, FEW_COMPONENTS.ilog2().into())
     }
 
     /// Returns whether the varying part of a register depends on an instruction that satisfies `on`, or on
