@@ -128,7 +128,8 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         };
         vec![mixed(1) / mixed(2)]
     })?;
-    slice.with_boundary(Boundary::Constant(0.0)).one(&[picture, &sum, &count])
+    // All places are inside of the grid. Clamped reads need no guard.
+    slice.with_boundary(Boundary::Clamp).one(&[picture, &sum, &count])
 }
 
 /// The first pixel of a cell.
