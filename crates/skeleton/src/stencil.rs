@@ -270,9 +270,8 @@ impl Parts<'_> {
     /// The results of a column, stored where that is said, as those of a column that is the same there.
     fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<(Value, Value)>) {
         let rows = self.stencil.rows;
-        // Threads read inputs only, which no thread writes. In the loop of a fold ordinary loads are the faster ones.
-        let unwritten = self.branches && self.stencil.fold.is_none();
-        let at = |position: Vec<Value>| if unwritten { inlet.at_unwritten(k, &position) } else { inlet.at(k, &position) };
+        // Threads read inputs only, which no thread writes.
+        let at = |position: Vec<Value>| if self.branches { inlet.at_unwritten(k, &position) } else { inlet.at(k, &position) };
         let place = |front: Option<Value>| front.into_iter().chain(strip.position.iter().copied()).chain([column]).collect();
         let results: Vec<Vec<Value>> = match &self.stencil.fold {
             None => at(place(None)).chunks(self.values).map(<[Value]>::to_vec).collect(),
