@@ -45,6 +45,12 @@ pub(super) fn held_end(ty: Type, narrow: bool) -> Result<Function> {
     })
 }
 
+/// Returns whether a function has the parameters and the code of another. A text gives functions of one name others.
+fn has_code(function: &Function, other: &Function) -> bool {
+    let code = |function: &Function| function.to_string().split_once('(').map(|(_, code)| code.to_owned());
+    code(function) == code(other)
+}
+
 impl Node {
     /// Offsets: a line of integers, one at least.
     pub(super) fn checked_offsets(&self, operation: &str) -> Result<()> {
@@ -87,7 +93,7 @@ impl Node {
                 places.counts()
                     && is_last
                     && end.is_number(length.get())
-                    && held_offset(offsets.ty()).is_ok_and(|held| held.to_string() == function.to_string())
+                    && held_offset(offsets.ty()).is_ok_and(|held| has_code(function, &held))
             }
             State::Pending(Expression { op: Op::View(view), inputs }) => {
                 let is_before = view.axes[..] == [AxisMap { offset: -1, rule: Rule::Constant, ..AxisMap::same(0) }]
@@ -108,7 +114,7 @@ impl Node {
             return false;
         };
         let [numbers, ends, count, length] = &inputs[..] else { return false };
-        let is_held = |narrow: bool| held_end(ends.ty(), narrow).is_ok_and(|held| held.to_string() == function.to_string());
+        let is_held = |narrow: bool| held_end(ends.ty(), narrow).is_ok_and(|held| has_code(function, &held));
         numbers.counts() && count.is_number(segments) && length.is_number(elements) && is_held(self.ty() == Type::I32)
     }
 

@@ -416,6 +416,17 @@ fn texts_of_segments_hold_offsets_once() -> Result<()> {
         let again: Vec<Node> = read.outputs.into_iter().map(|(_, node)| node).collect();
         assert_eq!(print(&again)?, text, "{name}");
     }
+    // Functions of one name for offsets of two types: a text calls the second one otherwise.
+    let offsets = |element: Element| line(&context, &[0, 3, 7, 12], element);
+    let nodes = [Element::I32, Element::I64].map(|element| x.segmented_reduce(&offsets(element)?, Combine::Sum));
+    let nodes = nodes.into_iter().collect::<Result<Vec<Node>>>()?;
+    let text = print(&nodes)?;
+    let mut sources = Sources::new();
+    let id = sources.add("types.graph", text.as_str());
+    let read = parse(&sources, id, &context, &Vocabulary::default());
+    let read = read.unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong)));
+    assert!(text.contains("offset_2"), "{text}");
+    assert_eq!(print(&read.outputs.into_iter().map(|(_, node)| node).collect::<Vec<_>>())?, text);
     // Ends of another number of elements are held anew.
     let text = print(&of_lengths.reduce(&[(&x, Combine::Sum)])?)?.replace("fill(12)", "fill(13)");
     let mut sources = Sources::new();
