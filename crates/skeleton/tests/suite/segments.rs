@@ -194,7 +194,7 @@ fn reductions_by_all_operators() {
         let reduce = SegmentedReduce { source, offsets: identity(Element::U32), operator: operator.clone(), sink: Sink::STORE };
         let reduce = Pattern::from(reduce);
         for (name, bench) in benches() {
-            for lengths in kinds(if name == "interp" { 700 } else { 9000 }) {
+            for lengths in kinds(if name == "interp" { 700 } else { 3000 }) {
                 let size: u64 = lengths.iter().sum();
                 let input = Random(size).values(element, size);
                 let mut places = 0..size as usize;
