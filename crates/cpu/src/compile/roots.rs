@@ -126,23 +126,10 @@ impl Emitter<'_> {
     /// Returns whether lanes have rows of their own: a loaded or rounded value is multiplied by the length of a row, as in
     /// an image that is turned. Such addresses are seldom close together.
     pub(super) fn has_rows(&self, reg: Reg) -> bool {
-        let (mut work, mut seen) = (vec![reg], HashSet::new());
-        while let Some(reg) = work.pop() {
-            if !seen.insert(reg) || self.shapes.shape(reg).is_uniform() {
-                continue;
-            }
-            match self.definition(reg) {
-                None => work.extend(arguments(self.function, reg)),
-                Some(inst) if is_load(inst) || is_rounded(inst) || !inst.effects().is_pure() => {}
-                Some(inst) => {
-                    if self.is_row(inst) {
-                        return true;
-                    }
-                    work.extend(inst.reads());
-                }
-            }
-        }
-        false
+        self.any_varying(reg, |inst| match is_load(inst) || is_rounded(inst) || !inst.effects().is_pure() {
+            true => Some(false),
+            false => self.is_row(inst).then_some(true),
+        })
     }
 
     /// Returns whether an instruction multiplies a value that was loaded or rounded in each lane by more than a few.
@@ -162,17 +149,30 @@ impl Emitter<'_> {
     /// Returns whether the varying part of a register depends on an instruction that satisfies `on`, or on
     /// one with effects.
     fn depends(&self, reg: Reg, on: fn(&InstData) -> bool) -> bool {
+        self.any_varying(reg, |inst| match inst.effects().is_pure() {
+            _ if on(inst) => Some(true),
+            _ if inst.opcode() == Some(Opcode::Ld) && inst.space() == Space::Param => Some(false),
+            true => None,
+            false => Some(true),
+        })
+    }
+
+    /// Looks for an instruction that the varying part of a register is computed by. `is_found` answers for one of them; without an
+    /// answer its operands are looked at.
+    fn any_varying(&self, reg: Reg, is_found: impl Fn(&InstData) -> Option<bool>) -> bool {
         let (mut work, mut seen) = (vec![reg], HashSet::new());
         while let Some(reg) = work.pop() {
             if !seen.insert(reg) || self.shapes.shape(reg).is_uniform() {
                 continue;
             }
-            match self.definition(reg) {
-                None => work.extend(arguments(self.function, reg)),
-                Some(inst) if on(inst) => return true,
-                Some(inst) if inst.opcode() == Some(Opcode::Ld) && inst.space() == Space::Param => {}
-                Some(inst) if inst.effects().is_pure() => work.extend(inst.reads()),
-                Some(_) => return true,
+            let Some(inst) = self.definition(reg) else {
+                work.extend(arguments(self.function, reg));
+                continue;
+            };
+            match is_found(inst) {
+                Some(true) => return true,
+                Some(false) => {}
+                None => work.extend(inst.reads()),
             }
         }
         false

@@ -457,8 +457,8 @@ fn is_cheap_body(env: &crate::core::Environment, body: &crate::core::Body, depth
         })
 }
 
-/// Tells whether a primitive on scalars cannot fail.
-fn is_total(primitive: Primitive) -> bool {
+/// Tells whether a primitive on scalars takes one instruction or a few, and cannot fail.
+pub(super) fn is_simple(primitive: Primitive) -> bool {
     use Primitive as P;
     matches!(
         primitive,
@@ -484,7 +484,15 @@ fn is_total(primitive: Primitive) -> bool {
             | P::Trunc
             | P::Btoi
             | P::CharCode
-            | P::Exp
+    )
+}
+
+/// Tells whether a primitive on scalars cannot fail.
+fn is_total(primitive: Primitive) -> bool {
+    use Primitive as P;
+    let others = matches!(
+        primitive,
+        P::Exp
             | P::Sin
             | P::Cos
             | P::Tan
@@ -497,7 +505,8 @@ fn is_total(primitive: Primitive) -> bool {
             | P::IntToAny
             | P::AsFloat
             | P::Length
-    )
+    );
+    others || is_simple(primitive)
 }
 
 /// Returns the operation of VCODE for a comparison, an arithmetic or a logical primitive.

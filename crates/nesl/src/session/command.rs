@@ -32,7 +32,7 @@ Commands:
   exit;                      leaves
 ";
 
-/// What `set` sets.
+/// Names of the settings that `set` changes.
 pub const SETTINGS: [&str; 4] = ["print_length", "verbose", "arg_check", "sequential"];
 
 /// Commands of the original that are refused, and what to do instead.

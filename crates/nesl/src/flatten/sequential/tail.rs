@@ -7,6 +7,7 @@ use super::expr::{Items, Seq, Val, Writer};
 use crate::core::{Body, DefinitionKind, Expr, ExprId};
 use crate::eval::Primitive;
 use crate::flatten::Callee;
+use crate::flatten::expr::is_simple;
 use crate::flatten::instance::visit;
 use std::rc::Rc;
 
@@ -144,35 +145,5 @@ impl Writer<'_, '_, '_> {
 /// Tells whether a primitive takes few instructions.
 fn is_plain(primitive: Primitive) -> bool {
     use Primitive as P;
-    matches!(
-        primitive,
-        P::Add
-            | P::Subtract
-            | P::Multiply
-            | P::Divide
-            | P::Negate
-            | P::Rem
-            | P::LeftShift
-            | P::RightShift
-            | P::Equal
-            | P::NotEqual
-            | P::Less
-            | P::Greater
-            | P::LessEqual
-            | P::GreaterEqual
-            | P::And
-            | P::Or
-            | P::Xor
-            | P::Not
-            | P::Float
-            | P::Ceil
-            | P::Floor
-            | P::Trunc
-            | P::Btoi
-            | P::CharCode
-            | P::CodeChar
-            | P::Identity
-            | P::Length
-            | P::Elt
-    )
+    is_simple(primitive) || matches!(primitive, P::Divide | P::Rem | P::CodeChar | P::Identity | P::Length | P::Elt)
 }
