@@ -118,6 +118,21 @@ fn step(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
     b.intern(Op::Binary(BinaryOp::Add, address.id, scaled.id), Type::U64)
 }
 
+/// The same sum, with a constant that could not be taken off added to the part that more loops change. Reads around a position share that; each of them
+/// adds its distance in one instruction then.
+fn grouped(b: &Builder, sum: Value) -> Value {
+    let operands = |sum: Value| match b.op(sum) {
+        Some(Op::Binary(BinaryOp::Add, x, y)) => Some((b.wrap(x), b.wrap(y))),
+        _ => None,
+    };
+    let Some((inner, literal)) = operands(sum).filter(|(_, literal)| b.as_literal(*literal).is_some()) else { return sum };
+    let Some((x, y)) = operands(inner).filter(|(x, y)| b.loops_around(*x) != b.loops_around(*y)) else { return sum };
+    let (fixed, varying) = if b.loops_around(x) < b.loops_around(y) { (x, y) } else { (y, x) };
+    // Not simplified, which would have the constant outside again.
+    let add = |x: Value, y: Value| b.intern(Op::Binary(BinaryOp::Add, x.id, y.id), b.type_of(sum));
+    add(fixed, add(varying, literal))
+}
+
 /// The place with its index in the address, all but a constant.
 pub(crate) fn place(b: &Builder, base: Base, index: Value, access: Access) -> (Base, Id, Access) {
     let bytes = access.element.bytes();
@@ -132,7 +147,7 @@ pub(crate) fn place(b: &Builder, base: Base, index: Value, access: Access) -> (B
     let zero = b.literal(0u32).id;
     let access = Access { offset, ..access };
     match base {
-        Base::Global(address) => (Base::Global(advance(b, b.wrap(address), rest, bytes).id), zero, access),
+        Base::Global(address) => (Base::Global(advance(b, b.wrap(address), grouped(b, rest), bytes).id), zero, access),
         Base::Shared(..) | Base::SharedAt(_) => {
             let start = match base {
                 Base::Shared(shared, None) => b.pure(Op::SharedAddress(shared), Element::U32),

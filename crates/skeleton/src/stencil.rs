@@ -147,11 +147,9 @@ impl Stencil {
         match costs.execution() {
             Execution::Vectors => {
                 let blocks = Count::Constant(costs.busy(cost::STENCIL_BLOCKS));
-                parts.warps(&mut draft, 1, cost::STRETCH, Some(parts.strips().div_ceil(blocks)))?;
+                parts.runs(&mut draft, parts.strips().div_ceil(blocks))?;
             }
-            Execution::Threads if self.reach != (0, 0) => {
-                parts.warps(&mut draft, 4, 4 * LANES, None)?;
-            }
+            Execution::Threads if self.reach != (0, 0) => parts.warps(&mut draft)?,
             Execution::Threads => parts.threads(&mut draft, &costs)?,
         }
         Ok(draft.finish())
@@ -267,9 +265,10 @@ impl Parts<'_> {
         inside.fold(all, |all, one| k.and(all, one))
     }
 
-    /// The results of a column, stored where that is said, as those of a column that is the same there.
-    fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<(Value, Value)>) {
+    /// The results of a column in the interior or near the edges, stored where that is said, as those of a column that is the same there.
+    fn column(&self, k: &Writer, inside: bool, strip: &Strip, column: Value, stored: Option<(Value, Value)>) {
         let rows = self.stencil.rows;
+        let inlet = self.edge.as_ref().filter(|_| !inside).unwrap_or(&self.inner);
         // Threads read inputs only, which no thread writes.
         let at = |position: Vec<Value>| if self.branches { inlet.at_unwritten(k, &position) } else { inlet.at(k, &position) };
         let place = |front: Option<Value>| front.into_iter().chain(strip.position.iter().copied()).chain([column]).collect();
@@ -286,7 +285,7 @@ impl Parts<'_> {
         };
         let column = stored.map_or(column, |(_, column)| column);
         let store = |row: u32, checked: bool| {
-            let put = || self.put(k, strip, column, row, &results, false);
+            let put = || self.put(k, strip, column, row, &results, inside);
             if checked { k.if_then(k.ge(row * self.stencil.step, strip.left_out), put) } else { put() }
         };
         // All rows but for the last strip of an image. Both sides of the branch need all results, so nobody computes a row where it is stored, for
@@ -348,68 +347,83 @@ impl Parts<'_> {
         }
     }
 
-    /// Warps run along strips, so many of a block; or along runs of strips, where it is said how long those are.
-    fn warps(&self, draft: &mut Draft, warps: u32, stretch: u32, run: Option<Count>) -> Result<()> {
-        let axes = self.axes();
-        let block = [LANES, warps, 1];
-        let (before, behind) = self.stencil.reach;
-        let own = LANES - before - behind;
-        let stretch = stretch / LANES * own;
-        let k = Writer::new("stencil", block);
-        let width = self.length(&k, axes - 1);
-        // Lanes in front of the first column have negative ones.
-        let signed = self.stencil.inner.index();
-        let (lane, columns) = (k.convert(k.thread(Axis::X), signed), k.convert(width, signed));
-        let first = k.mul(k.convert(k.block(Axis::X), self.index), stretch);
-        let end = k.min(k.add(first, stretch), width);
+    /// Each warp runs along a run of strips, a stretch of columns of each, 32 at a time.
+    fn runs(&self, draft: &mut Draft, run: Count) -> Result<()> {
+        let k = Writer::new("stencil", [LANES, 1, 1]);
+        let own = self.own();
+        let stretch = cost::STRETCH / LANES * own;
+        let first = k.mul(self.wide(&k, k.block(Axis::X)), stretch);
+        let end = k.min(k.add(first, stretch), self.length(&k, self.axes() - 1));
+        let length = k.count(run.clone(), self.index);
+        let start = k.mul(self.wide(&k, k.block(Axis::Y)), length);
         let strips = k.count(self.strips(), self.index);
-        let number = match warps {
-            1 => k.convert(k.block(Axis::Y), self.index),
-            _ => k.convert(k.global_thread(Axis::Y), self.index),
-        };
-        let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), warps);
-        let along = |number: Value| {
+        k.for_step(start, k.min(k.add(start, length), strips), 1, Unroll::Never, |number| {
             let strip = self.strip(&k, number);
             let rows_inside = self.rows_inside(&k, &strip);
-            k.for_step(first, end, own, Unroll::Never, |start| {
-                let least = k.sub(k.convert(start, signed), before);
-                let most = k.add(least, LANES - 1);
-                let column = k.add(least, lane);
-                let there = k.and(k.ge(least, 0), k.lt(most, columns));
-                let inside = k.and(self.inside(&k, axes - 1, least), self.inside(&k, axes - 1, most));
-                let inside = k.and(k.and(rows_inside, inside), there);
-                let edge = self.edge.as_ref().unwrap_or(&self.inner);
-                if self.stencil.reach == (0, 0) {
-                    let inner = || self.column(&k, &self.inner, &strip, column, None);
-                    let masked = || k.if_then(k.lt(column, columns), || self.column(&k, edge, &strip, column, None));
-                    k.if_else(inside, inner, masked);
-                    return;
-                }
-                let has_results = k.and(k.ge(lane, before), k.lt(lane, LANES - behind));
-                let held = k.max(k.min(column, k.sub(columns, 1)), 0);
-                let near = k.and(has_results, k.eq(column, held));
-                k.if_else(
-                    inside,
-                    || self.column(&k, &self.inner, &strip, column, Some((has_results, column))),
-                    // Lanes that store are where they should be: side by side.
-                    || self.column(&k, edge, &strip, held, Some((near, column))),
-                );
-            });
-        };
-        let blocks = match run {
-            None => {
-                k.for_step(number, strips, step, Unroll::Never, along);
-                self.strips().div_ceil(warps).min(MAX_BLOCKS)
-            }
-            Some(run) => {
-                let length = k.count(run.clone(), self.index);
-                let start = k.mul(number, length);
-                k.for_step(start, k.min(k.add(start, length), strips), 1, Unroll::Never, along);
-                self.strips().div_ceil(run)
-            }
-        };
-        let across = Count::size(axes - 1).div_ceil(stretch);
-        draft.launch(k, [across, blocks, 1u32.into()], block)?;
+            k.for_step(first, end, own, Unroll::Never, |start| self.warp(&k, &strip, rows_inside, start));
+        });
+        let across = Count::size(self.axes() - 1).div_ceil(stretch);
+        draft.launch(k, [across, self.strips().div_ceil(run), 1u32.into()], [LANES, 1, 1])?;
+        Ok(())
+    }
+
+    /// Each warp has columns of one strip: loops over strips would have values that only edges need computed ahead of them, and kept in registers.
+    fn warps(&self, draft: &mut Draft) -> Result<()> {
+        let block = [LANES, 4, 1];
+        let k = Writer::new("stencil", block);
+        let start = k.mul(self.wide(&k, k.block(Axis::X)), self.own());
+        let number = self.number(&k, block[1]);
+        k.if_then(k.lt(number, k.count(self.strips(), self.index)), || {
+            let strip = self.strip(&k, number);
+            self.warp(&k, &strip, self.rows_inside(&k, &strip), start);
+        });
+        self.launch(draft, k, Count::size(self.axes() - 1).div_ceil(self.own()), block)
+    }
+
+    /// Columns of a strip that a warp has results of.
+    fn own(&self) -> u32 {
+        LANES - self.stencil.reach.0 - self.stencil.reach.1
+    }
+
+    /// The results of a warp for columns of a strip from `start` on.
+    fn warp(&self, k: &Writer, strip: &Strip, rows_inside: Value, start: Value) {
+        let axes = self.axes();
+        let (before, behind) = self.stencil.reach;
+        // Lanes in front of the first column have negative ones.
+        let signed = self.stencil.inner.index();
+        let (lane, columns) = (k.convert(k.thread(Axis::X), signed), k.convert(self.length(k, axes - 1), signed));
+        let least = k.sub(k.convert(start, signed), before);
+        let most = k.add(least, LANES - 1);
+        let column = k.add(least, lane);
+        let there = k.and(k.ge(least, 0), k.lt(most, columns));
+        let inside = k.and(self.inside(k, axes - 1, least), self.inside(k, axes - 1, most));
+        let inside = k.and(k.and(rows_inside, inside), there);
+        if self.stencil.reach == (0, 0) {
+            let inner = || self.column(k, true, strip, column, None);
+            let masked = || k.if_then(k.lt(column, columns), || self.column(k, false, strip, column, None));
+            return k.if_else(inside, inner, masked);
+        }
+        let has_results = k.and(k.ge(lane, before), k.lt(lane, LANES - behind));
+        let held = k.max(k.min(column, k.sub(columns, 1)), 0);
+        let near = k.and(has_results, k.eq(column, held));
+        k.if_else(
+            inside,
+            || self.column(k, true, strip, column, Some((has_results, column))),
+            // Lanes that store are where they should be: side by side.
+            || self.column(k, false, strip, held, Some((near, column))),
+        );
+    }
+
+    /// The number of a thread's strip, where a block has strips one below the other. There is a third direction where the second is not enough.
+    fn number(&self, k: &Writer, strips: u32) -> Value {
+        let layer = k.mul(self.wide(k, k.block(Axis::Z)), MAX_BLOCKS);
+        k.add(k.mul(k.add(layer, self.wide(k, k.block(Axis::Y))), strips), self.wide(k, k.thread(Axis::Y)))
+    }
+
+    /// Blocks for all strips, numbered by [`Parts::number`], and so many next to each other.
+    fn launch(&self, draft: &mut Draft, k: Writer, across: Count, block: [u32; 3]) -> Result<()> {
+        let down = self.strips().div_ceil(block[1]);
+        draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
         Ok(())
     }
 
@@ -424,20 +438,21 @@ impl Parts<'_> {
         let column = k.convert(k.global_thread(Axis::X), self.index);
         let column = if columns == 1 { column } else { k.mul(column, columns) };
         let strips = k.count(self.strips(), self.index);
-        // A third direction where the second is not enough; a loop would have the assembler compute ahead of it what only edges need.
-        let layer = k.mul(self.wide(&k, k.block(Axis::Z)), MAX_BLOCKS);
-        let number = k.add(k.mul(k.add(layer, self.wide(&k, k.block(Axis::Y))), block[1]), self.wide(&k, k.thread(Axis::Y)));
+        let number = self.number(&k, block[1]);
         let (skew, around) = (self.stencil.skew, columns - 1);
         let end = if skew == 0 { width } else { k.add(width, 2 * around) };
         k.if_then(k.and(k.lt(column, end), k.lt(number, strips)), || {
             let strip = self.strip(&k, number);
             let column = if skew == 0 { column } else { k.sub(column, k.and(strip.start, around)) };
-            let Some(edge) = self.edge.as_ref().filter(|_| self.stencil.fold.is_none()) else {
-                let inner = || self.column(&k, &self.inner, &strip, column, None);
-                let Some(edge) = &self.edge else { return inner() };
+            let inner = || self.column(&k, true, &strip, column, None);
+            let edge = || self.column(&k, false, &strip, column, None);
+            if self.edge.is_none() {
+                return inner();
+            }
+            if self.stencil.fold.is_some() {
                 let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
-                return k.if_else(inside, inner, || self.column(&k, edge, &strip, column, None));
-            };
+                return k.if_else(inside, inner, edge);
+            }
             let of_row = match skew {
                 0 => self.inside(&k, axes - 1, column),
                 // All columns of the patch are there, and so is each of the last 16 bytes that are read of a row.
@@ -452,12 +467,9 @@ impl Parts<'_> {
                 let addresses = [self.inner.wide_addresses(&k), self.outlet.row_addresses(&k)].concat();
                 inside = k.and(inside, k.aligned(addresses));
             }
-            k.if_else(inside, || self.inner_column(&k, &strip, column), || self.column(&k, edge, &strip, column, None));
+            k.if_else(inside, || self.inner_column(&k, &strip, column), edge);
         });
         let across = Count::size(axes - 1) + if skew == 0 { 0 } else { 2 * around };
-        let across = across.div_ceil(block[0] * columns);
-        let down = self.strips().div_ceil(block[1]);
-        draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
-        Ok(())
+        self.launch(draft, k, across.div_ceil(block[0] * columns), block)
     }
 }

@@ -85,6 +85,27 @@ fn constants_come_off_signed_indices() {
     assert_eq!(count(&text, "mad.wide.s32"), 3, "{text}");
 }
 
+/// Reads around a position that a loop changes share the constant before it, which cannot be an offset: each adds its distance only.
+#[test]
+fn constants_of_reads_around_a_position_are_added_once() {
+    let b = Builder::kernel("around");
+    let (x, y) = (b.pointer("x", Element::F32), b.pointer("y", Element::F32));
+    let distances: Vec<_> = (0..4).map(|number| b.parameter(&format!("distance{number}"), Type::I32)).collect();
+    let count_of = b.parameter("count", Type::I32);
+    let sum = b.variable(Type::F32);
+    b.for_range(0, count_of, |position| {
+        let around = |distance| b.load(x, b.sub(b.add(position, distance), 3));
+        let values = distances.iter().map(|distance| around(*distance));
+        b.set(sum, values.fold(b.get(sum), |sum, value| b.add(sum, value)));
+    });
+    b.store(y, 0, b.get(sum));
+    let text = ptx(&b.finish_kernel().unwrap());
+    let body = text.lines().skip_while(|line| !line.starts_with("$for:"));
+    let inside = body.take_while(|line| !line.starts_with("$end_for:")).collect::<Vec<&str>>().join("\n");
+    assert_eq!(count(&inside, "mad.wide.s32"), 4, "{text}");
+    assert_eq!(inside.matches(", -3;").count(), 1, "{text}");
+}
+
 /// On GPUs of today a kernel waits itself for those before it, and approximations spare no subnormal numbers.
 #[test]
 fn kernels_of_a_gpu_overlap_and_flush() {
