@@ -97,6 +97,24 @@ fn tiles_plans_and_times_are_told() {
 }
 
 #[test]
+fn the_display_window_stays_where_the_size_does() {
+    use broadloom::effect::{Image, Rect, file};
+    let folder = empty_folder("effect-display");
+    let at = in_folder(&folder);
+    let display = Rect::new(-4, -2, 20, 16);
+    let image = Image::filled(Rect::new(1, 2, 8, 6), &["R", "G", "B"], 0.5f32).unwrap().with_display(display).unwrap();
+    file::write(at("in.exr"), &image).unwrap();
+    for device in [&["--reference"][..], &["--device", "interp"]] {
+        broadloom(&[&["effect", "box,tone_map", &at("in.exr"), &at("out.exr"), "--set", "radius=1"], device].concat()).exits(0);
+        let result = file::read(at("out.exr")).unwrap();
+        assert_eq!((result.bounds(), result.display()), (image.bounds(), display));
+        broadloom(&[&["effect", "resize", &at("in.exr"), &at("out.exr"), "--set", "width=4"], device].concat()).exits(0);
+        let result = file::read(at("out.exr")).unwrap();
+        assert_eq!((result.width(), result.display()), (4, result.bounds()));
+    }
+}
+
+#[test]
 fn sequences_run_frame_by_frame() {
     let folder = empty_folder("effect-frames");
     let at = in_folder(&folder);
