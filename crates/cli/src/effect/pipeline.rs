@@ -255,6 +255,9 @@ impl<'a> Work<'a> {
                 times.lines = engine.statistics(&chain)?;
             }
             times.pixels += image.bounds().area();
+            if image.bounds() == source.bounds() {
+                image = image.with_display(source.display())?;
+            }
             let samples = self.samples(&source);
             // Integer files contain sRGB.
             if self.options.linear && matches!(samples, Some(SampleType::U8 | SampleType::U16)) {

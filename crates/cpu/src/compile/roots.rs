@@ -113,6 +113,24 @@ impl Emitter<'_> {
         found
     }
 
+    /// Returns the uniform registers that an address is a sum of, such as the start of a row.
+    pub(super) fn bases(&self, reg: Reg) -> HashSet<Reg> {
+        let mut found = HashSet::new();
+        let (mut work, mut seen) = (vec![reg], HashSet::new());
+        while let Some(reg) = work.pop() {
+            if !seen.insert(reg) || self.function.regs[reg].ty.bits() != 64 {
+                continue;
+            }
+            match self.definition(reg) {
+                Some(inst) if !self.is_kept_as_scalar(reg) => work.extend(inst.reads()),
+                _ => {
+                    found.insert(reg);
+                }
+            }
+        }
+        found
+    }
+
     /// Returns whether an address depends on loaded values. Nothing is then known about the lanes' addresses.
     pub(crate) fn is_loaded(&self, reg: Reg) -> bool {
         self.depends(reg, is_load)

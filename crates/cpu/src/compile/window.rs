@@ -42,11 +42,12 @@ impl Emitter<'_> {
         self.word_load(inst).filter(|single| !self.is_there(inst) && self.is_loaded(single.reg) && !self.has_rows(single.reg))
     }
 
-    /// Returns whether two loads read one array, under the same guard.
+    /// Returns whether two loads read one row of an array, under the same guard. Different rows have different windows.
     fn are_alike(&self, (a, first): (&Single, &InstData), (b, second): (&Single, &InstData)) -> bool {
         let roots = self.roots(a.reg);
         let is_same = a.space == b.space && a.parts.ty == b.parts.ty && a.address.offset == b.address.offset;
-        is_same && first.guard == second.guard && !roots.is_empty() && self.roots(b.reg) == roots
+        let is_row = || !roots.is_empty() && self.roots(b.reg) == roots && self.bases(a.reg) == self.bases(b.reg);
+        is_same && first.guard == second.guard && is_row()
     }
 
     /// Reorders the instructions of a block, so that loads from one array at loaded indices stand next to each other, such as the pixels

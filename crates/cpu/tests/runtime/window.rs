@@ -97,20 +97,23 @@ fn lanes_in_rows_of_their_own_are_not_examined() {
 }
 
 /// Returns a kernel in which thread `i` reads an index, and sums the four elements from there on, each clamped to the array and weighed.
-fn taps() -> String {
+/// The last ones are read in another row.
+fn taps(in_first_row: u32) -> String {
     let tap = |number: u32| {
+        let row = if number < in_first_row { "%rd1" } else { "%rd9" };
         format!(
-            "add.s32 %r6, %r5, {number}; min.s32 %r7, %r6, %r1; max.s32 %r8, %r7, 0; mad.wide.s32 %rd7, %r8, 4, %rd1;
+            "add.s32 %r6, %r5, {number}; min.s32 %r7, %r6, %r1; max.s32 %r8, %r7, 0; mad.wide.s32 %rd7, %r8, 4, {row};
     ld.global.f32 %f1, [%rd7]; fma.rn.f32 %f2, %f1, {}.0, %f2;",
             1 << number
         )
     };
     format!(
         ".version 8.0 .target sm_80 .address_size 64
-.visible .entry taps(.param .u64 a, .param .u64 indices, .param .u64 c, .param .s32 last)
+.visible .entry taps(.param .u64 a, .param .u64 indices, .param .u64 c, .param .s32 last, .param .s32 row)
 {{
-    .reg .b32 %r<9>; .reg .b64 %rd<10>; .reg .f32 %f<3>;
+    .reg .b32 %r<10>; .reg .b64 %rd<10>; .reg .f32 %f<3>;
     ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [indices]; ld.param.u64 %rd3, [c]; ld.param.s32 %r1, [last];
+    ld.param.s32 %r9, [row]; mad.wide.s32 %rd9, %r9, 4, %rd1;
     mov.u32 %r2, %ctaid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r2, 32, %r3;
     mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd2, %rd4; add.s64 %rd6, %rd3, %rd4;
     ld.global.s32 %r5, [%rd5];
@@ -126,25 +129,33 @@ fn taps() -> String {
     )
 }
 
+/// Loads from one row share a window of four vectors. Another row has a window of its own.
 #[test]
-fn loads_from_one_array_share_a_window() {
+fn loads_from_one_row_share_a_window() {
     let device = Device::new(Cpu::new(Options { threads: 1, cache: CacheFolder::Nowhere, ..Options::default() }).unwrap());
-    let (count, parsed_taps) = (8192, parsed(taps()));
-    let (kernel, _) = parsed_taps.kernels().next().unwrap();
-    let code = show(&parsed_taps, kernel, [32, 1, 1], &for_avx512(), Stage::Llvm).unwrap();
-    assert_eq!(code.matches("load <16 x i32>").count(), 4, "{code}");
-    let a = device.upload(&(0..count).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
-    let kernel = device.load(&std::sync::Arc::new(broadloom_ptx::verify(parsed_taps).unwrap())).unwrap().kernel("taps").unwrap();
-    let mut indices: Vec<i32> = vec![];
-    for first in [-40, -2, 0, 1, 958, 1000, 4000, count - 70, count - 64, count - 32, count - 1, i32::MAX - 5000, i32::MIN] {
-        indices.extend(shapes().iter().flatten().map(|index| first.wrapping_add(*index)));
-    }
-    let given = device.upload(&indices).unwrap();
-    let c = device.zeros::<f32>(indices.len()).unwrap();
-    let arguments = [(&a).into(), (&given).into(), (&c).into(), (count - 1).into()];
-    kernel.launch(&Launch::linear((indices.len() / 32) as u32, 32), &arguments).unwrap();
-    for (thread, (found, index)) in c.read().unwrap().into_iter().zip(&indices).enumerate() {
-        let at = |tap: i32| index.wrapping_add(tap).min(count - 1).max(0) as f32;
-        assert_eq!(found, at(0) + 2.0 * at(1) + 4.0 * at(2) + 8.0 * at(3), "thread {thread}");
+    let (count, row) = (8192, 5000);
+    for (in_first_row, vectors) in [(4, 4), (2, 8)] {
+        let parsed_taps = parsed(taps(in_first_row));
+        let (kernel, _) = parsed_taps.kernels().next().unwrap();
+        let code = show(&parsed_taps, kernel, [32, 1, 1], &for_avx512(), Stage::Llvm).unwrap();
+        assert_eq!(code.matches("load <16 x i32>").count(), vectors, "{code}");
+        let a = device.upload(&(0..count + row).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+        let module = std::sync::Arc::new(broadloom_ptx::verify(parsed_taps).unwrap());
+        let kernel = device.load(&module).unwrap().kernel("taps").unwrap();
+        let mut indices: Vec<i32> = vec![];
+        for first in [-40, -2, 0, 1, 958, 1000, 4000, count - 70, count - 64, count - 32, count - 1, i32::MAX - 5000, i32::MIN] {
+            indices.extend(shapes().iter().flatten().map(|index| first.wrapping_add(*index)));
+        }
+        let given = device.upload(&indices).unwrap();
+        let c = device.zeros::<f32>(indices.len()).unwrap();
+        let arguments = [(&a).into(), (&given).into(), (&c).into(), (count - 1).into(), row.into()];
+        kernel.launch(&Launch::linear((indices.len() / 32) as u32, 32), &arguments).unwrap();
+        for (thread, (found, index)) in c.read().unwrap().into_iter().zip(&indices).enumerate() {
+            let at = |tap: u32| {
+                let index = index.wrapping_add(tap as i32).min(count - 1).max(0);
+                (if tap < in_first_row { index } else { index + row }) as f32
+            };
+            assert_eq!(found, at(0) + 2.0 * at(1) + 4.0 * at(2) + 8.0 * at(3), "thread {thread}");
+        }
     }
 }

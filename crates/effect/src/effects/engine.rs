@@ -84,8 +84,13 @@ fn statistics(layers: &Layers, options: &Options) -> crate::Result<Vec<String>> 
         let bytes = (profile.kernel.bytes_read + profile.kernel.bytes_written) as f64 / 1e6;
         lines.push(format!("{:<28}{ms:>10.3} ms {share:>5.1} %  {bytes:>9.2} MB", profile.functors.join(", ")));
     }
-    for gain in plan::gains(&wanted, options)? {
+    let gains = plan::gains(&wanted, options)?;
+    for gain in gains.iter().filter(|gain| gain.changes) {
         lines.push(format!("without {:<20}{:>10.3} ms {:>6.2} ×", gain.name, gain.without.as_secs_f64() * 1e3, gain.factor()));
+    }
+    let unchanged: Vec<&str> = gains.iter().filter(|gain| !gain.changes).map(|gain| gain.name).collect();
+    if !unchanged.is_empty() {
+        lines.push(format!("the kernels are the same without {}", unchanged.join(", ")));
     }
     Ok(lines)
 }

@@ -3,7 +3,7 @@
 //! The grid is a picture as high as the grid. A row has the cells of a row of the image, each with its values side by side: pixels next to
 //! each other find their cells near each other.
 
-use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
+use crate::functor::{Indexer, Output, Primitive, Real, Whole};
 use crate::{Boundary, Error, Picture, Result};
 
 /// The settings of the filter.
@@ -27,9 +27,40 @@ const MAX_CELLS: u64 = 1 << 28;
 const MAX_VALUES: f64 = 4096.0;
 
 impl Grid {
-    /// The place along the axis of values.
-    fn level<'k>(&self, value: Real<'k>) -> Precise<'k> {
-        (value.cast::<f64>().max(self.low).min(self.high) - self.low) / self.range
+    /// Returns the place of a value along the axis of values: the number of the cell below, and the share of the next one.
+    ///
+    /// The interpolated result has no jumps, so the rounding of `f32` does not show, unless the lower end of the axis is rounded itself.
+    fn level<'k>(&self, value: Real<'k>) -> (Whole<'k>, Real<'k>) {
+        let Grid { range, low, high, .. } = *self;
+        if f64::from(low as f32) == low {
+            let level = (value.max(low as f32).min(high as f32) - low as f32) * (1.0 / range) as f32;
+            return (level.floor().cast::<i32>(), level - level.floor());
+        }
+        let level = (value.cast::<f64>().max(low).min(high) - low) / range;
+        (level.floor().cast::<i32>(), (level - level.floor()).cast::<f32>())
+    }
+
+    /// Returns the least sample of each cell, and infinity behind the last cell. Comparisons with them find the nearest cell of a sample as
+    /// exactly as `f64` does.
+    fn starts(&self, values: i32) -> Vec<f32> {
+        let Grid { range, low, high, .. } = *self;
+        let cell = |value: f32| ((f64::from(value).max(low).min(high) - low) / range + 0.5).floor();
+        // Finite samples are in the order of these numbers.
+        let sample = |number: i32| f32::from_bits(if number < 0 { i32::MAX.wrapping_sub(number) } else { number } as u32);
+        let least = i64::from(i32::MAX.wrapping_sub(f32::MIN.to_bits() as i32));
+        let start = |own: i32| {
+            let (mut low, mut high) = (least, i64::from(f32::INFINITY.to_bits()));
+            while low < high {
+                let middle = (low + high).div_euclid(2);
+                match cell(sample(middle as i32)) >= f64::from(own) {
+                    true => high = middle,
+                    false => low = middle + 1,
+                }
+            }
+            sample(low as i32)
+        };
+        let inner = (1..values).map(start);
+        std::iter::once(f32::NEG_INFINITY).chain(inner).chain([f32::INFINITY]).collect()
     }
 }
 
@@ -79,17 +110,15 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         return Err(bad("the grid has too many cells; choose larger ones"));
     }
     let (side, values) = (cell as i32, values as i32);
-    // The value of a pixel in its cell is computed once, and not for each value of the cell.
-    let level = Primitive::point("level", 1, |x| (settings.level(x[0]) + 0.5).floor().cast::<f32>())?.one(&[picture])?;
-    let inputs = [Indexer::anywhere(), Indexer::anywhere()];
-    let gather = Primitive::from_kernel("gather", &inputs, &[Output::Component; 2], &[], |k| {
-        let own_level = (k.x() % values).cast::<f32>();
+    let starts = settings.starts(values);
+    let gather = Primitive::from_kernel("gather", &[Indexer::anywhere()], &[Output::Component; 2], &[], |k| {
+        let (first, end) = (k.table(&starts, k.x() % values), k.table(&starts, k.x() % values + 1));
         let (sum, count) = (k.local(0.0f32), k.local(0.0f32));
         let (left, top) = (corner(k.x() / values, side), corner(k.y(), side));
         k.repeat(0, side, |j| {
             k.repeat(0, side, |i| {
                 let value = k.input(0).pick(left + i, top + j).max(low as f32).min(high as f32);
-                let own = k.input(1).pick(left + i, top + j).eq(own_level);
+                let own = value.ge(first).and(value.lt(end));
                 sum.set(sum.get() + own.select::<f32>(value, 0.0));
                 count.set(count.get() + own.select::<f32>(1.0, 0.0));
             });
@@ -97,7 +126,7 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         vec![sum.get(), count.get()]
     })?;
     let gather = gather.with_boundary(boundary).with_size(columns as usize * values as usize, rows as usize)?;
-    let [sum, count] = gather.call([picture, &level])?;
+    let [sum, count] = gather.call([picture])?;
     let soften = |grid: &Picture| -> Result<Picture> {
         let grid = blurred(grid, values, Along::Values)?;
         blurred(&blurred(&grid, values, Along::Columns)?, values, Along::Rows)
@@ -105,14 +134,9 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
     let (sum, count) = (soften(&sum)?, soften(&count)?);
     let inputs = [Indexer::point(), Indexer::anywhere(), Indexer::anywhere()];
     let slice = Primitive::from_kernel("slice", &inputs, &[Output::Component], &[], |k| {
-        let level = settings.level(k.input(0).centre());
-        let lower = level.floor();
-        let shares = [
-            (k.x() % side).cast::<f32>() * (1.0 / side as f32),
-            (k.y() % side).cast::<f32>() * (1.0 / side as f32),
-            (level - lower).cast::<f32>(),
-        ];
-        let (x, y, z) = (k.x() / side + MARGIN, k.y() / side + MARGIN, lower.cast::<i32>());
+        let (z, above) = settings.level(k.input(0).centre());
+        let shares = [share(k.x(), side), share(k.y(), side), above];
+        let (x, y) = (k.x() / side + MARGIN, k.y() / side + MARGIN);
         // The two values of a cell are read one behind the other.
         let mixed = |input: usize| {
             let mut total = k.constant(0.0f32);
@@ -135,4 +159,9 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
 /// The first pixel of a cell.
 fn corner(place: Whole<'_>, side: i32) -> Whole<'_> {
     (place - MARGIN) * side - side / 2
+}
+
+/// The share of the next cell at a place.
+fn share(place: Whole<'_>, side: i32) -> Real<'_> {
+    (place % side).cast::<f32>() * (1.0 / side as f32)
 }

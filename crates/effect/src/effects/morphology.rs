@@ -5,6 +5,8 @@
 
 use crate::functor::{Axis, Indexer, Kernel, Moving, Output, Precise, Primitive, Reach, Real, Whole};
 use crate::{Boundary, Picture, Result};
+use broadloom_graph::{Node, Shape};
+use broadloom_scalar::Type;
 
 /// The value that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -212,11 +214,19 @@ fn unkey(key: Whole<'_>) -> Real<'_> {
 }
 
 /// Computes the exact median of a square.
+///
+/// A square that is larger than the picture has pixels several times. They are counted by how often the boundary rule gives them, and each is read once.
 pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Picture> {
     if radius == 0 {
         return Ok(picture.clone());
     }
     let side = radius as i32;
+    let bounds = picture.bounds();
+    let covers = |extent: u32| boundary != Boundary::Shrink && u64::from(extent) < 2 * u64::from(radius) + 1;
+    if radius > NETWORK_RADIUS && (covers(bounds.width) || covers(bounds.height)) {
+        let table = |extent: u32| covers(extent).then(|| often(picture, extent, radius, boundary)).transpose();
+        return covering(picture, side, [table(bounds.width)?, table(bounds.height)?], boundary);
+    }
     let inputs = [Indexer::square(radius)];
     let functor = if radius <= NETWORK_RADIUS {
         Primitive::from_kernel("median", &inputs, &[Output::Component], &[], |k| {
@@ -234,10 +244,64 @@ pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pict
     functor.with_boundary(boundary).one(&[picture])
 }
 
-/// Finds the middle value bit by bit: the greatest number that at most half of the values are less than.
+/// Counts how often the window around each place of an axis has each pixel. The table has a column for each place. Its first row is for pixels outside, where they
+/// have a value of their own, and the others are for the pixels of the axis.
+fn often(picture: &Picture, extent: u32, radius: u32, boundary: Boundary) -> Result<Picture> {
+    let (size, radius) = (extent as usize, i64::from(radius));
+    let (extent, period) = (i64::from(extent), (2 * (i64::from(extent) - 1)).max(1));
+    let pixel = |place: i64| match boundary {
+        Boundary::Clamp | Boundary::Shrink => place.clamp(0, extent - 1),
+        Boundary::Wrap => place.rem_euclid(extent),
+        Boundary::Mirror => {
+            let place = place.rem_euclid(period);
+            place.min(period - place).min(extent - 1)
+        }
+        Boundary::Constant(_) if (0..extent).contains(&place) => place,
+        Boundary::Constant(_) => -1,
+    };
+    let mut counts = vec![0.0f32; (size + 1) * size];
+    for place in 0..extent {
+        for offset in -radius..=radius {
+            counts[(pixel(place + offset) + 1) as usize * size + place as usize] += 1.0;
+        }
+    }
+    let bytes: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+    Picture::from_node(Node::upload(picture.context(), Type::F32, Shape::from([1, size + 1, size]), &bytes)?, 0, 0)
+}
+
+/// Repeats a body for the places of an axis that the window around one of them has, and the number of times that each counts. The table of the axis is an
+/// input.
+fn each<'k>(k: &Kernel<'k>, own: Whole<'k>, table: Option<usize>, side: i32, body: &dyn Fn(Whole<'k>, Whole<'k>)) {
+    match table.map(|number| k.input(number)) {
+        Some(table) => k.repeat(0, table.size()[1], |entry| body(entry - 1, table.pick(own, entry).cast::<i32>())),
+        None => k.repeat(-side, side + 1, |offset| body(own + offset, k.constant(1))),
+    }
+}
+
+/// Computes the median of a square that is larger than the picture along one axis or both, which have a table each.
+fn covering(picture: &Picture, side: i32, tables: [Option<Picture>; 2], boundary: Boundary) -> Result<Picture> {
+    let mut inputs = vec![Indexer::anywhere()];
+    inputs.extend(tables.iter().flatten().map(|_| Indexer::anywhere().pixel(1)));
+    let numbers = [tables[0].as_ref().map(|_| 1), tables[1].as_ref().map(|_| inputs.len() - 1)];
+    let functor = Primitive::from_kernel("median", &inputs, &[Output::Component], &[], |k| {
+        vec![middle(&k, side, |bound| {
+            let count = k.local(0i32);
+            each(&k, k.y(), numbers[1], side, &|y, rows| {
+                each(&k, k.x(), numbers[0], side, &|x, columns| {
+                    let is_less = key(k.input(0).pick(x, y)).lt(bound);
+                    count.set(count.get() + is_less.select::<i32>(rows * columns, 0));
+                });
+            });
+            count.get()
+        })]
+    })?;
+    let pictures: Vec<&Picture> = std::iter::once(picture).chain(tables.iter().flatten()).collect();
+    functor.with_boundary(boundary).one(&pictures)
+}
+
+/// Finds the median of the square around the current pixel.
 fn selected<'k>(k: &Kernel<'k>, side: i32) -> Real<'k> {
-    let middle = (2 * side + 1) * (2 * side + 1) / 2;
-    let less_than = |bound: Whole<'k>| {
+    middle(k, side, |bound| {
         let count = k.local(0i32);
         k.repeat(-side, side + 1, |y| {
             k.repeat(-side, side + 1, |x| {
@@ -246,7 +310,12 @@ fn selected<'k>(k: &Kernel<'k>, side: i32) -> Real<'k> {
             });
         });
         count.get()
-    };
+    })
+}
+
+/// Finds the middle value of a square bit by bit: the greatest number that at most half of the values are less than. `less_than` counts the keys below a bound.
+fn middle<'k>(k: &Kernel<'k>, side: i32, less_than: impl Fn(Whole<'k>) -> Whole<'k>) -> Real<'k> {
+    let middle = (2 * side + 1) * (2 * side + 1) / 2;
     let found = k.local::<i32>(less_than(k.constant(0)).le(middle).select::<i32>(0, i32::MIN));
     let step = k.local(1i32 << 30);
     k.repeat(0, 31, |_| {

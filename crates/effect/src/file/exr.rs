@@ -72,6 +72,9 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let read = reading().no_deep_data().largest_resolution_level().all_channels().all_layers().all_attributes();
     let file = read.non_parallel().from_buffered(source).map_err(broken)?;
     let several = file.layer_data.len() > 1;
+    let IntegerBounds { position: Vec2(x, y), size: Vec2(width, height) } = file.attributes.display_window;
+    let side = |extent: usize| u32::try_from(extent).ok();
+    let display = side(width).zip(side(height)).and_then(|(width, height)| Rect::new(x, y, width, height).checked().ok());
     let mut parts = vec![];
     for (index, layer) in file.layer_data.into_iter().enumerate() {
         let Vec2(x, y) = layer.attributes.layer_position;
@@ -101,7 +104,9 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     });
     let mut planes = planes.collect::<Result<Vec<Plane>, Problem>>()?;
     planes.sort_by(|a, b| order(a.name()).cmp(&order(b.name())));
-    Ok(Image::new(whole, planes)?.with_color(ColorSpace::Linear))
+    let image = Image::new(whole, planes)?.with_color(ColorSpace::Linear);
+    // A display window without pixels shows nothing. The image is shown then.
+    Ok(image.with_display(display.unwrap_or(whole))?)
 }
 
 /// Returns a plane in a larger rectangle, with 0 around it.
@@ -141,7 +146,9 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType
     let encoding = Encoding { compression: Compression::ZIP16, blocks: Blocks::ScanLines, line_order: LineOrder::Increasing };
     let layer = Layer::new(size, LayerAttributes::default().with_position(position), encoding, AnyChannels::sort(list));
     let mut file = exr::image::Image::from_layer(layer);
-    file.attributes.display_window = IntegerBounds::new(position, size);
+    let display = image.display();
+    file.attributes.display_window =
+        IntegerBounds::new(Vec2(display.x, display.y), Vec2(display.width as usize, display.height as usize));
     file.write().non_parallel().to_buffered(out).map_err(|error| match error {
         exr::error::Error::Io(error) => Problem::Write(error),
         error => Problem::Write(std::io::Error::other(error)),

@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) taps: RefCell<Option<Vec<Tap>>>,
     /// Whether the position or the size is used.
     pub(crate) places: Cell<bool>,
+    /// Whether loops are never unrolled: the kernel runs once for a whole line, so its time does not matter, and that of its compilation does.
+    pub(crate) rolled: bool,
     /// In checking mode, the first read outside of a declared window.
     pub(crate) outside: Option<Variable>,
 }
@@ -133,7 +135,8 @@ impl<'k> Kernel<'k> {
     #[track_caller]
     pub fn repeat(&self, start: impl Term<'k, i32>, end: impl Term<'k, i32>, body: impl FnOnce(Whole<'k>)) {
         let (start, end) = (start.term(self.builder), end.term(self.builder));
-        self.builder.for_step(start, end, 1, Unroll::Auto, |index| body(Traced::new(self.builder, index)));
+        let unroll = if self.shared.rolled { Unroll::Never } else { Unroll::Auto };
+        self.builder.for_step(start, end, 1, unroll, |index| body(Traced::new(self.builder, index)));
     }
 
     /// Runs a body where a condition holds.

@@ -112,7 +112,8 @@ impl Primitive {
             Output::Pixel(count) => *count,
         });
         let results = vec![Type::F32; count.sum()];
-        let subject = Subject { name: &name, inputs: &inputs, parameters: parameters.len(), states: 0, results: &results };
+        let subject =
+            Subject { name: &name, inputs: &inputs, parameters: parameters.len(), states: 0, results: &results, rolled: false };
         let body: &Body<'_> = &|k, _| functor.kernel(k).into_iter().map(|result| result.value).collect();
         let trace = trace(&subject, body)?;
         let slots = slots(&inputs);
@@ -144,7 +145,8 @@ impl Primitive {
             vec![]
         };
         let count = parameters.len();
-        trace(&Subject { name: &name, inputs: &inputs, parameters: count, states: 0, results: &[] }, counting)?;
+        let subject = Subject { name: &name, inputs: &inputs, parameters: count, states: 0, results: &[], rolled: false };
+        trace(&subject, counting)?;
         let states = states.get();
         if states == 0 || states > MAX_PARTS {
             let reason = format!("its state has {states} numbers, and 1 to {MAX_PARTS} are possible");
@@ -152,7 +154,7 @@ impl Primitive {
         }
         let wide = vec![Type::F64; states];
         let narrow = vec![Type::F32; outputs.len()];
-        let start = trace(&Subject { name: &name, inputs: &inputs, parameters: count, states: 0, results: &wide }, start_body)?;
+        let start = trace(&Subject { results: &wide, rolled: true, ..subject }, start_body)?;
         let stepped = |k: Kernel<'_>, state: &[Value]| -> (Vec<Value>, Vec<Value>) {
             let state: Vec<Traced<'_, f64>> = state.iter().map(|value| Traced::new(k.builder, *value)).collect();
             let (next, results) = functor.step(k, &state);
@@ -166,12 +168,12 @@ impl Primitive {
             [next, results].concat()
         };
         let all = [wide.clone(), narrow.clone()].concat();
-        let step = trace(&Subject { name: &name, inputs: &inputs, parameters: count, states, results: &all }, step_body)?;
+        let step = trace(&Subject { states, results: &all, ..subject }, step_body)?;
         let whole_body: &Body<'_> = &|k, _| {
             let state = values(functor.start(k));
             stepped(k, &state).1
         };
-        let whole = trace(&Subject { name: &name, inputs: &inputs, parameters: count, states: 0, results: &narrow }, whole_body)?;
+        let whole = trace(&Subject { results: &narrow, ..subject }, whole_body)?;
         let slots = slots(&inputs);
         let motion = Motion { axis, backwards: functor.backwards(), states, start, step, whole };
         Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: Nature::Moving(motion) }, parameters))

@@ -72,6 +72,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) states: usize,
     /// The number and types of the results.
     pub(crate) results: &'a [Type],
+    /// Whether loops are never unrolled.
+    pub(crate) rolled: bool,
 }
 
 /// Writes a kernel: given its state, it returns its results.
@@ -114,6 +116,7 @@ fn once(subject: &Subject<'_>, checking: bool, body: &Body<'_>) -> Result<Once> 
         size: [width, height],
         taps: RefCell::new(Some(vec![])),
         places: Cell::new(false),
+        rolled: subject.rolled,
         outside,
     };
     let mut results = body(Kernel { builder: &b, shared: &shared }, &states);

@@ -31,6 +31,8 @@ pub struct Image {
     bounds: Rect,
     planes: Arc<Vec<Plane>>,
     color: ColorSpace,
+    /// The rectangle that is shown, where it is not the region of definition.
+    display: Option<Rect>,
 }
 
 impl Image {
@@ -54,7 +56,7 @@ impl Image {
             }
         }
         drop(names);
-        Ok(Image { bounds, planes: Arc::new(planes), color: ColorSpace::default() })
+        Ok(Image { bounds, planes: Arc::new(planes), color: ColorSpace::default(), display: None })
     }
 
     /// Makes an image at the origin of planes of `f32`, row by row.
@@ -131,8 +133,21 @@ impl Image {
         self
     }
 
-    /// Returns the image at another place.
+    /// Returns the rectangle that is shown: the region of definition, unless a file names another one. Pixels may lie outside of it,
+    /// and it may have places without a pixel.
+    pub fn display(&self) -> Rect {
+        self.display.unwrap_or(self.bounds)
+    }
+
+    /// Returns the image with another rectangle that is shown. Samples stay as they are.
+    pub fn with_display(mut self, display: Rect) -> Result<Image, ImageError> {
+        self.display = Some(display.checked()?);
+        Ok(self)
+    }
+
+    /// Returns the image at another place, where its region of definition is shown.
     pub fn with_origin(mut self, x: i32, y: i32) -> Result<Image, ImageError> {
+        self.display = None;
         self.bounds = Rect { x, y, ..self.bounds }.checked()?;
         Ok(self)
     }
@@ -147,7 +162,7 @@ impl Image {
         let y = (i64::from(region.y) - i64::from(self.bounds.y)) as usize;
         let (width, height) = (region.width as usize, region.height as usize);
         let planes = self.planes.iter().map(|plane| plane.part(x, y, width, height)).collect();
-        Ok(Image { bounds: region, planes: Arc::new(planes), color: self.color })
+        Ok(Image { bounds: region, planes: Arc::new(planes), ..self.clone() })
     }
 
     /// Returns an image of the planes with these names, in this order. It shares the samples.
@@ -157,18 +172,18 @@ impl Image {
             self.plane(name).cloned().ok_or_else(|| ImageError::NoPlane { name: (*name).to_owned(), there: there() })
         };
         let planes = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        Ok(Image::new(self.bounds, planes)?.with_color(self.color))
+        Ok(Image { display: self.display, color: self.color, ..Image::new(self.bounds, planes)? })
     }
 
     /// Returns the image with other planes over the same rectangle.
     pub fn with_planes(&self, planes: Vec<Plane>) -> Result<Image, ImageError> {
-        Ok(Image::new(self.bounds, planes)?.with_color(self.color))
+        Ok(Image { display: self.display, color: self.color, ..Image::new(self.bounds, planes)? })
     }
 
     /// Returns the image with samples of another type. Integers saturate; planes of that type are shared.
     pub fn converted(&self, target: SampleType) -> Image {
         let planes = self.planes.iter().map(|plane| plane.converted(target)).collect();
-        Image { bounds: self.bounds, planes: Arc::new(planes), color: self.color }
+        Image { planes: Arc::new(planes), ..self.clone() }
     }
 
     /// Returns the image in linear light, as `f32`. Planes of alpha (`A`) and depth (`Z`) keep their values.
@@ -198,6 +213,6 @@ impl Image {
             let (width, pitch) = (plane.width(), plane.width() as usize);
             Plane::from_samples(plane.name(), width, plane.height(), pitch, Samples::new(samples)).unwrap_or(plane)
         });
-        Image { bounds: self.bounds, planes: Arc::new(planes.collect()), color: self.color }
+        Image { planes: Arc::new(planes.collect()), ..self.clone() }
     }
 }

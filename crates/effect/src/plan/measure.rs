@@ -28,6 +28,8 @@ pub struct Gain {
     pub without: Duration,
     /// The time with all techniques.
     pub with: Duration,
+    /// Whether the kernels without it are others. Equal kernels are measured once.
+    pub changes: bool,
 }
 
 impl Gain {
@@ -83,9 +85,20 @@ impl Plan {
 /// Runs of which the fastest counts.
 const RUNS: usize = 3;
 
-/// Measures the gain of each technique: the time with it switched off against the time with all that the options have.
+/// Measures the gain of each technique: the time with it switched off against the time with all that the options have. Options that give the same
+/// kernels share one measurement, and only other kernels are compiled.
 pub fn gains(results: &[(Picture, Rect)], options: &Options) -> Result<Vec<Gain>> {
-    let with = Plan::new(results, options)?.resident()?.fastest()?;
+    let mut measured: Vec<(String, Duration)> = vec![];
+    let mut time_of = |options: &Options| -> Result<(usize, Duration)> {
+        let plan = Plan::new(results, options)?;
+        let kernels = plan.explain()?.kernels_in_full()?;
+        if let Some(known) = measured.iter().position(|(own, _)| *own == kernels) {
+            return Ok((known, measured[known].1));
+        }
+        measured.push((kernels, plan.resident()?.fastest()?));
+        Ok((measured.len() - 1, measured[measured.len() - 1].1))
+    };
+    let (_, with) = time_of(options)?;
     let mut gains = vec![];
     for name in Options::NAMES {
         let mut less = *options;
@@ -93,7 +106,8 @@ pub fn gains(results: &[(Picture, Rect)], options: &Options) -> Result<Vec<Gain>
             Some(switch) if *switch != Switch::Off => *switch = Switch::Off,
             _ => continue,
         }
-        gains.push(Gain { name, without: Plan::new(results, &less)?.resident()?.fastest()?, with });
+        let (number, without) = time_of(&less)?;
+        gains.push(Gain { name, without, with, changes: number > 0 });
     }
     Ok(gains)
 }

@@ -85,6 +85,12 @@ impl Explanation {
         Ok(texts.join("\n"))
     }
 
+    /// Returns the kernels with their sizes and their PTX. Plans whose kernels are the same run alike.
+    pub(crate) fn kernels_in_full(&self) -> Result<String> {
+        let summaries: String = self.stages.iter().map(Summary::text).collect();
+        Ok(summaries + &self.ptx()?)
+    }
+
     /// Returns the explanation as text.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -96,6 +96,52 @@ fn effects_agree_for_all_rules_sizes_and_planes() {
     }
 }
 
+/// A square that is larger than the image has pixels several times. Each is read once, however large the radius is.
+#[test]
+fn medians_of_squares_larger_than_the_image_agree() {
+    let mut random = Random(13);
+    for (device, context) in contexts().iter().enumerate() {
+        for (number, rule) in RULES.iter().enumerate() {
+            for (turn, (radius, width, height)) in [(4, 6, 13), (5, 17, 4), (20, 5, 4), (9, 1, 3)].into_iter().enumerate() {
+                if device == 0 || turn == number || thorough() {
+                    let image = random.image(1 + turn % 2, width, height);
+                    check(context, &format!("median radius={radius} {rule}"), &[image], 0.0);
+                }
+            }
+        }
+    }
+    // The square has every pixel 133² times.
+    let image = random.image(1, 15, 5);
+    let mut sorted = image.planes()[0].to_f32();
+    sorted.sort_by(f32::total_cmp);
+    let found = computed(&contexts()[0], "median radius=997 boundary=wrap", &image);
+    assert!(found.planes()[0].to_f32().iter().all(|value| *value == sorted[37]), "{found:?}");
+}
+
+#[test]
+fn grids_of_all_settings_agree_with_their_reference() {
+    let context = &contexts()[0];
+    let mut random = Random(14);
+    let settings = [
+        "cell=3 range=0.25",
+        "cell=5 range=0.3 low=0.1 high=0.85",
+        "cell=2 range=0.07 low=-0.5 high=0.5",
+        "cell=4 range=1000 low=0 high=3000",
+    ];
+    for (number, settings) in settings.iter().enumerate() {
+        for (turn, rule) in RULES.iter().enumerate() {
+            let (width, height) = [(9, 7), (13, 4), (5, 11), (1, 6)][(number + turn) % 4];
+            let image = random.image(1 + number % 2, width, height);
+            check(context, &format!("bilateral_grid {settings} {rule}"), &[image], 1e-4);
+        }
+    }
+    // Samples in the middle between two cells, and next to it.
+    let middle = |step: u32| (step as f32 + 0.5) * 0.125;
+    let samples = (0..8).flat_map(|step| [middle(step), middle(step).next_down(), middle(step).next_up()]);
+    let image = Image::from_f32(6, 4, [("Y", samples.collect())]).expect("an image");
+    check(context, "bilateral_grid cell=2 range=0.125", &[image], 1e-4);
+}
+
 #[test]
 fn tables_of_colours_agree_with_their_reference() {
     let folder = std::env::temp_dir().join(format!("broadloom-lut-{}", std::process::id()));

@@ -147,6 +147,23 @@ fn kernels_and_gains_are_measured() -> Result<()> {
     let gains = plan::gains(&wanted, &Options { stage: Switch::Off, ..Options::default() })?;
     assert_eq!(gains.len(), Options::NAMES.len() - 1);
     assert!(gains.iter().all(|gain| gain.name != "stage" && gain.factor() > 0.0));
+    // A technique that changes no kernel costs no measurement: its time is that with all of them.
+    let (changed, same): (Vec<plan::Gain>, Vec<plan::Gain>) = gains.iter().copied().partition(|gain| gain.changes);
+    assert!(changed.iter().any(|gain| gain.name == "fuse"), "{gains:?}");
+    assert!(!same.is_empty() && same.iter().all(|gain| gain.without == gain.with), "{gains:?}");
+    Ok(())
+}
+
+/// States at the starts of lines are computed in loops: the code of a short window is not longer than that of a long one.
+#[test]
+fn states_are_computed_in_loops() -> Result<()> {
+    let picture = Picture::new(&contexts()[1], &Random(45).image(1, 64, 48))?;
+    let lines = |radius: u32| -> Result<usize> {
+        let grown = effects::extreme(&picture, radius, effects::Extreme::Greatest, Boundary::Mirror)?;
+        Ok(Plan::new(&[(grown.clone(), grown.bounds())], &Options::default())?.explain()?.ptx()?.lines().count())
+    };
+    let (short, long) = (lines(9)?, lines(40)?);
+    assert!(short <= long + long / 4, "{short} and {long} lines");
     Ok(())
 }
 

@@ -60,6 +60,25 @@ fn planes_of_an_exr_keep_their_types() {
 }
 
 #[test]
+fn an_exr_keeps_its_display_window() {
+    let folder = Folder::new();
+    let image = noise(4, 3, &["Y"], 1).with_origin(-2, 5).unwrap();
+    assert_eq!(image.display(), image.bounds());
+    let display = Rect::new(-10, 0, 32, 24);
+    let shown = image.clone().with_display(display).unwrap();
+    write(folder.file("x.exr"), &shown).unwrap();
+    let back = read(folder.file("x.exr")).unwrap();
+    assert_eq!((back.bounds(), back.display()), (image.bounds(), display));
+    // Changes of samples and planes leave it.
+    let changed = back.converted(SampleType::F16).to_srgb().select(&["Y"]).unwrap();
+    assert_eq!(changed.with_planes(image.planes().to_vec()).unwrap().display(), display);
+    assert_eq!(back.with_origin(0, 0).unwrap().display(), Rect::sized(4, 3));
+    write(folder.file("y.exr"), &image).unwrap();
+    assert_eq!(read(folder.file("y.exr")).unwrap().display(), image.bounds());
+    assert!(image.with_display(Rect::sized(0, 3)).is_err());
+}
+
+#[test]
 fn colour_is_marked() {
     let folder = Folder::new();
     for color in [ColorSpace::Srgb, ColorSpace::Linear] {
