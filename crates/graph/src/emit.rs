@@ -248,7 +248,7 @@ impl<'k> Fused<'k> {
             let each = if line { Number::stride(shape, 0, rank) } else { Number::Known(1) };
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        let mut fused = Fused::of(run, rank, line, length)?;
+        let mut fused = Fused::of(run, false, rank, line, length)?;
         fused.traps = traps.iter().map(|trap| tape.entry(*trap).inputs[1]).collect();
         Some(fused)
     }
@@ -262,16 +262,18 @@ impl<'k> Fused<'k> {
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
-        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 })
+        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 }, false)
     }
 
-    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row.
+    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. `alone` has the trace of everywhere at one position;
+    /// then there is one where patches have several columns.
     pub(crate) fn patch(
         tape: &'k Tape,
         (kept, sliding): (&'k [bool], &'k [bool]),
         roots: Roots<'_>,
         rank: usize,
         patch: Patch,
+        alone: bool,
     ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
@@ -282,6 +284,7 @@ impl<'k> Fused<'k> {
                 trace.most = MAX_PATCH;
             }
             let mut items = vec![];
+            let patch = if alone && !interior { Patch::SINGLE } else { patch };
             for (row, column) in patch.places() {
                 let place = trace.near(rank, row, column);
                 for root in roots.ids() {
@@ -298,18 +301,19 @@ impl<'k> Fused<'k> {
             let each = Number::Known(1);
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        Fused::of(run, rank, false, length)
+        Fused::of(run, alone && patch.columns > 1, rank, false, length)
     }
 
-    /// The traces that a function makes for the interior, and for everywhere if that is something else.
+    /// The traces that a function makes for the interior, and for everywhere if that is something else, or always.
     fn of(
         run: impl Fn(bool) -> Option<(Trace<'k>, Vec<u32>)>,
+        always: bool,
         rank: usize,
         line: bool,
         length: Option<(Id, Number)>,
     ) -> Option<Fused<'k>> {
         let (interior, roots) = run(true)?;
-        let (everywhere, roots_everywhere) = match interior.conditions.is_empty() && interior.skew == 0 {
+        let (everywhere, roots_everywhere) = match interior.conditions.is_empty() && !always {
             true => (None, vec![]),
             false => {
                 let (everywhere, roots) = run(false)?;
@@ -501,13 +505,12 @@ impl<'k> Fused<'k> {
     }
 
     /// The functions of patches with so many columns, as [`Fused::strip_codes`] gives them. Where there are several columns, that of the interior reads them together
-    /// where it can, and there is always a function that does not.
+    /// where it can.
     pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32) -> Result<(Vec<Code>, Vec<Given>)> {
         let conditions = Arc::new(self.interior.conditions.clone());
         let axes = 0..self.rank as u8;
         let bounds = axes.flat_map(|axis| [Given::First(axis, conditions.clone()), Given::End(axis, conditions.clone())]);
         let edge = self.everywhere.as_ref().map(|trace| (trace, &self.roots_everywhere));
-        let edge = edge.or_else(|| (columns > 1).then_some((&self.interior, &self.roots)));
         let halves = std::iter::once((&self.interior, &self.roots, "inner", columns))
             .chain(edge.map(|(trace, roots)| (trace, roots, "edge", 1)));
         let mut codes = vec![];

@@ -415,12 +415,9 @@ impl<'t> Trace<'t> {
         }
         let place = self.plain(node, place);
         // What this kernel keeps and has computed at the very place need not be read.
-        let mut key = (node, place);
+        let key = (node, place);
         if let Some(known) = self.done.get(&key) {
             return Some(*known);
-        }
-        if self.skew > 0 && !self.interior {
-            key.1 = self.held(node, key.1);
         }
         if let Some(known) = self.known.get(&key) {
             return Some(*known);
@@ -428,30 +425,6 @@ impl<'t> Trace<'t> {
         let item = self.item(Item::Read { node: key.0, place: key.1.clone() }, cost::READ)?;
         self.known.insert(key, item);
         Some(item)
-    }
-
-    /// A place whose indices along the rows of positions are held to their extents: a skewed patch has columns that are not there.
-    fn held(&mut self, node: Id, place: Place) -> Place {
-        let Place::At(mut indices) = place else { return place };
-        let shape = self.tape.entry(node).shape;
-        let last = self.domain.map(|domain| self.tape.shapes[domain as usize].rank.saturating_sub(1));
-        for (axis, index) in indices.iter_mut().enumerate() {
-            let is_held = match &self.indices[*index as usize] {
-                Index::Clamp(..) => true,
-                Index::Affine { axis, .. } => *axis != last,
-                _ => false,
-            };
-            if !is_held {
-                let extent = self.extent(shape, axis);
-                *index = self.index(Index::Clamp(*index, extent));
-            }
-        }
-        Place::At(indices)
-    }
-
-    /// Returns whether all reads are at indices along axes, so that they can be held to rows.
-    pub(crate) fn reads_rows(&self) -> bool {
-        self.items.iter().all(|item| !matches!(item, Item::Read { place: Place::Number(_), .. }))
     }
 
     /// One index is the same as a number along one axis.

@@ -259,6 +259,8 @@ pub const PATCH_GAIN: u64 = 95;
 pub const JOIN_GAIN: u128 = 95;
 /// Time of a kernel of patches whose bytes take longer than its operations, in hundredths of the time of the bytes.
 pub const PATCH_MEMORY: u64 = 120;
+/// Threads for the positions around the patches of an image, for each of its rows and columns.
+pub const FRAME_THREADS: u32 = 16;
 /// Operations of a thread besides those of its positions: where it is, whether that is in the interior, addresses.
 pub const PATCH_START: u64 = 32;
 /// A read of neighbouring elements by neighbouring threads, which starts at a multiple of a row of the first cache: threads read by a quarter of the lanes that

@@ -15,7 +15,7 @@
 //!
 //! Rows whose length is no multiple of the columns start at other remainders of 16 bytes each. Their patches are *skewed*: each row of a patch starts at the
 //! column whose address is a multiple of 16. By how much rows are shifted against each other follows from the remainder of the length alone, so that all
-//! accesses of the interior are aligned. Patches at both ends of a row have columns that are not there, which they do not store.
+//! accesses of the interior are aligned. The positions that no patch of the interior has are computed one by one ([`frame`]).
 //!
 //! Results along the first axis of a domain can be combined while they are there: a thread then has the sums of a strip, and runs along that axis.
 //!
@@ -26,6 +26,8 @@
 //! no other strip has.
 //!
 //! [`TiledStencil`](crate::TiledStencil) stages tiles with their halo in shared memory instead.
+
+mod frame;
 
 use crate::cost::{self, Costs, Execution};
 use crate::kit::{Accumulator, Draft, Inlet, Outlet, Writer, unravel};
@@ -52,14 +54,14 @@ pub struct Stencil {
     /// where all of their addresses are multiples of 16, and `edge` elsewhere.
     pub columns: u32,
     /// The remainder of the length of a row divided by the columns. The first column of a row of a patch that is so many rows below the first row is that many
-    /// times `skew`, modulo the columns, before the first column of the first row. `edge` is asked for columns that are not there, at most as many as twice the
-    /// columns before and behind a row.
+    /// times `skew`, modulo the columns, before the first column of the first row.
     pub skew: u32,
     /// Values that a thread keeps at the same time, about.
     pub live: u32,
     /// Function far from all edges.
     pub inner: Source,
-    /// Function near them, if it is another.
+    /// Function near them, if it is another: of a strip, or of one position, as its results are. On threads that have several columns or rows apart it is one of a
+    /// position.
     pub edge: Option<Source>,
     /// Lanes before and behind its own that the functions read.
     pub reach: (u32, u32),
@@ -107,7 +109,11 @@ impl Stencil {
         if results.chunks(values).any(|row| row != &results[..values]) {
             return Err(bad("the rows of a strip have results of different types".to_owned()));
         }
-        if self.edge.as_ref().is_some_and(|edge| edge.results() != results || edge.index() != self.inner.index()) {
+        let fits = |edge: &Source| {
+            let has_all = edge.results() == results && !is_apart || edge.results() == &results[..values] && !in_vectors;
+            has_all && edge.index() == self.inner.index()
+        };
+        if self.edge.as_ref().is_some_and(|edge| !fits(edge)) {
             return Err(bad("edges have other results or indices than the interior".to_owned()));
         }
         if self.reach.0 + self.reach.1 > LANES / 2 {
@@ -120,6 +126,11 @@ impl Stencil {
         }
         fold.sink.check("stencil", axes - 1, &results[..values])?;
         self.domain.check("stencil", &sources, &fold.sink)
+    }
+
+    /// Returns whether the function near the edges is one of a position, and that of the interior is not.
+    fn frames(&self) -> bool {
+        self.edge.as_ref().is_some_and(|edge| edge.results().len() < self.inner.results().len())
     }
 
     /// The program for a machine.
@@ -150,7 +161,10 @@ impl Stencil {
                 parts.runs(&mut draft, parts.strips().div_ceil(blocks))?;
             }
             Execution::Threads if self.reach != (0, 0) => parts.warps(&mut draft)?,
-            Execution::Threads => parts.threads(&mut draft, &costs)?,
+            Execution::Threads => match parts.edge.as_ref().filter(|_| self.frames()) {
+                Some(edge) => parts.framed(edge, &mut draft, &costs)?,
+                None => parts.threads(&mut draft, &costs)?,
+            },
         }
         Ok(draft.finish())
     }
@@ -317,34 +331,17 @@ impl Parts<'_> {
         let ty = if inside || self.edge.is_none() { self.place() } else { Type::U64 };
         let (row, columns, skew) = (row * self.stencil.step, self.stencil.columns, self.stencil.skew);
         let results = &results[(row / self.stencil.step * columns) as usize..][..columns as usize];
-        let length = self.length(k, self.axes() - 1);
-        let width = k.convert(length, ty);
+        let width = k.convert(self.length(k, self.axes() - 1), ty);
         let Some((first, above)) = strip.position.split_last() else { return };
         let shift = row * skew % columns;
         let column = if shift == 0 { column } else { k.sub(column, shift) };
-        if skew > 0 && !inside {
-            for (number, results) in (0u32..).zip(results) {
-                // A column before the row is a very large one.
-                let column = if number == 0 { column } else { k.add(column, number) };
-                k.if_then(k.lt(column, length), || {
-                    let start = k.add(k.convert(strip.start, ty), k.convert(column, ty));
-                    let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
-                    self.outlet.put(k, &position, k.add(start, k.mul(width, row)), results);
-                });
-            }
-            return;
-        }
         let start = k.add(k.convert(strip.start, ty), k.convert(column, ty));
         let linear = k.add(start, k.mul(width, row));
-        if inside && columns > 1 {
+        if columns > 1 {
             return self.outlet.put_row(k, linear, results);
         }
-        for (number, results) in (0u32..).zip(results) {
-            let column = if number == 0 { column } else { k.add(column, number) };
-            let linear = if number == 0 { linear } else { k.add(linear, number) };
-            let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
-            self.outlet.put(k, &position, linear, results);
-        }
+        let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
+        self.outlet.put(k, &position, linear, &results[0]);
     }
 
     /// Each warp runs along a run of strips, a stretch of columns of each, 32 at a time.
@@ -430,46 +427,25 @@ impl Parts<'_> {
     /// Neighbouring threads have neighbouring columns.
     fn threads(&self, draft: &mut Draft, costs: &Costs<'_>) -> Result<()> {
         let axes = self.axes();
-        let columns = self.stencil.columns;
-        let block = if columns == 1 { [64, 4, 1] } else { [LANES, 8, 1] };
+        let block = [2 * LANES, 4, 1];
         // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
         let k = Writer::with_blocks("stencil", block, costs.register_blocks(block[0] * block[1], self.stencil.live));
-        let width = self.length(&k, axes - 1);
         let column = k.convert(k.global_thread(Axis::X), self.index);
-        let column = if columns == 1 { column } else { k.mul(column, columns) };
         let strips = k.count(self.strips(), self.index);
         let number = self.number(&k, block[1]);
-        let (skew, around) = (self.stencil.skew, columns - 1);
-        let end = if skew == 0 { width } else { k.add(width, 2 * around) };
-        k.if_then(k.and(k.lt(column, end), k.lt(number, strips)), || {
+        k.if_then(k.and(k.lt(column, self.length(&k, axes - 1)), k.lt(number, strips)), || {
             let strip = self.strip(&k, number);
-            let column = if skew == 0 { column } else { k.sub(column, k.and(strip.start, around)) };
             let inner = || self.column(&k, true, &strip, column, None);
-            let edge = || self.column(&k, false, &strip, column, None);
             if self.edge.is_none() {
                 return inner();
             }
+            let edges = || self.column(&k, false, &strip, column, None);
+            let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
             if self.stencil.fold.is_some() {
-                let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
-                return k.if_else(inside, inner, edge);
+                return k.if_else(inside, inner, edges);
             }
-            let of_row = match skew {
-                0 => self.inside(&k, axes - 1, column),
-                // All columns of the patch are there, and so is each of the last 16 bytes that are read of a row.
-                _ => {
-                    let ends = [k.sub(column, around), k.add(column, around)].map(|end| self.inside(&k, axes - 1, end));
-                    k.and(k.and(ends[0], ends[1]), k.lt(k.add(column, 2 * around), width))
-                }
-            };
-            let inside = k.and(self.rows_inside(&k, &strip), of_row);
-            let mut inside = k.and(inside, k.eq(strip.left_out, 0));
-            if columns > 1 {
-                let addresses = [self.inner.wide_addresses(&k), self.outlet.row_addresses(&k)].concat();
-                inside = k.and(inside, k.aligned(addresses));
-            }
-            k.if_else(inside, || self.inner_column(&k, &strip, column), edge);
+            k.if_else(k.and(inside, k.eq(strip.left_out, 0)), || self.inner_column(&k, &strip, column), edges);
         });
-        let across = Count::size(axes - 1) + if skew == 0 { 0 } else { 2 * around };
-        self.launch(draft, k, across.div_ceil(block[0] * columns), block)
+        self.launch(draft, k, Count::size(axes - 1).div_ceil(block[0]), block)
     }
 }

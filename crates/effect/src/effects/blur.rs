@@ -43,6 +43,15 @@ impl Moving for LineMean {
     }
 }
 
+/// The sum of some pixels along a line: of two halves where their number is even. Sums of neighbours have most of these halves in common.
+fn sum_of<'k>(k: &Kernel<'k>, first: i32, taps: i32) -> Real<'k> {
+    match taps {
+        ..=1 => k.input(0).along(first),
+        _ if taps % 2 == 0 => sum_of(k, first, taps / 2) + sum_of(k, first + taps / 2, taps / 2),
+        _ => sum_of(k, first, taps - 1) + k.input(0).along(first + taps - 1),
+    }
+}
+
 /// Computes the mean of 2·radius + 1 pixels along an axis.
 pub fn line_mean(picture: &Picture, axis: Axis, radius: u32, boundary: Boundary) -> Result<Picture> {
     if radius == 0 {
@@ -53,12 +62,8 @@ pub fn line_mean(picture: &Picture, axis: Axis, radius: u32, boundary: Boundary)
     }
     let inputs = [Indexer::line(axis, radius)];
     let functor = Primitive::from_kernel("line_mean", &inputs, &[Output::Component], &[], |k| {
-        let radius = radius as i32;
-        let mut sum = k.input(0).along(-radius);
-        for i in 1 - radius..=radius {
-            sum = sum + k.input(0).along(i);
-        }
-        vec![sum * (1.0 / (2 * radius + 1) as f32)]
+        let (radius, taps) = (radius as i32, 2 * radius as i32 + 1);
+        vec![sum_of(&k, -radius, taps) * (1.0 / taps as f32)]
     })?;
     functor.with_boundary(boundary).one(&[picture])
 }

@@ -4,7 +4,9 @@ use super::blur::line_mean;
 use crate::functor::{Axis, Functor, Indexer, Kernel, Output, Primitive, Real};
 use crate::{Boundary, Picture, Result};
 
-/// The one-dimensional discrete wavelet transform (Listing 2).
+/// The one-dimensional discrete wavelet transform (Listing 2): twice the high band, and the low band.
+///
+/// Scaled by powers of two, bands keep their bits. The factor of a high band is applied where bands are added, where it costs nothing.
 struct Dwt1d {
     axis: Axis,
     radius: u32,
@@ -26,8 +28,8 @@ impl Functor for Dwt1d {
     fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
         let (input, radius) = (k.input(0), self.radius as i32);
         let centre = input.centre();
-        let high = (centre - (input.along(radius) + input.along(-radius)) * 0.5) * 0.5;
-        vec![high, centre - high]
+        let high = centre - (input.along(radius) + input.along(-radius)) * 0.5;
+        vec![high, centre - high * 0.5]
     }
 }
 
@@ -48,38 +50,39 @@ impl Functor for SoftThreshold {
     }
 
     fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
-        let x = k.input(0).centre();
-        let size = (x.abs() - k.parameter(0)).max(0.0);
-        vec![x.lt(0.0).select(-size, size)]
+        let (x, threshold) = (k.input(0).centre(), k.parameter(0));
+        vec![x - x.min(threshold).max(-threshold)]
     }
 }
 
-/// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1).
+/// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1). The bands of a level are added to those of all levels before it.
 pub fn degrain(input: &Picture, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
-    degrain_recurse(input, 0, levels, threshold, boundary)
-}
+    let (mut low, mut sum): (Picture, Option<Picture>) = (input.clone(), None);
+    for level in 0..levels {
+        let h_dwt = Dwt1d { axis: Axis::Horizontal, radius: 1 << level }.build()?.with_boundary(boundary);
+        let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
+        // Names tell the bands along rows and columns. `hh` is four times its band, `hl` and `lh` twice theirs.
+        let [hy, ly] = h_dwt.call([&low])?;
+        let [hh, hl] = v_dwt.call([&hy])?;
+        let [lh, ll] = v_dwt.call([&ly])?;
 
-fn degrain_recurse(input: &Picture, level: u32, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
-    let h_dwt = Dwt1d { axis: Axis::Horizontal, radius: 1 << level }.build()?.with_boundary(boundary);
-    let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
-    let [hy, ly] = h_dwt.call([input])?;
-    let [hh, hl] = v_dwt.call([&hy])?;
-    let [lh, ll] = v_dwt.call([&ly])?;
+        let threshold = threshold / (1u32 << level) as f32;
+        let soft = |scale: f32| SoftThreshold(scale * threshold).build();
+        let [hhp] = soft(4.0)?.call([&hh])?;
+        let [lhp] = soft(2.0)?.call([&lh])?;
+        let [hlp] = soft(2.0)?.call([&hl])?;
 
-    let soft = SoftThreshold(threshold / (1u32 << level) as f32).build()?;
-    let [hhp] = soft.call([&hh])?;
-    let [lhp] = soft.call([&lh])?;
-    let [hlp] = soft.call([&hl])?;
-
-    let sum = Primitive::point("sum", 2, |x| x[0] + x[1])?;
-    let [p_sum1] = sum.call([&hhp, &lhp])?;
-    let [p_sum2] = sum.call([&hlp, &p_sum1])?;
-
-    // Go to the next level of recursion.
-    let llp = if level + 1 < levels { degrain_recurse(&ll, level + 1, levels, threshold, boundary)? } else { ll };
-
-    let [output] = sum.call([&p_sum2, &llp])?;
-    Ok(output)
+        let bands = Primitive::point("bands", 3, |x| x[0] * 0.5 + (x[1] + x[2]))?.one(&[&hhp, &lhp, &hlp])?;
+        sum = Some(match &sum {
+            None => Primitive::point("half", 1, |x| x[0] * 0.5)?.one(&[&bands])?,
+            Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1] * 0.5)?.one(&[sum, &bands])?,
+        });
+        low = ll;
+    }
+    match &sum {
+        None => Ok(low),
+        Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1])?.one(&[sum, &low]),
+    }
 }
 
 /// The taps of the sparse filter: offsets on a grid of four pixels, and weights exp(−r/1.5) whose sum is 1.

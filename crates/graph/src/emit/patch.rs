@@ -48,7 +48,7 @@ impl fmt::Display for Patch {
 }
 
 impl Patch {
-    const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0 };
+    pub(super) const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0 };
 
     /// Returns whether an image has room for patches: rows for one at least, and as many columns beside whole patches as the patch is made for.
     pub(crate) fn fits(self, sizes: &[u64]) -> bool {
@@ -356,8 +356,7 @@ impl<'p> Patches<'p> {
 
     fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
-        let fused = Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch)?;
-        (patch.skew == 0 || fused.traces().all(Trace::reads_rows)).then_some(fused)
+        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, true)
     }
 
     /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the

@@ -168,7 +168,7 @@ fn patches_of_all_positions() {
                     skew: skew as u32,
                     live: 16,
                     inner: patch(axes, index, [rows, step, columns], skew, None),
-                    edge: Some(patch(axes, index, [rows, step, columns], skew, Some(rule))),
+                    edge: Some(patch(axes, index, [1, 1, 1], 0, Some(rule))),
                     reach: (0, 0),
                     fold: None,
                 });

@@ -1,0 +1,203 @@
+//! Patches of the interior, and the frame around them.
+//!
+//! Code of a whole patch with boundary rules is several times as long as that of the interior: too long for the cache of instructions, and a warp at the end of
+//! a row would execute it for a few of its lanes. So patches cover rows and columns of the interior only, and all other positions are the *frame*. The first
+//! blocks of the grid compute the frame, a position of a thread at a time, while others begin with patches.
+//!
+//! Patches start with the first row of the interior, and the rows that remain below the last one are part of the frame. The columns of a row that are covered
+//! follow from the address of its first element, so the frame has a few columns more at both sides and leaves out the positions that a patch has. Where an
+//! address of an input is no multiple of 16, all positions are the frame's.
+
+use super::{LANES, MAX_BLOCKS, Parts, Strip};
+use crate::cost::{self, Costs};
+use crate::kit::{Draft, Inlet, Writer, unravel};
+use crate::{Count, Result};
+use broadloom_scalar::{Axis, Unroll, Value};
+
+/// The part of an image that patches cover. Numbers have the type of the domain's indices.
+struct Covered {
+    /// The first row, and the one behind the last.
+    rows: [Value; 2],
+    /// The column from which on, and the one up to which, all columns of a covered row are covered.
+    columns: [Value; 2],
+}
+
+impl Parts<'_> {
+    /// Returns whether all positions of some axes above rows and columns are in the interior.
+    fn images_inside(&self, k: &Writer) -> Value {
+        let ty = self.stencil.inner.index();
+        let inside = (0..self.axes() - 2).map(|axis| {
+            let last = k.sub(k.convert(self.length(k, axis), ty), 1);
+            k.and(self.inside(k, axis, k.constant(ty, 0)), self.inside(k, axis, last))
+        });
+        inside.fold(k.literal(true), |all, one| k.and(all, one))
+    }
+
+    /// Returns whether a patch whose first row begins with a column has all that it reads and stores of its rows.
+    fn columns_inside(&self, k: &Writer, column: Value) -> Value {
+        let axis = self.axes() - 1;
+        let around = self.stencil.columns - 1;
+        if self.stencil.skew == 0 {
+            return self.inside(k, axis, column);
+        }
+        // All columns of the patch are there, and so is each of the last 16 bytes that are read of a row.
+        let ends = [k.sub(column, around), k.add(column, around)].map(|end| self.inside(k, axis, end));
+        k.and(k.and(ends[0], ends[1]), k.lt(k.add(column, 2 * around), self.length(k, axis)))
+    }
+
+    fn covered(&self, k: &Writer) -> Covered {
+        let (axes, stencil) = (self.axes(), self.stencil);
+        let ty = stencil.inner.index();
+        let bounds = |axis: usize| {
+            let length = k.convert(self.length(k, axis), ty);
+            let [first, end] = [0, 1].map(|end| k.min(k.scalar(self.bounds[2 * axis + end], ty), length));
+            (first, end, length)
+        };
+        let (first, end, height) = bounds(axes - 2);
+        let (behind, group) = ((stencil.rows - 1) * stencil.step, stencil.rows * stencil.step);
+        let tall = k.sub(k.min(k.add(end, behind), height), first);
+        let groups = k.div(k.max(tall, 0), group);
+        let groups = if stencil.columns == 1 {
+            groups
+        } else {
+            let addresses = [self.inner.wide_addresses(k), self.outlet.row_addresses(k)].concat();
+            k.select(k.aligned(addresses), groups, k.constant(ty, 0))
+        };
+        let rows = [first, k.add(first, k.mul(groups, group))];
+        let (first, end, width) = bounds(axes - 1);
+        let around = stencil.columns - 1;
+        let (first, end) = match stencil.skew {
+            0 => (k.add(first, around), end),
+            _ => (k.add(first, 2 * around), k.sub(k.min(k.sub(end, around), k.sub(width, 2 * around)), around)),
+        };
+        let first = k.min(first, width);
+        let columns = [first, k.max(end, first)];
+        let own = |bounds: [Value; 2]| bounds.map(|bound| k.convert(bound, self.index));
+        Covered { rows: own(rows), columns: own(columns) }
+    }
+
+    /// Patches of the interior, and a function of one position for all others.
+    pub(super) fn framed(&self, edge: &Inlet, draft: &mut Draft, costs: &Costs<'_>) -> Result<()> {
+        let (axes, stencil) = (self.axes(), self.stencil);
+        let block = if stencil.columns == 1 { [2 * LANES, 4, 1] } else { [LANES, 8, 1] };
+        let threads = block[0] * block[1];
+        // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
+        let k = Writer::with_blocks("stencil", block, costs.register_blocks(threads, stencil.live));
+        let shifted = if stencil.skew == 0 { 0 } else { 2 * (stencil.columns - 1) };
+        let across = (Count::size(axes - 1) + shifted).div_ceil(block[0] * stencil.columns);
+        let around = Count::product(0..axes - 2) * ((Count::size(axes - 2) + Count::size(axes - 1)) * cost::FRAME_THREADS);
+        let frames = around.div_ceil(across.clone() * threads);
+        let down = frames.clone() + self.strips().div_ceil(block[1]);
+        // A third direction where the second is not enough.
+        let layer = k.mul(self.wide(&k, k.block(Axis::Z)), MAX_BLOCKS);
+        let number = k.add(layer, self.wide(&k, k.block(Axis::Y)));
+        let covered = self.covered(&k);
+        let first = k.count(frames, self.index);
+        k.if_else(
+            k.lt(number, first),
+            || {
+                let blocks = k.count(across.clone(), self.index);
+                let lane = k.add(k.mul(k.thread(Axis::Y), block[0]), k.thread(Axis::X));
+                let own = k.add(k.mul(number, blocks), self.wide(&k, k.block(Axis::X)));
+                let own = k.add(k.mul(own, threads), self.wide(&k, lane));
+                self.frame(&k, edge, &covered, own, k.mul(k.mul(first, blocks), threads));
+            },
+            || {
+                let row = k.mul(k.sub(number, first), block[1]);
+                let strip = k.add(row, self.wide(&k, k.thread(Axis::Y)));
+                let column = k.mul(self.wide(&k, k.global_thread(Axis::X)), stencil.columns);
+                self.patch(&k, &covered, strip, column);
+            },
+        );
+        draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
+        Ok(())
+    }
+
+    /// A patch by the number of its strip and its column, which is that of the first row if that starts at a multiple of 16 bytes.
+    fn patch(&self, k: &Writer, covered: &Covered, number: Value, column: Value) {
+        let (axes, stencil) = (self.axes(), self.stencil);
+        let (rows, step) = (stencil.rows, stencil.step);
+        let each = k.count(self.strips_of_image(), self.index);
+        let image = k.div(number, each);
+        let strip = k.sub(number, k.mul(image, each));
+        let (group, ahead) = (k.div(strip, step), k.rem(strip, step));
+        let own = k.add(covered.rows[0], k.mul(group, rows * step));
+        let is_there = k.and(k.lt(number, k.count(self.strips(), self.index)), k.lt(own, covered.rows[1]));
+        let lengths: Vec<Value> = (0..axes - 2).map(|axis| self.length(k, axis)).collect();
+        let mut position = unravel(k, image, &lengths);
+        let above = position.iter().enumerate().map(|(axis, index)| self.inside(k, axis, *index));
+        let is_there = above.fold(is_there, |all, one| k.and(all, one));
+        let first = k.add(own, ahead);
+        position.push(first);
+        let row = k.add(k.mul(image, self.length(k, axes - 2)), first);
+        let start = k.mul(k.convert(row, self.place()), k.convert(self.length(k, axes - 1), self.place()));
+        let column = match stencil.skew {
+            0 => column,
+            _ => k.sub(column, k.and(start, stencil.columns - 1)),
+        };
+        let strip = Strip { position, left_out: k.constant(self.index, 0), start };
+        k.if_then(k.and(is_there, self.columns_inside(k, column)), || self.inner_column(k, &strip, column));
+    }
+
+    /// The positions of the frame, from one on and so many apart.
+    fn frame(&self, k: &Writer, edge: &Inlet, covered: &Covered, own: Value, apart: Value) {
+        let axes = self.axes();
+        let (height, width) = (self.length(k, axes - 2), self.length(k, axes - 1));
+        let lengths: Vec<Value> = (0..axes - 2).map(|axis| self.length(k, axis)).collect();
+        // Where some images are not in the interior, all positions are looked at.
+        let all_inside = self.images_inside(k);
+        let [top, bottom] = covered.rows.map(|row| k.select(all_inside, row, k.constant(self.index, 0)));
+        let [left, right] = covered.columns;
+        let bands = k.mul(k.add(top, k.sub(height, bottom)), width);
+        let side = k.add(left, k.sub(width, right));
+        let each = k.add(bands, k.mul(k.sub(bottom, top), side));
+        let all = k.mul(k.count(Count::product(0..axes - 2), self.index), each);
+        k.for_step(own, all, apart, Unroll::Never, |number| {
+            let image = k.div(number, each);
+            let number = k.sub(number, k.mul(image, each));
+            let is_band = k.lt(number, bands);
+            let along = k.select(is_band, width, side);
+            let from = k.select(is_band, number, k.sub(number, bands));
+            let row = k.div(from, along);
+            let column = k.sub(from, k.mul(row, along));
+            let beside = k.select(k.lt(column, left), column, k.add(k.sub(column, left), right));
+            let column = k.select(is_band, column, beside);
+            let below = k.select(k.lt(row, top), row, k.add(k.sub(row, top), bottom));
+            let row = k.select(is_band, below, k.add(row, top));
+            let above = unravel(k, image, &lengths);
+            let is_taken = self.is_taken(k, covered, image, &above, [row, column]);
+            k.if_then(k.not(is_taken), || {
+                let position: Vec<Value> = above.iter().copied().chain([row, column]).collect();
+                let results = edge.at_unwritten(k, &position);
+                let wide = |value: Value| k.convert(value, self.place());
+                let line = k.add(k.mul(image, height), row);
+                self.outlet.put(k, &position, k.add(k.mul(wide(line), wide(width)), wide(column)), &results);
+            });
+        });
+    }
+
+    /// Returns whether a patch has a position.
+    fn is_taken(&self, k: &Writer, covered: &Covered, image: Value, above: &[Value], [row, column]: [Value; 2]) -> Value {
+        let (axes, stencil) = (self.axes(), self.stencil);
+        let (rows, step, around) = (stencil.rows, stencil.step, stencil.columns - 1);
+        let [top, bottom] = covered.rows;
+        let of_rows = k.and(k.ge(row, top), k.lt(row, bottom));
+        let below = k.rem(k.sub(row, top), rows * step);
+        let ahead = k.rem(below, step);
+        // From the first row of the patch on.
+        let distance = k.sub(below, ahead);
+        let first = match stencil.skew {
+            0 => k.sub(column, k.and(column, around)),
+            skew => {
+                let line = k.add(k.mul(image, self.length(k, axes - 2)), k.sub(row, distance));
+                let start = k.and(k.mul(line, self.length(k, axes - 1)), around);
+                let shift = k.and(k.mul(distance, skew), around);
+                let shifted = k.add(column, k.add(start, shift));
+                k.sub(k.sub(shifted, k.and(shifted, around)), start)
+            }
+        };
+        let of_image = above.iter().enumerate().map(|(axis, index)| self.inside(k, axis, *index));
+        let of_image = of_image.fold(of_rows, |all, one| k.and(all, one));
+        k.and(of_image, self.columns_inside(k, first))
+    }
+}
