@@ -11,37 +11,47 @@ use crate::check::same_context;
 use crate::error::Result;
 use crate::known::known;
 use crate::node::{Expression, Node, State};
-use crate::op::{Elementwise, Op, zeros};
-use crate::view::{AxisMap, Rule};
-use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
+use crate::op::{Elementwise, Op};
+use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value};
 use broadloom_skeleton::SortKey;
 
-/// An offset held to a line: by its place, the last place and the length of the line.
-pub(super) fn held_offset(ty: Type) -> Result<Function> {
-    known("offset", ty, || {
-        let f = Builder::function("offset");
-        let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", ty));
-        let (last, length) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
-        let held = f.max(f.min(f.convert(offset, Type::I64), length), 0i64);
-        let held = f.select(f.ge(place, last), length, held);
-        Ok(f.finish_function(&[f.select(f.eq(place, 0i64), 0i64, held)])?)
+/// Totals below this are counted in 32 bits.
+pub(super) const NARROW: usize = i32::MAX as usize;
+
+/// An integer as a `u32` of at most [`NARROW`]; negative ones become 0.
+fn narrowed(f: &Builder, value: Value, ty: Type) -> Value {
+    match (ty.element().is_signed(), ty.bytes()) {
+        (_, 8) => f.convert(f.min(f.max(f.convert(value, Type::I64), 0i64), NARROW as i64), Type::U32),
+        (true, _) => f.convert(f.max(f.convert(value, Type::I32), 0i32), Type::U32),
+        (false, _) => f.min(f.convert(value, Type::U32), NARROW as u32),
+    }
+}
+
+/// A length as a number that is not negative; of 32 bits and at most [`NARROW`] if `narrow`.
+pub(super) fn held_length(ty: Type, narrow: bool) -> Result<Function> {
+    known(if narrow { "narrow length" } else { "wide length" }, ty, || {
+        let f = Builder::function("length");
+        let length = f.parameter("length", ty);
+        let held = if narrow { narrowed(&f, length, ty) } else { f.max(f.convert(length, Type::I64), 0i64) };
+        Ok(f.finish_function(&[held])?)
     })
 }
 
-/// The end of a segment held to a line: by its number, its end, the number of segments and the length of the line. The last one ends where the line does. `narrow`
-/// says that all of them have 32 bits, and ends are not negative: vectors hold twice as many.
-pub(super) fn held_end(ty: Type, narrow: bool) -> Result<Function> {
-    known(if narrow { "narrow end" } else { "end" }, ty, || {
-        let f = Builder::function("end");
-        let (number, end) = (f.parameter("number", Type::I64), f.parameter("end", ty));
-        let (count, length) = (f.parameter("count", Type::I64), f.parameter("length", Type::I64));
+/// An offset held to a line: by its place, the last place and the length of the line. It has 32 bits if `narrow`, as all places and lengths must: vectors
+/// hold twice as many.
+pub(super) fn held_offset(ty: Type, narrow: bool) -> Result<Function> {
+    known(if narrow { "narrow offset" } else { "offset" }, ty, || {
+        let f = Builder::function("offset");
+        let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", ty));
+        let (last, length) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
         if narrow {
-            let [number, end, count, length] = [number, end, count, length].map(|value| f.convert(value, Type::U32));
-            let held = f.select(f.ge(f.add(number, 1u32), count), length, f.min(end, length));
-            return Ok(f.finish_function(&[f.convert(held, Type::I32)])?);
+            let [place, last, length] = [place, last, length].map(|value| f.convert(value, Type::U32));
+            let held = f.select(f.ge(place, last), length, f.min(narrowed(&f, offset, ty), length));
+            return Ok(f.finish_function(&[f.convert(f.select(f.eq(place, 0u32), 0u32, held), Type::I32)])?);
         }
-        let held = f.max(f.min(f.convert(end, Type::I64), length), 0i64);
-        Ok(f.finish_function(&[f.select(f.ge(f.add(number, 1i64), count), length, held)])?)
+        let held = f.max(f.min(f.convert(offset, Type::I64), length), 0i64);
+        let held = f.select(f.ge(place, last), length, held);
+        Ok(f.finish_function(&[f.select(f.eq(place, 0i64), 0i64, held)])?)
     })
 }
 
@@ -69,7 +79,7 @@ impl Node {
         let last = super::number(self.context(), &offsets.bound().size().minus(&1.into()))?;
         let length = super::number(self.context(), &length.into())?;
         let places = offsets.position_like(0, Element::I64)?;
-        Node::elementwise(Elementwise::Call(held_offset(self.ty())?, 0), &[&places, &offsets, &last, &length])
+        Node::elementwise(Elementwise::Call(held_offset(self.ty(), false)?, 0), &[&places, &offsets, &last, &length])
     }
 
     /// These offsets held to a line of so many elements, where they are not already.
@@ -85,37 +95,15 @@ impl Node {
             return false;
         }
         let last = self.bound().size().get() - 1;
-        match &self.state() {
-            State::Pending(Expression { op: Op::Elementwise(Elementwise::Call(function, 0)), inputs }) => {
-                let [places, offsets, from, end] = &inputs[..] else { return false };
-                // Segments of flags have the number of flags that are true, and at most this many.
-                let is_last = from.is_number(last) || from.is_minimum(&|limit| limit.is_number(last));
-                places.counts()
-                    && is_last
-                    && end.is_number(length.get())
-                    && held_offset(offsets.ty()).is_ok_and(|held| has_code(function, &held))
-            }
-            State::Pending(Expression { op: Op::View(view), inputs }) => {
-                let is_before = view.axes[..] == [AxisMap { offset: -1, rule: Rule::Constant, ..AxisMap::same(0) }]
-                    && view.fill.as_ref().is_some_and(|fill| *fill == zeros(self.ty()));
-                is_before
-                    && is_line(&inputs[0])
-                    && inputs[0].bound().size().get() == last
-                    && inputs[0].holds_ends(last, length.get())
-            }
-            State::Pending(_) | State::Ready(_) | State::Symbolic(_) => false,
-        }
-    }
-
-    /// Returns whether these are ends of so many segments that are held to a line of so many elements.
-    fn holds_ends(&self, segments: i64, elements: i64) -> bool {
         let state = self.lock();
         let State::Pending(Expression { op: Op::Elementwise(Elementwise::Call(function, 0)), inputs }) = &*state else {
             return false;
         };
-        let [numbers, ends, count, length] = &inputs[..] else { return false };
-        let is_held = |narrow: bool| held_end(ends.ty(), narrow).is_ok_and(|held| has_code(function, &held));
-        numbers.counts() && count.is_number(segments) && length.is_number(elements) && is_held(self.ty() == Type::I32)
+        let [places, offsets, from, end] = &inputs[..] else { return false };
+        // Segments of flags have the number of flags that are true, and at most this many.
+        let is_last = from.is_number(last) || from.is_minimum(&|limit| limit.is_number(last));
+        let is_held = |narrow: bool| held_offset(offsets.ty(), narrow).is_ok_and(|held| has_code(function, &held));
+        places.counts() && is_last && end.is_number(length.get()) && is_held(self.ty() == Type::I32)
     }
 
     /// Returns whether the elements are positions along the first axis.

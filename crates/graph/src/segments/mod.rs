@@ -42,7 +42,7 @@ use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use forms::Forms;
-use line::{held_end, held_offset};
+use line::{NARROW, held_length, held_offset};
 use std::sync::Arc;
 
 /// Segments of a line; cheap to clone. Clones share all forms. See the [module](self).
@@ -266,33 +266,13 @@ fn integers(operation: &str, line: &Node) -> Result<()> {
     line.check_integers(operation)
 }
 
-/// A line as long as its bound: behind a length that only the device knows stand zeros.
-fn padded(line: &Node) -> Result<Node> {
-    if line.length().is_none() {
-        return Ok(line.clone());
+/// A line with more elements, of a shape: behind its length stand zeros.
+fn padded(line: &Node, shape: Shape) -> Result<Node> {
+    let zero = Boundary::Constant(zeros(line.ty()));
+    match line.length() {
+        None => line.affine("segments", &[AxisMap::same(0)], shape, Some(&zero)),
+        Some(_) => line.gather(&[&Node::position(line.context(), shape, 0, Element::I64)?], &zero),
     }
-    let places = Node::position(line.context(), line.bound().clone(), 0, Element::I64)?;
-    line.gather(&[&places], &Boundary::Constant(zeros(line.ty())))
-}
-
-/// Totals below this are counted in 32 bits.
-const NARROW: usize = i32::MAX as usize;
-
-/// A length as a number that is not negative; of 32 bits and at most [`NARROW`] if `narrow`.
-fn held_length(ty: Type, narrow: bool) -> Result<Function> {
-    known(if narrow { "narrow length" } else { "wide length" }, ty, || {
-        let f = Builder::function("length");
-        let length = f.parameter("length", ty);
-        let wide = || f.max(f.convert(length, Type::I64), 0i64);
-        let is_signed = ty.element().is_signed();
-        let length = match (narrow, ty.bytes()) {
-            (false, _) => wide(),
-            (true, 8) => f.convert(f.min(wide(), NARROW as i64), Type::U32),
-            (true, _) if is_signed => f.convert(f.max(f.convert(length, Type::I32), 0i32), Type::U32),
-            (true, _) => f.min(f.convert(length, Type::U32), NARROW as u32),
-        };
-        Ok(f.finish_function(&[length])?)
-    })
 }
 
 /// The sum of two numbers that are at most [`NARROW`]; larger ones become that.
@@ -335,16 +315,11 @@ impl Segments {
             return Ok(Segments::made(count, total, bounds, forms, origin));
         }
         let narrow = total.is_narrow() && count.is_narrow();
-        let [held] = call(&held_length(lengths.ty(), narrow)?, &[&padded(lengths)?])?;
+        // Offsets are kept as they are read: with one more than there are segments, and held to the line.
+        let lengths = padded(lengths, count.one_more())?;
+        let [held] = call(&held_length(lengths.ty(), narrow)?, &[&lengths])?;
         let combine = if narrow { narrow_sum()? } else { Combine::Sum };
-        let ends = held.scan(combine, 0, true)?;
-        // Ends are held to the line where they are computed, so that offsets are a view of memory.
-        let places = Node::position(lengths.context(), count.shape(), 0, Element::I64)?;
-        let [ends] = call(&held_end(ends.ty(), narrow)?, &[&places, &ends, &count.count, &total.count])?;
-        let ends = forms.keep(ends);
-        let before = AxisMap { offset: -1, ..AxisMap::same(0) };
-        let zero = Boundary::Constant(zeros(ends.ty()));
-        let bounds = ends.affine("segments", &[before], count.one_more(), Some(&zero))?;
+        let bounds = forms.keep(bounds(&held.scan(combine, 0, false)?, &count.count, &total, narrow)?);
         Ok(Segments::made(count, total, bounds, forms, origin))
     }
 
@@ -377,7 +352,7 @@ impl Segments {
         };
         let bounds = match total.length.is_none() && offsets.holds_segments(&total.bound) {
             true => offsets.clone(),
-            false => bounds(&padded(offsets)?, &count.count, &total)?,
+            false => bounds(&padded(offsets, offsets.bound().clone())?, &count.count, &total, false)?,
         };
         Ok(Segments::made(count, total, bounds, Forms::default(), None))
     }
@@ -412,7 +387,7 @@ impl Segments {
         };
         // There are as many starts as were found.
         let places = Node::position(context, count.one_more(), 0, Element::I64)?;
-        let bounds = bounds(&starts.gather(&[&places], &Boundary::Clamp)?, &limit, &total)?;
+        let bounds = bounds(&starts.gather(&[&places], &Boundary::Clamp)?, &limit, &total, false)?;
         Ok(Segments::made(count, total, bounds, forms, None))
     }
 
@@ -516,9 +491,9 @@ fn read_number(number: &Node) -> Result<usize> {
     })
 }
 
-/// Offsets held to the line: the first is 0, those from a number on are the number of elements.
-fn bounds(offsets: &Node, from: &Node, total: &Measure) -> Result<Node> {
+/// Offsets held to the line: the first is 0, those from a number on are the number of elements. They have 32 bits if `narrow`.
+fn bounds(offsets: &Node, from: &Node, total: &Measure, narrow: bool) -> Result<Node> {
     let places = Node::position(offsets.context(), offsets.bound().clone(), 0, Element::I64)?;
-    let function = held_offset(offsets.ty())?;
+    let function = held_offset(offsets.ty(), narrow)?;
     Node::elementwise(Elementwise::Call(function, 0), &[&places, offsets, from, &total.count])
 }
