@@ -55,34 +55,47 @@ impl Functor for SoftThreshold {
     }
 }
 
-/// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1). The bands of a level are added to those of all levels before it.
+/// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1).
 pub fn degrain(input: &Picture, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
-    let (mut low, mut sum): (Picture, Option<Picture>) = (input.clone(), None);
-    for level in 0..levels {
-        let h_dwt = Dwt1d { axis: Axis::Horizontal, radius: 1 << level }.build()?.with_boundary(boundary);
-        let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
-        // Names tell the bands along rows and columns. `hh` is four times its band, `hl` and `lh` twice theirs.
-        let [hy, ly] = h_dwt.call([&low])?;
-        let [hh, hl] = v_dwt.call([&hy])?;
-        let [lh, ll] = v_dwt.call([&ly])?;
+    degrain_recurse(input, None, 0, levels, threshold, boundary)
+}
 
-        let threshold = threshold / (1u32 << level) as f32;
-        let soft = |scale: f32| SoftThreshold(scale * threshold).build();
-        let [hhp] = soft(4.0)?.call([&hh])?;
-        let [lhp] = soft(2.0)?.call([&lh])?;
-        let [hlp] = soft(2.0)?.call([&hl])?;
+/// Adds the bands of a level to `sum`, those of all levels before it, so that no level waits for the next one.
+fn degrain_recurse(
+    input: &Picture,
+    sum: Option<&Picture>,
+    level: u32,
+    levels: u32,
+    threshold: f32,
+    boundary: Boundary,
+) -> Result<Picture> {
+    if level == levels {
+        return match sum {
+            None => Ok(input.clone()),
+            Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1])?.one(&[sum, input]),
+        };
+    }
+    let h_dwt = Dwt1d { axis: Axis::Horizontal, radius: 1 << level }.build()?.with_boundary(boundary);
+    let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
+    // `hh` is four times its band, `hl` and `lh` are twice theirs.
+    let [hy, ly] = h_dwt.call([input])?;
+    let [hh, hl] = v_dwt.call([&hy])?;
+    let [lh, ll] = v_dwt.call([&ly])?;
 
-        let bands = Primitive::point("bands", 3, |x| x[0] * 0.5 + (x[1] + x[2]))?.one(&[&hhp, &lhp, &hlp])?;
-        sum = Some(match &sum {
-            None => Primitive::point("half", 1, |x| x[0] * 0.5)?.one(&[&bands])?,
-            Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1] * 0.5)?.one(&[sum, &bands])?,
-        });
-        low = ll;
-    }
-    match &sum {
-        None => Ok(low),
-        Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1])?.one(&[sum, &low]),
-    }
+    let threshold_of_level = threshold / (1u32 << level) as f32;
+    let soft = |scale: f32| SoftThreshold(scale * threshold_of_level).build();
+    let [hhp] = soft(4.0)?.call([&hh])?;
+    let [lhp] = soft(2.0)?.call([&lh])?;
+    let [hlp] = soft(2.0)?.call([&hl])?;
+
+    let bands = Primitive::point("bands", 3, |x| x[0] * 0.5 + (x[1] + x[2]))?.one(&[&hhp, &lhp, &hlp])?;
+    let sum = match sum {
+        None => Primitive::point("half", 1, |x| x[0] * 0.5)?.one(&[&bands])?,
+        Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1] * 0.5)?.one(&[sum, &bands])?,
+    };
+
+    // Go to the next level of recursion.
+    degrain_recurse(&ll, Some(&sum), level + 1, levels, threshold, boundary)
 }
 
 /// The taps of the sparse filter: offsets on a grid of four pixels, and weights exp(−r/1.5) whose sum is 1.
