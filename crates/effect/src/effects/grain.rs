@@ -79,7 +79,12 @@ fn degrain_recurse(
     let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
     // `hh` is four times its band, `hl` and `lh` are twice theirs.
     let [hy, ly] = h_dwt.call([input])?;
-    let [hh, hl] = v_dwt.call([&hy])?;
+    // Places outside of a picture have twice the constant in twice its band, too.
+    let doubled = match boundary {
+        Boundary::Constant(value) => Boundary::Constant(2.0 * value),
+        rule => rule,
+    };
+    let [hh, hl] = v_dwt.clone().with_boundary(doubled).call([&hy])?;
     let [lh, ll] = v_dwt.call([&ly])?;
 
     let threshold_of_level = threshold / (1u32 << level) as f32;
