@@ -91,12 +91,15 @@ impl Parts {
     /// Returns the results of the segments that end in a row, one for each lane, and what the row leaves open.
     fn scanned(&self, k: &Writer, row: &Row, own: &[Value], carry: &[Value]) -> (Vec<Value>, Vec<Value>) {
         let (operator, lane) = (&self.operator, k.thread(Axis::X));
-        let (values, has_head) = scan_from_heads(k, operator, own, row.heads(k), lane);
-        let values = choose(k, has_head, &values, &operator.combine(k, carry, &values));
+        let nothing = operator.nothing(k);
+        // Results of the operator only: copies of elements are NaNs that keep their bits, which an executor would have to watch in every step.
+        let own = operator.combine(k, &nothing, own);
+        let (values, has_head) = scan_from_heads(k, operator, &own, row.heads(k), lane);
+        let values = operator.combine(k, &choose(k, has_head, &nothing, carry), &values);
         let is_first = k.eq(lane, 0);
         let start = k.select(is_first, 0u32, k.shuffle(Shuffle::Up, row.after, 1u32));
         let at_end = at(k, &values, k.sub(row.after, 1));
-        let empty = choose(k, is_first, carry, &operator.nothing(k));
+        let empty = choose(k, is_first, carry, &nothing);
         (choose(k, k.gt(row.after, start), &at_end, &empty), broadcast(k, &values, 31))
     }
 

@@ -214,6 +214,29 @@ fn reductions_by_all_operators() {
     }
 }
 
+/// The least of NaNs alone is that of nothing, for tiny segments as for others.
+#[test]
+fn reductions_of_nans() {
+    let operator = Operator::min(Element::F32).unwrap();
+    let (source, offset_source) = (identity(Element::F32), identity(Element::U32));
+    let reduce = SegmentedReduce { source, offsets: offset_source, operator: operator.clone(), sink: Sink::STORE };
+    let reduce = Pattern::from(reduce);
+    for (name, bench) in benches() {
+        for lengths in [vec![1; 100], (0..200).map(|number| number % 5).collect(), vec![20; 50], vec![100; 9]] {
+            let size: u64 = lengths.iter().sum();
+            let number = |place: u64| if place % 7 == 3 { place as f32 } else { f32::NAN };
+            let input: Vec<Literal> = (0..size).map(|place| Literal::from(number(place))).collect();
+            let mut rest = input.iter();
+            let least = |least: Literal, x: &Literal| operator.function().evaluate(&[least, *x]).unwrap()[0];
+            let each = |length: &u64| rest.by_ref().take(*length as usize).fold(operator.identity()[0], least);
+            let expected: Vec<Literal> = lengths.iter().map(each).collect();
+            let inputs = [input.clone(), offsets(&lengths, 0)];
+            let given = Given { inputs: &inputs, sizes: &[size, lengths.len() as u64], ..Given::default() };
+            assert_eq!(run(&bench, &reduce, &given).concat(), expected, "{name}, {size} in {}", lengths.len());
+        }
+    }
+}
+
 /// The number of the segment of each element, and whether it is the first.
 #[test]
 fn numbers_of_segments() {
