@@ -354,6 +354,25 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().broadcast_to(&shape.into())?))
     }
 
+    /// Returns the elements of this array in the common shape of both arrays, as arithmetic on them would have it.
+    ///
+    /// Arrays of equal shapes are not known to be equally large: a plan serves those of other sizes too, and computes places in each of them. This says that they
+    /// are.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Boundary, Context};
+    /// # let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
+    /// # let context = Context::new(&device);
+    /// let (red, green) = (Array::line(&context, &[1, 2, 3])?, Array::line(&context, &[4, 5, 6])?);
+    /// let places = Array::line(&context, &[2, 9])?;
+    /// let turned = |plane: &Array<i32>| plane.broadcast_with(&red)?.gather(&[&places], Boundary::Clamp);
+    /// assert_eq!((turned(&red)? + turned(&green)?).to_vec()?, [9, 9]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn broadcast_with<U: Element>(&self, other: &Array<U>) -> Result<Array<T>> {
+        self.zip_with(other, |own, _| own)
+    }
+
     /// Reshapes to another shape with the same number of elements.
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Array<T>> {
         Ok(Array::from_node_unchecked(self.node().reshape(shape.into())?))

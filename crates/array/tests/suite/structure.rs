@@ -716,3 +716,22 @@ fn parts_and_products_of_a_packed_array_wait_for_nothing() -> Result<()> {
     }
     Ok(())
 }
+
+/// Arrays that are said to have one shape are read at one place, which is clamped once.
+#[test]
+fn arrays_of_one_shape_are_read_at_one_place() -> Result<()> {
+    let context = context();
+    let image = |seed: i32| Array::new(&context, &(0..12).map(|i| i * seed).collect::<Vec<i32>>(), [3, 4]);
+    let (red, green) = (image(1)?, image(10)?);
+    let (y, x) = (Array::line(&context, &[0, 2, -1, 7])?, Array::line(&context, &[3, 9, 1, -2])?);
+    let sum = |green: &Array<i32>| -> Result<Array<i32>> {
+        Ok(red.gather(&[&y, &x], Boundary::Clamp)? + green.gather(&[&y, &x], Boundary::Clamp)?)
+    };
+    let clamps = |sum: &Array<i32>| -> Result<usize> { Ok(sum.plan()?.ptx()?.matches("min.s32").count()) };
+    let (apart, alike) = (sum(&green)?, sum(&green.broadcast_with(&red)?)?);
+    assert_eq!(clamps(&apart)?, 2 * clamps(&alike)?);
+    assert_eq!(alike.plan()?.kernels.len(), 1);
+    assert_eq!(alike.to_vec()?, [33, 121, 11, 88]);
+    assert_eq!(apart.to_vec()?, [33, 121, 11, 88]);
+    Ok(())
+}

@@ -99,6 +99,8 @@ pub(super) fn rotation(context: &Context, n: usize) -> Result<Job, Failure> {
         let (x0, y0) = (x0.cast::<i32>()?, y0.cast::<i32>()?);
         let (x1, y1) = (&x0 + 1, &y0 + 1);
         let turned = |plane: &Array<f32>| -> array::Result<Array<f32>> {
+            // The three planes are of one picture.
+            let plane = plane.broadcast_with(red)?;
             let at = |y: &Array<i32>, x: &Array<i32>| plane.gather(&[y, x], Boundary::Clamp);
             let between = |y: &Array<i32>| -> array::Result<Array<f32>> {
                 let (left, right) = (at(y, &x0)?, at(y, &x1)?);
