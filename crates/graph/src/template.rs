@@ -133,6 +133,8 @@ struct Fit {
     stages: Vec<FittedStage>,
     /// The shapes of the results.
     results: Vec<Shape>,
+    /// The amounts that the function returned.
+    amounts: Vec<i64>,
 }
 
 #[derive(Debug)]
@@ -222,6 +224,8 @@ pub struct Template {
     /// Number of lengths of the inputs that only the device knows. Their symbols follow those of the inputs.
     lengths: usize,
     results: Vec<Returned>,
+    /// Amounts that the function returned.
+    amounts: TermList,
 }
 
 /// A result of a template.
@@ -250,6 +254,11 @@ fn lengths(nodes: &[Node]) -> (Vec<Length>, SmallVec<[Option<usize>; 8]>) {
 }
 
 impl Node {
+    /// Returns whether it is one value everywhere that is known: a scalar of a template.
+    pub fn is_one_value(&self) -> bool {
+        self.one_value().is_some()
+    }
+
     /// Its value, if it is one everywhere that is known.
     fn one_value(&self) -> Option<Lanes> {
         match &*self.lock() {
@@ -265,6 +274,16 @@ impl Node {
 impl Context {
     /// Traces a function of arrays like these.
     pub fn template(&self, inputs: &[Node], function: impl FnOnce(&[Node]) -> Result<Vec<Node>>) -> Result<Template> {
+        self.template_with(inputs, |symbols| Ok((function(symbols)?, vec![])))
+    }
+
+    /// Traces a function of arrays like these. It also returns amounts that follow from their extents; [`Template::amounts`] has them for
+    /// other inputs.
+    pub fn template_with(
+        &self,
+        inputs: &[Node],
+        function: impl FnOnce(&[Node]) -> Result<(Vec<Node>, Vec<Amount>)>,
+    ) -> Result<Template> {
         let (lengths, each) = lengths(inputs);
         let tracing = Arc::new(Tracing::new(inputs.len() + lengths.len()));
         let symbol = |number: usize| Symbol { tracing: tracing.clone(), number: number as u32 };
@@ -290,16 +309,18 @@ impl Context {
             kinds.push(Input { ty, shape: node.bound().clone().plain(), is_scalar, length: each[number] });
         }
         self.note_trace();
-        let traced = function(&symbols).and_then(|outputs| {
+        let traced = function(&symbols).and_then(|(outputs, amounts)| {
             outputs.iter().try_for_each(|output| self.owns("function", output))?;
             self.evaluate(&outputs)?;
-            Ok(outputs)
+            Ok((outputs, amounts))
         });
         let steps = tracing.lock().take();
         let terms_of = |shape: &Shape| shape.amounts().iter().map(|amount| amount.term_in(&tracing)).collect::<TermList>();
-        let shapes: Vec<TermList> = traced.iter().flatten().map(|node| terms_of(node.bound())).collect();
+        let nodes = traced.iter().flat_map(|(nodes, _)| nodes);
+        let shapes: Vec<TermList> = nodes.map(|node| terms_of(node.bound())).collect();
+        let amounts = traced.iter().flat_map(|(_, amounts)| amounts).map(|amount| amount.term_in(&tracing)).collect();
         let terms = tracing.terms().take();
-        let (outputs, (mut stages, symbols)) = (traced?, steps.unwrap_or_default());
+        let ((outputs, _), (mut stages, symbols)) = (traced?, steps.unwrap_or_default());
         let outcome = |node: &Node| match node.state() {
             State::Ready(buffer) => Ok(Outcome::Known(buffer)),
             State::Symbolic(symbol) if Arc::ptr_eq(&symbol.tracing, &tracing) => Ok(Outcome::Symbol(symbol.number)),
@@ -341,6 +362,7 @@ impl Context {
             symbols: symbols as usize,
             lengths,
             results,
+            amounts,
         };
         match template.fit(inputs)? {
             Some(_) => Ok(template),
@@ -392,6 +414,14 @@ impl Template {
             && self.fit(inputs).is_ok_and(|fit| fit.is_some())
     }
 
+    /// Returns the amounts of the function for these inputs; nothing if it cannot be called with them.
+    pub fn amounts(&self, inputs: &[Node]) -> Option<Vec<i64>> {
+        if !self.fits(inputs) {
+            return None;
+        }
+        self.fit(inputs).ok().flatten().map(|fit| fit.amounts.clone())
+    }
+
     /// The plans for the shapes of these inputs, whose ranks are right; `None` if the trace does not hold for them.
     fn fit(&self, inputs: &[Node]) -> Result<Option<Arc<Fit>>> {
         let lock = || self.fits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -407,7 +437,8 @@ impl Template {
         let results = self.results.iter().map(|result| shape_of(&result.shape, &terms)).collect::<Option<Vec<Shape>>>();
         let Some(results) = results else { return Ok(None) };
         let inputs = inputs.iter().map(|node| node.bound().clone().plain()).collect();
-        let fit = Arc::new(Fit { inputs, stages, results });
+        let amounts = self.amounts.iter().map(|amount| terms[*amount as usize]).collect();
+        let fit = Arc::new(Fit { inputs, stages, results, amounts });
         self.context.note_fit();
         let mut known = lock();
         if known.len() >= MAX_FITS {

@@ -4,6 +4,7 @@
 //! (`interp`, `cpu`) on which all sessions of `tests/sessions` run.
 
 mod generator;
+mod regions;
 mod support;
 mod teams;
 mod templates;
@@ -80,6 +81,16 @@ fn main() {
     trials.push(Trial::test("interp: ints of the host are sizes", templates::ints));
     trials.push(Trial::test("interp: errors of calls with other sizes", templates::errors));
     trials.push(Trial::test("interp: limits of calls with other sizes", templates::limits));
+    for (name, device) in DEVICES {
+        let count = if name == "cpu" { 4 } else { 16 };
+        trials.push(Trial::test(format!("{name}: regions between waits"), move || regions::programs(device, count)));
+    }
+    for (name, device) in DEVICES.into_iter().filter(|(name, _)| *name == "cpu") {
+        trials.push(Trial::test(format!("{name}: a region of a thousand rounds is traced once"), move || {
+            regions::thousand(device)
+        }));
+    }
+    trials.push(Trial::test("interp: errors in regions", regions::errors));
     trials.push(Trial::test("interp: vectors of the top level are copied once", variables));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));
@@ -107,7 +118,8 @@ const SMALL: [&str; 13] = [
 ];
 
 fn sessions(open: Open, settings: Settings) -> [Session; 2] {
-    let target = Target::new(open).with_threshold(0);
+    // Regions become templates when they first come.
+    let target = Target::new(open).with_threshold(0).with_regions_from(1);
     [support::session(settings), support::session_on(settings, target)]
 }
 

@@ -183,6 +183,13 @@ impl Facts {
         Facts { sum: Rc::new(OnceCell::from(sum)), ..Facts::default() }
     }
 
+    /// Returns facts about the sum of elements: the sum, or an upper bound of it. None of the elements is negative then.
+    pub(crate) fn of_sum_or_bound(sum: Option<Amount>, bound: Option<Amount>) -> Facts {
+        let bound = bound.map(|most| Bound::term(&Sum::default(), most, None));
+        let facts = sum.map_or_else(Facts::default, |sum| Facts::of_sum(Extent::Host(sum)));
+        Facts { bound, ..facts }
+    }
+
     /// Returns facts about the result of an element-wise instruction.
     pub(crate) fn of_element(op: Op, inputs: &[Vector]) -> Facts {
         let (Op::Add | Op::Subtract, [a, b]) = (op, inputs) else { return Facts::default() };
@@ -221,6 +228,12 @@ pub(crate) fn plus(a: Option<Bound>, b: Option<Bound>) -> Option<Bound> {
 }
 
 impl Vector {
+    /// Returns the start and the step of an arithmetic progression that is not stored.
+    pub(crate) fn progression(&self) -> Option<(i64, i64)> {
+        let affine = self.facts.affine.as_ref().filter(|_| self.generated)?;
+        Some((affine.known?, affine.step))
+    }
+
     #[must_use]
     pub(crate) fn with_facts(self, facts: Facts) -> Vector {
         Vector { facts, ..self }

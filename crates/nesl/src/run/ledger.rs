@@ -43,6 +43,8 @@ pub(crate) const ELEMENTS_OF_A_STEP: usize = 64;
 /// Memory and steps of a call that is traced.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
+    /// Bytes that were alive before the trace.
+    before: usize,
     /// Bytes of vectors that are alive.
     live: RefCell<Sum>,
     /// Bytes that were alive at the same time. No entry covers another.
@@ -54,6 +56,23 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// Begins the trace of a region. So many bytes are alive, and other calls begin with others.
+    pub(crate) fn of_region(before: usize) -> Ledger {
+        Ledger { before, ..Ledger::default() }
+    }
+
+    /// Returns the steps of a region, `counted` for the sizes of the trace, and the bytes that it charges at the same time beyond
+    /// those that were alive before. No entry of these covers another.
+    pub(crate) fn of_sizes(&self, counted: u64) -> (Amount, Vec<Amount>) {
+        let constant = counted.saturating_sub(self.steps.get());
+        let mut steps = Amount::from(i64::try_from(constant).unwrap_or(i64::MAX));
+        for (count, times) in &self.elements.borrow().0 {
+            let each = count.minus(&Amount::from(ELEMENTS_OF_A_STEP - 1)).divided_up(ELEMENTS_OF_A_STEP);
+            steps = steps.plus(&each.times(&Amount::from(*times)));
+        }
+        (steps, self.peaks.borrow().iter().map(Sum::total).collect())
+    }
+
     /// Charges bytes for each element of a vector. `live` is what the meter of the run says.
     pub(crate) fn charge(self: &Rc<Self>, count: &Amount, bytes: usize, live: usize) {
         let mut own = self.live.borrow_mut();
@@ -62,7 +81,8 @@ impl Ledger {
         }
         // All else that is alive does not depend on sizes.
         let mut peak = own.clone();
-        peak.add(&Amount::from(1), (live as i64).saturating_sub(own.value()));
+        let other = (live as i64).saturating_sub(self.before as i64).saturating_sub(own.value());
+        peak.add(&Amount::from(1), other);
         let mut peaks = self.peaks.borrow_mut();
         if !peaks.iter().any(|other| other.covers(&peak)) {
             peaks.retain(|other| !peak.covers(other));

@@ -20,7 +20,8 @@
 //!   flags are repeated on the host, in order; the first that fails gives the error and its place.
 //! - The number of elements that a `PACK` keeps stays on the device as a [`Length`](broadloom_graph::Length).
 //! - A vector of equal elements (`DIST` of a scalar) is one element and a length.
-//! - A call that comes again, with columns of the same types, is launched from a template: see [`template`].
+//! - A call that comes again, with columns of the same types, is launched from a template: see [`template`]. Inside of other calls
+//!   the instructions between two waits are: see [`region`].
 //!
 //! The stack machine is executed, not flattened code: the emitter of VCODE drops each vector at its last use, so the
 //! stack holds exactly the vectors that are alive.
@@ -31,6 +32,7 @@ mod facts;
 mod fold;
 mod ledger;
 mod moves;
+mod region;
 mod segdes;
 mod sequential;
 mod template;
@@ -39,6 +41,7 @@ mod vector;
 use facts::Bound;
 use ledger::Ledger;
 pub(crate) use ledger::{ELEMENTS_OF_A_STEP, Held};
+pub(crate) use region::{Count, Ending, Inputs, Reading, Results, SegdesPart, Symbols, VectorAnswer, VectorPart, uncharged};
 pub(crate) use segdes::DeviceSegdes;
 use sequential::Limits;
 pub(crate) use template::{CallTemplate, Launched, Templates};
@@ -82,6 +85,10 @@ const MAX_SUMS: usize = 8;
 /// Ints and bools that the host learns in one wait.
 const MAX_NUMBERS: usize = 16;
 
+/// Times that the start of a region comes before it is traced. To plan and to compile a region takes as long as to execute it
+/// many times.
+const REGION_FROM: u32 = 4;
+
 /// Opens a device, or says why there is none.
 pub type Opener = Box<dyn FnMut() -> Result<Device, String> + Send>;
 
@@ -92,6 +99,8 @@ pub struct Target {
     explained: bool,
     sequential: Option<Limits>,
     templates: bool,
+    /// Times that the start of a region comes before it is traced.
+    region_from: u32,
     precision: Precision,
 }
 
@@ -104,6 +113,7 @@ impl Target {
             explained: false,
             sequential: Some(Limits::default()),
             templates: true,
+            region_from: REGION_FROM,
             precision: Precision::Accurate,
         }
     }
@@ -130,10 +140,17 @@ impl Target {
         self
     }
 
-    /// Lets the machine execute every call of a [`Program`](crate::Program).
+    /// Lets the machine execute every call of a [`Program`](crate::Program), and every region between two waits.
     #[must_use]
     pub fn without_templates(mut self) -> Target {
         self.templates = false;
+        self
+    }
+
+    /// Sets how often the start of a region between two waits comes until the region becomes a template.
+    #[must_use]
+    pub fn with_regions_from(mut self, times: u32) -> Target {
+        self.region_from = times;
         self
     }
 
@@ -189,6 +206,8 @@ pub struct Accelerator {
     copies: u64,
     /// Instructions that were executed.
     pub(crate) instructions: u64,
+    /// Regions that were launched from templates.
+    pub(crate) regions: u64,
     /// Programs of the compiler make indices and lengths that fit; those of texts are checked.
     pub(crate) trusted: bool,
     /// Conditions that have not been looked at.
@@ -249,9 +268,11 @@ pub struct Statistics {
     pub copies: u64,
     /// Instructions of VCODE that were executed.
     pub instructions: u64,
+    /// Regions between two waits that were launched from a template; the machine executed all others.
+    pub regions: u64,
     /// Calls that were launched from a template; the machine executed all others.
     pub templates: u64,
-    /// Calls that were traced to become templates.
+    /// Calls and regions that were traced to become templates.
     pub traces: u64,
     /// Waits of the host for the device.
     pub waits: u64,
@@ -268,7 +289,7 @@ pub struct Statistics {
 }
 
 /// A number that the host learns when it waits.
-enum Unknown {
+pub(crate) enum Unknown {
     /// A number of elements.
     Length(Length),
     /// The sum of a vector, and the node that has it.
@@ -309,6 +330,7 @@ impl Accelerator {
             sizes: vec![],
             copies: 0,
             instructions: 0,
+            regions: 0,
             trusted: false,
             pending: vec![],
             failed: vec![],
@@ -346,6 +368,7 @@ impl Accelerator {
             programs: done.programs,
             copies: self.copies,
             instructions: self.instructions,
+            regions: self.regions,
             templates: 0,
             traces: done.traces,
             waits: done.waits + self.waits,
@@ -510,6 +533,7 @@ impl Accelerator {
 
     /// Waits for the value of a vector of one element, an int of 32 bits or a bool, and looks at the conditions.
     pub(crate) fn wait_for_one(&mut self, vector: &Vector) -> Run<i64> {
+        self.untraced()?;
         let value = on_device(vector.node.reshape(Shape::from([])))?;
         // The number that is waited for is not learned a second time.
         self.unknown.retain(|known| known.upgrade().is_some_and(|known| !known.vector.node.is_same(&vector.node)));

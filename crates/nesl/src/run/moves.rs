@@ -145,6 +145,17 @@ impl Accelerator {
         Ok(Vector { generated, facts, ..Vector::new(node, total) })
     }
 
+    /// Returns an arithmetic progression of ints. It is not stored.
+    pub(crate) fn progression(&mut self, start: i64, step: i64, extent: Extent) -> Run<Vector> {
+        let mut number = |value: i64| -> Run<Vector> {
+            let one = self.one(Literal::from_i128(self.int(), value.into()))?;
+            Ok(Vector::of(one).generated(true).with_facts(Facts::of_value(value)))
+        };
+        let (starts, steps, lengths) = (number(start)?, number(step)?, number(0)?);
+        let lengths = lengths.with_facts(Facts::default());
+        self.index(&starts, &steps, &DeviceSegdes::with_total(lengths, extent))
+    }
+
     fn pack(&mut self, ty: Type, [values, flags, segdes]: [&Entry; 3], operands: &[Entry]) -> Run<Vec<Made>> {
         let (inst, segdes) = (Inst::Op(Op::Pack, ty), self.segdes(segdes)?);
         let (vector, chosen) = (self.vector(values)?, self.vector(flags)?);

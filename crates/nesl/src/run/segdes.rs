@@ -97,6 +97,18 @@ impl DeviceSegdes {
         self.count().is_host(1)
     }
 
+    /// Returns the offsets of segments whose numbers the host knows, where they were needed, and the number of elements.
+    pub(crate) fn known_offsets(&self) -> Run<Option<(Node, i64)>> {
+        let total = self.known_total().and_then(Extent::number);
+        match (self.segments.get(), total, &self.lengths.extent) {
+            (Some(segments), Some(total), Extent::Host(_)) if !self.lengths.is_uniform() => {
+                let offsets = on_device(segments.offsets())?;
+                Ok(Some((offsets, total.value())).filter(|(offsets, _)| offsets.length().is_none()))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Notes the number of elements of a vector that the descriptor cuts.
     pub(crate) fn note(&self, vector: &Vector) {
         let extent = self.lengths.facts.sum.get().unwrap_or(&vector.extent);

@@ -129,6 +129,16 @@ struct Outcome {
     numbers: Option<Vec<usize>>,
 }
 
+/// The conditions of a trace.
+pub(super) struct Tested {
+    /// Results of the template that write the word.
+    pub(super) traps: Vec<Node>,
+    /// A bool without axes: a condition does not hold.
+    pub(super) status: Option<Node>,
+    /// The word, where the host reads it itself.
+    pub(super) word: Option<Node>,
+}
+
 impl CallTemplate {
     /// Returns the inputs of a template: the lines of the device, and for a size a line of one more element, which is in no
     /// memory.
@@ -372,34 +382,13 @@ impl Accelerator {
                 lengths.push((number, length.clone()));
             }
         }
-        // Stages before the last may have written the word already, and a word in memory is no symbol.
-        let was_trapped = self.is_trapped;
-        let (traps, failed) = self.traps()?;
-        if lengths.is_empty() && counts.is_empty() && failed.is_none() {
-            nodes.extend(traps);
-            let word = self.word.clone().filter(|_| self.is_trapped);
+        let is_read = !lengths.is_empty() || !counts.is_empty();
+        let Tested { traps, status, word } = self.tested(is_read)?;
+        nodes.extend(traps);
+        if !is_read && status.is_none() {
             return Ok((nodes, Outcome { answers, word, numbers: None }));
         }
-        let mut status = failed;
-        let mut word = self.word.clone().filter(|_| self.is_trapped);
-        if !was_trapped && word.is_some() {
-            let trapped = self.trapped(&traps)?;
-            status = match (trapped, status) {
-                (Some(word), Some(failed)) => Some(self.call("either", &[&word, &failed], |f, x| f.or(f.ne(x[0], 0), x[1]))?),
-                (Some(word), None) => Some(self.call("written", &[&word], |f, x| f.ne(x[0], 0))?),
-                (None, status) => status,
-            };
-            word = None;
-        } else {
-            nodes.extend(traps);
-        }
-        let mut numbers = vec![match status {
-            Some(status) => {
-                let status = self.convert(&status, Element::I64)?;
-                on_device(status.reshape(Shape::from(1)))?
-            }
-            None => self.one(Literal::from(0i64))?,
-        }];
+        let mut numbers = vec![self.as_number(status.as_ref())?];
         for (_, length) in &lengths {
             let count = self.convert(length.count(), Element::I64)?;
             numbers.push(self.as_vector(&count)?);
@@ -408,5 +397,33 @@ impl Accelerator {
         nodes.push(on_device(Node::concatenate(0, &numbers.iter().collect::<Vec<&Node>>()))?);
         let numbers = Some(lengths.into_iter().map(|(number, _)| number).collect());
         Ok((nodes, Outcome { answers, word, numbers }))
+    }
+
+    /// Ends the conditions of a trace. `is_read`: the host reads other numbers at the end, and the status with them.
+    pub(super) fn tested(&mut self, is_read: bool) -> Run<Tested> {
+        // Stages before the last may have written the word already, and a word in memory is no symbol.
+        let was_trapped = self.is_trapped;
+        let (traps, failed) = self.traps()?;
+        let word = self.word.clone().filter(|_| self.is_trapped);
+        if was_trapped || word.is_none() || !is_read && failed.is_none() {
+            return Ok(Tested { traps, status: failed, word });
+        }
+        let status = match (self.trapped(&traps)?, failed) {
+            (Some(word), Some(failed)) => Some(self.call("either", &[&word, &failed], |f, x| f.or(f.ne(x[0], 0), x[1]))?),
+            (Some(word), None) => Some(self.call("written", &[&word], |f, x| f.ne(x[0], 0))?),
+            (None, status) => status,
+        };
+        Ok(Tested { traps: vec![], status, word: None })
+    }
+
+    /// Returns the status of a trace as a number for the host: 1 where a condition does not hold.
+    pub(super) fn as_number(&mut self, status: Option<&Node>) -> Run<Node> {
+        match status {
+            Some(status) => {
+                let status = self.convert(status, Element::I64)?;
+                on_device(status.reshape(Shape::from(1)))
+            }
+            None => self.one(Literal::from(0i64)),
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::eval::{Fault, Machine, Run};
 use crate::program::{Column, Failure};
 use crate::run::CallTemplate;
 use crate::syntax::Name;
-use crate::vcode::machine::{Constants, Machine as VcodeMachine};
+use crate::vcode::machine::{Constants, Machine as VcodeMachine, Regions};
 use crate::vcode::{self, Layout};
 use crate::{flat, flatten};
 use broadloom_graph::Context;
@@ -18,6 +18,8 @@ pub(super) struct CompiledFunction {
     result: Layout,
     /// Constants, values of variables of the top level among them, with their copies on the device.
     constants: Constants,
+    /// Templates of its regions.
+    regions: Regions,
 }
 
 impl Worker {
@@ -40,8 +42,8 @@ impl Worker {
         let sequential = self.accelerator.as_ref().filter(|known| known.is_sequential()).map(|_| state.options.widths);
         let compiled = flatten::compile_function(&mut self.env, &state.globals, &instance_of, sequential, definition);
         let (compiled, argument) = compiled.map_err(|fault| self.failure(&fault))?;
-        let (program, constants) = (flat::emit(&compiled.program), Constants::new());
-        self.function = Some(CompiledFunction { program, argument, result: compiled.layout, constants });
+        let (program, constants, regions) = (flat::emit(&compiled.program), Constants::new(), Regions::default());
+        self.function = Some(CompiledFunction { program, argument, result: compiled.layout, constants, regions });
         Ok(())
     }
 
@@ -92,12 +94,13 @@ impl Worker {
         let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
         let mut machine =
             VcodeMachine::new(&function.program, &mut world).with_constants(std::mem::take(&mut function.constants));
+        machine = machine.with_regions(std::mem::take(&mut function.regions));
         if let Some(accelerator) = &mut self.accelerator {
             machine = machine.on(accelerator, true);
         }
         let stack = machine.entries_of(&function.argument, arguments)?;
         let results = machine.keeping_results().execute(stack);
-        function.constants = machine.take_constants();
+        (function.constants, function.regions) = (machine.take_constants(), machine.take_regions());
         machine.columns_of(&function.result, results?)
     }
 }

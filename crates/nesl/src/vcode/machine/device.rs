@@ -70,6 +70,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             let number = self.number(&number)?;
             self.stack.pop();
             self.stack.push(number);
+            self.count(1)?;
             return Ok(true);
         }
         if op.is_elementwise() && self.equal_elements(op, ty)? {
@@ -170,7 +171,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 
     /// Charges a vector of so many elements to the run.
-    fn held(&mut self, length: &Amount, bytes: usize) -> Run<Held> {
+    pub(super) fn held(&mut self, length: &Amount, bytes: usize) -> Run<Held> {
         let count = usize::try_from(length.value()).unwrap_or(0);
         let Some(charge) = self.world.meter().charge(count.saturating_mul(bytes)) else {
             return self.world.out_of_memory(length.get() as usize);

@@ -13,11 +13,13 @@ mod device;
 mod element;
 mod foreign;
 mod io;
+mod region;
 mod segment;
 mod sequential;
 mod vector;
 
 pub(crate) use foreign::to_values;
+pub(crate) use region::Regions;
 pub(crate) use vector::{Entry, Segments};
 
 use super::{Constant, FuncId, Inst, Op, Program, Type};
@@ -67,6 +69,7 @@ pub fn run_on(
 pub(crate) type Constants = HashMap<(FuncId, usize), Entry>;
 
 /// A caller.
+#[derive(Clone, Debug)]
 struct Frame {
     function: FuncId,
     /// The instruction that it goes on with.
@@ -90,6 +93,7 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     /// The place outside of the library that the running function was called from.
     site: Span,
     constants: Constants,
+    regions: Regions,
     pub(crate) steps: u64,
     accelerator: Option<&'w mut Accelerator>,
     /// Results stay on the device.
@@ -106,6 +110,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             base: 0,
             site: Span::default(),
             constants: HashMap::new(),
+            regions: Regions::default(),
             steps: 0,
             accelerator: None,
             keeps_results: false,
@@ -116,6 +121,17 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     pub(crate) fn with_constants(mut self, constants: Constants) -> Self {
         self.constants = constants;
         self
+    }
+
+    /// Gives the machine the templates of an earlier run.
+    pub(crate) fn with_regions(mut self, regions: Regions) -> Self {
+        self.regions = regions;
+        self
+    }
+
+    /// Returns the templates, for a later run.
+    pub(crate) fn take_regions(&mut self) -> Regions {
+        std::mem::take(&mut self.regions)
     }
 
     /// Returns the vectors among the constants, for a later run. A segment descriptor may have learned of this run.
@@ -129,109 +145,127 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     pub(crate) fn execute(&mut self, stack: Vec<Entry>) -> Run<Vec<Entry>> {
         self.stack = stack;
         let Some(main) = self.program.main else { return Fault::at_run_time("the program has no function") };
-        let program = self.program;
-        let (mut function, mut at) = (main, 0usize);
+        let mut at = (main, 0usize);
+        // A region may begin: the host has waited, or a region has ended at the last instruction.
+        let mut is_start = false;
         loop {
-            let code = &program.functions[function];
-            let Some(inst) = code.code.get(at) else {
-                return Fault::at_run_time(format!("the function `{}` ends without `RET`", code.name));
-            };
-            let place = at;
+            let is_behind = is_start && self.region(at).map(|end| at = end).is_some();
+            let place = at.1;
             if self.world.options().is_interrupted() {
-                return Err(self.locate(Fault::interrupted(), function, place));
+                return Err(self.locate(Fault::interrupted(), at.0, place));
             }
-            at += 1;
-            if let Some(accelerator) = &mut self.accelerator {
-                accelerator.instructions += 1;
+            let (from, waits) = (at, self.waits());
+            match self.step(&mut at) {
+                Ok(None) => self.place_conditions(at.0, place),
+                Ok(Some(stack)) => return Ok(stack),
+                Err(fault) => return Err(self.failure(fault, at.0, place)),
             }
-            let called = match inst {
-                Inst::Call(callee) => Ok(Some(*callee)),
-                Inst::Sequential(call) => self.instead(call),
-                _ => Ok(None),
-            };
-            let called = match called {
-                Ok(called) => called,
-                Err(fault) => return Err(self.failure(fault, function, place)),
-            };
-            let done = match inst {
-                Inst::Return => match self.frames.pop() {
-                    Some(caller) => {
-                        (function, at) = (caller.function, caller.back);
-                        (self.site, self.base) = (caller.site, caller.base);
-                        self.flush_behind_call()
-                    }
-                    None => match self.finish() {
-                        Ok(()) => return Ok(std::mem::take(&mut self.stack)),
-                        Err(fault) => return Err(self.failure(fault, function, place)),
-                    },
-                },
-                Inst::Call(_) | Inst::Sequential(_) => match called {
-                    None => Ok(()),
-                    Some(callee) => {
-                        let mut result = Ok(());
-                        let site = code.spans.get(place).copied().filter(|span| self.is_usable(*span));
-                        // A call that is followed by a return leaves nothing to come back to.
-                        if matches!(self.next_of(function, at), Inst::Return) {
-                            self.site = site.unwrap_or(self.site);
-                        } else {
-                            result = self.enter(callee);
-                            self.frames.push(Frame { function, back: at, site: self.site, base: self.base });
-                            self.site = site.unwrap_or_default();
-                        }
-                        (function, at) = (callee, 0);
-                        let operands =
-                            program.functions[function].signature.as_ref().map_or(usize::MAX, |(operands, _)| operands.len());
-                        self.base = self.stack.len().saturating_sub(operands);
-                        result.and_then(|()| self.count(1))
-                    }
-                },
-                Inst::Small => self.small((function, place)),
-                Inst::If(target) => self.condition().map(|holds| {
-                    if !holds {
-                        at = *target as usize;
-                    }
-                }),
-                Inst::Else(target) => {
-                    at = *target as usize;
-                    Ok(())
-                }
-                Inst::EndIf => Ok(()),
-                Inst::Exit => {
-                    self.stack.clear();
-                    match self.finish() {
-                        Ok(()) => return Ok(vec![]),
-                        Err(fault) => Err(fault),
-                    }
-                }
-                Inst::Const(constant) => self.constant((function, place), constant),
-                Inst::Copy(count, from) => self.range(*count, *from).map(|range| {
-                    let copies: Vec<Entry> = self.stack[range].to_vec();
-                    self.stack.extend(copies);
-                }),
-                Inst::Pop(count, from) => self.range(*count, *from).map(|range| drop(self.stack.drain(range))),
-                Inst::CopyPop(count, from) => self.range(*count, *from).map(|range| {
-                    let count = range.len();
-                    self.stack[range.start..].rotate_left(count);
-                }),
-                Inst::Pair => self.take::<2>().map(|[first, second]| self.stack.push(Entry::Pair(Rc::new((first, second))))),
-                Inst::Unpair => match self.take::<1>() {
-                    Ok([Entry::Pair(parts)]) => {
-                        self.stack.push(parts.0.clone());
-                        self.stack.push(parts.1.clone());
-                        Ok(())
-                    }
-                    Ok([other]) => Fault::at_run_time(format!("UNPAIR needs a pair, this is {}", other.type_name())),
-                    Err(fault) => Err(fault),
-                },
-                Inst::Op(op, ty) => self.op(*op, *ty),
-                Inst::Check(check) => self.check(*check),
-                Inst::Foreign(call) => self.foreign(call),
-            };
-            match done {
-                Ok(()) => self.place_conditions(function, place),
-                Err(fault) => return Err(self.failure(fault, function, place)),
+            let has_waited = self.waits() > waits;
+            if has_waited {
+                self.note_walk(from);
             }
+            is_start = is_behind || has_waited;
         }
+    }
+
+    /// Returns how often the host has waited for the device.
+    fn waits(&self) -> u64 {
+        self.accelerator.as_deref().map_or(0, Accelerator::waits)
+    }
+
+    /// Executes the instruction at a place and goes to the next one. Returns the stack at the end of the program.
+    fn step(&mut self, next: &mut (FuncId, usize)) -> Run<Option<Vec<Entry>>> {
+        let program = self.program;
+        let (function, place) = *next;
+        let code = &program.functions[function];
+        let Some(inst) = code.code.get(place) else {
+            return Fault::at_run_time(format!("the function `{}` ends without `RET`", code.name));
+        };
+        let at = place + 1;
+        *next = (function, at);
+        if let Some(accelerator) = &mut self.accelerator {
+            accelerator.instructions += 1;
+        }
+        match inst {
+            Inst::Return => match self.frames.pop() {
+                Some(caller) => {
+                    *next = (caller.function, caller.back);
+                    (self.site, self.base) = (caller.site, caller.base);
+                    self.flush_behind_call()?;
+                }
+                None => {
+                    self.finish()?;
+                    return Ok(Some(std::mem::take(&mut self.stack)));
+                }
+            },
+            Inst::Call(callee) => self.call(*callee, (function, place), next)?,
+            Inst::Sequential(call) => {
+                if let Some(callee) = self.instead(call)? {
+                    self.call(callee, (function, place), next)?;
+                }
+            }
+            Inst::Small => self.small((function, place))?,
+            Inst::If(target) => {
+                if !self.condition()? {
+                    *next = (function, *target as usize);
+                }
+            }
+            Inst::Else(target) => *next = (function, *target as usize),
+            Inst::EndIf => {}
+            Inst::Exit => {
+                self.stack.clear();
+                self.finish()?;
+                return Ok(Some(vec![]));
+            }
+            Inst::Const(constant) => self.constant((function, place), constant)?,
+            Inst::Copy(count, from) => {
+                let copies: Vec<Entry> = self.stack[self.range(*count, *from)?].to_vec();
+                self.stack.extend(copies);
+            }
+            Inst::Pop(count, from) => {
+                let range = self.range(*count, *from)?;
+                drop(self.stack.drain(range));
+            }
+            Inst::CopyPop(count, from) => {
+                let range = self.range(*count, *from)?;
+                let count = range.len();
+                self.stack[range.start..].rotate_left(count);
+            }
+            Inst::Pair => {
+                let [first, second] = self.take::<2>()?;
+                self.stack.push(Entry::Pair(Rc::new((first, second))));
+            }
+            Inst::Unpair => match self.take::<1>()? {
+                [Entry::Pair(parts)] => {
+                    self.stack.push(parts.0.clone());
+                    self.stack.push(parts.1.clone());
+                }
+                [other] => return Fault::at_run_time(format!("UNPAIR needs a pair, this is {}", other.type_name())),
+            },
+            Inst::Op(op, ty) => self.op(*op, *ty)?,
+            Inst::Check(check) => self.check(*check)?,
+            Inst::Foreign(call) => self.foreign(call)?,
+        }
+        Ok(None)
+    }
+
+    /// Calls a function. `from` is the instruction, `next` the place behind it.
+    fn call(&mut self, callee: FuncId, from: (FuncId, usize), next: &mut (FuncId, usize)) -> Run<()> {
+        let (program, (function, back)) = (self.program, *next);
+        let site = program.functions[function].spans.get(from.1).copied().filter(|span| self.is_usable(*span));
+        let mut entered = Ok(());
+        // A call that is followed by a return leaves nothing to come back to.
+        if matches!(self.next_of(function, back), Inst::Return) {
+            self.site = site.unwrap_or(self.site);
+        } else {
+            entered = self.enter(callee);
+            self.frames.push(Frame { function, back, site: self.site, base: self.base });
+            self.site = site.unwrap_or_default();
+        }
+        *next = (callee, 0);
+        let operands = program.functions[callee].signature.as_ref().map_or(usize::MAX, |(operands, _)| operands.len());
+        self.base = self.stack.len().saturating_sub(operands);
+        entered.and_then(|()| self.count(1))
     }
 
     /// Returns the instruction that will be executed at an index, jumps followed.

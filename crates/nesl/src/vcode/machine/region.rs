@@ -1,0 +1,729 @@
+//! Templates of straight-line regions: the instructions between two waits of the host are traced once and then launched.
+//!
+//! A region begins behind an instruction that waited for the device. It ends before the next instruction that would, before an
+//! effect, and before the return of the function that it began in. In between the machine makes nodes and decides by numbers of
+//! the host alone. The region is traced when its start comes again: the machine executes its instructions on symbols, and
+//! [`Context::template_with`] plans the nodes that they make. A later round binds buffers, launches, reads the numbers that the
+//! next instruction waits for, and goes on at the end of the region.
+//!
+//! - The vectors of the running function are the inputs. A template depends on their types and on facts of the host
+//!   ([`Part`]); sizes, and single ints of the host, are terms. What the host decides by them is a condition of the template.
+//! - The entries of the stack at the end are the results, besides the calls that are open then.
+//! - Steps and memory follow from sizes. A round that would reach a limit is executed by the machine, which stops at the right
+//!   place. So is one in which a condition on elements does not hold: nothing has happened that shows.
+//!
+//! [`Context::template_with`]: broadloom_graph::Context::template_with
+
+use super::vector::Charged;
+use super::{Constants, Entry, Frame, Machine, Segments};
+use crate::eval::{Fault, Run};
+use crate::run::{
+    Count, Ending, Extent, Inputs, Reading, Results, SegdesPart, Symbols, Vector, VectorAnswer, VectorPart, uncharged,
+};
+use crate::vcode::{FuncId, Inst, Type};
+use broadloom_diag::Span;
+use broadloom_graph::{Amount, Template};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+
+/// Instructions of a region.
+const MIN_INSTRUCTIONS: usize = 4;
+const MAX_INSTRUCTIONS: usize = 2048;
+
+/// Elements of a vector of the host that is a constant of a template, at most.
+const MAX_CONSTANT: usize = 64;
+
+/// Templates with the same start, and traces that failed, at most.
+const MAX_OF_START: usize = 4;
+const MAX_REFUSED: u32 = 2;
+
+/// Rounds without a template after which the start is left alone, if they are most rounds.
+const MAX_MISSED: u64 = 64;
+
+/// Templates of a program, at most.
+const MAX_TEMPLATES: usize = 64;
+
+/// An instruction of a function.
+type Place = (FuncId, usize);
+
+/// An entry at the start of a region, as far as a template depends on it.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    /// An int of the host, and whether it is negative.
+    Int(bool),
+    /// A descriptor of the host of one segment.
+    Single,
+    Ints(Vec<i64>),
+    /// Floats of the host, as bits.
+    Floats(Vec<u64>),
+    Bools(Vec<bool>),
+    Segments(Vec<usize>),
+    /// A longer vector of the host: this one.
+    Long(Long),
+    /// Equal elements that the host knows.
+    Equal(Type, Box<Part>),
+    /// An arithmetic progression: its start and its step.
+    Progression(i64, i64),
+    Vector(Type, VectorPart),
+    Segdes(SegdesPart),
+    Pair(Box<(Part, Part)>),
+    /// An entry further below is this one, too.
+    Again(usize),
+}
+
+/// A vector of the host that a template knows. The template does not keep it alive.
+#[derive(Clone, Debug)]
+enum Long {
+    Int(Weak<Charged<Vec<i64>>>),
+    Float(Weak<Charged<Vec<f64>>>),
+    Bool(Weak<Charged<Vec<bool>>>),
+    Segdes(Weak<Charged<Segments>>),
+}
+
+impl PartialEq for Long {
+    fn eq(&self, other: &Long) -> bool {
+        match (self, other) {
+            (Long::Int(a), Long::Int(b)) => Weak::ptr_eq(a, b),
+            (Long::Float(a), Long::Float(b)) => Weak::ptr_eq(a, b),
+            (Long::Bool(a), Long::Bool(b)) => Weak::ptr_eq(a, b),
+            (Long::Segdes(a), Long::Segdes(b)) => Weak::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Long {
+    fn of(entry: &Entry) -> Option<Long> {
+        Some(match entry {
+            Entry::Int(values) => Long::Int(Rc::downgrade(values)),
+            Entry::Float(values) => Long::Float(Rc::downgrade(values)),
+            Entry::Bool(values) => Long::Bool(Rc::downgrade(values)),
+            Entry::Segdes(segments) => Long::Segdes(Rc::downgrade(segments)),
+            Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => return None,
+        })
+    }
+
+    fn entry(&self) -> Option<Entry> {
+        match self {
+            Long::Int(values) => values.upgrade().map(Entry::Int),
+            Long::Float(values) => values.upgrade().map(Entry::Float),
+            Long::Bool(values) => values.upgrade().map(Entry::Bool),
+            Long::Segdes(segments) => segments.upgrade().map(Entry::Segdes),
+        }
+    }
+}
+
+/// An entry at the end of a region.
+#[derive(Debug)]
+enum Answer {
+    /// An entry of the start.
+    Same(usize),
+    Int(usize),
+    Single(usize),
+    Ints(Vec<i64>),
+    Floats(Vec<f64>),
+    Bools(Vec<bool>),
+    Segments(Vec<usize>),
+    /// One int or bool that the host reads.
+    Value(Type, usize),
+    /// Equal elements: the value, their number, and the amount of elements that are charged to the run.
+    Equal(Type, Box<Answer>, Count, usize),
+    /// An arithmetic progression: its start and its step, the number of elements, and the amount of those that are charged.
+    Progression(i64, i64, Count, usize),
+    /// A descriptor of one segment of so many elements.
+    One(Count),
+    Vector(VectorAnswer),
+    Segdes(VectorAnswer),
+    Pair(Box<(Answer, Answer)>),
+    /// An entry of the end further below.
+    Again(usize),
+}
+
+/// A region that was traced.
+#[derive(Debug)]
+struct Region {
+    site: Span,
+    parts: Vec<Part>,
+    template: Template,
+    end: End,
+}
+
+/// The end of a region.
+#[derive(Debug)]
+struct End {
+    place: Place,
+    /// Callers inside of the region, with places on the stack above its start.
+    frames: Vec<Frame>,
+    base: usize,
+    site: Span,
+    /// The most callers inside of the region.
+    depth: usize,
+    answers: Vec<Answer>,
+    reading: Reading,
+    /// The amounts of steps and of bytes.
+    steps: usize,
+    peaks: Vec<usize>,
+}
+
+/// Regions with the same start.
+#[derive(Debug, Default)]
+struct Start {
+    met: u32,
+    refused: u32,
+    missed: u64,
+    served: u64,
+    regions: Vec<Region>,
+    /// The instruction that waited when the machine executed the region last, and the kernels that were launched until then.
+    walked: Option<(Place, u64)>,
+    /// The ints of entries that the host knew last, and which of them have changed.
+    ints: Vec<(Option<i64>, bool)>,
+}
+
+impl Start {
+    /// Notes the ints of entries. One that has never changed is a constant of templates, others are terms.
+    fn note(&mut self, ints: impl Iterator<Item = Option<i64>>) {
+        for (index, int) in ints.enumerate() {
+            match self.ints.get_mut(index) {
+                Some((known, has_changed)) => {
+                    *has_changed |= known.is_some() && int.is_some() && *known != int;
+                    *known = int.or(*known);
+                }
+                None => self.ints.push((int, false)),
+            }
+        }
+    }
+
+    /// Tells whether templates are not worth a try.
+    fn is_closed(&self) -> bool {
+        self.regions.is_empty() && self.refused >= MAX_REFUSED || self.missed > MAX_MISSED && self.missed > self.served
+    }
+}
+
+/// Templates of the regions of a program.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    starts: HashMap<Place, Start>,
+    templates: usize,
+    /// The start of the region that the machine executes, and the kernels that were launched before.
+    walk: Option<(Place, u64)>,
+}
+
+/// Returns the int of an entry that the host knows: its only element, or that of all.
+fn known_int(entry: &Entry) -> Option<i64> {
+    match entry {
+        Entry::Int(values) if values.len() == 1 => Some(values[0]),
+        Entry::Device(vector) if vector.ty == Type::Int => match (&vector.each, vector.value.get()) {
+            (Some(each), _) => known_int(each),
+            (None, value) => value.copied(),
+        },
+        _ => None,
+    }
+}
+
+/// Tests if a vector of the host is too long for a constant.
+fn is_long(entry: &Entry) -> bool {
+    !matches!(entry, Entry::Device(_) | Entry::DeviceSegdes(_)) && entry.len() > MAX_CONSTANT
+}
+
+/// Tests if two entries are one.
+fn is_one(a: &Entry, b: &Entry) -> bool {
+    match (a, b) {
+        (Entry::Int(a), Entry::Int(b)) => Rc::ptr_eq(a, b),
+        (Entry::Float(a), Entry::Float(b)) => Rc::ptr_eq(a, b),
+        (Entry::Bool(a), Entry::Bool(b)) => Rc::ptr_eq(a, b),
+        (Entry::Segdes(a), Entry::Segdes(b)) => Rc::ptr_eq(a, b),
+        (Entry::Pair(a), Entry::Pair(b)) => Rc::ptr_eq(a, b),
+        (Entry::Device(a), Entry::Device(b)) => Rc::ptr_eq(a, b),
+        (Entry::DeviceSegdes(a), Entry::DeviceSegdes(b)) => Rc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// Executes a region that begins at a place from its template. Returns where the machine goes on; nothing where it executes
+    /// the region itself.
+    pub(super) fn region(&mut self, place: Place) -> Option<Place> {
+        let end = self.served(place);
+        self.regions.walk = match &self.accelerator {
+            Some(accelerator) if end.is_none() => Some((place, accelerator.launches())),
+            _ => None,
+        };
+        end
+    }
+
+    /// Notes that an instruction has waited which the machine has executed.
+    pub(super) fn note_walk(&mut self, end: Place) {
+        let launches = self.accelerator.as_deref().map_or(0, crate::run::Accelerator::launches);
+        if let Some((start, before)) = self.regions.walk.take()
+            && let Some(start) = self.regions.starts.get_mut(&start)
+        {
+            start.walked = Some((end, launches.saturating_sub(before)));
+        }
+    }
+
+    fn served(&mut self, place: Place) -> Option<Place> {
+        if !self.accelerator.as_deref()?.may_begin_region() || self.world.options().is_interrupted() {
+            return None;
+        }
+        let start = self.regions.starts.entry(place).or_default();
+        start.met = start.met.saturating_add(1);
+        start.note(self.stack.iter().skip(self.base).map(known_int));
+        if start.met < self.accelerator.as_deref()?.region_from() || start.is_closed() {
+            return None;
+        }
+        let fixed: Vec<bool> = start.ints.iter().map(|(_, has_changed)| !has_changed).collect();
+        let mut inputs = Inputs::new(self.accelerator.as_deref_mut()?).ok()?;
+        let parts = self.parts(&mut inputs, &fixed);
+        let found = parts.as_ref().and_then(|parts| self.fitting(place, parts, &inputs));
+        let found = found.or_else(|| {
+            let parts = parts?;
+            inputs.store().ok()?;
+            self.trace(place, parts, &inputs)
+        });
+        let start = self.regions.starts.get_mut(&place)?;
+        let Some((index, amounts)) = found else {
+            start.missed += 1;
+            return None;
+        };
+        start.served += 1;
+        inputs.store().ok()?;
+        self.replay(place, index, &inputs, amounts)
+    }
+
+    /// Returns the template that serves a round, with its amounts.
+    fn fitting(&self, place: Place, parts: &[Part], inputs: &Inputs) -> Option<(usize, Vec<i64>)> {
+        let regions = &self.regions.starts.get(&place)?.regions;
+        regions.iter().enumerate().find_map(|(index, region)| {
+            let is_alike = region.site == self.site && region.parts == parts;
+            let amounts = if is_alike { region.template.amounts(&inputs.nodes) } else { None };
+            amounts.map(|amounts| (index, amounts))
+        })
+    }
+
+    /// Lists the entries of the running function. `fixed`: the ints of these entries are constants.
+    fn parts(&mut self, inputs: &mut Inputs, fixed: &[bool]) -> Option<Vec<Part>> {
+        let base = self.base.min(self.stack.len());
+        let mut parts = vec![];
+        for index in base..self.stack.len() {
+            let entry = self.stack[index].clone();
+            let known = self.stack[base..index].iter().position(|other| is_one(other, &entry));
+            parts.push(match known {
+                Some(known) => Part::Again(known),
+                None => {
+                    let is_fixed = fixed.get(index - base).copied().unwrap_or(false);
+                    self.part(&entry, is_fixed, inputs).ok().flatten()?
+                }
+            });
+        }
+        Some(parts)
+    }
+
+    fn part(&mut self, entry: &Entry, is_fixed: bool, inputs: &mut Inputs) -> Run<Option<Part>> {
+        if is_long(entry) {
+            return self.long_part(entry, inputs);
+        }
+        Ok(match entry {
+            Entry::Int(values) if !is_fixed && values.len() == 1 && inputs.number(values[0].saturating_abs())? => {
+                Some(Part::Int(values[0] < 0))
+            }
+            Entry::Segdes(segments) if segments.lengths.len() == 1 && inputs.number(segments.total as i64)? => Some(Part::Single),
+            Entry::Int(values) => Some(Part::Ints(values.to_vec())),
+            Entry::Float(values) => Some(Part::Floats(values.iter().map(|value| value.to_bits()).collect())),
+            Entry::Bool(values) => Some(Part::Bools(values.to_vec())),
+            Entry::Segdes(segments) => Some(Part::Segments(segments.lengths.clone())),
+            Entry::Pair(pair) => match (self.part(&pair.0, false, inputs)?, self.part(&pair.1, false, inputs)?) {
+                (Some(first), Some(second)) => Some(Part::Pair(Box::new((first, second)))),
+                _ => None,
+            },
+            Entry::Device(vector) => {
+                let current = vector.current()?;
+                match (vector.ty, vector.value.get()) {
+                    (Type::Bool, Some(value)) => return Ok(Some(Part::Bools(vec![*value != 0]))),
+                    (Type::Int, Some(value)) if is_fixed => return Ok(Some(Part::Ints(vec![*value]))),
+                    (Type::Int, Some(value)) if inputs.number(value.saturating_abs())? => return Ok(Some(Part::Int(*value < 0))),
+                    _ => {}
+                }
+                if let (Some(each), Extent::Host(count)) = (&vector.each, &current.extent) {
+                    let part = self.part(each, is_fixed, inputs)?;
+                    let is_given = inputs.number(count.value())?;
+                    return Ok(part.filter(|_| is_given).map(|part| Part::Equal(vector.ty, Box::new(part))));
+                }
+                if let (Some((start, step)), Extent::Host(count)) = (current.progression(), &current.extent) {
+                    return Ok(inputs.number(count.value())?.then_some(Part::Progression(start, step)));
+                }
+                inputs.vector(vector.ty, &current)?.map(|part| Part::Vector(vector.ty, part))
+            }
+            Entry::DeviceSegdes(segdes) => {
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(None) };
+                let segdes = accelerator.current_segdes(segdes)?;
+                let total = segdes.known_total().and_then(Extent::number);
+                if let Some(total) = total.filter(|_| segdes.is_single()) {
+                    return Ok(inputs.number(total.value())?.then_some(Part::Single));
+                }
+                inputs.segdes(&segdes)?.map(Part::Segdes)
+            }
+        })
+    }
+
+    /// Describes a long vector of the host. One that operations of the device would take is an input, as its copy on the device.
+    fn long_part(&mut self, entry: &Entry, inputs: &mut Inputs) -> Run<Option<Part>> {
+        let size = match entry {
+            Entry::Segdes(segments) => segments.total.max(entry.len()),
+            _ => entry.len(),
+        };
+        let (Some(accelerator), Some(ty)) = (self.accelerator.as_deref_mut(), entry.ty()) else { return Ok(None) };
+        if size < accelerator.threshold() {
+            return Ok(Long::of(entry).map(Part::Long));
+        }
+        Ok(match entry {
+            Entry::Segdes(_) => {
+                let segdes = accelerator.segdes(entry)?;
+                inputs.segdes(&segdes)?.map(Part::Segdes)
+            }
+            _ => {
+                let vector = accelerator.vector(entry)?;
+                inputs.vector(ty, &vector)?.map(|part| Part::Vector(ty, part))
+            }
+        })
+    }
+
+    /// Makes an entry of symbols.
+    fn symbolic(&mut self, part: &Part, symbols: &mut Symbols<'_>, below: &[Entry]) -> Run<Entry> {
+        Ok(match part {
+            Part::Int(is_negative) => {
+                let (sign, size) = (Amount::from(if *is_negative { -1 } else { 1 }), symbols.number()?);
+                self.number(&size.times(&sign))?
+            }
+            Part::Single => self.single(&symbols.number()?)?,
+            Part::Ints(values) => self.ints(values.clone())?,
+            Part::Floats(values) => self.floats(values.iter().map(|bits| f64::from_bits(*bits)).collect())?,
+            Part::Bools(values) => self.bools(values.clone())?,
+            Part::Segments(lengths) => self.segments(lengths.clone())?,
+            Part::Long(long) => match long.entry() {
+                Some(entry) => entry,
+                None => return no_device(),
+            },
+            Part::Equal(ty, part) => {
+                let value = self.symbolic(part, symbols, below)?;
+                let extent = Extent::Host(symbols.number()?);
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                let vector = Vector { extent, ..accelerator.vector(&value)? };
+                let mut vector = uncharged(*ty, vector);
+                vector.each = Some(value);
+                Entry::Device(Rc::new(vector))
+            }
+            Part::Progression(start, step) => {
+                let extent = Extent::Host(symbols.number()?);
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                Entry::Device(Rc::new(uncharged(Type::Int, accelerator.progression(*start, *step, extent)?)))
+            }
+            Part::Vector(ty, part) => Entry::Device(Rc::new(uncharged(*ty, symbols.vector(part)?))),
+            Part::Segdes(part) => {
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                Entry::DeviceSegdes(symbols.segdes(accelerator, part)?)
+            }
+            Part::Pair(pair) => {
+                let first = self.symbolic(&pair.0, symbols, below)?;
+                let second = self.symbolic(&pair.1, symbols, below)?;
+                Entry::Pair(Rc::new((first, second)))
+            }
+            Part::Again(index) => match below.get(*index) {
+                Some(entry) => entry.clone(),
+                None => return no_device(),
+            },
+        })
+    }
+
+    /// Traces a region. Returns its template with the amounts of this round; nothing where it has none.
+    fn trace(&mut self, place: Place, parts: Vec<Part>, inputs: &Inputs) -> Option<(usize, Vec<i64>)> {
+        let start = self.regions.starts.get(&place)?;
+        let is_full = self.regions.templates >= MAX_TEMPLATES || start.regions.len() >= MAX_OF_START;
+        if is_full || start.refused >= MAX_REFUSED {
+            return None;
+        }
+        let live = self.world.meter().live();
+        let aside = self.accelerator.as_deref_mut()?.begin_region(live);
+        let (stack, frames) = (std::mem::take(&mut self.stack), std::mem::take(&mut self.frames));
+        let (base, site, steps) = (std::mem::take(&mut self.base), self.site, std::mem::take(&mut self.steps));
+        let constants = self.constants.clone();
+        self.forget_segdes();
+        let mut end = None;
+        let template = inputs.context().template_with(&inputs.nodes, |symbols| {
+            let traced = self.traced(place, &parts, Symbols(symbols.iter()));
+            // Vectors of the trace are given back while it lasts.
+            self.stack.clear();
+            match traced {
+                Ok((ending, made)) => {
+                    end = Some(made);
+                    Ok((ending.nodes, ending.amounts))
+                }
+                Err(_) => Err(broadloom_graph::Error::Symbolic { operation: "region".to_owned() }),
+            }
+        });
+        (self.stack, self.frames) = (stack, frames);
+        (self.base, self.site, self.steps, self.constants) = (base, site, steps, constants);
+        self.accelerator.as_deref_mut()?.end_region(aside);
+        let region = match (template, end) {
+            (Ok(template), Some(end)) => Some(Region { site, parts, template, end }),
+            _ => None,
+        };
+        let amounts = region.as_ref().and_then(|region| region.template.amounts(&inputs.nodes));
+        let start = self.regions.starts.get_mut(&place)?;
+        let (Some(region), Some(amounts)) = (region, amounts) else {
+            start.refused += 1;
+            return None;
+        };
+        // Facts that a template does not have may save kernels and waits.
+        let is_worse = |(end, launches): (Place, u64)| end != region.end.place || region.template.kernels() > launches;
+        if start.walked.is_some_and(is_worse) {
+            start.refused = MAX_REFUSED;
+            return None;
+        }
+        start.regions.push(region);
+        self.regions.templates += 1;
+        Some((start.regions.len() - 1, amounts))
+    }
+
+    /// Drops constants that may learn of a trace.
+    fn forget_segdes(&mut self) {
+        let constants: Constants = self.take_constants();
+        self.constants = constants;
+    }
+
+    /// Executes a region on symbols.
+    fn traced(&mut self, place: Place, parts: &[Part], mut symbols: Symbols<'_>) -> Run<(Ending, End)> {
+        let mut given: Vec<Entry> = vec![];
+        for part in parts {
+            let entry = self.symbolic(part, &mut symbols, &given)?;
+            given.push(entry);
+        }
+        self.stack.clone_from(&given);
+        let (mut at, mut depth, mut count) = (place, 0, 0);
+        while count < MAX_INSTRUCTIONS && !self.ends_region(at) {
+            let before = (self.stack.clone(), self.frames.clone(), self.base, self.site, self.steps, at);
+            let stepped = self.step(&mut at);
+            if !matches!(stepped, Ok(None)) {
+                (self.stack, self.frames, self.base, self.site, self.steps, at) = before;
+                break;
+            }
+            (depth, count) = (depth.max(self.frames.len()), count + 1);
+        }
+        if count < MIN_INSTRUCTIONS {
+            return Fault::at_run_time("a region is too short");
+        }
+        let steps = self.steps;
+        let stack = std::mem::take(&mut self.stack);
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+        let mut ending = accelerator.ending()?;
+        let mut answers = vec![];
+        for (index, entry) in stack.iter().enumerate() {
+            let answer =
+                match (given.iter().position(|own| is_one(own, entry)), stack[..index].iter().position(|own| is_one(own, entry)))
+                {
+                    (Some(same), _) => Some(Answer::Same(same)),
+                    (None, Some(again)) => Some(Answer::Again(again)),
+                    (None, None) => answer(entry, &mut ending),
+                };
+            answers.push(answer.ok_or_else(|| Fault::new(crate::codes::RUN_TIME, "a vector of a region has no known length"))?);
+        }
+        let reading = accelerator.reading(&mut ending)?;
+        if ending.nodes.is_empty() {
+            return Fault::at_run_time("a region leaves nothing to the device");
+        }
+        let Some(ledger) = accelerator.ledger.clone() else { return no_device() };
+        let (steps, peaks) = ledger.of_sizes(steps);
+        let steps = ending.amount(&steps);
+        let peaks = peaks.iter().map(|peak| ending.amount(peak)).collect();
+        let frames = std::mem::take(&mut self.frames);
+        let end = End { place: at, frames, base: self.base, site: self.site, depth, answers, reading, steps, peaks };
+        Ok((ending, end))
+    }
+
+    /// Tells whether a region ends before an instruction, whatever it would do.
+    fn ends_region(&self, (function, at): Place) -> bool {
+        let is_sequential = || self.accelerator.as_deref().is_some_and(crate::run::Accelerator::is_sequential);
+        match self.program.functions[function].code.get(at) {
+            None | Some(Inst::Exit | Inst::Foreign(_)) => true,
+            Some(Inst::Return) => self.frames.is_empty(),
+            Some(Inst::Op(op, _)) => op.has_effect(),
+            // The answer depends on earlier questions.
+            Some(Inst::Small | Inst::Sequential(_)) => is_sequential(),
+            Some(Inst::If(_)) => matches!(self.stack.last(), Some(Entry::Device(_))),
+            Some(
+                Inst::Call(_)
+                | Inst::Else(_)
+                | Inst::EndIf
+                | Inst::Const(_)
+                | Inst::Copy(..)
+                | Inst::Pop(..)
+                | Inst::CopyPop(..)
+                | Inst::Pair
+                | Inst::Unpair
+                | Inst::Check(_),
+            ) => false,
+        }
+    }
+
+    /// Launches a template, waits for its numbers and goes to the end of the region. Returns nothing where the machine has to
+    /// execute the region; its state is that of the start then.
+    fn replay(&mut self, place: Place, index: usize, inputs: &Inputs, amounts: Vec<i64>) -> Option<Place> {
+        let mut start = self.regions.starts.remove(&place)?;
+        let gone_on = self.replay_region(&start.regions[index], inputs, amounts);
+        let is_failed = gone_on.is_err();
+        if is_failed {
+            // The word of a condition stays written, so the template is used up.
+            start.regions.remove(index);
+            start.refused += 1;
+            self.regions.templates -= 1;
+        }
+        self.regions.starts.insert(place, start);
+        gone_on.ok().flatten()
+    }
+
+    fn replay_region(&mut self, region: &Region, inputs: &Inputs, amounts: Vec<i64>) -> Run<Option<Place>> {
+        let end = &region.end;
+        let options = *self.world.options();
+        let steps = u64::try_from(amounts[end.steps]).unwrap_or(u64::MAX);
+        let is_within = |peak: &usize| {
+            let bytes = usize::try_from(amounts[*peak].max(0)).unwrap_or(usize::MAX);
+            self.world.meter().room(bytes)
+        };
+        let is_small = self.steps.saturating_add(steps) <= options.max_steps && end.peaks.iter().all(is_within);
+        if !is_small || self.frames.len() + end.depth > options.max_depth as usize {
+            return Ok(None);
+        }
+        let nodes = crate::run::on_device(region.template.call(&inputs.nodes))?;
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+        let Some(results) = accelerator.read_numbers(&end.reading, nodes, amounts)? else {
+            return Fault::at_run_time("a condition does not hold");
+        };
+        let base = self.base.min(self.stack.len());
+        let mut entries: Vec<Entry> = Vec::with_capacity(end.answers.len());
+        for answer in &end.answers {
+            let entry = match answer {
+                Answer::Same(index) => self.stack[base + index].clone(),
+                Answer::Again(index) => entries[*index].clone(),
+                answer => self.answered(answer, &results)?,
+            };
+            entries.push(entry);
+        }
+        self.stack.truncate(base);
+        self.stack.extend(entries);
+        self.frames.extend(end.frames.iter().map(|frame| Frame { base: base + frame.base, ..frame.clone() }));
+        (self.base, self.site) = (base + end.base, end.site);
+        self.steps += steps;
+        if let Some(accelerator) = self.accelerator.as_deref_mut() {
+            accelerator.regions += 1;
+        }
+        Ok(Some(end.place))
+    }
+
+    /// Makes an entry of the end of a region.
+    fn answered(&mut self, answer: &Answer, results: &Results) -> Run<Entry> {
+        Ok(match answer {
+            Answer::Int(amount) => self.ints(vec![results.amounts[*amount]])?,
+            Answer::Single(amount) => self.segdes(vec![results.amounts[*amount]])?,
+            Answer::Ints(values) => self.ints(values.clone())?,
+            Answer::Floats(values) => self.floats(values.clone())?,
+            Answer::Bools(values) => self.bools(values.clone())?,
+            Answer::Segments(lengths) => self.segments(lengths.clone())?,
+            Answer::Equal(ty, value, count, held) => {
+                let value = self.answered(value, results)?;
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                let vector = Vector { extent: Extent::host(results.count(*count)), ..accelerator.vector(&value)? };
+                let bytes = vector.node.ty().bytes() as usize;
+                let held = self.held(&results.count(Count::Amount(*held)).into(), bytes)?;
+                let mut vector = uncharged(*ty, vector);
+                (vector.each, vector._charge) = (Some(value), Some(held));
+                Entry::Device(Rc::new(vector))
+            }
+            Answer::One(count) => self.segments(vec![results.count(*count)])?,
+            Answer::Progression(start, step, count, held) => {
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                let vector = accelerator.progression(*start, *step, Extent::host(results.count(*count)))?;
+                let bytes = vector.node.ty().bytes() as usize;
+                let held = self.held(&results.count(Count::Amount(*held)).into(), bytes)?;
+                let mut vector = uncharged(Type::Int, vector);
+                vector._charge = Some(held);
+                Entry::Device(Rc::new(vector))
+            }
+            Answer::Value(ty, number) => {
+                let value = results.numbers.get(*number).copied().unwrap_or(0);
+                let known = match ty {
+                    Type::Bool => self.bools(vec![value != 0])?,
+                    _ => self.ints(vec![value])?,
+                };
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                let vector = accelerator.vector(&known)?;
+                let held = self.held(&1.into(), vector.node.ty().bytes() as usize)?;
+                let mut vector = uncharged(*ty, vector);
+                (vector.value, vector._charge) = (OnceCell::from(value), Some(held));
+                Entry::Device(Rc::new(vector))
+            }
+            Answer::Vector(answer) => {
+                let vector = results.vector(answer)?;
+                let (count, bytes) = answer.held(results);
+                let held = self.held(&count.into(), bytes)?;
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                Entry::Device(accelerator.resulting(answer.ty(), vector, held))
+            }
+            Answer::Segdes(answer) => {
+                let lengths = results.vector(answer)?;
+                let (count, bytes) = answer.held(results);
+                let held = self.held(&count.into(), bytes)?;
+                let segdes = crate::run::DeviceSegdes::of_lengths(lengths);
+                let _ = segdes.charge.set(held);
+                Entry::DeviceSegdes(Rc::new(segdes))
+            }
+            Answer::Pair(pair) => {
+                let (first, second) = (self.answered(&pair.0, results)?, self.answered(&pair.1, results)?);
+                Entry::Pair(Rc::new((first, second)))
+            }
+            Answer::Same(_) | Answer::Again(_) => return no_device(),
+        })
+    }
+}
+
+/// Describes an entry of the end of a region. Returns nothing where the host does not learn its length.
+fn answer(entry: &Entry, ending: &mut Ending) -> Option<Answer> {
+    if let Some(amount) = entry.amount() {
+        let amount = ending.amount(&amount);
+        return Some(if matches!(entry, Entry::Int(_)) { Answer::Int(amount) } else { Answer::Single(amount) });
+    }
+    if is_long(entry) {
+        return None;
+    }
+    Some(match entry {
+        Entry::Int(values) => Answer::Ints(values.to_vec()),
+        Entry::Float(values) => Answer::Floats(values.to_vec()),
+        Entry::Bool(values) => Answer::Bools(values.to_vec()),
+        Entry::Segdes(segments) => Answer::Segments(segments.lengths.clone()),
+        Entry::Pair(pair) => Answer::Pair(Box::new((answer(&pair.0, ending)?, answer(&pair.1, ending)?))),
+        Entry::Device(vector) => {
+            let own = &vector.vector;
+            if let Some(each) = &vector.each {
+                let (value, count) = (answer(each, ending)?, ending.count(&own.extent)?);
+                let held = ending.amount(own.extent.bound());
+                return Some(Answer::Equal(vector.ty, Box::new(value), count, held));
+            }
+            if let Some(number) = ending.value(vector) {
+                return Some(Answer::Value(vector.ty, number));
+            }
+            if let Some((start, step)) = own.progression() {
+                let (count, held) = (ending.count(&own.extent)?, ending.amount(own.extent.bound()));
+                return Some(Answer::Progression(start, step, count, held));
+            }
+            let bytes = own.node.ty().bytes() as usize;
+            Answer::Vector(ending.vector(vector.ty, own, bytes)?)
+        }
+        Entry::DeviceSegdes(segdes) if segdes.is_single() && segdes.known_total().is_some() => {
+            Answer::One(ending.count(segdes.known_total()?)?)
+        }
+        Entry::DeviceSegdes(segdes) => Answer::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?),
+    })
+}
+
+fn no_device<T>() -> Run<T> {
+    Fault::at_run_time("internal error: a region without a device; please report it")
+}
