@@ -35,8 +35,8 @@ test: cargo linker llvm rustfmt clippy ## all checks: format, lints, tests
 	@if cargo clippy --version >/dev/null 2>&1; then \
 	    echo "cargo clippy $(TESTED) --all-targets -- -D warnings"; \
 	    cargo clippy $(TESTED) --all-targets -- -D warnings; \
-	    echo "cargo clippy --locked --package broadloom --no-default-features -- -D warnings"; \
-	    cargo clippy --locked --package broadloom --no-default-features -- -D warnings; fi
+	    echo "cargo clippy --locked --package broadloom --no-default-features --no-deps -- -D warnings"; \
+	    cargo clippy --locked --package broadloom --no-default-features --no-deps -- -D warnings; fi
 	@if cargo tree --locked --package broadloom --no-default-features --edges normal,build | grep -E 'inkwell|llvm-sys'; then \
 	    echo "broadloom without its feature \`cpu\` depends on LLVM: see above" >&2; exit 1; fi
 	cargo test $(TESTED)
@@ -62,7 +62,7 @@ soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernel
 	BROADLOOM_FUZZ_FUNCTIONS=20000 BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-graph --test graphs sizes
 	BROADLOOM_PACKS=10000 cargo test --release --locked --package broadloom-graph --test graphs lengths
 	BROADLOOM_NESL_RANDOM=20000 BROADLOOM_NESL_SEED=$(SEED) cargo test --release --locked --package broadloom-nesl --test flattened random
-	BROADLOOM_STREAM_GRAPHS=10000 BROADLOOM_STREAM_SEED=$(SEED) cargo test --release --locked --package broadloom-stream --test compiled random
+	BROADLOOM_STREAM_GRAPHS=10000 BROADLOOM_STREAM_SEED=$(SEED) cargo test --release --locked --package broadloom-stream --test suite compiled::random
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels --test cpu
 	BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \

@@ -58,14 +58,14 @@ fn load(session: &mut Session, file: &Path, terminal: &mut Terminal) -> Result<(
         return Err(Failure::usage(Diagnostic::error(codes::CANNOT_READ, message)));
     }
     let quoted = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
-    evaluate(session, &format!("load \"{quoted}\";"), terminal);
+    evaluate(session, &format!("load \"{quoted}\";"), 0, terminal);
     Ok(())
 }
 
-/// Evaluates forms and writes the answers. Returns whether the session goes on, and whether no form failed.
-fn evaluate(session: &mut Session, text: &str, terminal: &mut Terminal) -> (bool, bool) {
+/// Evaluates forms behind so many lines of a script and writes the answers. Returns whether the session goes on, and whether no form failed.
+fn evaluate(session: &mut Session, text: &str, lines_before: u32, terminal: &mut Terminal) -> (bool, bool) {
     let mut right = true;
-    let more = session.eval_each("input", text, |output| {
+    let more = session.eval_part("input", text, lines_before, |output| {
         right &= !write_output(&output, terminal);
         terminal.flush();
     });
@@ -75,6 +75,8 @@ fn evaluate(session: &mut Session, text: &str, terminal: &mut Terminal) -> (bool
 /// Answers a script on standard input. Returns whether no form failed.
 fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Failure> {
     let (mut text, mut lines, mut right) = (String::new(), Lines::default(), true);
+    // Lines that were read, and those of them before the text.
+    let (mut line_count, mut lines_before) = (0u32, 0);
     loop {
         let mut line = vec![];
         // The lock is not held while forms are evaluated: programs may read the console.
@@ -86,11 +88,12 @@ fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Fail
         let line = String::from_utf8_lossy(&line);
         lines.push(&line);
         text += &line;
+        line_count = line_count.saturating_add(1);
         if count > 0 && text.len() < MAX_FORM && !lines.is_complete() && !is_command(&text) {
             continue;
         }
         if !text.trim().is_empty() {
-            let (more, good) = evaluate(session, &text, terminal);
+            let (more, good) = evaluate(session, &text, lines_before, terminal);
             right &= good;
             if !more {
                 return Ok(right);
@@ -101,6 +104,7 @@ fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Fail
         }
         text.clear();
         lines = Lines::default();
+        lines_before = line_count;
     }
 }
 
@@ -190,7 +194,7 @@ fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, term
                 // A session without a history is a session all the same.
                 let _ = editor.add_history_entry(text.as_str());
                 interrupt.store(false, Ordering::SeqCst);
-                let (more, _) = evaluate(&mut session.borrow_mut(), &text, terminal);
+                let (more, _) = evaluate(&mut session.borrow_mut(), &text, 0, terminal);
                 if !more {
                     break;
                 }

@@ -105,7 +105,7 @@ impl Sources {
             marks.push((*kind, from - start..to - start, label.text.as_str()));
         }
         let text = source.text()[start..end].trim_end_matches(['\n', '\r']);
-        Some(Window { name: source.name(), text, first_line: top + 1, cut: None, marks })
+        Some(Window { name: source.name(), text, first_line: source.number_of(top) as usize, cut: None, marks })
     }
 
     fn window<'a>(&'a self, kind: AnnotationKind, label: &'a Label) -> Option<Window<'a>> {
@@ -122,7 +122,7 @@ impl Sources {
         let to = source.clip(last.min(end + MARGIN)).max(end);
         let marks = vec![(kind, start - from..end - from, label.text.as_str())];
         let cut = (from > line_start).then(|| source.position(start as u32));
-        Some(Window { name: source.name(), text: &text[from..to], first_line: line + 1, cut, marks })
+        Some(Window { name: source.name(), text: &text[from..to], first_line: source.number_of(line) as usize, cut, marks })
     }
 }
 

@@ -66,13 +66,15 @@ pub struct Source {
     name: String,
     text: Arc<str>,
     line_starts: Vec<u32>,
+    /// Lines of the file before the text.
+    lines_before: u32,
 }
 
 impl Source {
-    fn new(name: String, text: Arc<str>) -> Self {
+    fn new(name: String, text: Arc<str>, lines_before: u32) -> Self {
         let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
-        Source { name, text, line_starts }
+        Source { name, text, line_starts, lines_before }
     }
 
     /// Returns the name shown to users: a path, or a word such as `<stdin>`.
@@ -91,12 +93,17 @@ impl Source {
         let line = self.line_of(offset);
         let start = self.line_starts[line] as usize;
         let column = self.text[start..offset].chars().count() as u32 + 1;
-        Position { line: line as u32 + 1, column }
+        Position { line: self.number_of(line), column }
     }
 
-    /// Returns a line, starting at 1, without its line break; `None` past the last line.
+    /// Returns the number of a line by its zero-based index: the first line of a file has the number 1.
+    pub(crate) fn number_of(&self, index: usize) -> u32 {
+        (index as u32).saturating_add(self.lines_before).saturating_add(1)
+    }
+
+    /// Returns a line by its number, without its line break; `None` outside of the text.
     pub fn line(&self, line: u32) -> Option<&str> {
-        let index = (line as usize).checked_sub(1)?;
+        let index = line.checked_sub(self.number_of(0))? as usize;
         let start = *self.line_starts.get(index)? as usize;
         let end = self.line_starts.get(index + 1).map_or(self.text.len(), |&next| next as usize);
         Some(self.text[start..end].trim_end_matches(['\n', '\r']))
@@ -142,7 +149,12 @@ impl Sources {
 
     /// Adds a text. Spans cannot address more than 4 GiB: callers limit their input far below that.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceId {
-        self.sources.push(Source::new(name.into(), text.into()));
+        self.add_part(name, text, 0)
+    }
+
+    /// Adds a part of a text, with the number of lines before it. Positions count from the start of the whole text.
+    pub fn add_part(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>, lines_before: u32) -> SourceId {
+        self.sources.push(Source::new(name.into(), text.into(), lines_before));
         SourceId(self.sources.len() as u32 - 1)
     }
 
@@ -178,6 +190,19 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Lines of a part count from the start of the whole text.
+    #[test]
+    fn parts_keep_their_lines() {
+        let mut sources = Sources::new();
+        let part = sources.add_part("script", "a\nbc\n", 4);
+        assert_eq!(sources.place(sources.span(part, 3, 4)), "script:6:2");
+        let source = sources.get(part).unwrap();
+        assert_eq!((source.line(4), source.line(5), source.line(6)), (None, Some("a"), Some("bc")));
+        let error = crate::Diagnostic::error(crate::Code("T0001"), "wrong").at(sources.span(part, 2, 4), "here");
+        let text = sources.render(&error);
+        assert!(text.contains("script:6:1") && text.contains("6 | bc"), "{text}");
+    }
 
     #[test]
     fn positions_count_lines_and_characters() {

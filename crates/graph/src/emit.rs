@@ -11,6 +11,7 @@ use self::index::own_axis;
 pub use self::patch::Patch;
 pub(crate) use self::patch::{Patchable, Patched, Patches};
 use crate::error::{Error, Result};
+use crate::hash::QuickMap;
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::number::Number;
 use crate::op::Elementwise;
@@ -147,10 +148,10 @@ struct Half<'e, 't, 'k> {
     emitter: &'e mut Emitter<'t>,
     trace: &'k Trace<'k>,
     values: Vec<Value>,
-    indices: HashMap<IndexId, Value>,
-    calls: HashMap<(Function, SmallVec<[u32; 3]>), Vec<Value>>,
+    indices: QuickMap<IndexId, Value>,
+    calls: QuickMap<(Function, SmallVec<[u32; 3]>), Vec<Value>>,
     /// Groups of columns that were read together, by node, other indices and number.
-    groups: HashMap<(Id, SmallVec<[IndexId; 4]>, i64), Value>,
+    groups: QuickMap<(Id, SmallVec<[IndexId; 4]>, i64), Value>,
     line: bool,
 }
 
@@ -778,7 +779,15 @@ impl<'e, 't, 'k> Half<'e, 't, 'k> {
         // What is not computed yet is looked at by nobody.
         let nothing = emitter.builder.literal(false);
         let values = vec![nothing; trace.items.len()];
-        Half { emitter, trace, values, indices: HashMap::new(), calls: HashMap::new(), groups: HashMap::new(), line }
+        Half {
+            emitter,
+            trace,
+            values,
+            indices: QuickMap::default(),
+            calls: QuickMap::default(),
+            groups: QuickMap::default(),
+            line,
+        }
     }
 }
 

@@ -4,5 +4,8 @@
 /// A table with [`Quick`] hashes.
 pub(crate) type QuickMap<K, V> = rustc_hash::FxHashMap<K, V>;
 
+/// A set with [`Quick`] hashes.
+pub(crate) type QuickSet<K> = rustc_hash::FxHashSet<K>;
+
 /// The hash of words so far.
 pub(crate) type Quick = rustc_hash::FxHasher;

@@ -8,6 +8,7 @@
 //! Most positions are far from all edges. A trace can be made *for the interior*: it omits boundary rules along axes of the thread's own
 //! position, and records them as conditions on the position instead.
 
+use crate::hash::{QuickMap, QuickSet};
 use crate::limits::{MAX_DEPTH, MAX_EMITTED, MAX_ITEMS, MAX_LEVELS};
 use crate::number::Number;
 use crate::op::Elementwise;
@@ -17,7 +18,7 @@ use broadloom_scalar::{BinaryOp, Function, Type};
 use broadloom_skeleton::cost;
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The number of an index expression.
 pub type IndexId = u32;
@@ -107,13 +108,13 @@ pub struct Trace<'t> {
     /// Lanes before and behind its own that it reads.
     pub(crate) reach: (i64, i64),
     pub(crate) indices: Vec<Index>,
-    interned: HashMap<Index, IndexId>,
+    interned: QuickMap<Index, IndexId>,
     pub(crate) items: Vec<Item>,
-    done: HashMap<(Id, Place), ItemId>,
+    done: QuickMap<(Id, Place), ItemId>,
     /// Elements that are read.
-    known: HashMap<(Id, Place), ItemId>,
+    known: QuickMap<(Id, Place), ItemId>,
     /// Functions of several results that are called, and on what.
-    called: HashSet<(Function, SmallVec<[ItemId; 4]>)>,
+    called: QuickSet<(Function, SmallVec<[ItemId; 4]>)>,
     pub(crate) conditions: Vec<Condition>,
     /// Nodes that hold lengths which the code reads.
     pub(crate) lengths: Vec<Id>,
@@ -169,11 +170,11 @@ impl<'t> Trace<'t> {
             is_sliding: false,
             reach: (0, 0),
             indices: vec![],
-            interned: HashMap::new(),
+            interned: QuickMap::default(),
             items: vec![],
-            done: HashMap::new(),
-            known: HashMap::new(),
-            called: HashSet::new(),
+            done: QuickMap::default(),
+            known: QuickMap::default(),
+            called: QuickSet::default(),
             conditions: vec![],
             lengths: vec![],
             cost: 0,
@@ -736,7 +737,7 @@ impl Trace<'_> {
 
     /// Returns whether neighbouring threads may have any index: whether it depends on elements in memory, or was rounded from a float.
     pub(crate) fn is_anywhere(&self, index: IndexId) -> bool {
-        let (mut needed, mut seen) = (vec![], HashSet::new());
+        let (mut needed, mut seen) = (vec![], QuickSet::default());
         self.needed_by_index(index, &mut needed);
         while let Some(number) = needed.pop() {
             let item = &self.items[number as usize];
@@ -792,7 +793,7 @@ impl Trace<'_> {
     /// The type of each item.
     pub(crate) fn types(&self) -> Vec<broadloom_scalar::Type> {
         let mut types: Vec<broadloom_scalar::Type> = Vec::with_capacity(self.items.len());
-        let nodes: HashMap<ItemId, Id> = self.done.iter().map(|((node, _), item)| (*item, *node)).collect();
+        let nodes: QuickMap<ItemId, Id> = self.done.iter().map(|((node, _), item)| (*item, *node)).collect();
         for (number, item) in self.items.iter().enumerate() {
             types.push(match item {
                 Item::Read { node, .. } | Item::Apply(node, _) | Item::Given(_, node) => self.tape.entry(*node).ty,

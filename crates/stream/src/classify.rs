@@ -228,30 +228,12 @@ impl Numbers {
     }
 }
 
-fn subject<'a>(
-    program: &'a Program,
-    graph: &'a Graph,
-    node: &Node,
-    (filter, instance): (&'a Filter, &'a Instance),
-) -> Subject<'a> {
-    let layout = |tapes: &[crate::graph::TapeId]| tapes.first().map(|tape| &graph.tapes[*tape].layout);
-    Subject {
-        program,
-        filter,
-        instance,
-        statics: &graph.statics,
-        input: layout(&node.inputs),
-        output: layout(&node.outputs),
-        inductions: &[],
-    }
-}
-
 /// Returns whether the firings of a filter can follow each other in a kernel.
 pub(crate) fn runs_in_order(program: &Program, graph: &Graph, id: NodeId) -> bool {
     let node = &graph.nodes[id];
     let NodeKind::Filter(instance) = &node.kind else { return false };
     let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else { return false };
-    crate::restructure::sequential::accepts(&subject(program, graph, node, (filter, instance))).is_ok()
+    crate::restructure::sequential::accepts(&Subject::of(program, graph, node, (filter, instance))).is_ok()
 }
 
 fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&Instance, bool), known: &mut Known) -> Classified {
@@ -263,7 +245,7 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&I
     let receives = graph.portals.iter().any(|receivers| receivers.contains(&id));
     let (mut inductions, mut others) = inductions(program, filter, instance, &effects);
     let peeks_ahead = instance.work.peek != instance.work.pop;
-    let subject = subject(program, graph, node, (filter, instance));
+    let subject = Subject::of(program, graph, node, (filter, instance));
     let is_quiet = !effects.prints && !effects.sends && !receives && !effects.random && node.is_static();
     let key = Key {
         stream: instance.stream.index(),

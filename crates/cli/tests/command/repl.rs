@@ -25,6 +25,17 @@ fn a_script_goes_on_behind_an_error_and_ends_at_exit() {
     assert_eq!(outcome.out, "x = 2 : int\nit = 3 : int\n");
 }
 
+/// Lines of messages are those of the script, wherever a form begins.
+#[test]
+fn lines_of_errors_count_from_the_start_of_a_script() {
+    let outcome =
+        script("x = 2;\n\ny = [1,\n  2];\nx[1]; % one %\nlet a = 5\nin a[0];\nhelp sum\n{y[i] :\n i in [5]};\n").exits(1);
+    for place in ["input:5:", "input:7:", "input:9:"] {
+        assert!(outcome.err.contains(place), "{place}: {}", outcome.err);
+    }
+    assert!(outcome.err.contains("5 | x[1];"), "{}", outcome.err);
+}
+
 #[test]
 fn commands_need_no_semicolon() {
     let outcome = script("help sum\napropos plus_\nshow status\nset print_length 2\n[0:5];\nhelp\nexit\n1;\n").exits(0);

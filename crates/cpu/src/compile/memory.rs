@@ -257,44 +257,40 @@ impl Emitter<'_> {
                 self.loads.scattered += 1;
                 self.load_undivided(inst, &parts, &reach)?
             }
-            Reach::Known(pointer, offsets) => match pieces(offsets, parts.total()) {
-                Pieces::Row => {
-                    self.loads.contiguous += 1;
-                    let lanes = self.lanes.unwrap_or(1);
-                    if let Base::Reg(reg) = address.base {
-                        self.look_ahead(reg, address.offset, u64::from(lanes) * parts.total())?;
+            Reach::Known(pointer, offsets) => {
+                let pointer_of = |lane: u32| ir.offset_by(*pointer, offsets[lane as usize] as u64);
+                match pieces(offsets, parts.total()) {
+                    Pieces::Row => {
+                        self.loads.contiguous += 1;
+                        let lanes = self.lanes.unwrap_or(1);
+                        if let Base::Reg(reg) = address.base {
+                            self.look_ahead(reg, address.offset, u64::from(lanes) * parts.total())?;
+                        }
+                        self.load_row(&parts, *pointer, lanes, guard, invariant)
                     }
-                    self.load_row(&parts, *pointer, lanes, guard, invariant)
+                    Pieces::Rows(group) => {
+                        self.loads.strided += 1;
+                        self.load_groups(&parts, (group, false), &pointer_of, guard, invariant)
+                    }
+                    Pieces::Same(group) => {
+                        self.loads.strided += 1;
+                        self.load_groups(&parts, (group, true), &pointer_of, guard, invariant)
+                    }
+                    Pieces::Span { start, elements, picks }
+                        if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) =>
+                    {
+                        self.loads.strided += 1;
+                        vec![self.load_spread(&parts, ir.offset_by(*pointer, start as u64), elements, &picks, guard)]
+                    }
+                    Pieces::Span { .. } | Pieces::Apart => {
+                        self.loads.strided += 1;
+                        self.load_quads(&parts, &pointer_of, guard, &|| self.gather(&parts, self.pointers(&reach), guard))
+                    }
                 }
-                Pieces::Rows(group) => {
-                    self.loads.strided += 1;
-                    let pointer_of = |start: u32| ir.offset_by(*pointer, offsets[start as usize] as u64);
-                    self.load_groups(&parts, &pointer_of, group, guard, invariant)
-                }
-                Pieces::Same(group) => {
-                    self.loads.strided += 1;
-                    let pointer_of = |start: u32| ir.offset_by(*pointer, offsets[start as usize] as u64);
-                    self.load_broadcast(&parts, &pointer_of, group, guard, invariant)
-                }
-                Pieces::Span { start, elements, picks }
-                    if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) =>
-                {
-                    self.loads.strided += 1;
-                    vec![self.load_spread(&parts, ir.offset_by(*pointer, start as u64), elements, &picks, guard)]
-                }
-                Pieces::Span { .. } | Pieces::Apart => {
-                    self.loads.strided += 1;
-                    let pointer_of = |lane: u32| ir.offset_by(*pointer, offsets[lane as usize] as u64);
-                    self.load_quads(&parts, &pointer_of, guard, &|| self.gather(&parts, self.pointers(&reach), guard))
-                }
-            },
-            Reach::Grouped(pointers, group, stride) if *stride == parts.total() as i64 && *group >= 4 => {
-                self.loads.strided += 1;
-                self.load_groups(&parts, &|start| ir.extract_at(*pointers, start), *group, guard, invariant)
             }
-            Reach::Grouped(pointers, group, 0) if *group >= 4 => {
+            Reach::Grouped(pointers, group, stride) if [0, parts.total() as i64].contains(stride) && *group >= 4 => {
                 self.loads.strided += 1;
-                self.load_broadcast(&parts, &|start| ir.extract_at(*pointers, start), *group, guard, invariant)
+                self.load_groups(&parts, (*group, *stride == 0), &|start| ir.extract_at(*pointers, start), guard, invariant)
             }
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
                 self.loads.scattered += 1;
@@ -445,28 +441,20 @@ impl Emitter<'_> {
         pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
     }
 
+    /// Loads in groups of lanes. The lanes of a group are a row, or have one address, which the flag says.
     fn load_groups(
         &self,
         parts: &Parts,
+        (group, is_broadcast): (u32, bool),
         pointer_of: &dyn Fn(u32) -> Val,
-        group: u32,
-        guard: Option<Val>,
-        invariant: bool,
-    ) -> Vec<Val> {
-        self.in_groups_of(group, pointer_of, guard, &|pointer, guard| self.load_row(parts, pointer, group, guard, invariant))
-    }
-
-    /// Loads with one address per group of lanes.
-    fn load_broadcast(
-        &self,
-        parts: &Parts,
-        pointer_of: &dyn Fn(u32) -> Val,
-        group: u32,
         guard: Option<Val>,
         invariant: bool,
     ) -> Vec<Val> {
         let ir = self.ir;
         self.in_groups_of(group, pointer_of, guard, &|pointer, guard| {
+            if !is_broadcast {
+                return self.load_row(parts, pointer, group, guard, invariant);
+            }
             let guard = guard.map(|piece| ir.intrinsic("llvm.vector.reduce.or", &[ir.type_of(piece)], &[piece]));
             let values = self.load_one(parts, pointer, guard, invariant, false);
             values.into_iter().map(|value| ir.splat(value, group)).collect()

@@ -13,7 +13,8 @@ mod grain;
 mod grid;
 mod laplacian;
 mod layers;
-mod morphology;
+#[doc(hidden)]
+pub mod morphology;
 mod raw;
 mod resize;
 mod smooth;

@@ -155,7 +155,7 @@ pub fn close(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pictu
 }
 
 /// The exchanges of Batcher's sorting network for so many values.
-fn network(count: usize) -> Vec<(usize, usize)> {
+pub fn network(count: usize) -> Vec<(usize, usize)> {
     let mut exchanges = vec![];
     let mut p = 1;
     while p < count {
@@ -193,7 +193,7 @@ const MIDDLE_OF_25: [u8; 198] = [
 ];
 
 /// Exchanges after which the middle of so many values is in its place.
-fn exchanges(count: usize) -> Vec<(usize, usize)> {
+pub fn exchanges(count: usize) -> Vec<(usize, usize)> {
     let pairs = |list: &[u8]| list.chunks_exact(2).map(|pair| (usize::from(pair[0]), usize::from(pair[1]))).collect();
     match count {
         9 => pairs(&MIDDLE_OF_9),
@@ -325,45 +325,4 @@ fn middle<'k>(k: &Kernel<'k>, side: i32, less_than: impl Fn(Whole<'k>) -> Whole<
         step.set(step.get() / 2);
     });
     unkey(found.get())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A network sorts all sequences if it sorts all of zeros and ones.
-    #[test]
-    fn networks_sort() {
-        for count in [1, 2, 3, 5, 9, 12] {
-            for bits in 0..1u32 << count {
-                let mut values: Vec<u32> = (0..count).map(|bit| bits >> bit & 1).collect();
-                for (low, high) in network(count) {
-                    (values[low], values[high]) = (values[low].min(values[high]), values[low].max(values[high]));
-                }
-                assert!(values.is_sorted(), "{count} values, {bits:b}");
-            }
-        }
-        for bits in 0..1u32 << 9 {
-            let mut values: Vec<u32> = (0..9).map(|bit| bits >> bit & 1).collect();
-            for (low, high) in exchanges(9) {
-                (values[low], values[high]) = (values[low].min(values[high]), values[low].max(values[high]));
-            }
-            assert_eq!(values[4], u32::from(bits.count_ones() >= 5), "{bits:b}");
-        }
-        // Bits of a word are cases: 64 at a time.
-        let mut random = broadloom_random::Random::new(1);
-        for _ in 0..2000 {
-            let mut values: Vec<u64> = (0..25).map(|_| random.bits()).collect();
-            let ones: Vec<u32> = (0..64).map(|bit| values.iter().map(|value| (value >> bit & 1) as u32).sum()).collect();
-            for (low, high) in exchanges(25) {
-                (values[low], values[high]) = (values[low] & values[high], values[low] | values[high]);
-            }
-            assert!((0..64).all(|bit| (values[12] >> bit & 1 == 1) == (ones[bit] >= 13)));
-        }
-        let mut many: Vec<usize> = (0..25).map(|i| i * 7 % 25).collect();
-        for (low, high) in network(25) {
-            (many[low], many[high]) = (many[low].min(many[high]), many[low].max(many[high]));
-        }
-        assert!(many.is_sorted());
-    }
 }

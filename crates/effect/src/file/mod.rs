@@ -22,7 +22,8 @@ mod jpeg;
 mod pfm;
 mod png;
 mod source;
-mod target;
+#[doc(hidden)]
+pub mod target;
 mod tiff;
 
 pub use cube::Cube;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A place that encoders write to.
-pub(super) trait Out: Write + Seek {}
+pub trait Out: Write + Seek {}
 
 impl<T: Write + Seek> Out for T {}
 
@@ -27,7 +27,7 @@ impl Drop for Temporary {
 }
 
 /// Writes a file and gives it the name `path` when it is complete. A pipe or a device is written as it is.
-pub(super) fn replace(path: &Path, encode: impl FnOnce(&mut dyn Out) -> Result<(), Problem>) -> Result<(), Problem> {
+pub fn replace(path: &Path, encode: impl FnOnce(&mut dyn Out) -> Result<(), Problem>) -> Result<(), Problem> {
     // A link stays a link; the file behind it is replaced.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     match fs::metadata(&resolved) {
@@ -69,28 +69,5 @@ fn beside(path: &Path) -> io::Result<(File, Temporary)> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_leave_the_old_file_and_nothing_else() {
-        let folder = std::env::temp_dir().join(format!("broadloom-target-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("x.png");
-        let fail = |out: &mut dyn Out| {
-            out.write_all(&[7; 1 << 17]).unwrap();
-            Err(Problem::Write(io::ErrorKind::StorageFull.into()))
-        };
-        assert!(replace(&path, fail).is_err());
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-        replace(&path, |out| out.write_all(b"old").map_err(Problem::Write)).unwrap();
-        assert!(replace(&path, fail).is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -6,7 +6,8 @@
 mod boundary;
 mod picture;
 mod reduce;
-pub(crate) mod region;
+#[doc(hidden)]
+pub mod region;
 mod whole;
 
 pub use boundary::Boundary;

@@ -10,7 +10,7 @@ fn rect(left: i64, top: i64, right: i64, bottom: i64) -> Option<Rect> {
 }
 
 /// Returns the pixels whose windows lie inside of a region; `None` if there are none.
-pub(crate) fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
+pub fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
     rect(
         i64::from(region.x) + i64::from(reach.left),
         i64::from(region.y) + i64::from(reach.above),
@@ -20,7 +20,7 @@ pub(crate) fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
 }
 
 /// Returns a region with a margin around it; `None` beyond all coordinates.
-pub(crate) fn with_margin(region: Rect, margin: Reach) -> Option<Rect> {
+pub fn with_margin(region: Rect, margin: Reach) -> Option<Rect> {
     rect(
         i64::from(region.x) - i64::from(margin.left),
         i64::from(region.y) - i64::from(margin.above),
@@ -33,7 +33,7 @@ pub(crate) fn with_margin(region: Rect, margin: Reach) -> Option<Rect> {
 ///
 /// A side that the windows leave is the edge of the image, so the boundary rule can be applied to the part. A window that
 /// wraps around an axis needs all of it.
-pub(crate) fn grown(region: Rect, reach: Reach, bounds: Rect, boundary: Boundary) -> Rect {
+pub fn grown(region: Rect, reach: Reach, bounds: Rect, boundary: Boundary) -> Rect {
     let wraps = boundary == Boundary::Wrap;
     let along = |from: i64, to: i64, before: u32, behind: u32, low: i64, high: i64| {
         // Pixels of a margin may see any pixel, as the rule says.
@@ -53,27 +53,9 @@ pub(crate) fn grown(region: Rect, reach: Reach, bounds: Rect, boundary: Boundary
 const ALIGNMENT: i64 = 16;
 
 /// Returns the region with its left and right sides moved outwards to aligned columns, as far as the image goes.
-pub(crate) fn aligned(region: Rect, bounds: Rect) -> Rect {
+pub fn aligned(region: Rect, bounds: Rect) -> Rect {
     let origin = i64::from(bounds.x);
     let left = origin + (i64::from(region.x) - origin).div_euclid(ALIGNMENT) * ALIGNMENT;
     let right = origin - (origin - region.right()).div_euclid(ALIGNMENT) * ALIGNMENT;
     rect(left.max(origin), region.y.into(), right.min(bounds.right()), region.bottom()).unwrap_or(region)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_at_an_edge_need_no_more_than_the_image() {
-        let (bounds, reach) = (Rect::new(-5, 2, 40, 30), Reach { left: 3, right: 4, above: 1, below: 2 });
-        let inner = Rect::new(10, 10, 5, 5);
-        assert_eq!(grown(inner, reach, bounds, Boundary::Mirror), Rect::new(7, 9, 12, 8));
-        assert_eq!(grown(Rect::new(-4, 2, 5, 5), reach, bounds, Boundary::Clamp), Rect::new(-5, 2, 10, 7));
-        assert_eq!(grown(Rect::new(-4, 10, 5, 5), reach, bounds, Boundary::Wrap), Rect::new(-5, 9, 40, 8));
-        assert_eq!(shrunk(bounds, reach), Some(Rect::new(-2, 3, 33, 27)));
-        assert_eq!(shrunk(Rect::sized(7, 9), reach), None);
-        assert_eq!(aligned(Rect::new(12, 10, 5, 5), bounds), Rect::new(11, 10, 16, 5));
-        assert_eq!(aligned(Rect::new(30, 10, 5, 5), bounds), Rect::new(27, 10, 8, 5));
-    }
 }

@@ -3,5 +3,6 @@
 mod catalogue;
 mod file;
 mod image;
+mod parts;
 mod reference;
 mod values;

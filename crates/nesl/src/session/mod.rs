@@ -61,7 +61,7 @@ impl Default for Settings {
 }
 
 enum Request {
-    Eval(String, String),
+    Eval { name: String, text: String, lines_before: u32 },
     Names(String),
     Statistics,
     Compile(String),
@@ -129,7 +129,7 @@ impl Session {
             while let Ok(request) = receive(&incoming, is_eager) {
                 is_eager = matches!(request, Request::Call(_) | Request::Trace(..));
                 let reply = match request {
-                    Request::Eval(name, text) => Reply::Done(worker.eval(&name, &text)),
+                    Request::Eval { name, text, lines_before } => Reply::Done(worker.eval(&name, &text, lines_before)),
                     Request::Names(prefix) => Reply::Names(worker.names(&prefix)),
                     Request::Context => Reply::Context(worker.context()),
                     Request::Compile(name) => Reply::Columns(worker.compile_function(&name).map(|()| vec![])),
@@ -158,11 +158,16 @@ impl Session {
     }
 
     /// Executes a text and hands each answer over as it comes. Returns whether the session goes on.
-    pub fn eval_each(&mut self, name: &str, text: &str, mut take: impl FnMut(Output)) -> bool {
+    pub fn eval_each(&mut self, name: &str, text: &str, take: impl FnMut(Output)) -> bool {
+        self.eval_part(name, text, 0, take)
+    }
+
+    /// Executes a part of a text as [`Session::eval_each`] does. Lines of messages count from the start of the whole text.
+    pub fn eval_part(&mut self, name: &str, text: &str, lines_before: u32, mut take: impl FnMut(Output)) -> bool {
         if !self.open {
             return false;
         }
-        let request = Request::Eval(name.to_owned(), text.to_owned());
+        let request = Request::Eval { name: name.to_owned(), text: text.to_owned(), lines_before };
         if self.requests.as_ref().is_some_and(|requests| requests.send(request).is_ok()) {
             while let Ok(reply) = self.replies.recv() {
                 match reply {

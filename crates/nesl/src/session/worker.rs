@@ -89,9 +89,9 @@ impl Worker {
         }
     }
 
-    /// Executes a text. Returns whether the session goes on.
-    pub(super) fn eval(&mut self, name: &str, text: &str) -> bool {
-        let source = self.sources.add(name, text);
+    /// Executes a text that stands behind so many lines of a file. Returns whether the session goes on.
+    pub(super) fn eval(&mut self, name: &str, text: &str, lines_before: u32) -> bool {
+        let source = self.sources.add_part(name, text, lines_before);
         if text.len() > MAX_TEXT {
             let message = format!("the text is larger than {} MiB", MAX_TEXT >> 20);
             self.report(&Diagnostic::error(codes::LOAD, message).into());
@@ -211,7 +211,7 @@ impl Worker {
                     }
                     let showing = std::mem::replace(&mut self.showing, print);
                     self.loads += 1;
-                    self.eval(candidate, &String::from_utf8_lossy(&bytes));
+                    self.eval(candidate, &String::from_utf8_lossy(&bytes), 0);
                     self.loads -= 1;
                     self.showing = showing;
                     return Ok(());

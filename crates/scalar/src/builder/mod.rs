@@ -23,8 +23,8 @@ use crate::math::Precision;
 use crate::op::{BinaryOp, BlockId, Id, Ids, Node, Op, UnaryOp};
 use crate::simplify::range::{self, Range};
 use crate::types::{Element, Literal, Type};
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -45,7 +45,7 @@ enum Frame {
 
 struct State {
     body: Body,
-    interned: HashMap<Node, Id>,
+    interned: FxHashMap<Node, Id>,
     /// The block in which all operands of a node are there.
     homes: Vec<BlockId>,
     /// Between which bounds a node lies.
@@ -101,7 +101,7 @@ impl Builder {
         Builder {
             state: RefCell::new(State {
                 body: Body::new(),
-                interned: HashMap::new(),
+                interned: FxHashMap::default(),
                 homes: vec![],
                 ranges: vec![],
                 folding,

@@ -40,7 +40,7 @@ impl Rewrite<'_, '_> {
         let before = self.known.clone();
         let mut results = vec![];
         for block in [then, otherwise] {
-            let mut set = Known::new();
+            let mut set = Known::default();
             let source = self.source;
             for statement in &source.block(block).statements {
                 match statement {

@@ -15,7 +15,7 @@ use crate::op::{ArrayId, BinaryOp, BlockId, Id, Op, SharedId, TableId, Var};
 use crate::schedule::Schedule;
 use crate::structure::{Assigned, Live, Structure};
 use crate::types::{Literal, Type};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Options of a rewriting.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ enum Elements {
     Dropped,
 }
 
-type Known = HashMap<Var, Value>;
+type Known = FxHashMap<Var, Value>;
 
 /// A body on its way into a builder.
 pub(crate) struct Rewrite<'a, 'b> {
@@ -72,7 +72,7 @@ pub(crate) struct Rewrite<'a, 'b> {
     tables: Vec<Option<TableId>>,
     by_home: Vec<Vec<Id>>,
     known: Known,
-    reads: HashMap<Op, Value>,
+    reads: FxHashMap<Op, Value>,
     /// Schedule of the body, where elementary functions are expanded.
     schedule: Option<Schedule>,
     /// Rounds, times sizes, that were written out.
@@ -105,8 +105,8 @@ impl<'a, 'b> Rewrite<'a, 'b> {
             shared: vec![None; source.shared.len()],
             tables: vec![None; source.tables.len()],
             by_home,
-            known: Known::new(),
-            reads: HashMap::new(),
+            known: Known::default(),
+            reads: FxHashMap::default(),
             schedule: None,
             unrolled: 0,
         }

@@ -1,6 +1,6 @@
 //! Pack, partition, histogram, transpose, random numbers.
 
-use crate::support::{Given, Literals, Random, benches, line, run};
+use crate::support::{Given, Literals, Random, benches, line, run, sizes};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Histogram, Map, Pack, Pattern, Sink, Source, Transpose, random};
 
@@ -16,8 +16,7 @@ fn pack_and_partition() {
                 });
                 let pack = Pattern::from(Pack { source, sink: Sink::STORE, rest });
                 // The last one has more tiles than a warp sees at once.
-                for size in [0u64, 1, 31, 33, 2048, 2049, 9001, 70001, 600_001] {
-                    let size = if name == "interp" { size.min(6001) } else { size };
+                for size in sizes(name, &[0, 1, 31, 33, 2048, 2049, 9001, 70001, 600_001], 6001) {
                     let input = Random(size).values(element, size);
                     let even = |x: &Literal| match x.as_f64() {
                         Some(x) => x as i64 % 2 == 0,
@@ -52,8 +51,7 @@ fn pack_small_values() {
             let is_chosen = f.eq(f.and(f.convert(x, Type::I32), 3), 0);
             let source = Source::new(f.finish_function(&[is_chosen, x]).unwrap(), 1).unwrap();
             let pack = Pattern::from(Pack { source, sink: Sink::STORE, rest: false });
-            for size in [1u64, 8191, 8192, 16_385, 300_001] {
-                let size = if name == "interp" { size.min(8193) } else { size };
+            for size in sizes(name, &[1, 8191, 8192, 16_385, 300_001], 8193) {
                 let input = Random(size).values(element, every * size);
                 let seen = input.iter().step_by(every as usize);
                 let chosen: Vec<Literal> = seen.filter(|x| x.as_i128().unwrap() & 3 == 0).copied().collect();

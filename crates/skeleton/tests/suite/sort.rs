@@ -1,6 +1,6 @@
 //! Sorting by keys of all types.
 
-use crate::support::{Given, Literals, Random, benches, h200, identity, line, run};
+use crate::support::{Given, Literals, Random, benches, h200, identity, line, run, sizes};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Pattern, SegmentedSort, Sink, Sort, SortKey, Source};
 use std::cmp::Ordering;
@@ -33,8 +33,7 @@ fn all_types_of_keys_with_positions() {
                 let source = line("key", element, |_, i, x| vec![x, i]);
                 let keys = vec![SortKey { descending, bits: None }];
                 let sort = Pattern::from(Sort { source, keys, sink: Sink::STORE });
-                for size in [0u64, 1, 2, 33, 3000, 40007] {
-                    let size = if name == "interp" { size.min(2100) } else { size };
+                for size in sizes(name, &[0, 1, 2, 33, 3000, 40007], 2100) {
                     let mut random = Random(size);
                     // Many bits, many equal keys, and what is special among floats.
                     let mut input: Vec<Literal> =
@@ -70,8 +69,7 @@ fn within_segments() {
     let keys = vec![SortKey { bits: Some(10), ..SortKey::default() }, SortKey::default()];
     let sort = Pattern::from(Sort { source, keys, sink: Sink::STORE });
     for (name, bench) in benches() {
-        for size in [0u64, 5, 5000, 30011] {
-            let size = if name == "interp" { size.min(2500) } else { size };
+        for size in sizes(name, &[0, 5, 5000, 30011], 2500) {
             let mut random = Random(size);
             let mut segment = 0u32;
             let segments: Vec<Literal> = (0..size)

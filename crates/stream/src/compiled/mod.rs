@@ -24,7 +24,8 @@ mod resident;
 mod run;
 mod session;
 mod techniques;
-mod words;
+#[doc(hidden)]
+pub mod words;
 
 pub use resident::Resident;
 pub use session::{Latency, Ports, Session};

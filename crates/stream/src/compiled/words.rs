@@ -7,7 +7,7 @@ use crate::translate::Words;
 use broadloom_scalar::Element;
 
 /// Appends the words of an item.
-pub(crate) fn encode(layout: &Layout, words: Words, value: &Value, into: &mut Vec<u8>) {
+pub fn encode(layout: &Layout, words: Words, value: &Value, into: &mut Vec<u8>) {
     // A scalar is the common case.
     if let Layout::Scalar(_) = layout {
         scalar(value, words.element, into);
@@ -70,7 +70,7 @@ fn collect(layout: &Layout, element: Element, value: &Value, first: usize, leave
 }
 
 /// Returns the item that words stand for.
-pub(crate) fn decode(layout: &Layout, words: Words, bytes: &[u8]) -> Value {
+pub fn decode(layout: &Layout, words: Words, bytes: &[u8]) -> Value {
     let size = words.element.bytes() as usize;
     let word = |index: usize| bytes.get(index * size..(index + 1) * size).unwrap_or(&[0; 8][..size]);
     let mut starts = vec![];
@@ -110,46 +110,6 @@ fn build<'b>(layout: &Layout, word: &dyn Fn(usize) -> &'b [u8], starts: &[usize]
         Layout::Array(inner, length) => {
             let length = *length as usize;
             Value::Array((0..length).map(|index| build(inner, word, starts, leaf, at * length + index)).collect())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::StructId;
-    use cranelift_entity::EntityRef;
-    use std::sync::Arc;
-
-    /// Every item comes back as it was.
-    #[test]
-    fn items_come_back() {
-        let scalar = |ty: Type| Layout::Scalar(ty);
-        let array = |inner: Layout, length: u32| Layout::Array(Arc::new(inner), length);
-        let record = Layout::Struct(StructId::new(0), [scalar(Type::Int), array(scalar(Type::Float), 2)].into());
-        let floats = |a: f32, b: f32| Value::Array([Value::Float(a), Value::Float(b)].into());
-        let cases = [
-            (scalar(Type::Bit), Value::Bit(true)),
-            (scalar(Type::Double), Value::Double(-0.0)),
-            (scalar(Type::Complex), Value::Complex(1.5, -2.0)),
-            (array(scalar(Type::Complex), 2), Value::Array([Value::Complex(1.0, 2.0), Value::Complex(3.0, 4.0)].into())),
-            (
-                array(record, 2),
-                Value::Array(
-                    [
-                        Value::Struct([Value::Int(-7), floats(1.0, 2.0)].into()),
-                        Value::Struct([Value::Int(8), floats(3.0, 4.0)].into()),
-                    ]
-                    .into(),
-                ),
-            ),
-        ];
-        for (layout, value) in cases {
-            let words = Words::of(&layout).unwrap();
-            let mut bytes = vec![];
-            encode(&layout, words, &value, &mut bytes);
-            assert_eq!(bytes.len() as u64, words.bytes(), "{layout:?}");
-            assert_eq!(decode(&layout, words, &bytes), value);
         }
     }
 }

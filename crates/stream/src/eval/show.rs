@@ -61,36 +61,3 @@ fn floating(shortest: &str, value: f64) -> String {
     }
     format!("{sign}{}.{}", &digits[..whole], &digits[whole..])
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floats_are_shown_as_java_shows_them() {
-        let cases = [
-            (1.0, "1.0"),
-            (0.1, "0.1"),
-            (-0.0, "-0.0"),
-            (1e7, "1.0E7"),
-            (9_999_999.0, "9999999.0"),
-            (0.001, "0.001"),
-            (0.000_1, "1.0E-4"),
-            (1.234_567_9e-10, "1.2345679E-10"),
-            (16_777_216.0, "1.6777216E7"),
-            (123.456, "123.456"),
-            (f32::INFINITY, "Infinity"),
-            (f32::NEG_INFINITY, "-Infinity"),
-            (f32::NAN, "NaN"),
-            (f32::MAX, "3.4028235E38"),
-            (f32::from_bits(1), "1.4E-45"),
-            (f32::from_bits(3), "4.2E-45"),
-            (2e10, "2.0E10"),
-            (5.0, "5.0"),
-            (0.5, "0.5"),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(show_value(&Value::Float(value)), expected);
-        }
-    }
-}

@@ -11,6 +11,7 @@
 //! words, are sums of multiples of the digits of a component's number, so that one piece of code serves the whole class.
 
 use super::cut::{Cut, Place};
+use super::digits::Digits;
 use super::emit::{Emitter, Held, Store};
 use super::section::{Actor, Port, Role, Section};
 use super::wiring::{Range, preimage, target};
@@ -34,55 +35,6 @@ const MAX_PLACES: i64 = 1 << 16;
 const MAX_CLASSES: usize = 4;
 /// Bytes of an access, at most.
 const ACCESS: u32 = 16;
-
-/// A number that follows from the number of a component.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Digits {
-    start: i64,
-    /// Digits by the value of their place and their base, with their factors.
-    terms: Vec<(i64, i64, i64)>,
-}
-
-impl Digits {
-    /// Returns the digits of a function of the numbers below `count`, where it has some.
-    fn of(count: i64, at: &dyn Fn(i64) -> i64) -> Option<Digits> {
-        let start = at(0);
-        let mut terms: Vec<(i64, i64, i64)> = vec![];
-        let (mut place, mut base) = (1, 2);
-        while place < count {
-            if count / place % base != 0 {
-                base += 1;
-                continue;
-            }
-            let factor = at(place) - start;
-            match terms.last_mut() {
-                Some(last) if last.2 * last.1 == factor => last.1 *= base,
-                _ => terms.push((place, base, factor)),
-            }
-            place *= base;
-        }
-        terms.retain(|term| term.2 != 0);
-        let found = Digits { start, terms };
-        (0..count).all(|number| found.value(number) == at(number)).then_some(found)
-    }
-
-    fn value(&self, number: i64) -> i64 {
-        self.terms.iter().fold(self.start, |sum, (place, base, factor)| sum + number / place % base * factor)
-    }
-
-    /// Writes the code of the sum without its start.
-    fn sum(&self, k: &Builder, number: Value, count: i64) -> Value {
-        self.terms.iter().fold(k.literal(0i32), |sum, (place, base, factor)| {
-            let digit = if *place == 1 { number } else { k.div(number, *place as i32) };
-            let digit = if place * base == count { digit } else { k.rem(digit, *base as i32) };
-            k.add(sum, k.mul(digit, *factor as i32))
-        })
-    }
-
-    fn is_multiple_of(&self, of: i64) -> bool {
-        self.terms.iter().all(|term| term.2 % of == 0)
-    }
-}
 
 /// An operation of a component. Registers are numbered.
 #[derive(Clone, Debug)]
@@ -645,21 +597,5 @@ impl Emitter<'_> {
             return Some((held, k.add(padded, (known + known / 32 * i64::from(held.padding)) as i32)));
         };
         Some((held, k.add(k.add(k.mul(base, count as i32), own), constant as i32)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reversed bits are digits with a factor each; places that follow each other are one digit.
-    #[test]
-    fn numbers_are_sums_of_digits() {
-        let reversed = Digits::of(8, &|n| (n & 1) * 4 + (n & 2) + n / 4 + 5).unwrap();
-        assert_eq!((reversed.start, &reversed.terms[..]), (5, &[(1, 2, 4), (2, 2, 2), (4, 2, 1)][..]));
-        let rows = Digits::of(12, &|n| n % 4 * 2 + n / 4 * 100).unwrap();
-        assert_eq!(rows.terms, [(1, 4, 2), (4, 3, 100)]);
-        assert!(Digits::of(4, &|n| n * n).is_none());
-        assert!((0..12).all(|n| rows.value(n) == n % 4 * 2 + n / 4 * 100));
     }
 }

@@ -9,7 +9,7 @@ use super::island::filter_of;
 use super::section::{Actor, Port, Section};
 use super::wiring::preimage;
 use crate::core::Program;
-use crate::graph::{Graph, NodeKind, TapeId};
+use crate::graph::{Graph, NodeKind};
 use crate::translate::{Cooperation, Fold, Measure, ROW, Rows, Share, Site, Subject, fire};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Builder, Element, Literal, Order, Precision, Scope, Type, Value};
@@ -325,16 +325,7 @@ impl Maker<'_> {
             add: &add,
             measure,
         };
-        let layout = |tapes: &[TapeId]| tapes.first().map(|tape| &self.graph.tapes[*tape].layout);
-        let subject = Subject {
-            program: self.program,
-            filter,
-            instance,
-            statics: &self.graph.statics,
-            input: layout(&node.inputs),
-            output: layout(&node.outputs),
-            inductions: &[],
-        };
+        let subject = Subject::of(self.program, self.graph, node, (filter, instance));
         if actor.code.numbered {
             return Err("it counts its firings".into());
         }

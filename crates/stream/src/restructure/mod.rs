@@ -12,6 +12,8 @@ pub(crate) mod ahead;
 mod collapse;
 mod components;
 pub mod cut;
+#[doc(hidden)]
+pub mod digits;
 pub(crate) mod emit;
 pub(crate) mod firing;
 pub mod island;

@@ -350,16 +350,7 @@ impl Emitter<'_> {
             }
             NodeKind::Filter(instance) => {
                 let filter = filter_of(self.program, instance).ok_or("it is no filter")?;
-                let layout = |tapes: &[TapeId]| tapes.first().map(|tape| &self.graph.tapes[*tape].layout);
-                let subject = Subject {
-                    program: self.program,
-                    filter,
-                    instance,
-                    statics: &self.graph.statics,
-                    input: layout(&node.inputs),
-                    output: layout(&node.outputs),
-                    inductions: &[],
-                };
+                let subject = Subject::of(self.program, self.graph, node, (filter, instance));
                 let source = if node.inputs.is_empty() { None } else { Some(from(0)?) };
                 let sink = if node.outputs.is_empty() { None } else { Some(to(0)?) };
                 let reads = |k: &Builder, at: Value| match source {

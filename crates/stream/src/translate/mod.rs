@@ -31,7 +31,7 @@ pub(crate) use cooperate::{Cooperation, Fold, Measure, ROW, Rows, Share, shared_
 pub(crate) use store::{Leaf, element, leaves, scalars};
 
 use crate::core::{Declared, Filter, FunctionId, Layout, Program, Type, Value};
-use crate::graph::Instance;
+use crate::graph::{Graph, Instance, Node, TapeId};
 use broadloom_scalar::{AccessorKind, Builder, Element, Function, Memory, Type as ScalarType, Value as Made, Variable};
 use count::Head;
 use std::collections::HashMap;
@@ -165,6 +165,20 @@ pub(crate) struct Subject<'a> {
     pub(crate) inductions: &'a [Induction],
 }
 
+impl<'a> Subject<'a> {
+    /// Returns the filter of a node. No field is an induction.
+    pub(crate) fn of(
+        program: &'a Program,
+        graph: &'a Graph,
+        node: &Node,
+        (filter, instance): (&'a Filter, &'a Instance),
+    ) -> Subject<'a> {
+        let layout = |tapes: &[TapeId]| tapes.first().map(|tape| &graph.tapes[*tape].layout);
+        let (input, output) = (layout(&node.inputs), layout(&node.outputs));
+        Subject { program, filter, instance, statics: &graph.statics, input, output, inductions: &[] }
+    }
+}
+
 /// The state of a local.
 #[derive(Clone, Debug, Default)]
 struct Local {
@@ -253,6 +267,49 @@ struct Translator<'a> {
     numbered: bool,
 }
 
+impl<'a> Translator<'a> {
+    /// Starts a firing: its number, and the variable that is set where it fails.
+    fn new(
+        b: &'a Builder,
+        subject: Subject<'a>,
+        (input, output): (Option<(Reads<'a>, Words)>, Option<(Writes<'a>, Words)>),
+        window: Window,
+        (firing, bad): (Made, Variable),
+    ) -> Translator<'a> {
+        let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
+        Translator {
+            b,
+            subject,
+            input,
+            output,
+            window,
+            firing,
+            bad,
+            popped: zero(),
+            pushed: zero(),
+            frames: vec![],
+            constants: HashMap::new(),
+            inductions: HashMap::new(),
+            state: HashMap::new(),
+            cooperation: None,
+            shared_arrays: vec![],
+            counters: vec![],
+            loaded: None,
+            nesting: 0,
+            looped: b.variable_with(b.literal(0)),
+            enclosing_rounds: 1,
+            sharing: false,
+            split: false,
+            stopped: false,
+            rounds: None,
+            in_round: false,
+            count: 0,
+            words: 0,
+            numbered: false,
+        }
+    }
+}
+
 /// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator repeats it.
 const MAX_LOOPED: i32 = 1 << 24;
 
@@ -283,43 +340,18 @@ pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reas
         window.pop = all.ok_or("its firings see more items than they pop")?;
         window.peek = window.pop;
     }
-    let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
     let place = |layout: &Layout, store: &Rc<Vec<Leaf>>| Ref {
         layout: layout.clone(),
         store: store.clone(),
         first: 0,
         at: Atom::Known(Value::Int(0)),
     };
-    let looped = site.b.variable_with(site.b.literal(0));
+    let tapes = (input.map(|words| (site.reads, words)), output.map(|words| (site.writes, words)));
     let mut translator = Translator {
-        b: site.b,
-        subject,
-        input: input.map(|words| (site.reads, words)),
-        output: output.map(|words| (site.writes, words)),
-        window,
-        firing: site.firing,
-        bad: site.bad,
-        popped: zero(),
-        pushed: zero(),
-        frames: vec![],
-        constants: HashMap::new(),
-        inductions: HashMap::new(),
         state: site.state.iter().map(|(field, layout, store)| (*field, place(layout, store))).collect(),
         cooperation: site.cooperation,
         shared_arrays: site.cooperation.map_or(vec![], |_| shared_loops(subject.program, subject.filter.work.function).1),
-        counters: vec![],
-        loaded: None,
-        nesting: 0,
-        looped,
-        enclosing_rounds: 1,
-        sharing: false,
-        split: false,
-        stopped: false,
-        rounds: None,
-        in_round: false,
-        count: 0,
-        words: 0,
-        numbered: false,
+        ..Translator::new(site.b, subject, tapes, window, (site.firing, site.bad))
     };
     translator.invoke(subject.filter.work.function, vec![])?;
     if translator.stopped { Ok(()) } else { translator.check_rates() }
@@ -354,38 +386,8 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
         }
     };
     let bad = b.variable_with(b.literal(false));
-    let looped = b.variable_with(b.literal(0));
-    let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
-    let mut translator = Translator {
-        b: &b,
-        subject,
-        input: input.map(|words| (&reads as Reads<'_>, words)),
-        output: output.map(|words| (&writes as Writes<'_>, words)),
-        window,
-        firing,
-        bad,
-        popped: zero(),
-        pushed: zero(),
-        frames: vec![],
-        constants: HashMap::new(),
-        inductions: HashMap::new(),
-        state: HashMap::new(),
-        cooperation: None,
-        shared_arrays: vec![],
-        counters: vec![],
-        loaded: None,
-        nesting: 0,
-        looped,
-        enclosing_rounds: 1,
-        sharing: false,
-        split: false,
-        stopped: false,
-        rounds: None,
-        in_round: false,
-        count: 0,
-        words: 0,
-        numbered: false,
-    };
+    let tapes = (input.map(|words| (&reads as Reads<'_>, words)), output.map(|words| (&writes as Writes<'_>, words)));
+    let mut translator = Translator::new(&b, subject, tapes, window, (firing, bad));
     if one_round {
         let round = b.parameter("round", ScalarType::I32);
         let body = subject.program.functions[subject.filter.work.function].body.as_deref().unwrap_or(&[]);

@@ -19,7 +19,7 @@
 use super::code::{Class, Code, Kind, Label, Reg, emit};
 use super::expr::{Seq, Writer};
 use super::{Given, Made, Module, Signature};
-use crate::core::{DefinitionKind, Each, Expr};
+use crate::core::{DefinitionKind, Each, Expr, ExprId};
 use crate::flatten::Callee;
 use crate::flatten::instance::Node;
 use crate::vcode::Shape;
@@ -205,6 +205,16 @@ impl Module<'_, '_> {
 }
 
 impl Writer<'_, '_, '_> {
+    /// Returns the function and the argument of an apply-to-each whose elements are calls of a function that recurs.
+    pub(super) fn recurring_call(&mut self, each: &Each) -> Option<(Callee, ExprId)> {
+        let body = self.body.clone();
+        let Expr::Call(function, argument) = &body.exprs[each.body] else { return None };
+        let Expr::Definition(definition, instance) = &body.exprs[*function] else { return None };
+        let is_function = matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Function(_));
+        let recurs = is_function && self.m.c.recurs(Node::Definition(*definition));
+        recurs.then(|| (Callee::Definition(*definition, instance.clone()), *argument))
+    }
+
     /// Writes an apply-to-each whose elements are calls of a function that recurs. Returns false for another one.
     pub(super) fn each_in_tasks(
         &mut self,
@@ -213,15 +223,8 @@ impl Writer<'_, '_, '_> {
         length: Reg,
         (shape, arrays): (&Shape, &[Reg]),
     ) -> Made<bool> {
-        let body = self.body.clone();
         let (Some(queue), None, false, None) = (self.queue, self.code.team, self.varying, each.filter) else { return Ok(false) };
-        let Expr::Call(function, argument) = &body.exprs[each.body] else { return Ok(false) };
-        let Expr::Definition(definition, instance) = &body.exprs[*function] else { return Ok(false) };
-        let is_function = matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Function(_));
-        if !is_function || !self.m.c.recurs(Node::Definition(*definition)) {
-            return Ok(false);
-        }
-        let callee = Callee::Definition(*definition, instance.clone());
+        let Some((callee, argument)) = self.recurring_call(each) else { return Ok(false) };
         let signature = self.m.function(&callee, false)?;
         // Threads have no task without elements: none of them would be large.
         if self.size.is_some() && !signature.params.contains(&Kind::Length) {
@@ -241,7 +244,7 @@ impl Writer<'_, '_, '_> {
 
         let around = self.begin(length);
         self.bind_elements(each, sources, around.index)?;
-        let value = self.expr(*argument)?;
+        let value = self.expr(argument)?;
         let regs = self.stored(&value)?;
         let regs: Vec<Reg> =
             regs.iter().map(|reg| if reg.class == Class::Pred { self.code.number(*reg) } else { *reg }).collect();

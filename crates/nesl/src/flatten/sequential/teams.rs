@@ -26,10 +26,8 @@ use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
 use super::expr::{Seq, Val, Writer};
 use super::lanes::LANES;
 use super::{Called, Given, Made, Module, Signature};
-use crate::core::{DefinitionKind, Each, Expr};
+use crate::core::{Each, ExprId};
 use crate::eval::Primitive;
-use crate::flatten::Callee;
-use crate::flatten::instance::Node;
 use crate::types::TypeId;
 use crate::vcode::Shape;
 use crate::vcode::team::RECORD;
@@ -488,22 +486,15 @@ impl Writer<'_, '_, '_> {
         length: Reg,
         (shape, arrays): (&Shape, &[Reg]),
     ) -> Made<bool> {
-        let body = self.body.clone();
         let (Some(team), false, None) = (self.code.team, self.varying, each.filter) else { return Ok(false) };
-        let Expr::Call(function, argument) = &body.exprs[each.body] else { return Ok(false) };
-        let Expr::Definition(definition, instance) = &body.exprs[*function] else { return Ok(false) };
-        let is_function = matches!(self.m.c.env.definitions[*definition].kind, DefinitionKind::Function(_));
-        if !is_function || !self.m.c.recurs(Node::Definition(*definition)) {
-            return Ok(false);
-        }
+        let Some((callee, argument)) = self.recurring_call(each) else { return Ok(false) };
         self.m.has_parts = true;
-        let callee = Callee::Definition(*definition, instance.clone());
         let (of_team, of_warp) = (self.m.function(&callee, true)?, self.m.function(&callee, false)?);
         let (_, result) = self.m.c.shapes(&callee)?;
         let statuses = self.take(length, Kind::Length);
 
         let none = self.code.length(0);
-        let weight = self.weight(each, sources, *argument, (none, length))?;
+        let weight = self.weight(each, sources, argument, (none, length))?;
         let [used, kept, base, start] = [(); 4].map(|()| self.code.reg(Class::B64));
         let full = self.code.reg(Class::Pred);
         emit!(self.code, "sub.u64 {used}, {}, {};", self.top, self.mark);
@@ -519,7 +510,7 @@ impl Writer<'_, '_, '_> {
         self.fail_if(full);
         emit!(self.code, "mov.u64 {start}, {base};");
         let parts = self.code.begin_parts(&team, [none, length, base, self.limit, self.fuel, weight]);
-        let first = self.weight(each, sources, *argument, (parts.low, parts.middle))?;
+        let first = self.weight(each, sources, argument, (parts.low, parts.middle))?;
         self.code.end_parts(&parts, first);
         // The parts have the rest of the memory.
         emit!(self.code, "mov.u64 {}, {};", self.consumed, self.limit);
@@ -534,7 +525,7 @@ impl Writer<'_, '_, '_> {
         let fail = std::mem::replace(&mut self.fail, failed);
         let before = self.code.mark();
         self.bind_elements(each, sources, index)?;
-        let value = self.expr(*argument)?;
+        let value = self.expr(argument)?;
         let regs = self.stored(&value)?;
         self.fail = fail;
         if self.code.goes_to(failed, before) {
@@ -574,7 +565,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the weight of the calls of a range.
-    fn weight(&mut self, each: &Each, sources: &[Rc<Seq>], argument: crate::core::ExprId, (low, high): (Reg, Reg)) -> Made<Reg> {
+    fn weight(&mut self, each: &Each, sources: &[Rc<Seq>], argument: ExprId, (low, high): (Reg, Reg)) -> Made<Reg> {
         let summed = self.code.begin_sum(low, high);
         self.refused = false;
         let (locals, failed, mark) = (self.locals.clone(), self.code.label(), self.code.mark());

@@ -51,6 +51,14 @@ pub(crate) fn benches() -> Vec<(&'static str, Bench)> {
     vec![("interp", Bench::new(interp, small)), ("cpu", Bench::new(cpu.clone(), cores)), ("cpu as a gpu", Bench::new(cpu, gpu))]
 }
 
+/// Sizes of runs on a bench: the interpreter, which is slow, takes `most` once instead of all larger ones.
+pub(crate) fn sizes(bench: &str, sizes: &[u64], most: u64) -> Vec<u64> {
+    let most = if bench == "interp" { most } else { u64::MAX };
+    let mut sizes: Vec<u64> = sizes.iter().map(|size| *size.min(&most)).collect();
+    sizes.dedup();
+    sizes
+}
+
 /// The CPU with programs that are made for an H200.
 pub(crate) fn h200() -> Bench {
     let options = broadloom_cpu::Options {

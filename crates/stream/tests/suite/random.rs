@@ -1,12 +1,10 @@
 //! Random graphs with rates without common factors, nested splitjoins, peeks, `prework` and feedback: two
 //! schedules that are made in different ways give the same output, and tapes stay within the stated bounds.
 
+use crate::graphs::Random;
 use broadloom_stream::Program;
 use broadloom_stream::eval::{Limits, Memory, Settings};
 use broadloom_stream::schedule::Style;
-use graphs::Random;
-
-mod graphs;
 
 #[test]
 fn schedules_agree_on_random_graphs() {

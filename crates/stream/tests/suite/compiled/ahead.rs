@@ -7,10 +7,10 @@ use broadloom_stream::compiled::{Compiled, Options, Resident};
 
 /// Streams of which a kernel stages its input, with steady states of a run: some tiles are full, the last is not.
 const STREAMS: [(&str, &str, u64); 4] = [
-    (include_str!("../../../../examples/stream/matrix_multiply.str"), "MatrixMultiply(16)", 61),
-    (include_str!("../../../../examples/stream/comparison_counting.str"), "ComparisonCounting(32)", 701),
-    (include_str!("../../../../examples/stream/fm_radio.str"), "Receiver(250000, 4, 32)", 9000),
-    (include_str!("../../../../examples/stream/filter_bank.str"), "FilterBank(4, 16)", 5000),
+    (include_str!("../../../../../examples/stream/matrix_multiply.str"), "MatrixMultiply(16)", 61),
+    (include_str!("../../../../../examples/stream/comparison_counting.str"), "ComparisonCounting(32)", 701),
+    (include_str!("../../../../../examples/stream/fm_radio.str"), "Receiver(250000, 4, 32)", 9000),
+    (include_str!("../../../../../examples/stream/filter_bank.str"), "FilterBank(4, 16)", 5000),
 ];
 
 fn word(index: usize) -> u32 {

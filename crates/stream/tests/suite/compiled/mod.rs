@@ -1,5 +1,6 @@
 //! Compiled programs against the evaluator.
 
+use crate::graphs;
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
 use broadloom_interp::Interp;
@@ -10,7 +11,6 @@ use broadloom_stream::eval::{Limits, Memory, Settings};
 mod ahead;
 mod beside;
 mod convolution;
-mod graphs;
 mod reductions;
 
 fn devices() -> [Device; 2] {
@@ -166,7 +166,7 @@ fn structure_of_splitjoins() {
 /// The transform of the examples, larger: one kernel.
 #[test]
 fn a_fourier_transform_is_one_kernel() {
-    let text = include_str!("../../../examples/stream/fft.str").replace("int n = 16", "int n = 64");
+    let text = include_str!("../../../../../examples/stream/fft.str").replace("int n = 16", "int n = 64");
     for device in devices() {
         let program = compile(&text);
         let compiled = Compiled::new(&program, &device).unwrap();
@@ -556,9 +556,9 @@ fn compile_stream(text: &str, stream: &str) -> Result<Program, broadloom_stream:
 /// straight, give what a session gives.
 #[test]
 fn resident_runs_agree_with_sessions() {
-    let fm_radio = include_str!("../../../examples/stream/fm_radio.str");
-    let filter_bank = include_str!("../../../examples/stream/filter_bank.str");
-    let sort = include_str!("../../../examples/stream/bitonic_sort.str");
+    let fm_radio = include_str!("../../../../../examples/stream/fm_radio.str");
+    let filter_bank = include_str!("../../../../../examples/stream/filter_bank.str");
+    let sort = include_str!("../../../../../examples/stream/bitonic_sort.str");
     let cases = [
         (fm_radio, "Receiver(250000, 2, 8)", 20),
         (filter_bank, "FilterBank(3, 7)", 40),
@@ -602,7 +602,7 @@ fn resident_runs_agree_with_sessions() {
 #[test]
 fn resident_runs_are_refused() {
     let [interp, _] = devices();
-    let sort = include_str!("../../../examples/stream/bitonic_sort.str");
+    let sort = include_str!("../../../../../examples/stream/bitonic_sort.str");
     let refused = |text: &str, stream: &str| compile_stream(text, stream).unwrap_err().to_string();
     assert!(refused(sort, "Bitonic(8)").contains("there is no stream `Bitonic`"));
     assert!(refused(sort, "Rows(8)").contains("the input of `Rows` has no items that a file can hold"));
@@ -659,11 +659,11 @@ fn agree_as(text: &str, stream: &str, states: u64, input: &dyn Fn(usize) -> u32,
 fn large_units_are_divided() {
     let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
     // Products of linear filters are fused with their sums.
-    let dct = agree_as(include_str!("../../../examples/stream/dct.str"), "ImageDct(2048)", 2, &float, &near);
+    let dct = agree_as(include_str!("../../../../../examples/stream/dct.str"), "ImageDct(2048)", 2, &float, &near);
     assert_eq!((dct.kernels, dct.copies, dct.actors), (1, 0, 2), "{dct:?}");
-    let product = agree(include_str!("../../../examples/stream/matrix_multiply.str"), "MatrixMultiply(16)", 3, &float);
+    let product = agree(include_str!("../../../../../examples/stream/matrix_multiply.str"), "MatrixMultiply(16)", 3, &float);
     assert_eq!((product.kernels, product.copies), (1, 0), "{product:?}");
-    let blocked = include_str!("../../../examples/stream/blocked_matrix_multiply.str");
+    let blocked = include_str!("../../../../../examples/stream/blocked_matrix_multiply.str");
     let product = agree(blocked, "BlockedMatrixMultiply(16, 4)", 3, &float);
     assert_eq!((product.kernels, product.copies), (1, 0), "{product:?}");
 }
@@ -673,10 +673,10 @@ fn large_units_are_divided() {
 #[test]
 fn branches_of_single_items_collapse() {
     let word = |i: usize| (i as u32).wrapping_mul(2_654_435_761);
-    let histogram = agree(include_str!("../../../examples/stream/histogram.str"), "Histogram(40, 300)", 2, &word);
+    let histogram = agree(include_str!("../../../../../examples/stream/histogram.str"), "Histogram(40, 300)", 2, &word);
     assert_eq!((histogram.kernels, histogram.actors), (1, 2), "{histogram:?}");
     let float = |i: usize| ((i * i % 97) as f32).to_bits();
-    let sort = agree(include_str!("../../../examples/stream/bitonic_sort.str"), "BitonicSort(32)", 9, &float);
+    let sort = agree(include_str!("../../../../../examples/stream/bitonic_sort.str"), "BitonicSort(32)", 9, &float);
     assert_eq!((sort.kernels, sort.copies), (1, 0), "{sort:?}");
     assert!(sort.actors < sort.filters * 2 / 3, "{sort:?}");
 }
@@ -685,7 +685,7 @@ fn branches_of_single_items_collapse() {
 /// vectors load and store rows by quads.
 #[test]
 fn sorts_compare_in_single_precision() {
-    let text = include_str!("../../../examples/stream/bitonic_sort.str");
+    let text = include_str!("../../../../../examples/stream/bitonic_sort.str");
     let program = compile_stream(text, "BitonicSort(32)").unwrap();
     for device in devices() {
         let ptx = Compiled::new(&program, &device).unwrap().ptx().unwrap();
@@ -700,7 +700,7 @@ fn sorts_compare_in_single_precision() {
 #[test]
 fn stages_run_in_components() {
     let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
-    let text = include_str!("../../../examples/stream/fft.str");
+    let text = include_str!("../../../../../examples/stream/fft.str");
     let fft = agree(text, "Fft(256)", 3, &float);
     assert_eq!((fft.kernels, fft.copies), (1, 0), "{fft:?}");
     agree(text, "Fft(1024)", 5, &float);
@@ -721,7 +721,7 @@ fn stages_run_in_components() {
 #[test]
 fn rounds_share_the_places_of_their_words() {
     let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
-    let text = include_str!("../../../examples/stream/blocked_matrix_multiply.str");
+    let text = include_str!("../../../../../examples/stream/blocked_matrix_multiply.str");
     agree(text, "BlockedMatrixMultiply(32, 8)", 2, &float);
     let program = compile_stream(text, "BlockedMatrixMultiply(32, 8)").unwrap();
     for device in devices() {
@@ -755,7 +755,7 @@ fn windows_side_by_side_have_no_padding() {
 /// one filter, all of them together take fewer.
 #[test]
 fn a_bank_of_linear_filters_is_one_filter() {
-    let text = include_str!("../../../examples/stream/filter_bank.str");
+    let text = include_str!("../../../../../examples/stream/filter_bank.str");
     let program = compile_stream(text, "FilterBank(8, 32)").unwrap();
     for device in devices() {
         let compiled = Compiled::new(&program, &device).unwrap();
@@ -769,7 +769,7 @@ fn a_bank_of_linear_filters_is_one_filter() {
 #[test]
 fn every_filter_has_work_for_all_threads() {
     let float = |i: usize| ((i * 7919 % 1013) as f32).to_bits();
-    let text = include_str!("../../../examples/stream/comparison_counting.str");
+    let text = include_str!("../../../../../examples/stream/comparison_counting.str");
     agree(text, "ComparisonCounting(32)", 70, &float);
     let program = compile_stream(text, "ComparisonCounting(32)").unwrap();
     let [_, cpu] = devices();

@@ -1,0 +1,9 @@
+//! Tests of the library: graphs, schedules, hostile texts, and compiled programs.
+
+mod compiled;
+mod graph;
+mod graphs;
+mod hostile;
+mod items;
+mod random;
+mod steps;
