@@ -23,6 +23,8 @@ OPERATIONS = "Reduce|Extreme|Scan|Product|Sort|Histogram|Pack|Scatter|SegmentedS
 FILES = ["reduce", "reduction", "scan", "product", "sort", "histogram", "pack", "scatter", "segmented_reduce"]
 # Functions of the textual form of graphs, which the older code has not.
 TEXT = r"(?:read\w*|spelling|keys_of)"
+# Functions for sizes that are symbols or that only the device knows, and for predictions, which it has not either.
+SIZES = r"(?:extents|alike|absent|further_work|counted)"
 OWN = re.compile(rf"\b(?:Op|Kind|GroupKind|Spreading|Way|Pattern)::(?:{OPERATIONS})\b")
 OTHER = re.compile(rf"\b(?:Op|Kind|GroupKind)::(?!(?:{OPERATIONS})\b)[A-Z]\w*")
 
@@ -79,21 +81,24 @@ def count_before(commit):
 
 
 def count_now(commit):
-    """Returns for each file its lines of code, those of the textual form, and those of functions of users that the older code has not."""
+    """Returns for each file its lines of code, and how many of them are for what the older code has not: the textual form, symbolic sizes
+    and predictions, and functions of users."""
     older = set(re.findall(r"\bfn (\w+)", git("grep", "-hE", r"\bfn \w+", commit, "--", FOLDER)))
     counts = {}
     for name in FILES:
         path = f"{FOLDER}/operations/{name}.rs"
         with open(path) as file:
             lines = file.read().split("\n")
-        text, new = set(), set()
+        text, sizes, new = set(), set(), set()
         for start, end in items(lines, r"\s*(pub(\(\w+\))? )?fn "):
             name = re.search(r"fn (\w+)", lines[start])[1]
             if re.fullmatch(TEXT, name):
                 text.update(range(start, end + 1))
+            elif re.fullmatch(SIZES, name):
+                sizes.update(range(start, end + 1))
             elif lines[start].strip().startswith("pub fn") and name not in older:
                 new.update(range(start, end + 1))
-        counts[path] = [sum(is_code(lines[number]) for number in part) for part in (range(len(lines)), text, new)]
+        counts[path] = [sum(is_code(lines[number]) for number in part) for part in (range(len(lines)), text, sizes, new)]
     return counts
 
 
@@ -101,8 +106,8 @@ commit = sys.argv[1] if len(sys.argv) > 1 else BEFORE
 before, now = count_before(commit), count_now(commit)
 for path, count in before.items():
     print(f"before {count:5} {path}")
-for path, (count, text, new) in now.items():
-    print(f"now    {count:5} {path}, {text} of them for the textual form, {new} for functions of users that are new")
-total, text, new = (sum(counts) for counts in zip(*now.values()))
+for path, (count, text, sizes, new) in now.items():
+    print(f"now    {count:5} {path}: textual form {text}, sizes and predictions {sizes}, new functions of users {new}")
+total, *added = (sum(counts) for counts in zip(*now.values()))
 print(f"before {sum(before.values()):5} in {len(before)} files")
-print(f"now    {total:5} in {len(now)} files, {total - text - new} without the textual form and new functions")
+print(f"now    {total:5} in {len(now)} files, {total - sum(added)} without what is new: {' + '.join(map(str, added))}")
