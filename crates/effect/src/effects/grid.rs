@@ -40,6 +40,13 @@ impl Grid {
         (level.floor().cast::<i32>(), (level - level.floor()).cast::<f32>())
     }
 
+    /// Returns the samples at the ends of the axis of values, rounded to the outside: samples beyond are in the same cells.
+    fn ends(&self) -> [f32; 2] {
+        let (low, high) = (self.low as f32, self.high as f32);
+        let is_inside = |end: f32| f64::from(end) > self.low && f64::from(end) < self.high;
+        [if is_inside(low) { low.next_down() } else { low }, if is_inside(high) { high.next_up() } else { high }]
+    }
+
     /// Returns the least sample of each cell, and infinity behind the last cell. Comparisons with them find the nearest cell of a sample as
     /// exactly as `f64` does.
     fn starts(&self, values: i32) -> Vec<f32> {
@@ -118,15 +125,19 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         return Err(bad("the grid has too many cells; choose larger ones"));
     }
     let (side, values) = (cell as i32, values as i32);
-    let starts = settings.starts(values);
+    let (starts, [least, most]) = (settings.starts(values), settings.ends());
     let gather = Primitive::from_kernel("gather", &[Indexer::anywhere()], &[Output::Component; 2], &[], |k| {
         let (first, end) = (k.table(&starts, k.x() % values), k.table(&starts, k.x() % values + 1));
         let (sum, count) = (k.local(0.0f32), k.local(0.0f32));
         let (left, top) = (corner(k.x() / values, side), corner(k.y(), side));
         k.repeat(0, side, |j| {
             k.repeat(0, side, |i| {
-                let value = k.input(0).pick(left + i, top + j).max(low as f32).min(high as f32);
-                let own = value.ge(first).and(value.lt(end));
+                let sample = k.input(0).pick(left + i, top + j).max(least).min(most);
+                let own = sample.ge(first).and(sample.lt(end));
+                let value = match [least, most] == [low as f32, high as f32] {
+                    true => sample,
+                    false => sample.max(low as f32).min(high as f32),
+                };
                 sum.set(sum.get() + own.select::<f32>(value, 0.0));
                 count.set(count.get() + own.select::<f32>(1.0, 0.0));
             });

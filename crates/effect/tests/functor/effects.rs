@@ -142,6 +142,10 @@ fn grids_of_all_settings_agree_with_their_reference() {
     let samples = (0..8).flat_map(|step| [middle(step), middle(step).next_down(), middle(step).next_up()]);
     let image = Image::from_f32(6, 4, [("Y", samples.collect())]).expect("an image");
     check(context, "bilateral_grid cell=2 range=0.125", &[image], 1e-4);
+    // The upper end lies in the middle between two cells. Rounded down to a sample it is in the lower one.
+    let ends = [0.48f32, 0.48f32.next_up(), 0.48f32.next_down(), 0.1, 0.9, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    let image = Image::from_f32(4, 2, [("Y", ends.to_vec())]).expect("an image");
+    check(context, "bilateral_grid cell=2 range=0.32 high=0.48", &[image], 1e-4);
 }
 
 #[test]
