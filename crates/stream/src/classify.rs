@@ -2,7 +2,7 @@
 
 use crate::core::{Binary, Expr, ExprKind, Place, Root, Stmt, StmtKind, Type};
 use crate::core::{Facts, Filter, Program, StreamKind, Value, facts, identify};
-use crate::graph::{Graph, Instance, Node, NodeId, NodeKind};
+use crate::graph::{Graph, Instance, NodeId, NodeKind};
 use crate::restructure::recurrence::{Recurrence, recognise};
 use crate::translate::{Induction, Reason, Subject, Translated, Words, translate};
 use cranelift_entity::EntityRef;
