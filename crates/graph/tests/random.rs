@@ -12,7 +12,7 @@ use broadloom_graph::text::{Vocabulary, parse, print};
 use broadloom_graph::{Context, Node, State, naive};
 use broadloom_interp::Interp;
 use libtest_mimic::{Arguments, Completion, Trial};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use support::gpu::interp_as_gpu;
@@ -73,24 +73,28 @@ fn drawn(seed: u64, context: &Context) -> Result<Vec<Known>, String> {
     Ok(outputs)
 }
 
-/// The results of a kind and type that were compared.
-type Kinds = BTreeMap<(&'static str, String), usize>;
+/// For each kind of results, the number of programs with one that was compared, and the types of these results.
+type Kinds = BTreeMap<&'static str, (u64, BTreeSet<String>)>;
 
-/// One program: made, computed both ways, compared. Counts its kernels that are stencils, and kinds of results; `Err` says what is wrong.
-fn check(seed: u64, context: &Context, kinds: &mut Kinds) -> Result<usize, String> {
+/// One program: made, computed both ways, compared. Returns whether a kernel is a stencil, and counts kinds of results; `Err` says what is
+/// wrong.
+fn check(seed: u64, context: &Context, kinds: &mut Kinds) -> Result<bool, String> {
     let outputs = drawn(seed, context)?;
     let expected: Vec<_> = outputs.iter().map(|known| naive::evaluate(&known.node)).collect::<Result<_, _>>().map_err(told)?;
     let nodes: Vec<Node> = outputs.iter().map(|known| known.node.clone()).collect();
     let plan = context.explain(&nodes).map_err(told)?;
     context.evaluate(&nodes).map_err(|error| format!("{error}\n{}", plan.text()))?;
+    let mut own = BTreeSet::new();
     for (known, expected) in outputs.iter().zip(&expected) {
         let found = known.node.read().map_err(|error| format!("{error}\n{}", plan.text()))?;
         if let Some(difference) = difference(&found, expected, known.tolerance()) {
             return Err(format!("{difference}\n{}", plan.text()));
         }
-        *kinds.entry((known.kind, known.node.ty().to_string())).or_default() += 1;
+        let (programs, types) = kinds.entry(known.kind).or_default();
+        *programs += u64::from(own.insert(known.kind));
+        types.insert(known.node.ty().to_string());
     }
-    Ok(plan.kernels.iter().filter(|kernel| kernel.name == "stencil").count())
+    Ok(plan.kernels.iter().any(|kernel| kernel.name == "stencil"))
 }
 
 /// Returns whether a node depends on a length that only the device knows, which texts do not say.
@@ -143,7 +147,7 @@ fn on_threads<S: Send>(
     state: impl Fn() -> S + Sync,
     check: impl Fn(u64, &mut S) -> Result<(), String> + Sync,
 ) -> (Vec<S>, Vec<String>) {
-    let from = setting("BROADLOOM_FUZZ_SEED", 1);
+    let from = setting("BROADLOOM_FUZZ_SEED", SEED);
     let (next, wrong) = (AtomicU64::new(from), Mutex::new(vec![]));
     let list = || wrong.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || {
@@ -168,13 +172,34 @@ fn on_threads<S: Send>(
     (states, wrong.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Kinds of results that programs have.
+const KINDS: [&str; 7] = ["length", "window", "queue", "place", "sweep", "layout", "line"];
+
+/// Each kind is drawn for at least one program in so many.
+const KIND: f64 = 60.0;
+
+/// Stencils are planned for at least one program in so many: for about one in fifteen, and fewer where they pay less.
+const STENCIL: f64 = 100.0;
+
+/// The first seed, unless the environment says otherwise.
+const SEED: u64 = 1;
+
+/// The least number of programs with a property that one program in `one_in` has. By Chernoff's bound fewer have it with a
+/// probability below 1e-9: exp(-6.5² / 2).
+fn least(programs: u64, one_in: f64) -> u64 {
+    let expected = programs as f64 / one_in;
+    (expected - 6.5 * expected.sqrt()).max(0.0) as u64
+}
+
 fn campaign(context: impl Fn() -> Context + Sync, programs: u64) {
+    // The programs of `make test` are always the same, so that each kind is certain.
+    let is_fixed = setting("BROADLOOM_FUZZ_SEED", SEED) == SEED && count(programs) >= programs;
     let programs = count(programs);
     let (states, wrong) = on_threads(
         programs,
         || (context(), 0, Kinds::new()),
         |seed, (context, stencils, kinds)| {
-            *stencils += check(seed, context, kinds)?;
+            *stencils += u64::from(check(seed, context, kinds)?);
             Ok(())
         },
     );
@@ -182,15 +207,19 @@ fn campaign(context: impl Fn() -> Context + Sync, programs: u64) {
     let (mut stencils, mut kinds) = (0, Kinds::new());
     for (_, own, of_kind) in states {
         stencils += own;
-        of_kind.into_iter().for_each(|(kind, count)| *kinds.entry(kind).or_default() += count);
+        for (kind, (count, types)) in of_kind {
+            let known: &mut (u64, BTreeSet<String>) = kinds.entry(kind).or_default();
+            known.0 += count;
+            known.1.extend(types);
+        }
     }
-    // About one program in fifteen has one, fewer where they pay less.
-    assert!(programs < 50 || stencils as u64 >= programs / 50, "{stencils} stencils");
+    let least = |one_in: f64| least(programs, one_in).max(u64::from(is_fixed));
+    assert!(stencils >= least(STENCIL), "{stencils} programs with stencils");
     // All kinds are drawn, of several types.
-    for kind in ["length", "window", "queue", "place", "sweep", "layout", "line"] {
-        let own = kinds.iter().filter(|((own, _), _)| *own == kind);
-        let (types, count) = own.fold((0, 0), |(types, sum), (_, count)| (types + 1, sum + *count as u64));
-        assert!(programs < 50 || count >= programs / 30 && types >= 2, "{count} of `{kind}`, of {types} types: {kinds:?}");
+    let wanted = least(KIND);
+    for kind in KINDS {
+        let (count, types) = kinds.get(kind).map_or((0, 0), |(count, types)| (*count, types.len()));
+        assert!(count >= wanted && (types >= 2 || wanted == 0), "{count} of `{kind}`, not {wanted}, of {types} types: {kinds:?}");
     }
 }
 
