@@ -110,7 +110,7 @@ impl Stencil {
             return Err(bad("the rows of a strip have results of different types".to_owned()));
         }
         let fits = |edge: &Source| {
-            let has_all = edge.results() == results && !is_apart || edge.results() == &results[..values] && !in_vectors;
+            let has_all = edge.results() == results && !is_apart || edge.results() == results[..values] && !in_vectors;
             has_all && edge.index() == self.inner.index()
         };
         if self.edge.as_ref().is_some_and(|edge| !fits(edge)) {
