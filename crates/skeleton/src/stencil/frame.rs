@@ -36,13 +36,14 @@ impl Parts<'_> {
     /// Returns whether a patch whose first row begins with a column has all that it reads and stores of its rows.
     fn columns_inside(&self, k: &Writer, column: Value) -> Value {
         let axis = self.axes() - 1;
-        let around = self.stencil.columns - 1;
+        let (around, width) = (self.stencil.columns - 1, self.length(k, axis));
         if self.stencil.skew == 0 {
-            return self.inside(k, axis, column);
+            // The interior of functions that look at rows only has no end along these.
+            return k.and(self.inside(k, axis, column), k.lt(column, width));
         }
         // All columns of the patch are there, and so is each of the last 16 bytes that are read of a row.
         let ends = [k.sub(column, around), k.add(column, around)].map(|end| self.inside(k, axis, end));
-        k.and(k.and(ends[0], ends[1]), k.lt(k.add(column, 2 * around), self.length(k, axis)))
+        k.and(k.and(ends[0], ends[1]), k.lt(k.add(column, 2 * around), width))
     }
 
     fn covered(&self, k: &Writer) -> Covered {

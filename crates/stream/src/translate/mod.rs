@@ -267,12 +267,15 @@ struct Translator<'a> {
     numbered: bool,
 }
 
+/// The input and the output of a firing, where it has them, with the words of their items.
+type Ends<'a> = (Option<(Reads<'a>, Words)>, Option<(Writes<'a>, Words)>);
+
 impl<'a> Translator<'a> {
     /// Starts a firing: its number, and the variable that is set where it fails.
     fn new(
         b: &'a Builder,
         subject: Subject<'a>,
-        (input, output): (Option<(Reads<'a>, Words)>, Option<(Writes<'a>, Words)>),
+        (input, output): Ends<'a>,
         window: Window,
         (firing, bad): (Made, Variable),
     ) -> Translator<'a> {
