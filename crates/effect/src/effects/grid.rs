@@ -51,15 +51,7 @@ impl Grid {
     /// exactly as `f64` does.
     fn starts(&self, values: i32) -> Vec<f32> {
         let Grid { range, low, high, .. } = *self;
-        // Samples are held to the ends of the axis, which `f32` may round to the inside.
-        let cell = |value: f32| {
-            let value = match value {
-                value if value >= high as f32 => high,
-                value if value <= low as f32 => low,
-                value => f64::from(value),
-            };
-            ((value.max(low).min(high) - low) / range + 0.5).floor()
-        };
+        let cell = |value: f32| ((f64::from(value).max(low).min(high) - low) / range + 0.5).floor();
         // Finite samples are in the order of these numbers.
         let sample = |number: i32| f32::from_bits(if number < 0 { i32::MAX.wrapping_sub(number) } else { number } as u32);
         let least = i64::from(i32::MAX.wrapping_sub(f32::MIN.to_bits() as i32));
