@@ -179,7 +179,7 @@ const STRUCTURE: [(&str, &str, u64, u64); 5] = [
         "quicksort",
         "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
          in r[0] ++ {e in a | e == p} ++ r[1]; sum(qsort([0:1023]));",
-        279,
+        284,
         14,
     ),
 ];
