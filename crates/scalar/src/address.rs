@@ -118,8 +118,8 @@ fn step(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
     b.intern(Op::Binary(BinaryOp::Add, address.id, scaled.id), Type::U64)
 }
 
-/// The same sum, with a constant that could not be taken off added to the part that more loops change. Reads around a position share that; each of them
-/// adds its distance in one instruction then.
+/// Adds a constant that could not be taken off a sum to the part of it that more loops change. Reads around a position share this part, and each
+/// adds its distance in one instruction.
 fn grouped(b: &Builder, sum: Value) -> Value {
     let operands = |sum: Value| match b.op(sum) {
         Some(Op::Binary(BinaryOp::Add, x, y)) => Some((b.wrap(x), b.wrap(y))),

@@ -374,7 +374,7 @@ impl Parts<'_> {
             let strip = self.strip(&k, number);
             self.warp(&k, &strip, self.rows_inside(&k, &strip), start);
         });
-        self.launch(draft, k, Count::size(self.axes() - 1).div_ceil(self.own()), block)
+        self.launch(draft, k, [Count::size(self.axes() - 1).div_ceil(self.own()), self.strips().div_ceil(block[1])], block)
     }
 
     /// Columns of a strip that a warp has results of.
@@ -411,15 +411,18 @@ impl Parts<'_> {
         );
     }
 
-    /// The number of a thread's strip, where a block has strips one below the other. There is a third direction where the second is not enough.
-    fn number(&self, k: &Writer, strips: u32) -> Value {
-        let layer = k.mul(self.wide(k, k.block(Axis::Z)), MAX_BLOCKS);
-        k.add(k.mul(k.add(layer, self.wide(k, k.block(Axis::Y))), strips), self.wide(k, k.thread(Axis::Y)))
+    /// The number of a row of blocks. There is a third direction where the second is not enough.
+    fn row_of_blocks(&self, k: &Writer) -> Value {
+        k.add(k.mul(self.wide(k, k.block(Axis::Z)), MAX_BLOCKS), self.wide(k, k.block(Axis::Y)))
     }
 
-    /// Blocks for all strips, numbered by [`Parts::number`], and so many next to each other.
-    fn launch(&self, draft: &mut Draft, k: Writer, across: Count, block: [u32; 3]) -> Result<()> {
-        let down = self.strips().div_ceil(block[1]);
+    /// The number of a thread's strip, where a block has strips one below the other.
+    fn number(&self, k: &Writer, strips: u32) -> Value {
+        k.add(k.mul(self.row_of_blocks(k), strips), self.wide(k, k.thread(Axis::Y)))
+    }
+
+    /// Launches rows of blocks, numbered by [`Parts::row_of_blocks`].
+    fn launch(&self, draft: &mut Draft, k: Writer, [across, down]: [Count; 2], block: [u32; 3]) -> Result<()> {
         draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
         Ok(())
     }
@@ -446,6 +449,6 @@ impl Parts<'_> {
             }
             k.if_else(k.and(inside, k.eq(strip.left_out, 0)), || self.inner_column(&k, &strip, column), edges);
         });
-        self.launch(draft, k, Count::size(axes - 1).div_ceil(block[0]), block)
+        self.launch(draft, k, [Count::size(axes - 1).div_ceil(block[0]), self.strips().div_ceil(block[1])], block)
     }
 }

@@ -8,7 +8,7 @@
 //! follow from the address of its first element, so the frame has a few columns more at both sides and leaves out the positions that a patch has. Where an
 //! address of an input is no multiple of 16, all positions are the frame's.
 
-use super::{LANES, MAX_BLOCKS, Parts, Strip};
+use super::{LANES, Parts, Strip};
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Writer, unravel};
 use crate::{Count, Result};
@@ -89,9 +89,7 @@ impl Parts<'_> {
         let around = Count::product(0..axes - 2) * ((Count::size(axes - 2) + Count::size(axes - 1)) * cost::FRAME_THREADS);
         let frames = around.div_ceil(across.clone() * threads);
         let down = frames.clone() + self.strips().div_ceil(block[1]);
-        // A third direction where the second is not enough.
-        let layer = k.mul(self.wide(&k, k.block(Axis::Z)), MAX_BLOCKS);
-        let number = k.add(layer, self.wide(&k, k.block(Axis::Y)));
+        let number = self.row_of_blocks(&k);
         let covered = self.covered(&k);
         let first = k.count(frames, self.index);
         k.if_else(
@@ -110,8 +108,7 @@ impl Parts<'_> {
                 self.patch(&k, &covered, strip, column);
             },
         );
-        draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
-        Ok(())
+        self.launch(draft, k, [across, down], block)
     }
 
     /// A patch by the number of its strip and its column, which is that of the first row if that starts at a multiple of 16 bytes.
