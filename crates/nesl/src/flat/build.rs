@@ -4,11 +4,12 @@
 //! lengths; sums with 0 and of constants; checks that always hold. Segment descriptors are results of operations
 //! like any others, so each is computed once.
 
-use super::{Block, Function, Op, SpaceId, Stmt, Var, VarId};
+use super::{Block, Function, Op, SpaceId, Stmt, Var, VarId, Vars};
 use crate::hash::QuickMap;
 use crate::vcode::{self, Constant, Type};
 use broadloom_diag::Span;
 use cranelift_entity::SecondaryMap;
+use smallvec::{SmallVec, smallvec};
 
 /// A function in the making.
 pub(crate) struct Builder {
@@ -16,22 +17,25 @@ pub(crate) struct Builder {
     /// Open blocks, the innermost last, with the results of operations in them.
     open: Vec<(Vec<Stmt>, Known)>,
     /// Operations that are looked at again: constants, distributions, descriptors and their lengths.
-    definitions: SecondaryMap<VarId, Option<(Op, Vec<VarId>)>>,
+    definitions: SecondaryMap<VarId, Option<(Op, Vars)>>,
     /// The key of the operation that is added.
-    key: Vec<u32>,
+    key: Key,
     /// Numbers of calls of the implementation, by their text.
     calls: QuickMap<String, u32>,
     /// The place that new statements get.
     pub(crate) span: Span,
 }
 
+/// The words of an operation: itself, the spaces of its results and its operands.
+type Key = SmallVec<[u32; 12]>;
+
 /// Results of operations, by their keys: the first and their number. They were made one behind the other.
-type Known = QuickMap<Box<[u32]>, (u32, u32)>;
+type Known = QuickMap<Key, (u32, u32)>;
 
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {
         let function = Function { name, source, ..Function::default() };
-        let (definitions, key, calls) = (SecondaryMap::new(), vec![], QuickMap::default());
+        let (definitions, key, calls) = (SecondaryMap::new(), Key::new(), QuickMap::default());
         Builder { function, open: vec![(vec![], Known::default())], definitions, key, calls, span: Span::default() }
     }
 
@@ -91,11 +95,11 @@ impl Builder {
     }
 
     /// Adds an operation whose results have the given types and spaces.
-    pub(crate) fn push(&mut self, op: Op, args: Vec<VarId>, results: &[(Type, SpaceId)]) -> Vec<VarId> {
+    pub(crate) fn push(&mut self, op: Op, args: Vars, results: &[(Type, SpaceId)]) -> Vars {
         if let Op::Check(check) = op
             && self.always_holds(check, &args)
         {
-            return vec![];
+            return Vars::new();
         }
         // Equal operations into two spaces give two vectors: one element may be a scalar or a sequence.
         // A check of a length that was made before holds.
@@ -107,15 +111,15 @@ impl Builder {
                 return (first..first + count).map(VarId::from_u32).collect();
             }
         }
-        let vars: Vec<VarId> = results.iter().map(|&(ty, space)| self.var(ty, space)).collect();
+        let vars: Vars = results.iter().map(|&(ty, space)| self.var(ty, space)).collect();
         if let (true, Some((_, known))) = (is_once, self.open.last_mut()) {
             let first = vars.first().map_or(0, |var| var.as_u32());
-            known.insert(self.key.as_slice().into(), (first, vars.len() as u32));
+            known.insert(self.key.clone(), (first, vars.len() as u32));
         }
         self.add(op, args, vars)
     }
 
-    /// Writes the key of an operation: itself, the spaces of its results and its operands. Floats are their bits.
+    /// Writes the key of an operation. Floats are their bits.
     fn write_key(&mut self, op: &Op, args: &[VarId], results: &[(Type, SpaceId)]) {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
@@ -148,11 +152,11 @@ impl Builder {
     }
 
     /// Adds an operation that defines vectors which were made for it.
-    pub(crate) fn define(&mut self, op: Op, args: Vec<VarId>, results: Vec<VarId>) {
+    pub(crate) fn define(&mut self, op: Op, args: Vars, results: Vars) {
         self.add(op, args, results);
     }
 
-    fn add(&mut self, op: Op, args: Vec<VarId>, vars: Vec<VarId>) -> Vec<VarId> {
+    fn add(&mut self, op: Op, args: Vars, vars: Vars) -> Vars {
         use vcode::Op::{Distribute, Lengths, MakeSegdes};
         if let ([var], Op::Const(_) | Op::Vector(Distribute | Lengths | MakeSegdes, _)) = (&vars[..], &op) {
             self.definitions[*var] = Some((op.clone(), args.clone()));
@@ -164,7 +168,7 @@ impl Builder {
         vars
     }
 
-    fn one(&mut self, op: Op, args: Vec<VarId>, ty: Type, space: SpaceId) -> VarId {
+    fn one(&mut self, op: Op, args: Vars, ty: Type, space: SpaceId) -> VarId {
         let vars = self.push(op, args, &[(ty, space)]);
         vars[0]
     }
@@ -235,7 +239,7 @@ impl Builder {
 
     pub(crate) fn constant(&mut self, constant: Constant, space: SpaceId) -> VarId {
         let ty = constant.ty();
-        self.one(Op::Const(constant), vec![], ty, space)
+        self.one(Op::Const(constant), Vars::new(), ty, space)
     }
 
     /// Adds an element-wise operation.
@@ -262,20 +266,20 @@ impl Builder {
             vcode::Slot::Is(ty) => ty,
         };
         let space = self.space_of(args[0]);
-        self.one(Op::Vector(op, ty), args.to_vec(), result, space)
+        self.one(Op::Vector(op, ty), args.into(), result, space)
     }
 
     /// Adds a scan, whose result has the space of the values.
     pub(crate) fn scan(&mut self, op: vcode::Op, values: VarId, segments: VarId) -> VarId {
         let (ty, space) = (self.ty_of(values), self.space_of(values));
         let result = if matches!(op, vcode::Op::RankUp | vcode::Op::RankDown) { Type::Int } else { ty };
-        self.one(Op::Vector(op, ty), vec![values, segments], result, space)
+        self.one(Op::Vector(op, ty), smallvec![values, segments], result, space)
     }
 
     /// Adds a reduction, whose result has the space of the segment descriptor.
     pub(crate) fn reduce(&mut self, op: vcode::Op, values: VarId, segments: VarId) -> VarId {
         let (ty, space) = (self.ty_of(values), self.space_of(segments));
-        self.one(Op::Vector(op, ty), vec![values, segments], ty, space)
+        self.one(Op::Vector(op, ty), smallvec![values, segments], ty, space)
     }
 
     pub(crate) fn lengths(&mut self, segments: VarId) -> VarId {
@@ -286,7 +290,7 @@ impl Builder {
         if let Some(Constant::Segdes(values)) = self.scalar_of(segments) {
             return self.constant(Constant::Int(values), space);
         }
-        self.one(Op::Vector(vcode::Op::Lengths, Type::Int), vec![segments], Type::Int, space)
+        self.one(Op::Vector(vcode::Op::Lengths, Type::Int), smallvec![segments], Type::Int, space)
     }
 
     pub(crate) fn make_segdes(&mut self, lengths: VarId) -> VarId {
@@ -298,43 +302,43 @@ impl Builder {
             let values = values.clone();
             return self.constant(Constant::Segdes(values), space);
         }
-        self.one(Op::Vector(vcode::Op::MakeSegdes, Type::Segdes), vec![lengths], Type::Segdes, space)
+        self.one(Op::Vector(vcode::Op::MakeSegdes, Type::Segdes), smallvec![lengths], Type::Segdes, space)
     }
 
     /// Distributes values over segments into a space.
     pub(crate) fn dist(&mut self, values: VarId, segments: VarId, space: SpaceId) -> VarId {
         let ty = self.ty_of(values);
-        self.one(Op::Vector(vcode::Op::Distribute, ty), vec![values, segments], ty, space)
+        self.one(Op::Vector(vcode::Op::Distribute, ty), smallvec![values, segments], ty, space)
     }
 
     pub(crate) fn index(&mut self, start: VarId, step: VarId, segments: VarId, space: SpaceId) -> VarId {
-        self.one(Op::Vector(vcode::Op::Index, Type::Int), vec![start, step, segments], Type::Int, space)
+        self.one(Op::Vector(vcode::Op::Index, Type::Int), smallvec![start, step, segments], Type::Int, space)
     }
 
     /// Adds any other operation with one result.
     pub(crate) fn vector(&mut self, op: vcode::Op, ty: Type, args: &[VarId], space: SpaceId) -> VarId {
-        self.one(Op::Vector(op, ty), args.to_vec(), ty, space)
+        self.one(Op::Vector(op, ty), args.into(), ty, space)
     }
 
     pub(crate) fn pack(&mut self, values: VarId, flags: VarId, segments: VarId, space: SpaceId) -> (VarId, VarId) {
         let (ty, outer) = (self.ty_of(values), self.space_of(segments));
         let vars =
-            self.push(Op::Vector(vcode::Op::Pack, ty), vec![values, flags, segments], &[(ty, space), (Type::Segdes, outer)]);
+            self.push(Op::Vector(vcode::Op::Pack, ty), smallvec![values, flags, segments], &[(ty, space), (Type::Segdes, outer)]);
         (vars[0], vars[1])
     }
 
     /// Adds an operation in its simplest form.
-    pub(crate) fn simplified(&mut self, op: vcode::Op, ty: Type, args: Vec<VarId>, results: &[(Type, SpaceId)]) -> Vec<VarId> {
+    pub(crate) fn simplified(&mut self, op: vcode::Op, ty: Type, args: Vars, results: &[(Type, SpaceId)]) -> Vars {
         match (op, &args[..], results) {
-            (vcode::Op::Lengths, &[segments], _) => vec![self.lengths(segments)],
-            (vcode::Op::MakeSegdes, &[lengths], _) => vec![self.make_segdes(lengths)],
-            (vcode::Op::Distribute, &[values, segments], &[(_, space)]) => vec![self.dist(values, segments, space)],
-            _ if op.is_elementwise() => vec![self.element(op, ty, &args)],
+            (vcode::Op::Lengths, &[segments], _) => smallvec![self.lengths(segments)],
+            (vcode::Op::MakeSegdes, &[lengths], _) => smallvec![self.make_segdes(lengths)],
+            (vcode::Op::Distribute, &[values, segments], &[(_, space)]) => smallvec![self.dist(values, segments, space)],
+            _ if op.is_elementwise() => smallvec![self.element(op, ty, &args)],
             _ => self.push(Op::Vector(op, ty), args, results),
         }
     }
 
     pub(crate) fn check(&mut self, check: vcode::Check, args: &[VarId]) {
-        self.push(Op::Check(check), args.to_vec(), &[]);
+        self.push(Op::Check(check), args.into(), &[]);
     }
 }

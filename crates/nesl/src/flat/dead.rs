@@ -26,13 +26,14 @@ fn block(block: &mut Block, needed: &mut EntitySet<VarId>) {
         if let super::Op::If(branches) = &mut stmt.op {
             // Results that nothing needs are dropped in both branches.
             let used: Vec<bool> = stmt.results.iter().map(|&var| needed.contains(var)).collect();
-            let keep = |list: &mut Vec<VarId>| {
+            let kept = || {
                 let mut flags = used.iter();
-                list.retain(|_| flags.next().copied().unwrap_or(true));
+                move || flags.next().copied().unwrap_or(true)
             };
-            keep(&mut stmt.results);
-            keep(&mut branches.0.results);
-            keep(&mut branches.1.results);
+            let (mut own, mut first, mut second) = (kept(), kept(), kept());
+            stmt.results.retain(|_| own());
+            branches.0.results.retain(|_| first());
+            branches.1.results.retain(|_| second());
             self::block(&mut branches.0, needed);
             self::block(&mut branches.1, needed);
         }

@@ -3,17 +3,17 @@
 //! Operands are moved to the top of the stack when this is their last use and copied otherwise. Vectors that are not
 //! needed any more are popped where they die, so that a call at the end of a function leaves nothing behind.
 
-use super::{Block, Op, Program, VarId};
+use super::{Block, Op, Program, Stmt, VarId, Vars};
 use crate::vcode::{self, Inst};
 use broadloom_diag::Span;
-use cranelift_entity::{EntityRef, EntitySet};
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Writes a program as VCODE.
 pub fn emit(program: &Program) -> vcode::Program {
     let mut out = vcode::Program::default();
     for function in program.functions.values() {
         let mut emitter = Emitter { code: vec![], spans: vec![], stack: function.params.clone() };
-        emitter.block(&function.body, &EntitySet::new());
+        emitter.block(&function.body, &Live::new());
         emitter.push(Inst::Return, Span::default());
         let types = |vars: &[VarId]| vars.iter().map(|&var| function.vars[var].ty).collect();
         let signature = Some((types(&function.params), types(&function.body.results)));
@@ -36,16 +36,22 @@ struct Emitter {
     stack: Vec<VarId>,
 }
 
-/// Adds the vectors that a block uses from outside of it.
-fn uses(block: &Block, out: &mut EntitySet<VarId>) {
-    for stmt in &block.stmts {
-        out.extend(stmt.args.iter().copied());
-        if let Op::If(branches) = &stmt.op {
-            uses(&branches.0, out);
-            uses(&branches.1, out);
-        }
+/// The vectors that are needed.
+type Live = SecondaryMap<VarId, bool>;
+
+/// Shows the operands of the statements of a block, those in conditionals too, and its results.
+fn each_use(block: &Block, see: &mut dyn FnMut(VarId)) {
+    block.stmts.iter().for_each(|stmt| each_use_of(stmt, see));
+    block.results.iter().for_each(|&var| see(var));
+}
+
+/// Shows the operands of a statement, and what its branches use.
+fn each_use_of(stmt: &Stmt, see: &mut dyn FnMut(VarId)) {
+    stmt.args.iter().for_each(|&var| see(var));
+    if let Op::If(branches) = &stmt.op {
+        each_use(&branches.0, see);
+        each_use(&branches.1, see);
     }
-    out.extend(block.results.iter().copied());
 }
 
 impl Emitter {
@@ -56,28 +62,35 @@ impl Emitter {
 
     /// Emits a block. Vectors of `after` are needed behind it; all others are gone at its end but for its results, which
     /// lie on top.
-    fn block(&mut self, block: &Block, after: &EntitySet<VarId>) {
-        // Walking backwards, the vectors that are needed behind each statement.
+    fn block(&mut self, block: &Block, after: &Live) {
+        // The vectors that each statement uses last, found by walking backwards.
         let mut live = after.clone();
-        live.extend(block.results.iter().copied());
-        let mut behind = Vec::with_capacity(block.stmts.len());
+        block.results.iter().for_each(|&var| live[var] = true);
+        let mut last_uses: Vec<Vars> = Vec::with_capacity(block.stmts.len());
         for stmt in block.stmts.iter().rev() {
-            behind.push(live.clone());
-            live.extend(stmt.args.iter().copied());
-            if let Op::If(branches) = &stmt.op {
-                uses(&branches.0, &mut live);
-                uses(&branches.1, &mut live);
-            }
+            let mut last = Vars::new();
+            each_use_of(stmt, &mut |var| {
+                if !std::mem::replace(&mut live[var], true) {
+                    last.push(var);
+                }
+            });
+            last_uses.push(last);
         }
         self.drop_dead(&live, Span::default());
         for stmt in &block.stmts {
-            let after = behind.pop().unwrap_or_default();
-            let mut kept = after.clone();
-            if let Op::If(branches) = &stmt.op {
-                uses(&branches.0, &mut kept);
-                uses(&branches.1, &mut kept);
+            for var in last_uses.pop().unwrap_or_default() {
+                live[var] = false;
             }
-            self.operands(&stmt.args, &kept, stmt.span);
+            let after = &live;
+            match &stmt.op {
+                Op::If(branches) => {
+                    let mut kept = after.clone();
+                    each_use(&branches.0, &mut |var| kept[var] = true);
+                    each_use(&branches.1, &mut |var| kept[var] = true);
+                    self.operands(&stmt.args, &kept, stmt.span);
+                }
+                _ => self.operands(&stmt.args, after, stmt.span),
+            }
             let base = self.stack.len() - stmt.args.len();
             self.stack.truncate(base);
             match &stmt.op {
@@ -94,12 +107,12 @@ impl Emitter {
                 Op::If(branches) => {
                     let (start, before) = (self.code.len(), self.stack.clone());
                     self.push(Inst::If(0), stmt.span);
-                    self.block(&branches.0, &after);
+                    self.block(&branches.0, after);
                     let middle = self.code.len();
                     self.push(Inst::Else(0), stmt.span);
                     self.code[start] = Inst::If(self.code.len() as u32);
                     self.stack = before;
-                    self.block(&branches.1, &after);
+                    self.block(&branches.1, after);
                     self.push(Inst::EndIf, stmt.span);
                     self.code[middle] = Inst::Else(self.code.len() as u32);
                     let base = self.stack.len() - stmt.results.len();
@@ -107,7 +120,7 @@ impl Emitter {
                 }
             }
             self.stack.extend(&stmt.results);
-            self.drop_dead(&after, stmt.span);
+            self.drop_dead(after, stmt.span);
         }
         self.operands(&block.results, after, Span::default());
         // Results keep the order of the block; copies of one vector have its name.
@@ -118,9 +131,8 @@ impl Emitter {
     }
 
     /// Brings operands to the top, in order.
-    fn operands(&mut self, args: &[VarId], after: &EntitySet<VarId>, span: Span) {
-        if self.stack.ends_with(args) && args.iter().enumerate().all(|(i, arg)| !after.contains(*arg) && !args[..i].contains(arg))
-        {
+    fn operands(&mut self, args: &[VarId], after: &Live, span: Span) {
+        if self.stack.ends_with(args) && args.iter().enumerate().all(|(i, arg)| !after[*arg] && !args[..i].contains(arg)) {
             return;
         }
         for (index, &arg) in args.iter().enumerate() {
@@ -135,7 +147,7 @@ impl Emitter {
                 continue;
             };
             let from = (self.stack.len() - 1 - position) as u32;
-            if after.contains(arg) {
+            if after[arg] {
                 self.push(Inst::Copy(1, from), span);
             } else {
                 self.stack.remove(position);
@@ -147,9 +159,9 @@ impl Emitter {
         }
     }
 
-    fn drop_dead(&mut self, live: &EntitySet<VarId>, span: Span) {
+    fn drop_dead(&mut self, live: &Live, span: Span) {
         for index in (0..self.stack.len()).rev() {
-            if !live.contains(self.stack[index]) {
+            if !live[self.stack[index]] {
                 let from = (self.stack.len() - 1 - index) as u32;
                 self.push(Inst::Pop(1, from), span);
                 self.stack.remove(index);
@@ -158,9 +170,9 @@ impl Emitter {
     }
 
     /// Drops what is dead below results that the model of the stack does not hold.
-    fn drop_below(&mut self, live: &EntitySet<VarId>, above: usize) {
+    fn drop_below(&mut self, live: &Live, above: usize) {
         for index in (0..self.stack.len()).rev() {
-            if !live.contains(self.stack[index]) {
+            if !live[self.stack[index]] {
                 let from = (self.stack.len() - 1 - index + above) as u32;
                 self.push(Inst::Pop(1, from), Span::default());
                 self.stack.remove(index);

@@ -5,10 +5,11 @@
 //! descriptors that the callee computes are those that the caller has. Functions that nothing calls any more are removed.
 //! A statement of the library gets the place of the call, so that errors stay in the text of the program.
 
-use super::{Block, Builder, FuncId, Function, Op, Program, SpaceId, Stmt, VarId};
+use super::{Block, Builder, FuncId, Function, Op, Program, SpaceId, Stmt, VarId, Vars};
 use broadloom_diag::Span;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
+use smallvec::SmallVec;
 
 /// Functions with at most this many operations are inlined wherever they are called.
 const SMALL: usize = 60;
@@ -198,7 +199,7 @@ impl<'a> Rebuild<'a> {
     fn stmts(&mut self, old: &'a Function, block: &'a Block, names: &mut Names) -> Vec<VarId> {
         for stmt in &block.stmts {
             self.b.span = names.span.unwrap_or(stmt.span);
-            let args: Vec<VarId> = stmt.args.iter().filter_map(|var| names.vars[*var].expand()).collect();
+            let args: Vars = stmt.args.iter().filter_map(|var| names.vars[*var].expand()).collect();
             let new = match &stmt.op {
                 Op::Call(callee) if (self.inlinable)(*callee, self.size) => {
                     self.size += self.sizes[*callee];
@@ -212,12 +213,12 @@ impl<'a> Rebuild<'a> {
                 }
                 Op::Call(_) | Op::Sequential(..) => self.defined(old, stmt, names, stmt.op.clone(), args),
                 Op::Vector(op, ty) => {
-                    let spaces: Vec<_> =
+                    let spaces: SmallVec<[_; 4]> =
                         stmt.results.iter().map(|&var| (old.vars[var].ty, self.space(names, old.vars[var].space))).collect();
                     self.b.simplified(*op, *ty, args, &spaces)
                 }
                 Op::Const(_) | Op::Check(_) | Op::Foreign(_) | Op::Small => {
-                    let spaces: Vec<_> =
+                    let spaces: SmallVec<[_; 4]> =
                         stmt.results.iter().map(|&var| (old.vars[var].ty, self.space(names, old.vars[var].space))).collect();
                     self.b.push(stmt.op.clone(), args, &spaces)
                 }
@@ -238,8 +239,8 @@ impl<'a> Rebuild<'a> {
         self.b.close(results)
     }
 
-    fn defined(&mut self, old: &Function, stmt: &Stmt, names: &mut Names, op: Op, args: Vec<VarId>) -> Vec<VarId> {
-        let mut results = vec![];
+    fn defined(&mut self, old: &Function, stmt: &Stmt, names: &mut Names, op: Op, args: Vars) -> Vars {
+        let mut results = Vars::new();
         for &var in &stmt.results {
             let space = self.space(names, old.vars[var].space);
             results.push(self.b.var(old.vars[var].ty, space));
@@ -249,7 +250,7 @@ impl<'a> Rebuild<'a> {
     }
 
     /// Puts the code of a function here.
-    fn call(&mut self, callee: &'a Function, args: &[VarId]) -> Vec<VarId> {
+    fn call(&mut self, callee: &'a Function, args: &[VarId]) -> Vars {
         let before = self.b.span;
         let place = if callee.source.is_none() { Some(before) } else { None };
         let mut names = Names { span: place, ..Names::default() };
@@ -263,6 +264,6 @@ impl<'a> Rebuild<'a> {
         }
         let results = self.stmts(callee, &callee.body, &mut names);
         self.b.span = before;
-        results
+        results.into()
     }
 }

@@ -33,6 +33,7 @@ pub use verify::verify;
 use crate::vcode::{self, Check, Constant, Foreign, Sequential, Type};
 use broadloom_diag::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Names a vector of a [`Function`].
@@ -81,15 +82,18 @@ pub enum Op {
     If(Box<(Block, Block)>),
 }
 
+/// Operands or results of an operation. Most have few.
+pub type Vars = SmallVec<[VarId; 4]>;
+
 /// An operation with its operands and the vectors that it defines.
 #[derive(Clone, Debug)]
 pub struct Stmt {
     /// The operation.
     pub op: Op,
     /// The operands.
-    pub args: Vec<VarId>,
+    pub args: Vars,
     /// The results.
-    pub results: Vec<VarId>,
+    pub results: Vars,
     /// The expression that it belongs to.
     pub span: Span,
 }

@@ -8,6 +8,7 @@ use crate::eval::{Primitive, Run};
 use crate::flat::{self, VarId};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{self, Check, Constant, Op, Type};
+use smallvec::smallvec;
 use std::rc::Rc;
 
 impl Lowering<'_, '_> {
@@ -58,10 +59,11 @@ impl Lowering<'_, '_> {
                 Ok(Val::Function(Rc::new(captured)))
             }
             Expr::Time(timed) => {
-                self.b.push(flat::Op::Vector(Op::StartTimer, Type::Int), vec![], &[]);
+                self.b.push(flat::Op::Vector(Op::StartTimer, Type::Int), flat::Vars::new(), &[]);
                 let value = self.expr(*timed)?;
                 let root = self.root();
-                let seconds = self.b.push(flat::Op::Vector(Op::StopTimer, Type::Int), vec![], &[(Type::Float, root.space)])[0];
+                let seconds =
+                    self.b.push(flat::Op::Vector(Op::StopTimer, Type::Int), flat::Vars::new(), &[(Type::Float, root.space)])[0];
                 let seconds = if context.single { seconds } else { self.b.dist(seconds, context.segment, context.space) };
                 Ok(Val::pair(value, Val::Base(seconds)))
             }
@@ -361,7 +363,7 @@ impl Lowering<'_, '_> {
                 };
                 // A vector of its own: spaces of empty vectors are not shared.
                 let var = this.b.var(ty, space);
-                this.b.define(flat::Op::Const(constant), vec![], vec![var]);
+                this.b.define(flat::Op::Const(constant), flat::Vars::new(), smallvec![var]);
                 var
             },
             None,

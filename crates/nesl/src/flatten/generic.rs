@@ -6,6 +6,7 @@ use crate::eval::Run;
 use crate::flat::{self, VarId};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Check, Constant, Foreign, Layout, Op, Type};
+use smallvec::smallvec;
 use std::rc::Rc;
 
 /// The factor of hashes, as in the evaluator.
@@ -56,7 +57,7 @@ impl Lowering<'_, '_> {
                 Type::Bool => self.b.element(Op::BoolToInt, Type::Bool, &[*var]),
                 Type::Float => {
                     let call = Foreign { name: "prim_hash".to_owned(), argument: Layout::Float, result: Layout::Int };
-                    self.b.push(flat::Op::Foreign(Box::new(call)), vec![*var], &[(Type::Int, context.space)])[0]
+                    self.b.push(flat::Op::Foreign(Box::new(call)), smallvec![*var], &[(Type::Int, context.space)])[0]
                 }
                 _ => *var,
             }),

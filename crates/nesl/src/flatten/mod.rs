@@ -476,7 +476,7 @@ impl<'c, 'e> Lowering<'c, 'e> {
             },
             None,
         );
-        self.b.define(op, args, vars);
+        self.b.define(op, args.into(), vars.into());
         self.with_pools(&value, context)
     }
 }

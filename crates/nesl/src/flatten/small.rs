@@ -17,6 +17,7 @@ use crate::eval::Run;
 use crate::flat::{self, FuncId, VarId};
 use crate::types::TypeId;
 use crate::vcode::{Op, Sequential, Type};
+use smallvec::smallvec;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ impl Lowering<'_, '_> {
             Some(sizes) => sizes,
             None => self.int(0, context),
         };
-        let chosen = self.b.push(flat::Op::Small, vec![sizes], &[(Type::Int, root.space), (Type::Int, root.space)]);
+        let chosen = self.b.push(flat::Op::Small, smallvec![sizes], &[(Type::Int, root.space), (Type::Int, root.space)]);
         let [way, limit] = chosen[..] else { return self.b.finish(vec![]) };
         let (some, all) = (self.int(1, root), self.int(2, root));
         let is_all = self.b.element(Op::Equal, Type::Int, &[way, all]);
