@@ -105,7 +105,7 @@ impl Sequence {
             });
             k.set(starts, false);
         };
-        walk.walk(k, rows, |row| {
+        walk.walk(k, None, rows, |row| {
             let (open, place, after) = (k.get(walk.open), k.get(walk.place), row.after);
             let found = k.popcount(k.ballot(k.lt(after, row.count), None));
             let heads = k.or(row.heads(k), k.select(k.get(starts), k.literal(1u32), 0u32));

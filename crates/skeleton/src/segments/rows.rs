@@ -5,7 +5,7 @@
 //! Elements that are left open at the end of a row are carried to the next one.
 
 use super::parts::Left;
-use super::walk::{Row, Walk};
+use super::walk::{PAIR, Row, Walk};
 use super::{Parts, Piece, beside};
 use crate::Count;
 use crate::cost;
@@ -59,7 +59,19 @@ impl Parts {
             let place = k.get(walk.place);
             carry.add(k, &self.stretch(k, k.get(walk.open), place, k.add(place, whole)));
         };
-        walk.walk(k, long, |row| {
+        let pairs = |inverse: BinaryOp| {
+            walk.pairs(k, |after, ended| {
+                let (open, place) = (k.get(walk.open), k.get(walk.place));
+                let own = [0u32, 32].map(|row| self.inlet.at(k, &[k.add(k.add(place, row), sequence.wide(k, lane))]));
+                let (results, next) = self.pair_differences(k, inverse, after, &own, &carry.get(k), ended);
+                let segment = k.add(open, sequence.wide(k, lane));
+                k.if_then(k.lt(after, PAIR), || self.outlet.put(k, &[segment], beside(k, open), &results));
+                carry.set(k, &next);
+            });
+        };
+        let pairs = operator.inverse().map(|inverse| move || pairs(inverse));
+        let pairs = pairs.as_ref().map(|pairs| pairs as &dyn Fn());
+        walk.walk(k, pairs, long, |row| {
             let (open, place) = (k.get(walk.open), k.get(walk.place));
             let values = || self.inlet.at(k, &[k.add(place, sequence.wide(k, lane))]);
             let own = match row.is_whole {
@@ -115,9 +127,7 @@ impl Parts {
     ) -> (Vec<Value>, Vec<Value>) {
         let (operator, lane) = (&self.operator, k.thread(Axis::X));
         let nothing = operator.nothing(k);
-        let without = |values: &[Value], before: &[Value]| -> Vec<Value> {
-            values.iter().zip(before).map(|(value, before)| k.binary(inverse, *value, *before)).collect()
-        };
+        let without = |values: &[Value], before: &[Value]| without(k, inverse, values, before);
         let prefixes = scan_warp(k, operator, own, lane);
         let at_end = choose(k, k.eq(row.after, 0), &nothing, &at(k, &prefixes, k.sub(row.after, 1)));
         // The open segment began before the row, where the scan has the inverse of what was carried.
@@ -127,6 +137,35 @@ impl Parts {
         let last = choose(k, k.eq(ended, 0), &begin, &at(k, &at_end, k.sub(ended, 1)));
         (without(&at_end, &before), without(&broadcast(k, &prefixes, 31), &last))
     }
+
+    /// Returns the same for two rows, in which so many segments end: one at least, and not all of the lanes'.
+    fn pair_differences(
+        &self,
+        k: &Writer,
+        inverse: BinaryOp,
+        after: Value,
+        own: &[Vec<Value>; 2],
+        carry: &[Value],
+        ended: Value,
+    ) -> (Vec<Value>, Vec<Value>) {
+        let (operator, lane) = (&self.operator, k.thread(Axis::X));
+        let nothing = operator.nothing(k);
+        let without = |values: &[Value], before: &[Value]| without(k, inverse, values, before);
+        let [first, second] = own.each_ref().map(|own| scan_warp(k, operator, own, lane));
+        let second = operator.combine(k, &broadcast(k, &first, 31), &second);
+        let end = k.sub(after, 1);
+        let at_end = choose(k, k.lt(end, 32), &at(k, &first, end), &at(k, &second, end));
+        let at_end = choose(k, k.eq(after, 0), &nothing, &at_end);
+        let before: Vec<Value> = at_end.iter().map(|value| k.shuffle(Shuffle::Up, *value, 1u32)).collect();
+        let before = choose(k, k.eq(lane, 0), &without(&nothing, carry), &before);
+        let last = at(k, &at_end, k.sub(ended, 1));
+        (without(&at_end, &before), without(&broadcast(k, &second, 31), &last))
+    }
+}
+
+/// Values from which others are taken away.
+fn without(k: &Writer, inverse: BinaryOp, values: &[Value], before: &[Value]) -> Vec<Value> {
+    values.iter().zip(before).map(|(value, before)| k.binary(inverse, *value, *before)).collect()
 }
 
 /// The values of another lane.

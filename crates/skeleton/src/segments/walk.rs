@@ -17,6 +17,9 @@ pub(super) struct Walk<'a> {
     steps: Variable,
 }
 
+/// Elements of two rows that are taken together.
+pub(super) const PAIR: u32 = 64;
+
 /// A row of up to 32 elements, and 32 ends: a lane has one of each.
 pub(super) struct Row {
     /// The number of elements, a `u32`.
@@ -43,14 +46,18 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes steps to the end of the part: `rows` for elements of the open segment that fill whole rows and that others follow, with
-    /// their number, and `row` for any other row.
-    pub(super) fn walk(&self, k: &Writer, rows: impl Fn(Value), row: impl Fn(Row)) {
+    /// their number, and `row` for any other row. What `first` writes comes before each step, and may take steps of its own.
+    pub(super) fn walk(&self, k: &Writer, first: Option<&dyn Fn()>, rows: impl Fn(Value), row: impl Fn(Row)) {
         let piece = self.piece;
         let most = k.add(k.sub(piece.to, piece.from), k.sub(piece.last, piece.first));
         k.while_loop(
             || k.and(k.lt(k.get(self.steps), most), k.lt(k.get(self.place), piece.to)),
             || {
                 k.set(self.steps, k.add(k.get(self.steps), 1));
+                if let Some(first) = first {
+                    first();
+                    k.if_then(k.ge(k.get(self.place), piece.to), || k.break_loop());
+                }
                 let (open, place) = (k.get(self.open), k.get(self.place));
                 let left = k.sub(k.max(k.sub(self.end(k, open), place), 1), 1);
                 let whole = k.sub(left, k.and(left, 31));
@@ -66,6 +73,23 @@ impl<'a> Walk<'a> {
                 k.if_else(k.eq(whole, 0), other, long);
             },
         );
+    }
+
+    /// Takes two rows at a time, as long as some segments end in them but fewer than 32. `rows` gets the number of elements before the end of each lane's
+    /// segment, 64 or more if it does not end in them, and how many do. Most checks of a step are not needed, and more lanes have an end.
+    pub(super) fn pairs(&self, k: &Writer, rows: impl Fn(Value, Value)) {
+        let is_inner = || {
+            let (open, place) = (k.get(self.open), k.get(self.place));
+            k.and(k.le(k.add(open, 32), self.piece.last), k.le(k.add(place, PAIR), self.piece.to))
+        };
+        k.while_loop(is_inner, || {
+            let row = self.row(k, true);
+            let ended = k.popcount(k.ballot(k.lt(row.after, PAIR), None));
+            k.if_then(k.ge(k.sub(ended, 1), 31), || k.break_loop());
+            rows(row.after, ended);
+            k.set(self.place, k.add(k.get(self.place), PAIR));
+            k.set(self.open, k.add(k.get(self.open), self.sequence.wide(k, ended)));
+        });
     }
 
     fn offset(&self, k: &Writer, number: Value) -> Value {
