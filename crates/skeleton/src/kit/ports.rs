@@ -28,6 +28,9 @@ pub struct Outlet {
     pub(super) first_scalar: usize,
 }
 
+/// Bytes of a line of a cache.
+const LINE: u32 = 64;
+
 /// Returns whether an accessor of a source is a trap.
 fn is_trap(accessor: &AccessorDecl) -> bool {
     accessor.kind == AccessorKind::Output
@@ -153,6 +156,18 @@ impl Inlet {
             k.spread(Literal::zero(ty.element()), ty)
         };
         self.reading(k, position, &[], &read, false);
+    }
+
+    /// Prefetches the inputs that are read at the position itself, for so many neighbours from one that is the same in all lanes.
+    pub fn prefetch_row(&self, k: &Writer, first: Value, count: u32, level: Level) {
+        // In 64 bits, so that lines are at known distances.
+        let first = k.convert(first, Type::U64);
+        for (index, (read, ty)) in self.side_by_side().into_iter().zip(self.source.inputs()).enumerate() {
+            let lines = if read { (count * ty.bytes()).div_ceil(LINE) } else { 0 };
+            for line in 0..lines {
+                k.prefetch(self.input(k, index), k.add(first, line * LINE / ty.bytes()), level);
+            }
+        }
     }
 
     /// Computes the values at a position with a given way to read an input, of a type, at an index. `traps` says whether traps are written.

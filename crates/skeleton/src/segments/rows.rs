@@ -10,7 +10,7 @@ use super::{Parts, Piece, beside};
 use crate::Count;
 use crate::cost;
 use crate::kit::{Accumulator, Writer, broadcast, choose, scan_from_heads, scan_warp};
-use broadloom_scalar::{Axis, BinaryOp, Shuffle, Unroll, Value};
+use broadloom_scalar::{Axis, BinaryOp, Level, Shuffle, Unroll, Value};
 
 impl Parts {
     /// A warp walks through a part. The first segment may have begun in another part and is taken on its own; the last one may end in another.
@@ -62,6 +62,7 @@ impl Parts {
         let pairs = |inverse: BinaryOp| {
             walk.pairs(k, |after, ended| {
                 let (open, place) = (k.get(walk.open), k.get(walk.place));
+                self.inlet.prefetch_row(k, k.add(place, cost::ELEMENTS_AHEAD), PAIR, Level::First);
                 let own = [0u32, 32].map(|row| self.inlet.at(k, &[k.add(k.add(place, row), sequence.wide(k, lane))]));
                 let (results, next) = self.pair_differences(k, inverse, after, &own, &carry.get(k), ended);
                 let segment = k.add(open, sequence.wide(k, lane));
@@ -75,7 +76,10 @@ impl Parts {
             let (open, place) = (k.get(walk.open), k.get(walk.place));
             let values = || self.inlet.at(k, &[k.add(place, sequence.wide(k, lane))]);
             let own = match row.is_whole {
-                true => values(),
+                true => {
+                    self.inlet.prefetch_row(k, k.add(place, cost::ELEMENTS_AHEAD), 32, Level::First);
+                    values()
+                }
                 false => k.choose_list(k.lt(lane, row.count), values, || nothing.clone()),
             };
             let is_ended = k.lt(row.after, 32);
