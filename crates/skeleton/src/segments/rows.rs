@@ -2,7 +2,7 @@
 //!
 //! A row holds the elements of several segments. Lanes combine them with a scan that starts anew where a segment starts, and each segment takes its result
 //! from the lane of its last element. Where the operator has an exact inverse, the scan runs through the whole row, and a segment is the difference of two of its values.
-//! Elements that are left open at the end of a row are carried to the next one.
+//! Elements that are left open at the end of a row are carried to the next one. Such an operator takes two rows at a time where segments are tiny.
 
 use super::parts::Left;
 use super::walk::{PAIR, Row, Walk};

@@ -214,6 +214,49 @@ fn reductions_by_all_operators() {
     }
 }
 
+/// Sums of tiny segments, of which a warp takes two rows at a time: ends at all places of both rows, as many as there are lanes and one less, and
+/// none. Positions have 32 bits or 64, and elements as many bytes as there are.
+#[test]
+fn sums_of_tiny_segments() {
+    let mut random = Random(21);
+    let tiny: Vec<u64> = (0..2500).map(|_| random.below(9)).collect();
+    let places: Vec<u64> = (0..=64).flat_map(|first| [first, 64 - first, 3]).collect();
+    // 31 and 32 ends in 64 elements, 64 at one place, then none.
+    let crowds: Vec<u64> = [vec![2; 31 + 64], vec![0; 64], vec![2; 500], vec![200; 3], vec![1; 300]].concat();
+    let source = |index: Type, element: Element| {
+        let f = Builder::function("x");
+        let i = f.parameter("i", index);
+        let x = f.accessor("x", AccessorKind::Input, element, 1);
+        Source::new(f.finish_function(&[f.read(x, &[i.into()])]).unwrap(), 1).unwrap()
+    };
+    for (index, element) in
+        [(Type::I32, Element::U32), (Type::I64, Element::I32), (Type::I32, Element::U64), (Type::I32, Element::U8)]
+    {
+        let reduce = Pattern::from(SegmentedReduce {
+            source: source(index, element),
+            offsets: source(index, Element::I32),
+            operator: Operator::sum(element).unwrap(),
+            sink: Sink::STORE,
+        });
+        for (name, bench) in benches() {
+            for lengths in [&tiny, &places, &crowds] {
+                let size: u64 = lengths.iter().sum();
+                let input = Random(size).values(element, size);
+                let mut rest = input.iter().map(|x| x.bits());
+                let sum = |length: &u64| rest.by_ref().take(*length as usize).fold(0, u64::wrapping_add);
+                let expected: Vec<Literal> = lengths.iter().map(sum).map(|bits| Literal::from_bits(element, bits)).collect();
+                let inputs = [input.clone(), offsets(lengths, 0)];
+                let given = Given { inputs: &inputs, sizes: &[size, lengths.len() as u64], ..Given::default() };
+                assert!(
+                    run(&bench, &reduce, &given).concat() == expected,
+                    "{name}, {index}, {element}, {size} in {}",
+                    lengths.len()
+                );
+            }
+        }
+    }
+}
+
 /// The least of NaNs alone is that of nothing, for tiny segments as for others.
 #[test]
 fn reductions_of_nans() {
