@@ -256,7 +256,7 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "median",
         summary: "exact median of a square",
-        formula: "middle of the sorted (2r+1)² values",
+        formula: "middle of the sorted (2r+1)² values, in the total order of IEEE 754: −NaN, −∞, …, −0, 0, …, ∞, NaN",
         inputs: IMAGE,
         parameters: &[parameter("radius", Kind::Integer(0, 1000), "2", "radius of the square, in pixels")],
         boundary: MIRROR,

@@ -14,7 +14,7 @@ pub use boundary::Boundary;
 pub use picture::Picture;
 pub(crate) use picture::{Origin, uploaded};
 pub use reduce::Reduction;
-pub(crate) use whole::Whole;
+pub(crate) use whole::{Frame, Whole, Window};
 
 use crate::functor::{Axis, Indexer, Output, Primitive};
 use crate::{Error, Rect, Result};

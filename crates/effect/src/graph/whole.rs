@@ -2,20 +2,45 @@
 //!
 //! They are the third kind of functor, beside those without a state and those with one. A result is a picture of its own, so
 //! the host need not wait for it: a histogram becomes a table, and the table is read by the next functor.
+//!
+//! An operation that declares a window makes any region of its result from the pixels around it, so regions of interest flow
+//! through it.
 
-use super::Picture;
+use super::region::shrunk;
+use super::{Boundary, Picture};
+use crate::functor::{MAX_RADIUS, Reach};
 use crate::{Error, Rect, Result};
 use broadloom_graph::Node;
 use std::fmt;
 
+/// Place of the region that is made, in the arrays that it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Row and column of the region's first pixel in the arrays.
+    pub(crate) origin: [i64; 2],
+    /// Rows and columns of the region.
+    pub(crate) size: [usize; 2],
+}
+
 /// Makes an array of arrays: each has the axes component, row, column.
-type Make = dyn Fn(&[Node]) -> Result<Node> + Send + Sync;
+type Make = dyn Fn(&[Node], &Frame) -> Result<Node> + Send + Sync;
+
+/// Window of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) reach: Reach,
+    pub(crate) boundary: Boundary,
+    /// Bytes of temporary arrays for each sample of the result, about.
+    pub(crate) bytes: u64,
+}
 
 /// A call of an operation on whole images.
 pub(crate) struct Whole {
     pub(crate) name: String,
     pub(crate) inputs: Vec<Picture>,
     pub(crate) make: Box<Make>,
+    /// The pixels around a result that it is made of; `None` if all pixels are needed.
+    pub(crate) window: Option<Window>,
 }
 
 impl fmt::Debug for Whole {
@@ -50,7 +75,31 @@ impl Picture {
         let extent = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
         let bounds = Rect::sized(extent(width), extent(height)).checked()?;
         let inputs_of = inputs.iter().map(|input| (*input).clone()).collect();
-        let whole = Whole { name: name.to_owned(), inputs: inputs_of, make: Box::new(make) };
+        let make = move |nodes: &[Node], _: &Frame| make(nodes);
+        let whole = Whole { name: name.to_owned(), inputs: inputs_of, make: Box::new(make), window: None };
         Ok(Picture::of_whole(first.context(), bounds, components, whole))
+    }
+
+    /// Makes a picture with the components of another, by operations on arrays that see a window around each pixel. `make` is given
+    /// the part of the picture that a region needs, and the place of the region in it. The boundary rule holds for that part.
+    pub(crate) fn windowed(
+        &self,
+        name: &str,
+        window: Window,
+        make: impl Fn(&Node, &Frame) -> Result<Node> + Send + Sync + 'static,
+    ) -> Result<Picture> {
+        let Reach { left, right, above, below } = window.reach;
+        let bad = |reason: String| Error::Call { name: name.to_owned(), reason };
+        if [left, right, above, below].iter().any(|side| *side > MAX_RADIUS) {
+            return Err(bad(format!("a window of at most {MAX_RADIUS} pixels on each side is possible")));
+        }
+        let bounds = match window.boundary {
+            Boundary::Shrink => shrunk(self.bounds(), window.reach)
+                .ok_or_else(|| bad(format!("its window is larger than the image, {}", self.bounds())))?,
+            Boundary::Clamp | Boundary::Mirror | Boundary::Wrap | Boundary::Constant(_) => self.bounds(),
+        };
+        let make = move |nodes: &[Node], frame: &Frame| make(&nodes[0], frame);
+        let whole = Whole { name: name.to_owned(), inputs: vec![self.clone()], make: Box::new(make), window: Some(window) };
+        Ok(Picture::of_whole(self.context(), bounds, self.components(), whole))
     }
 }

@@ -130,7 +130,11 @@ impl Items {
             Work::Source(_) => 0,
             Work::Host(_) | Work::Functor(_) | Work::Whole(_) | Work::Transpose => {
                 let region = item.needed.unwrap_or(item.bounds);
-                (4 * item.outputs.iter().sum::<usize>() as u64).saturating_mul(region.area())
+                let own = match &item.work {
+                    Work::Whole(whole) => whole.window.map_or(4, |window| 4 + window.bytes),
+                    Work::Source(_) | Work::Host(_) | Work::Functor(_) | Work::Transpose => 4,
+                };
+                (own * item.outputs.iter().sum::<usize>() as u64).saturating_mul(region.area())
             }
         }
     }

@@ -1,12 +1,11 @@
 //! Times of kernels, and the gain of each technique.
 
-use super::items::Work;
 use super::{Mode, Options, Plan, Switch};
 use crate::Result;
-use crate::graph::{Picture, uploaded};
+use crate::graph::Picture;
 use crate::image::Rect;
 use broadloom_graph::{KernelSummary, Node, Summary};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The time of a kernel.
 #[derive(Clone, Debug)]
@@ -55,28 +54,20 @@ impl Plan {
         Ok((nodes, profiles))
     }
 
-    /// Copies the images of the host to the device, so that runs do not.
-    fn resident(mut self) -> Result<Plan> {
-        for item in &mut self.items.items {
-            if let Work::Host(image) = &item.work {
-                let node = uploaded(&self.context, image)?;
-                node.evaluate()?;
-                item.work = Work::Source(node);
-            }
-        }
-        Ok(self)
+    /// Computes the images once, so that everything is compiled.
+    fn prepare(&self) -> Result<()> {
+        self.lower(&mut Mode::Run, &mut vec![], &[])?;
+        Ok(self.context.device().synchronise().map_err(broadloom_graph::Error::from)?)
     }
 
-    /// Returns the fastest time of a few runs, after one that makes everything ready.
+    /// Returns the fastest time of a few runs, after one that makes everything ready. Copies of images to the device do not count.
     fn fastest(&self) -> Result<Duration> {
+        self.prepare()?;
         let mut best = Duration::MAX;
-        for round in 0..=RUNS {
-            let start = Instant::now();
-            drop(self.nodes()?);
-            self.context.device().synchronise().map_err(broadloom_graph::Error::from)?;
-            if round > 0 {
-                best = best.min(start.elapsed());
-            }
+        for _ in 0..RUNS {
+            let mut time = Duration::ZERO;
+            self.lower(&mut Mode::Time(&mut time), &mut vec![], &[])?;
+            best = best.min(time);
         }
         Ok(best)
     }
@@ -85,29 +76,37 @@ impl Plan {
 /// Runs of which the fastest counts.
 const RUNS: usize = 3;
 
-/// Measures the gain of each technique: the time with it switched off against the time with all that the options have. Options that give the same
-/// kernels share one measurement, and only other kernels are compiled.
+/// Measures the gain of each technique: the time with it switched off against the time with all that the options have. Options
+/// that give the same kernels share one measurement. The kernels of the others are compiled at the same time, then measured one
+/// after the other.
 pub fn gains(results: &[(Picture, Rect)], options: &Options) -> Result<Vec<Gain>> {
-    let mut measured: Vec<(String, Duration)> = vec![];
-    let mut time_of = |options: &Options| -> Result<(usize, Duration)> {
+    let mut plans: Vec<(String, Plan)> = vec![];
+    let mut number_of = |options: &Options| -> Result<usize> {
         let plan = Plan::new(results, options)?;
         let kernels = plan.explain()?.kernels_in_full()?;
-        if let Some(known) = measured.iter().position(|(own, _)| *own == kernels) {
-            return Ok((known, measured[known].1));
-        }
-        measured.push((kernels, plan.resident()?.fastest()?));
-        Ok((measured.len() - 1, measured[measured.len() - 1].1))
+        let known = plans.iter().position(|(own, _)| *own == kernels);
+        Ok(known.unwrap_or_else(|| {
+            plans.push((kernels, plan));
+            plans.len() - 1
+        }))
     };
-    let (_, with) = time_of(options)?;
-    let mut gains = vec![];
+    number_of(options)?;
+    let mut numbers = vec![];
     for name in Options::NAMES {
         let mut less = *options;
         match less.switch(name) {
             Some(switch) if *switch != Switch::Off => *switch = Switch::Off,
             _ => continue,
         }
-        let (number, without) = time_of(&less)?;
-        gains.push(Gain { name, without, with, changes: number > 0 });
+        numbers.push((name, number_of(&less)?));
     }
-    Ok(gains)
+    let plans: Vec<Plan> = plans.into_iter().map(|(_, plan)| plan).collect();
+    let bytes: u64 = plans.iter().map(|plan| plan.items.peak()).fold(0, u64::saturating_add);
+    if bytes <= plans.first().map_or(0, Plan::memory) {
+        // A plan that fails here fails again below, where its error counts.
+        std::thread::scope(|scope| plans.iter().for_each(|plan| drop(scope.spawn(|| plan.prepare()))));
+    }
+    let times = plans.iter().map(Plan::fastest).collect::<Result<Vec<Duration>>>()?;
+    let gain = |(name, number): (&'static str, usize)| Gain { name, without: times[number], with: times[0], changes: number > 0 };
+    Ok(numbers.into_iter().map(gain).collect())
 }

@@ -20,7 +20,7 @@ pub use measure::{Gain, Profile, gains};
 pub use options::{Options, Switch};
 
 use crate::functor::{Axis, Nature, Primitive, Reach, reported};
-use crate::graph::{Picture, uploaded};
+use crate::graph::{Frame, Picture, uploaded};
 use crate::image::{Image, Plane, Rect};
 use crate::{Error, Result};
 use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary, Template};
@@ -28,10 +28,10 @@ use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
 use broadloom_skeleton::cost::{Costs, Each, LARGE};
 use items::{Item, Items, Port, Work};
-use lower::{Part, Site, axes, cropped};
+use lower::{Part, Site, axes, cropped, distance};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An effect that is ready to be computed.
 #[derive(Debug)]
@@ -109,6 +109,8 @@ enum Mode<'a> {
     Run,
     Explain(&'a mut Vec<Summary>),
     Measure(&'a mut Vec<(Summary, Vec<Duration>)>),
+    /// Computes stages and adds their times.
+    Time(&'a mut Duration),
 }
 
 impl Mode<'_> {
@@ -116,6 +118,15 @@ impl Mode<'_> {
     fn stage(&mut self, context: &Context, nodes: &mut [Node]) -> Result<()> {
         match self {
             Mode::Run => Ok(context.evaluate(nodes)?),
+            Mode::Time(time) => {
+                let wait = || context.device().synchronise().map_err(broadloom_graph::Error::from);
+                wait()?;
+                let start = Instant::now();
+                context.evaluate(nodes)?;
+                wait()?;
+                **time += start.elapsed();
+                Ok(())
+            }
             Mode::Measure(stages) => {
                 stages.push(context.measure(nodes)?);
                 Ok(())
@@ -266,10 +277,14 @@ impl Plan {
                     vec![cropped(&turned, input.region, needed, item.transposed)?]
                 }
                 Work::Whole(whole) => {
-                    let inputs: Vec<Node> = item.inputs.iter().map(|port| part(port, &values).node).collect();
-                    notes.push(format!("{}: of whole images", whole.name));
-                    let node = (whole.make)(&inputs)?;
-                    let wanted = lower::shape(item.outputs[0], item.bounds, false);
+                    let parts: Vec<Part> = item.inputs.iter().map(|port| part(port, &values)).collect();
+                    let inputs: Vec<Node> = parts.iter().map(|part| part.node.clone()).collect();
+                    let seen = whole.window.map(|_| format!("its window over {needed}"));
+                    notes.push(format!("{}: of {}", whole.name, seen.as_deref().unwrap_or("whole images")));
+                    let origin = parts.first().map_or([0, 0], |part| distance(part.region, needed));
+                    let size = [needed.height as usize, needed.width as usize];
+                    let node = (whole.make)(&inputs, &Frame { origin, size })?;
+                    let wanted = lower::shape(item.outputs[0], needed, false);
                     if node.ty() != Type::F32 || node.shape().extents() != wanted.extents() {
                         let reason = format!("it makes an array of `{}` with the shape {}", node.ty(), node.shape());
                         return Err(Error::Call { name: whole.name.clone(), reason });

@@ -20,7 +20,7 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
     for number in (0..items.items.len()).rev() {
         let item = &mut items.items[number];
         let Some(mut needed) = item.needed else { continue };
-        if matches!(item.work, Work::Whole(_)) {
+        if matches!(&item.work, Work::Whole(whole) if whole.window.is_none()) {
             needed = item.bounds;
             item.needed = Some(needed);
         } else if realign && !matches!(item.work, Work::Source(_) | Work::Host(_)) {
@@ -33,7 +33,10 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
             let source = &mut items.items[port.item];
             let region = match &work {
                 Work::Source(_) | Work::Host(_) | Work::Transpose => needed,
-                Work::Whole(_) => source.bounds,
+                Work::Whole(whole) => match whole.window {
+                    Some(window) => grown(needed, window.reach, source.bounds, window.boundary),
+                    None => source.bounds,
+                },
                 Work::Functor(primitive) => match primitive.reach_of(place) {
                     Some(reach) => grown(needed, reach, source.bounds, primitive.boundary),
                     None => match primitive.along_in(place) {

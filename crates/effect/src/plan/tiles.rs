@@ -13,7 +13,7 @@ const LEAST_SIDE: u32 = 16;
 
 impl Plan {
     /// Returns the bytes of the device's memory that the plan may use.
-    fn memory(&self) -> u64 {
+    pub(super) fn memory(&self) -> u64 {
         self.options.memory.unwrap_or(self.context.device().machine().memory_bytes / 4 * 3)
     }
 

@@ -2,8 +2,8 @@
 
 use crate::devices::{Images, Random, assert_near, contexts, thorough};
 use broadloom_effect::catalogue::{Effect, Settings, chain};
-use broadloom_effect::plan::Options;
-use broadloom_effect::{Image, Rect, effects, reference};
+use broadloom_effect::plan::{Options, Plan};
+use broadloom_effect::{Boundary, Image, Picture, Rect, effects, reference};
 use broadloom_graph::Context;
 
 fn check(context: &Context, text: &str, inputs: &[Image], tolerance: f32) {
@@ -234,4 +234,115 @@ fn mistakes_in_settings_are_told() {
     assert!(told("resize", std::slice::from_ref(&image)).contains("new size"));
     assert!(told("warp", &[image.clone(), image.clone()]).contains("two planes"));
     assert!(told("resize width=1073741824", &[image]).contains("resize"));
+}
+
+/// Large squares: a window moves along rows of tiles.
+#[test]
+fn medians_of_large_squares_agree() {
+    let mut random = Random(17);
+    for (device, context) in contexts().iter().enumerate() {
+        for (number, rule) in RULES.iter().enumerate() {
+            for (turn, (radius, width, height)) in [(12, 37, 41), (20, 150, 9), (8, 20, 70), (45, 30, 33)].into_iter().enumerate()
+            {
+                if turn == number || device > 0 && thorough() {
+                    let image = random.image(1 + turn, width, height);
+                    check(context, &format!("median radius={radius} {rule}"), &[image], 0.0);
+                }
+            }
+        }
+        // One value, two values, and all kinds of values.
+        let odd = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, -0.0, 0.0, f32::MIN_POSITIVE, -1e-40, 1.5, -2.5];
+        let constant = |_: usize| 0.25f32;
+        let few = |place: usize| if place % 7 < 3 { 1.0f32 } else { -1.0 };
+        let all = |place: usize| odd[place * place % 97 % odd.len()];
+        for value in [&constant as &dyn Fn(usize) -> f32, &few, &all] {
+            let image = Image::from_f32(36, 30, [("Y", (0..36 * 30).map(value).collect())]).expect("an image");
+            check(context, "median radius=11", &[image], 0.0);
+        }
+    }
+}
+
+/// NaN is greater than all numbers, and with its sign set it is less.
+#[test]
+fn medians_order_nan() {
+    for context in contexts() {
+        for (radius, count, expected) in [(1, 4, 7.0f32), (10, 220, 7.0), (10, 221, f32::NAN)] {
+            // All pixels are the same square with so many of NaN among sevens.
+            let side = 2 * radius + 1;
+            let sample = |place: usize| if place < count { f32::NAN } else { 7.0 };
+            for sign in [1.0f32, -1.0] {
+                let samples = (0..side * side).map(|place| sample(place).copysign(sign)).collect();
+                let image = Image::from_f32(side as u32, side as u32, [("Y", samples)]).expect("an image");
+                let found = computed(context, &format!("median radius={radius} boundary=wrap"), &image);
+                let bits = (expected.copysign(sign)).to_bits();
+                assert!(found.planes()[0].to_f32().iter().all(|value| value.to_bits() == bits), "{radius}, {count}, {sign}");
+            }
+        }
+    }
+}
+
+/// The work of a large median grows linearly with the radius, whatever the samples are.
+#[test]
+fn medians_take_time_linear_in_the_radius() {
+    let work = |radius: u32, sample: &dyn Fn(usize) -> f32| {
+        let interp = broadloom_interp::Interp::new(broadloom_interp::Options::default());
+        let context = Context::new(&broadloom_device::Device::new(interp.clone()));
+        let image = Image::from_f32(200, 32, [("Y", (0..200 * 32).map(sample).collect())]).expect("an image");
+        computed(&context, &format!("median radius={radius}"), &image);
+        interp.statistics().instructions
+    };
+    let noise = |place: usize| (place * 7919 % 6389) as f32;
+    // Medians of neighbours have ranks far from each other.
+    let stripes = |place: usize| (place * 7919 % 6389) as f32 * if place % 200 / 15 % 2 == 0 { 1.0 } else { -1.0 };
+    for sample in [&noise as &dyn Fn(usize) -> f32, &stripes] {
+        let (small, large) = (work(10, sample), work(40, sample));
+        assert!(large < 6 * small, "{small} and {large} instructions");
+    }
+}
+
+/// Regions and tiles of large medians are those of the whole image, with the boundary rules at its edges.
+#[test]
+fn regions_of_large_medians_agree() {
+    let image = Random(19).image(2, 90, 40);
+    for context in contexts() {
+        let picture = Picture::from_image(context, &image);
+        for boundary in [Boundary::Mirror, Boundary::Wrap, Boundary::Constant(0.25), Boundary::Clamp, Boundary::Shrink] {
+            let median = effects::median(&picture, 9, boundary).expect("a picture");
+            let whole = median.image().expect("an image");
+            let region = Rect::new(40, 15, 31, 11);
+            let part = median.region(region, &Options::default()).expect("an image");
+            assert_near(&part, &whole.view(region).expect("a part"), 0.0, "a region");
+            let options = Options { memory: Some(400_000), ..Options::default() };
+            let tiled = median.region(median.bounds(), &options).expect("an image");
+            assert_near(&tiled, &whole, 0.0, "tiles");
+        }
+    }
+}
+
+/// An image with many tiles is computed in bands, which need less memory than all tiles at once.
+#[test]
+fn large_medians_are_computed_in_bands() {
+    let (width, height, radius) = (1300u32, 900u32, 12i64);
+    let image = Random(23).image(2, width, height);
+    let median =
+        effects::median(&Picture::from_image(&contexts()[1], &image), radius as u32, Boundary::Clamp).expect("a picture");
+    let plan = Plan::new(&[(median.clone(), median.bounds())], &Options::default()).expect("a plan");
+    let (bytes, peak) = (u64::from(width) * u64::from(height) * 8, plan.explain().expect("a plan").stages[0].peak_bytes);
+    assert!(peak < 30 * bytes, "{peak} bytes for an image of {bytes}");
+    let found = median.image().expect("an image");
+    let mut random = Random(24);
+    for plane in 0..2 {
+        let (samples, medians) = (image.planes()[plane].to_f32(), found.planes()[plane].to_f32());
+        for _ in 0..200 {
+            let (x, y) = (random.below(width as usize) as i64, random.below(height as usize) as i64);
+            let at = |x: i64, y: i64| {
+                samples[(y.clamp(0, i64::from(height) - 1) * i64::from(width) + x.clamp(0, i64::from(width) - 1)) as usize]
+            };
+            let square = (-radius..=radius).flat_map(|j| (-radius..=radius).map(move |i| (x + i, y + j)));
+            let mut values: Vec<f32> = square.map(|(x, y)| at(x, y)).collect();
+            values.sort_by(f32::total_cmp);
+            let found = medians[(y * i64::from(width) + x) as usize];
+            assert_eq!(found, values[values.len() / 2], "plane {plane} at ({x}, {y})");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Parts of the library that need no image: regions of windows, sorting networks, and files while they are written.
 
-use broadloom_effect::effects::morphology::{exchanges, network};
+use broadloom_effect::effects::median::{exchanges, network};
 use broadloom_effect::file::Problem;
 use broadloom_effect::file::target::{Out, replace};
 use broadloom_effect::functor::Reach;

@@ -1,0 +1,397 @@
+//! Medians of large squares: a window moves along a row and exchanges one column of its samples for each result.
+//!
+//! The image is cut into tiles, each with the margin that its windows see. The samples of a tile are sorted once, and each is
+//! replaced by its rank. A set of samples is then a bit for each rank. A thread has one row of a tile. It holds the window as
+//! such a set, with the number of samples in each block of 32 words. It remembers the block of the last median and the number
+//! of samples before that block. For the next result it removes a column of 2r+1 samples and adds another. It walks to the
+//! block that has the middle sample, then to its word and its bit.
+//!
+//! The work of a result is linear in the radius, whatever the samples are. Everything is integers, so all devices agree.
+//!
+//! Rejected alternatives: histograms of some bits of the samples, which are counted anew where neighbouring medians differ in a
+//! high bit; and a wavelet matrix, whose work does not depend on the radius, but is larger up to radii of hundreds of pixels.
+
+use crate::Result;
+use crate::graph::Frame;
+use broadloom_device::Machine;
+use broadloom_graph::{Boundary, Feed, Form, HostArray, Joining, Node, Operation, Parts, Reads, Result as Made, Shape, Site};
+use broadloom_scalar::{AccessorKind, Array, Axis, Builder, Cache, Element, Literal, Type, Unroll, Value, Variable};
+use broadloom_skeleton::cost::{Costs, Each, LANES};
+use broadloom_skeleton::kit::{Draft, Inlet, Writer};
+use broadloom_skeleton::{Argument, Count, Generator, Output, Program, SortKey, Source};
+
+/// Words of a block.
+const BLOCK: u32 = 32;
+/// Most words of a set: a local array has no more elements.
+const MOST_WORDS: u32 = 1 << 16;
+/// Most bytes of a set. Each thread of a GPU that is resident has one.
+const MOST_BYTES: Each<u64> = Each { vectors: 8 * MOST_WORDS as u64, threads: 32 << 10 };
+/// Least columns of a tile.
+const LEAST_COLUMNS: u32 = 64;
+/// Samples of all tiles that are sorted at once, about. Bands of the image are computed one after the other.
+const BAND: Each<u64> = Each { vectors: 1 << 22, threads: 1 << 25 };
+/// Bytes of temporary arrays for each sample of the result: keys, places and ranks of tiles, while they are sorted.
+pub(super) const BYTES: u64 = 80;
+
+/// Returns the columns and rows of the largest tile for a radius: about as large as the window, so that margins are a small part
+/// of the work, as far as the ranks of its samples fit into a set. The rows of a tile are lanes of warps. `None` if no tile fits.
+pub(super) fn largest_tile(machine: &Machine, radius: u32) -> Option<[u32; 2]> {
+    let most = 8 * Costs::of(machine).pick(MOST_BYTES);
+    let mut tile = [(4 * radius).clamp(128, 256), radius.next_multiple_of(LANES).clamp(LANES, 4 * LANES)];
+    while samples_of(tile, radius) > most {
+        match tile {
+            [_, rows] if rows > LANES => tile[1] -= LANES,
+            [columns, _] if columns > LEAST_COLUMNS => tile[0] /= 2,
+            _ => return None,
+        }
+    }
+    Some(tile)
+}
+
+/// Returns the samples of a tile with its margin.
+fn samples_of(tile: [u32; 2], radius: u32) -> u64 {
+    tile.iter().map(|side| u64::from(*side) + 2 * u64::from(radius)).product()
+}
+
+/// Tiles of a region.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tiles {
+    /// Columns and rows of a tile, without its margin.
+    tile: [usize; 2],
+    /// Tiles along a row and along a column.
+    count: [usize; 2],
+    /// Width of the margin.
+    radius: usize,
+}
+
+impl Tiles {
+    /// Cuts a region of so many rows and columns into tiles that are not larger than one.
+    pub(super) fn new([rows, columns]: [usize; 2], radius: u32, largest: [u32; 2]) -> Tiles {
+        let largest = largest.map(|side| side as usize);
+        let count = [columns.div_ceil(largest[0]), rows.div_ceil(largest[1])];
+        let tile = [columns.div_ceil(count[0].max(1)), rows.div_ceil(count[1].max(1))];
+        Tiles { tile, count, radius: radius as usize }
+    }
+
+    /// The samples of a tile with its margin.
+    fn seen(&self) -> usize {
+        self.tile.iter().map(|side| side + 2 * self.radius).product()
+    }
+
+    /// The columns of a tile, without its margin.
+    pub(super) fn columns(&self) -> usize {
+        self.tile[0].max(1)
+    }
+
+    /// The samples of all tiles of one component.
+    pub(super) fn samples(&self) -> u64 {
+        (self.count[0] as u64 * self.count[1] as u64).saturating_mul(self.seen() as u64)
+    }
+}
+
+/// Returns an integer that is in the order of the samples: the bits, those of negative samples turned round but for the sign.
+fn key(f: &Builder, sample: Value) -> Value {
+    let bits = f.bitcast(sample, Type::I32);
+    f.select(f.lt(bits, 0), f.sub(f.literal(i32::MAX), bits), bits)
+}
+
+/// Returns the sample of a key.
+fn unkey(f: &Builder, key: Value) -> Value {
+    f.bitcast(f.select(f.lt(key, 0), f.sub(f.literal(i32::MAX), key), key), Type::F32)
+}
+
+/// Makes the medians of a region of an array with the axes component, row, column.
+pub(super) fn medians(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Result<Node> {
+    let [height, width] = frame.size;
+    let components = array.shape().extents()[0] as u64;
+    let samples = components.saturating_mul(Tiles::new(frame.size, sweep.radius, sweep.tile).samples());
+    let rows = sweep.tile[1] as usize;
+    let most = Costs::of(array.context().device().machine()).pick(BAND);
+    let bands = (samples.div_ceil(most) as usize).clamp(1, height.div_ceil(rows).max(1));
+    let rows = height.div_ceil(bands).next_multiple_of(rows);
+    let mut made = vec![];
+    for top in (0..height).step_by(rows) {
+        let origin = [frame.origin[0] + top as i64, frame.origin[1]];
+        made.push(band(array, &Frame { origin, size: [rows.min(height - top), width] }, sweep, boundary)?);
+    }
+    match made.len() {
+        1 => Ok(made.swap_remove(0)),
+        _ => Ok(Node::concatenate(1, &made.iter().collect::<Vec<&Node>>())?),
+    }
+}
+
+/// Makes the medians of rows of an array.
+fn band(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Result<Node> {
+    let context = array.context();
+    let tiles = Tiles::new(frame.size, sweep.radius, sweep.tile);
+    let components = array.shape().extents()[0];
+    let number = components * tiles.count[0] * tiles.count[1];
+    let seen = tiles.tile.map(|side| side + 2 * tiles.radius);
+    let scalar = |value: i64| Node::fill(context, Shape::from([]), &[Literal::from(value as i32)]);
+    let [across, down] = tiles.count.map(|count| count as i64);
+    let [columns, rows] = tiles.tile.map(|side| side as i64);
+
+    // The keys of all tiles. Columns are lines, so that the lanes of a warp, which are rows, read neighbours.
+    let f = Builder::function("tile");
+    let [tile, column, row] = ["tile", "column", "row"].map(|name| f.parameter(name, Type::I32));
+    let [across_of, down_of, columns_of, rows_of, left, top] =
+        ["across", "down", "columns", "rows", "left", "top"].map(|name| f.parameter(name, Type::I32));
+    let samples = f.accessor("samples", AccessorKind::Input, Type::F32, 3);
+    let band = f.div(tile, across_of);
+    let (component, tile_x) = (f.div(band, down_of), f.sub(tile, f.mul(band, across_of)));
+    let tile_y = f.sub(band, f.mul(component, down_of));
+    let x = f.add(f.add(f.mul(tile_x, columns_of), column), left);
+    let y = f.add(f.add(f.mul(tile_y, rows_of), row), top);
+    let sample = f.read(samples, &[component.into(), y.into(), x.into()]);
+    let function = f.finish_function(&[key(&f, sample)])?;
+    let shape = Shape::from([number, seen[0], seen[1]]);
+    let margin = i64::from(sweep.radius);
+    let beside = [across, down, columns, rows, frame.origin[1] - margin, frame.origin[0] - margin];
+    let beside = beside.into_iter().map(scalar).collect::<Made<Vec<Node>>>()?;
+    let beside: Vec<&Node> = beside.iter().collect();
+    let keys = Node::compute(&function, &shape, &beside, &[(array, Reads::At(boundary.clone()))], &[])?.swap_remove(0);
+
+    // The order of the samples of each tile.
+    let line = Shape::from([number * tiles.seen()]);
+    let keys = keys.reshape(line.clone())?;
+    let places = Node::position(context, line.clone(), 0, Element::U32)?;
+    let f = Builder::function("within");
+    let (place, size) = (f.parameter("place", Type::U32), f.parameter("size", Type::U32));
+    let tile_of = f.div(place, size);
+    let parts = f.finish_function(&[tile_of, f.sub(place, f.mul(tile_of, size))])?;
+    let size = Node::fill(context, Shape::from([]), &[Literal::from(tiles.seen() as u32)])?;
+    let parts = Node::call(&parts, &[&places, &size])?;
+    let bits = (usize::BITS - (number - 1).leading_zeros()).next_multiple_of(8).min(32);
+    let mut by = vec![(&keys, SortKey { descending: false, bits: None })];
+    if number > 1 {
+        by.insert(0, (&parts[0], SortKey { descending: false, bits: Some(bits) }));
+    }
+    let mut sorted = Node::sort(&by, &[&places])?.split_off(by.len() - 1);
+    let (keys, origins) = (sorted.swap_remove(0), sorted.swap_remove(0));
+    let nothing = Node::fill(context, line, &[Literal::from(0u32)])?;
+    let ranks = nothing.scatter(&[&origins], &parts[1], None)?;
+
+    let found = Node::apply_one(sweep, &[&ranks.reshape(shape)?, &keys])?;
+
+    // The results of tiles as rows of the image.
+    let f = Builder::function("image");
+    let [component, row, column] = ["c", "y", "x"].map(|name| f.parameter(name, Type::I32));
+    let [across_of, down_of, columns_of, rows_of] =
+        ["across", "down", "columns", "rows"].map(|name| f.parameter(name, Type::I32));
+    let found_of = f.accessor("medians", AccessorKind::Input, Type::F32, 3);
+    let (tile_x, tile_y) = (f.div(column, columns_of), f.div(row, rows_of));
+    let tile = f.add(f.mul(f.add(f.mul(component, down_of), tile_y), across_of), tile_x);
+    let (x, y) = (f.sub(column, f.mul(tile_x, columns_of)), f.sub(row, f.mul(tile_y, rows_of)));
+    let function = f.finish_function(&[f.read(found_of, &[tile.into(), x.into(), y.into()])])?;
+    let shape = Shape::from([components, frame.size[0], frame.size[1]]);
+    let inputs = [(&found, Reads::At(Boundary::Clamp))];
+    Ok(Node::compute(&function, &shape, &beside[..4], &inputs, &[])?.swap_remove(0))
+}
+
+/// Medians of tiles. The inputs are the ranks of the samples of tiles, with the axes tile, column, row, and the sorted keys, a line. The result has the
+/// axes of the first without the margins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sweep {
+    pub(super) radius: u32,
+    /// Columns and rows of a tile, at most.
+    pub(super) tile: [u32; 2],
+}
+
+impl Operation for Sweep {
+    fn name(&self) -> String {
+        "median".into()
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Made<Vec<(Type, Shape)>> {
+        let margin = 2 * self.radius as usize;
+        let extents = inputs[0].shape().extents();
+        Ok(vec![(Type::F32, Shape::from([extents[0], extents[1] - margin, extents[2] - margin]))])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Made<HostArray> {
+        let number = |array: &HostArray, place: usize| array.lanes[place].as_i128().unwrap_or(0);
+        let side = 2 * self.radius as usize + 1;
+        let &[tiles, columns, rows] = &shape.extents().to_vec()[..] else { return Ok(HostArray::filled(ty, shape.clone(), &[])) };
+        let (pitch, seen) = (rows + side - 1, (rows + side - 1) * (columns + side - 1));
+        let mut lanes = vec![];
+        for place in 0..tiles * columns * rows {
+            let (tile, x, y) = (place / (columns * rows), place / rows % columns, place % rows);
+            let window = (0..side * side).map(|at| tile * seen + (x + at / side) * pitch + y + at % side);
+            let mut ranks: Vec<i128> = window.map(|at| number(inputs[0], at)).collect();
+            ranks.sort_unstable();
+            let key = number(inputs[1], tile * seen + ranks[ranks.len() / 2] as usize) as i32;
+            let bits = if key < 0 { i32::MAX.wrapping_sub(key) } else { key };
+            lanes.push(Literal::from(f32::from_bits(bits as u32)));
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        vec![Feed::new([0], true), Feed::new([1], true)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Made<Form> {
+        let (ranks, keys) = (parts.source()?, parts.source()?);
+        Ok(Form::One(Windows { radius: self.radius, tile: self.tile, ranks, keys }.into()))
+    }
+
+    /// The kernel stores the results itself.
+    fn values(&self, _: &Site) -> Vec<Type> {
+        vec![]
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Results
+    }
+
+    fn rereads(&self) -> bool {
+        true
+    }
+
+    fn sizes(&self, _: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
+        result.extents().iter().map(|extent| *extent as u64).collect()
+    }
+}
+
+/// The kernel: a block for each tile, a thread for each of its rows. The sizes of a call are tiles, and columns and rows of a tile.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Windows {
+    radius: u32,
+    tile: [u32; 2],
+    ranks: Source,
+    keys: Source,
+}
+
+/// The window of a thread while the kernel is written.
+struct Window<'k> {
+    k: &'k Writer,
+    ranks: &'k Inlet,
+    /// A bit for each rank.
+    set: Array,
+    /// Samples in each block of ranks.
+    counts: Array,
+    /// The block of the last median.
+    block: Variable,
+    /// Samples before that block.
+    before: Variable,
+    /// The type of a word of the set.
+    word: Type,
+}
+
+impl Window<'_> {
+    /// Bits of a word, as a power of two.
+    fn power(&self) -> u32 {
+        (8 * self.word.bytes()).trailing_zeros()
+    }
+
+    /// Counts the samples of a word.
+    fn count(&self, word: Value) -> Value {
+        self.k.convert(self.k.popcount(word), Type::U32)
+    }
+
+    /// Adds a sample, or removes it.
+    fn exchange(&self, place: Value, adds: bool) {
+        let (k, power) = (self.k, self.power());
+        let rank = self.ranks.at(k, &[place])[0];
+        let one = k.constant(self.word, 1);
+        let (word, bit) = (k.shr(rank, power), k.shl(one, k.and(rank, (1u32 << power) - 1)));
+        k.set_element(self.set, word, k.xor(k.element(self.set, word), bit));
+        let step = |x: Value, by: Value| if adds { k.add(x, by) } else { k.sub(x, by) };
+        let block = k.shr(rank, power + BLOCK.ilog2());
+        k.set_element(self.counts, block, step(k.element(self.counts, block), k.literal(1u32)));
+        let is_before = k.select(k.lt(block, k.get(self.block)), k.literal(1u32), k.literal(0u32));
+        k.set(self.before, step(k.get(self.before), is_before));
+    }
+
+    /// Returns the rank that has so many samples of the window before it.
+    fn select(&self, middle: u32) -> Value {
+        let (k, middle) = (self.k, self.k.literal(middle));
+        let (block, before) = (self.block, self.before);
+        k.while_loop(
+            || k.gt(k.get(before), middle),
+            || {
+                k.set(block, k.sub(k.get(block), 1u32));
+                k.set(before, k.sub(k.get(before), k.element(self.counts, k.get(block))));
+            },
+        );
+        k.while_loop(
+            || k.le(k.add(k.get(before), k.element(self.counts, k.get(block))), middle),
+            || {
+                k.set(before, k.add(k.get(before), k.element(self.counts, k.get(block))));
+                k.set(block, k.add(k.get(block), 1u32));
+            },
+        );
+        let word = k.variable_with(k.mul(k.get(block), BLOCK));
+        let left = k.variable_with(k.sub(middle, k.get(before)));
+        let samples = || self.count(k.element(self.set, k.get(word)));
+        k.while_loop(
+            || k.le(samples(), k.get(left)),
+            || {
+                k.set(left, k.sub(k.get(left), samples()));
+                k.set(word, k.add(k.get(word), 1u32));
+            },
+        );
+        let (mut bits, mut left, mut bit) = (k.element(self.set, k.get(word)), k.get(left), k.literal(0u32));
+        for half in (0..self.power()).rev().map(|power| 1u32 << power) {
+            let mask = k.constant(self.word, (1i64 << half) - 1);
+            let low = self.count(k.and(bits, mask));
+            let is_high = k.le(low, left);
+            bits = k.select(is_high, k.shr(bits, half), bits);
+            left = k.select(is_high, k.sub(left, low), left);
+            bit = k.select(is_high, k.add(bit, half), bit);
+        }
+        k.add(k.shl(k.get(word), self.power()), bit)
+    }
+}
+
+impl Generator for Windows {
+    fn program(&self, _: &Machine) -> broadloom_skeleton::Result<Program> {
+        let (margin, side, index) = (2 * self.radius, 2 * self.radius + 1, Type::U32);
+        let [tiles, columns, rows] = [0, 1, 2].map(Count::size);
+        let capacity = samples_of(self.tile, self.radius);
+        let word = if capacity <= u64::from(MOST_WORDS) * u64::from(u32::BITS) { Type::U32 } else { Type::U64 };
+        let blocks = capacity.div_ceil(u64::from(8 * BLOCK * word.bytes())) as u32;
+        let mut draft = Draft::new("median", 3);
+        draft.limit(tiles.clone() * (columns.clone() + margin) * (rows.clone() + margin));
+        let (ranks, keys) = (draft.source(&self.ranks), draft.source(&self.keys));
+        let count = tiles.clone() * columns.clone() * rows.clone();
+        let medians = Argument::Output(draft.output(Output { ty: Type::F32, count }));
+        let threads = [self.tile[1], 1, 1];
+        let k = Writer::new("median", threads);
+        let (tile, row) = (k.block(Axis::X), k.thread(Axis::X));
+        let (columns, rows) = (k.count(columns, index), k.count(rows, index));
+        k.if_then(k.lt(row, rows), || {
+            let (set, counts) = (k.array(word, blocks * BLOCK), k.array(Type::U32, blocks));
+            for (array, ty, length) in [(set, word, blocks * BLOCK), (counts, Type::U32, blocks)] {
+                let zero = k.constant(ty, 0);
+                k.for_step(k.literal(0u32), k.literal(length), 1, Unroll::Never, |place| k.set_element(array, place, zero));
+            }
+            let zero = || k.variable_with(k.literal(0u32));
+            let window = Window { k: &k, ranks: &ranks, set, counts, block: zero(), before: zero(), word };
+            let pitch = k.add(rows, margin);
+            let first = k.mul(k.mul(tile, k.add(columns, margin)), pitch);
+            let own = k.add(first, row);
+            let lines = |from: Value, body: &dyn Fn(Value)| {
+                k.for_step(k.literal(0u32), k.literal(side), 1, Unroll::Never, |line| body(k.add(from, line)));
+            };
+            k.for_step(k.literal(0u32), k.literal(side), 1, Unroll::Never, |column| {
+                lines(k.add(own, k.mul(column, pitch)), &|place| window.exchange(place, true));
+            });
+            k.for_step(k.literal(0u32), columns, 1, Unroll::Never, |column| {
+                let rank = window.select(side * side / 2);
+                let median = unkey(&k, keys.at(&k, &[k.add(first, rank)])[0]);
+                let place = k.add(k.mul(k.add(k.mul(tile, columns), column), rows), row);
+                k.store_element(k.memory(medians.clone(), Element::F32), place, median, Cache::Normal);
+                k.if_then(k.lt(k.add(column, 1u32), columns), || {
+                    let leaving = k.add(own, k.mul(column, pitch));
+                    lines(leaving, &|place| {
+                        window.exchange(place, false);
+                        window.exchange(k.add(place, k.mul(pitch, side)), true);
+                    });
+                });
+            });
+        });
+        draft.launch(k, [tiles, 1u32.into(), 1u32.into()], threads)?;
+        Ok(draft.finish())
+    }
+}
