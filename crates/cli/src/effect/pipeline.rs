@@ -134,6 +134,12 @@ impl<'a> Work<'a> {
             (false, true) => return Err(usage("there is no sequence to read".to_owned(), "write in.%04d.exr for the files")),
             _ => {}
         }
+        // Nobody wants to learn this when everything is computed.
+        let first = match (&written, frames.first()) {
+            (Some(pattern), Some(Some(number))) => pattern.file(*number),
+            _ => output.to_owned(),
+        };
+        file::check_target(&first, options.depth.map(Depth::sample_type)).map_err(|error| failure(error.into()))?;
         let around = match steps[0].effect().inputs {
             Inputs::Frames(parameter) => steps[0].integer(parameter) as usize,
             Inputs::Images(_) => 0,

@@ -146,7 +146,12 @@ fn mistakes_are_told_and_nothing_is_written() {
     let input = pfm(&folder.join("in.pfm"), 3, 2, |x, _| x as f32);
     std::fs::write(folder.join("broken.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
     let out = at("out.png");
-    let cases: [(&[&str], i32, &str); 11] = [
+    // A result that cannot be written is told before anything is read or computed.
+    let cases: [(&[&str], i32, &str); 15] = [
+        (&["box", &at("none.png"), &at("none/out.png")], 3, "out.png: cannot be written: No such file or directory"),
+        (&["box", &at("none.png"), &at("in.pfm/out.png")], 3, "out.png: cannot be written: "),
+        (&["box", &at("none.png"), &at("out.jpg")], 2, "JPEG is read, not written"),
+        (&["box", &at("none.png"), &at("out.pfm"), "--depth", "8"], 2, "out.pfm: "),
         (&["gausian", &input, &out], 2, "did you mean `gaussian`?"),
         (&["gaussian", &input, &out, "--set", "sgma=1"], 2, "did you mean `sigma`?"),
         (&["gaussian", &input, &out, "--set", "sigma=x"], 2, "it takes a number from 0.0 to 10000.0"),

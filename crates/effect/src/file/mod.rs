@@ -145,18 +145,30 @@ pub fn write(path: impl AsRef<Path>, image: &Image) -> Result<(), FileError> {
     write_as(path, image, None)
 }
 
+/// Checks what can be known before there is an image: whether a file with this name and type of samples can be written.
+pub fn check_target(path: impl AsRef<Path>, samples: Option<SampleType>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    format_of_target(path, samples).and_then(|_| target::check(path)).map_err(|problem| FileError::new(path, problem))
+}
+
+/// Returns the format of a file that is written.
+fn format_of_target(path: &Path, samples: Option<SampleType>) -> Result<Format, Problem> {
+    let format = Format::of_name(path).ok_or(Problem::NoFormat)?;
+    let types = format.sample_types();
+    if types.is_empty() {
+        return Err(Problem::NotWritten(format));
+    }
+    match samples.filter(|wanted| !types.contains(wanted)) {
+        Some(wanted) => Err(Problem::SampleType { format, wanted }),
+        None => Ok(format),
+    }
+}
+
 /// Writes an image with a type of samples.
 pub fn write_as(path: impl AsRef<Path>, image: &Image, samples: Option<SampleType>) -> Result<(), FileError> {
     let path = path.as_ref();
     let fail = |problem| FileError::new(path, problem);
-    let Some(format) = Format::of_name(path) else { return Err(fail(Problem::NoFormat)) };
-    let types = format.sample_types();
-    if types.is_empty() {
-        return Err(fail(Problem::NotWritten(format)));
-    }
-    if let Some(wanted) = samples.filter(|wanted| !types.contains(wanted)) {
-        return Err(fail(Problem::SampleType { format, wanted }));
-    }
+    let format = format_of_target(path, samples).map_err(fail)?;
     let encode = |out: &mut dyn target::Out| match format {
         Format::Png => png::write(out, image, samples),
         Format::Jpeg => Err(Problem::NotWritten(format)),

@@ -26,13 +26,29 @@ impl Drop for Temporary {
     }
 }
 
+fn is_folder() -> Problem {
+    Problem::Write(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"))
+}
+
+/// Checks that a file is no folder, and that there is a folder to write it to.
+pub(super) fn check(path: &Path) -> Result<(), Problem> {
+    if path.is_dir() {
+        return Err(is_folder());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match fs::metadata(folder).map_err(Problem::Write)?.is_dir() {
+        true => Ok(()),
+        false => Err(Problem::Write(io::Error::new(io::ErrorKind::NotADirectory, "its folder is a file"))),
+    }
+}
+
 /// Writes a file and gives it the name `path` when it is complete. A pipe or a device is written as it is.
 pub fn replace(path: &Path, encode: impl FnOnce(&mut dyn Out) -> Result<(), Problem>) -> Result<(), Problem> {
     // A link stays a link; the file behind it is replaced.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     match fs::metadata(&resolved) {
         Ok(metadata) if metadata.is_dir() => {
-            return Err(Problem::Write(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")));
+            return Err(is_folder());
         }
         Ok(metadata) if !metadata.is_file() => {
             let mut bytes = Cursor::new(vec![]);

@@ -245,7 +245,7 @@ fn medians_of_large_squares_agree() {
             for (turn, (radius, width, height)) in [(12, 37, 41), (20, 150, 9), (8, 20, 70), (45, 30, 33)].into_iter().enumerate()
             {
                 if turn == number || device > 0 && thorough() {
-                    let image = random.image(1 + turn, width, height);
+                    let image = random.image(4 - turn, width, height);
                     check(context, &format!("median radius={radius} {rule}"), &[image], 0.0);
                 }
             }
@@ -303,18 +303,25 @@ fn medians_take_time_linear_in_the_radius() {
 /// Regions and tiles of large medians are those of the whole image, with the boundary rules at its edges.
 #[test]
 fn regions_of_large_medians_agree() {
-    let image = Random(19).image(2, 90, 40);
-    for context in contexts() {
+    let image = Random(19).image(1, 60, 34);
+    let rules = [&[Boundary::Mirror, Boundary::Clamp, Boundary::Shrink][..], &[Boundary::Wrap, Boundary::Constant(0.25)]];
+    for (context, rules) in contexts().iter().zip(rules) {
         let picture = Picture::from_image(context, &image);
-        for boundary in [Boundary::Mirror, Boundary::Wrap, Boundary::Constant(0.25), Boundary::Clamp, Boundary::Shrink] {
+        for boundary in rules.iter().copied() {
             let median = effects::median(&picture, 9, boundary).expect("a picture");
             let whole = median.image().expect("an image");
-            let region = Rect::new(40, 15, 31, 11);
+            let region = Rect::new(20, 12, 31, 11);
             let part = median.region(region, &Options::default()).expect("an image");
             assert_near(&part, &whole.view(region).expect("a part"), 0.0, "a region");
-            let options = Options { memory: Some(400_000), ..Options::default() };
+            let options = Options { memory: Some(100_000), ..Options::default() };
             let tiled = median.region(median.bounds(), &options).expect("an image");
             assert_near(&tiled, &whole, 0.0, "tiles");
+            // The second run makes a template of the plan.
+            let again = effects::median(&Picture::new(context, &image).expect("a picture"), 9, boundary).expect("a picture");
+            let plan = Plan::new(&[(again.clone(), again.bounds())], &Options::default()).expect("a plan");
+            for _ in 0..3 {
+                assert_near(&plan.run().expect("an image")[0], &whole, 0.0, "a run");
+            }
         }
     }
 }
@@ -328,7 +335,7 @@ fn large_medians_are_computed_in_bands() {
         effects::median(&Picture::from_image(&contexts()[1], &image), radius as u32, Boundary::Clamp).expect("a picture");
     let plan = Plan::new(&[(median.clone(), median.bounds())], &Options::default()).expect("a plan");
     let (bytes, peak) = (u64::from(width) * u64::from(height) * 8, plan.explain().expect("a plan").stages[0].peak_bytes);
-    assert!(peak < 30 * bytes, "{peak} bytes for an image of {bytes}");
+    assert!(peak < 12 * bytes, "{peak} bytes for an image of {bytes}");
     let found = median.image().expect("an image");
     let mut random = Random(24);
     for plane in 0..2 {

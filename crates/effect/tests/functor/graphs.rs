@@ -6,7 +6,7 @@ use broadloom_effect::catalogue::{Chain, Engine, chain};
 use broadloom_effect::effects::{self, Layers, OnDevice};
 use broadloom_effect::functor::{Axis, Indexer, Output, Primitive};
 use broadloom_effect::plan::{self, Options, Plan, Switch};
-use broadloom_effect::{Boundary, Image, Picture, Rect, Reduction, Result};
+use broadloom_effect::{Boundary, Image, Picture, Rect, Reduction, Result, SampleType};
 use broadloom_graph::Context;
 
 /// A CPU with so much memory: an allocation beyond it fails.
@@ -151,6 +151,28 @@ fn kernels_and_gains_are_measured() -> Result<()> {
     let (changed, same): (Vec<plan::Gain>, Vec<plan::Gain>) = gains.iter().copied().partition(|gain| gain.changes);
     assert!(changed.iter().any(|gain| gain.name == "fuse"), "{gains:?}");
     assert!(!same.is_empty() && same.iter().all(|gain| gain.without == gain.with), "{gains:?}");
+    Ok(())
+}
+
+/// Gains are measured with the kernels that runs have: nothing else is compiled.
+#[test]
+fn gains_compile_nothing_else() -> Result<()> {
+    let image = Random(47).image(1, 9, 7).converted(SampleType::U8);
+    let fresh = || Context::new(&Device::new(broadloom_interp::Interp::new(broadloom_interp::Options::default())));
+    let wanted = |context: &Context| -> Result<[(Picture, Rect); 1]> {
+        let picture = effects::degrain(&Picture::from_image(context, &image), 2, 0.1, Boundary::Clamp)?;
+        Ok([(picture.clone(), picture.bounds())])
+    };
+    let (measured, run) = (fresh(), fresh());
+    plan::gains(&wanted(&measured)?, &Options::default())?;
+    let wanted = wanted(&run)?;
+    Plan::new(&wanted, &Options::default())?.run()?;
+    for name in Options::NAMES {
+        let mut less = Options::default();
+        *less.switch(name).expect("a name of the list") = Switch::Off;
+        Plan::new(&wanted, &less)?.run()?;
+    }
+    assert_eq!(measured.statistics().programs, run.statistics().programs);
     Ok(())
 }
 

@@ -30,8 +30,10 @@ const MOST_BYTES: Each<u64> = Each { vectors: 8 * MOST_WORDS as u64, threads: 32
 const LEAST_COLUMNS: u32 = 64;
 /// Samples of all tiles that are sorted at once, about. Bands of the image are computed one after the other.
 const BAND: Each<u64> = Each { vectors: 1 << 22, threads: 1 << 25 };
-/// Bytes of temporary arrays for each sample of the result: keys, places and ranks of tiles, while they are sorted.
-pub(super) const BYTES: u64 = 80;
+/// Most bands. Each has kernels of its own.
+const MOST_BANDS: usize = 16;
+/// Bytes of temporary arrays for each sample of a tile: keys, places and ranks, while they are sorted.
+const BYTES: u64 = 36;
 
 /// Returns the columns and rows of the largest tile for a radius: about as large as the window, so that margins are a small part
 /// of the work, as far as the ranks of its samples fit into a set. The rows of a tile are lanes of warps. `None` if no tile fits.
@@ -83,6 +85,11 @@ impl Tiles {
         self.tile[0].max(1)
     }
 
+    /// Bytes of temporary arrays for each result.
+    pub(super) fn bytes(&self) -> u64 {
+        BYTES * self.seen().div_ceil(self.tile.iter().product::<usize>().max(1)) as u64
+    }
+
     /// The samples of all tiles of one component.
     pub(super) fn samples(&self) -> u64 {
         (self.count[0] as u64 * self.count[1] as u64).saturating_mul(self.seen() as u64)
@@ -107,7 +114,7 @@ pub(super) fn medians(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boun
     let samples = components.saturating_mul(Tiles::new(frame.size, sweep.radius, sweep.tile).samples());
     let rows = sweep.tile[1] as usize;
     let most = Costs::of(array.context().device().machine()).pick(BAND);
-    let bands = (samples.div_ceil(most) as usize).clamp(1, height.div_ceil(rows).max(1));
+    let bands = (samples.div_ceil(most) as usize).clamp(1, height.div_ceil(rows).clamp(1, MOST_BANDS));
     let rows = height.div_ceil(bands).next_multiple_of(rows);
     let mut made = vec![];
     for top in (0..height).step_by(rows) {
