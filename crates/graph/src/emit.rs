@@ -6,10 +6,11 @@
 
 mod index;
 mod patch;
+mod shared;
 
 use self::index::own_axis;
 pub use self::patch::Patch;
-pub(crate) use self::patch::{Patchable, Patched, Patches};
+pub(crate) use self::patch::{Around, Patchable, Patched, Patches};
 use crate::error::{Error, Result};
 use crate::hash::QuickMap;
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
@@ -263,18 +264,18 @@ impl<'k> Fused<'k> {
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
-        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 }, false)
+        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 }, None)
     }
 
-    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. `alone` has the trace of everywhere at one position;
-    /// then there is one where patches have several columns.
+    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. With `around`, the trace of everywhere has some rows of
+    /// one column; then there is one where patches have several columns.
     pub(crate) fn patch(
         tape: &'k Tape,
         (kept, sliding): (&'k [bool], &'k [bool]),
         roots: Roots<'_>,
         rank: usize,
         patch: Patch,
-        alone: bool,
+        around: Option<Around>,
     ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
@@ -285,7 +286,12 @@ impl<'k> Fused<'k> {
                 trace.most = MAX_PATCH;
             }
             let mut items = vec![];
-            let patch = if alone && !interior { Patch::SINGLE } else { patch };
+            trace.ruled =
+                around.filter(|around| around.ruled && interior).and_then(|_| rank.checked_sub(2)).map(|axis| axis as u8);
+            let patch = match around.filter(|_| !interior) {
+                Some(Around { rows, .. }) => Patch { rows, columns: 1, skew: 0, ..patch },
+                None => patch,
+            };
             for (row, column) in patch.places() {
                 let place = trace.near(rank, row, column);
                 for root in roots.ids() {
@@ -302,7 +308,7 @@ impl<'k> Fused<'k> {
             let each = Number::Known(1);
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        Fused::of(run, alone && patch.columns > 1, rank, false, length)
+        Fused::of(run, around.is_some() && patch.columns > 1, rank, false, length)
     }
 
     /// The traces that a function makes for the interior, and for everywhere if that is something else, or always.

@@ -102,6 +102,8 @@ pub struct Trace<'t> {
     pub(crate) domain: Option<ShapeId>,
     /// The remainder of the length of a row, divided by the columns of patches whose rows start at aligned columns.
     pub(crate) skew: u32,
+    /// The axis whose boundary rules stay where the others are left out for the interior, if there is one.
+    pub(crate) ruled: Option<u8>,
     /// Nodes that are taken from neighbouring lanes.
     pub(crate) sliding: &'t [bool],
     is_sliding: bool,
@@ -166,6 +168,7 @@ impl<'t> Trace<'t> {
             interior,
             domain: None,
             skew: 0,
+            ruled: None,
             sliding: &[],
             is_sliding: false,
             reach: (0, 0),
@@ -573,6 +576,7 @@ impl<'t> Trace<'t> {
         if self.interior
             && droppable
             && let Some(condition) = self.condition(index, &extent)
+            && self.ruled != Some(condition.axis)
         {
             if !self.conditions.contains(&condition) {
                 self.conditions.push(condition);
@@ -581,6 +585,8 @@ impl<'t> Trace<'t> {
         }
         match rule {
             Rule::Inside => index,
+            // An index that is held to the extent stays there.
+            Rule::Clamp if matches!(&self.indices[index as usize], Index::Clamp(_, known) if *known == extent) => index,
             Rule::Clamp => self.index(Index::Clamp(index, extent)),
             Rule::Wrap => self.index(Index::Wrap(index, extent)),
             Rule::Mirror => self.index(Index::Mirror(index, extent)),

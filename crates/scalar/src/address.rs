@@ -24,7 +24,7 @@ fn parts(b: &Builder, value: Value) -> Option<(Value, Value)> {
     (exact || element.bits() == 64).then_some((x, y))
 }
 
-/// A constant taken off an index, through an extension to 64 bits too.
+/// A constant taken off an index, through an extension to 64 bits too, and through a multiplication in 64 bits, such as that of the number of a vector by its lanes.
 fn constant(b: &Builder, index: Value) -> (Value, i128) {
     if let Some(literal) = b.as_literal(index).and_then(Literal::as_i128)
         && literal.abs() < FAR
@@ -41,6 +41,14 @@ fn constant(b: &Builder, index: Value) -> (Value, i128) {
                 (rest, offset) if offset != 0 && b.type_of(inner).element().is_integer() => {
                     (b.convert(rest, b.type_of(index)), offset)
                 }
+                _ => (index, 0),
+            }
+        }
+        Some(Op::Binary(BinaryOp::Mul, x, factor)) if b.type_of(index).element().bits() == 64 => {
+            let factor = b.wrap(factor);
+            let (rest, offset) = constant(b, b.wrap(x));
+            match b.as_literal(factor).and_then(Literal::as_i128).map(|times| (times, times.saturating_mul(offset))) {
+                Some((1.., scaled)) if offset != 0 && scaled.abs() < FAR => (b.mul(rest, factor), scaled),
                 _ => (index, 0),
             }
         }

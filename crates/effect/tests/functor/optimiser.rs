@@ -234,7 +234,8 @@ fn effects_are_no_chains_on_a_gpu() -> Result<()> {
     Ok(())
 }
 
-/// Stencils share kernels and have patches of four columns, whatever the length of rows is. Means of diffusion, which take as long as memory, stay apart.
+/// Stencils share kernels and have patches of four columns, whatever the length of rows is. Each mean along columns of diffusion has the mean along rows that it
+/// reads in its kernel.
 #[test]
 fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
     let rules = [Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap].map(|boundary| (103, boundary));
@@ -244,7 +245,7 @@ fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
         let context = &as_gpu();
         let picture = Picture::new(context, &Random(24).image(2, width, 70))?;
         for (result, kernels) in
-            [(effects::degrain(&picture, 4, 0.02, boundary)?, 2..=3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 5..=5)]
+            [(effects::degrain(&picture, 4, 0.02, boundary)?, 2..=3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 3..=3)]
         {
             let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
             // Code near the edges is larger with other rules, and kernels may have less room.

@@ -7,20 +7,19 @@
 //! Accesses of 16 bytes need addresses that are multiples of 16. Where the length of rows is no multiple of four elements, patches are skewed: each of their rows
 //! starts at an aligned column. How rows are shifted against each other depends on the remainder of the length only, which the code of a kernel is made for.
 
+use super::shared::Shared;
 use super::{Code, Fused, Given};
 use crate::cut::{Group, GroupKind, Part};
 use crate::error::Result;
 use crate::number::Number;
-use crate::op::Elementwise;
 use crate::pattern::Ready;
-use crate::tape::{Id, Kind, Tape};
+use crate::tape::{Id, Tape};
 use crate::trace::{Index, IndexId, Item, Place, Trace};
 use broadloom_device::Machine;
-use broadloom_scalar::{Function, Op};
 use broadloom_skeleton::Library;
 use broadloom_skeleton::cost::{self, Costs};
 use smallvec::SmallVec;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -61,6 +60,19 @@ impl Patch {
         let [rows, columns, step, skew] = [self.rows, self.columns, self.step, self.skew].map(i64::from);
         (0..rows).flat_map(move |row| (0..columns).map(move |column| (row * step, column - row * step * skew % columns)))
     }
+}
+
+/// The code around and at the edges of the interior that patches cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Around {
+    /// Rows of a column around the interior that are computed together.
+    pub(crate) rows: u32,
+    /// True if patches look at boundary rules of rows, so that their interior has an end along columns only.
+    pub(crate) ruled: bool,
+}
+
+impl Around {
+    const POSITION: Around = Around { rows: 1, ruled: false };
 }
 
 /// Remainders of lengths of rows, divided by the columns of the widest patch.
@@ -112,13 +124,6 @@ pub(crate) struct Patched {
 }
 
 impl Trace<'_> {
-    /// Returns the function that an item calls, and the number of its result, where the function is straight code.
-    fn callee(&self, item: &Item) -> Option<(&Function, usize)> {
-        let Item::Apply(node, _) = item else { return None };
-        let Kind::Elementwise(Elementwise::Call(function, result)) = &self.tape().entry(*node).kind else { return None };
-        (function.body().blocks().count() == 1).then_some((function, usize::from(*result)))
-    }
-
     /// The group of so many columns in which an element lies, and its place there; `None` where it cannot be read together with its neighbours.
     pub(super) fn column_group(&self, node: Id, place: &Place, columns: u32) -> Option<(i64, usize)> {
         let entry = self.tape().entry(node);
@@ -127,7 +132,11 @@ impl Trace<'_> {
         }
         let Place::At(indices) = place else { return None };
         let (last, above) = indices.split_last()?;
-        let is_plain = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
+        let is_affine = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
+        let is_plain = |index: &IndexId| match &self.indices[*index as usize] {
+            Index::Clamp(base, _) => is_affine(base),
+            _ => is_affine(index),
+        };
         let own = |axis: usize, index: IndexId| match &self.indices[index as usize] {
             Index::Affine { axis: Some(own), stride: Number::Known(1), offset: Number::Known(offset) } => {
                 (usize::from(*own) == axis).then_some(*offset)
@@ -150,39 +159,22 @@ impl Trace<'_> {
     }
 }
 
-/// Notes when the values inside of a call are there and used last, and returns when the result is there. A sum takes each of its inputs when it is read, and is
-/// there from the first of them on.
-fn call(function: &Function, result: usize, inputs: &[u32], times: (&[u32], &mut [u32]), inside: &mut Vec<(u32, u32)>) -> u32 {
-    let (known, last) = times;
-    let body = function.body();
-    let mut born = vec![0u32; body.nodes().len()];
-    let mut used = born.clone();
-    for (id, node) in body.nodes() {
-        if let Op::Parameter(number) = &node.op {
-            born[id.index()] = inputs.get(*number as usize).map_or(0, |input| known[*input as usize]);
-            continue;
-        }
-        let mut time = 0;
-        node.op.each_operand(|operand| time = born[operand.index()].max(time));
-        node.op.each_operand(|operand| used[operand.index()] = used[operand.index()].max(time));
-        born[id.index()] = time;
+impl Trace<'_> {
+    /// Returns whether no boundary rule is left but those that hold an index to an extent.
+    fn is_held(&self) -> bool {
+        let is_other = |index: &Index| matches!(index, Index::Wrap(..) | Index::Mirror(..));
+        !self.indices.iter().any(is_other) && !self.items.iter().any(|item| matches!(item, Item::Guard { .. }))
     }
-    let own = function.results().get(result).copied();
-    for (id, node) in body.nodes() {
-        match &node.op {
-            Op::Parameter(number) => {
-                if let Some(input) = inputs.get(*number as usize) {
-                    last[*input as usize] = last[*input as usize].max(used[id.index()]);
-                }
-            }
-            _ if result == 0 && Some(id) != own => inside.push((born[id.index()], used[id.index()])),
-            _ => {}
-        }
-    }
-    own.map_or(0, |own| born[own.index()])
 }
 
 impl Fused<'_> {
+    /// Returns the cost of a position around the interior, where so many rows are computed together.
+    fn frame_cost(&self, rows: u32) -> u64 {
+        let Some(everywhere) = &self.everywhere else { return 0 };
+        let Shared { saved, live } = everywhere.shared(&self.roots_everywhere, 1);
+        everywhere.cost.saturating_sub(saved) * cost::patch_share(live) / u64::from(rows)
+    }
+
     /// Returns the cost of all reads of the interior where a thread has so many columns, in simple operations.
     fn access_cost(&self, columns: u32) -> u64 {
         let trace = &self.interior;
@@ -222,72 +214,18 @@ impl Fused<'_> {
         }
     }
 
-    /// Returns how many values of the interior a thread keeps at the same time, where it reads so many columns together, computes whatever it can when a value is
-    /// read, and stores results in their order.
-    pub(crate) fn live(&self, columns: u32) -> u32 {
-        let trace = &self.interior;
-        let mut groups: HashMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = HashMap::new();
-        let mut reads = 0u32;
-        // For each item, when it is there, and when it is used last.
-        let mut born: Vec<u32> = vec![0; trace.items.len()];
-        let mut used: Vec<u32> = vec![0; trace.items.len()];
-        let mut inside: Vec<(u32, u32)> = vec![];
-        for (number, item) in trace.items.iter().enumerate() {
-            let mut next = || {
-                reads += 1;
-                reads
-            };
-            born[number] = match item {
-                Item::Read { node, place } => match (trace.column_group(*node, place, columns), place) {
-                    (Some((group, _)), Place::At(indices)) => {
-                        let key = (*node, SmallVec::from_slice(&indices[..indices.len() - 1]), group);
-                        *groups.entry(key).or_insert_with(next)
-                    }
-                    _ => next(),
-                },
-                item => {
-                    let mut inputs = vec![];
-                    trace.needed_by_item(item, &mut inputs);
-                    let time = inputs.iter().map(|input| born[*input as usize]).max().unwrap_or(0);
-                    match trace.callee(item) {
-                        Some((function, result)) => call(function, result, &inputs, (&born, &mut used), &mut inside),
-                        None => {
-                            inputs.iter().for_each(|input| used[*input as usize] = used[*input as usize].max(time));
-                            time
-                        }
-                    }
-                }
-            };
-        }
-        let mut stored = 0;
-        for root in &self.roots {
-            stored = born[*root as usize].max(stored);
-            used[*root as usize] = used[*root as usize].max(stored);
-        }
-        let mut change = vec![0i64; reads as usize + 2];
-        let all = born.iter().copied().zip(used.iter().copied()).chain(inside);
-        for (born, used) in all.filter(|(born, used)| *born > 0 && used > born) {
-            change[born as usize] += 1;
-            change[used as usize] -= 1;
-        }
-        let mut live = 0i64;
-        let most = change.iter().map(|change| {
-            live += change;
-            live
-        });
-        most.max().unwrap_or(0).max(0) as u32 + columns
-    }
-
     /// Prices a patch of which these are the traces.
     fn priced(&self, patch: Patch) -> Priced {
-        let (live, work) = (self.live(patch.columns), self.work(patch.columns));
+        let Shared { live, saved } = self.interior.shared(&self.roots, patch.columns);
+        let work = self.work(patch.columns, saved);
         let each = |operations: u64| operations * cost::patch_share(live) / u64::from(patch.rows * patch.columns);
-        Priced { patch, cost: each(work + cost::PATCH_START), own: each(work), live }
+        Priced { patch, cost: each(work + cost::PATCH_START), own: each(work), work, live }
     }
 
-    /// Returns the cost of all reads and operations where a thread has so many columns, in simple operations. Signs are changed where values are used.
-    fn work(&self, columns: u32) -> u64 {
-        self.access_cost(columns) + self.computing().saturating_sub(self.interior.signs)
+    /// Returns the cost of all reads and operations where a thread has so many columns and calls share operations of so much, in simple operations. Signs are
+    /// changed where values are used.
+    fn work(&self, columns: u32, saved: u64) -> u64 {
+        self.access_cost(columns) + self.computing().saturating_sub(self.interior.signs + saved)
     }
 
     /// Returns the cost of a position without memory where each thread has one, in hundredths of simple operations.
@@ -330,6 +268,8 @@ struct Priced {
     cost: u64,
     /// Cost without the start of a thread. Patches of one width are compared by it: the start is hidden by other threads, which larger patches leave fewer of.
     own: u64,
+    /// Cost of all positions of a thread, in simple operations.
+    work: u64,
     /// Values that a thread keeps.
     live: u32,
 }
@@ -344,7 +284,7 @@ impl<'p> Patches<'p> {
         if !costs.takes_patches() || tape.alone || !is_possible || !group.roots.iter().all(has_room) {
             return None;
         }
-        if part.fused.chooses() || part.fused.items() * 2 > crate::limits::MAX_STRIP {
+        if part.fused.chooses() || part.fused.items() * 2 > crate::limits::MAX_PATCH {
             return None;
         }
         let bytes =
@@ -354,9 +294,29 @@ impl<'p> Patches<'p> {
         Some(Patches { tape, kept, group, part, rank: class.rank.into(), side_by_side: costs.side_by_side(), memory })
     }
 
-    fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
+    fn traced(&self, patch: Patch, around: Around) -> Option<Fused<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
-        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, true)
+        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, Some(around))
+    }
+
+    /// Traces of a patch for its code. The first and the last rows of an image are covered by patches, too, where holding their indices to the image costs little.
+    fn framed(&self, patch: Patch) -> Option<Fused<'p>> {
+        let plain = self.traced(patch, Around::POSITION)?;
+        // Rows under a rule start at addresses that do not follow from their distance.
+        let is_possible = patch.skew == 0;
+        let ruled = is_possible.then(|| self.traced(patch, Around { ruled: true, ..Around::POSITION })).flatten();
+        let most = plain.priced(patch).work * cost::RULED_COST;
+        let ruled = ruled.filter(|ruled| {
+            let priced = ruled.priced(patch);
+            ruled.interior.is_held() && priced.work * 100 <= most && priced.live <= cost::PATCH_LIVE
+        });
+        let around = Around { rows: 1, ruled: ruled.is_some() };
+        let single = ruled.unwrap_or(plain);
+        let rows = cost::FRAME_ROWS;
+        let several = (1 < rows && rows < patch.rows * patch.columns && rows <= patch.rows)
+            .then(|| self.traced(patch, Around { rows, ..around }));
+        let pays = |several: &Fused<'_>| several.frame_cost(rows) * 100 < single.frame_cost(1) * cost::FRAME_GAIN;
+        Some(several.flatten().filter(pays).unwrap_or(single))
     }
 
     /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the
@@ -378,22 +338,29 @@ impl<'p> Patches<'p> {
     /// Returns the patch of so many columns that costs least, without memory, where so many columns remain of a row.
     fn cheapest(&self, columns: u32, skew: u32) -> Option<Priced> {
         let mut best: Option<Priced> = None;
+        let alone = self.part.fused.priced(Patch::SINGLE).work;
+        // Steps of which larger patches are too large.
+        let mut full: SmallVec<[u32; 4]> = SmallVec::new();
         for (rows, step) in cost::PATCH_ROWS.iter().flat_map(|rows| cost::PATCH_STEPS.iter().map(move |step| (*rows, *step))) {
-            if rows == 1 && step > 1 || columns == 1 && rows * step == 1 || step > 1 && !self.part.fused.reads_apart(step) {
+            if rows == 1 && step > 1 || columns == 1 && rows * step == 1 || full.contains(&step) {
+                continue;
+            }
+            if step > 1 && !self.part.fused.reads_apart(step) {
                 continue;
             }
             let patch = Patch { rows, columns, step, skew };
-            let Some(fused) = self.traced(patch) else { continue };
-            // Positions that share nothing, such as those of transposed reads, are better off in threads of their own.
-            let alone = self.part.fused.work(1) * u64::from(rows * columns);
-            if fused.work(columns) * 100 >= alone * cost::PATCH_GAIN {
+            let Some(fused) =
+                self.traced(patch, Around::POSITION).filter(|fused| columns == 1 || fused.read_count() <= cost::PATCH_READS)
+            else {
+                full.push(step);
                 continue;
-            }
-            if columns > 1 && fused.read_count() > cost::PATCH_READS {
-                continue;
-            }
+            };
             let priced = fused.priced(patch);
-            if priced.live <= cost::PATCH_LIVE && best.is_none_or(|best| priced.own * 100 < best.own * cost::PATCH_GAIN) {
+            // Positions that share nothing, such as those of transposed reads, are better off in threads of their own.
+            if priced.work * 100 >= alone * u64::from(rows * columns) * cost::PATCH_GAIN {
+                continue;
+            }
+            if priced.live <= cost::PATCH_LIVE && best.is_none_or(|best| priced.own * 100 < best.own * cost::patch_gain(rows)) {
                 best = Some(priced);
             }
         }
@@ -418,7 +385,7 @@ impl<'p> Patches<'p> {
     /// The kernel in a patch.
     fn made(&self, priced: Priced, library: &Library) -> Result<Option<Patched>> {
         let Priced { patch, live, .. } = priced;
-        let Some(fused) = self.traced(patch) else { return Ok(None) };
+        let Some(fused) = self.framed(patch) else { return Ok(None) };
         let (codes, bounds) = fused.patch_codes(self.tape, self.side_by_side, patch.columns)?;
         let ready = Ready::patches(self.tape, self.group, &codes, patch, live, library)?;
         Ok(Some(Patched { patch, codes, bounds, ready }))

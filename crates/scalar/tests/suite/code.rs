@@ -85,6 +85,23 @@ fn constants_come_off_signed_indices() {
     assert_eq!(count(&text, "mad.wide.s32"), 3, "{text}");
 }
 
+/// Vectors around one that is found by its number are read at constant offsets from it.
+#[test]
+fn constants_come_off_numbers_of_vectors() {
+    let b = Builder::kernel("vectors");
+    let (x, y) = (b.pointer("x", Element::F32), b.pointer("y", Element::F32));
+    let i = b.parameter("i", Type::I32);
+    let at = |by: i64| {
+        let number = b.add(b.convert(b.shr(i, 2), Type::I64), by);
+        b.load_as(x, b.mul(number, 4), 4, Order::Weak, Cache::ReadOnly)
+    };
+    b.store(y, 0, b.add(b.add(at(-2), at(0)), at(1)));
+    let text = ptx(&b.finish_kernel().unwrap());
+    assert_eq!(count(&text, "ld.global.nc.v4.f32"), 3, "{text}");
+    assert!(text.contains("-32]") && text.contains("+16]"), "{text}");
+    assert_eq!(count(&text, "mad.wide.s32") + count(&text, "mul.wide.s32") + count(&text, "mad.lo.u64"), 1, "{text}");
+}
+
 /// Reads around a position that a loop changes share the constant before it, which cannot be an offset: each adds its distance only.
 #[test]
 fn constants_of_reads_around_a_position_are_added_once() {

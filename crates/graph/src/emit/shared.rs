@@ -1,0 +1,170 @@
+//! Values that neighbouring positions share.
+//!
+//! A function that is called at several places of a patch computes much the same there: sums of neighbours have halves in common, for example. Equal operations on
+//! equal values are one value where functions are written out, so they count once here.
+
+use super::Fused;
+use crate::hash::QuickMap;
+use crate::op::Elementwise;
+use crate::tape::{Id, Kind};
+use crate::trace::{IndexId, Item, ItemId, Place, Trace};
+use broadloom_scalar::{Function, Op, Type};
+use broadloom_skeleton::cost;
+use smallvec::SmallVec;
+
+/// The values of a patch, as far as its price depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shared {
+    /// Cost of operations that calls have in common, without all but the first of each.
+    pub(crate) saved: u64,
+    /// Values that a thread keeps at the same time.
+    pub(crate) live: u32,
+}
+
+/// The number of a value.
+type Number = u32;
+
+/// Values by number: when each is there and when it is used last, counted in reads.
+#[derive(Default)]
+struct Values {
+    born: Vec<u32>,
+    used: Vec<u32>,
+    /// Operations inside of calls, without their operands, and the values that they take.
+    known: QuickMap<(Op, Type, SmallVec<[Number; 3]>), Number>,
+    /// Results of calls.
+    calls: QuickMap<(Function, SmallVec<[Number; 4]>), SmallVec<[Number; 2]>>,
+    saved: u64,
+}
+
+impl Values {
+    fn add(&mut self, born: u32) -> Number {
+        self.born.push(born);
+        self.used.push(0);
+        (self.born.len() - 1) as Number
+    }
+
+    /// A value that is computed from others as soon as all of them are there.
+    fn computed(&mut self, inputs: &[Number]) -> Number {
+        let time = inputs.iter().map(|input| self.born[*input as usize]).max().unwrap_or(0);
+        inputs.iter().for_each(|input| self.used(*input, time));
+        self.add(time)
+    }
+
+    fn used(&mut self, value: Number, time: u32) {
+        let used = &mut self.used[value as usize];
+        *used = time.max(*used);
+    }
+
+    /// The result of a call.
+    fn call(&mut self, function: &Function, result: usize, inputs: &[Number]) -> Number {
+        let key = (function.clone(), SmallVec::from_slice(inputs));
+        if let Some(results) = self.calls.get(&key) {
+            return results.get(result).copied().unwrap_or(0);
+        }
+        let body = function.body();
+        let mut own: Vec<Number> = Vec::with_capacity(body.nodes().len());
+        let Some(nobody) = body.nodes().next().map(|(id, _)| id) else { return 0 };
+        for (_, node) in body.nodes() {
+            if let Op::Parameter(number) = &node.op {
+                let input = inputs.get(*number as usize).copied();
+                own.push(input.unwrap_or_else(|| self.add(0)));
+                continue;
+            }
+            let mut operands: SmallVec<[Number; 3]> = SmallVec::new();
+            node.op.each_operand(|operand| operands.push(own[operand.index()]));
+            let key = (node.op.with_operands(|_| nobody), node.ty, operands);
+            let value = match self.known.get(&key) {
+                Some(known) if node.op.is_pure() => {
+                    let is_sign = matches!(node.op, Op::Unary(op, _) if cost::is_sign(op, node.ty));
+                    self.saved += if is_sign { 0 } else { cost::operation(&node.op) };
+                    *known
+                }
+                _ => {
+                    let value = self.computed(&key.2);
+                    self.known.insert(key, value);
+                    value
+                }
+            };
+            own.push(value);
+        }
+        let results: SmallVec<[Number; 2]> = function.results().iter().map(|id| own[id.index()]).collect();
+        let found = results.get(result).copied().unwrap_or(0);
+        self.calls.insert(key, results);
+        found
+    }
+
+    /// Returns the most values that are there at the same time.
+    fn most(&self, reads: u32) -> u32 {
+        let mut change = vec![0i64; reads as usize + 2];
+        for (born, used) in self.born.iter().zip(&self.used).filter(|(born, used)| **born > 0 && used > born) {
+            change[*born as usize] += 1;
+            change[*used as usize] -= 1;
+        }
+        let mut live = 0i64;
+        let most = change.iter().map(|change| {
+            live += change;
+            live
+        });
+        most.max().unwrap_or(0).max(0) as u32
+    }
+}
+
+impl Trace<'_> {
+    /// Returns the function that an item calls, and the number of its result, where the function is straight code.
+    fn callee(&self, item: &Item) -> Option<(&Function, usize)> {
+        let Item::Apply(node, _) = item else { return None };
+        let Kind::Elementwise(Elementwise::Call(function, result)) = &self.tape().entry(*node).kind else { return None };
+        (function.body().blocks().count() == 1).then_some((function, usize::from(*result)))
+    }
+
+    /// Returns what the positions of some roots share where a thread reads so many columns together, computes whatever it can when a value is read, and stores
+    /// results in their order.
+    pub(crate) fn shared(&self, roots: &[ItemId], columns: u32) -> Shared {
+        let mut groups: QuickMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = QuickMap::default();
+        let mut reads = 0u32;
+        let mut values = Values::default();
+        let mut own: Vec<Number> = Vec::with_capacity(self.items.len());
+        for item in &self.items {
+            let mut next = || {
+                reads += 1;
+                reads
+            };
+            let value = match item {
+                Item::Read { node, place } => {
+                    let born = match (self.column_group(*node, place, columns), place) {
+                        (Some((group, _)), Place::At(indices)) => {
+                            let key = (*node, SmallVec::from_slice(&indices[..indices.len() - 1]), group);
+                            *groups.entry(key).or_insert_with(next)
+                        }
+                        _ => next(),
+                    };
+                    values.add(born)
+                }
+                item => {
+                    let mut inputs = vec![];
+                    self.needed_by_item(item, &mut inputs);
+                    let inputs: SmallVec<[Number; 8]> = inputs.iter().map(|input| own[*input as usize]).collect();
+                    match self.callee(item) {
+                        Some((function, result)) => values.call(function, result, &inputs),
+                        None => values.computed(&inputs),
+                    }
+                }
+            };
+            own.push(value);
+        }
+        let mut stored = 0;
+        for root in roots {
+            let root = own[*root as usize];
+            stored = values.born[root as usize].max(stored);
+            values.used(root, stored);
+        }
+        Shared { saved: values.saved, live: values.most(reads) + columns }
+    }
+}
+
+impl Fused<'_> {
+    /// Returns how many values of the interior a thread keeps at the same time.
+    pub(crate) fn live(&self, columns: u32) -> u32 {
+        self.interior.shared(&self.roots, columns).live
+    }
+}
