@@ -10,7 +10,7 @@ mod shared;
 
 use self::index::own_axis;
 pub use self::patch::Patch;
-pub(crate) use self::patch::{Around, Patchable, Patched, Patches};
+pub(crate) use self::patch::{Patchable, Patched, Patches};
 use crate::error::{Error, Result};
 use crate::hash::QuickMap;
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
@@ -173,6 +173,13 @@ impl Roots<'_> {
     }
 }
 
+/// The code around patches is that of a position.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around {
+    /// True if patches look at boundary rules of rows.
+    pub(crate) ruled: bool,
+}
+
 /// Traces of some nodes at the position of the thread, for the interior and, if that differs, for everywhere.
 pub(crate) struct Fused<'k> {
     interior: Trace<'k>,
@@ -267,8 +274,8 @@ impl<'k> Fused<'k> {
         Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 }, None)
     }
 
-    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. With `around`, the trace of everywhere has some rows of
-    /// one column; then there is one where patches have several columns.
+    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. With `around`, the trace of everywhere has one position;
+    /// then there is one where patches have several columns.
     pub(crate) fn patch(
         tape: &'k Tape,
         (kept, sliding): (&'k [bool], &'k [bool]),
@@ -289,7 +296,7 @@ impl<'k> Fused<'k> {
             trace.ruled =
                 around.filter(|around| around.ruled && interior).and_then(|_| rank.checked_sub(2)).map(|axis| axis as u8);
             let patch = match around.filter(|_| !interior) {
-                Some(Around { rows, .. }) => Patch { rows, columns: 1, skew: 0, ..patch },
+                Some(_) => Patch::SINGLE,
                 None => patch,
             };
             for (row, column) in patch.places() {

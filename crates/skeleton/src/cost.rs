@@ -258,20 +258,15 @@ pub const PATCH_READS: u64 = 1024;
 /// Cost of a patch in hundredths of that of a smaller one, from which on its larger code does not pay.
 pub const PATCH_GAIN: u64 = 95;
 /// Cost of a patch of more than eight rows in hundredths of that of a lower one, from which on it does not pay: more rows remain below the last patch as well. On an H200
-/// the sparse filter of `diffusion` took 0.104 ms with 16 rows and 0.094 with eight; two means, whose cost by this model is 69, took 0.075 instead of 0.105 apart.
+/// the sparse filter of `diffusion`, 91 by this model, took 0.104 ms with 16 rows and 0.094 with eight. Means along both axes in one kernel are 69.
 pub const TALL_PATCH_GAIN: u64 = 80;
 /// Cost of a plan in hundredths of that of one with more kernels, from which on larger kernels do not pay.
 pub const JOIN_GAIN: u128 = 95;
 /// Time of a kernel of patches whose bytes take longer than its operations, in hundredths of the time of the bytes.
 pub const PATCH_MEMORY: u64 = 120;
-/// Rows of a column around the patches of an image that a thread computes together. With two and with eight, registers were spilled and the frame of two means took
-/// 25 us on an H200, instead of 21 with one and 12 with four.
-pub const FRAME_ROWS: u32 = 4;
-/// Cost of a position around patches in hundredths of that in a row alone, from which on several rows do not pay: their code needs more registers.
-pub const FRAME_GAIN: u64 = 60;
 /// Cost of a patch whose rows are held to the image, at most, in hundredths of that of one in the interior.
 pub const RULED_COST: u64 = 105;
-/// Threads for the positions around the patches of an image, for each of its rows and columns, where each has one row.
+/// Threads for the positions around the patches of an image, for each of its rows and columns.
 pub const FRAME_THREADS: u32 = 16;
 /// Operations of a thread besides those of its positions: where it is, whether that is in the interior, addresses.
 pub const PATCH_START: u64 = 32;

@@ -60,8 +60,8 @@ pub struct Stencil {
     pub live: u32,
     /// Function far from all edges.
     pub inner: Source,
-    /// Function near them, if it is another: of a strip, or of some rows of one column, at the same distance, as its results are. On threads that have several columns
-    /// or rows apart it has fewer positions than that of the interior.
+    /// Function near them, if it is another: of a strip, or of one position, as its results are. On threads that have several columns or rows apart it is one of a
+    /// position.
     pub edge: Option<Source>,
     /// Lanes before and behind its own that the functions read.
     pub reach: (u32, u32),
@@ -110,11 +110,8 @@ impl Stencil {
             return Err(bad("the rows of a strip have results of different types".to_owned()));
         }
         let fits = |edge: &Source| {
-            let own = edge.results();
-            let are_rows = own.len().is_multiple_of(values) && (values..results.len()).contains(&own.len());
-            let has_some = are_rows && own.len() <= values * self.rows as usize && own == results[..own.len()] && !in_vectors;
-            let has_all = own == results && !is_apart;
-            (has_all || has_some) && edge.index() == self.inner.index()
+            let has_all = edge.results() == results && !is_apart || edge.results() == results[..values] && !in_vectors;
+            has_all && edge.index() == self.inner.index()
         };
         if self.edge.as_ref().is_some_and(|edge| !fits(edge)) {
             return Err(bad("edges have other results or indices than the interior".to_owned()));
@@ -131,7 +128,7 @@ impl Stencil {
         self.domain.check("stencil", &sources, &fold.sink)
     }
 
-    /// Returns whether the function near the edges has fewer positions than that of the interior.
+    /// Returns whether the function near the edges is one of a position, and that of the interior is not.
     fn frames(&self) -> bool {
         self.edge.as_ref().is_some_and(|edge| edge.results().len() < self.inner.results().len())
     }

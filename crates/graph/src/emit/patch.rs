@@ -8,7 +8,7 @@
 //! starts at an aligned column. How rows are shifted against each other depends on the remainder of the length only, which the code of a kernel is made for.
 
 use super::shared::Shared;
-use super::{Code, Fused, Given};
+use super::{Around, Code, Fused, Given};
 use crate::cut::{Group, GroupKind, Part};
 use crate::error::Result;
 use crate::number::Number;
@@ -60,19 +60,6 @@ impl Patch {
         let [rows, columns, step, skew] = [self.rows, self.columns, self.step, self.skew].map(i64::from);
         (0..rows).flat_map(move |row| (0..columns).map(move |column| (row * step, column - row * step * skew % columns)))
     }
-}
-
-/// The code around and at the edges of the interior that patches cover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Around {
-    /// Rows of a column around the interior that are computed together.
-    pub(crate) rows: u32,
-    /// True if patches look at boundary rules of rows, so that their interior has an end along columns only.
-    pub(crate) ruled: bool,
-}
-
-impl Around {
-    const POSITION: Around = Around { rows: 1, ruled: false };
 }
 
 /// Remainders of lengths of rows, divided by the columns of the widest patch.
@@ -168,13 +155,6 @@ impl Trace<'_> {
 }
 
 impl Fused<'_> {
-    /// Returns the cost of a position around the interior, where so many rows are computed together.
-    fn frame_cost(&self, rows: u32) -> u64 {
-        let Some(everywhere) = &self.everywhere else { return 0 };
-        let Shared { saved, live } = everywhere.shared(&self.roots_everywhere, 1);
-        everywhere.cost.saturating_sub(saved) * cost::patch_share(live) / u64::from(rows)
-    }
-
     /// Returns the cost of all reads of the interior where a thread has so many columns, in simple operations.
     fn access_cost(&self, columns: u32) -> u64 {
         let trace = &self.interior;
@@ -294,29 +274,24 @@ impl<'p> Patches<'p> {
         Some(Patches { tape, kept, group, part, rank: class.rank.into(), side_by_side: costs.side_by_side(), memory })
     }
 
-    fn traced(&self, patch: Patch, around: Around) -> Option<Fused<'p>> {
+    /// Traces of a patch. Those of a `ruled` one look at the boundary rules of rows, so that the interior has an end along columns only.
+    fn traced(&self, patch: Patch, ruled: bool) -> Option<Fused<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
-        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, Some(around))
+        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, Some(Around { ruled }))
     }
 
     /// Traces of a patch for its code. The first and the last rows of an image are covered by patches, too, where holding their indices to the image costs little.
-    fn framed(&self, patch: Patch) -> Option<Fused<'p>> {
-        let plain = self.traced(patch, Around::POSITION)?;
-        // Rows under a rule start at addresses that do not follow from their distance.
-        let is_possible = patch.skew == 0;
-        let ruled = is_possible.then(|| self.traced(patch, Around { ruled: true, ..Around::POSITION })).flatten();
+    fn held(&self, patch: Patch) -> Option<Fused<'p>> {
+        let plain = self.traced(patch, false)?;
+        // Skewed rows under a rule start at addresses that do not follow from their distance. The interior of single columns may have no end then.
+        let is_possible = patch.columns > 1 && patch.skew == 0;
+        let ruled = is_possible.then(|| self.traced(patch, true)).flatten();
         let most = plain.priced(patch).work * cost::RULED_COST;
-        let ruled = ruled.filter(|ruled| {
+        let pays = |ruled: &Fused<'_>| {
             let priced = ruled.priced(patch);
             ruled.interior.is_held() && priced.work * 100 <= most && priced.live <= cost::PATCH_LIVE
-        });
-        let around = Around { rows: 1, ruled: ruled.is_some() };
-        let single = ruled.unwrap_or(plain);
-        let rows = cost::FRAME_ROWS;
-        let several = (1 < rows && rows < patch.rows * patch.columns && rows <= patch.rows)
-            .then(|| self.traced(patch, Around { rows, ..around }));
-        let pays = |several: &Fused<'_>| several.frame_cost(rows) * 100 < single.frame_cost(1) * cost::FRAME_GAIN;
-        Some(several.flatten().filter(pays).unwrap_or(single))
+        };
+        Some(ruled.filter(pays).unwrap_or(plain))
     }
 
     /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the
@@ -349,8 +324,7 @@ impl<'p> Patches<'p> {
                 continue;
             }
             let patch = Patch { rows, columns, step, skew };
-            let Some(fused) =
-                self.traced(patch, Around::POSITION).filter(|fused| columns == 1 || fused.read_count() <= cost::PATCH_READS)
+            let Some(fused) = self.traced(patch, false).filter(|fused| columns == 1 || fused.read_count() <= cost::PATCH_READS)
             else {
                 full.push(step);
                 continue;
@@ -385,7 +359,7 @@ impl<'p> Patches<'p> {
     /// The kernel in a patch.
     fn made(&self, priced: Priced, library: &Library) -> Result<Option<Patched>> {
         let Priced { patch, live, .. } = priced;
-        let Some(fused) = self.framed(patch) else { return Ok(None) };
+        let Some(fused) = self.held(patch) else { return Ok(None) };
         let (codes, bounds) = fused.patch_codes(self.tape, self.side_by_side, patch.columns)?;
         let ready = Ready::patches(self.tape, self.group, &codes, patch, live, library)?;
         Ok(Some(Patched { patch, codes, bounds, ready }))

@@ -2,7 +2,7 @@
 //!
 //! Code of a whole patch with boundary rules is several times as long as that of the interior: too long for the cache of instructions, and a warp at the end of
 //! a row would execute it for a few of its lanes. So patches cover rows and columns of the interior only, and all other positions are the *frame*. The first
-//! blocks of the grid compute the frame, some rows of a column at a time, while others begin with patches. These rows share what they read, as those of patches do.
+//! blocks of the grid compute the frame, a position of a thread at a time, while others begin with patches.
 //!
 //! Patches start with the first row of the interior, and the rows that remain below the last one are part of the frame. The columns of a row that are covered
 //! follow from the address of its first element, so the frame has a few columns more at both sides and leaves out the positions that a patch has. Where an
@@ -68,6 +68,7 @@ impl Parts<'_> {
         let (first, end, width) = bounds(axes - 1);
         let around = stencil.columns - 1;
         let (first, end) = match stencil.skew {
+            // Columns of patches whose first one lies in the interior.
             0 => {
                 let next = |column: Value| {
                     let behind = k.add(column, around);
@@ -92,8 +93,7 @@ impl Parts<'_> {
         let k = Writer::with_blocks("stencil", block, costs.register_blocks(threads, stencil.live));
         let shifted = if stencil.skew == 0 { 0 } else { 2 * (stencil.columns - 1) };
         let across = (Count::size(axes - 1) + shifted).div_ceil(block[0] * stencil.columns);
-        let of_line = cost::FRAME_THREADS.div_ceil(self.frame_rows().0);
-        let around = Count::product(0..axes - 2) * ((Count::size(axes - 2) + Count::size(axes - 1)) * of_line);
+        let around = Count::product(0..axes - 2) * ((Count::size(axes - 2) + Count::size(axes - 1)) * cost::FRAME_THREADS);
         let frames = around.div_ceil(across.clone() * threads);
         let down = frames.clone() + self.strips().div_ceil(block[1]);
         let number = self.row_of_blocks(&k);
@@ -144,71 +144,40 @@ impl Parts<'_> {
         k.if_then(k.and(is_there, self.columns_inside(k, column)), || self.inner_column(k, &strip, column));
     }
 
-    /// Rows that the function of the frame computes together, and their distance.
-    fn frame_rows(&self) -> (u32, u32) {
-        let results = self.stencil.edge.as_ref().map_or(0, |edge| edge.results().len());
-        match (results / self.values) as u32 {
-            ..=1 => (1, 1),
-            rows => (rows, self.stencil.step),
-        }
-    }
-
-    /// The strips of the frame, from one on and so many apart.
+    /// The positions of the frame, from one on and so many apart.
     fn frame(&self, k: &Writer, edge: &Inlet, covered: &Covered, own: Value, apart: Value) {
         let axes = self.axes();
         let (height, width) = (self.length(k, axes - 2), self.length(k, axes - 1));
         let lengths: Vec<Value> = (0..axes - 2).map(|axis| self.length(k, axis)).collect();
-        let (rows, step) = self.frame_rows();
-        let group = rows * step;
         // Where some images are not in the interior, all positions are looked at.
         let all_inside = self.images_inside(k);
         let [top, bottom] = covered.rows.map(|row| k.select(all_inside, row, k.constant(self.index, 0)));
         let [left, right] = covered.columns;
+        let bands = k.mul(k.add(top, k.sub(height, bottom)), width);
         let side = k.add(left, k.sub(width, right));
-        let strips = |rows: Value| k.mul(k.div(k.add(rows, group - 1), group), step);
-        // Above the patches, below them, and beside them.
-        let above = k.mul(strips(top), width);
-        let bands = k.add(above, k.mul(strips(k.sub(height, bottom)), width));
-        let each = k.add(bands, k.mul(strips(k.sub(bottom, top)), side));
+        let each = k.add(bands, k.mul(k.sub(bottom, top), side));
         let all = k.mul(k.count(Count::product(0..axes - 2), self.index), each);
         k.for_step(own, all, apart, Unroll::Never, |number| {
             let image = k.div(number, each);
             let number = k.sub(number, k.mul(image, each));
-            let (is_above, is_band) = (k.lt(number, above), k.lt(number, bands));
-            let band = |of_above: Value, of_below: Value| k.select(is_above, of_above, of_below);
-            let zero = k.constant(self.index, 0);
-            let from = k.select(is_band, band(zero, above), bands);
-            let [first, end] = [(zero, bottom, top), (top, height, bottom)]
-                .map(|(of_above, of_below, beside)| k.select(is_band, band(of_above, of_below), beside));
+            let is_band = k.lt(number, bands);
             let along = k.select(is_band, width, side);
-            let from = k.sub(number, from);
-            let strip = k.div(from, along);
-            let column = k.sub(from, k.mul(strip, along));
+            let from = k.select(is_band, number, k.sub(number, bands));
+            let row = k.div(from, along);
+            let column = k.sub(from, k.mul(row, along));
             let beside = k.select(k.lt(column, left), column, k.add(k.sub(column, left), right));
             let column = k.select(is_band, column, beside);
-            let (group_number, ahead) = (k.div(strip, step), k.rem(strip, step));
-            let own = k.add(first, k.mul(group_number, group));
-            let row = k.add(k.min(own, k.sub(height, group)), ahead);
-            let images = unravel(k, image, &lengths);
-            let position: Vec<Value> = images.iter().copied().chain([row, column]).collect();
-            let is_wanted = |row: Value| {
-                let is_own = k.and(k.ge(row, own), k.lt(row, end));
-                k.and(is_own, k.not(self.is_taken(k, covered, image, &images, [row, column])))
-            };
-            let put = |row: Value, results: &[Value]| {
-                let position: Vec<Value> = images.iter().copied().chain([row, column]).collect();
+            let below = k.select(k.lt(row, top), row, k.add(k.sub(row, top), bottom));
+            let row = k.select(is_band, below, k.add(row, top));
+            let above = unravel(k, image, &lengths);
+            let is_taken = self.is_taken(k, covered, image, &above, [row, column]);
+            k.if_then(k.not(is_taken), || {
+                let position: Vec<Value> = above.iter().copied().chain([row, column]).collect();
+                let results = edge.at_unwritten(k, &position);
                 let wide = |value: Value| k.convert(value, self.place());
                 let line = k.add(k.mul(image, height), row);
-                self.outlet.put(k, &position, k.add(k.mul(wide(line), wide(width)), wide(column)), results);
-            };
-            if rows == 1 {
-                return k.if_then(is_wanted(row), || put(row, &edge.at_unwritten(k, &position)));
-            }
-            let results = edge.at_unwritten(k, &position);
-            for (number, results) in results.chunks(self.values).enumerate() {
-                let row = k.add(row, number as u32 * step);
-                k.if_then(is_wanted(row), || put(row, results));
-            }
+                self.outlet.put(k, &position, k.add(k.mul(wide(line), wide(width)), wide(column)), &results);
+            });
         });
     }
 
