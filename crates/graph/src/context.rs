@@ -230,11 +230,14 @@ impl Context {
         Err(Error::Devices { operation: operation.to_owned(), left, right })
     }
 
-    fn pending(&self, operation: &str, nodes: &[Node], symbolic: bool) -> Result<SmallVec<[Node; 4]>> {
+    /// Nodes that are not computed yet. `remembers`: those that are computed on the way and shall be remembered are among them.
+    fn pending(&self, operation: &str, nodes: &[Node], symbolic: bool, remembers: bool) -> Result<SmallVec<[Node; 4]>> {
         nodes.iter().try_for_each(|node| self.owns(operation, node))?;
         let mut pending: SmallVec<[Node; 4]> =
             nodes.iter().filter(|node| node.is_symbolic() == symbolic && node.is_pending()).cloned().collect();
-        with_remembered(&mut pending);
+        if remembers {
+            with_remembered(&mut pending, symbolic);
+        }
         with_lengths(&mut pending);
         Ok(pending)
     }
@@ -245,14 +248,23 @@ impl Context {
         self.evaluate_in(nodes, None)
     }
 
+    /// Computes the results of a function that is traced. Nothing is needed after them.
+    pub(crate) fn evaluate_last(&self, nodes: &[Node]) -> Result<()> {
+        self.evaluate_plans(nodes, None, false)
+    }
+
     /// The conditions on lengths that were not confirmed yet.
     pub(crate) fn expected(&self) -> MutexGuard<'_, Vec<Expectation>> {
         self.inner.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn evaluate_in(&self, nodes: &[Node], lane: Option<&Lane>) -> Result<()> {
+        self.evaluate_plans(nodes, lane, true)
+    }
+
+    fn evaluate_plans(&self, nodes: &[Node], lane: Option<&Lane>, remembers: bool) -> Result<()> {
         for symbolic in [false, true] {
-            let pending = self.pending("evaluate", nodes, symbolic)?;
+            let pending = self.pending("evaluate", nodes, symbolic, remembers || !symbolic)?;
             if pending.is_empty() {
                 continue;
             }
@@ -278,7 +290,7 @@ impl Context {
     pub fn plan_only(&self, nodes: &[Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.owns("plan_only", node))?;
         let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
-        with_remembered(&mut pending);
+        with_remembered(&mut pending, false);
         with_lengths(&mut pending);
         if !pending.is_empty() {
             self.plan(&pending, false)?;
@@ -286,11 +298,21 @@ impl Context {
         Ok(())
     }
 
+    /// Returns the number of kernels that an evaluation of nodes would launch; nothing is run.
+    pub fn launches(&self, nodes: &[Node]) -> Result<u64> {
+        let pending = self.pending("launches", nodes, false, true)?;
+        if pending.is_empty() {
+            return Ok(0);
+        }
+        let (plan, bindings) = self.plan(&pending, false)?;
+        Ok(plan.fitted(&bindings)?.launches())
+    }
+
     /// The plan by which nodes would be computed; nothing is run.
     pub fn explain(&self, nodes: &[Node]) -> Result<Summary> {
         nodes.iter().try_for_each(|node| self.owns("explain", node))?;
         let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
-        with_remembered(&mut pending);
+        with_remembered(&mut pending, false);
         with_lengths(&mut pending);
         if pending.is_empty() {
             return Ok(Summary { kernels: vec![], peak_bytes: 0 });
@@ -302,7 +324,7 @@ impl Context {
     /// Computes nodes and measures the kernels of their plan: the plan, and how long each kernel took. They run twice, the second time one by one;
     /// so the first makes everything ready.
     pub fn measure(&self, nodes: &[Node]) -> Result<(Summary, Vec<Duration>)> {
-        let pending = self.pending("measure", nodes, false)?;
+        let pending = self.pending("measure", nodes, false, true)?;
         if pending.is_empty() {
             return Ok((Summary { kernels: vec![], peak_bytes: 0 }, vec![]));
         }
@@ -347,8 +369,8 @@ impl Context {
     }
 }
 
-/// Adds nodes that are computed on the way and shall be remembered.
-fn with_remembered(pending: &mut SmallVec<[Node; 4]>) {
+/// Adds nodes that are computed on the way and shall be remembered, with or without symbols.
+fn with_remembered(pending: &mut SmallVec<[Node; 4]>, symbolic: bool) {
     let mut stack: Vec<Node> = pending.iter().filter(|node| node.has_remembered()).cloned().collect();
     if stack.is_empty() {
         return;
@@ -365,7 +387,7 @@ fn with_remembered(pending: &mut SmallVec<[Node; 4]>) {
             continue;
         }
         stack.extend(node.length().map(|length| length.count().clone()).filter(Node::has_remembered));
-        if node.is_remembered() && !node.is_symbolic() && !wanted.contains(&node.identity()) {
+        if node.is_remembered() && node.is_symbolic() == symbolic && !wanted.contains(&node.identity()) {
             pending.push(node);
         }
     }
@@ -384,6 +406,25 @@ fn with_lengths(pending: &mut SmallVec<[Node; 4]>) {
 }
 
 impl Node {
+    /// Returns whether it is not computed yet, and one of the nodes or computed for one of them.
+    pub(crate) fn is_below(&self, nodes: &[Node]) -> bool {
+        let mut stack: Vec<Node> = nodes.to_vec();
+        let mut seen: HashSet<usize> = HashSet::new();
+        while let Some(node) = stack.pop() {
+            if !seen.insert(node.identity()) {
+                continue;
+            }
+            let state = node.lock();
+            let State::Pending(expression) = &*state else { continue };
+            if node.is_same(self) {
+                return true;
+            }
+            stack.extend(expression.inputs.iter().cloned());
+            stack.extend(node.length().map(|length| length.count().clone()));
+        }
+        false
+    }
+
     /// Computes it, if that has not been done. Returns before the work is done. The memory has room for the [bound](Node::bound) of the array.
     pub fn evaluate(&self) -> Result<Buffer<u8>> {
         if let Some(buffer) = self.buffer() {

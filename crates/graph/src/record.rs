@@ -453,7 +453,7 @@ impl Recorder {
             }
         };
         if let (Some(input), Some(from)) = (input, expression.inputs.first().map(Node::bound)) {
-            let list = self.sizes.list(self.tape.entry(input).shape);
+            let list = self.sizes.list(self.tape.entry(input).shape).clone();
             match &expression.op {
                 Op::View(view) => {
                     let sources = view.axes.iter().filter_map(|map| map.source).fold(0u32, |all, axis| all | 1 << axis);
@@ -464,6 +464,13 @@ impl Recorder {
                         let is_kept = is_same || is_reversal(map, extent, &view.shape);
                         if is_kept && is_one_size(node.bound(), usize::from(source), from, axis) {
                             sizes[usize::from(source)].get_or_insert(list[axis]);
+                        } else if is_same
+                            && list.len() == 1
+                            && extents.len() == 1
+                            && node.bound().amount(0).is_identical(&from.amount(0).plus(&1.into()))
+                        {
+                            let more = self.sizes.one_more(list[0]);
+                            sizes[0].get_or_insert(more);
                         }
                     }
                     (0..extents.len()).filter(|axis| sources & 1 << axis == 0).for_each(|axis| add(&mut sizes, axis));
@@ -471,7 +478,7 @@ impl Recorder {
                 Op::Reshape => {
                     is_whole = true;
                     let mut axis = 0;
-                    for (own, (count, size)) in splits(from.numbers(), extents).iter().zip(list).enumerate() {
+                    for (own, (count, size)) in splits(from.numbers(), extents).iter().zip(&list).enumerate() {
                         if *count == 1 && is_one_size(node.bound(), axis, from, own) {
                             sizes[axis].get_or_insert(*size);
                         }

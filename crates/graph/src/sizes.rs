@@ -33,6 +33,8 @@ pub struct Sizes {
     shapes: Vec<(List, Shape)>,
     /// Sizes that only the device knows, each with the entry that holds it and its bound.
     lengths: Vec<(Size, Id, usize)>,
+    /// Sizes, each with the one that is greater by one.
+    more: Vec<(Size, Size)>,
     /// True if equal extents of long lines are one size.
     joins: bool,
     /// The sizes of long lines, by their extents.
@@ -44,7 +46,7 @@ const LONG_LINE: usize = 64;
 
 impl Default for Sizes {
     fn default() -> Sizes {
-        Sizes { parents: vec![ONE], shapes: vec![], lengths: vec![], joins: false, lines: QuickMap::default() }
+        Sizes { parents: vec![ONE], shapes: vec![], lengths: vec![], more: vec![], joins: false, lines: QuickMap::default() }
     }
 }
 
@@ -56,6 +58,7 @@ impl Sizes {
         self.parents.truncate(1);
         self.shapes.clear();
         self.lengths.clear();
+        self.more.clear();
     }
 
     /// The size that an entry holds. Memory is taken for the bound, so arrays with other bounds have another size.
@@ -78,6 +81,20 @@ impl Sizes {
     pub fn fresh(&mut self) -> Size {
         self.parents.push(self.parents.len() as Size);
         (self.parents.len() - 1) as Size
+    }
+
+    /// Returns the size that is greater by one: offsets are one more than segments, and those of segments that are equally many are equally many.
+    pub fn one_more(&mut self, size: Size) -> Size {
+        let size = self.root(size);
+        for number in 0..self.more.len() {
+            let (own, more) = self.more[number];
+            if self.root(own) == size {
+                return more;
+            }
+        }
+        let more = self.fresh();
+        self.more.push((size, more));
+        more
     }
 
     /// Adds a shape.
@@ -162,6 +179,11 @@ impl Sizes {
     /// Returns the shapes that are left when equal ones are one, each with the entry that holds its first extent where only the device knows
     /// that, and for each shape which of them it is.
     pub fn finish(&mut self) -> (Vec<ShapeId>, Vec<(Shape, Option<Id>)>) {
+        // Sizes may have turned out to be equal since others were made of them.
+        for (size, more) in std::mem::take(&mut self.more) {
+            let known = self.one_more(size);
+            self.unite(known, more);
+        }
         for number in 0..self.lengths.len() {
             self.lengths[number].0 = self.root(self.lengths[number].0);
         }

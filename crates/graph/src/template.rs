@@ -118,6 +118,8 @@ struct Stage {
     amounts: Vec<(u32, TermId)>,
     shapes: Vec<TermList>,
     integers: Vec<TermId>,
+    /// The sizes that it was fitted to last.
+    sized: Mutex<Vec<Arc<SizedStage>>>,
     /// The number of the symbol that its first result is.
     first: u32,
     results: u32,
@@ -128,6 +130,8 @@ struct Stage {
 /// A template for sizes that are known.
 #[derive(Debug)]
 struct Fit {
+    /// The template.
+    of: Arc<()>,
     /// The shapes of the inputs.
     inputs: SmallVec<[Shape; 4]>,
     stages: Vec<FittedStage>,
@@ -137,17 +141,67 @@ struct Fit {
     amounts: Vec<i64>,
 }
 
+/// A stage for sizes that are known, and for any scalars.
+#[derive(Debug)]
+struct SizedStage {
+    /// The extents and integers that it was fitted to.
+    sizes: Vec<i64>,
+    plan: Arc<FittedPlan>,
+    /// Scalars, and those that are lanes of symbols or follow from extents.
+    scalars: Scalars,
+    lanes: Vec<(LaneOf, u32)>,
+    amounts: Vec<(LaneOf, TermId)>,
+}
+
 #[derive(Debug)]
 struct FittedStage {
-    plan: Arc<FittedPlan>,
-    scalars: Scalars,
-    /// Scalars that are lanes of symbols.
-    lanes: Vec<(LaneOf, u32)>,
+    sized: Arc<SizedStage>,
+    /// Scalars, where some of them follow from extents.
+    scalars: Option<Scalars>,
 }
 
 impl FittedStage {
-    /// A stage for the values of terms; `None` where another plan is to be used.
+    /// A stage for the values of terms; `None` where another plan is to be used. Where scalars alone are others than lately, nothing is fitted.
     fn new(stage: &Stage, terms: &[i64]) -> Result<Option<FittedStage>> {
+        let lock = || stage.sized.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock().iter().find(|sized| stage.sizes(terms).eq(sized.sizes.iter().copied())).cloned();
+        let sized = match known {
+            Some(sized) => sized,
+            None => {
+                let Some(sized) = SizedStage::new(stage, terms)? else { return Ok(None) };
+                let (sized, mut known) = (Arc::new(sized), lock());
+                if known.len() >= MAX_FITS {
+                    known.remove(0);
+                }
+                known.push(sized.clone());
+                sized
+            }
+        };
+        let mut scalars = None;
+        if !sized.amounts.is_empty() {
+            let own = scalars.insert(sized.scalars.clone());
+            for (lane, amount) in &sized.amounts {
+                own[lane.kernel][lane.scalar] = Literal::from(terms[*amount as usize]);
+            }
+        }
+        Ok(Some(FittedStage { sized, scalars }))
+    }
+
+    fn scalars(&self) -> &Scalars {
+        self.scalars.as_ref().unwrap_or(&self.sized.scalars)
+    }
+}
+
+impl Stage {
+    /// The extents and integers for the values of terms.
+    fn sizes<'a>(&'a self, terms: &'a [i64]) -> impl Iterator<Item = i64> + 'a {
+        self.shapes.iter().flatten().chain(&self.integers).map(|term| terms[*term as usize])
+    }
+}
+
+impl SizedStage {
+    /// A stage for the values of terms; `None` where another plan is to be used.
+    fn new(stage: &Stage, terms: &[i64]) -> Result<Option<SizedStage>> {
         let Some(shapes) = stage.shapes.iter().map(|shape| shape_of(shape, terms)).collect::<Option<Vec<Shape>>>() else {
             return Ok(None);
         };
@@ -161,10 +215,12 @@ impl FittedStage {
             return Ok(None);
         }
         let plan = stage.plan.fitted(&bindings)?;
-        let is_symbol = |lane: &LaneOf| stage.given.iter().find(|(slot, _)| *slot == lane.slot).map(|found| found.1);
-        let lanes = plan.lanes().filter_map(|lane| is_symbol(&lane).map(|symbol| (lane, symbol))).collect();
-        let scalars = plan.scalars(&bindings.values);
-        Ok(Some(FittedStage { plan, scalars, lanes }))
+        let of = |own: &[(u32, u32)]| -> Vec<(LaneOf, u32)> {
+            let found = |lane: &LaneOf| own.iter().find(|(slot, _)| *slot == lane.slot).map(|found| found.1);
+            plan.lanes().filter_map(|lane| found(&lane).map(|number| (lane, number))).collect()
+        };
+        let (lanes, amounts, scalars) = (of(&stage.given), of(&stage.amounts), plan.scalars(&bindings.values));
+        Ok(Some(SizedStage { sizes: stage.sizes(terms).collect(), plan, scalars, lanes, amounts }))
     }
 }
 
@@ -182,6 +238,8 @@ struct Input {
     is_scalar: bool,
     /// Which of the lengths that only the device knows it has.
     length: Option<usize>,
+    /// A call reads its elements, or returns them.
+    is_needed: bool,
 }
 
 #[derive(Debug)]
@@ -214,6 +272,8 @@ enum Outcome {
 #[derive(Debug)]
 pub struct Template {
     context: Context,
+    /// Tells it from others.
+    own: Arc<()>,
     inputs: Vec<Input>,
     stages: Vec<Stage>,
     /// Conditions that the trace relies on.
@@ -226,6 +286,17 @@ pub struct Template {
     results: Vec<Returned>,
     /// Amounts that the function returned.
     amounts: TermList,
+}
+
+/// A template that was fitted to inputs.
+#[derive(Clone, Debug)]
+pub struct FittedTemplate(Arc<Fit>);
+
+impl FittedTemplate {
+    /// Returns the amounts of the function for these inputs.
+    pub fn amounts(&self) -> &[i64] {
+        &self.0.amounts
+    }
 }
 
 /// A result of a template.
@@ -256,7 +327,8 @@ fn lengths(nodes: &[Node]) -> (Vec<Length>, SmallVec<[Option<usize>; 8]>) {
 impl Node {
     /// Returns whether it is one value everywhere that is known: a scalar of a template.
     pub fn is_one_value(&self) -> bool {
-        self.one_value().is_some()
+        let is_value = |op: &Op| matches!(op, Op::Fill(scalar) if scalar.symbol().is_none() && scalar.amount().is_none());
+        matches!(&*self.lock(), State::Pending(expression) if is_value(&expression.op))
     }
 
     /// Its value, if it is one everywhere that is known.
@@ -277,7 +349,7 @@ impl Context {
         self.template_with(inputs, |symbols| Ok((function(symbols)?, vec![])))
     }
 
-    /// Traces a function of arrays like these. It also returns amounts that follow from their extents; [`Template::amounts`] has them for
+    /// Traces a function of arrays like these. It also returns amounts that follow from their extents; [`FittedTemplate::amounts`] has them for
     /// other inputs.
     pub fn template_with(
         &self,
@@ -306,12 +378,12 @@ impl Context {
                 false => Node::symbolic(self, ty, shape, symbol),
             };
             symbols.push(input.with_length(each[number].map(|length| own[length].clone())));
-            kinds.push(Input { ty, shape: node.bound().clone().plain(), is_scalar, length: each[number] });
+            kinds.push(Input { ty, shape: node.bound().clone().plain(), is_scalar, length: each[number], is_needed: false });
         }
         self.note_trace();
         let traced = function(&symbols).and_then(|(outputs, amounts)| {
             outputs.iter().try_for_each(|output| self.owns("function", output))?;
-            self.evaluate(&outputs)?;
+            self.evaluate_last(&outputs)?;
             Ok((outputs, amounts))
         });
         let steps = tracing.lock().take();
@@ -352,9 +424,13 @@ impl Context {
                 }
             }
         }
+        for (input, is_needed) in kinds.iter_mut().zip(needed) {
+            input.is_needed = is_needed;
+        }
         let (lengths, conditions) = (lengths.len(), terms.unwrap_or_default().finish());
         let template = Template {
             context: self.clone(),
+            own: Arc::default(),
             inputs: kinds,
             stages,
             conditions,
@@ -387,7 +463,20 @@ impl Context {
         let (first, results) = (*symbols, nodes.len() as u32);
         *symbols += results;
         let (given, symbols, dead) = (own.values, own.buffers, vec![]);
-        stages.push(Stage { plan, buffers, symbols, values, given, amounts, shapes, integers, first, results, dead });
+        stages.push(Stage {
+            plan,
+            buffers,
+            symbols,
+            values,
+            given,
+            amounts,
+            shapes,
+            integers,
+            sized: Mutex::default(),
+            first,
+            results,
+            dead,
+        });
         drop(state);
         for (number, node) in (first..).zip(nodes) {
             node.settle(State::Symbolic(Symbol { tracing: tracing.clone(), number }));
@@ -398,7 +487,7 @@ impl Context {
 
 impl Fit {
     fn is_for(&self, inputs: &[Node]) -> bool {
-        self.inputs.iter().zip(inputs).all(|(own, node)| own == node.bound())
+        self.inputs.len() == inputs.len() && self.inputs.iter().zip(inputs).all(|(own, node)| own == node.bound())
     }
 }
 
@@ -406,20 +495,30 @@ impl Template {
     /// Returns whether it can be called with these inputs: they have the types and ranks of those that it was traced for, and shapes for which the
     /// function would do the same. Plans are fitted to the shapes, if that was not done lately.
     pub fn fits(&self, inputs: &[Node]) -> bool {
-        self.inputs.len() == inputs.len()
-            && self.inputs.iter().zip(inputs).all(|(own, node)| {
-                own.ty == node.ty() && own.shape.rank() == node.bound().rank() && own.is_scalar == node.one_value().is_some()
-            })
-            && self.are_as_long(&lengths(inputs).1)
-            && self.fit(inputs).is_ok_and(|fit| fit.is_some())
+        self.fitted(inputs).is_some()
     }
 
-    /// Returns the amounts of the function for these inputs; nothing if it cannot be called with them.
-    pub fn amounts(&self, inputs: &[Node]) -> Option<Vec<i64>> {
-        if !self.fits(inputs) {
-            return None;
+    /// Returns whether inputs have the types and ranks of those that it was traced for.
+    fn is_for(&self, inputs: &[Node]) -> bool {
+        let has_lengths = || inputs.iter().any(|input| input.length().is_some());
+        self.inputs.len() == inputs.len()
+            && self.inputs.iter().zip(inputs).all(|(own, node)| {
+                own.ty == node.ty() && own.shape.rank() == node.bound().rank() && own.is_scalar == node.is_one_value()
+            })
+            && (self.lengths == 0 && !has_lengths() || self.are_as_long(&lengths(inputs).1))
+    }
+
+    /// Returns the template fitted to these inputs; nothing if it cannot be called with them.
+    pub fn fitted(&self, inputs: &[Node]) -> Option<FittedTemplate> {
+        if self.is_for(inputs) { self.fit(inputs).ok().flatten().map(FittedTemplate) } else { None }
+    }
+
+    /// Computes it for inputs that it was fitted to. Returns before the work is done.
+    pub fn call_fitted(&self, fitted: &FittedTemplate, inputs: &[Node]) -> Result<Vec<Node>> {
+        if !Arc::ptr_eq(&fitted.0.of, &self.own) || !fitted.0.is_for(inputs) {
+            return Err(Error::Plan { what: "a call".into(), reason: "it was fitted to other inputs".into() });
         }
-        self.fit(inputs).ok().flatten().map(|fit| fit.amounts.clone())
+        self.run(&fitted.0, inputs, None)
     }
 
     /// The plans for the shapes of these inputs, whose ranks are right; `None` if the trace does not hold for them.
@@ -438,7 +537,7 @@ impl Template {
         let Some(results) = results else { return Ok(None) };
         let inputs = inputs.iter().map(|node| node.bound().clone().plain()).collect();
         let amounts = self.amounts.iter().map(|amount| terms[*amount as usize]).collect();
-        let fit = Arc::new(Fit { inputs, stages, results, amounts });
+        let fit = Arc::new(Fit { of: self.own.clone(), inputs, stages, results, amounts });
         self.context.note_fit();
         let mut known = lock();
         if known.len() >= MAX_FITS {
@@ -475,6 +574,11 @@ impl Template {
             let mut pairs = self.inputs.iter().zip(inputs);
             return Err(refused(pairs.position(|(own, node)| own.shape != *node.bound()).unwrap_or(0)));
         };
+        self.run(&fit, inputs, lane)
+    }
+
+    /// Launches the plans for inputs of the right number.
+    fn run(&self, fit: &Fit, inputs: &[Node], lane: Option<&Lane>) -> Result<Vec<Node>> {
         let mut memory: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.symbols);
         let mut values: SmallVec<[Lanes; 4]> = SmallVec::from_elem(Lanes::new(), inputs.len());
         let mut known = vec![];
@@ -503,7 +607,8 @@ impl Template {
                     let range = || Error::Range { operation: "function".into(), shape: own.shape.clone(), reason };
                     values[number] = node.one_value().ok_or_else(range)?;
                 }
-                false => memory[number] = Some(node.evaluate()?),
+                false if own.is_needed => memory[number] = Some(node.evaluate()?),
+                false => {}
             }
         }
         for (stage, fitted) in self.stages.iter().zip(&fit.stages) {
@@ -512,17 +617,17 @@ impl Template {
                 buffers[*slot as usize] = memory[*symbol as usize].clone();
             }
             let given;
-            let scalars = if fitted.lanes.is_empty() {
-                &fitted.scalars
+            let scalars = if fitted.sized.lanes.is_empty() {
+                fitted.scalars()
             } else {
-                let mut own = fitted.scalars.clone();
-                for (lane, symbol) in &fitted.lanes {
+                let mut own = fitted.scalars().clone();
+                for (lane, symbol) in &fitted.sized.lanes {
                     own[lane.kernel][lane.scalar] = values[*symbol as usize][usize::from(lane.lane)];
                 }
                 given = own;
                 &given
             };
-            let results = self.context.run(&fitted.plan, &buffers, scalars, lane)?;
+            let results = self.context.run(&fitted.sized.plan, &buffers, scalars, lane)?;
             for (number, buffer) in (stage.first as usize..).zip(results) {
                 memory[number] = Some(buffer);
             }
@@ -558,9 +663,14 @@ impl Template {
         Ok(nodes)
     }
 
+    /// Returns whether a call needs the elements of an input, and not its shape alone.
+    pub fn needs(&self, input: usize) -> bool {
+        self.inputs.get(input).is_some_and(|input| input.is_needed)
+    }
+
     /// Returns the number of kernels that a call launches, for sizes that it was fitted to last.
     pub fn kernels(&self) -> u64 {
         let fits = self.fits.lock().unwrap_or_else(PoisonError::into_inner);
-        fits.last().map_or(0, |fit| fit.stages.iter().map(|stage| stage.plan.launches()).sum())
+        fits.last().map_or(0, |fit| fit.stages.iter().map(|stage| stage.sized.plan.launches()).sum())
     }
 }

@@ -91,6 +91,8 @@ fn main() {
         }));
     }
     trials.push(Trial::test("interp: errors in regions", regions::errors));
+    trials.push(Trial::test("interp: regions launch no more than the machine", regions::economy));
+    trials.push(Trial::test("interp: questions for small calls in regions", regions::questions));
     trials.push(Trial::test("interp: vectors of the top level are copied once", variables));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));
@@ -179,7 +181,7 @@ const STRUCTURE: [(&str, &str, u64, u64); 5] = [
         "quicksort",
         "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
          in r[0] ++ {e in a | e == p} ++ r[1]; sum(qsort([0:1023]));",
-        284,
+        279,
         14,
     ),
 ];

@@ -1,12 +1,24 @@
 //! The forms of a descriptor. Each is made when it is first asked for.
 
 use super::{Measure, Segments, binary, convert};
+use crate::amount::Amount;
 use crate::error::Result;
 use crate::node::Node;
 use crate::op::zeros;
 use crate::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Element, Literal};
 use std::sync::{Arc, OnceLock};
+
+/// Forms of a descriptor that lie in memory.
+#[derive(Clone, Debug)]
+pub struct StoredForms {
+    /// The offsets, an `i32` or `i64`: one more than there are segments.
+    pub offsets: Node,
+    /// The number of the segment of each element, an `i32`.
+    pub ids: Option<Node>,
+    /// Whether a segment begins at each element.
+    pub heads: Option<Node>,
+}
 
 /// Nodes that were made.
 #[derive(Debug, Default)]
@@ -51,6 +63,11 @@ impl Forms {
     /// Returns whether a node is the ids.
     pub(super) fn has_ids(&self, node: &Node) -> bool {
         self.ids.get().is_some_and(|ids| ids.is_same(node))
+    }
+
+    /// Gives the numbers of segments.
+    pub(super) fn set_ids(&self, ids: &Node) {
+        self.ids.get_or_init(|| ids.clone());
     }
 
     /// Gives the head flags.
@@ -107,6 +124,32 @@ impl Segments {
                 self.data.count.plus(&one)?.cut(convert(&self.data.bounds, Element::I64)?)
             }
         })
+    }
+
+    /// Returns the forms that lie in memory, for [`Segments::from_stored_forms`]. Returns nothing where the offsets do not, or where only the device knows the number of
+    /// segments or elements.
+    pub fn stored_forms(&self) -> Option<StoredForms> {
+        let (count, total) = (&self.data.count, &self.data.total);
+        let is_known = count.length.is_none() && total.length.is_none();
+        let is_line = |node: &Node, size: &Amount| node.length().is_none() && node.bound().size().equals(size);
+        let offsets = Some(&self.data.bounds).filter(|bounds| is_known && bounds.buffer().is_some())?;
+        let form =
+            |form: &OnceLock<Node>| form.get().filter(|form| form.buffer().is_some() && is_line(form, &total.bound)).cloned();
+        let (ids, heads) = (form(&self.data.forms.ids), form(&self.data.forms.heads));
+        is_line(offsets, &count.bound.plus(&1.into())).then(|| StoredForms { offsets: offsets.clone(), ids, heads })
+    }
+
+    /// Returns the forms that are computed already, or that a plan of these nodes computes, inside of a function that is traced. They have room for the bounds on the numbers of
+    /// segments and elements. The function may return them, for [`Segments::from_stored_forms`]. Returns nothing where the offsets are not among them.
+    pub fn kept_forms(&self, nodes: &[Node]) -> Option<StoredForms> {
+        let is_kept = |node: &&Node| !node.is_pending() || node.is_remembered() && node.is_below(nodes);
+        let offsets = Some(&self.data.bounds).filter(is_kept)?.clone();
+        let numbers = self.data.forms.numbers.get().filter(|numbers| numbers.iter().all(|node| is_kept(&node)));
+        let [ids, heads] = match numbers {
+            Some([ids, heads]) => [Some(ids.clone()), Some(heads.clone())],
+            None => [None, None],
+        };
+        Some(StoredForms { offsets, ids, heads })
     }
 
     /// Returns the start of each segment, an `i64`.

@@ -42,6 +42,7 @@ use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use forms::Forms;
+pub use forms::StoredForms;
 use line::{NARROW, held_length, held_offset};
 use std::sync::Arc;
 
@@ -355,6 +356,18 @@ impl Segments {
             false => bounds(&padded(offsets, offsets.bound().clone())?, &count.count, &total, false)?,
         };
         Ok(Segments::made(count, total, bounds, Forms::default(), None))
+    }
+
+    /// Makes segments from forms that [`Segments::stored_forms`] or [`Segments::kept_forms`] returned for the same number of elements, or the first elements of them, or
+    /// from symbols in their place. That they are such forms is a promise, which is not checked: they are read as they are.
+    pub fn from_stored_forms(stored: &StoredForms, total: impl Into<Amount>) -> Result<Segments> {
+        let offsets = &stored.offsets;
+        offsets.checked_offsets("segments")?;
+        let count = Measure::host(offsets.context(), offsets.bound().size().minus(&1.into()))?;
+        let (total, forms) = (Measure::host(offsets.context(), total)?, Forms::default());
+        stored.ids.iter().for_each(|ids| forms.set_ids(ids));
+        stored.heads.iter().for_each(|heads| forms.set_heads(heads));
+        Ok(Segments::made(count, total, offsets.clone(), forms, None))
     }
 
     /// Makes segments from flags, one for each element: a segment starts where a flag is true, and at the first element. No segment is empty.

@@ -7,7 +7,7 @@ use broadloom_device::Device;
 use broadloom_diag::Sources;
 use broadloom_graph::text::{Vocabulary, parse, print};
 use broadloom_graph::{
-    Combine, Context, Direction, Elementwise, Extreme, Length, Node, Result, Segments, Shape, SortKey, Total, naive,
+    Combine, Context, Direction, Elementwise, Extreme, Length, Node, Result, Segments, Shape, SortKey, StoredForms, Total, naive,
 };
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Literal};
 use std::sync::atomic::Ordering;
@@ -391,6 +391,36 @@ fn offsets_from_lengths_are_narrow() -> Result<()> {
     assert_eq!(found(&segments.lengths()?)?, lengths);
     let forms = [segments.lengths()?, segments.offsets()?, segments.starts()?, segments.ends()?, segments.places()?];
     assert!(forms.iter().all(|form| form.ty().element() == Element::I64));
+    Ok(())
+}
+
+/// Offsets that a plan has computed are an input of a function and a result of it, so that nobody computes them twice. An input that is not read is not computed.
+#[test]
+fn templates_take_and_give_offsets() -> Result<()> {
+    let context = Context::new(&interp());
+    let (lengths, total) = (vec![2i64, 0, 3, 1], 6usize);
+    let x = line(&context, &numbers(total, 1), Element::I32)?;
+    let counts = line(&context, &lengths, Element::I32)?;
+    let doubled = Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&counts, &counts])?;
+    let template = context.template(&[counts.clone(), x.clone(), doubled.clone()], |symbols| {
+        let segments = Segments::from_lengths(&symbols[0], Total::Host(total))?;
+        assert!(segments.stored_forms().is_none() && segments.kept_forms(&[symbols[1].clone()]).is_none());
+        let sums = segments.reduce(&[(&symbols[1], Combine::Sum)])?.remove(0);
+        let forms = segments.kept_forms(std::slice::from_ref(&sums)).expect("offsets");
+        Ok(vec![sums, forms.offsets])
+    })?;
+    let kernels = context.statistics().kernels;
+    let results = template.call(&[counts.clone(), x.clone(), doubled.clone()])?;
+    assert!(template.needs(0) && template.needs(1) && !template.needs(2) && doubled.buffer().is_none());
+    assert_eq!(context.statistics().kernels - kernels, template.kernels());
+    let forms = StoredForms { offsets: results[1].clone(), ids: None, heads: None };
+    let segments = Segments::from_stored_forms(&forms, total)?;
+    assert!(segments.stored_forms().is_some_and(|forms| forms.offsets.is_same(&results[1])));
+    assert_eq!(found(&segments.lengths()?)?, lengths);
+    let sums = segments.reduce(&[(&x, Combine::Sum)])?.remove(0);
+    assert_eq!(context.launches(std::slice::from_ref(&sums))?, 1);
+    assert_eq!(found(&sums)?, found(&results[0])?);
+    assert_eq!(context.launches(&[sums])?, 0);
     Ok(())
 }
 

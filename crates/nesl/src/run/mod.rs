@@ -41,8 +41,11 @@ mod vector;
 use facts::Bound;
 use ledger::Ledger;
 pub(crate) use ledger::{ELEMENTS_OF_A_STEP, Held};
-pub(crate) use region::{Count, Ending, Inputs, Reading, Results, SegdesPart, Symbols, VectorAnswer, VectorPart, uncharged};
+pub(crate) use region::{
+    Count, Ending, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, VectorAnswer, VectorPart, uncharged,
+};
 pub(crate) use segdes::DeviceSegdes;
+pub(crate) use sequential::Asking;
 use sequential::Limits;
 pub(crate) use template::{CallTemplate, Launched, Templates};
 pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
@@ -200,6 +203,8 @@ pub struct Accelerator {
     pub(crate) ledger: Option<Rc<Ledger>>,
     /// Numbers of a traced call that are results, as columns of the device.
     counts: Vec<Node>,
+    /// Questions for small calls of a region that is traced.
+    questions: Vec<sequential::Question>,
     /// Inputs of a traced call that stand for ints of the host.
     sizes: Vec<Node>,
     /// Vectors of the host that were copied to the device.
@@ -296,6 +301,25 @@ pub(crate) enum Unknown {
     Sum(facts::Sum, Node),
     /// The only element of a vector.
     Value(Rc<DeviceVector>),
+    /// A number that a question for small calls needs, an `i64` without axes.
+    Number(Node),
+}
+
+impl Unknown {
+    /// Tells whether twice the number is exact.
+    fn is_narrow(&self) -> bool {
+        match self {
+            Unknown::Length(_) | Unknown::Sum(..) => true,
+            // Two numbers of a question stay together.
+            Unknown::Number(_) => false,
+            Unknown::Value(vector) => vector.vector.node.ty().bytes() < 8,
+        }
+    }
+
+    /// Tells whether it is the only element of an entry.
+    fn is_value_of(&self, entry: &Entry) -> bool {
+        matches!((self, entry), (Unknown::Value(own), Entry::Device(vector)) if Rc::ptr_eq(own, vector))
+    }
 }
 
 /// A result of an operation.
@@ -327,6 +351,7 @@ impl Accelerator {
             tracing: false,
             ledger: None,
             counts: vec![],
+            questions: vec![],
             sizes: vec![],
             copies: 0,
             instructions: 0,
@@ -675,22 +700,10 @@ impl Accelerator {
             (Some(word), None) => Some(self.call("written", &[&word], |f, x| f.ne(x[0], 0))?),
             (None, failed) => failed,
         };
-        // One number holds both: the value, and in its lowest bit whether a condition does not hold.
-        let status = match (&value, &failed) {
-            (None, None) => self.one(Literal::from(0i64))?,
-            (Some(value), None) => self.call("status", &[value], |f, x| f.add(x[0], x[0]))?,
-            (None, Some(failed)) => self.convert(failed, Element::I64)?,
-            (Some(value), Some(failed)) => {
-                self.call("status", &[value, failed], |f, x| f.add(f.add(x[0], x[0]), f.convert(x[1], scalar::Type::I64)))?
-            }
-        };
+        let status = self.with_status(value.as_ref(), failed.as_ref())?;
         let mut numbers = vec![on_device(status.reshape(Shape::from(1)))?];
         for number in &unknown {
-            let number = match number {
-                Unknown::Length(length) => self.convert(length.count(), Element::I64)?,
-                Unknown::Sum(_, sum) => sum.clone(),
-                Unknown::Value(vector) => self.convert(&vector.vector.node, Element::I64)?,
-            };
+            let number = self.number_of(number)?;
             numbers.push(self.as_vector(&number)?);
         }
         let numbers = on_device(Node::concatenate(0, &numbers.iter().collect::<Vec<&Node>>()))?;
@@ -712,9 +725,31 @@ impl Accelerator {
                 Unknown::Value(vector) => {
                     let _ = vector.value.set(value);
                 }
+                Unknown::Number(_) => {}
             }
         }
         self.looked_at(status & 1 != 0, status >> 1)
+    }
+
+    /// Returns one number for a value and for the conditions: twice the value, an `i64`, and one more where a condition does not hold.
+    fn with_status(&mut self, value: Option<&Node>, failed: Option<&Node>) -> Run<Node> {
+        match (value, failed) {
+            (None, None) => self.one(Literal::from(0i64)),
+            (Some(value), None) => self.call("status", &[value], |f, x| f.add(x[0], x[0])),
+            (None, Some(failed)) => self.convert(failed, Element::I64),
+            (Some(value), Some(failed)) => {
+                self.call("status", &[value, failed], |f, x| f.add(f.add(x[0], x[0]), f.convert(x[1], scalar::Type::I64)))
+            }
+        }
+    }
+
+    /// Returns a number that the host learns, an `i64`.
+    fn number_of(&mut self, unknown: &Unknown) -> Run<Node> {
+        match unknown {
+            Unknown::Length(length) => self.convert(length.count(), Element::I64),
+            Unknown::Sum(_, number) | Unknown::Number(number) => Ok(number.clone()),
+            Unknown::Value(vector) => self.convert(&vector.vector.node, Element::I64),
+        }
     }
 
     /// Ends a wait for a value with what it told about the conditions.

@@ -7,11 +7,12 @@ use super::facts::Facts;
 use super::ledger::{Held, Ledger};
 use super::template::Tested;
 use super::vector::{Extent, Vector};
-use super::{Accelerator, DeviceSegdes, DeviceVector, Pending, Unknown, device_error, on_device};
+use super::{Accelerator, Asking, DeviceSegdes, DeviceVector, Pending, Unknown, device_error, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::Type;
-use broadloom_graph::{Amount, Context, Node, Segments, Shape, Total};
-use broadloom_scalar::{Element, Literal};
+use crate::vcode::machine::Entry;
+use broadloom_graph::{Amount, Context, FittedTemplate, Node, Segments, Shape, StoredForms, Template};
+use broadloom_scalar::Literal;
 use std::rc::{Rc, Weak};
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ use std::time::Instant;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VectorPart {
     ty: Type,
+    /// The elements are in memory, or they are one value.
+    is_stored: bool,
     /// One element stands for all, and their number is another input.
     is_repeated: bool,
     nonzero: bool,
@@ -34,11 +37,17 @@ pub(crate) struct VectorPart {
 /// A segment descriptor at the start of a region.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SegdesPart {
-    /// The offsets, which an earlier operation has needed, and the number of elements.
-    Offsets {
-        nonzero: bool,
-    },
-    Lengths(VectorPart),
+    /// The offsets, from which the lengths follow, and the number of elements.
+    Offsets { is_stored: bool, has_numbers: HasNumbers, nonzero: bool },
+    /// The lengths; and other forms, which are in memory since an earlier operation has needed them, with the number of elements.
+    Lengths { part: VectorPart, forms: Option<HasNumbers> },
+}
+
+/// Forms besides the offsets that are in memory: numbers of segments, and flags where segments begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct HasNumbers {
+    ids: bool,
+    heads: bool,
 }
 
 /// Inputs of a template.
@@ -46,7 +55,7 @@ pub(crate) struct Inputs {
     context: Context,
     pub(crate) nodes: Vec<Node>,
     /// Inputs that are not in memory.
-    generated: Vec<Node>,
+    generated: Vec<usize>,
 }
 
 /// Returns the number that an input stands for.
@@ -83,13 +92,27 @@ impl Symbols<'_> {
         Ok(Vector::new(node, Extent::Host(extent)).with_facts(facts))
     }
 
+    /// Returns the next forms of a descriptor as segments, and the number of their elements.
+    fn segments(&mut self, has_numbers: HasNumbers) -> Run<(Segments, Amount)> {
+        let offsets = self.node()?;
+        let ids = if has_numbers.ids { Some(self.node()?) } else { None };
+        let heads = if has_numbers.heads { Some(self.node()?) } else { None };
+        let total = self.number()?;
+        Ok((on_device(Segments::from_stored_forms(&StoredForms { offsets, ids, heads }, total.clone()))?, total))
+    }
+
     /// Returns the next descriptor.
     pub(crate) fn segdes(&mut self, accelerator: &mut Accelerator, part: &SegdesPart) -> Run<Rc<DeviceSegdes>> {
         Ok(Rc::new(match part {
-            SegdesPart::Lengths(part) => DeviceSegdes::of_lengths(self.vector(part)?),
-            SegdesPart::Offsets { nonzero } => {
-                let (offsets, total) = (self.node()?, self.number()?);
-                let segments = on_device(Segments::from_offsets(&offsets, Total::Amount(total.clone())))?;
+            SegdesPart::Lengths { part, forms } => {
+                let segdes = DeviceSegdes::of_lengths(self.vector(part)?);
+                if let Some(has_numbers) = forms {
+                    segdes.set_segments(self.segments(*has_numbers)?.0);
+                }
+                segdes
+            }
+            SegdesPart::Offsets { nonzero, has_numbers, .. } => {
+                let (segments, total) = self.segments(*has_numbers)?;
                 let mut segdes = DeviceSegdes::of_segments(accelerator, segments, total)?;
                 segdes.lengths.facts.nonzero = *nonzero;
                 segdes
@@ -116,14 +139,21 @@ impl Inputs {
         Ok(true)
     }
 
+    /// Adds an array. Returns whether it is in memory, or one value.
+    fn array(&mut self, node: &Node) -> bool {
+        let is_stored = node.buffer().is_some() || node.is_one_value();
+        if !is_stored {
+            self.generated.push(self.nodes.len());
+        }
+        self.nodes.push(node.clone());
+        is_stored
+    }
+
     /// Adds a vector. Returns nothing for one that no template can have.
     pub(crate) fn vector(&mut self, ty: Type, vector: &Vector) -> Run<Option<VectorPart>> {
         let Extent::Host(count) = &vector.extent else { return Ok(None) };
         let is_repeated = vector.is_uniform() && count.value() != 1;
-        if vector.node.buffer().is_none() && !vector.node.is_one_value() {
-            self.generated.push(vector.node.clone());
-        }
-        self.nodes.push(vector.node.clone());
+        let is_stored = self.array(&vector.node);
         if is_repeated && !self.number(count.value())? {
             return Ok(None);
         }
@@ -144,25 +174,50 @@ impl Inputs {
             None => false,
         };
         let Facts { nonzero, distinct, loose, .. } = vector.facts;
-        Ok(Some(VectorPart { ty, is_repeated, nonzero, distinct, loose, has_sum, has_bound, has_value }))
+        Ok(Some(VectorPart { ty, is_stored, is_repeated, nonzero, distinct, loose, has_sum, has_bound, has_value }))
     }
 
     /// Adds a segment descriptor. Returns nothing for one that no template can have.
     pub(crate) fn segdes(&mut self, segdes: &DeviceSegdes) -> Run<Option<SegdesPart>> {
-        let Some((offsets, total)) = segdes.known_offsets()? else {
-            return Ok(self.vector(Type::Segdes, &segdes.lengths())?.map(SegdesPart::Lengths));
-        };
-        if offsets.buffer().is_none() && !offsets.is_one_value() {
-            self.generated.push(offsets.clone());
+        let (forms, lengths) = (segdes.known_forms()?, segdes.lengths());
+        match forms {
+            Some((forms, total)) if lengths.generated => {
+                let (is_stored, nonzero) = (forms.offsets.buffer().is_some(), lengths.facts.nonzero);
+                let has_numbers = self.forms(&forms, &total)?;
+                Ok(has_numbers.map(|has_numbers| SegdesPart::Offsets { is_stored, has_numbers, nonzero }))
+            }
+            forms => {
+                let Some(part) = self.vector(Type::Segdes, &lengths)? else { return Ok(None) };
+                let Some((forms, total)) = forms else { return Ok(Some(SegdesPart::Lengths { part, forms: None })) };
+                let has_numbers = self.forms(&forms, &total)?;
+                Ok(has_numbers.map(|has_numbers| SegdesPart::Lengths { part, forms: Some(has_numbers) }))
+            }
         }
-        self.nodes.push(offsets);
-        let nonzero = segdes.lengths.facts.nonzero;
-        Ok(self.number(total)?.then_some(SegdesPart::Offsets { nonzero }))
     }
 
-    /// Computes inputs that are in no memory yet.
-    pub(crate) fn store(&self) -> Run<()> {
-        if self.generated.is_empty() { Ok(()) } else { on_device(self.context.evaluate(&self.generated)) }
+    /// Adds forms of a descriptor and the number of elements. Returns nothing where that is too large.
+    fn forms(&mut self, forms: &StoredForms, total: &Amount) -> Run<Option<HasNumbers>> {
+        let StoredForms { offsets, ids, heads } = forms;
+        for form in std::iter::once(offsets).chain(ids).chain(heads) {
+            self.array(form);
+        }
+        Ok(self.number(total.value())?.then_some(HasNumbers { ids: ids.is_some(), heads: heads.is_some() }))
+    }
+
+    /// Lists inputs that are in no memory yet and that a template reads.
+    fn missing(&self, template: &Template) -> Vec<Node> {
+        self.generated.iter().filter(|input| template.needs(**input)).map(|input| self.nodes[*input].clone()).collect()
+    }
+
+    /// Returns the number of kernels that a call of a template launches, besides its own, to compute its inputs.
+    pub(crate) fn launches(&self, template: &Template) -> Run<u64> {
+        on_device(self.context.launches(&self.missing(template)))
+    }
+
+    /// Computes inputs that are in no memory yet and that a template reads.
+    pub(crate) fn store(&self, template: &Template) -> Run<()> {
+        let missing = self.missing(template);
+        if missing.is_empty() { Ok(()) } else { on_device(self.context.evaluate(&missing)) }
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -190,11 +245,20 @@ pub(crate) enum Count {
     Read(usize),
 }
 
+/// The elements of a vector at the end of a region.
+#[derive(Debug)]
+enum Source {
+    /// A result of the template.
+    Result(usize),
+    /// Elements that do not depend on inputs. They are computed with what uses them.
+    Known(Node),
+}
+
 /// A vector at the end of a region.
 #[derive(Debug)]
 pub(crate) struct VectorAnswer {
     ty: Type,
-    result: usize,
+    source: Source,
     is_uniform: bool,
     count: Count,
     /// The amount of elements that are charged to the run, and the bytes of each.
@@ -207,9 +271,35 @@ pub(crate) struct VectorAnswer {
     value: Option<usize>,
 }
 
+/// The offsets of a segment descriptor at the end of a region, and other forms.
+#[derive(Debug)]
+pub(crate) struct OffsetsAnswer {
+    offsets: usize,
+    ids: Option<usize>,
+    heads: Option<usize>,
+    segments: Count,
+    total: Count,
+    pub(crate) nonzero: bool,
+}
+
+impl OffsetsAnswer {
+    /// Returns the number of segments.
+    pub(crate) fn segments(&self, results: &Results) -> usize {
+        results.count(self.segments)
+    }
+
+    /// Returns the number of elements.
+    pub(crate) fn total(&self, results: &Results) -> usize {
+        results.count(self.total)
+    }
+}
+
 /// The end of a region while it is traced.
 pub(crate) struct Ending {
+    /// Numbers that the host reads. The first of them shares a word with the status.
     unknown: Vec<Unknown>,
+    /// Two of them, from here on, that the question for small calls at the end needs.
+    pub(crate) told: Option<usize>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) amounts: Vec<Amount>,
 }
@@ -242,6 +332,18 @@ impl Ending {
         self.unknown.iter().position(|unknown| matches!(unknown, Unknown::Value(own) if Rc::ptr_eq(own, vector)))
     }
 
+    /// Adds the offsets of a descriptor, where the region computes them. Returns nothing for others.
+    pub(crate) fn offsets(&mut self, segdes: &DeviceSegdes) -> Option<OffsetsAnswer> {
+        let forms = segdes.kept_forms(&self.nodes)?;
+        let (segments, total) = (self.count(segdes.count())?, self.count(segdes.known_total()?)?);
+        let mut result = |node: Node| {
+            self.nodes.push(node);
+            self.nodes.len() - 1
+        };
+        let (offsets, ids, heads) = (result(forms.offsets), forms.ids.map(&mut result), forms.heads.map(&mut result));
+        Some(OffsetsAnswer { offsets, ids, heads, segments, total, nonzero: segdes.lengths.facts.nonzero })
+    }
+
     /// Adds a vector of the end.
     pub(crate) fn vector(&mut self, ty: Type, vector: &Vector, bytes: usize) -> Option<VectorAnswer> {
         let count = self.count(&vector.extent)?;
@@ -256,42 +358,85 @@ impl Ending {
         };
         let bound = vector.sum_bound().map(|bound| self.amount(&bound)).filter(|_| sum.is_none());
         let value = vector.facts.value.as_ref().map(|value| self.amount(value));
-        self.nodes.push(if vector.is_uniform() { &vector.node } else { vector.stored() }.clone());
-        let (result, is_uniform) = (self.nodes.len() - 1, vector.is_uniform());
+        let node = if vector.is_uniform() { &vector.node } else { vector.stored() };
+        let is_uniform = vector.is_uniform();
+        let source = match node.is_symbolic() {
+            true => {
+                self.nodes.push(node.clone());
+                Source::Result(self.nodes.len() - 1)
+            }
+            false => Source::Known(node.clone()),
+        };
         let Facts { nonzero, distinct, loose, .. } = vector.facts;
-        Some(VectorAnswer { ty, result, is_uniform, count, held, nonzero, distinct, loose, sum, bound, value })
+        Some(VectorAnswer { ty, source, is_uniform, count, held, nonzero, distinct, loose, sum, bound, value })
     }
 }
 
-/// The last results of a template: conditions and numbers.
+/// The results of a template that the host reads: conditions and numbers.
 #[derive(Debug)]
 pub(crate) struct Reading {
     /// The word that traps write, where the host reads it itself.
     pub(crate) word: Option<Node>,
-    /// The last result has numbers: 1 where a condition does not hold, then those that the host learns.
-    has_numbers: bool,
+    /// The result that has numbers: the first that the host learns, twice, and one more where a condition does not hold; then the
+    /// others.
+    numbers: Option<usize>,
+    /// The host learns the first of these numbers.
+    has_first: bool,
+}
+
+impl Reading {
+    /// Tells whether the host waits.
+    pub(crate) fn waits(&self) -> bool {
+        self.numbers.is_some() || self.word.is_some()
+    }
 }
 
 /// Results of a call of a template.
 pub(crate) struct Results {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) amounts: Vec<i64>,
-    pub(crate) numbers: Vec<i64>,
+    fitted: FittedTemplate,
+    nodes: Vec<Node>,
+    numbers: Vec<i64>,
 }
 
 impl Results {
+    /// Returns an amount that follows from the inputs.
+    pub(crate) fn amount(&self, index: usize) -> i64 {
+        self.fitted.amounts().get(index).copied().unwrap_or(0)
+    }
+
+    /// Returns a number that the host has read.
+    pub(crate) fn number(&self, index: usize) -> i64 {
+        self.numbers.get(index).copied().unwrap_or(0)
+    }
+
     /// Returns a number that is not negative.
     pub(crate) fn count(&self, count: Count) -> usize {
         let number = match count {
-            Count::Amount(index) => self.amounts.get(index),
-            Count::Read(index) => self.numbers.get(index),
+            Count::Amount(index) => self.amount(index),
+            Count::Read(index) => self.number(index),
         };
-        number.and_then(|number| usize::try_from(*number).ok()).unwrap_or(0)
+        usize::try_from(number).unwrap_or(0)
+    }
+
+    /// Returns the segments of an answer.
+    pub(crate) fn segments(&self, answer: &OffsetsAnswer) -> Run<Segments> {
+        let total = answer.total(self);
+        let first =
+            |result: usize, count: usize| on_device(self.nodes.get(result).ok_or_else(missing)?.first_elements(None, count));
+        let forms = StoredForms {
+            offsets: first(answer.offsets, answer.segments(self) + 1)?,
+            ids: answer.ids.map(|ids| first(ids, total)).transpose()?,
+            heads: answer.heads.map(|heads| first(heads, total)).transpose()?,
+        };
+        on_device(Segments::from_stored_forms(&forms, total))
     }
 
     /// Returns the vector of an answer.
     pub(crate) fn vector(&self, answer: &VectorAnswer) -> Run<Vector> {
-        let Some(result) = self.nodes.get(answer.result) else { return Err(missing()) };
+        let result = match &answer.source {
+            Source::Result(result) => self.nodes.get(*result).ok_or_else(missing)?,
+            Source::Known(node) => node,
+        };
         let count = self.count(answer.count);
         let node = match result.length() {
             _ if answer.is_uniform => result.clone(),
@@ -301,8 +446,8 @@ impl Results {
             }
             None => on_device(result.first_elements(None, count))?,
         };
-        let (sum, bound) = (answer.sum.map(|sum| self.count(sum).into()), answer.bound.map(|bound| self.amounts[bound].into()));
-        let value = answer.value.map(|value| self.amounts[value].into());
+        let (sum, bound) = (answer.sum.map(|sum| self.count(sum).into()), answer.bound.map(|bound| self.amount(bound).into()));
+        let value = answer.value.map(|value| self.amount(value).into());
         let (nonzero, distinct, loose) = (answer.nonzero, answer.distinct, answer.loose);
         let facts = Facts { value, nonzero, distinct, loose, ..Facts::of_sum_or_bound(sum, bound) };
         Ok(Vector::new(node, Extent::host(count)).with_facts(facts))
@@ -364,12 +509,41 @@ impl Accelerator {
         (self.largest, self.word, self.pending) = (largest, word, pending);
         (self.tracing, self.is_trapped, self.has_failed) = (false, false, false);
         self.failed.clear();
+        self.questions.clear();
         self.ledger = None;
     }
 
-    /// Begins to list the results of a region that is traced.
-    pub(crate) fn ending(&mut self) -> Run<Ending> {
-        Ok(Ending { unknown: self.unknown(None)?, nodes: vec![], amounts: vec![] })
+    /// Returns the number of questions for small calls in the region that is traced.
+    pub(crate) fn questions(&self) -> usize {
+        self.questions.len()
+    }
+
+    /// Forgets questions for small calls beyond a number.
+    pub(crate) fn forget_questions(&mut self, count: usize) {
+        self.questions.truncate(count);
+    }
+
+    /// Lists the questions for small calls of the region that is traced.
+    pub(crate) fn asking(&self, ending: &mut Ending) -> Vec<Asking> {
+        self.questions.iter().map(|question| question.asking(|amount| ending.amount(amount))).collect()
+    }
+
+    /// Begins to list the results of a region that is traced. The next instruction may wait for the last entry of the stack, or ask
+    /// whether calls of these sizes are small.
+    pub(crate) fn ending(&mut self, last: Option<&Entry>, is_question: bool) -> Run<Ending> {
+        let mut unknown = self.unknown(None)?;
+        let mut told = None;
+        if let (true, Some(Entry::Device(sizes))) = (is_question, last) {
+            let numbers = self.sum_and_most(&sizes.vector)?;
+            told = Some(unknown.len());
+            unknown.extend(numbers.map(Unknown::Number));
+        }
+        let is_asked = |unknown: &Unknown| last.is_some_and(|last| unknown.is_value_of(last));
+        let first = unknown.iter().position(|unknown| unknown.is_narrow() && is_asked(unknown));
+        if let Some(first) = first.or_else(|| unknown.iter().position(Unknown::is_narrow)) {
+            unknown.swap(0, first);
+        }
+        Ok(Ending { unknown, told, nodes: vec![], amounts: vec![] })
     }
 
     /// Adds the conditions of a region that is traced to its results, and the numbers that the host reads.
@@ -378,23 +552,28 @@ impl Accelerator {
         let Tested { traps, status, word } = self.tested(is_read)?;
         ending.nodes.extend(traps);
         if !is_read && status.is_none() {
-            return Ok(Reading { word, has_numbers: false });
+            return Ok(Reading { word, numbers: None, has_first: false });
         }
-        let mut numbers = vec![self.as_number(status.as_ref())?];
-        for number in &ending.unknown {
-            let number = match number {
-                Unknown::Length(length) => self.convert(length.count(), Element::I64)?,
-                Unknown::Sum(_, sum) => sum.clone(),
-                Unknown::Value(vector) => self.convert(&vector.vector.node, Element::I64)?,
-            };
+        // The status is in one number with the first that is read, as in a wait of the machine: alone it would be a kernel.
+        let (first, others) = match ending.unknown.split_first() {
+            Some((first, others)) if first.is_narrow() => {
+                let first = self.number_of(first)?;
+                (Some(on_device(first.reshape(Shape::from([])))?), others)
+            }
+            _ => (None, &ending.unknown[..]),
+        };
+        let status = self.with_status(first.as_ref(), status.as_ref())?;
+        let mut numbers = vec![on_device(status.reshape(Shape::from(1)))?];
+        for number in others {
+            let number = self.number_of(number)?;
             numbers.push(self.as_vector(&number)?);
         }
         ending.nodes.push(on_device(Node::concatenate(0, &numbers.iter().collect::<Vec<&Node>>()))?);
-        Ok(Reading { word, has_numbers: true })
+        Ok(Reading { word, numbers: Some(ending.nodes.len() - 1), has_first: first.is_some() })
     }
 
     /// Reads the numbers of a call of a template. Returns nothing where a condition does not hold.
-    pub(crate) fn read_numbers(&mut self, reading: &Reading, nodes: Vec<Node>, amounts: Vec<i64>) -> Run<Option<Results>> {
+    pub(crate) fn read_numbers(&mut self, reading: &Reading, nodes: Vec<Node>, fitted: FittedTemplate) -> Run<Option<Results>> {
         let start = Instant::now();
         let bytes = |node: &Node| on_device(node.evaluate())?.read().map_err(|error| device_error(error.into()));
         let mut numbers = vec![];
@@ -403,17 +582,19 @@ impl Accelerator {
         {
             return Ok(None);
         }
-        if let (true, Some(node)) = (reading.has_numbers, nodes.last()) {
+        if let Some(node) = reading.numbers.and_then(|numbers| nodes.get(numbers)) {
             let bytes = bytes(node)?;
             let mut read = bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes));
-            if read.next() != Some(0) {
+            let status = read.next().unwrap_or(1);
+            if status & 1 != 0 {
                 return Ok(None);
             }
+            numbers.extend(Some(status >> 1).filter(|_| reading.has_first));
             numbers.extend(read);
         }
-        self.waits += u64::from(reading.has_numbers || reading.word.is_some());
+        self.waits += u64::from(reading.waits());
         self.waited += start.elapsed();
-        Ok(Some(Results { nodes, amounts, numbers }))
+        Ok(Some(Results { fitted, nodes, numbers }))
     }
 
     /// Makes a vector of the stack of a result. It is in memory, so it is listed only where the host may learn more of it.

@@ -6,7 +6,7 @@ use super::vector::{Copied, Extent, Vector};
 use super::{Accelerator, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
-use broadloom_graph::{Amount, Combine, Length, Node, Segments, Shape, Total};
+use broadloom_graph::{Amount, Combine, Length, Node, Segments, Shape, StoredForms, Total};
 use broadloom_scalar::{Element, Literal};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -97,16 +97,29 @@ impl DeviceSegdes {
         self.count().is_host(1)
     }
 
-    /// Returns the offsets of segments whose numbers the host knows, where they were needed, and the number of elements.
-    pub(crate) fn known_offsets(&self) -> Run<Option<(Node, i64)>> {
+    /// Returns the forms of segments whose numbers the host knows, where they are in memory or the lengths follow from the offsets,
+    /// and the number of elements.
+    pub(crate) fn known_forms(&self) -> Run<Option<(StoredForms, Amount)>> {
         let total = self.known_total().and_then(Extent::number);
-        match (self.segments.get(), total, &self.lengths.extent) {
-            (Some(segments), Some(total), Extent::Host(_)) if !self.lengths.is_uniform() => {
-                let offsets = on_device(segments.offsets())?;
-                Ok(Some((offsets, total.value())).filter(|(offsets, _)| offsets.length().is_none()))
-            }
-            _ => Ok(None),
-        }
+        let (Some(segments), Some(total), Extent::Host(_)) = (self.segments.get(), total, &self.lengths.extent) else {
+            return Ok(None);
+        };
+        let forms = match segments.stored_forms() {
+            Some(forms) => forms,
+            None if self.lengths.generated => StoredForms { offsets: on_device(segments.offsets())?, ids: None, heads: None },
+            None => return Ok(None),
+        };
+        Ok(Some((forms, total)).filter(|_| !self.lengths.is_uniform()))
+    }
+
+    /// Returns the forms that are computed for nodes of a trace.
+    pub(crate) fn kept_forms(&self, nodes: &[Node]) -> Option<StoredForms> {
+        self.segments.get()?.kept_forms(nodes)
+    }
+
+    /// Gives the descriptor its segments.
+    pub(crate) fn set_segments(&self, segments: Segments) {
+        let _ = self.segments.set(segments);
     }
 
     /// Notes the number of elements of a vector that the descriptor cuts.
@@ -156,7 +169,8 @@ impl Accelerator {
                     DeviceSegdes::with_total(lengths, total)
                 } else {
                     let offsets = self.upload_offsets(&segments.lengths)?;
-                    let forms = on_device(Segments::from_offsets(&offsets, Total::Host(segments.total)))?;
+                    let forms = StoredForms { offsets, ids: None, heads: None };
+                    let forms = on_device(Segments::from_stored_forms(&forms, segments.total))?;
                     DeviceSegdes::of_segments(self, forms, segments.total.into())?
                 };
                 let segdes = Rc::new(segdes);

@@ -102,6 +102,62 @@ fn compare(found: &mut Session, expected: &mut Session, texts: &[&str]) -> Resul
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
+/// The convex hull of points on a spiral and in a square, and quicksort of numbers in no order.
+const RECURSIONS: [&str; 2] = [
+    "function cross((x, y), ((x1, y1), (x2, y2))) : ((float, float), ((float, float), (float, float))) -> float = \
+       (x1 - x) * (y2 - y) - (y1 - y) * (x2 - x); \
+     function above(points, p1, p2) = let areas = {cross(p, (p1, p2)) : p in points}; \
+       outside = {p in points; a in areas | a > 0.0} in if #outside < 2 then [p1] ++ outside \
+       else let far = points[max_index(areas)] in flatten({above(outside, a, b) : a in [p1, far]; b in [far, p2]}); \
+     function hull(points) = let xs = {x : (x, y) in points}; left = points[min_index(xs)]; right = points[max_index(xs)] \
+       in above(points, left, right) ++ above(points, right, left); \
+     #hull({(sqrt(float(i)) * cos(float(i)), sqrt(float(i)) * sin(float(i))) : i in [0:3000]} ++ \
+       {(float(rem(i * 7919, 1009)) / 100.0, float(rem(i * 104729, 997)) / 100.0) : i in [0:500]});",
+    "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
+     in r[0] ++ {e in a | e == p} ++ r[1]; let s = qsort({rem(i * 7919, 4001) : i in [0:4000]}) in sum({x * rem(i, 7) : x in s; i in index(#s)});",
+];
+
+/// Counts of a program with and without regions, each in a session of its own, and the answer.
+fn counted(text: &str, target: impl Fn() -> Target) -> Result<[Statistics; 2], Failed> {
+    let run = |target: Target| {
+        let mut session = support::session_on(Settings::default(), target);
+        (support::transcript(&session.eval("region", text)), session.statistics())
+    };
+    let ((found, done), (expected, plain)) = (run(target()), run(target().with_regions_from(u32::MAX)));
+    if found != expected || !found.contains("it = ") {
+        return Err(format!("{text}\n  found    {found}  expected {expected}").into());
+    }
+    Ok([done, plain])
+}
+
+/// A region that is launched from a template has no more kernels, and no more waits, than the machine; nor has the rest of the
+/// program.
+pub(crate) fn economy() -> Result<(), Failed> {
+    let mut wrong = vec![];
+    for text in PROGRAMS.iter().chain(&RECURSIONS) {
+        let target = || Target::new(interp).with_threshold(10).without_sequential_calls().with_regions_from(3);
+        let [done, plain] = counted(text, target)?;
+        if done.launches > plain.launches || done.waits > plain.waits {
+            let (regions, found, expected) = (done.regions, (done.launches, done.waits), (plain.launches, plain.waits));
+            wrong.push(format!("{text}\n  {regions} regions, launches and waits {found:?}, of the machine {expected:?}"));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// The question for small calls does not end a region where the host answers it by numbers.
+pub(crate) fn questions() -> Result<(), Failed> {
+    let target = || Target::new(interp).with_threshold(10).with_sequential_limit(4).with_regions_from(2);
+    for text in RECURSIONS {
+        let [done, plain] = counted(text, target)?;
+        let is_right = done.regions > 0 && done.launches <= plain.launches && done.waits <= plain.waits;
+        if !is_right || (done.sequential_calls, plain.regions) != (plain.sequential_calls, 0) {
+            return Err(format!("{text}\n{done:?}\nwithout regions {plain:?}").into());
+        }
+    }
+    Ok(())
+}
+
 /// Returns a target whose regions become templates when they first come.
 fn early(open: Open) -> Target {
     Target::new(open).with_threshold(0).without_sequential_calls().with_regions_from(1)

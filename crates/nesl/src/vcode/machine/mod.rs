@@ -371,16 +371,19 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 
     fn constant(&mut self, place: (FuncId, usize), constant: &Constant) -> Run<()> {
-        let entry = match self.constants.get(&place) {
-            Some(entry) => entry.clone(),
-            None => {
-                let entry = self.made(constant)?;
-                self.constants.insert(place, entry.clone());
-                entry
-            }
-        };
+        let entry = self.constant_at(place, constant)?;
         self.stack.push(entry);
         self.count(0)
+    }
+
+    /// Returns the constant of an instruction, which is made once.
+    fn constant_at(&mut self, place: (FuncId, usize), constant: &Constant) -> Run<Entry> {
+        if let Some(entry) = self.constants.get(&place) {
+            return Ok(entry.clone());
+        }
+        let entry = self.made(constant)?;
+        self.constants.insert(place, entry.clone());
+        Ok(entry)
     }
 
     fn made(&mut self, constant: &Constant) -> Run<Entry> {

@@ -14,15 +14,17 @@
 //!
 //! [`Context::template_with`]: broadloom_graph::Context::template_with
 
+use super::sequential::form_at;
 use super::vector::Charged;
 use super::{Constants, Entry, Frame, Machine, Segments};
 use crate::eval::{Fault, Run};
 use crate::run::{
-    Count, Ending, Extent, Inputs, Reading, Results, SegdesPart, Symbols, Vector, VectorAnswer, VectorPart, uncharged,
+    Accelerator, Asking, Count, Ending, Extent, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, Vector,
+    VectorAnswer, VectorPart, uncharged,
 };
 use crate::vcode::{FuncId, Inst, Type};
 use broadloom_diag::Span;
-use broadloom_graph::{Amount, Template};
+use broadloom_graph::{Amount, FittedTemplate, Template};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
@@ -119,6 +121,8 @@ impl Long {
 enum Answer {
     /// An entry of the start.
     Same(usize),
+    /// The constant of an instruction, whose copy on the device is kept.
+    Constant(Place),
     Int(usize),
     Single(usize),
     Ints(Vec<i64>),
@@ -134,7 +138,10 @@ enum Answer {
     /// A descriptor of one segment of so many elements.
     One(Count),
     Vector(VectorAnswer),
-    Segdes(VectorAnswer),
+    /// The lengths of segments, and their offsets, where those were computed.
+    Segdes(VectorAnswer, Option<OffsetsAnswer>),
+    /// Segments whose lengths follow from their offsets.
+    Offsets(OffsetsAnswer),
     Pair(Box<(Answer, Answer)>),
     /// An entry of the end further below.
     Again(usize),
@@ -161,6 +168,10 @@ struct End {
     depth: usize,
     answers: Vec<Answer>,
     reading: Reading,
+    /// Two numbers that are read for the question for small calls at the end, the first of them.
+    told: Option<usize>,
+    /// Questions for small calls.
+    questions: Vec<Asking>,
     /// The amounts of steps and of bytes.
     steps: usize,
     peaks: Vec<usize>,
@@ -173,9 +184,10 @@ struct Start {
     refused: u32,
     missed: u64,
     served: u64,
-    regions: Vec<Region>,
-    /// The instruction that waited when the machine executed the region last, and the kernels that were launched until then.
-    walked: Option<(Place, u64)>,
+    regions: Vec<Rc<Region>>,
+    /// The instructions that waited when the machine executed the region, each with the kernels that were launched until then the
+    /// last time.
+    walked: Vec<(Place, u64)>,
     /// The ints of entries that the host knew last, and which of them have changed.
     ints: Vec<(Option<i64>, bool)>,
 }
@@ -205,8 +217,19 @@ impl Start {
 pub(crate) struct Regions {
     starts: HashMap<Place, Start>,
     templates: usize,
-    /// The start of the region that the machine executes, and the kernels that were launched before.
-    walk: Option<(Place, u64)>,
+    walk: Option<Walk>,
+    /// The start of the region that ended last, where a template served it.
+    served: Option<Place>,
+}
+
+/// A region that the machine executes.
+#[derive(Debug)]
+struct Walk {
+    start: Place,
+    /// The kernels that were launched before.
+    launches: u64,
+    /// The start of the region before, where a template served that.
+    behind: Option<Place>,
 }
 
 /// Returns the int of an entry that the host knows: its only element, or that of all.
@@ -245,8 +268,9 @@ impl Machine<'_, '_, '_> {
     /// the region itself.
     pub(super) fn region(&mut self, place: Place) -> Option<Place> {
         let end = self.served(place);
+        let behind = std::mem::replace(&mut self.regions.served, end.map(|_| place));
         self.regions.walk = match &self.accelerator {
-            Some(accelerator) if end.is_none() => Some((place, accelerator.launches())),
+            Some(accelerator) if end.is_none() => Some(Walk { start: place, launches: accelerator.launches(), behind }),
             _ => None,
         };
         end
@@ -254,11 +278,25 @@ impl Machine<'_, '_, '_> {
 
     /// Notes that an instruction has waited which the machine has executed.
     pub(super) fn note_walk(&mut self, end: Place) {
-        let launches = self.accelerator.as_deref().map_or(0, crate::run::Accelerator::launches);
-        if let Some((start, before)) = self.regions.walk.take()
-            && let Some(start) = self.regions.starts.get_mut(&start)
-        {
-            start.walked = Some((end, launches.saturating_sub(before)));
+        let launches = self.accelerator.as_deref().map_or(0, Accelerator::launches);
+        let Some(Walk { start, launches: before, behind }) = self.regions.walk.take() else { return };
+        let launches = launches.saturating_sub(before);
+        let Some(own) = self.regions.starts.get_mut(&start) else { return };
+        let known = own.walked.iter().find(|(other, _)| *other == end).map(|(_, launches)| *launches);
+        match (behind, known) {
+            // Facts that a template did not leave have cost kernels.
+            (Some(behind), Some(known)) if launches > known => {
+                if let Some(behind) = self.regions.starts.get_mut(&behind) {
+                    self.regions.templates -= behind.regions.len();
+                    behind.regions.clear();
+                    behind.refused = MAX_REFUSED;
+                }
+            }
+            (Some(_), _) => {}
+            (None, _) => {
+                own.walked.retain(|(other, _)| *other != end);
+                own.walked.push((end, launches));
+            }
         }
     }
 
@@ -276,28 +314,25 @@ impl Machine<'_, '_, '_> {
         let mut inputs = Inputs::new(self.accelerator.as_deref_mut()?).ok()?;
         let parts = self.parts(&mut inputs, &fixed);
         let found = parts.as_ref().and_then(|parts| self.fitting(place, parts, &inputs));
-        let found = found.or_else(|| {
-            let parts = parts?;
-            inputs.store().ok()?;
-            self.trace(place, parts, &inputs)
-        });
+        let found = found.or_else(|| self.trace(place, parts?, &inputs));
         let start = self.regions.starts.get_mut(&place)?;
-        let Some((index, amounts)) = found else {
+        let Some((index, fitted)) = found else {
             start.missed += 1;
             return None;
         };
         start.served += 1;
-        inputs.store().ok()?;
-        self.replay(place, index, &inputs, amounts)
+        self.replay(place, index, &inputs, fitted)
     }
 
-    /// Returns the template that serves a round, with its amounts.
-    fn fitting(&self, place: Place, parts: &[Part], inputs: &Inputs) -> Option<(usize, Vec<i64>)> {
+    /// Returns the template that serves a round, fitted to its inputs.
+    fn fitting(&mut self, place: Place, parts: &[Part], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
+        let (program, accelerator) = (self.program, self.accelerator.as_deref_mut()?);
         let regions = &self.regions.starts.get(&place)?.regions;
         regions.iter().enumerate().find_map(|(index, region)| {
             let is_alike = region.site == self.site && region.parts == parts;
-            let amounts = if is_alike { region.template.amounts(&inputs.nodes) } else { None };
-            amounts.map(|amounts| (index, amounts))
+            let fitted = if is_alike { region.template.fitted(&inputs.nodes) } else { None }?;
+            let form = |place| form_at(program, place);
+            accelerator.are_answered(&region.end.questions, fitted.amounts(), form).then_some((index, fitted))
         })
     }
 
@@ -435,8 +470,8 @@ impl Machine<'_, '_, '_> {
         })
     }
 
-    /// Traces a region. Returns its template with the amounts of this round; nothing where it has none.
-    fn trace(&mut self, place: Place, parts: Vec<Part>, inputs: &Inputs) -> Option<(usize, Vec<i64>)> {
+    /// Traces a region. Returns its template, fitted to the inputs of this round; nothing where it has none.
+    fn trace(&mut self, place: Place, parts: Vec<Part>, inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let start = self.regions.starts.get(&place)?;
         let is_full = self.regions.templates >= MAX_TEMPLATES || start.regions.len() >= MAX_OF_START;
         if is_full || start.refused >= MAX_REFUSED {
@@ -468,21 +503,26 @@ impl Machine<'_, '_, '_> {
             (Ok(template), Some(end)) => Some(Region { site, parts, template, end }),
             _ => None,
         };
-        let amounts = region.as_ref().and_then(|region| region.template.amounts(&inputs.nodes));
+        let fitted = region.as_ref().and_then(|region| region.template.fitted(&inputs.nodes));
         let start = self.regions.starts.get_mut(&place)?;
-        let (Some(region), Some(amounts)) = (region, amounts) else {
+        let (Some(region), Some(fitted)) = (region, fitted) else {
             start.refused += 1;
             return None;
         };
         // Facts that a template does not have may save kernels and waits.
-        let is_worse = |(end, launches): (Place, u64)| end != region.end.place || region.template.kernels() > launches;
-        if start.walked.is_some_and(is_worse) {
+        let kernels = inputs.launches(&region.template).map_or(u64::MAX, |others| others + region.template.kernels());
+        let walked = start.walked.iter().find(|(end, _)| *end == region.end.place);
+        if walked.is_some_and(|(_, launches)| kernels > *launches) {
             start.refused = MAX_REFUSED;
             return None;
         }
-        start.regions.push(region);
+        if walked.is_none() && !start.walked.is_empty() {
+            start.refused += 1;
+            return None;
+        }
+        start.regions.push(Rc::new(region));
         self.regions.templates += 1;
-        Some((start.regions.len() - 1, amounts))
+        Some((start.regions.len() - 1, fitted))
     }
 
     /// Drops constants that may learn of a trace.
@@ -502,9 +542,13 @@ impl Machine<'_, '_, '_> {
         let (mut at, mut depth, mut count) = (place, 0, 0);
         while count < MAX_INSTRUCTIONS && !self.ends_region(at) {
             let before = (self.stack.clone(), self.frames.clone(), self.base, self.site, self.steps, at);
+            let asked = self.accelerator.as_deref().map_or(0, Accelerator::questions);
             let stepped = self.step(&mut at);
             if !matches!(stepped, Ok(None)) {
                 (self.stack, self.frames, self.base, self.site, self.steps, at) = before;
+                if let Some(accelerator) = self.accelerator.as_deref_mut() {
+                    accelerator.forget_questions(asked);
+                }
                 break;
             }
             (depth, count) = (depth.max(self.frames.len()), count + 1);
@@ -515,46 +559,59 @@ impl Machine<'_, '_, '_> {
         let steps = self.steps;
         let stack = std::mem::take(&mut self.stack);
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
-        let mut ending = accelerator.ending()?;
+        let is_question = matches!(self.program.functions[at.0].code.get(at.1), Some(Inst::Small));
+        let mut ending = accelerator.ending(stack.last(), is_question)?;
         let mut answers = vec![];
         for (index, entry) in stack.iter().enumerate() {
-            let answer =
-                match (given.iter().position(|own| is_one(own, entry)), stack[..index].iter().position(|own| is_one(own, entry)))
-                {
-                    (Some(same), _) => Some(Answer::Same(same)),
-                    (None, Some(again)) => Some(Answer::Again(again)),
-                    (None, None) => answer(entry, &mut ending),
-                };
+            let same = given.iter().position(|own| is_one(own, entry)).map(Answer::Same);
+            let again = || stack[..index].iter().position(|own| is_one(own, entry)).map(Answer::Again);
+            let constant =
+                || self.constants.iter().find(|(_, own)| is_one(own, entry)).map(|(place, _)| Answer::Constant(*place));
+            let answer = same.or_else(again).or_else(constant).or_else(|| answer(entry, &mut ending));
             answers.push(answer.ok_or_else(|| Fault::new(crate::codes::RUN_TIME, "a vector of a region has no known length"))?);
         }
         let reading = accelerator.reading(&mut ending)?;
+        // An instruction at the end that waits for something else would be one wait more.
+        let is_served = match (self.program.functions[at.0].code.get(at.1), answers.last()) {
+            (Some(Inst::If(_)), Some(answer)) => matches!(answer, Answer::Value(..) | Answer::Bools(_)),
+            (Some(Inst::Small), _) => ending.told.is_some(),
+            _ => false,
+        };
+        if reading.waits() && !is_served {
+            return Fault::at_run_time("a region ends before another wait");
+        }
+        for (entry, answer) in stack.iter().zip(&mut answers) {
+            keep_offsets(entry, answer, &mut ending);
+        }
         if ending.nodes.is_empty() {
             return Fault::at_run_time("a region leaves nothing to the device");
         }
         let Some(ledger) = accelerator.ledger.clone() else { return no_device() };
         let (steps, peaks) = ledger.of_sizes(steps);
         let steps = ending.amount(&steps);
+        let (told, questions) = (ending.told, accelerator.asking(&mut ending));
         let peaks = peaks.iter().map(|peak| ending.amount(peak)).collect();
         let frames = std::mem::take(&mut self.frames);
-        let end = End { place: at, frames, base: self.base, site: self.site, depth, answers, reading, steps, peaks };
+        let end =
+            End { place: at, frames, base: self.base, site: self.site, depth, answers, reading, told, questions, steps, peaks };
         Ok((ending, end))
     }
 
     /// Tells whether a region ends before an instruction, whatever it would do.
     fn ends_region(&self, (function, at): Place) -> bool {
-        let is_sequential = || self.accelerator.as_deref().is_some_and(crate::run::Accelerator::is_sequential);
+        let is_sequential = || self.accelerator.as_deref().is_some_and(Accelerator::is_sequential);
         match self.program.functions[function].code.get(at) {
             None | Some(Inst::Exit | Inst::Foreign(_)) => true,
             Some(Inst::Return) => self.frames.is_empty(),
             Some(Inst::Op(op, _)) => op.has_effect(),
-            // The answer depends on earlier questions.
-            Some(Inst::Small | Inst::Sequential(_)) => is_sequential(),
+            Some(Inst::Sequential(_)) => is_sequential(),
             Some(Inst::If(_)) => matches!(self.stack.last(), Some(Entry::Device(_))),
             Some(
                 Inst::Call(_)
                 | Inst::Else(_)
                 | Inst::EndIf
                 | Inst::Const(_)
+                | Inst::Small
                 | Inst::Copy(..)
                 | Inst::Pop(..)
                 | Inst::CopyPop(..)
@@ -567,22 +624,20 @@ impl Machine<'_, '_, '_> {
 
     /// Launches a template, waits for its numbers and goes to the end of the region. Returns nothing where the machine has to
     /// execute the region; its state is that of the start then.
-    fn replay(&mut self, place: Place, index: usize, inputs: &Inputs, amounts: Vec<i64>) -> Option<Place> {
-        let mut start = self.regions.starts.remove(&place)?;
-        let gone_on = self.replay_region(&start.regions[index], inputs, amounts);
-        let is_failed = gone_on.is_err();
-        if is_failed {
+    fn replay(&mut self, place: Place, index: usize, inputs: &Inputs, fitted: FittedTemplate) -> Option<Place> {
+        let region = self.regions.starts.get(&place)?.regions.get(index)?.clone();
+        let gone_on = self.replay_region(&region, inputs, fitted);
+        if let (Err(_), Some(start)) = (&gone_on, self.regions.starts.get_mut(&place)) {
             // The word of a condition stays written, so the template is used up.
             start.regions.remove(index);
             start.refused += 1;
             self.regions.templates -= 1;
         }
-        self.regions.starts.insert(place, start);
         gone_on.ok().flatten()
     }
 
-    fn replay_region(&mut self, region: &Region, inputs: &Inputs, amounts: Vec<i64>) -> Run<Option<Place>> {
-        let end = &region.end;
+    fn replay_region(&mut self, region: &Region, inputs: &Inputs, fitted: FittedTemplate) -> Run<Option<Place>> {
+        let (end, amounts) = (&region.end, fitted.amounts());
         let options = *self.world.options();
         let steps = u64::try_from(amounts[end.steps]).unwrap_or(u64::MAX);
         let is_within = |peak: &usize| {
@@ -593,9 +648,10 @@ impl Machine<'_, '_, '_> {
         if !is_small || self.frames.len() + end.depth > options.max_depth as usize {
             return Ok(None);
         }
-        let nodes = crate::run::on_device(region.template.call(&inputs.nodes))?;
+        inputs.store(&region.template)?;
+        let nodes = crate::run::on_device(region.template.call_fitted(&fitted, &inputs.nodes))?;
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
-        let Some(results) = accelerator.read_numbers(&end.reading, nodes, amounts)? else {
+        let Some(results) = accelerator.read_numbers(&end.reading, nodes, fitted)? else {
             return Fault::at_run_time("a condition does not hold");
         };
         let base = self.base.min(self.stack.len());
@@ -615,6 +671,10 @@ impl Machine<'_, '_, '_> {
         self.steps += steps;
         if let Some(accelerator) = self.accelerator.as_deref_mut() {
             accelerator.regions += 1;
+            accelerator.note_answered(&end.questions);
+            if let Some(told) = end.told {
+                accelerator.tell(results.number(told), results.number(told + 1));
+            }
         }
         Ok(Some(end.place))
     }
@@ -622,8 +682,8 @@ impl Machine<'_, '_, '_> {
     /// Makes an entry of the end of a region.
     fn answered(&mut self, answer: &Answer, results: &Results) -> Run<Entry> {
         Ok(match answer {
-            Answer::Int(amount) => self.ints(vec![results.amounts[*amount]])?,
-            Answer::Single(amount) => self.segdes(vec![results.amounts[*amount]])?,
+            Answer::Int(amount) => self.ints(vec![results.amount(*amount)])?,
+            Answer::Single(amount) => self.segdes(vec![results.amount(*amount)])?,
             Answer::Ints(values) => self.ints(values.clone())?,
             Answer::Floats(values) => self.floats(values.clone())?,
             Answer::Bools(values) => self.bools(values.clone())?,
@@ -649,7 +709,7 @@ impl Machine<'_, '_, '_> {
                 Entry::Device(Rc::new(vector))
             }
             Answer::Value(ty, number) => {
-                let value = results.numbers.get(*number).copied().unwrap_or(0);
+                let value = results.number(*number);
                 let known = match ty {
                     Type::Bool => self.bools(vec![value != 0])?,
                     _ => self.ints(vec![value])?,
@@ -668,11 +728,23 @@ impl Machine<'_, '_, '_> {
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
                 Entry::Device(accelerator.resulting(answer.ty(), vector, held))
             }
-            Answer::Segdes(answer) => {
+            Answer::Segdes(answer, offsets) => {
                 let lengths = results.vector(answer)?;
                 let (count, bytes) = answer.held(results);
                 let held = self.held(&count.into(), bytes)?;
                 let segdes = crate::run::DeviceSegdes::of_lengths(lengths);
+                if let Some(offsets) = offsets {
+                    segdes.set_segments(results.segments(offsets)?);
+                }
+                let _ = segdes.charge.set(held);
+                Entry::DeviceSegdes(Rc::new(segdes))
+            }
+            Answer::Offsets(offsets) => {
+                let (segments, count, total) = (results.segments(offsets)?, offsets.segments(results), offsets.total(results));
+                let held = self.held(&count.into(), 8)?;
+                let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
+                let mut segdes = crate::run::DeviceSegdes::of_segments(accelerator, segments, total.into())?;
+                segdes.lengths.facts.nonzero = offsets.nonzero;
                 let _ = segdes.charge.set(held);
                 Entry::DeviceSegdes(Rc::new(segdes))
             }
@@ -680,6 +752,10 @@ impl Machine<'_, '_, '_> {
                 let (first, second) = (self.answered(&pair.0, results)?, self.answered(&pair.1, results)?);
                 Entry::Pair(Rc::new((first, second)))
             }
+            Answer::Constant(place) => match self.program.functions[place.0].code.get(place.1) {
+                Some(Inst::Const(constant)) => self.constant_at(*place, constant)?,
+                _ => return no_device(),
+            },
             Answer::Same(_) | Answer::Again(_) => return no_device(),
         })
     }
@@ -720,8 +796,24 @@ fn answer(entry: &Entry, ending: &mut Ending) -> Option<Answer> {
         Entry::DeviceSegdes(segdes) if segdes.is_single() && segdes.known_total().is_some() => {
             Answer::One(ending.count(segdes.known_total()?)?)
         }
-        Entry::DeviceSegdes(segdes) => Answer::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?),
+        Entry::DeviceSegdes(segdes) if segdes.lengths.generated => match ending.offsets(segdes) {
+            Some(offsets) => Answer::Offsets(offsets),
+            None => Answer::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?, None),
+        },
+        Entry::DeviceSegdes(segdes) => Answer::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?, None),
     })
+}
+
+/// Adds the offsets of segments to the results of a region that computes them. The machine keeps them, too.
+fn keep_offsets(entry: &Entry, answer: &mut Answer, ending: &mut Ending) {
+    match (entry, answer) {
+        (Entry::Pair(entries), Answer::Pair(answers)) => {
+            keep_offsets(&entries.0, &mut answers.0, ending);
+            keep_offsets(&entries.1, &mut answers.1, ending);
+        }
+        (Entry::DeviceSegdes(segdes), Answer::Segdes(_, kept)) => *kept = ending.offsets(segdes),
+        _ => {}
+    }
 }
 
 fn no_device<T>() -> Run<T> {
