@@ -2,7 +2,7 @@
 //!
 //! An expression of ten operations, and one of two hundred (corner detection) on small arrays: built, its plan found, its kernels launched, again and again; the second also as a function
 //! that is called. The ten operations are a function, too, that is called with arrays of another size each time: its plans are fitted to the sizes. So is a function of NESL, which
-//! is launched from a template, and executed by the machine by turns. The device is waited for between, and that does not count. Nothing is planned or compiled while it is measured. The median counts.
+//! is launched from a template, and executed by the machine by turns; and a round of a loop of NESL, which counts with its wait. Elsewhere the device is waited for between, and that does not count. Nothing is planned or compiled while it is measured. The median counts.
 
 use crate::arrays::{CORNERS, bell, corners};
 use crate::error::Failure;
@@ -50,6 +50,7 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     let runs = if quick { 3 } else { RUNS };
     let mut rows = vec![ten_operations(device, runs)?, new_sizes(device, runs)?];
     rows.extend(nesl_sizes(device, runs)?);
+    rows.extend(nesl_rounds(device, runs)?);
     rows.extend(many_operations(device, runs)?);
     Ok(rows)
 }
@@ -167,6 +168,62 @@ fn nesl_sizes(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
     Ok([
         row(device, "nesl_new_sizes", size.clone(), with, launches(&templates)),
         row(device, "nesl_machine", size, without, launches(&machine)),
+    ])
+}
+
+/// A loop of NESL that waits for the device in each round.
+const ROUNDS: &str = "function rounds(a, n) : ([int], int) -> int = \
+    if max_val(a) < 1 then n else rounds({max(x - 1, 0) : x in a}, n + 1); \
+    function g(a) : [int] -> int = rounds(a, 0);";
+
+/// Rounds of a loop of NESL between two waits: launched from a template, and executed by the machine. The time is that of a round, with its launches and its
+/// wait.
+fn nesl_rounds(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
+    let outside = |failure: broadloom::nesl::program::Failure| Failure::Outside(failure.0);
+    let program = |target: fn(Target) -> Target| {
+        let device = device.clone();
+        let target = target(Target::new(move || Ok(device.clone())).with_threshold(COUNT));
+        Program::new(ROUNDS, "g", Default::default(), target).map_err(outside)
+    };
+    let mut programs = [program(|target| target)?, program(Target::without_templates)?];
+    let rounds = runs.max(100);
+    let mut times: [Vec<Duration>; 2] = [vec![], vec![]];
+    // The first call has its plans made, and the region traced.
+    for run in 0..6 {
+        for (program, times) in programs.iter_mut().zip(&mut times) {
+            let context = program.context().map_err(outside)?;
+            let values: Vec<i32> = (0..COUNT).map(|i| (rounds - i) as i32).collect();
+            let column = Column::Device(Array::line(&context, &values)?.node().clone());
+            let start = Instant::now();
+            let results = program.call(&[column]).map_err(outside)?;
+            let time = start.elapsed();
+            if run > 0 {
+                times.push(time / rounds as u32);
+            }
+            let found = match results.first() {
+                Some(Column::Ints(found)) => found.first().copied(),
+                Some(Column::Device(found)) => {
+                    let found = found.read().map_err(|error| Failure::Outside(error.to_string()))?;
+                    found.lanes.first().and_then(|lane| lane.as_i128()).map(|found| found as i64)
+                }
+                _ => None,
+            };
+            if found != Some(rounds as i64) {
+                return Err(Failure::Wrong(format!("{rounds} rounds gave {found:?}")));
+            }
+        }
+    }
+    let [served, walked] = programs.map(|mut program| program.statistics());
+    let few = 8;
+    if served.regions + few < 6 * rounds as u64 || walked.regions > 0 || served.launches > walked.launches {
+        return Err(Failure::Wrong(format!("{} rounds were launched from templates: {served:?}, {walked:?}", served.regions)));
+    }
+    let launches = |done: &broadloom::nesl::run::Statistics| done.launches / (6 * rounds as u64);
+    let size = format!("{COUNT} elements");
+    let [with, without] = times;
+    Ok([
+        row(device, "nesl_region", size.clone(), with, launches(&served)),
+        row(device, "nesl_walk", size, without, launches(&walked)),
     ])
 }
 

@@ -92,7 +92,6 @@ fn main() {
     }
     trials.push(Trial::test("interp: errors in regions", regions::errors));
     trials.push(Trial::test("interp: regions launch no more than the machine", regions::economy));
-    trials.push(Trial::test("interp: questions for small calls in regions", regions::questions));
     trials.push(Trial::test("interp: vectors of the top level are copied once", variables));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));

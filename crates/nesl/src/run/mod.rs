@@ -45,7 +45,6 @@ pub(crate) use region::{
     Count, Ending, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, VectorAnswer, VectorPart, uncharged,
 };
 pub(crate) use segdes::DeviceSegdes;
-pub(crate) use sequential::Asking;
 use sequential::Limits;
 pub(crate) use template::{CallTemplate, Launched, Templates};
 pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
@@ -203,8 +202,6 @@ pub struct Accelerator {
     pub(crate) ledger: Option<Rc<Ledger>>,
     /// Numbers of a traced call that are results, as columns of the device.
     counts: Vec<Node>,
-    /// Questions for small calls of a region that is traced.
-    questions: Vec<sequential::Question>,
     /// Inputs of a traced call that stand for ints of the host.
     sizes: Vec<Node>,
     /// Vectors of the host that were copied to the device.
@@ -301,8 +298,6 @@ pub(crate) enum Unknown {
     Sum(facts::Sum, Node),
     /// The only element of a vector.
     Value(Rc<DeviceVector>),
-    /// A number that a question for small calls needs, an `i64` without axes.
-    Number(Node),
 }
 
 impl Unknown {
@@ -310,8 +305,6 @@ impl Unknown {
     fn is_narrow(&self) -> bool {
         match self {
             Unknown::Length(_) | Unknown::Sum(..) => true,
-            // Two numbers of a question stay together.
-            Unknown::Number(_) => false,
             Unknown::Value(vector) => vector.vector.node.ty().bytes() < 8,
         }
     }
@@ -351,7 +344,6 @@ impl Accelerator {
             tracing: false,
             ledger: None,
             counts: vec![],
-            questions: vec![],
             sizes: vec![],
             copies: 0,
             instructions: 0,
@@ -611,6 +603,10 @@ impl Accelerator {
         for segdes in self.segdes.iter().filter_map(Weak::upgrade) {
             segdes.forms(&mut nodes);
         }
+        if self.tracing {
+            // Nothing is launched for a trace, which may be in vain: other nodes are part of kernels, or computed when they are used.
+            nodes.retain(Node::is_symbolic);
+        }
         self.made = 0;
         if self.target.explained {
             let before = context.statistics().plans;
@@ -725,7 +721,6 @@ impl Accelerator {
                 Unknown::Value(vector) => {
                     let _ = vector.value.set(value);
                 }
-                Unknown::Number(_) => {}
             }
         }
         self.looked_at(status & 1 != 0, status >> 1)
@@ -747,7 +742,7 @@ impl Accelerator {
     fn number_of(&mut self, unknown: &Unknown) -> Run<Node> {
         match unknown {
             Unknown::Length(length) => self.convert(length.count(), Element::I64),
-            Unknown::Sum(_, number) | Unknown::Number(number) => Ok(number.clone()),
+            Unknown::Sum(_, sum) => Ok(sum.clone()),
             Unknown::Value(vector) => self.convert(&vector.vector.node, Element::I64),
         }
     }

@@ -7,7 +7,7 @@ use super::facts::Facts;
 use super::ledger::{Held, Ledger};
 use super::template::Tested;
 use super::vector::{Extent, Vector};
-use super::{Accelerator, Asking, DeviceSegdes, DeviceVector, Pending, Unknown, device_error, on_device};
+use super::{Accelerator, DeviceSegdes, DeviceVector, Pending, Unknown, device_error, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::Type;
 use crate::vcode::machine::Entry;
@@ -298,8 +298,6 @@ impl OffsetsAnswer {
 pub(crate) struct Ending {
     /// Numbers that the host reads. The first of them shares a word with the status.
     unknown: Vec<Unknown>,
-    /// Two of them, from here on, that the question for small calls at the end needs.
-    pub(crate) told: Option<usize>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) amounts: Vec<Amount>,
 }
@@ -509,41 +507,18 @@ impl Accelerator {
         (self.largest, self.word, self.pending) = (largest, word, pending);
         (self.tracing, self.is_trapped, self.has_failed) = (false, false, false);
         self.failed.clear();
-        self.questions.clear();
         self.ledger = None;
     }
 
-    /// Returns the number of questions for small calls in the region that is traced.
-    pub(crate) fn questions(&self) -> usize {
-        self.questions.len()
-    }
-
-    /// Forgets questions for small calls beyond a number.
-    pub(crate) fn forget_questions(&mut self, count: usize) {
-        self.questions.truncate(count);
-    }
-
-    /// Lists the questions for small calls of the region that is traced.
-    pub(crate) fn asking(&self, ending: &mut Ending) -> Vec<Asking> {
-        self.questions.iter().map(|question| question.asking(|amount| ending.amount(amount))).collect()
-    }
-
-    /// Begins to list the results of a region that is traced. The next instruction may wait for the last entry of the stack, or ask
-    /// whether calls of these sizes are small.
-    pub(crate) fn ending(&mut self, last: Option<&Entry>, is_question: bool) -> Run<Ending> {
+    /// Begins to list the results of a region that is traced. The next instruction may wait for the last entry of the stack.
+    pub(crate) fn ending(&mut self, last: Option<&Entry>) -> Run<Ending> {
         let mut unknown = self.unknown(None)?;
-        let mut told = None;
-        if let (true, Some(Entry::Device(sizes))) = (is_question, last) {
-            let numbers = self.sum_and_most(&sizes.vector)?;
-            told = Some(unknown.len());
-            unknown.extend(numbers.map(Unknown::Number));
-        }
         let is_asked = |unknown: &Unknown| last.is_some_and(|last| unknown.is_value_of(last));
         let first = unknown.iter().position(|unknown| unknown.is_narrow() && is_asked(unknown));
         if let Some(first) = first.or_else(|| unknown.iter().position(Unknown::is_narrow)) {
             unknown.swap(0, first);
         }
-        Ok(Ending { unknown, told, nodes: vec![], amounts: vec![] })
+        Ok(Ending { unknown, nodes: vec![], amounts: vec![] })
     }
 
     /// Adds the conditions of a region that is traced to its results, and the numbers that the host reads.

@@ -145,19 +145,6 @@ pub(crate) fn economy() -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// The question for small calls does not end a region where the host answers it by numbers.
-pub(crate) fn questions() -> Result<(), Failed> {
-    let target = || Target::new(interp).with_threshold(10).with_sequential_limit(4).with_regions_from(2);
-    for text in RECURSIONS {
-        let [done, plain] = counted(text, target)?;
-        let is_right = done.regions > 0 && done.launches <= plain.launches && done.waits <= plain.waits;
-        if !is_right || (done.sequential_calls, plain.regions) != (plain.sequential_calls, 0) {
-            return Err(format!("{text}\n{done:?}\nwithout regions {plain:?}").into());
-        }
-    }
-    Ok(())
-}
-
 /// Returns a target whose regions become templates when they first come.
 fn early(open: Open) -> Target {
     Target::new(open).with_threshold(0).without_sequential_calls().with_regions_from(1)

@@ -8,19 +8,23 @@
 //!
 //! - The vectors of the running function are the inputs. A template depends on their types and on facts of the host
 //!   ([`Part`]); sizes, and single ints of the host, are terms. What the host decides by them is a condition of the template.
-//! - The entries of the stack at the end are the results, besides the calls that are open then.
+//! - The entries of the stack at the end are the results, besides the calls that are open then. Offsets and numbers of segments
+//!   that the region computes are results, too, as the machine keeps them.
+//! - A template launches no more kernels than the machine did, those that compute its inputs included. An input that is in no
+//!   memory is computed only where kernels of the template read it. A trace launches nothing.
+//! - A region that reads numbers ends before a branch that needs no wait besides.
+//! - A template goes where the machine launches more kernels behind it than behind its own work: facts were lost.
 //! - Steps and memory follow from sizes. A round that would reach a limit is executed by the machine, which stops at the right
 //!   place. So is one in which a condition on elements does not hold: nothing has happened that shows.
 //!
 //! [`Context::template_with`]: broadloom_graph::Context::template_with
 
-use super::sequential::form_at;
 use super::vector::Charged;
 use super::{Constants, Entry, Frame, Machine, Segments};
 use crate::eval::{Fault, Run};
 use crate::run::{
-    Accelerator, Asking, Count, Ending, Extent, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, Vector,
-    VectorAnswer, VectorPart, uncharged,
+    Accelerator, Count, Ending, Extent, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, Vector, VectorAnswer,
+    VectorPart, uncharged,
 };
 use crate::vcode::{FuncId, Inst, Type};
 use broadloom_diag::Span;
@@ -168,10 +172,6 @@ struct End {
     depth: usize,
     answers: Vec<Answer>,
     reading: Reading,
-    /// Two numbers that are read for the question for small calls at the end, the first of them.
-    told: Option<usize>,
-    /// Questions for small calls.
-    questions: Vec<Asking>,
     /// The amounts of steps and of bytes.
     steps: usize,
     peaks: Vec<usize>,
@@ -325,14 +325,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Returns the template that serves a round, fitted to its inputs.
-    fn fitting(&mut self, place: Place, parts: &[Part], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
-        let (program, accelerator) = (self.program, self.accelerator.as_deref_mut()?);
+    fn fitting(&self, place: Place, parts: &[Part], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let regions = &self.regions.starts.get(&place)?.regions;
         regions.iter().enumerate().find_map(|(index, region)| {
             let is_alike = region.site == self.site && region.parts == parts;
-            let fitted = if is_alike { region.template.fitted(&inputs.nodes) } else { None }?;
-            let form = |place| form_at(program, place);
-            accelerator.are_answered(&region.end.questions, fitted.amounts(), form).then_some((index, fitted))
+            let fitted = if is_alike { region.template.fitted(&inputs.nodes) } else { None };
+            fitted.map(|fitted| (index, fitted))
         })
     }
 
@@ -542,13 +540,9 @@ impl Machine<'_, '_, '_> {
         let (mut at, mut depth, mut count) = (place, 0, 0);
         while count < MAX_INSTRUCTIONS && !self.ends_region(at) {
             let before = (self.stack.clone(), self.frames.clone(), self.base, self.site, self.steps, at);
-            let asked = self.accelerator.as_deref().map_or(0, Accelerator::questions);
             let stepped = self.step(&mut at);
             if !matches!(stepped, Ok(None)) {
                 (self.stack, self.frames, self.base, self.site, self.steps, at) = before;
-                if let Some(accelerator) = self.accelerator.as_deref_mut() {
-                    accelerator.forget_questions(asked);
-                }
                 break;
             }
             (depth, count) = (depth.max(self.frames.len()), count + 1);
@@ -559,8 +553,7 @@ impl Machine<'_, '_, '_> {
         let steps = self.steps;
         let stack = std::mem::take(&mut self.stack);
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
-        let is_question = matches!(self.program.functions[at.0].code.get(at.1), Some(Inst::Small));
-        let mut ending = accelerator.ending(stack.last(), is_question)?;
+        let mut ending = accelerator.ending(stack.last())?;
         let mut answers = vec![];
         for (index, entry) in stack.iter().enumerate() {
             let same = given.iter().position(|own| is_one(own, entry)).map(Answer::Same);
@@ -574,7 +567,6 @@ impl Machine<'_, '_, '_> {
         // An instruction at the end that waits for something else would be one wait more.
         let is_served = match (self.program.functions[at.0].code.get(at.1), answers.last()) {
             (Some(Inst::If(_)), Some(answer)) => matches!(answer, Answer::Value(..) | Answer::Bools(_)),
-            (Some(Inst::Small), _) => ending.told.is_some(),
             _ => false,
         };
         if reading.waits() && !is_served {
@@ -589,11 +581,9 @@ impl Machine<'_, '_, '_> {
         let Some(ledger) = accelerator.ledger.clone() else { return no_device() };
         let (steps, peaks) = ledger.of_sizes(steps);
         let steps = ending.amount(&steps);
-        let (told, questions) = (ending.told, accelerator.asking(&mut ending));
         let peaks = peaks.iter().map(|peak| ending.amount(peak)).collect();
         let frames = std::mem::take(&mut self.frames);
-        let end =
-            End { place: at, frames, base: self.base, site: self.site, depth, answers, reading, told, questions, steps, peaks };
+        let end = End { place: at, frames, base: self.base, site: self.site, depth, answers, reading, steps, peaks };
         Ok((ending, end))
     }
 
@@ -604,14 +594,14 @@ impl Machine<'_, '_, '_> {
             None | Some(Inst::Exit | Inst::Foreign(_)) => true,
             Some(Inst::Return) => self.frames.is_empty(),
             Some(Inst::Op(op, _)) => op.has_effect(),
-            Some(Inst::Sequential(_)) => is_sequential(),
+            // The answer depends on earlier questions.
+            Some(Inst::Small | Inst::Sequential(_)) => is_sequential(),
             Some(Inst::If(_)) => matches!(self.stack.last(), Some(Entry::Device(_))),
             Some(
                 Inst::Call(_)
                 | Inst::Else(_)
                 | Inst::EndIf
                 | Inst::Const(_)
-                | Inst::Small
                 | Inst::Copy(..)
                 | Inst::Pop(..)
                 | Inst::CopyPop(..)
@@ -671,10 +661,6 @@ impl Machine<'_, '_, '_> {
         self.steps += steps;
         if let Some(accelerator) = self.accelerator.as_deref_mut() {
             accelerator.regions += 1;
-            accelerator.note_answered(&end.questions);
-            if let Some(told) = end.told {
-                accelerator.tell(results.number(told), results.number(told + 1));
-            }
         }
         Ok(Some(end.place))
     }
