@@ -24,6 +24,9 @@ pub(crate) struct Shared {
 /// The number of a value.
 type Number = u32;
 
+/// A function and the values that it is called with.
+type Call = (Function, SmallVec<[Number; 4]>);
+
 /// Values by number: when each is there and when it is used last, counted in reads.
 #[derive(Default)]
 struct Values {
@@ -32,7 +35,7 @@ struct Values {
     /// Operations inside of calls, without their operands, and the values that they take.
     known: QuickMap<(Op, Type, SmallVec<[Number; 3]>), Number>,
     /// Results of calls.
-    calls: QuickMap<(Function, SmallVec<[Number; 4]>), SmallVec<[Number; 2]>>,
+    calls: QuickMap<Call, SmallVec<[Number; 2]>>,
     saved: u64,
 }
 

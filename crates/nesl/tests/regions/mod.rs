@@ -111,10 +111,10 @@ const RECURSIONS: [&str; 2] = [
        else let far = points[max_index(areas)] in flatten({above(outside, a, b) : a in [p1, far]; b in [far, p2]}); \
      function hull(points) = let xs = {x : (x, y) in points}; left = points[min_index(xs)]; right = points[max_index(xs)] \
        in above(points, left, right) ++ above(points, right, left); \
-     #hull({(sqrt(float(i)) * cos(float(i)), sqrt(float(i)) * sin(float(i))) : i in [0:3000]} ++ \
-       {(float(rem(i * 7919, 1009)) / 100.0, float(rem(i * 104729, 997)) / 100.0) : i in [0:500]});",
+     #hull({(sqrt(float(i)) * cos(float(i)), sqrt(float(i)) * sin(float(i))) : i in [0:900]} ++ \
+       {(float(rem(i * 7919, 1009)) / 100.0, float(rem(i * 104729, 997)) / 100.0) : i in [0:150]});",
     "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
-     in r[0] ++ {e in a | e == p} ++ r[1]; let s = qsort({rem(i * 7919, 4001) : i in [0:4000]}) in sum({x * rem(i, 7) : x in s; i in index(#s)});",
+     in r[0] ++ {e in a | e == p} ++ r[1]; let s = qsort({rem(i * 7919, 1201) : i in [0:1200]}) in sum({x * rem(i, 7) : x in s; i in index(#s)});",
 ];
 
 /// Counts of a program with and without regions, each in a session of its own, and the answer.
