@@ -173,13 +173,6 @@ impl Roots<'_> {
     }
 }
 
-/// The code around patches is that of a position.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Around {
-    /// True if patches look at boundary rules of rows.
-    pub(crate) ruled: bool,
-}
-
 /// Traces of some nodes at the position of the thread, for the interior and, if that differs, for everywhere.
 pub(crate) struct Fused<'k> {
     interior: Trace<'k>,
@@ -271,10 +264,10 @@ impl<'k> Fused<'k> {
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
-        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 }, None)
+        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 }, false)
     }
 
-    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. With `around`, the trace of everywhere has one position;
+    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. `alone` has the trace of everywhere at one position;
     /// then there is one where patches have several columns.
     pub(crate) fn patch(
         tape: &'k Tape,
@@ -282,7 +275,7 @@ impl<'k> Fused<'k> {
         roots: Roots<'_>,
         rank: usize,
         patch: Patch,
-        around: Option<Around>,
+        alone: bool,
     ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
@@ -293,12 +286,7 @@ impl<'k> Fused<'k> {
                 trace.most = MAX_PATCH;
             }
             let mut items = vec![];
-            trace.ruled =
-                around.filter(|around| around.ruled && interior).and_then(|_| rank.checked_sub(2)).map(|axis| axis as u8);
-            let patch = match around.filter(|_| !interior) {
-                Some(_) => Patch::SINGLE,
-                None => patch,
-            };
+            let patch = if alone && !interior { Patch::SINGLE } else { patch };
             for (row, column) in patch.places() {
                 let place = trace.near(rank, row, column);
                 for root in roots.ids() {
@@ -315,7 +303,7 @@ impl<'k> Fused<'k> {
             let each = Number::Known(1);
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        Fused::of(run, around.is_some() && patch.columns > 1, rank, false, length)
+        Fused::of(run, alone && patch.columns > 1, rank, false, length)
     }
 
     /// The traces that a function makes for the interior, and for everywhere if that is something else, or always.

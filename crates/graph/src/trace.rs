@@ -102,8 +102,6 @@ pub struct Trace<'t> {
     pub(crate) domain: Option<ShapeId>,
     /// The remainder of the length of a row, divided by the columns of patches whose rows start at aligned columns.
     pub(crate) skew: u32,
-    /// The axis whose boundary rules stay where the others are left out for the interior, if there is one.
-    pub(crate) ruled: Option<u8>,
     /// Nodes that are taken from neighbouring lanes.
     pub(crate) sliding: &'t [bool],
     is_sliding: bool,
@@ -168,7 +166,6 @@ impl<'t> Trace<'t> {
             interior,
             domain: None,
             skew: 0,
-            ruled: None,
             sliding: &[],
             is_sliding: false,
             reach: (0, 0),
@@ -576,7 +573,6 @@ impl<'t> Trace<'t> {
         if self.interior
             && droppable
             && let Some(condition) = self.condition(index, &extent)
-            && self.ruled != Some(condition.axis)
         {
             if !self.conditions.contains(&condition) {
                 self.conditions.push(condition);

@@ -264,8 +264,6 @@ pub const TALL_PATCH_GAIN: u64 = 80;
 pub const JOIN_GAIN: u128 = 95;
 /// Time of a kernel of patches whose bytes take longer than its operations, in hundredths of the time of the bytes.
 pub const PATCH_MEMORY: u64 = 120;
-/// Cost of a patch whose rows are held to the image, at most, in hundredths of that of one in the interior.
-pub const RULED_COST: u64 = 105;
 /// Threads for the positions around the patches of an image, for each of its rows and columns.
 pub const FRAME_THREADS: u32 = 16;
 /// Operations of a thread besides those of its positions: where it is, whether that is in the interior, addresses.

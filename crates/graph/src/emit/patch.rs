@@ -8,7 +8,7 @@
 //! starts at an aligned column. How rows are shifted against each other depends on the remainder of the length only, which the code of a kernel is made for.
 
 use super::shared::Shared;
-use super::{Around, Code, Fused, Given};
+use super::{Code, Fused, Given};
 use crate::cut::{Group, GroupKind, Part};
 use crate::error::Result;
 use crate::number::Number;
@@ -119,11 +119,7 @@ impl Trace<'_> {
         }
         let Place::At(indices) = place else { return None };
         let (last, above) = indices.split_last()?;
-        let is_affine = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
-        let is_plain = |index: &IndexId| match &self.indices[*index as usize] {
-            Index::Clamp(base, _) => is_affine(base),
-            _ => is_affine(index),
-        };
+        let is_plain = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
         let own = |axis: usize, index: IndexId| match &self.indices[index as usize] {
             Index::Affine { axis: Some(own), stride: Number::Known(1), offset: Number::Known(offset) } => {
                 (usize::from(*own) == axis).then_some(*offset)
@@ -143,14 +139,6 @@ impl Trace<'_> {
             }
         };
         Some((offset.div_euclid(columns), offset.rem_euclid(columns) as usize))
-    }
-}
-
-impl Trace<'_> {
-    /// Returns whether no boundary rule is left but those that hold an index to an extent.
-    fn is_held(&self) -> bool {
-        let is_other = |index: &Index| matches!(index, Index::Wrap(..) | Index::Mirror(..));
-        !self.indices.iter().any(is_other) && !self.items.iter().any(|item| matches!(item, Item::Guard { .. }))
     }
 }
 
@@ -274,24 +262,9 @@ impl<'p> Patches<'p> {
         Some(Patches { tape, kept, group, part, rank: class.rank.into(), side_by_side: costs.side_by_side(), memory })
     }
 
-    /// Traces of a patch. Those of a `ruled` one look at the boundary rules of rows, so that the interior has an end along columns only.
-    fn traced(&self, patch: Patch, ruled: bool) -> Option<Fused<'p>> {
+    fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
-        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, Some(Around { ruled }))
-    }
-
-    /// Traces of a patch for its code. The first and the last rows of an image are covered by patches, too, where holding their indices to the image costs little.
-    fn held(&self, patch: Patch) -> Option<Fused<'p>> {
-        let plain = self.traced(patch, false)?;
-        // Skewed rows under a rule start at addresses that do not follow from their distance. The interior of single columns may have no end then.
-        let is_possible = patch.columns > 1 && patch.skew == 0;
-        let ruled = is_possible.then(|| self.traced(patch, true)).flatten();
-        let most = plain.priced(patch).work * cost::RULED_COST;
-        let pays = |ruled: &Fused<'_>| {
-            let priced = ruled.priced(patch);
-            ruled.interior.is_held() && priced.work * 100 <= most && priced.live <= cost::PATCH_LIVE
-        };
-        Some(ruled.filter(pays).unwrap_or(plain))
+        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, true)
     }
 
     /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the
@@ -324,8 +297,7 @@ impl<'p> Patches<'p> {
                 continue;
             }
             let patch = Patch { rows, columns, step, skew };
-            let Some(fused) = self.traced(patch, false).filter(|fused| columns == 1 || fused.read_count() <= cost::PATCH_READS)
-            else {
+            let Some(fused) = self.traced(patch).filter(|fused| columns == 1 || fused.read_count() <= cost::PATCH_READS) else {
                 full.push(step);
                 continue;
             };
@@ -359,7 +331,7 @@ impl<'p> Patches<'p> {
     /// The kernel in a patch.
     fn made(&self, priced: Priced, library: &Library) -> Result<Option<Patched>> {
         let Priced { patch, live, .. } = priced;
-        let Some(fused) = self.held(patch) else { return Ok(None) };
+        let Some(fused) = self.traced(patch) else { return Ok(None) };
         let (codes, bounds) = fused.patch_codes(self.tape, self.side_by_side, patch.columns)?;
         let ready = Ready::patches(self.tape, self.group, &codes, patch, live, library)?;
         Ok(Some(Patched { patch, codes, bounds, ready }))
