@@ -275,6 +275,8 @@ pub struct Template {
     /// Tells it from others.
     own: Arc<()>,
     inputs: Vec<Input>,
+    /// True if it serves the sizes that it was traced for alone.
+    is_sized: bool,
     stages: Vec<Stage>,
     /// Conditions that the trace relies on.
     conditions: Conditions,
@@ -349,6 +351,12 @@ impl Context {
         self.template_with(inputs, |symbols| Ok((function(symbols)?, vec![])))
     }
 
+    /// Traces a function of arrays of these sizes and no others. The function may know the sizes from elsewhere: its kernels are those of the
+    /// expression without a template, where extents that are equal numbers can be one size.
+    pub fn template_of_sizes(&self, inputs: &[Node], function: impl FnOnce(&[Node]) -> Result<Vec<Node>>) -> Result<Template> {
+        self.traced_template(inputs, true, |symbols| Ok((function(symbols)?, vec![])))
+    }
+
     /// Traces a function of arrays like these. It also returns amounts that follow from their extents; [`FittedTemplate::amounts`] has them for
     /// other inputs.
     pub fn template_with(
@@ -356,11 +364,23 @@ impl Context {
         inputs: &[Node],
         function: impl FnOnce(&[Node]) -> Result<(Vec<Node>, Vec<Amount>)>,
     ) -> Result<Template> {
+        self.traced_template(inputs, false, function)
+    }
+
+    fn traced_template(
+        &self,
+        inputs: &[Node],
+        is_sized: bool,
+        function: impl FnOnce(&[Node]) -> Result<(Vec<Node>, Vec<Amount>)>,
+    ) -> Result<Template> {
         let (lengths, each) = lengths(inputs);
         let tracing = Arc::new(Tracing::new(inputs.len() + lengths.len()));
         let symbol = |number: usize| Symbol { tracing: tracing.clone(), number: number as u32 };
-        let shapes: Vec<Shape> =
-            inputs.iter().enumerate().map(|(number, node)| node.bound().clone().plain().of_input(number, &tracing)).collect();
+        let shape = |(number, node): (usize, &Node)| {
+            let plain = node.bound().clone().plain();
+            if is_sized { plain } else { plain.of_input(number, &tracing) }
+        };
+        let shapes: Vec<Shape> = inputs.iter().enumerate().map(shape).collect();
         let own = lengths.iter().enumerate().map(|(number, length)| {
             let count = Node::symbolic(self, Type::U32, Shape::from([]), symbol(inputs.len() + number));
             let has_it = each.iter().position(|own| *own == Some(number));
@@ -432,6 +452,7 @@ impl Context {
             context: self.clone(),
             own: Arc::default(),
             inputs: kinds,
+            is_sized,
             stages,
             conditions,
             fits: Mutex::default(),
@@ -526,6 +547,9 @@ impl Template {
         let lock = || self.fits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().iter().find(|fit| fit.is_for(inputs)) {
             return Ok(Some(known.clone()));
+        }
+        if self.is_sized && self.inputs.iter().zip(inputs).any(|(own, node)| own.shape != *node.bound()) {
+            return Ok(None);
         }
         let Some(terms) = self.conditions.values(|number| inputs[number].bound()) else { return Ok(None) };
         let mut stages = Vec::with_capacity(self.stages.len());

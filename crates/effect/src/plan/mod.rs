@@ -229,7 +229,7 @@ impl Plan {
             let failed = |error: Error| broadloom_graph::Error::Plan { what: "an effect".into(), reason: error.to_string() };
             self.lower(&mut Mode::Run, &mut vec![], symbols).map_err(failed)
         };
-        self.context.template(sources, lowered).ok()
+        self.context.template_of_sizes(sources, lowered).ok()
     }
 
     /// Returns the decisions and the kernels. Memory is allocated, and nothing is computed.

@@ -261,6 +261,27 @@ fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
     Ok(())
 }
 
+/// The second run of a plan makes a template. Its kernels are as few as those of the first run, and give the same bits.
+#[test]
+fn later_runs_have_as_few_kernels_as_the_first() -> Result<()> {
+    let context = &as_gpu();
+    let picture = Picture::new(context, &Random(25).image(2, 100, 70))?;
+    for result in [effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?, effects::diffusion(&picture, 8, 0.5, Boundary::Clamp)?]
+    {
+        let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
+        let told = plan.explain()?;
+        let mut first = None;
+        for run in 0..3 {
+            let before = context.statistics().kernels;
+            let found = plan.nodes()?[0].read()?.to_bytes();
+            let kernels = context.statistics().kernels - before;
+            assert_eq!(kernels, told.kernels() as u64, "run {run}: {}", told.text());
+            assert!(*first.get_or_insert_with(|| found.clone()) == found, "run {run}");
+        }
+    }
+    Ok(())
+}
+
 /// The first two levels of degraining share a kernel on a GPU, and so do the last two.
 #[test]
 fn degrain_is_two_kernels_on_a_gpu() -> Result<()> {

@@ -185,6 +185,27 @@ fn a_template_is_fitted_to_new_sizes() -> Result<()> {
     Ok(())
 }
 
+/// A function that knows sizes from elsewhere has one kernel in a template of these sizes, which refuses others.
+#[test]
+fn a_template_of_sizes_serves_no_others() -> Result<()> {
+    let context = context();
+    let function = |x: &[Node]| {
+        // A number that is equal to the extent of the input is the same size.
+        let next = AxisMap { offset: 1, ..AxisMap::same(0) };
+        let shifted = x[0].affine("shift", &[next], Shape::from(6), Some(&Boundary::Clamp))?;
+        Ok(vec![binary(BinaryOp::Add, &shifted, &x[0])?])
+    };
+    let inputs = |count: usize| -> Result<Vec<Node>> { Ok(vec![upload(&context, count.into())?]) };
+    let template = context.template_of_sizes(&inputs(6)?, function)?;
+    assert!(template.fits(&inputs(6)?) && !template.fits(&inputs(7)?));
+    let error = template.call(&inputs(7)?).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("[6]") && error.contains("[7]"), "{error}");
+    let expected = function(&inputs(6)?)?.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+    let found = template.call(&inputs(6)?)?.iter().map(Node::read).collect::<Result<Vec<_>>>()?;
+    assert_eq!(found, expected);
+    Ok(())
+}
+
 /// A function that decides by numbers is traced again where it would decide otherwise, and only there.
 #[test]
 fn a_template_holds_where_its_function_does_the_same() -> Result<()> {
