@@ -38,13 +38,13 @@ fn nothing() -> Error {
 
 impl Ready {
     /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a function for its results they are just stored.
-    /// `repeats` says whether a thread can have several rows of results.
+    /// `repeats` says whether a thread can have several rows of results. A program that is wanted `later` is made when it is first asked for.
     pub(crate) fn new(
         tape: &Tape,
         group: &Group,
         codes: &[(Code, bool)],
         sink: Option<&Code>,
-        repeats: bool,
+        (repeats, later): (bool, bool),
         library: &Library,
     ) -> Result<Ready> {
         let source = |((code, _), feed): (&(Code, bool), &Feed)| {
@@ -74,19 +74,29 @@ impl Ready {
                 group.operation(tape).ok_or_else(nothing)?.pattern(parts)?
             }
         };
-        Ok(match form {
-            Form::One(pattern) => Ready::One(library.get(&pattern)?),
-            Form::Several(variants) => Ready::Several { library: library.clone(), variants, known: Mutex::default() },
-        })
+        match form {
+            Form::One(pattern) => Ready::one(pattern, later, library),
+            Form::Several(variants) => Ok(Ready::Several { library: library.clone(), variants, known: Mutex::default() }),
+        }
     }
 
-    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior and, if it is another, near the edges.
+    /// One program for all sizes, made at once or when it is first asked for.
+    fn one(pattern: Pattern, later: bool, library: &Library) -> Result<Ready> {
+        if !later {
+            return Ok(Ready::One(library.get(&pattern)?));
+        }
+        Ok(Ready::Several { library: library.clone(), variants: Box::new(Only(pattern)), known: Mutex::default() })
+    }
+
+    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior and, if it is another, near the edges. One that
+    /// is wanted `later` is made when it is first asked for.
     pub(crate) fn strips(
         tape: &Tape,
         group: &Group,
         codes: &[Code],
         sink: Option<&Code>,
         (rows, reach, live): (u32, (u32, u32), u32),
+        later: bool,
         library: &Library,
     ) -> Result<Ready> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
@@ -98,7 +108,7 @@ impl Ready {
         };
         let pattern =
             Stencil { domain: domain(tape, group, false), rows, step: 1, columns: 1, skew: 0, live, inner, edge, reach, fold };
-        Ok(Ready::One(library.get(&pattern.into())?))
+        Ready::one(pattern.into(), later, library)
     }
 
     /// The program of a kernel in patches, made when it is first wanted.
@@ -116,8 +126,7 @@ impl Ready {
         let Patch { rows, columns, step, skew } = patch;
         let (domain, reach, fold) = (domain(tape, group, false), (0, 0), None);
         let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, reach, fold };
-        let variants = Box::new(Only(pattern.into()));
-        Ok(Ready::Several { library: library.clone(), variants, known: Mutex::default() })
+        Ready::one(pattern.into(), true, library)
     }
 
     /// The program for these sizes, where results share what they are computed from or do not.

@@ -149,7 +149,7 @@ impl Plan {
                         Some(fused.code(&tape, "tail", side_by_side, &group.values(&tape))?)
                     }
                 };
-                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach, live), library)?;
+                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach, live), patches.is_some(), library)?;
                 codes.extend(sink);
                 let (inside, dead, reused) = (None, vec![], vec![]);
                 kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
@@ -187,19 +187,20 @@ impl Plan {
                     Some(fused.code(&tape, "tail", side_by_side, &values)?)
                 }
             };
-            let ready = Ready::new(&tape, &group, &codes, sink.as_ref(), repeats, library)?;
+            let patches = patches.filter(|_| group.kind == GroupKind::Map);
+            // Patches serve most sizes, and the kernel for all others is not compiled before one of them comes.
+            let ready = Ready::new(&tape, &group, &codes, sink.as_ref(), (repeats, patches.is_some()), library)?;
             let inside = match inside {
                 None => None,
                 Some((code, conditions)) => {
                     let code = [code];
-                    let ready = Ready::new(&tape, &group, &code, sink.as_ref(), repeats, library)?;
+                    let ready = Ready::new(&tape, &group, &code, sink.as_ref(), (repeats, false), library)?;
                     let codes = code.into_iter().map(|(code, _)| code).chain(sink.clone()).collect();
                     Some(Inside { codes, ready, conditions })
                 }
             };
             let codes: Vec<Code> = codes.into_iter().map(|(code, _)| code).chain(sink).collect();
             let cost = codes.iter().map(|code| code.cost).sum();
-            let patches = patches.filter(|_| group.kind == GroupKind::Map);
             let (bounds, dead, reused) = (vec![], vec![], vec![]);
             kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
         }
