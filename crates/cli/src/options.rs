@@ -494,7 +494,7 @@ pub struct Effect {
     /// Sample type of the output [default: that of the first image]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub depth: Option<Depth>,
-    /// Frames of a sequence [default: all existing files]
+    /// Frames of a sequence to compute [default: all existing files]
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_frames)]
     pub frames: Option<(u64, u64)>,
     /// Device memory limit, such as 512M; larger images are computed in tiles [default: most of the memory]

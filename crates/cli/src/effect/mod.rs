@@ -85,14 +85,23 @@ fn usage(message: String, help: &str) -> Failure {
     Failure::usage(Diagnostic::error(codes::EFFECT, message).help(help.to_owned()))
 }
 
-/// Converts an effect error: distinguishes usage errors from machine errors.
+/// Converts an effect error.
 fn failure(error: EffectError) -> Failure {
+    failure_with(error, None)
+}
+
+/// Converts an effect error, with a note: distinguishes usage errors from machine errors.
+fn failure_with(error: EffectError, note: Option<String>) -> Failure {
     let exit = match &error {
         EffectError::Device { .. } | EffectError::Image(ImageError::Memory(_)) => Exit::Machine,
         EffectError::File(error) if error.is_of_machine() => Exit::Machine,
         _ => Exit::Usage,
     };
     let diagnostic = Diagnostic::error(codes::EFFECT, error.to_string());
+    let diagnostic = match note {
+        Some(note) => diagnostic.note(note),
+        None => diagnostic,
+    };
     Failure::new(
         exit,
         match error {

@@ -4,7 +4,7 @@
 //! The first failure ends all three; frames that were written before it stay.
 
 use super::frames::Pattern;
-use super::{failure, usage};
+use super::{failure, failure_with, usage};
 use crate::failure::{Exit, Failure, codes};
 use crate::options::{Depth, Effect};
 use crate::terminal::Terminal;
@@ -17,6 +17,7 @@ use broadloom::effect::plan::{Options, Switch};
 use broadloom::effect::{EffectError, Image, Plane, SampleType};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -50,6 +51,19 @@ struct Times {
     pixels: u64,
 }
 
+/// The error of a stage.
+struct Failed {
+    error: EffectError,
+    /// The file whose image could not be computed.
+    output: Option<PathBuf>,
+}
+
+impl From<EffectError> for Failed {
+    fn from(error: EffectError) -> Failed {
+        Failed { error, output: None }
+    }
+}
+
 /// Runs a chain on files.
 pub fn run(
     options: &Effect,
@@ -59,7 +73,7 @@ pub fn run(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let work = Work::new(options, steps, inputs, output)?;
-    if let Some(remark) = missing(&work.frames).filter(|_| !broadloom::device::settings::is_quiet()) {
+    if let Some(remark) = missing(&work.frames[work.computed.clone()]).filter(|_| !broadloom::device::settings::is_quiet()) {
         terminal.remark(&remark);
     }
     let (mut engine, device) = engine(options)?;
@@ -70,7 +84,11 @@ pub fn run(
         // Clears the progress line. A closed standard error is ignored.
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    let times = outcome.map_err(failure)?;
+    let times = outcome.map_err(|Failed { error, output }| {
+        // Of a sequence it must be told which frame is meant.
+        let place = output.filter(|_| work.written.is_some()).map(|path| format!("while computing {}", path.display()));
+        failure_with(error, place)
+    })?;
     terminal.write(&times.plan);
     if options.stats {
         report(&work, &times, &device, started.elapsed(), terminal);
@@ -104,8 +122,10 @@ struct Work<'a> {
     steps: &'a [Step],
     inputs: Vec<Input>,
     output: PathBuf,
-    /// Frames with their numbers; one frame without a number if there is no sequence.
+    /// Frames that are read, with their numbers; one frame without a number if there is no sequence.
     frames: Vec<Option<u64>>,
+    /// Indices of the frames that are computed. Frames before and behind them are neighbours of these.
+    computed: Range<usize>,
     written: Option<Pattern>,
     /// Number of frames before and after the current one that the first effect takes.
     around: usize,
@@ -124,9 +144,16 @@ impl<'a> Work<'a> {
             let message = format!("{}: the format is not known by the name", output.display());
             return Err(usage(message, "use .png, .tif, .exr or .pfm"));
         }
-        let frames = match (sequence, options.frames) {
-            (Some(pattern), range) => numbers(pattern, range)?.into_iter().map(Some).collect(),
-            (None, None) => vec![None],
+        let around = match steps[0].effect().inputs {
+            Inputs::Frames(parameter) => steps[0].integer(parameter) as usize,
+            Inputs::Images(_) => 0,
+        };
+        let (frames, computed): (Vec<Option<u64>>, Range<usize>) = match (sequence, options.frames) {
+            (Some(pattern), range) => {
+                let (numbers, computed) = numbers(pattern, range, around)?;
+                (numbers.into_iter().map(Some).collect(), computed)
+            }
+            (None, None) => (vec![None], 0..1),
             (None, Some(_)) => return Err(usage("--frames is for sequences".to_owned(), "write in.%04d.exr for the files")),
         };
         match (sequence.is_some(), written.is_some()) {
@@ -135,20 +162,16 @@ impl<'a> Work<'a> {
             _ => {}
         }
         // Nobody wants to learn this when everything is computed.
-        let first = match (&written, frames.first()) {
+        let first = match (&written, frames.get(computed.start)) {
             (Some(pattern), Some(Some(number))) => pattern.file(*number),
             _ => output.to_owned(),
         };
         file::check_target(&first, options.depth.map(Depth::sample_type)).map_err(|error| failure(error.into()))?;
-        let around = match steps[0].effect().inputs {
-            Inputs::Frames(parameter) => steps[0].integer(parameter) as usize,
-            Inputs::Images(_) => 0,
-        };
-        Ok(Work { options, steps, inputs, output: output.to_owned(), frames, written, around })
+        Ok(Work { options, steps, inputs, output: output.to_owned(), frames, computed, written, around })
     }
 
     /// Runs all stages until the last frame is written.
-    fn run(&self, engine: &mut dyn Engine, shows: bool) -> Result<Times, EffectError> {
+    fn run(&self, engine: &mut dyn Engine, shows: bool) -> Result<Times, Failed> {
         std::thread::scope(|scope| {
             let (to_effects, from_reader) = sync_channel(AHEAD);
             let (to_writer, from_effects) = sync_channel(AHEAD);
@@ -171,7 +194,8 @@ impl<'a> Work<'a> {
         // Images that are used again: those of single files, and frames around the current one.
         let mut kept: BTreeMap<(usize, usize), Image> = BTreeMap::new();
         let last = self.frames.len() - 1;
-        for (index, frame) in self.frames.iter().enumerate() {
+        for index in self.computed.clone() {
+            let frame = self.frames[index];
             let started = Instant::now();
             let mut images = vec![];
             for (place, input) in self.inputs.iter().enumerate() {
@@ -199,7 +223,7 @@ impl<'a> Work<'a> {
             };
             let further = images.split_off(taken);
             let output = match (&self.written, frame) {
-                (Some(pattern), Some(number)) => pattern.file(*number),
+                (Some(pattern), Some(number)) => pattern.file(number),
                 _ => self.output.clone(),
             };
             if out.send(Frame { output, inputs: images, further }).is_err() {
@@ -225,9 +249,9 @@ impl<'a> Work<'a> {
         frames: Receiver<Frame>,
         out: SyncSender<(PathBuf, Image, Option<SampleType>)>,
         shows: bool,
-    ) -> Result<Times, EffectError> {
+    ) -> Result<Times, Failed> {
         let mut times = Times::default();
-        let total = self.frames.len();
+        let total = self.computed.len();
         for (index, frame) in frames.into_iter().enumerate() {
             let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
             let light = |image: Image| if self.options.linear { image.to_linear() } else { image };
@@ -249,7 +273,8 @@ impl<'a> Work<'a> {
             };
             let chain = Chain { steps: self.steps, inputs: &inputs, further: &further, planes: &self.options.planes };
             let started = Instant::now();
-            let mut image = engine.run_chain(&chain, &mut progress)?;
+            let failed = |error| Failed { error, output: Some(frame.output.clone()) };
+            let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;
             times.effects += started.elapsed();
             if self.options.explain && index == 0 {
                 times.plan = engine.explain(&chain)?;
@@ -262,7 +287,7 @@ impl<'a> Work<'a> {
             }
             times.pixels += image.bounds().area();
             if image.bounds() == source.bounds() {
-                image = image.with_display(source.display())?;
+                image = image.with_display(source.display()).map_err(EffectError::from)?;
             }
             let samples = self.samples(&source);
             // Integer files contain sRGB.
@@ -324,19 +349,33 @@ fn missing(frames: &[Option<u64>]) -> Option<String> {
     })
 }
 
-/// Returns the frame numbers of a sequence: those of a range, or all existing ones.
-fn numbers(pattern: &Pattern, range: Option<(u64, u64)>) -> Result<Vec<u64>, Failure> {
-    if let Some((first, last)) = range {
-        return Ok((first..=last).collect());
-    }
+/// Returns the frame numbers of a sequence, and the indices of those that are computed: a range, or all existing ones.
+/// Up to `around` frames before and behind a range are read as well, where they exist.
+fn numbers(pattern: &Pattern, range: Option<(u64, u64)>, around: usize) -> Result<(Vec<u64>, Range<usize>), Failure> {
     let shown = pattern.file(1);
     let folder = shown.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let existing = pattern.existing().map_err(|error| {
         let message = format!("{} cannot be read: {error}", folder.display());
         Failure::usage(Diagnostic::error(codes::CANNOT_READ, message))
     })?;
+    if let Some((first, last)) = range {
+        let at = |number: u64| existing.partition_point(|own| *own < number);
+        let (from, to) = (at(first), at(last.saturating_add(1)));
+        let unbroken = existing[from..to].iter().zip(first..=last).take_while(|(own, number)| *own == number).count() as u64;
+        if unbroken <= last - first {
+            let number = first + unbroken;
+            let message = format!("frame {number} is missing: there is no file {}", pattern.file(number).display());
+            return Err(Failure::usage(Diagnostic::error(codes::CANNOT_READ, message).help("choose other frames".to_owned())));
+        }
+        let before = from.saturating_sub(around);
+        let behind = to.saturating_add(around).min(existing.len());
+        return Ok((existing[before..behind].to_vec(), from - before..to - before));
+    }
     match existing.is_empty() {
-        false => Ok(existing),
+        false => {
+            let all = 0..existing.len();
+            Ok((existing, all))
+        }
         true => {
             let message = format!("there is no frame: no file is named like {}", shown.display());
             Err(Failure::usage(Diagnostic::error(codes::CANNOT_READ, message)))
@@ -346,7 +385,7 @@ fn numbers(pattern: &Pattern, range: Option<(u64, u64)>) -> Result<Vec<u64>, Fai
 
 /// Writes the times to standard error.
 fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, terminal: &mut Terminal) {
-    let count = work.frames.len();
+    let count = work.computed.len();
     let frames = if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") };
     let megapixels = times.pixels as f64 / 1e6;
     let digits = if megapixels < 1.0 { 3 } else { 1 };

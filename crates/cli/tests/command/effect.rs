@@ -126,12 +126,33 @@ fn sequences_run_frame_by_frame() {
     for frame in [1, 2, 3, 5] {
         assert_eq!(values(&folder.join(format!("out.{frame:02}.pfm"))), [10.0 * frame as f32; 4]);
     }
-    // A mean over three frames that differ much less than the strength; the ends of the sequence repeat.
+    // A mean over three frames that differ much less than the strength; the ends of the sequence repeat. A range chooses the
+    // frames that are computed: their neighbours are those of the whole sequence.
     let call = ["effect", "temporal_degrain", &at("in.%04d.pfm"), &at("t.%d.pfm"), "--set", "frames=1", "--set", "strength=1e9"];
     broadloom(&[&call[..], &["--reference", "--frames", "1-3", "--stats"]].concat()).exits(0).complains(&["3 frames"]);
     let means: Vec<f32> = (1..=3).map(|frame| values(&folder.join(format!("t.{frame}.pfm")))[0]).collect();
-    assert_eq!(means, [4.0 / 3.0, 2.0, 8.0 / 3.0]);
-    broadloom(&[&call[..], &["--reference", "--frames", "3-4"]].concat()).exits(2).complains(&["in.0004.pfm: cannot be read"]);
+    assert_eq!(means, [4.0 / 3.0, 2.0, 10.0 / 3.0]);
+    for frame in 1..=3 {
+        let (path, range) = (folder.join(format!("t.{frame}.pfm")), format!("{frame}-{frame}"));
+        let whole = values(&path);
+        broadloom(&[&call[..], &["--reference", "--frames", &range]].concat()).exits(0);
+        assert_eq!(values(&path), whole, "frame {frame} alone");
+    }
+    // A missing frame of a range is told before the others are computed.
+    let missing = ["frame 4 is missing: there is no file", "in.0004.pfm"];
+    broadloom(&["effect", "box", &at("in.%04d.pfm"), &at("x.%d.pfm"), "--reference", "--frames", "3-4"])
+        .exits(2)
+        .complains(&missing);
+    broadloom(&["effect", "box", &at("in.%04d.pfm"), &at("x.%d.pfm"), "--reference", "--frames", "6-7"])
+        .exits(2)
+        .complains(&["frame 6 is missing"]);
+    // An error names the frame.
+    pfm(&folder.join("in.0005.pfm"), 3, 2, |_, _| 5.0);
+    broadloom(&[&call[..], &["--reference", "--frames", "5"]].concat()).exits(2).complains(&[
+        "must cover the same pixels",
+        "while computing",
+        "t.5.pfm",
+    ]);
     broadloom(&["effect", "box", &at("no.%d.pfm"), &at("x.%d.pfm"), "--reference"]).exits(2).complains(&["there is no frame"]);
     broadloom(&["effect", "box", &at("in.%04d.pfm"), &at("x.pfm"), "--reference"])
         .exits(2)
@@ -154,7 +175,7 @@ fn mistakes_are_told_and_nothing_is_written() {
         (&["box", &at("none.png"), &at("out.pfm"), "--depth", "8"], 2, "out.pfm: "),
         (&["gausian", &input, &out], 2, "did you mean `gaussian`?"),
         (&["gaussian", &input, &out, "--set", "sgma=1"], 2, "did you mean `sigma`?"),
-        (&["gaussian", &input, &out, "--set", "sigma=x"], 2, "it takes a number from 0.0 to 10000.0"),
+        (&["gaussian", &input, &out, "--set", "sigma=x"], 2, "it takes a number from 0 to 10000"),
         (&["gaussian", &input], 2, "takes 2 files: image, and the result; there are 1"),
         (&["warp", &input, &out], 2, "takes 3 files: image, field, and the result; there are 2"),
         (&["box,temporal_degrain", &input, &out], 2, "must be the first of a chain"),

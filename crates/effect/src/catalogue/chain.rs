@@ -51,9 +51,10 @@ fn receivers(steps: &[Step], wanted: Option<&str>, name: &str) -> Result<Vec<usi
             None => all.filter(|index| steps[*index].effect().name == wanted).collect(),
         };
         return match named[..] {
-            [] => Err(EffectError::UnknownEffect {
-                name: wanted.chars().take(80).collect(),
+            [] => Err(EffectError::NotInChain {
+                wanted: wanted.chars().take(80).collect(),
                 nearest: nearest(wanted, steps.iter().map(|step| step.effect().name)).map(str::to_owned),
+                there: steps.iter().enumerate().map(|(index, step)| format!("{} {}", index + 1, step.effect().name)).collect(),
             }),
             [_] => Ok(named),
             _ => Err(ambiguous(steps, &named, name)),

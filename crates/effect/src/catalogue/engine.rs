@@ -72,6 +72,22 @@ impl Engine for Reference {
     }
 }
 
+/// Fails where an effect on the named planes of an image makes one of the others, which must stay.
+pub(crate) fn only_named<'a>(
+    step: &Step,
+    there: &[&str],
+    named: &[&str],
+    mut made: impl Iterator<Item = &'a str>,
+) -> Result<(), EffectError> {
+    match made.find(|name| there.contains(name) && !named.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let reason = format!("it makes the plane `{name}`, which the image has and --planes does not name: name it as well");
+            Err(EffectError::Inputs { effect: step.effect().name, reason })
+        }
+    }
+}
+
 /// Runs an effect by reference on some planes, or on all where none are named.
 fn on_planes(step: &Step, mut inputs: Vec<Image>, planes: &[String]) -> Result<Image, EffectError> {
     if planes.is_empty() {
@@ -91,6 +107,8 @@ fn on_planes(step: &Step, mut inputs: Vec<Image>, planes: &[String]) -> Result<I
         let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
         return Err(EffectError::Inputs { effect: step.effect().name, reason });
     }
+    let there: Vec<&str> = whole.names().collect();
+    only_named(step, &there, &names, result.names())?;
     let mut kept = vec![];
     for plane in whole.planes() {
         match (result.plane(plane.name()), names.contains(&plane.name())) {

@@ -15,7 +15,7 @@ pub enum EffectError {
         nearest: Option<String>,
     },
     /// A parameter that the effect does not have.
-    #[error("`{effect}` has no parameter `{name}`{}; it has {}", meant(.nearest), list(.there))]
+    #[error("`{effect}` has no parameter `{name}`: it has {}{}", list(.there), meant(.nearest))]
     UnknownParameter {
         /// The effect, or the chain of effects.
         effect: String,
@@ -24,6 +24,16 @@ pub enum EffectError {
         /// The nearest name there is.
         nearest: Option<String>,
         /// The names there are.
+        there: Vec<String>,
+    },
+    /// A setting of an effect that is not in the chain.
+    #[error("`{wanted}` is no effect of this chain: it has {}{}", list(.there), meant(.nearest))]
+    NotInChain {
+        /// The effect asked for, or its place.
+        wanted: String,
+        /// The nearest name there is.
+        nearest: Option<String>,
+        /// The effects of the chain with their places.
         there: Vec<String>,
     },
     /// A parameter that several effects of a chain have.

@@ -15,6 +15,7 @@ mod settings;
 mod table;
 
 pub use chain::{Step, chain};
+pub(crate) use engine::only_named;
 pub use engine::{Chain, Engine, Reference};
 pub use error::EffectError;
 pub use nearest::nearest;

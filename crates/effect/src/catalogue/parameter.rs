@@ -27,7 +27,7 @@ pub enum Kind {
     Number(f64, f64),
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Finite numbers with commas between them: so many, or any even number from 4 on where it is 0.
+    /// Numbers up to 10³⁰ with commas between them: so many, or any even number from 4 on where it is 0.
     Numbers(usize),
     /// A file.
     File,
@@ -67,6 +67,9 @@ pub(super) const BORDER: Parameter = Parameter {
     doc: "value outside of the image with boundary=constant",
 };
 
+/// Largest value in a list: devices compute in `f32`.
+const MAX_NUMBER: f64 = 1e30;
+
 /// Largest number of values in a list.
 const MAX_NUMBERS: usize = 1024;
 
@@ -83,7 +86,8 @@ impl Kind {
             Kind::Number(low, high) => number(text).filter(|value| (low..=high).contains(value)).map(Value::Number),
             Kind::Choice(words) => words.iter().find(|word| **word == text).map(|word| Value::Choice(word)),
             Kind::Numbers(count) => {
-                let numbers = text.split(',').take(MAX_NUMBERS + 1).map(|word| number(word.trim()));
+                let small = |value: &f64| value.abs() <= MAX_NUMBER;
+                let numbers = text.split(',').take(MAX_NUMBERS + 1).map(|word| number(word.trim()).filter(small));
                 let numbers = numbers.collect::<Option<Vec<f64>>>();
                 let fits = |len: usize| match count {
                     0 => len >= 4 && len.is_multiple_of(2) && len <= MAX_NUMBERS,
@@ -118,11 +122,23 @@ impl fmt::Display for Kind {
         match self {
             Kind::Integer(low, high) => write!(out, "an integer from {low} to {high}"),
             Kind::Odd(low, high) => write!(out, "an odd integer from {low} to {high}"),
-            Kind::Number(low, high) => write!(out, "a number from {low:?} to {high:?}"),
+            Kind::Number(low, high) => write!(out, "a number from {} to {}", Bound(*low), Bound(*high)),
             Kind::Choice(words) => write!(out, "one of {}", words.join(", ")),
-            Kind::Numbers(0) => write!(out, "an even number of at least 4 numbers, with commas between them"),
-            Kind::Numbers(count) => write!(out, "{count} numbers, with commas between them"),
+            Kind::Numbers(0) => write!(out, "an even number of at least 4 numbers from -1e30 to 1e30, with commas between them"),
+            Kind::Numbers(count) => write!(out, "{count} numbers from -1e30 to 1e30, with commas between them"),
             Kind::File => write!(out, "a file"),
+        }
+    }
+}
+
+/// The end of a range, as a person writes it: `10000`, `0.01`, `1e30`.
+struct Bound(f64);
+
+impl fmt::Display for Bound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 == 0.0 || (1e-3..=1e6).contains(&self.0.abs()) {
+            true => write!(out, "{}", self.0),
+            false => write!(out, "{:e}", self.0),
         }
     }
 }

@@ -45,8 +45,10 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "bilateral_grid",
         summary: "bilateral filter by a grid in space and value",
-        formula: "count and sum of values in cells of cell×cell pixels and `range` in value, nearest cell; \
-                  blur by [1 4 6 4 1] along value, x and y; sum / count, interpolated trilinearly at (x/cell, y/cell, (v−low)/range)",
+        formula: "v = x clamped to low … high; cell (i, j, k) has the count and the sum of v of the pixels from cell·i − ⌊cell/2⌋ on \
+                  along x, from cell·j − ⌊cell/2⌋ on along y, cell×cell of them, with ⌊(v−low)/range + 0.5⌋ = k; pixels outside of the \
+                  image by the boundary rule; blur by [1 4 6 4 1] along value, x and y, with empty cells below low and above high; sum / \
+                  count, both interpolated trilinearly at (x/cell, y/cell, (v−low)/range)",
         inputs: IMAGE,
         parameters: &[
             parameter("cell", Kind::Integer(1, 1024), "8", "side of a cell, in pixels"),
@@ -87,9 +89,10 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "canny",
         summary: "edges, thin and connected",
-        formula: "Gaussian of the mean of components; Sobel gradients, m = √(gx² + gy²), 0 outside of the image; a pixel is kept where m is \
-                  greater than at the neighbour before and not less than at the one behind, along the nearest of four directions; edges are \
-                  kept pixels with m > high, and those with m > low that touch an edge, diagonals included; 1 at edges, else 0",
+        formula: "Gaussian of the mean of all planes; Sobel gradients, m = √(gx² + gy²), 0 outside of the image; a pixel is kept where m \
+                  is greater than at the neighbour before (above, or left in the same row) and not less than at the one behind, along \
+                  the nearest of four directions to the gradient, diagonals included; edges are kept pixels with m > high, and those \
+                  with m > low that touch an edge, diagonals included; 1 at edges, else 0",
         inputs: IMAGE,
         parameters: &[
             Parameter { default: Some("1.4"), ..SIGMA },
@@ -101,9 +104,11 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "clahe",
         summary: "local contrast: adaptive histogram equalisation with limited contrast",
-        formula: "tiles of ⌈width/tiles⌉ × ⌈height/tiles⌉ pixels; histogram of `bins` bins in low … high; bins above \
-                  max(1, ⌊clip · pixels / bins⌋) are cut and the excess spread evenly; low + (high − low) · cumulative / pixels, \
-                  interpolated bilinearly between the centres of the four nearest tiles",
+        formula: "tiles of w × h pixels, w = ⌈width/tiles⌉, h = ⌈height/tiles⌉, pixels outside of the image by the boundary rule; \
+                  histogram of bins b = ⌊bins · (x − low) / (high − low)⌋, clamped to the first and the last; counts above max(1, ⌊clip \
+                  · w·h / bins⌋) are cut, and 1/bins of what was cut is added to every bin; f(b) = low + (high − low) · (sum of the bins \
+                  up to b) / (w·h); f of the tiles around the pixel (i, j), interpolated bilinearly at (i/w − 0.5, j/h − 0.5), tiles \
+                  clamped; all planes but alpha",
         inputs: IMAGE,
         parameters: &[
             parameter("tiles", Kind::Integer(1, 256), "8", "tiles along each side"),
@@ -157,7 +162,7 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "demosaic",
         summary: "colours from the Bayer pattern of a sensor, by Malvar, He and Cutler",
-        formula: "the missing two of r, g, b by the 5×5 linear filters of Malvar, He and Cutler (2004)",
+        formula: "the missing two of r, g, b by the 5×5 linear filters of Malvar, He and Cutler (2004); the result has the planes R, G, B",
         inputs: IMAGE,
         parameters: &[PATTERN],
         boundary: MIRROR,
@@ -177,7 +182,7 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "dilate",
         summary: "greatest value of a square",
-        formula: "max x(q) over the square of radius r",
+        formula: "max x(q) over the square of radius r; NaN only where all are",
         inputs: IMAGE,
         parameters: &[radius("1")],
         boundary: MIRROR,
@@ -185,7 +190,7 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "erode",
         summary: "least value of a square",
-        formula: "min x(q) over the square of radius r",
+        formula: "min x(q) over the square of radius r; NaN only where all are",
         inputs: IMAGE,
         parameters: &[radius("1")],
         boundary: MIRROR,
@@ -201,8 +206,8 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "harris",
         summary: "corner strength by Harris and Stephens",
-        formula: "m = mean of components, gx, gy = Sobel gradients of m; a = Σ gx², b = Σ gy², c = Σ gx·gy over the square of radius r; \
-                  (a·b − c²) − k·(a + b)²",
+        formula: "m = mean of all planes, gx, gy = Sobel gradients of m; a = Σ gx², b = Σ gy², c = Σ gx·gy over the square of radius r, \
+                  the products outside of the image by the boundary rule; (a·b − c²) − k·(a + b)²",
         inputs: IMAGE,
         parameters: &[radius("2"), parameter("k", Kind::Number(0.0, 1.0), "0.04", "weight of the squared trace")],
         boundary: MIRROR,
@@ -211,7 +216,8 @@ pub const EFFECTS: &[Effect] = &[
         name: "key",
         summary: "chroma key: alpha from the distance to a colour",
         formula: "chroma c = (b − y, r − y)·(0.564, 0.713), y = 0.299·r + 0.587·g + 0.114·b; k = chroma of `color`; \
-                  alpha = clamp((|c − k| − tolerance) / softness); c' = c − spill · max(0, c·k/|k|) · k/|k|; rgb of (y, c'), times alpha",
+                  alpha = clamp((|c − k| − tolerance) / softness); c' = c − spill · max(0, c·k/|k|) · k/|k|; rgb of (y, c'), times alpha; \
+                  the plane A, 1 where there is none, times alpha",
         inputs: IMAGE,
         parameters: &[
             parameter("color", Kind::Numbers(3), "0,1,0", "colour of the screen: red, green, blue"),
@@ -225,12 +231,16 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "local_laplacian",
         summary: "local Laplacian filter: contrast of details",
-        formula: "Paris, Hasinoff and Kautz, with `levels` copies of the brightness y: for l = k/(levels−1) and f = (y − l)·(levels−1), \
-                  beta·(y − l) + l + alpha/(levels−1)·f·exp(−f²/2); Laplacian pyramids of all, interpolated by the Gaussian pyramid of y; \
-                  with y' from the result, y'·(x + 0.01) / (y + 0.01)",
+        formula: "Paris, Hasinoff and Kautz, with `levels` copies of the brightness y = 0.299·r + 0.587·g + 0.114·b, or the mean of \
+                  fewer than three planes: for k = 0 … levels−1, l = k/(levels−1) and f = (y − l)·(levels−1), copy k is beta·(y − l) + l \
+                  + alpha/(levels−1)·f·exp(−f²/2); pyramids of `pyramid` images; each is half of the one before, rounded up: (x(2i−1) + \
+                  3·x(2i) + 3·x(2i+1) + x(2i+2))/8 along rows, then columns; doubled, 3/4 of x(⌊i/2⌋) + 1/4 of its neighbour nearer to \
+                  i/2; differences to the next image, doubled; with g from the Gaussian pyramid of y, t = g·(levels−1) and k = ⌊t⌋ from \
+                  0 to levels−2, (k+1−t) of copy k + (t−k) of copy k+1; y' = their sum from the smallest on, doubled; y'·(x + 0.01) / (y \
+                  + 0.01); other planes stay",
         inputs: IMAGE,
         parameters: &[
-            parameter("levels", Kind::Integer(2, 64), "8", "levels of brightness"),
+            parameter("levels", Kind::Integer(2, 63), "8", "levels of brightness"),
             parameter("pyramid", Kind::Integer(1, 16), "8", "levels of the pyramids"),
             parameter("alpha", Kind::Number(-100.0, 100.0), "1", "gain of details"),
             parameter("beta", Kind::Number(0.0, 100.0), "1", "gain of edges"),
@@ -288,8 +298,8 @@ pub const EFFECTS: &[Effect] = &[
         formula: "Σ w·x(j) / Σ w along rows and columns, w = filter((j + 0.5 − (i + 0.5)·s) / max(s, 1)), s = old / new size, edges clamped",
         inputs: IMAGE,
         parameters: &[
-            parameter("width", Kind::Integer(0, 1 << 30), "0", "new width; 0 keeps the ratio of sides"),
-            parameter("height", Kind::Integer(0, 1 << 30), "0", "new height; 0 keeps the ratio of sides"),
+            parameter("width", Kind::Integer(0, 1 << 24), "0", "new width; 0 keeps the ratio of sides"),
+            parameter("height", Kind::Integer(0, 1 << 24), "0", "new height; 0 keeps the ratio of sides"),
             parameter(
                 "filter",
                 Kind::Choice(&["lanczos", "bicubic", "bilinear"]),
@@ -311,8 +321,9 @@ pub const EFFECTS: &[Effect] = &[
         name: "temporal_degrain",
         summary: "removal of grain over several frames, with motion search",
         formula: "for every other frame f and block of the current frame: offset d in the square of radius `search` with the least \
-                  Σ |m(p) − m_f(p+d)| over the block, m = mean of components, first in the order of rows; \
-                  (x + Σ w·x_f(p+d)) / (1 + Σ w), w = exp(−(x_f(p+d) − x)² / strength²)",
+                  Σ |m(p) − m_f(p+d)| over the block, m = mean of all planes, first in the order of rows; \
+                  (x + Σ w·x_f(p+d)) / (1 + Σ w), w = exp(−(x_f(p+d) − x)² / strength²); \
+                  before the first frame and behind the last, these frames again",
         inputs: Inputs::Frames("frames"),
         parameters: &[
             parameter("frames", Kind::Integer(0, 16), "2", "frames before and behind the current one"),

@@ -98,9 +98,13 @@ pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<
     let (bounds, components) = (picture.bounds(), picture.components());
     let Clahe { tiles, bins, low, high, .. } = *settings;
     let total = components as u64 * u64::from(tiles) * u64::from(tiles) * u64::from(bins);
-    if tiles == 0 || bins < 2 || total > MAX_BINS || high <= low || high.is_nan() {
-        let reason = format!("{tiles} tiles along each side with {bins} bins from {low} to {high}");
-        return Err(Error::Functor { name: "clahe".into(), reason });
+    let bad = |reason| Error::Functor { name: "clahe".into(), reason };
+    if tiles == 0 || bins < 2 || high <= low || high.is_nan() {
+        return Err(bad(format!("{tiles} tiles along each side with {bins} bins from {low} to {high} are not possible")));
+    }
+    if total > MAX_BINS {
+        let all = format!("{tiles} tiles along each side and {bins} bins of {components} planes");
+        return Err(bad(format!("{all} make {total} bins, and {MAX_BINS} are possible: set tiles or bins to less")));
     }
     let tile = [bounds.width.div_ceil(tiles), bounds.height.div_ceil(tiles)];
     let keys = Primitive::point("bin", 1, |x| settings.bin(x[0]).cast::<f32>())?.one(&[picture])?;

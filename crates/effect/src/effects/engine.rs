@@ -1,7 +1,7 @@
 //! Effects by name, on a device.
 
 use super::*;
-use crate::catalogue::{Chain, EffectError, Engine, Inputs, Settings, Step};
+use crate::catalogue::{Chain, EffectError, Engine, Inputs, Settings, Step, only_named};
 use crate::file::Cube;
 use crate::image::Image;
 use crate::plan::{self, Explanation, Options, Plan};
@@ -161,7 +161,9 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outco
             let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
             return Err(EffectError::Inputs { effect: step.effect().name, reason });
         }
-        result = Some(whole.replaced(&planes.iter().map(String::as_str).collect::<Vec<&str>>(), part));
+        let named: Vec<&str> = planes.iter().map(String::as_str).collect();
+        only_named(step, &whole.names(), &named, part.names().into_iter())?;
+        result = Some(whole.replaced(&named, part));
     }
     result.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })
 }
@@ -183,7 +185,7 @@ pub fn apply(context: &Context, settings: &Settings, inputs: &[Layers], options:
             run.each(|x| bilateral(x, whole("radius"), space, range, boundary))
         }
         "bilateral_grid" => {
-            let (low, high) = reference::range(settings)?;
+            let (low, high) = reference::grid_range(settings)?;
             let grid = Grid { cell: whole("cell"), range: settings.number("range"), low, high };
             run.each(|x| bilateral_grid(x, &grid, boundary))
         }
@@ -292,7 +294,12 @@ fn bayer(settings: &Settings) -> Bayer {
 
 impl Run<'_> {
     fn failed(&self, error: Error) -> EffectError {
-        failed(self.settings.effect().name, error)
+        let effect = self.settings.effect().name;
+        match error {
+            // The functors are ours: settings or sizes are beyond what they can do.
+            Error::Functor { reason, .. } => EffectError::Inputs { effect, reason },
+            other => failed(effect, other),
+        }
     }
 
     fn picture(&self, image: &Layers) -> Result<Picture, EffectError> {
@@ -365,9 +372,7 @@ impl Run<'_> {
 
     fn camera(&self, boundary: Boundary) -> Outcome {
         let number = |name: &str| self.settings.number(name) as f32;
-        if self.settings.number("black") == self.settings.number("white") {
-            return Err(self.bad("white", "it must differ from black"));
-        }
+        reference::levels(self.settings)?;
         let mut matrix = [0.0; 9];
         matrix.iter_mut().zip(self.settings.numbers("matrix")).for_each(|(own, value)| *own = *value as f32);
         let settings = Camera {

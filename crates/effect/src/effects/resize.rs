@@ -52,14 +52,15 @@ const MAX_TAPS: usize = 1 << 16;
 fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> {
     let bad = |reason: String| Error::Functor { name: "resize".into(), reason };
     if old > MAX_EXTENT || new > MAX_EXTENT {
-        return Err(bad(format!("from {old} to {new} pixels; at most {MAX_EXTENT} are possible")));
+        return Err(bad(format!("from {old} to {new} pixels is not possible: at most {MAX_EXTENT} are")));
     }
     let scale = old as f64 / new as f64;
     let wide = scale.max(1.0);
     let taps = (2.0 * filter.support() * wide).floor() as usize + 1;
     let size = (taps + 1).saturating_mul(new);
     if taps > MAX_TAPS || size > MAX_EXTENT * 4 {
-        return Err(bad(format!("from {old} to {new} pixels is too far; resize in two steps")));
+        let limits = format!("{MAX_TAPS} for a pixel and {} for all are possible", MAX_EXTENT * 4);
+        return Err(bad(format!("from {old} to {new} pixels takes {taps} weights for a pixel and {size} for all; {limits}")));
     }
     let mut table = vec![0.0f32; size];
     for index in 0..new {

@@ -95,7 +95,7 @@ pub enum Problem {
         wanted: SampleType,
     },
     /// The format has no such planes.
-    #[error("{} holds grey or RGB{}; the image has {}: choose among them", .format.name(), alpha(.format), .names.join(", "))]
+    #[error("{} holds grey or RGB{}; the image has {}: write .tif or .exr", .format.name(), alpha(.format), .names.join(", "))]
     Planes {
         /// The format.
         format: Format,

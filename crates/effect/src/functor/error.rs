@@ -22,6 +22,18 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// An image of which not even a small tile can be computed.
+    #[error("a tile of {width}×{height} pixels needs {needed} bytes of memory, and {allowed} may be used: allow more memory")]
+    Memory {
+        /// Columns of the tile.
+        width: u32,
+        /// Rows of the tile.
+        height: u32,
+        /// Bytes that the images of the tile need.
+        needed: u64,
+        /// Bytes that may be used.
+        allowed: u64,
+    },
     /// A read outside of a declared window, found in checking mode.
     #[error("functor `{name}`, input {input}: a read at ({x}, {y}) is outside of its declared window: {window}")]
     Outside {

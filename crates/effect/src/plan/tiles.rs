@@ -88,12 +88,8 @@ impl Plan {
                 (false, true) => columns *= 2,
                 (false, false) if height > LEAST_SIDE => rows *= 2,
                 (false, false) => {
-                    let reason = format!(
-                        "a tile of {width}×{height} pixels needs {} bytes of memory, and {} may be used",
-                        plan.items.peak(),
-                        self.memory()
-                    );
-                    return Err(Error::Call { name: "tiles".into(), reason });
+                    let (needed, allowed) = (plan.items.peak(), self.memory());
+                    return Err(Error::Memory { width, height, needed, allowed });
                 }
             }
         }

@@ -48,12 +48,12 @@ impl Curve {
         let points = settings.numbers("points");
         let xs: Vec<f64> = points.iter().step_by(2).copied().collect();
         let ys: Vec<f64> = points.iter().skip(1).step_by(2).copied().collect();
-        if let Some(at) = xs.windows(2).position(|pair| pair[0] >= pair[1]) {
+        if let Some(at) = xs.windows(2).position(|pair| pair[0] as f32 >= pair[1] as f32) {
             return Err(EffectError::BadValue {
                 effect: settings.effect().name.to_owned(),
                 name: "points".to_owned(),
                 value: settings.value("points").to_string(),
-                reason: format!("x must ascend, and {} is followed by {}", xs[at], xs[at + 1]),
+                reason: format!("x must ascend as f32, and {} is followed by {}", xs[at], xs[at + 1]),
             });
         }
         let slopes = if settings.choice("interpolation") == "cubic" { slopes(&xs, &ys) } else { vec![] };

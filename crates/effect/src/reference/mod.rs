@@ -23,8 +23,8 @@ pub(crate) use color::Curve;
 use field::{Edge, Field};
 pub(crate) use resize::new_size;
 
-/// Most cells of a bilateral grid along the axis of values.
-const MAX_GRID: f64 = 1024.0;
+/// Most cells of a bilateral grid from `low` to `high`.
+const MAX_GRID: f64 = 4094.0;
 
 /// Computes an effect. Samples of the result are `f32`.
 pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> {
@@ -44,12 +44,7 @@ pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> 
             each(&|x| smooth::bilateral(x, edge, radius, space, settings.number("sigma_range")))
         }
         "bilateral_grid" => {
-            let (low, high) = range(settings)?;
-            if (high - low) / settings.number("range") > MAX_GRID {
-                let reason = format!("a cell must have at least 1/{MAX_GRID} of the values from low to high");
-                let (effect, name) = (effect.name.to_owned(), "range".to_owned());
-                return Err(EffectError::BadValue { effect, name, value: settings.value("range").to_string(), reason });
-            }
+            let (low, high) = grid_range(settings)?;
             each(&|x| smooth::grid(x, edge, settings.integer("cell"), settings.number("range"), low, high))
         }
         "box" => each(&|x| blur::mean(x, edge, settings.integer("radius"))),
@@ -127,18 +122,43 @@ pub(crate) fn check(settings: &Settings, inputs: &[(Rect, Vec<&str>)]) -> Result
     Ok(())
 }
 
-/// Returns `low` and `high`, where the first is less.
+/// Returns `black` and `white` of a sensor, which differ in `f32`.
+pub(crate) fn levels(settings: &Settings) -> Result<(f64, f64), EffectError> {
+    let (black, white) = (settings.number("black"), settings.number("white"));
+    match black as f32 != white as f32 {
+        true => Ok((black, white)),
+        false => Err(EffectError::BadValue {
+            effect: settings.effect().name.to_owned(),
+            name: "white".to_owned(),
+            value: white.to_string(),
+            reason: format!("it must differ from black, which is {black}, as an f32"),
+        }),
+    }
+}
+
+/// Returns `low` and `high`, where the first is less in `f32`.
 pub(crate) fn range(settings: &Settings) -> Result<(f64, f64), EffectError> {
     let (low, high) = (settings.number("low"), settings.number("high"));
-    match low < high {
+    match (low as f32) < high as f32 {
         true => Ok((low, high)),
         false => Err(EffectError::BadValue {
             effect: settings.effect().name.to_owned(),
             name: "high".to_owned(),
             value: high.to_string(),
-            reason: format!("it must be greater than low, which is {low}"),
+            reason: format!("it must be greater than low, which is {low}, as an f32"),
         }),
     }
+}
+
+/// Returns `low` and `high` of a bilateral grid, where its cells are not too many.
+pub(crate) fn grid_range(settings: &Settings) -> Result<(f64, f64), EffectError> {
+    let (low, high) = range(settings)?;
+    if (high - low) / settings.number("range") <= MAX_GRID {
+        return Ok((low, high));
+    }
+    let (effect, name) = (settings.effect().name.to_owned(), "range".to_owned());
+    let reason = format!("it must be at least 1/{MAX_GRID} of high − low, which are {high} and {low}");
+    Err(EffectError::BadValue { effect, name, value: settings.value("range").to_string(), reason })
 }
 
 /// Returns the mean of all planes.

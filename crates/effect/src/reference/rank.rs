@@ -18,12 +18,12 @@ pub(super) fn median(x: &Field, edge: Edge, radius: i64) -> Field {
     })
 }
 
-/// Computes `erode`: the least value of the square.
+/// Computes `erode`: the least value of the square; NaN where all are.
 pub(super) fn erode(x: &Field, edge: Edge, radius: i64) -> Field {
-    x.around(|column, row| square(x, edge, radius, column, row).fold(f64::INFINITY, f64::min))
+    x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NAN, f64::min))
 }
 
-/// Computes `dilate`: the greatest value of the square.
+/// Computes `dilate`: the greatest value of the square; NaN where all are.
 pub(super) fn dilate(x: &Field, edge: Edge, radius: i64) -> Field {
-    x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NEG_INFINITY, f64::max))
+    x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NAN, f64::max))
 }

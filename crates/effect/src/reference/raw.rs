@@ -70,15 +70,7 @@ pub(super) fn demosaic(settings: &Settings, image: &Image, edge: Edge) -> Result
 /// Computes `camera`: hot pixels, levels, white balance, demosaic, matrix, curve, sharpening.
 pub(super) fn camera(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
     let raw = sensor(settings, image)?;
-    let (black, white) = (settings.number("black"), settings.number("white"));
-    if black == white {
-        return Err(EffectError::BadValue {
-            effect: settings.effect().name.to_owned(),
-            name: "white".to_owned(),
-            value: white.to_string(),
-            reason: "it must differ from black".to_owned(),
-        });
-    }
+    let (black, white) = super::levels(settings)?;
     let pattern = settings.choice("pattern");
     let red = red_site(pattern);
     let balanced = raw.around(|i, j| {

@@ -2,7 +2,7 @@
 
 use crate::devices::{Images, Random, assert_near, contexts};
 use broadloom_device::Device;
-use broadloom_effect::catalogue::{Chain, Engine, chain};
+use broadloom_effect::catalogue::{Chain, Engine, Reference, chain};
 use broadloom_effect::effects::{self, Layers, OnDevice};
 use broadloom_effect::functor::{Axis, Indexer, Output, Primitive};
 use broadloom_effect::plan::{self, Options, Plan, Switch};
@@ -42,6 +42,18 @@ fn a_chain_is_one_graph() {
     let wrong = Chain { planes: &["Q".to_owned()], ..some };
     let told = OnDevice::new(context, Options::default()).run_chain(&wrong, &mut |_, _| {}).expect_err("no such plane");
     assert!(told.to_string().contains('Q'), "{told}");
+    // A plane that is not named is not overwritten by one that the effect makes.
+    let grey = Image::from_f32(2, 1, [("R", vec![0.0, 1.0]), ("Y", vec![0.5, 0.25])]).expect("an image");
+    let (steps, planes) = (chain("harris", &["radius=0"]).expect("a chain"), ["R".to_owned()]);
+    let over = Chain { steps: &steps, inputs: std::slice::from_ref(&grey), further: &[], planes: &planes };
+    let engines: [Box<dyn Engine>; 2] = [Box::new(Reference), Box::new(OnDevice::new(context, Options::default()))];
+    for mut engine in engines {
+        let told = engine.run_chain(&over, &mut |_, _| {}).expect_err("a plane of this name").to_string();
+        assert!(told.starts_with("`harris`: it makes the plane `Y`, which the image has"), "{told}");
+        let both = ["R".to_owned(), "Y".to_owned()];
+        let found = engine.run_chain(&Chain { planes: &both, ..over }, &mut |_, _| {}).expect("an image");
+        assert!(found.names().eq(["Y"]));
+    }
 }
 
 #[test]

@@ -4,5 +4,6 @@ mod basics;
 mod devices;
 mod effects;
 mod graphs;
+mod limits;
 mod optimiser;
 mod same;

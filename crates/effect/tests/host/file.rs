@@ -243,7 +243,7 @@ fn files_that_cannot_be_are_told() {
     assert_eq!(text(write(folder.file("x.jpg"), &image)), "JPEG is read, not written: use .png, .tif, .exr or .pfm");
     assert_eq!(
         text(write(folder.file("x.png"), &image)),
-        "PNG holds grey or RGB, with or without alpha; the image has R, G, B, Z: choose among them"
+        "PNG holds grey or RGB, with or without alpha; the image has R, G, B, Z: write .tif or .exr"
     );
     assert_eq!(text(write_as(folder.file("x.exr"), &image, Some(SampleType::U8))), "EXR has no samples of u8: it has f16, f32");
     assert!(text(write(folder.file("none/x.exr"), &image)).starts_with("cannot be written: No such file"));
