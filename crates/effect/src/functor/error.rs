@@ -44,6 +44,18 @@ pub enum Error {
         /// The region of definition.
         bounds: crate::Rect,
     },
+    /// Images that do not fit into the memory that may be used, even in tiles.
+    #[error("a tile of {width}×{height} pixels needs {needed} bytes of the device's memory, and {allowed} may be used")]
+    Memory {
+        /// Columns of the smallest tile.
+        width: u32,
+        /// Rows of the smallest tile.
+        height: u32,
+        /// The bytes that it needs, with the images that are read as a whole.
+        needed: u64,
+        /// The bytes that may be used.
+        allowed: u64,
+    },
     /// An image that cannot be made.
     #[error(transparent)]
     Image(#[from] ImageError),

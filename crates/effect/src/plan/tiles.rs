@@ -88,12 +88,7 @@ impl Plan {
                 (false, true) => columns *= 2,
                 (false, false) if height > LEAST_SIDE => rows *= 2,
                 (false, false) => {
-                    let reason = format!(
-                        "a tile of {width}×{height} pixels needs {} bytes of memory, and {} may be used",
-                        plan.items.peak(),
-                        self.memory()
-                    );
-                    return Err(Error::Call { name: "tiles".into(), reason });
+                    return Err(Error::Memory { width, height, needed: plan.items.peak(), allowed: self.memory() });
                 }
             }
         }

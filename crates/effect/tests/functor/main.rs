@@ -4,5 +4,6 @@ mod basics;
 mod devices;
 mod effects;
 mod graphs;
+mod memory;
 mod optimiser;
 mod same;
