@@ -31,10 +31,12 @@ impl Clahe {
         place.floor().max(0.0).min(f64::from(self.bins - 1))
     }
 
-    /// The bin of a value on the host.
-    fn bin_of(&self, value: f32) -> f32 {
-        let place = (f64::from(value) - self.low) / (self.high - self.low) * f64::from(self.bins);
-        place.floor().max(0.0).min(f64::from(self.bins - 1)) as f32
+    /// Writes the number of a sample's bin as the functor does.
+    fn bin_in(&self, f: &Builder, sample: Value) -> Value {
+        let [low, extent, bins] = [self.low, self.high - self.low, f64::from(self.bins)].map(|number| f.literal(number));
+        let place = f.mul(f.div(f.sub(f.convert(sample, Type::F64), low), extent), bins);
+        let bin = f.min(f.max(f.floor(place), 0.0f64), f64::from(self.bins - 1));
+        f.convert(bin, Type::I32)
     }
 
     /// Turns counts into curves, a row for each tile: counts up to the limit are summed, and the excess goes to all bins alike.
@@ -72,19 +74,19 @@ impl Clahe {
 }
 
 /// Counts the pixels of all tiles and components: component by component, tile by tile, bin by bin.
-fn counts(keys: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Result<Node> {
-    let context = keys.context();
+fn counts(samples: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Result<Node> {
+    let context = samples.context();
     let f = Builder::function("tile_and_bin");
-    let bin = f.parameter("bin", Type::F32);
+    let bin = settings.bin_in(&f, f.parameter("sample", Type::F32));
     let [component, row, column] = ["c", "y", "x"].map(|name| f.parameter(name, Type::I32));
     let [width, height, tiles, bins] = ["width", "height", "tiles", "bins"].map(|name| f.parameter(name, Type::I32));
     let down: Value = f.add(f.mul(component, tiles), f.div(row, height));
     let place = f.add(f.mul(down, tiles), f.div(column, width));
-    let key = f.add(f.mul(place, bins), f.convert(bin, Type::I32));
+    let key = f.add(f.mul(place, bins), bin);
     let function = f.finish_function(&[key])?;
-    let mut inputs = vec![keys.clone()];
+    let mut inputs = vec![samples.clone()];
     for axis in 0..3 {
-        inputs.push(Node::position(context, keys.shape().clone(), axis, Element::I32)?);
+        inputs.push(Node::position(context, samples.shape().clone(), axis, Element::I32)?);
     }
     for number in [tile[0], tile[1], settings.tiles as i32, settings.bins as i32] {
         inputs.push(Node::fill(context, Shape::from([]), &[Literal::from(number)])?);
@@ -107,20 +109,16 @@ pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<
         return Err(bad(format!("{all} make {total} bins, and {MAX_BINS} are possible: set tiles or bins to less")));
     }
     let tile = [bounds.width.div_ceil(tiles), bounds.height.div_ceil(tiles)];
-    let keys = Primitive::point("bin", 1, |x| settings.bin(x[0]).cast::<f32>())?.one(&[picture])?;
     let [width, height] = tile.map(|side| side as usize * tiles as usize);
     // Tiles at the right and lower edge are whole: they have pixels beyond.
-    let rule = match boundary {
-        Boundary::Constant(value) => Boundary::Constant(settings.bin_of(value)).rule(),
-        other => other.rule(),
-    };
+    let rule = boundary.rule();
     let tile = tile.map(|side| side as i32);
     let area = f64::from(tile[0]) * f64::from(tile[1]);
     let (own, size) = (*settings, [components, (tiles * tiles) as usize, bins as usize]);
-    let tables = Picture::whole("tables", &[&keys], size, move |nodes| {
+    let tables = Picture::whole("tables", &[picture], size, move |nodes| {
         let shape = Shape::from([components, height, width]);
-        let keys = nodes[0].affine("tiles", &[0, 1, 2].map(AxisMap::same), shape, Some(&rule))?;
-        let counts = counts(&keys, &own, tile, total as usize)?;
+        let samples = nodes[0].affine("tiles", &[0, 1, 2].map(AxisMap::same), shape, Some(&rule))?;
+        let counts = counts(&samples, &own, tile, total as usize)?;
         Ok(own.curves(&counts, area)?.reshape(Shape::from(size))?)
     })?;
     let inputs = [Indexer::point(), Indexer::anywhere()];

@@ -1,9 +1,11 @@
 //! The least and the greatest value of a square.
 //!
 //! Large squares follow van Herk, Gil and Werman: along a line that is cut into blocks as long as the window, the extreme of a
-//! window is the extreme of two numbers, one carried forwards from the start of a block and one backwards from its end.
+//! window is the extreme of two numbers, one carried forwards from the start of a block to the end of the window, and one
+//! backwards from the end of a block to the start of the window. The second sweep combines both, so that one image is kept
+//! between them.
 
-use crate::functor::{Axis, Indexer, Kernel, Moving, Output, Precise, Primitive, Reach, Real, Whole};
+use crate::functor::{Axis, Indexer, Kernel, Moving, Output, Precise, Primitive, Real, Whole};
 use crate::{Boundary, Picture, Result};
 
 /// The value that is looked for.
@@ -39,23 +41,35 @@ impl Extreme {
     }
 }
 
-/// The extreme from the edge of a block to the current pixel.
+/// The extreme from the start of a block to the last pixel of the window; or, backwards, from the end of a block to the first
+/// pixel of the window, combined with the other, which is the second input.
 struct Block {
     axis: Axis,
-    length: u32,
+    radius: u32,
     extreme: Extreme,
     backwards: bool,
 }
 
 impl Block {
+    fn length(&self) -> i32 {
+        2 * self.radius as i32 + 1
+    }
+
+    /// The distance of the pixel that a step adds.
+    fn end(&self) -> i32 {
+        let radius = self.radius as i32;
+        if self.backwards { -radius } else { radius }
+    }
+
+    /// The place of that pixel in its block.
     fn place<'k>(&self, k: &Kernel<'k>) -> Whole<'k> {
         let along = match self.axis {
             Axis::Horizontal => k.x(),
             Axis::Vertical => k.y(),
         };
-        // The pixels of the window before the first one have negative numbers.
-        let length = self.length as i32;
-        (along % length + length) % length
+        // Pixels before the first one have negative numbers.
+        let length = self.length();
+        ((along + self.end()) % length + length) % length
     }
 }
 
@@ -73,17 +87,17 @@ impl Moving for Block {
     }
 
     fn inputs(&self) -> Vec<Indexer> {
-        let far = self.length - 1;
-        vec![if self.backwards { Indexer::stretch(self.axis, 0, far) } else { Indexer::stretch(self.axis, far, 0) }]
+        let window = Indexer::line(self.axis, self.radius);
+        if self.backwards { vec![window, Indexer::point()] } else { vec![window] }
     }
 
     fn start<'k>(&self, k: Kernel<'k>) -> Vec<Precise<'k>> {
         let found = k.local(self.extreme.nothing());
         let place = self.place(&k);
-        let count = if self.backwards { self.length as i32 - 1 - place } else { place };
-        k.repeat(1, self.length as i32, |i| {
+        let count = if self.backwards { self.length() - 1 - place } else { place };
+        k.repeat(1, self.length(), |i| {
             k.when(i.le(count), || {
-                let sample = k.input(0).along(if self.backwards { i } else { -i });
+                let sample = k.input(0).along(if self.backwards { i + self.end() } else { self.end() - i });
                 found.set(self.extreme.of_states(found.get(), sample.cast::<f64>()));
             });
         });
@@ -91,11 +105,13 @@ impl Moving for Block {
     }
 
     fn step<'k>(&self, k: Kernel<'k>, state: &[Precise<'k>]) -> (Vec<Precise<'k>>, Vec<Real<'k>>) {
-        let first = if self.backwards { self.length as i32 - 1 } else { 0 };
-        let sample = k.input(0).along(0);
+        let first = if self.backwards { self.length() - 1 } else { 0 };
+        let sample = k.input(0).along(self.end());
         let begins = self.place(&k).eq(first);
         let found = begins.select(sample.cast::<f64>(), self.extreme.of_states(state[0], sample.cast::<f64>()));
-        (vec![found], vec![found.cast::<f32>()])
+        let own = found.cast::<f32>();
+        let result = if self.backwards { self.extreme.of(k.input(1).centre(), own) } else { own };
+        (vec![found], vec![result])
     }
 }
 
@@ -115,22 +131,9 @@ fn line(picture: &Picture, axis: Axis, radius: u32, extreme: Extreme, boundary: 
         })?;
         return functor.with_boundary(boundary).one(&[picture]);
     }
-    let length = 2 * radius + 1;
-    let margin = match axis {
-        Axis::Horizontal => Reach { left: radius, right: radius, ..Reach::default() },
-        Axis::Vertical => Reach { above: radius, below: radius, ..Reach::default() },
-    };
-    let part = |backwards: bool| {
-        let block = Block { axis, length, extreme, backwards }.build()?.with_boundary(boundary);
-        block.with_margin(margin)?.one(&[picture])
-    };
-    let (forwards, backwards) = (part(false)?, part(true)?);
-    let inputs = [Indexer::line(axis, radius), Indexer::line(axis, radius)];
-    let both = Primitive::from_kernel("extreme_of_blocks", &inputs, &[Output::Component], &[], |k| {
-        let radius = radius as i32;
-        vec![extreme.of(k.input(0).along(radius), k.input(1).along(-radius))]
-    })?;
-    both.with_boundary(Boundary::Shrink).one(&[&forwards, &backwards])
+    let part = |backwards: bool| Block { axis, radius, extreme, backwards }.build();
+    let forwards = part(false)?.with_boundary(boundary).one(&[picture])?;
+    part(true)?.with_boundary(boundary).one(&[picture, &forwards])
 }
 
 /// Computes the least or the greatest value of a square: erosion and dilation.

@@ -47,6 +47,9 @@ pub struct Temporal {
     pub strength: f32,
 }
 
+/// Frames whose weights are summed by one functor.
+const TOGETHER: usize = 4;
+
 /// Removes grain: a mean over frames along the motion, weighted by likeness. The current frame is in the middle.
 pub fn temporal_degrain(frames: &[Picture], settings: &Temporal, boundary: Boundary) -> Result<Picture> {
     let middle = frames.len() / 2;
@@ -58,23 +61,43 @@ pub fn temporal_degrain(frames: &[Picture], settings: &Temporal, boundary: Bound
     let mut sums: Option<[Picture; 2]> = None;
     let side = settings.block as i32;
     let parameters = [1.0 / (settings.strength * settings.strength)];
-    for (_, frame) in frames.iter().enumerate().filter(|(number, _)| *number != middle) {
-        let offsets = motion(&own, &mean_of_components(frame)?, settings.block, settings.search, boundary)?;
-        let inputs = [Indexer::point(), Indexer::anywhere(), Indexer::anywhere().pixel(2)];
+    let others: Vec<&Picture> =
+        frames.iter().enumerate().filter(|(number, _)| *number != middle).map(|(_, frame)| frame).collect();
+    for frames in others.chunks(TOGETHER) {
+        let mut pictures = vec![current.clone()];
+        let mut inputs = vec![Indexer::point()];
+        for frame in frames {
+            let offsets = motion(&own, &mean_of_components(frame)?, settings.block, settings.search, boundary)?;
+            pictures.extend([(*frame).clone(), offsets]);
+            inputs.extend([Indexer::anywhere(), Indexer::anywhere().pixel(2)]);
+        }
+        let before = inputs.len();
+        if let Some(sums) = sums {
+            pictures.extend(sums);
+            inputs.extend([Indexer::point(), Indexer::point()]);
+        }
+        let has_sums = inputs.len() > before;
         let weigh = Primitive::from_kernel("weigh", &inputs, &[Output::Component; 2], &parameters, |k| {
             let here = k.input(0).centre();
-            let block = |component: usize| k.input(2).component(component).pick(k.x() / side, k.y() / side).cast::<i32>();
-            let there = k.input(1).pick(k.x() + block(0), k.y() + block(1));
-            let difference = there - here;
-            let weight = (-(difference * difference * k.parameter(0))).exp();
-            vec![weight * there, weight]
+            let mut sums = has_sums.then(|| [before, before + 1].map(|number| k.input(number).centre()));
+            for frame in (1..before).step_by(2) {
+                let block = |component: usize| {
+                    let offsets = k.input(frame + 1).component(component);
+                    offsets.pick(k.x() / side, k.y() / side).cast::<i32>()
+                };
+                let there = k.input(frame).pick(k.x() + block(0), k.y() + block(1));
+                let difference = there - here;
+                let weight = (-(difference * difference * k.parameter(0))).exp();
+                let own = [weight * there, weight];
+                sums = Some(match sums {
+                    None => own,
+                    Some([sum, weights]) => [sum + own[0], weights + own[1]],
+                });
+            }
+            sums.map_or(vec![], Vec::from)
         })?;
-        let weighed: [Picture; 2] = weigh.with_boundary(boundary).call([current, frame, &offsets])?;
-        let add = Primitive::point("sum", 2, |x| x[0] + x[1])?;
-        sums = Some(match sums {
-            None => weighed,
-            Some(sums) => [add.one(&[&sums[0], &weighed[0]])?, add.one(&[&sums[1], &weighed[1]])?],
-        });
+        let pictures: Vec<&Picture> = pictures.iter().collect();
+        sums = weigh.with_boundary(boundary).apply(&pictures)?.try_into().ok();
     }
     let Some([sum, weights]) = sums else { return Ok(current.clone()) };
     let mean = Primitive::point("mean", 3, |x| (x[0] + x[1]) / (x[2] + 1.0))?;

@@ -12,7 +12,7 @@ mod whole;
 
 pub use boundary::Boundary;
 pub use picture::Picture;
-pub(crate) use picture::{Origin, uploaded};
+pub(crate) use picture::{Origin, allocated, uploaded};
 pub use reduce::Reduction;
 pub(crate) use whole::{Frame, Whole, Window};
 

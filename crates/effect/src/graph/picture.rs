@@ -1,9 +1,10 @@
 //! Pictures: images that are there, or that will be computed.
 
 use super::{Application, Whole};
-use crate::image::{Image, Plane, Rect, SampleType, Samples};
+use crate::image::{Image, Plane, Rect, Sample, SampleType};
 use crate::plan::{Options, Plan};
 use crate::{Error, Result};
+use broadloom_device::Buffer;
 use broadloom_graph::{Context, Elementwise, Node, Shape};
 use broadloom_scalar::{BinaryOp, Element, Literal, Type};
 use std::fmt;
@@ -39,55 +40,88 @@ impl fmt::Debug for Picture {
     }
 }
 
-/// Appends the rows of a plane as bytes.
-fn append(bytes: &mut Vec<u8>, plane: &Plane) {
-    let (width, pitch) = (plane.width() as usize, plane.pitch());
-    let rows = |row: u32| {
-        let from = plane.start() + row as usize * pitch;
-        from..from + width
-    };
-    for row in 0..plane.height() {
-        match plane.samples() {
-            Samples::U8(samples) => bytes.extend_from_slice(&samples[rows(row)]),
-            Samples::U16(samples) => bytes.extend(samples[rows(row)].iter().flat_map(|sample| sample.to_le_bytes())),
-            Samples::F16(samples) => bytes.extend(samples[rows(row)].iter().flat_map(|sample| sample.to_le_bytes())),
-            Samples::F32(samples) => bytes.extend(samples[rows(row)].iter().flat_map(|sample| sample.to_le_bytes())),
+/// Samples that are copied at once where rows of an image are apart.
+const COPIED: usize = 1 << 20;
+
+/// Copies a plane to a part of the device's memory. Rows that follow each other are copied from where they are.
+fn copy<T: Sample + broadloom_device::Element>(plane: &Plane, to: &Buffer<T>) -> broadloom_device::Result<()> {
+    let (width, height, pitch) = (plane.width() as usize, plane.height() as usize, plane.pitch());
+    let (start, Some(samples)) = (plane.start(), T::unwrap(plane.samples())) else { return Ok(()) };
+    if pitch == width || height == 1 {
+        return to.write(&samples[start..start + width * height]);
+    }
+    let rows = (COPIED / width.max(1)).clamp(1, height);
+    let mut copied: Vec<T> = Vec::with_capacity(rows * width);
+    for first in (0..height).step_by(rows) {
+        copied.clear();
+        for row in first..(first + rows).min(height) {
+            copied.extend_from_slice(&samples[start + row * pitch..start + row * pitch + width]);
+        }
+        if let Some(part) = to.slice(first * width, copied.len()) {
+            part.write(&copied)?;
         }
     }
+    Ok(())
 }
 
-/// Copies an image to the device: an array of `f32` with the axes component, row, column.
-pub(crate) fn uploaded(context: &Context, image: &Image) -> Result<Node> {
+/// Copies the planes of an image to the device, one behind the other. The samples are what they are.
+fn copied<T: Sample + broadloom_device::Element>(to: &Buffer<u8>, image: &Image) -> Result<()> {
+    let Some(all) = to.view::<T>() else { return Ok(()) };
+    let area = image.bounds().area() as usize;
+    for (number, plane) in image.planes().iter().enumerate() {
+        let Some(part) = all.slice(number * area, area) else { continue };
+        let done = match plane.sample_type() == <T as Sample>::TYPE {
+            true => copy(plane, &part),
+            false => copy(&plane.converted(<T as Sample>::TYPE), &part),
+        };
+        done.map_err(broadloom_graph::Error::from)?;
+    }
+    Ok(())
+}
+
+/// Returns an array in memory of the device whose elements nobody has written.
+pub(crate) fn allocated(context: &Context, ty: Type, shape: Shape) -> Result<Node> {
+    let bytes = shape.count() * ty.bytes() as usize;
+    let buffer = context.device().allocate::<u8>(bytes).map_err(broadloom_graph::Error::from)?;
+    Ok(Node::from_buffer(context, ty, shape, buffer)?)
+}
+
+/// Makes an array of `f32` with the axes component, row, column of an image. Its samples are copied to the device if that is asked for.
+pub(crate) fn uploaded(context: &Context, image: &Image, is_copied: bool) -> Result<Node> {
     let ty = image.sample_type();
     let (components, [height, width]) = (image.planes().len(), [image.height() as usize, image.width() as usize]);
-    let size = components.saturating_mul(height).saturating_mul(width).saturating_mul(ty.bytes());
-    let mut bytes: Vec<u8> = vec![];
-    bytes.try_reserve_exact(size).map_err(|_| crate::ImageError::Memory(size as u64))?;
-    image.planes().iter().for_each(|plane| match plane.sample_type() == ty {
-        true => append(&mut bytes, plane),
-        false => append(&mut bytes, &plane.converted(ty)),
-    });
-    let shape = Shape::from([components, height, width]);
+    let element = match ty {
+        SampleType::U8 => Type::U8,
+        SampleType::U16 => Type::U16,
+        SampleType::F16 => Type::F16,
+        SampleType::F32 => Type::F32,
+    };
+    let node = allocated(context, element, Shape::from([components, height, width]))?;
+    if let Some(buffer) = node.buffer().filter(|_| is_copied) {
+        match ty {
+            SampleType::U8 => copied::<u8>(&buffer, image)?,
+            SampleType::U16 => copied::<u16>(&buffer, image)?,
+            SampleType::F16 => copied::<half::f16>(&buffer, image)?,
+            SampleType::F32 => copied::<f32>(&buffer, image)?,
+        }
+    }
     let scale = |node: Node, most: f32| -> broadloom_graph::Result<Node> {
         let real = Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?;
         let most = Node::fill(context, Shape::from([]), &[Literal::from(most)])?;
         Node::elementwise(Elementwise::Binary(BinaryOp::Div), &[&real, &most])
     };
     match ty {
-        SampleType::F32 => Ok(Node::upload(context, Type::F32, shape, &bytes)?),
-        SampleType::F16 => {
-            let node = Node::upload(context, Type::F16, shape, &bytes)?;
-            Ok(Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?)
-        }
-        SampleType::U8 => Ok(scale(Node::upload(context, Type::U8, shape, &bytes)?, 255.0)?),
-        SampleType::U16 => Ok(scale(Node::upload(context, Type::U16, shape, &bytes)?, 65535.0)?),
+        SampleType::F32 => Ok(node),
+        SampleType::F16 => Ok(Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?),
+        SampleType::U8 => Ok(scale(node, 255.0)?),
+        SampleType::U16 => Ok(scale(node, 65535.0)?),
     }
 }
 
 impl Picture {
     /// Copies an image to the device. Integers stay what they are there; kernels scale them to 0 … 1.
     pub fn new(context: &Context, image: &Image) -> Result<Picture> {
-        Picture::from_node(uploaded(context, image)?, image.bounds().x, image.bounds().y)
+        Picture::from_node(uploaded(context, image, true)?, image.bounds().x, image.bounds().y)
     }
 
     /// Makes a picture of an image of the host. Each plan copies the part that it needs to the device, so that images larger

@@ -30,9 +30,10 @@ type Make = dyn Fn(&[Node], &Frame) -> Result<Node> + Send + Sync;
 pub(crate) struct Window {
     pub(crate) reach: Reach,
     pub(crate) boundary: Boundary,
-    /// Bytes of temporary arrays for each sample of the result, about.
-    pub(crate) bytes: u64,
 }
+
+/// Returns the bytes of temporary arrays, about, for so many components with so many rows and columns.
+type Scratch = dyn Fn(usize, [usize; 2]) -> u64 + Send + Sync;
 
 /// A call of an operation on whole images.
 pub(crate) struct Whole {
@@ -41,6 +42,8 @@ pub(crate) struct Whole {
     pub(crate) make: Box<Make>,
     /// The pixels around a result that it is made of; `None` if all pixels are needed.
     pub(crate) window: Option<Window>,
+    /// The memory that it takes besides its inputs and its result.
+    pub(crate) scratch: Box<Scratch>,
 }
 
 impl fmt::Debug for Whole {
@@ -76,7 +79,8 @@ impl Picture {
         let bounds = Rect::sized(extent(width), extent(height)).checked()?;
         let inputs_of = inputs.iter().map(|input| (*input).clone()).collect();
         let make = move |nodes: &[Node], _: &Frame| make(nodes);
-        let whole = Whole { name: name.to_owned(), inputs: inputs_of, make: Box::new(make), window: None };
+        let scratch = Box::new(|_, _| 0);
+        let whole = Whole { name: name.to_owned(), inputs: inputs_of, make: Box::new(make), window: None, scratch };
         Ok(Picture::of_whole(first.context(), bounds, components, whole))
     }
 
@@ -86,6 +90,7 @@ impl Picture {
         &self,
         name: &str,
         window: Window,
+        scratch: impl Fn(usize, [usize; 2]) -> u64 + Send + Sync + 'static,
         make: impl Fn(&Node, &Frame) -> Result<Node> + Send + Sync + 'static,
     ) -> Result<Picture> {
         let Reach { left, right, above, below } = window.reach;
@@ -99,7 +104,8 @@ impl Picture {
             Boundary::Clamp | Boundary::Mirror | Boundary::Wrap | Boundary::Constant(_) => self.bounds(),
         };
         let make = move |nodes: &[Node], frame: &Frame| make(&nodes[0], frame);
-        let whole = Whole { name: name.to_owned(), inputs: vec![self.clone()], make: Box::new(make), window: Some(window) };
+        let (inputs, make, scratch) = (vec![self.clone()], Box::new(make), Box::new(scratch));
+        let whole = Whole { name: name.to_owned(), inputs, make, window: Some(window), scratch };
         Ok(Picture::of_whole(self.context(), bounds, self.components(), whole))
     }
 }

@@ -123,33 +123,53 @@ impl Items {
         items
     }
 
-    /// Returns the bytes that an item adds to the memory of the device.
-    pub(crate) fn bytes(&self, number: usize) -> u64 {
+    /// Returns the bytes of the images that an item gives.
+    pub(super) fn images(&self, number: usize) -> u64 {
         let item = &self.items[number];
+        let region = item.needed.unwrap_or(item.bounds);
         match item.work {
             Work::Source(_) => 0,
             Work::Host(_) | Work::Functor(_) | Work::Whole(_) | Work::Transpose => {
-                let region = item.needed.unwrap_or(item.bounds);
-                let own = match &item.work {
-                    Work::Whole(whole) => whole.window.map_or(4, |window| 4 + window.bytes),
-                    Work::Source(_) | Work::Host(_) | Work::Functor(_) | Work::Transpose => 4,
-                };
-                (own * item.outputs.iter().sum::<usize>() as u64).saturating_mul(region.area())
+                (4 * item.outputs.iter().sum::<usize>() as u64).saturating_mul(region.area())
             }
         }
     }
 
+    /// Returns the bytes of temporary arrays while an item is computed.
+    fn scratch(&self, number: usize) -> u64 {
+        let item = &self.items[number];
+        let region = item.needed.unwrap_or(item.bounds);
+        match &item.work {
+            Work::Whole(whole) => (whole.scratch)(item.outputs[0], [region.height as usize, region.width as usize]),
+            Work::Source(_) | Work::Host(_) | Work::Functor(_) | Work::Transpose => 0,
+        }
+    }
+
+    /// Returns the bytes that an item needs beside its inputs.
+    pub(crate) fn bytes(&self, number: usize) -> u64 {
+        self.images(number).saturating_add(self.scratch(number))
+    }
+
     /// Returns a bound on the bytes that are alive at a time, where each item is computed on its own, in this order.
     pub(crate) fn peak(&self) -> u64 {
+        self.peak_with(|number| self.scratch(number))
+    }
+
+    /// Returns the bytes of images that are alive at a time, where each item is computed on its own, in this order.
+    pub(crate) fn least(&self) -> u64 {
+        self.peak_with(|_| 0)
+    }
+
+    fn peak_with(&self, scratch: impl Fn(usize) -> u64) -> u64 {
         let mut uses = self.uses();
         let (mut alive, mut peak) = (0u64, 0u64);
         for (number, item) in self.items.iter().enumerate() {
-            alive = alive.saturating_add(self.bytes(number));
-            peak = peak.max(alive);
+            alive = alive.saturating_add(self.images(number));
+            peak = peak.max(alive.saturating_add(scratch(number)));
             for port in &item.inputs {
                 uses[port.item] -= 1;
                 if uses[port.item] == 0 {
-                    alive -= self.bytes(port.item).min(alive);
+                    alive -= self.images(port.item).min(alive);
                 }
             }
         }

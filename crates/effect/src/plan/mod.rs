@@ -10,6 +10,7 @@
 mod items;
 mod lower;
 mod measure;
+mod memory;
 mod options;
 mod order;
 mod regions;
@@ -20,17 +21,20 @@ pub use measure::{Gain, Profile, gains};
 pub use options::{Options, Switch};
 
 use crate::functor::{Axis, Nature, Primitive, Reach, reported};
-use crate::graph::{Frame, Picture, uploaded};
-use crate::image::{Image, Plane, Rect};
+use crate::graph::{Frame, Picture, allocated, uploaded};
+use crate::image::{Image, Plane, Rect, reserved};
 use crate::{Error, Result};
+use broadloom_device::Stream;
 use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary, Template};
 use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
 use broadloom_skeleton::cost::{Costs, Each, LARGE};
 use items::{Item, Items, Port, Work};
 use lower::{Part, Site, axes, cropped, distance};
+use memory::Ledger;
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// An effect that is ready to be computed.
@@ -41,6 +45,10 @@ pub struct Plan {
     items: Items,
     results: Vec<(Picture, Rect)>,
     notes: Vec<String>,
+    /// The minimum of the graph, in bytes.
+    least_bytes: u64,
+    /// The items behind which a stage ends, so that little memory is needed.
+    cuts: OnceLock<BTreeSet<usize>>,
     /// The plan of the graph, for runs after the first.
     again: Mutex<Again>,
 }
@@ -66,6 +74,12 @@ pub struct Explanation {
     pub notes: Vec<String>,
     /// The kernels of each stage.
     pub stages: Vec<Summary>,
+    /// Most bytes of device memory that are in use at a time: copies of images of the host, what stages leave for later ones, and
+    /// what the kernels of a stage need.
+    pub peak_bytes: u64,
+    /// The minimum of the graph, in bytes: its functors run one after the other in an order that needs little memory, each with
+    /// its inputs and its results.
+    pub least_bytes: u64,
 }
 
 impl Explanation {
@@ -107,15 +121,22 @@ impl Explanation {
 /// Computes stages, explains them, or measures their kernels.
 enum Mode<'a> {
     Run,
-    Explain(&'a mut Vec<Summary>),
+    Explain(&'a mut Told),
     Measure(&'a mut Vec<(Summary, Vec<Duration>)>),
     /// Computes stages and adds their times.
     Time(&'a mut Duration),
 }
 
+/// The stages of a plan that is explained.
+#[derive(Default)]
+struct Told {
+    stages: Vec<Summary>,
+    peak_bytes: u64,
+}
+
 impl Mode<'_> {
-    /// Ends a stage: these arrays are in memory afterwards.
-    fn stage(&mut self, context: &Context, nodes: &mut [Node]) -> Result<()> {
+    /// Ends a stage: these arrays are in memory afterwards. Arrays of `held` bytes are in memory already.
+    fn stage(&mut self, context: &Context, nodes: &mut [Node], held: u64) -> Result<()> {
         match self {
             Mode::Run => Ok(context.evaluate(nodes)?),
             Mode::Time(time) => {
@@ -131,12 +152,12 @@ impl Mode<'_> {
                 stages.push(context.measure(nodes)?);
                 Ok(())
             }
-            Mode::Explain(summaries) => {
-                summaries.push(context.explain(nodes)?);
+            Mode::Explain(told) => {
+                let summary = context.explain(nodes)?;
+                told.peak_bytes = told.peak_bytes.max(held + summary.peak_bytes);
+                told.stages.push(summary);
                 for node in nodes.iter_mut() {
-                    let bytes = node.shape().count() * node.ty().bytes() as usize;
-                    let buffer = context.device().allocate::<u8>(bytes).map_err(broadloom_graph::Error::from)?;
-                    *node = Node::from_buffer(context, node.ty(), node.shape().clone(), buffer)?;
+                    *node = allocated(context, node.ty(), node.shape().clone())?;
                 }
                 Ok(())
             }
@@ -161,6 +182,7 @@ impl Plan {
         let pictures: Vec<Picture> = results.iter().map(|(picture, _)| picture.clone()).collect();
         let wanted: Vec<Rect> = results.iter().map(|(_, region)| *region).collect();
         let mut items = Items::new(&pictures);
+        let least_bytes = least(items.clone(), &wanted);
         let context = first.context().with_chains(options.chains()).with_single_positions(options.several == Switch::Off);
         let mut notes = vec![];
         transpose::insert(&mut items, options, &mut notes);
@@ -171,7 +193,9 @@ impl Plan {
         if options.order.decides(|| true) {
             order::least_memory(&mut items);
         }
-        Ok(Plan { context, options: *options, items, results: results.to_vec(), notes, again: Mutex::default() })
+        let results = results.to_vec();
+        let cuts = OnceLock::new();
+        Ok(Plan { context, options: *options, items, results, notes, least_bytes, cuts, again: Mutex::default() })
     }
 
     /// Computes the images. Planes are named by their numbers. Images that need more than the memory of the options are
@@ -234,9 +258,10 @@ impl Plan {
 
     /// Returns the decisions and the kernels. Memory is allocated, and nothing is computed.
     pub fn explain(&self) -> Result<Explanation> {
-        let (mut stages, mut notes) = (vec![], self.notes.clone());
-        self.lower(&mut Mode::Explain(&mut stages), &mut notes, &[])?;
-        Ok(Explanation { notes, stages })
+        let (mut told, mut notes) = (Told::default(), self.notes.clone());
+        self.lower(&mut Mode::Explain(&mut told), &mut notes, &[])?;
+        let Told { stages, peak_bytes, .. } = told;
+        Ok(Explanation { notes, stages, peak_bytes, least_bytes: self.least_bytes })
     }
 
     /// Returns how many transpositions are left.
@@ -246,6 +271,17 @@ impl Plan {
 
     /// Lowers all items. Where symbols are given, they stand for the [sources](Plan::sources).
     fn lower(&self, mode: &mut Mode<'_>, notes: &mut Vec<String>, symbols: &[Node]) -> Result<Vec<Node>> {
+        self.lower_with(self.cuts()?, mode, notes, symbols)
+    }
+
+    /// Lowers all items, and ends a stage behind some of them.
+    fn lower_with(
+        &self,
+        cuts: &BTreeSet<usize>,
+        mode: &mut Mode<'_>,
+        notes: &mut Vec<String>,
+        symbols: &[Node],
+    ) -> Result<Vec<Node>> {
         let items = &self.items.items;
         let mut symbols = symbols.iter();
         let splits_components = Costs::of(self.context.device().machine()).splits_components();
@@ -254,6 +290,7 @@ impl Plan {
         let relayed = self.relayed();
         let mut uses = self.items.uses();
         let mut values: Vec<Vec<Node>> = vec![vec![]; items.len()];
+        let mut ledger = Ledger::new(items.len());
         for (number, item) in items.iter().enumerate() {
             let needed = item.needed.unwrap_or(item.bounds);
             let part = |port: &Port, values: &[Vec<Node>]| {
@@ -266,7 +303,10 @@ impl Plan {
                     let symbol = if node.buffer().is_some() { symbols.next() } else { None };
                     vec![cropped(symbol.unwrap_or(node), item.bounds, needed, false)?]
                 }
-                Work::Host(image) => vec![uploaded(&self.context, &image.view(needed)?)?],
+                Work::Host(image) => {
+                    let is_copied = !matches!(mode, Mode::Explain(_));
+                    vec![uploaded(&self.context, &image.view(needed)?, is_copied)?]
+                }
                 Work::Transpose => {
                     let input = part(&item.inputs[0], &values);
                     let extents = input.node.shape().extents().to_vec();
@@ -321,8 +361,15 @@ impl Plan {
                     self.options.fuse == Switch::Off || self.options.contract == Switch::Off && !primitive.is_point()
                 }
             };
+            match &item.work {
+                Work::Host(image) => ledger.settled(number, image.view(needed)?.bytes()),
+                Work::Source(_) | Work::Transpose | Work::Whole(_) | Work::Functor(_) => ledger.pending(number, &item.inputs),
+            }
+            let alive = |values: &[Vec<Node>]| (0..number).filter(|item| !values[*item].is_empty()).collect::<Vec<usize>>();
             if ends {
-                mode.stage(&self.context, &mut outputs)?;
+                let held = ledger.held(alive(&values).into_iter().chain([number]));
+                mode.stage(&self.context, &mut outputs, held)?;
+                ledger.settled(number, outputs.iter().map(memory::bytes_of).sum());
             }
             for port in &item.inputs {
                 uses[port.item] -= 1;
@@ -331,7 +378,12 @@ impl Plan {
                 }
             }
             values[number] = outputs;
+            if cuts.contains(&number) {
+                let held = ledger.held(alive(&values).into_iter().chain([number]));
+                self.cut(number, &mut values, held, mode, &mut ledger)?;
+            }
         }
+        let held = ledger.held(self.items.results.iter().map(|port| port.item));
         let mut results = vec![];
         for (port, (_, region)) in self.items.results.iter().zip(&self.results) {
             let item = &items[port.item];
@@ -339,8 +391,31 @@ impl Plan {
             results.push(cropped(&values[port.item][port.output], from, *region, false)?);
         }
         drop(values);
-        mode.stage(&self.context, &mut results)?;
+        mode.stage(&self.context, &mut results, held)?;
         Ok(results)
+    }
+
+    /// Ends a stage behind an item: everything that is read later is in memory afterwards, and nothing else.
+    fn cut(&self, number: usize, values: &mut [Vec<Node>], held: u64, mode: &mut Mode<'_>, ledger: &mut Ledger) -> Result<()> {
+        let later = self.items.items[number + 1..].iter().flat_map(|item| &item.inputs).chain(&self.items.results);
+        let ports: BTreeSet<(usize, usize)> =
+            later.filter(|port| !values[port.item].is_empty()).map(|port| (port.item, port.output)).collect();
+        let is_pending = |(item, output): &(usize, usize)| values[*item][*output].buffer().is_none();
+        let ports: Vec<(usize, usize)> = ports.into_iter().filter(is_pending).collect();
+        let mut nodes: Vec<Node> = ports.iter().map(|(item, output)| values[*item][*output].clone()).collect();
+        mode.stage(&self.context, &mut nodes, held)?;
+        let mut parted = ports.iter().zip(&nodes).peekable();
+        while let Some(((item, output), node)) = parted.next() {
+            // Outputs that nothing reads any more would hold what they are made of.
+            let is_first = *output == ports.iter().filter(|port| port.0 == *item).map(|port| port.1).min().unwrap_or(0);
+            if is_first {
+                values[*item].fill(node.clone());
+                let own = ports.iter().zip(&nodes).filter(|(port, _)| port.0 == *item);
+                ledger.settled(*item, own.map(|(_, node)| memory::bytes_of(node)).sum());
+            }
+            values[*item][*output] = node.clone();
+        }
+        Ok(())
     }
 
     /// Returns for each item whether its lines are computed as they are read, and kept in the cache of a core.
@@ -464,6 +539,13 @@ impl Plan {
     }
 }
 
+/// Returns the bytes that a graph needs where each functor is computed on its own, without temporary arrays.
+fn least(mut items: Items, wanted: &[Rect]) -> u64 {
+    regions::flow(&mut items, wanted, false);
+    order::least_memory(&mut items);
+    items.least()
+}
+
 /// Pixels of a window besides the current one, up to which each pixel reads all of them.
 const SHORT_WINDOW: u32 = 4;
 /// Lines of moving averages for each core: several blocks of 32 on vectors, half of all threads that a core holds otherwise.
@@ -485,17 +567,19 @@ fn check(primitive: &Primitive, report: &Node) -> Result<()> {
     Err(Error::Outside { name: primitive.name().to_owned(), input, x, y, window })
 }
 
-/// Reads an array as an image.
+/// Reads an array as an image, plane by plane.
 fn image(node: &Node, region: Rect) -> Result<Image> {
     let buffer = node.evaluate()?;
-    let samples: Vec<f32> = buffer
-        .view::<f32>()
-        .ok_or_else(|| Error::Call { name: "picture".into(), reason: "no samples".into() })?
-        .read()
-        .map_err(broadloom_graph::Error::from)?;
-    let size = (region.area() as usize).max(1);
-    let plane =
-        |(number, samples): (usize, &[f32])| Plane::new(&number.to_string(), region.width, region.height, samples.to_vec());
-    let planes = samples.chunks_exact(size).enumerate().map(plane).collect::<std::result::Result<Vec<Plane>, _>>()?;
+    let all = buffer.view::<f32>();
+    let size = region.area() as usize;
+    let mut planes = vec![];
+    for number in 0..node.shape().extents()[0] {
+        let part = all.as_ref().and_then(|all| all.slice(number * size, size));
+        let part = part.ok_or_else(|| Error::Call { name: "picture".into(), reason: "no samples".into() })?;
+        let mut samples = reserved::<f32>(size as u64)?;
+        samples.resize(size, 0.0);
+        part.read_into(Stream::default(), &mut samples).map_err(broadloom_graph::Error::from)?;
+        planes.push(Plane::new(&number.to_string(), region.width, region.height, samples)?);
+    }
     Ok(Image::new(region, planes)?)
 }

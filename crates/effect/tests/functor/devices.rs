@@ -32,6 +32,14 @@ pub(crate) fn as_gpu() -> Context {
     Context::new(&Device::new(broadloom_interp::Interp::new(options)))
 }
 
+/// Returns a context whose plans are for this CPU and whose kernels the interpreter runs: nothing is compiled.
+pub(crate) fn as_cpu() -> Context {
+    let cpu = broadloom_cpu::Cpu::new(broadloom_cpu::Options::default()).expect("a CPU");
+    let machine = broadloom_device::Backend::machine(&cpu).clone();
+    let options = broadloom_interp::Options { machine: Some(machine), ..broadloom_interp::Options::default() };
+    Context::new(&Device::new(broadloom_interp::Interp::new(options)))
+}
+
 /// Returns options with random switches.
 pub(crate) fn any_options(random: &mut Random) -> Options {
     let mut options = Options::default();

@@ -5,5 +5,6 @@ mod devices;
 mod effects;
 mod graphs;
 mod limits;
+mod memory;
 mod optimiser;
 mod same;

@@ -85,16 +85,15 @@ const EXCHANGE: u64 = 54;
 /// Time to sort a sample of a tile, likewise.
 const SORT: u64 = 1400;
 
-/// Returns the windows that move and the bytes that they need for each result, where they take less time than a search in squares of which each
-/// has so many pixels.
-fn moving(picture: &Picture, radius: u32, pixels: u64) -> Option<(sweep::Sweep, u64)> {
+/// Returns the windows that move, where they take less time than a search in squares of which each has so many pixels.
+fn moving(picture: &Picture, radius: u32, pixels: u64) -> Option<sweep::Sweep> {
     let tile = sweep::largest_tile(picture.context().device().machine(), radius)?;
     let bounds = picture.bounds();
     let tiles = sweep::Tiles::new([bounds.height as usize, bounds.width as usize], radius, tile);
     let side = 2 * u64::from(radius) + 1;
     let exchanges = 2 * side + side * side / tiles.columns() as u64;
     let sorted = tiles.samples().saturating_mul(SORT) / bounds.area().max(1);
-    (sorted + EXCHANGE * exchanges < SEARCH_STEPS * pixels).then(|| (sweep::Sweep { radius, tile }, tiles.bytes()))
+    (sorted + EXCHANGE * exchanges < SEARCH_STEPS * pixels).then_some(sweep::Sweep { radius, tile })
 }
 
 /// Computes the exact median of a square.
@@ -110,11 +109,15 @@ pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pict
     let seen = |extent: u32| if covers(extent) { u64::from(extent) } else { 2 * u64::from(radius) + 1 };
     let pixels = seen(bounds.width) * seen(bounds.height);
     let moving = if radius > NETWORK_RADIUS { moving(picture, radius, pixels) } else { None };
-    if let Some((sweep, bytes)) = moving {
+    if let Some(sweep) = moving {
         let reach = Reach { left: radius, right: radius, above: radius, below: radius };
         let rule = boundary.rule();
-        let window = Window { reach, boundary, bytes };
-        return picture.windowed("median", window, move |array, frame| sweep::medians(array, frame, sweep, &rule));
+        let window = Window { reach, boundary };
+        let device = picture.context().device().clone();
+        let scratch = move |components: usize, size: [usize; 2]| {
+            sweep::Bands::new(device.machine(), components, size, sweep).bytes(components, size)
+        };
+        return picture.windowed("median", window, scratch, move |array, frame| sweep::medians(array, frame, sweep, &rule));
     }
     if radius > NETWORK_RADIUS && (covers(bounds.width) || covers(bounds.height)) {
         let table = |extent: u32| covers(extent).then(|| often(picture, extent, radius, boundary)).transpose();

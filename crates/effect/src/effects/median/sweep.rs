@@ -14,7 +14,9 @@
 use crate::Result;
 use crate::graph::Frame;
 use broadloom_device::Machine;
-use broadloom_graph::{Boundary, Feed, Form, HostArray, Joining, Node, Operation, Parts, Reads, Result as Made, Shape, Site};
+use broadloom_graph::{
+    AxisMap, Boundary, Feed, Form, HostArray, Joining, Node, Operation, Parts, Reads, Result as Made, Shape, Site,
+};
 use broadloom_scalar::{AccessorKind, Array, Axis, Builder, Cache, Element, Literal, Type, Unroll, Value, Variable};
 use broadloom_skeleton::cost::{Costs, Each, LANES};
 use broadloom_skeleton::kit::{Draft, Inlet, Writer};
@@ -28,10 +30,12 @@ const MOST_WORDS: u32 = 1 << 16;
 const MOST_BYTES: Each<u64> = Each { vectors: 8 * MOST_WORDS as u64, threads: 32 << 10 };
 /// Least columns of a tile.
 const LEAST_COLUMNS: u32 = 64;
-/// Samples of all tiles that are sorted at once, about. Bands of the image are computed one after the other.
+/// Samples of all tiles that are sorted at once, at most. Bands of the image are computed one after the other.
 const BAND: Each<u64> = Each { vectors: 1 << 22, threads: 1 << 25 };
-/// Most bands. Each has kernels of its own.
-const MOST_BANDS: usize = 16;
+/// Tiles of a band for each core, at least. A GPU has thousands of warps to fill: its bands are as large as possible.
+const LEAST_TILES: Each<u64> = Each { vectors: 4, threads: 1 << 25 };
+/// Most bands of a component. Each has kernels of its own.
+const MOST_BANDS: usize = 64;
 /// Bytes of temporary arrays for each sample of a tile: keys, places and ranks, while they are sorted.
 const BYTES: u64 = 36;
 
@@ -85,14 +89,47 @@ impl Tiles {
         self.tile[0].max(1)
     }
 
-    /// Bytes of temporary arrays for each result.
-    pub(super) fn bytes(&self) -> u64 {
-        BYTES * self.seen().div_ceil(self.tile.iter().product::<usize>().max(1)) as u64
-    }
-
     /// The samples of all tiles of one component.
     pub(super) fn samples(&self) -> u64 {
         (self.count[0] as u64 * self.count[1] as u64).saturating_mul(self.seen() as u64)
+    }
+}
+
+/// Parts of a region that are computed one after the other, so that temporary arrays take no more memory than the image, as far
+/// as all cores have tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bands {
+    /// Components that are computed together.
+    components: usize,
+    /// Rows that are computed together.
+    rows: usize,
+    sweep: Sweep,
+}
+
+impl Bands {
+    /// Cuts so many components of a region of rows and columns into bands.
+    pub(super) fn new(machine: &Machine, components: usize, size: [usize; 2], sweep: Sweep) -> Bands {
+        let costs = Costs::of(machine);
+        let tiles = Tiles::new(size, sweep.radius, sweep.tile);
+        let image = 4 * (components as u64).saturating_mul(size[0] as u64 * size[1] as u64);
+        let least = costs.busy(costs.pick(LEAST_TILES)).saturating_mul(tiles.seen() as u64);
+        let most = (image / BYTES).max(least).min(costs.pick(BAND)).max(1);
+        // Components one by one leave rows together, which share their margins.
+        let is_split = (components as u64).saturating_mul(tiles.samples()) > most && tiles.samples() >= least;
+        let components = if is_split { 1 } else { components };
+        // A band has whole tiles.
+        let row = (components as u64 * tiles.count[0] as u64).saturating_mul(tiles.seen() as u64);
+        let least_rows = tiles.count[1].div_ceil(MOST_BANDS).max(1);
+        let rows = ((most / row.max(1)) as usize).clamp(least_rows, tiles.count[1].max(1)) * tiles.tile[1].max(1);
+        Bands { components, rows, sweep }
+    }
+
+    /// Returns the bytes of temporary arrays: those of a band, or the bands before they are put together.
+    pub(super) fn bytes(&self, components: usize, size: [usize; 2]) -> u64 {
+        let own = Tiles::new([self.rows.min(size[0]), size[1]], self.sweep.radius, self.sweep.tile);
+        let band = (BYTES * self.components as u64).saturating_mul(own.samples());
+        let is_one = self.components == components && self.rows >= size[0];
+        band.saturating_add(if is_one { 0 } else { 4 * components as u64 * (size[0] as u64 * size[1] as u64) })
     }
 }
 
@@ -110,20 +147,30 @@ fn unkey(f: &Builder, key: Value) -> Value {
 /// Makes the medians of a region of an array with the axes component, row, column.
 pub(super) fn medians(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Result<Node> {
     let [height, width] = frame.size;
-    let components = array.shape().extents()[0] as u64;
-    let samples = components.saturating_mul(Tiles::new(frame.size, sweep.radius, sweep.tile).samples());
-    let rows = sweep.tile[1] as usize;
-    let most = Costs::of(array.context().device().machine()).pick(BAND);
-    let bands = (samples.div_ceil(most) as usize).clamp(1, height.div_ceil(rows).clamp(1, MOST_BANDS));
-    let rows = height.div_ceil(bands).next_multiple_of(rows);
-    let mut made = vec![];
-    for top in (0..height).step_by(rows) {
-        let origin = [frame.origin[0] + top as i64, frame.origin[1]];
-        made.push(band(array, &Frame { origin, size: [rows.min(height - top), width] }, sweep, boundary)?);
+    let [all, inner, across] = [0, 1, 2].map(|axis| array.shape().extents()[axis]);
+    let bands = Bands::new(array.context().device().machine(), all, frame.size, sweep);
+    let mut components = vec![];
+    for first in (0..all).step_by(bands.components) {
+        let maps = [AxisMap { offset: first as i64, ..AxisMap::same(0) }, AxisMap::same(1), AxisMap::same(2)];
+        let own = match bands.components == all {
+            true => array.clone(),
+            false => array.affine("component", &maps, Shape::from([bands.components, inner, across]), None)?,
+        };
+        let mut made = vec![];
+        for top in (0..height).step_by(bands.rows) {
+            let origin = [frame.origin[0] + top as i64, frame.origin[1]];
+            made.push(band(&own, &Frame { origin, size: [bands.rows.min(height - top), width] }, sweep, boundary)?);
+        }
+        components.push(joined(1, made)?);
     }
-    match made.len() {
-        1 => Ok(made.swap_remove(0)),
-        _ => Ok(Node::concatenate(1, &made.iter().collect::<Vec<&Node>>())?),
+    joined(0, components)
+}
+
+/// Returns arrays as one, along an axis.
+fn joined(axis: usize, mut parts: Vec<Node>) -> Result<Node> {
+    match parts.len() {
+        1 => Ok(parts.swap_remove(0)),
+        _ => Ok(Node::concatenate(axis, &parts.iter().collect::<Vec<&Node>>())?),
     }
 }
 

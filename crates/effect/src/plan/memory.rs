@@ -1,0 +1,128 @@
+//! Memory of a run: arrays that are held between stages, and cuts that keep them few.
+//!
+//! The planner of the graph fuses functors for speed. Images that a late kernel reads stay in memory until it runs: ten of them
+//! in a wavelet transform of six levels. A plan that would need more than [`Plan::enough`] is cut into stages where few images
+//! are alive. The images at a cut are computed, and everything before it is free.
+//!
+//! Invariant: the number of bytes is computed from the plan alone, so a plan does not depend on what else the device does.
+
+use super::items::{Items, Port};
+use super::{Mode, Plan, Switch, Told};
+use crate::Result;
+use broadloom_graph::Node;
+use std::collections::BTreeSet;
+
+/// Bytes for which no plan is cut.
+const LITTLE: u64 = 8 << 20;
+
+/// Arrays in memory while items are lowered, and the items that depend on them.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    /// The bytes of each array.
+    bytes: Vec<u64>,
+    /// The arrays that the values of each item are computed from.
+    behind: Vec<BTreeSet<usize>>,
+}
+
+impl Ledger {
+    pub(super) fn new(items: usize) -> Ledger {
+        Ledger { bytes: vec![], behind: vec![BTreeSet::new(); items] }
+    }
+
+    /// Notes an item that is computed from its inputs when it is needed.
+    pub(super) fn pending(&mut self, number: usize, inputs: &[Port]) {
+        self.behind[number] = inputs.iter().flat_map(|port| self.behind[port.item].iter().copied()).collect();
+    }
+
+    /// Notes an item whose values are in memory.
+    pub(super) fn settled(&mut self, number: usize, bytes: u64) {
+        self.behind[number] = BTreeSet::from([self.bytes.len()]);
+        self.bytes.push(bytes);
+    }
+
+    /// Returns the bytes of the arrays that some items depend on.
+    pub(super) fn held(&self, items: impl Iterator<Item = usize>) -> u64 {
+        let arrays: BTreeSet<usize> = items.flat_map(|item| self.behind[item].iter().copied()).collect();
+        arrays.iter().map(|array| self.bytes[*array]).sum()
+    }
+}
+
+/// Returns the bytes of an array.
+pub(super) fn bytes_of(node: &Node) -> u64 {
+    node.shape().count() as u64 * u64::from(node.ty().bytes())
+}
+
+impl Items {
+    /// Returns the bytes of images that are alive behind each item.
+    fn alive(&self) -> Vec<u64> {
+        let mut uses = self.uses();
+        let mut alive = 0u64;
+        let behind = |(number, item): (usize, &super::Item)| {
+            alive = alive.saturating_add(self.images(number));
+            for port in &item.inputs {
+                uses[port.item] -= 1;
+                if uses[port.item] == 0 {
+                    alive -= self.images(port.item).min(alive);
+                }
+            }
+            alive
+        };
+        self.items.iter().enumerate().map(behind).collect()
+    }
+
+    /// Returns the bytes of all images together.
+    fn total(&self) -> u64 {
+        (0..self.items.len()).map(|number| self.bytes(number)).fold(0, u64::saturating_add)
+    }
+
+    /// Returns so many items behind which few images are alive, one in each part of the list.
+    fn cuts(&self, count: usize) -> BTreeSet<usize> {
+        let alive = self.alive();
+        let last = alive.len().saturating_sub(1);
+        let part = |number: usize| number * last / count;
+        let best = |number: usize| (part(number)..part(number + 1)).min_by_key(|item| (alive[*item], usize::MAX - *item));
+        (0..count).filter_map(best).collect()
+    }
+}
+
+impl Plan {
+    /// Returns the bytes of memory that a plan is given without a cut: the minimum of the graph, and one image.
+    fn enough(&self) -> u64 {
+        let image = self.items.results.iter().map(|port| {
+            let item = &self.items.items[port.item];
+            4 * item.outputs[port.output] as u64 * item.needed.unwrap_or(item.bounds).area()
+        });
+        (self.least_bytes + image.sum::<u64>()).max(LITTLE).min(self.memory())
+    }
+
+    /// Returns the items behind which a stage ends.
+    pub(super) fn cuts(&self) -> Result<&BTreeSet<usize>> {
+        if let Some(cuts) = self.cuts.get() {
+            return Ok(cuts);
+        }
+        let found = self.found_cuts()?;
+        Ok(self.cuts.get_or_init(|| found))
+    }
+
+    fn found_cuts(&self) -> Result<BTreeSet<usize>> {
+        let (enough, none) = (self.enough(), BTreeSet::new());
+        let is_fused = self.options.fuse != Switch::Off && self.options.contract != Switch::Off;
+        if self.items.total() <= enough || !is_fused || !self.options.order.decides(|| true) {
+            return Ok(none);
+        }
+        let mut told = Told::default();
+        self.lower_with(&none, &mut Mode::Explain(&mut told), &mut vec![], &[])?;
+        let (mut best, mut least) = (none, told.peak_bytes);
+        let mut count = 1;
+        while least > enough && count < self.items.items.len() {
+            let cuts = self.items.cuts(count);
+            let mut told = Told::default();
+            self.lower_with(&cuts, &mut Mode::Explain(&mut told), &mut vec![], &[])?;
+            if told.peak_bytes < least {
+                (best, least) = (cuts, told.peak_bytes);
+            }
+            count *= 2;
+        }
+        Ok(best)
+    }
+}

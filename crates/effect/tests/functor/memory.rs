@@ -1,0 +1,77 @@
+//! Memory: an effect needs the minimum of its graph and one image.
+
+use crate::devices::{as_cpu, as_gpu};
+use broadloom_effect::catalogue::{EFFECTS, Inputs, chain};
+use broadloom_effect::effects::{self, Layers};
+use broadloom_effect::plan::{Options, Plan};
+use broadloom_effect::{Image, Picture, Rect};
+use broadloom_graph::Context;
+
+/// Settings beside the defaults of all effects.
+const MORE: &[&str] = &[
+    "box radius=20",
+    "close radius=20",
+    "degrain levels=6",
+    "diffusion radius=20",
+    "dilate radius=20",
+    "gaussian sigma=20",
+    "harris radius=20",
+    "median radius=4",
+    "median radius=20",
+    "resize width=1200",
+    "unsharp sigma=20",
+];
+
+/// Memory that effects may need whatever the size of the image is: tables, and states of moving averages.
+const FIXED: u64 = 1 << 20;
+
+/// Returns the most bytes of memory that an effect needs on a device, and the bytes that it may need: the minimum of its graph,
+/// computed functor by functor, and one image.
+fn needed(context: &Context, text: &str, [width, height]: [u32; 2]) -> (u64, u64, String) {
+    let (name, settings) = text.split_once(' ').unwrap_or((text, ""));
+    let settings: Vec<&str> = settings.split_whitespace().collect();
+    let step = chain(name, &settings).unwrap_or_else(|error| panic!("{text}: {error}")).swap_remove(0);
+    let planes: &[&str] = if matches!(name, "camera" | "demosaic") { &["Y"] } else { &["R", "G", "B"] };
+    let image = || Image::filled(Rect::sized(width, height), planes, 0.5f32).expect("an image");
+    let count = match step.effect().inputs {
+        Inputs::Images(roles) => roles.len(),
+        Inputs::Frames(parameter) => 2 * step.integer(parameter) as usize + 1,
+    };
+    let layers: Vec<Layers> = (0..count).map(|_| Layers::from(&image())).collect();
+    let result = effects::apply(context, &step, &layers, &Options::default()).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let wanted: Vec<(Picture, Rect)> = result.pictures().into_iter().map(|picture| (picture, result.bounds())).collect();
+    let told = Plan::new(&wanted, &Options::default()).and_then(|plan| plan.explain()).expect("a plan");
+    let one = 4 * result.names().len() as u64 * result.bounds().area();
+    (told.peak_bytes, told.least_bytes + one + FIXED, told.text())
+}
+
+/// Effects that need other memory on a GPU, or whose plans are those of the CPU and take long to make.
+const ON_CPU: &[&str] = &["bilateral", "degrain levels=6", "median radius=4", "median radius=20", "nlmeans"];
+
+/// Effects whose plans are made without a run: not `canny`, which runs, and `lut`, which needs a file and is a point functor.
+fn names() -> Vec<&'static str> {
+    let all = EFFECTS.iter().map(|effect| effect.name).filter(|name| !matches!(*name, "canny" | "lut"));
+    let wanting = |name: &'static str| if name == "resize" { "resize width=700" } else { name };
+    all.map(wanting).chain(MORE.iter().copied()).collect()
+}
+
+#[test]
+fn effects_need_the_minimum_and_one_image() {
+    let mut wrong = vec![];
+    for (device, context) in [("CPU", as_cpu()), ("GPU", as_gpu())] {
+        for text in names().into_iter().filter(|text| device == "CPU" || !ON_CPU.contains(text)) {
+            let (peak, most, told) = needed(&context, text, [1000, 700]);
+            if peak > most {
+                wrong.push(format!("{device}, {text}: {peak} bytes, and {most} are allowed\n{told}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The samples of large medians are sorted in bands. On a GPU a band is as large as its warps need.
+#[test]
+fn bands_of_medians_are_bounded_on_a_gpu() {
+    let (peak, most, told) = needed(&as_gpu(), "median radius=20", [4000, 3000]);
+    assert!(peak <= most + 36 * (1 << 25), "{peak} bytes\n{told}");
+}
