@@ -55,7 +55,7 @@ struct Times {
 struct Failed {
     error: EffectError,
     /// The file whose image could not be computed.
-    output: Option<PathBuf>,
+    output: Option<Box<Path>>,
 }
 
 impl From<EffectError> for Failed {
@@ -273,7 +273,7 @@ impl<'a> Work<'a> {
             };
             let chain = Chain { steps: self.steps, inputs: &inputs, further: &further, planes: &self.options.planes };
             let started = Instant::now();
-            let failed = |error| Failed { error, output: Some(frame.output.clone()) };
+            let failed = |error| Failed { error, output: Some(frame.output.as_path().into()) };
             let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;
             times.effects += started.elapsed();
             if self.options.explain && index == 0 {

@@ -5,7 +5,7 @@ use super::target::Out;
 use super::{Limits, Problem, check_size};
 use crate::image::{ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
 use half::f16;
-use tiff::decoder::{Decoder, DecodingResult};
+use tiff::decoder::{ChunkType, Decoder, DecodingResult};
 use tiff::encoder::{DirectoryEncoder, TiffEncoder, TiffKind};
 use tiff::tags::Tag;
 use tiff::{ColorType, TiffError, TiffResult};
@@ -62,6 +62,12 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     }
     if names.is_empty() || names.len() > Image::MAX_PLANES {
         return Err(Problem::Decode(format!("it has {} components", names.len())));
+    }
+    let is_separate = decoder.find_tag_unsigned::<u16>(Tag::PlanarConfiguration).map_err(broken)? == Some(2);
+    // The library finds no place for tiles of the planes behind the first.
+    if is_separate && names.len() > 1 && decoder.get_chunk_type() == ChunkType::Tile {
+        let reason = "a TIFF with a tile for each component, of which strips or tiles of whole pixels are read";
+        return Err(Problem::Unsupported(reason.to_owned()));
     }
     check_size(u64::from(width), u64::from(height), depth / 8 * names.len() as u64, limits)?;
     let bounds = Rect::sized(width, height);

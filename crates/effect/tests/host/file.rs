@@ -178,6 +178,25 @@ fn broken_content_is_no_failure_of_the_machine() {
     tiff.extend([0xaa; 16]);
     let error = error_of(&folder, "x.tif", &tiff).to_string();
     assert!(error.starts_with("broken TIFF at byte"), "{error}");
+    // A TIFF of 4×4 pixels of two components, each in a tile of its own.
+    let mut tiff = b"II*\0\x08\0\0\0".to_vec();
+    let single =
+        [(256, 4), (257, 4), (259, 1), (262, 1), (277, 2), (284, 2), (322, 16), (323, 16)].map(|(tag, value)| (tag, 4, 1, value));
+    let double = [(258, 3, 2, 8 | 8 << 16), (324, 4, 2, 160), (325, 4, 2, 168)];
+    let mut tags: Vec<(u16, u16, u32, u32)> = single.into_iter().chain(double).collect();
+    tags.sort();
+    tiff.extend((tags.len() as u16).to_le_bytes());
+    for (tag, kind, count, value) in tags {
+        tiff.extend(tag.to_le_bytes());
+        tiff.extend(kind.to_le_bytes());
+        tiff.extend(count.to_le_bytes());
+        tiff.extend(value.to_le_bytes());
+    }
+    tiff.resize(160, 0);
+    tiff.extend([176u32, 176 + 256, 256, 256].iter().flat_map(|number| number.to_le_bytes()));
+    tiff.resize(176 + 512, 7);
+    let error = error_of(&folder, "y.tif", &tiff).to_string();
+    assert!(error.starts_with("a TIFF with a tile for each component"), "{error}");
 }
 
 /// Reads bytes as a file and returns the error.
