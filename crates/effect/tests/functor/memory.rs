@@ -97,3 +97,12 @@ fn tiles_keep_to_the_memory_that_they_may_use() {
         assert_near(&found, &expected, 0.0, text);
     }
 }
+
+/// The guide names the largest radius for which a thread of a GPU holds its window.
+#[test]
+fn windows_of_medians_fit_up_to_a_radius() {
+    for (radius, fits) in [(232, true), (233, false)] {
+        let (_, _, told) = needed(&as_gpu(), &format!("median radius={radius}"), [1000, 700]);
+        assert_eq!(told.contains("median: of its window"), fits, "{radius}: {told}");
+    }
+}
