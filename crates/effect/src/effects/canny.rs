@@ -3,8 +3,9 @@
 use super::blur::gaussian;
 use super::edges::{gradients, mean_of_components};
 use crate::functor::{Indexer, Output, Primitive};
+use crate::graph::Origin;
 use crate::plan::{Options, Plan};
-use crate::{Boundary, Picture, Result};
+use crate::{Boundary, Picture, Plane, Result};
 use broadloom_graph::{Combine, Node};
 
 /// Rounds of growth between two looks at the image.
@@ -45,11 +46,19 @@ pub fn canny(picture: &Picture, sigma: f64, low: f32, high: f32, boundary: Bound
     let grow = grow.with_boundary(Boundary::Constant(0.0));
     let computed = |pictures: &[&Picture]| -> Result<Vec<Picture>> {
         let wanted: Vec<_> = pictures.iter().map(|picture| ((*picture).clone(), picture.bounds())).collect();
-        let nodes = Plan::new(&wanted, options)?.nodes()?;
+        let plan = Plan::new(&wanted, options)?;
+        if !plan.fits() {
+            // Images that do not fit are computed in tiles and stay on the host. Growing them sees a few pixels around each tile.
+            return Ok(plan.run()?.iter().map(|image| Picture::from_image(picture.context(), image)).collect());
+        }
+        let nodes = plan.nodes()?;
         let place = |(node, picture): (Node, &&Picture)| Picture::from_node(node, picture.bounds().x, picture.bounds().y);
         nodes.into_iter().zip(pictures).map(place).collect()
     };
     let count = |picture: &Picture| -> Result<f64> {
+        if let Origin::Host(image) = picture.origin() {
+            return Ok(image.planes().iter().flat_map(Plane::to_f32).map(f64::from).sum());
+        }
         let nodes = Plan::new(&[(picture.clone(), picture.bounds())], options)?.nodes()?;
         let sum = nodes[0].reduce(Combine::Sum, &[0, 1, 2])?.read()?;
         Ok(sum.lanes.first().and_then(|lane| lane.as_f64()).unwrap_or(0.0))

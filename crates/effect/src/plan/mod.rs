@@ -404,16 +404,13 @@ impl Plan {
         let ports: Vec<(usize, usize)> = ports.into_iter().filter(is_pending).collect();
         let mut nodes: Vec<Node> = ports.iter().map(|(item, output)| values[*item][*output].clone()).collect();
         mode.stage(&self.context, &mut nodes, held)?;
-        let mut parted = ports.iter().zip(&nodes).peekable();
-        while let Some(((item, output), node)) = parted.next() {
+        for item in ports.iter().map(|port| port.0).collect::<BTreeSet<usize>>() {
+            let own = ports.iter().zip(&nodes).filter(|(port, _)| port.0 == item);
+            let own: Vec<(usize, &Node)> = own.map(|(port, node)| (port.1, node)).collect();
             // Outputs that nothing reads any more would hold what they are made of.
-            let is_first = *output == ports.iter().filter(|port| port.0 == *item).map(|port| port.1).min().unwrap_or(0);
-            if is_first {
-                values[*item].fill(node.clone());
-                let own = ports.iter().zip(&nodes).filter(|(port, _)| port.0 == *item);
-                ledger.settled(*item, own.map(|(_, node)| memory::bytes_of(node)).sum());
-            }
-            values[*item][*output] = node.clone();
+            values[item].fill(own[0].1.clone());
+            own.iter().for_each(|(output, node)| values[item][*output] = (*node).clone());
+            ledger.settled(item, own.iter().map(|(_, node)| memory::bytes_of(node)).sum());
         }
         Ok(())
     }

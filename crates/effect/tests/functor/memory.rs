@@ -1,6 +1,7 @@
 //! Memory: an effect needs the minimum of its graph and one image.
 
-use crate::devices::{as_cpu, as_gpu};
+use crate::devices::{Images, Random, as_cpu, as_gpu, assert_near, contexts};
+use broadloom_device::Device;
 use broadloom_effect::catalogue::{EFFECTS, Inputs, chain};
 use broadloom_effect::effects::{self, Layers};
 use broadloom_effect::plan::{Options, Plan};
@@ -74,4 +75,34 @@ fn effects_need_the_minimum_and_one_image() {
 fn bands_of_medians_are_bounded_on_a_gpu() {
     let (peak, most, told) = needed(&as_gpu(), "median radius=20", [4000, 3000]);
     assert!(peak <= most + 36 * (1 << 25), "{peak} bytes\n{told}");
+}
+
+/// The memory of a device that has as much as a plan may use is enough for effects in tiles, and they give the same image.
+#[test]
+fn tiles_keep_to_the_memory_that_they_may_use() {
+    let image = Random(43).image(2, 260, 200);
+    let memory = 4 * 2 * 260 * 200;
+    // Code, scalars and whole pages come on top.
+    let options = broadloom_cpu::Options { memory_bytes: memory + (256 << 10), ..broadloom_cpu::Options::default() };
+    let small = Context::new(&Device::new(broadloom_cpu::Cpu::new(options).expect("a CPU")));
+    for text in ["erode radius=6", "degrain levels=3", "canny sigma=1", "median radius=7", "clahe tiles=2"] {
+        let (name, settings) = text.split_once(' ').expect("settings");
+        let step = chain(name, &[settings]).expect("a step").swap_remove(0);
+        let inputs = std::slice::from_ref(&image);
+        let expected = effects::run(&contexts()[1], &step, inputs, &Options::default()).expect("an image");
+        // Of an effect that needs a whole image, that and a tile fit.
+        let memory = if name == "clahe" { memory + (128 << 10) } else { memory * 3 / 4 };
+        let options = Options { memory: Some(memory), ..Options::default() };
+        let found = effects::run(&small, &step, inputs, &options).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_near(&found, &expected, 0.0, text);
+    }
+}
+
+/// The guide names the largest radius for which a thread of a GPU holds its window.
+#[test]
+fn windows_of_medians_fit_up_to_a_radius() {
+    for (radius, fits) in [(232, true), (233, false)] {
+        let (_, _, told) = needed(&as_gpu(), &format!("median radius={radius}"), [1000, 700]);
+        assert_eq!(told.contains("median: of its window"), fits, "{radius}: {told}");
+    }
 }
