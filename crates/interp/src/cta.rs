@@ -70,6 +70,15 @@ impl Thread {
         (self.asked, self.arrived) = (false, None);
     }
 
+    /// Empties registers and local memory. Small ones keep their memory for the next thread.
+    pub(crate) fn release(&mut self) {
+        const KEPT_BYTES: usize = 1 << 12;
+        self.registers.clear();
+        self.registers.shrink_to(KEPT_BYTES / size_of::<u64>());
+        self.local.clear();
+        self.local.shrink_to(KEPT_BYTES);
+    }
+
     pub(crate) fn ready(&self) -> bool {
         self.wait == Wait::Nothing
     }

@@ -195,7 +195,7 @@ impl Grid<'_> {
         let limit = if self.launch.cooperative { usize::try_from(total).unwrap_or(usize::MAX) } else { MOST_RESIDENT };
         let mut resident: VecDeque<Cluster> = VecDeque::new();
         // Memory of ended blocks is reused for the next ones.
-        let mut ended: Vec<Cta> = vec![];
+        let mut ended: Vec<Cta> = engine.memory.spare.take().into_iter().collect();
         let mut next = 0u64;
         loop {
             if next < total && (resident.is_empty() || self.launch.cooperative && resident.len() < limit) {
@@ -204,7 +204,10 @@ impl Grid<'_> {
                     next += 1;
                 }
             }
-            let Some(mut cluster) = resident.pop_front() else { return Ok(()) };
+            let Some(mut cluster) = resident.pop_front() else {
+                engine.memory.spare = ended.pop();
+                return Ok(());
+            };
             std::mem::swap(&mut engine.cluster, &mut cluster.common);
             let turn = self.turn(engine, &mut cluster)?;
             std::mem::swap(&mut engine.cluster, &mut cluster.common);

@@ -15,6 +15,7 @@
 //! nothing or freed memory, never a neighbour. *Adopted* host memory has the host's addresses, which may be
 //! reused.
 
+use crate::cta::Cta;
 use broadloom_device::{Error, Result};
 
 pub(crate) const PARAM_BASE: u64 = 0xF700_0000;
@@ -108,12 +109,14 @@ pub struct Memory {
     limit: u64,
     serial: u64,
     recent: usize,
+    /// An ended block, whose threads are reused by the next launch.
+    pub(crate) spare: Option<Cta>,
 }
 
 impl Memory {
     pub fn new(limit: u64, first: u64) -> Self {
         let next = first.clamp(FIRST, FUNCTION_BASE).next_multiple_of(ALIGN);
-        Memory { allocations: vec![], adopted: vec![], next, used: 0, limit, serial: 0, recent: 0 }
+        Memory { allocations: vec![], adopted: vec![], next, used: 0, limit, serial: 0, recent: 0, spare: None }
     }
 
     pub fn used(&self) -> u64 {

@@ -287,7 +287,7 @@ fn medians_take_time_linear_in_the_radius() {
     let work = |radius: u32, sample: &dyn Fn(usize) -> f32| {
         let interp = broadloom_interp::Interp::new(broadloom_interp::Options::default());
         let context = Context::new(&broadloom_device::Device::new(interp.clone()));
-        let image = Image::from_f32(200, 32, [("Y", (0..200 * 32).map(sample).collect())]).expect("an image");
+        let image = Image::from_f32(200, 16, [("Y", (0..200 * 16).map(sample).collect())]).expect("an image");
         computed(&context, &format!("median radius={radius}"), &image);
         interp.statistics().instructions
     };

@@ -5,7 +5,7 @@
 
 use super::history::History;
 use crate::watch::Home;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 const PAGE: u64 = 1024;
 
@@ -34,7 +34,7 @@ pub enum Area {
 /// Shadow of all memory that a launch has accessed.
 #[derive(Debug, Default)]
 pub struct Shadow {
-    pages: HashMap<(Area, u64), Page>,
+    pages: FxHashMap<(Area, u64), Page>,
 }
 
 impl Shadow {

@@ -147,12 +147,21 @@ impl<W: Watch> Engine<'_, W> {
                             cta.threads[index].carry = carry;
                         }
                     }
-                    // The most frequent one needs only the position.
+                    // The most frequent ones. A branch needs only the position, and a move not even that.
                     Handler::Machine(Machine::Branch) => {
                         if let Some(Arg::Target(target)) = op.reads.first() {
                             pc = *target as usize;
                             continue;
                         }
+                    }
+                    Handler::Machine(Machine::Move) => self.move_value(cta, site, registers),
+                    Handler::Machine(Machine::Load) => {
+                        self.set_pc(cta, index, pc);
+                        self.load(cta, site, registers)?;
+                    }
+                    Handler::Machine(Machine::Store) => {
+                        self.set_pc(cta, index, pc);
+                        self.store(cta, site, registers)?;
                     }
                     Handler::Machine(machine) => {
                         self.set_pc(cta, index, pc);
@@ -192,10 +201,16 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
+    #[inline(always)]
     fn inputs(&mut self, cta: &Cta, site: Site<'_>, registers: usize) -> Inputs {
         let mut inputs = [0; 6];
-        for (place, arg) in inputs.iter_mut().zip(site.op.reads.iter()) {
-            *place = self.read(cta, site, registers, arg);
+        let own = &cta.threads[site.thread].registers[registers..];
+        for (number, arg) in site.op.reads.iter().enumerate().take(inputs.len()) {
+            inputs[number] = match arg {
+                Arg::Imm(value) => *value,
+                Arg::Reg { slot, .. } if !W::ON => own[*slot as usize],
+                other => self.read_other(cta, site, registers, other),
+            };
         }
         inputs
     }
@@ -246,6 +261,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
+    #[inline(always)]
     fn write(&mut self, cta: &mut Cta, index: usize, registers: usize, place: &Arg, value: u64) {
         match place {
             Arg::Reg { slot, mask } => {
@@ -255,12 +271,21 @@ impl<W: Watch> Engine<'_, W> {
                     self.watch.write_register(cta, index, slot);
                 }
             }
+            other => self.write_other(cta, index, registers, other, value),
+        }
+    }
+
+    /// Writes everything but registers, which [`Engine::write`] does.
+    #[inline(never)]
+    fn write_other(&mut self, cta: &mut Cta, index: usize, registers: usize, place: &Arg, value: u64) {
+        match place {
             // Video instructions return the whole register, even if they change only a part.
             Arg::Part { slot } => {
                 self.write(cta, index, registers, &Arg::Reg { slot: *slot, mask: 0xffff_ffff }, value);
             }
             Arg::Wide { slot } => self.write_wide(cta, index, registers, *slot, u128::from(value)),
-            Arg::Not { .. }
+            Arg::Reg { .. }
+            | Arg::Not { .. }
             | Arg::Imm(_)
             | Arg::Special(_)
             | Arg::Shared { .. }
@@ -434,8 +459,7 @@ impl<W: Watch> Engine<'_, W> {
         }
         thread.wait = Wait::Exited;
         thread.frames.clear();
-        thread.registers = vec![];
-        thread.local = vec![];
+        thread.release();
         let arrived = thread.arrived;
         cta.alive -= 1;
         self.leave_cluster(arrived, cta.alive == 0);

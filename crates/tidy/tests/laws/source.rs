@@ -122,6 +122,15 @@ fn tests_stand_where_they_are_run() {
     hold("Tests of crates with `test = false` are in `tests/`; examples need `doctest`. These would never run:", violations);
 }
 
+/// Clippy checks a library a second time, as a benchmark, unless it has `bench = false`.
+#[test]
+fn libraries_without_tests_are_no_benchmarks() {
+    let repository = Repository::open();
+    let manifests = repository.files(|path| path.starts_with("crates/") && path.ends_with("/Cargo.toml"));
+    let wrong = manifests.filter(|file| library_says(file, "test = false") && !library_says(file, "bench = false"));
+    hold("A library with `test = false` has `bench = false`.", wrong.map(|file| file.path.clone()).collect());
+}
+
 /// Returns marks in comments: occurrences of the word where `code` is blank and no quote is before it on its
 /// line.
 fn marks<'a>(file: &'a File, code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
