@@ -6,6 +6,7 @@ use broadloom::Precision;
 use broadloom::cpu::compile::Stage;
 use broadloom::device::CacheFolder;
 use broadloom::diag::Diagnostic;
+use broadloom::effect::Rect;
 use broadloom::effect::plan::Options as Techniques;
 use broadloom::launch::parse_extent;
 use broadloom::transform::pipeline::{BACK, STAGES};
@@ -488,6 +489,9 @@ pub struct Effect {
     /// Planes to change; others are copied
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub planes: Vec<String>,
+    /// Part of the result to compute: its first column and row, from 0,0 at the top left (of an EXR in its own coordinates), and its size
+    #[arg(long, value_name = "X,Y,WIDTH,HEIGHT", value_parser = parse_region, allow_hyphen_values = true)]
+    pub region: Option<Rect>,
     /// Convert sRGB to linear light before the effects, and back for integer output files
     #[arg(long)]
     pub linear: bool,
@@ -542,6 +546,7 @@ Examples:
   broadloom effect gaussian in.exr out.exr --set sigma=12
   broadloom effect median,unsharp in.png out.png --set radius=1 --set amount=0.5
   broadloom effect gaussian,unsharp in.png out.png --set gaussian.sigma=1 --set unsharp.sigma=4
+  broadloom effect degrain in.exr part.exr --region 100,50,640,480
   broadloom effect temporal_degrain in.%04d.exr out.%04d.exr --frames 1-100 --stats
 
 docs/EFFECTS.md describes every effect with its formula.";
@@ -554,6 +559,18 @@ fn parse_frames(text: &str) -> Result<(u64, u64), String> {
     let ends = first.trim().parse().ok().zip(last.trim().parse().ok());
     let is_sound = |(first, last): &(u64, u64)| first <= last && last - first < MAX_FRAMES;
     ends.filter(is_sound).ok_or_else(|| format!("`{text}` is not FIRST-LAST, such as 1-100, with at most {MAX_FRAMES} frames"))
+}
+
+fn parse_region(text: &str) -> Result<Rect, String> {
+    let numbers: Option<Vec<i64>> = text.split(',').map(|word| word.trim().parse().ok()).collect();
+    let region = match numbers.as_deref() {
+        Some(&[x, y, width, height]) => i32::try_from(x).ok().zip(i32::try_from(y).ok()).and_then(|(x, y)| {
+            let [width, height] = [width, height].map(|side| u32::try_from(side).ok().filter(|side| *side > 0));
+            Rect::new(x, y, width?, height?).checked().ok()
+        }),
+        _ => None,
+    };
+    region.ok_or_else(|| format!("`{text}` is not X,Y,WIDTH,HEIGHT, such as 100,50,640,480"))
 }
 
 fn parse_technique(text: &str) -> Result<String, String> {

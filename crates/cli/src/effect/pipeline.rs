@@ -271,7 +271,13 @@ impl<'a> Work<'a> {
                     let _ = std::io::stderr().flush();
                 }
             };
-            let chain = Chain { steps: self.steps, inputs: &inputs, further: &further, planes: &self.options.planes };
+            let chain = Chain {
+                steps: self.steps,
+                inputs: &inputs,
+                further: &further,
+                planes: &self.options.planes,
+                region: self.options.region,
+            };
             let started = Instant::now();
             let failed = |error| Failed { error, output: Some(frame.output.as_path().into()) };
             let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;

@@ -115,6 +115,29 @@ fn the_display_window_stays_where_the_size_does() {
 }
 
 #[test]
+fn a_region_is_computed_alone() {
+    use broadloom::effect::{Image, Rect, file};
+    let folder = empty_folder("effect-region");
+    let at = in_folder(&folder);
+    let samples: Vec<f32> = (0..12 * 9).map(|i| (i * 7 % 11) as f32).collect();
+    let image = Image::from_f32(12, 9, [("Y", samples)]).unwrap().with_origin(-2, 3).unwrap();
+    file::write(at("in.exr"), &image).unwrap();
+    for device in [&["--reference"][..], &["--device", "interp"]] {
+        let call = |out: &str, more: &[&str]| broadloom(&[&["effect", "box", &at("in.exr"), &at(out)], device, more].concat());
+        call("all.exr", &[]).exits(0);
+        call("part.exr", &["--region", "-1,4,5,2"]).exits(0);
+        let (all, part) = (file::read(at("all.exr")).unwrap(), file::read(at("part.exr")).unwrap());
+        let region = Rect::new(-1, 4, 5, 2);
+        assert_eq!((part.bounds(), part.display()), (region, region));
+        assert_eq!(part.planes()[0].to_f32(), all.view(region).unwrap().planes()[0].to_f32());
+        call("none.exr", &["--region", "8,3,5,2"]).exits(2).complains(&["region"]);
+        call("none.exr", &["--region", "1,2,3"]).exits(2).complains(&["`1,2,3` is not X,Y,WIDTH,HEIGHT"]);
+        call("none.exr", &["--region", "0,0,0,5"]).exits(2).complains(&["is not X,Y,WIDTH,HEIGHT"]);
+    }
+    assert_eq!(names(&folder), ["all.exr", "in.exr", "part.exr"]);
+}
+
+#[test]
 fn sequences_run_frame_by_frame() {
     let folder = empty_folder("effect-frames");
     let at = in_folder(&folder);

@@ -1,7 +1,7 @@
 //! Running effects.
 
 use super::{EffectError, Inputs, Step};
-use crate::image::Image;
+use crate::image::{Image, Rect};
 use crate::reference;
 
 /// Runs effects: the references on the host, or effects on a device.
@@ -40,6 +40,8 @@ pub struct Chain<'a> {
     pub further: &'a [Image],
     /// The planes that effects take and change; none for all.
     pub planes: &'a [String],
+    /// The part of the result that is wanted; all of it if that is not said.
+    pub region: Option<Rect>,
 }
 
 /// The naive references, as an engine. A chain runs effect by effect.
@@ -52,7 +54,7 @@ impl Engine for Reference {
     }
 
     fn run_chain(&mut self, chain: &Chain<'_>, _progress: &mut dyn FnMut(usize, usize)) -> Result<Image, EffectError> {
-        let Chain { steps, inputs, further, planes } = *chain;
+        let Chain { steps, inputs, further, planes, region } = *chain;
         let mut further = further.iter();
         let mut image: Option<Image> = None;
         for step in steps {
@@ -68,7 +70,12 @@ impl Engine for Reference {
             };
             image = Some(on_planes(step, inputs, planes)?);
         }
-        image.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })
+        let image =
+            image.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })?;
+        match region {
+            Some(region) => Ok(image.view(region)?),
+            None => Ok(image),
+        }
     }
 }
 

@@ -121,7 +121,7 @@ pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &O
 
 /// Builds the graph of a chain. Nothing is computed, but for `canny`.
 pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outcome {
-    let Chain { steps, inputs, further, planes } = *chain;
+    let Chain { steps, inputs, further, planes, region } = *chain;
     let mut further = further.iter().map(Layers::from);
     let mut result: Option<Layers> = None;
     for step in steps {
@@ -165,7 +165,14 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outco
         only_named(step, &whole.names(), &named, part.names().into_iter())?;
         result = Some(whole.replaced(&named, part));
     }
-    result.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })
+    let result =
+        result.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })?;
+    match region {
+        Some(region) => {
+            result.within(region).map_err(|error| EffectError::Inputs { effect: "effect", reason: error.to_string() })
+        }
+        None => Ok(result),
+    }
 }
 
 /// Builds the graph of an effect. Nothing is computed, but for `canny`.

@@ -6,7 +6,7 @@
 use crate::functor::{Indexer, Output, Primitive};
 use crate::image::{ColorSpace, Image, Plane, Rect, SampleType};
 use crate::plan::{Options, Plan};
-use crate::{Picture, Result};
+use crate::{Error, Picture, Result};
 use broadloom_graph::Context;
 
 /// An image whose planes are there or will be computed; cheap to clone.
@@ -148,6 +148,21 @@ impl Layers {
             places.iter().map(|(source, component)| k.input(*source).component(*component).centre()).collect()
         })?;
         planes.one(&sources.iter().collect::<Vec<&Picture>>())
+    }
+
+    /// Returns a part of the image. Nothing else of it is computed.
+    pub fn within(mut self, region: Rect) -> Result<Layers> {
+        if !self.bounds.contains(region) || region.area() == 0 {
+            return Err(Error::Region { region, bounds: self.bounds });
+        }
+        for layer in &mut self.planes {
+            if let Content::Host(plane) = &layer.content {
+                let part = Image::new(self.bounds, vec![plane.clone()])?.view(region)?;
+                layer.content = Content::Host(part.planes()[0].clone());
+            }
+        }
+        self.bounds = region;
+        Ok(self)
     }
 
     /// Computes the image. Samples are `f32`.

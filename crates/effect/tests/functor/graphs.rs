@@ -21,7 +21,7 @@ fn a_chain_is_one_graph() {
     let image = Random(40).image(4, 9, 7);
     let steps = chain("gaussian,unsharp,color_matrix", &["gaussian.sigma=0.6", "unsharp.sigma=0.6"]).expect("a chain");
     let inputs = std::slice::from_ref(&image);
-    let all = Chain { steps: &steps, inputs, further: &[], planes: &[] };
+    let all = Chain { steps: &steps, inputs, further: &[], planes: &[], region: None };
     let layers = effects::chained(context, &all, &Options::default()).expect("a graph");
     let wanted: Vec<(Picture, Rect)> = layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
     let told = Plan::new(&wanted, &Options::default()).and_then(|plan| plan.explain()).expect("a plan");
@@ -45,7 +45,7 @@ fn a_chain_is_one_graph() {
     // A plane that is not named is not overwritten by one that the effect makes.
     let grey = Image::from_f32(2, 1, [("R", vec![0.0, 1.0]), ("Y", vec![0.5, 0.25])]).expect("an image");
     let (steps, planes) = (chain("harris", &["radius=0"]).expect("a chain"), ["R".to_owned()]);
-    let over = Chain { steps: &steps, inputs: std::slice::from_ref(&grey), further: &[], planes: &planes };
+    let over = Chain { steps: &steps, inputs: std::slice::from_ref(&grey), further: &[], planes: &planes, region: None };
     let engines: [Box<dyn Engine>; 2] = [Box::new(Reference), Box::new(OnDevice::new(context, Options::default()))];
     for mut engine in engines {
         let told = engine.run_chain(&over, &mut |_, _| {}).expect_err("a plane of this name").to_string();
@@ -53,6 +53,33 @@ fn a_chain_is_one_graph() {
         let both = ["R".to_owned(), "Y".to_owned()];
         let found = engine.run_chain(&Chain { planes: &both, ..over }, &mut |_, _| {}).expect("an image");
         assert!(found.names().eq(["Y"]));
+    }
+}
+
+/// A region of a result is the same as the region of the whole result, planes that no effect takes included.
+#[test]
+fn a_region_of_a_chain_is_the_same() {
+    let image = Random(42).image(4, 23, 19).with_origin(-7, 5).expect("an image");
+    let steps =
+        chain("gaussian,median,unsharp", &["gaussian.sigma=0.6", "median.radius=1", "unsharp.sigma=0.6"]).expect("a chain");
+    let planes = ["B".to_owned(), "R".to_owned()];
+    let inputs = std::slice::from_ref(&image);
+    let all = Chain { steps: &steps, inputs, further: &[], planes: &planes, region: None };
+    let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Reference)];
+    engines.extend(contexts().iter().map(|own| Box::new(OnDevice::new(own, Options::default())) as Box<dyn Engine>));
+    for mut engine in engines {
+        let whole = engine.run_chain(&all, &mut |_, _| {}).expect("an image");
+        for region in [Rect::new(-7, 5, 23, 19), Rect::new(-7, 5, 1, 1), Rect::new(3, 9, 4, 7), Rect::new(15, 23, 1, 1)] {
+            let part = Chain { region: Some(region), ..all };
+            let found = engine.run_chain(&part, &mut |_, _| {}).expect("an image");
+            assert_eq!(found.bounds(), region);
+            assert_near(&found, &whole.view(region).expect("a region"), 0.0, "a region");
+        }
+        for region in [Rect::new(-8, 5, 2, 2), Rect::new(15, 23, 2, 1), Rect::new(100, 100, 1, 1)] {
+            let told =
+                engine.run_chain(&Chain { region: Some(region), ..all }, &mut |_, _| {}).expect_err("no region").to_string();
+            assert!(told.contains("is not part of the image") || told.contains("outside"), "{told}");
+        }
     }
 }
 
