@@ -168,9 +168,7 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outco
     let result =
         result.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })?;
     match region {
-        Some(region) => {
-            result.within(region).map_err(|error| EffectError::Inputs { effect: "effect", reason: error.to_string() })
-        }
+        Some(region) => Ok(result.within(region)?),
         None => Ok(result),
     }
 }

@@ -33,12 +33,12 @@ impl Functor for Dwt1d {
     }
 }
 
-/// Moves a value towards 0 by a threshold.
-struct SoftThreshold(f32);
+/// The part of a band that a soft threshold takes away: the band, held to plus and minus the threshold.
+struct Removed(f32);
 
-impl Functor for SoftThreshold {
+impl Functor for Removed {
     fn name(&self) -> String {
-        "soft_threshold".into()
+        "removed".into()
     }
 
     fn inputs(&self) -> Vec<Indexer> {
@@ -51,29 +51,29 @@ impl Functor for SoftThreshold {
 
     fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
         let (x, threshold) = (k.input(0).centre(), k.parameter(0));
-        vec![x - x.min(threshold).max(-threshold)]
+        vec![x.min(threshold).max(-threshold)]
     }
 }
 
 /// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1).
+///
+/// All bands of a level add up to its input. So the result is the input without what the thresholds take away, and the low band of the
+/// last level is not computed.
 pub fn degrain(input: &Picture, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
-    degrain_recurse(input, None, 0, levels, threshold, boundary)
+    degrain_recurse(input, input, 0, levels, threshold, boundary)
 }
 
-/// Adds the bands of a level to `sum`, those of all levels before it, so that no level waits for the next one.
+/// Subtracts from `rest` what is removed of the bands of `input`, and of all levels behind.
 fn degrain_recurse(
     input: &Picture,
-    sum: Option<&Picture>,
+    rest: &Picture,
     level: u32,
     levels: u32,
     threshold: f32,
     boundary: Boundary,
 ) -> Result<Picture> {
     if level == levels {
-        return match sum {
-            None => Ok(input.clone()),
-            Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1])?.one(&[sum, input]),
-        };
+        return Ok(rest.clone());
     }
     let h_dwt = Dwt1d { axis: Axis::Horizontal, radius: 1 << level }.build()?.with_boundary(boundary);
     let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
@@ -88,19 +88,14 @@ fn degrain_recurse(
     let [lh, ll] = v_dwt.call([&ly])?;
 
     let threshold_of_level = threshold / (1u32 << level) as f32;
-    let soft = |scale: f32| SoftThreshold(scale * threshold_of_level).build();
-    let [hhp] = soft(4.0)?.call([&hh])?;
-    let [lhp] = soft(2.0)?.call([&lh])?;
-    let [hlp] = soft(2.0)?.call([&hl])?;
-
-    let bands = Primitive::point("bands", 3, |x| x[0] * 0.5 + (x[1] + x[2]))?.one(&[&hhp, &lhp, &hlp])?;
-    let sum = match sum {
-        None => Primitive::point("half", 1, |x| x[0] * 0.5)?.one(&[&bands])?,
-        Some(sum) => Primitive::point("sum", 2, |x| x[0] + x[1] * 0.5)?.one(&[sum, &bands])?,
-    };
+    let removed = |scale: f32| Removed(scale * threshold_of_level).build();
+    let [hh] = removed(4.0)?.call([&hh])?;
+    let [lh] = removed(2.0)?.call([&lh])?;
+    let [hl] = removed(2.0)?.call([&hl])?;
+    let rest = Primitive::point("remove", 4, |x| x[0] - (x[1] * 0.5 + (x[2] + x[3])) * 0.5)?.one(&[rest, &hh, &lh, &hl])?;
 
     // Go to the next level of recursion.
-    degrain_recurse(&ll, Some(&sum), level + 1, levels, threshold, boundary)
+    degrain_recurse(&ll, &rest, level + 1, levels, threshold, boundary)
 }
 
 /// The taps of the sparse filter: offsets on a grid of four pixels, and weights exp(−r/1.5) whose sum is 1.

@@ -4,9 +4,9 @@
 //! host, or as a component of a [`Picture`]. So a chain of effects is one graph, and planes that no effect takes never move.
 
 use crate::functor::{Indexer, Output, Primitive};
-use crate::image::{ColorSpace, Image, Plane, Rect, SampleType};
+use crate::image::{ColorSpace, Image, ImageError, Plane, Rect, SampleType};
 use crate::plan::{Options, Plan};
-use crate::{Error, Picture, Result};
+use crate::{Picture, Result};
 use broadloom_graph::Context;
 
 /// An image whose planes are there or will be computed; cheap to clone.
@@ -151,9 +151,10 @@ impl Layers {
     }
 
     /// Returns a part of the image. Nothing else of it is computed.
-    pub fn within(mut self, region: Rect) -> Result<Layers> {
-        if !self.bounds.contains(region) || region.area() == 0 {
-            return Err(Error::Region { region, bounds: self.bounds });
+    pub fn within(mut self, region: Rect) -> std::result::Result<Layers, ImageError> {
+        region.checked()?;
+        if !self.bounds.contains(region) {
+            return Err(ImageError::Region { region, bounds: self.bounds });
         }
         for layer in &mut self.planes {
             if let Content::Host(plane) = &layer.content {

@@ -233,7 +233,7 @@ fn mistakes_in_settings_are_told() {
     assert!(told("color_matrix", std::slice::from_ref(&image)).contains("red, green and blue"));
     assert!(told("resize", std::slice::from_ref(&image)).contains("new size"));
     assert!(told("warp", &[image.clone(), image.clone()]).contains("two planes"));
-    assert!(told("resize width=1073741824", &[image]).contains("resize"));
+    assert!(told("resize width=16777216 height=16777216", &[image]).contains("resize"));
 }
 
 /// Large squares: a window moves along rows of tiles.

@@ -389,7 +389,7 @@ fn chains_pass_results_on() {
     let steps = chain("box,warp,tone_map", &["radius=1"]).unwrap();
     let field = Image::from_f32(9, 7, [("X", vec![0.0; 63]), ("Y", vec![0.0; 63])]).unwrap();
     let result = {
-        let chain = Chain { steps: &steps, inputs: std::slice::from_ref(&image), further: &[field], planes: &[] };
+        let chain = Chain { steps: &steps, inputs: std::slice::from_ref(&image), further: &[field], planes: &[], region: None };
         Reference.run_chain(&chain, &mut |_, _| {}).unwrap()
     };
     let soft = run("box", &["radius=1"], &[image]);
