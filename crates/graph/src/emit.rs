@@ -370,6 +370,11 @@ impl<'k> Fused<'k> {
         self.interior.items.len().max(self.everywhere.as_ref().map_or(0, |trace| trace.items.len()))
     }
 
+    /// Returns the number of items of the trace for positions near the edges; 0 if all have one trace.
+    pub(crate) fn edge_items(&self) -> usize {
+        self.everywhere.as_ref().map_or(0, |trace| trace.items.len())
+    }
+
     /// Returns the estimated number of emitted operations of the larger of its traces.
     pub(crate) fn size(&self) -> u64 {
         self.interior.size.max(self.everywhere.as_ref().map_or(0, |trace| trace.size))

@@ -30,6 +30,9 @@ pub(crate) const MAX_RESULTS: usize = 8;
 pub(crate) const MAX_SLIDE: i64 = 8;
 /// Items of the code of a strip of rows.
 pub(crate) const MAX_STRIP: usize = 600;
+/// Items of the code of a strip near edges on a CPU. Longer code computes one row at a time there: boundary rules make gathers of most reads, and
+/// each takes tens of instructions and the compiler's time.
+pub(crate) const MAX_EDGE: usize = 200;
 /// Items of the code of a patch of rows and columns.
 pub(crate) const MAX_PATCH: usize = 4096;
 /// Nodes that are tried as parts of the kernels that read them. Each takes another cut.

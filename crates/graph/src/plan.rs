@@ -9,7 +9,7 @@ use crate::cut::{Cut, Group, GroupKind, Part, Reason};
 use crate::emit::{Code, Fused, Given, Patch, Patchable, Patched, Patches, interior};
 use crate::error::{Error, Result};
 use crate::fit::Fits;
-use crate::limits::{MAX_REPEATED, MAX_STRIP};
+use crate::limits::{MAX_EDGE, MAX_REPEATED, MAX_STRIP};
 use crate::pattern::Ready;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
@@ -109,6 +109,10 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
         let one = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), 1)?;
         if one.computing() * u64::from(rows) * 95 <= fused.computing() * 100 {
             return Some((one, 1));
+        }
+        if rows > 1 && fused.reach() == (0, 0) && fused.edge_items() > MAX_EDGE {
+            let patch = Patch { rows, ..Patch::SINGLE };
+            return Some((Fused::patch(tape, (&cut.kept, sliding), roots, class.rank.into(), patch, true)?, rows));
         }
     }
     Some((fused, rows))

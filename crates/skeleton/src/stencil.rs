@@ -61,7 +61,7 @@ pub struct Stencil {
     /// Function far from all edges.
     pub inner: Source,
     /// Function near them, if it is another: of a strip, or of one position, as its results are. On threads that have several columns or rows apart it is one of a
-    /// position.
+    /// position. On vectors the function of a position computes a strip row by row: for large functions, since code with boundary rules is long.
     pub edge: Option<Source>,
     /// Lanes before and behind its own that the functions read.
     pub reach: (u32, u32),
@@ -110,8 +110,8 @@ impl Stencil {
             return Err(bad("the rows of a strip have results of different types".to_owned()));
         }
         let fits = |edge: &Source| {
-            let has_all = edge.results() == results && !is_apart || edge.results() == results[..values] && !in_vectors;
-            has_all && edge.index() == self.inner.index()
+            let is_row = edge.results() == results[..values] && (!in_vectors || self.fold.is_none() && self.reach == (0, 0));
+            (edge.results() == results && !is_apart || is_row) && edge.index() == self.inner.index()
         };
         if self.edge.as_ref().is_some_and(|edge| !fits(edge)) {
             return Err(bad("edges have other results or indices than the interior".to_owned()));
@@ -344,6 +344,20 @@ impl Parts<'_> {
         self.outlet.put(k, &position, linear, &results[0]);
     }
 
+    /// The results of a column near the edges, where the function gives those of one row.
+    fn row_by_row(&self, k: &Writer, edge: &Inlet, strip: &Strip, column: Value) {
+        let Some((first, above)) = strip.position.split_last() else { return };
+        let wide = |value: Value| k.convert(value, Type::U64);
+        let width = wide(self.length(k, self.axes() - 1));
+        let start = k.add(wide(strip.start), wide(column));
+        let rows = k.constant(self.index, self.stencil.rows);
+        k.for_step(strip.left_out, rows, 1, Unroll::Never, |row| {
+            let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
+            let results = edge.at(k, &position);
+            self.outlet.put(k, &position, k.add(start, k.mul(width, wide(row))), &results);
+        });
+    }
+
     /// Each warp runs along a run of strips, a stretch of columns of each, 32 at a time.
     fn runs(&self, draft: &mut Draft, run: Count) -> Result<()> {
         let k = Writer::new("stencil", [LANES, 1, 1]);
@@ -397,7 +411,11 @@ impl Parts<'_> {
         let inside = k.and(k.and(rows_inside, inside), there);
         if self.stencil.reach == (0, 0) {
             let inner = || self.column(k, true, strip, column, None);
-            let masked = || k.if_then(k.lt(column, columns), || self.column(k, false, strip, column, None));
+            let edges = || match self.edge.as_ref().filter(|_| self.stencil.frames()) {
+                Some(edge) => self.row_by_row(k, edge, strip, column),
+                None => self.column(k, false, strip, column, None),
+            };
+            let masked = || k.if_then(k.lt(column, columns), edges);
             return k.if_else(inside, inner, masked);
         }
         let has_results = k.and(k.ge(lane, before), k.lt(lane, LANES - behind));

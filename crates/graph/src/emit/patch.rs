@@ -47,7 +47,7 @@ impl fmt::Display for Patch {
 }
 
 impl Patch {
-    pub(super) const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0 };
+    pub(crate) const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0 };
 
     /// Returns whether an image has room for patches: rows for one at least, and as many columns beside whole patches as the patch is made for.
     pub(crate) fn fits(self, sizes: &[u64]) -> bool {

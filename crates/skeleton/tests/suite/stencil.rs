@@ -98,17 +98,20 @@ fn neighbours_of_all_positions() {
     let shapes: [&[u64]; 10] =
         [&[4, 1], &[5, 3], &[8, 40], &[9, 70], &[31, 33], &[150, 33], &[6, 4200], &[2, 7, 65], &[3, 8, 32], &[2, 0, 40]];
     for (name, bench) in benches() {
-        for (rule, rows, index) in [
-            (Rule::Clamp, 4, Type::I32),
-            (Rule::Wrap, 2, Type::I64),
-            (Rule::Constant(-7), 3, Type::I32),
-            (Rule::Clamp, 1, Type::I64),
+        for (rule, rows, of_edge, index) in [
+            (Rule::Clamp, 4, 4, Type::I32),
+            (Rule::Wrap, 2, 2, Type::I64),
+            (Rule::Constant(-7), 3, 3, Type::I32),
+            (Rule::Clamp, 1, 1, Type::I64),
+            // The function near the edges is one of a position.
+            (Rule::Wrap, 4, 1, Type::I32),
+            (Rule::Clamp, 3, 1, Type::I64),
         ] {
             for shape in shapes {
                 let axes = shape.len();
                 let (height, width) = (shape[axes - 2] as i64, shape[axes - 1] as i64);
                 let inner = strip(axes, index, rows, None);
-                let edge = Some(strip(axes, index, rows, Some(rule)));
+                let edge = Some(strip(axes, index, of_edge, Some(rule)));
                 let pattern = Pattern::from(Stencil {
                     domain: Domain::of(&[9, 9, 40][3 - axes..]),
                     rows,
@@ -138,7 +141,7 @@ fn neighbours_of_all_positions() {
                 assert_eq!(
                     results,
                     [expected(&TAPS, &image, height, width, rule), literals],
-                    "{name}, {shape:?}, {rule:?}, {rows}"
+                    "{name}, {shape:?}, {rule:?}, {rows}, {of_edge} near the edges"
                 );
             }
         }
