@@ -570,7 +570,7 @@ fn parse_region(text: &str) -> Result<Rect, String> {
         }),
         _ => None,
     };
-    region.ok_or_else(|| format!("`{text}` is not X,Y,WIDTH,HEIGHT, such as 100,50,640,480"))
+    region.ok_or_else(|| format!("`{text}` is not X,Y,WIDTH,HEIGHT with sides of 1 or more, such as 100,50,640,480"))
 }
 
 fn parse_technique(text: &str) -> Result<String, String> {

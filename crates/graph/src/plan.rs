@@ -110,10 +110,10 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
         if one.computing() * u64::from(rows) * 95 <= fused.computing() * 100 {
             return Some((one, 1));
         }
-        if rows > 1 && fused.reach() == (0, 0) && fused.edge_items() > MAX_EDGE {
-            let patch = Patch { rows, ..Patch::SINGLE };
-            return Some((Fused::patch(tape, (&cut.kept, sliding), roots, class.rank.into(), patch, true)?, rows));
-        }
+    }
+    if cpu && is_map && rows > 1 && fused.reach() == (0, 0) && fused.edge_items() > MAX_EDGE {
+        let patch = Patch { rows, ..Patch::SINGLE };
+        return Some((Fused::patch(tape, (&cut.kept, sliding), roots, class.rank.into(), patch, true)?, rows));
     }
     Some((fused, rows))
 }

@@ -121,6 +121,7 @@ fn a_region_is_computed_alone() {
     let at = in_folder(&folder);
     let samples: Vec<f32> = (0..12 * 9).map(|i| (i * 7 % 11) as f32).collect();
     let image = Image::from_f32(12, 9, [("Y", samples)]).unwrap().with_origin(-2, 3).unwrap();
+    let image = image.with_display(Rect::new(-4, 0, 20, 20)).unwrap();
     file::write(at("in.exr"), &image).unwrap();
     for device in [&["--reference"][..], &["--device", "interp"]] {
         let call = |out: &str, more: &[&str]| broadloom(&[&["effect", "box", &at("in.exr"), &at(out)], device, more].concat());

@@ -73,7 +73,7 @@ impl Engine for Reference {
         let image =
             image.ok_or(EffectError::Inputs { effect: "effect", reason: "a chain needs at least one effect".to_owned() })?;
         match region {
-            Some(region) => Ok(image.view(region)?),
+            Some(region) => Ok(image.view(region)?.with_display(region)?),
             None => Ok(image),
         }
     }

@@ -58,9 +58,13 @@ fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> 
     let wide = scale.max(1.0);
     let taps = (2.0 * filter.support() * wide).floor() as usize + 1;
     let size = (taps + 1).saturating_mul(new);
-    if taps > MAX_TAPS || size > MAX_EXTENT * 4 {
-        let limits = format!("{MAX_TAPS} for a pixel and {} for all are possible", MAX_EXTENT * 4);
-        return Err(bad(format!("from {old} to {new} pixels takes {taps} weights for a pixel and {size} for all; {limits}")));
+    let most = MAX_EXTENT * 4;
+    if taps > MAX_TAPS || size > most {
+        let (needed, advice) = match taps > MAX_TAPS {
+            true => (format!("{taps} weights for a pixel, and at most {MAX_TAPS} are possible"), "resize in two steps"),
+            false => (format!("{size} weights, and at most {most} are possible"), "choose a smaller size"),
+        };
+        return Err(bad(format!("from {old} to {new} pixels takes {needed}: {advice}")));
     }
     let mut table = vec![0.0f32; size];
     for index in 0..new {

@@ -120,6 +120,7 @@ impl Problem {
     pub(super) fn of_read(error: io::Error) -> Problem {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Problem::Decode("the file ends before the image".to_owned()),
+            io::ErrorKind::InvalidInput => Problem::Decode("it names a place that no file has".to_owned()),
             _ if error.raw_os_error().is_none() => Problem::Decode(error.to_string()),
             _ => Problem::Read(error),
         }

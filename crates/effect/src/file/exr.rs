@@ -59,7 +59,7 @@ fn check(meta: &MetaData, len: u64, limits: Limits) -> Result<(), Problem> {
 /// Returns the place of a channel in its layer: colours, then the others by name.
 fn order(name: &str) -> (&str, usize, &str) {
     let (layer, channel) = name.rsplit_once('.').unwrap_or(("", name));
-    let known = ["R", "G", "B", "A", "Y", "Z"].iter().position(|known| *known == channel);
+    let known = ["R", "G", "B", "A"].iter().position(|known| *known == channel);
     (layer, known.unwrap_or(usize::MAX), channel)
 }
 

@@ -59,6 +59,36 @@ fn planes_of_an_exr_keep_their_types() {
     assert!(equal(&image, &read(folder.file("x.exr")).unwrap()));
 }
 
+/// Colours come first, then the other planes by name: the two of a field are along x and y.
+#[test]
+fn planes_of_an_exr_have_an_order() {
+    let folder = Folder::new();
+    let image = noise(3, 2, &["Y", "A", "B", "v.Y", "X", "v.X", "R", "G"], 1);
+    write(folder.file("x.exr"), &image).unwrap();
+    let back = read(folder.file("x.exr")).unwrap();
+    let names: Vec<&str> = back.planes().iter().map(|plane| plane.name()).collect();
+    assert_eq!(names, ["R", "G", "B", "A", "X", "Y", "v.X", "v.Y"]);
+}
+
+/// A place beyond all files is a fault of the file, not of the machine.
+#[test]
+fn places_that_no_file_has_are_broken_content() {
+    let folder = Folder::new();
+    write(folder.file("x.exr"), &noise(5, 4, &["R", "G"], 1)).unwrap();
+    let sound = std::fs::read(folder.file("x.exr")).unwrap();
+    let mut refused = 0;
+    for place in 0..sound.len() - 8 {
+        let mut broken = sound.clone();
+        broken[place..place + 8].fill(0xff);
+        std::fs::write(folder.file("broken.exr"), broken).unwrap();
+        if let Err(error) = read(folder.file("broken.exr")) {
+            refused += 1;
+            assert!(!error.to_string().contains("os error"), "{place}: {error}");
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
 #[test]
 fn an_exr_keeps_its_display_window() {
     let folder = Folder::new();
