@@ -664,7 +664,8 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns the extents, known to the device alone, that the indices of a place are held to. Where one is 0, there is no element at the place.
+    /// Returns the extents, known to the device alone, that the indices of a place are held to, or those of the place where an index is read. Where one is 0,
+    /// there is no element at the place.
     pub(crate) fn device_extents(&self, place: &Place) -> SmallVec<[Number; 2]> {
         let mut found = SmallVec::new();
         let mut left: SmallVec<[IndexId; 8]> = match place {
@@ -673,7 +674,12 @@ impl Trace<'_> {
         };
         while let Some(index) = left.pop() {
             match &self.indices[index as usize] {
-                Index::Affine { .. } | Index::Plus(..) | Index::Data(_) => {}
+                Index::Affine { .. } | Index::Plus(..) => {}
+                Index::Data(item) => match &self.items[*item as usize] {
+                    Item::Read { place: Place::At(indices), .. } => left.extend(indices.iter().copied()),
+                    Item::Read { place: Place::Number(index), .. } => left.push(*index),
+                    _ => {}
+                },
                 Index::Scaled { base, .. } | Index::Part { base, .. } | Index::Unravel(base, ..) => left.push(*base),
                 Index::Joined { high, low, .. } => left.extend([*high, *low]),
                 Index::Ravel(indices, _) => left.extend(indices.iter().copied()),

@@ -74,3 +74,12 @@ fn vcode_that_is_wrong_is_refused_at_its_place() {
     broadloom(&["run", &file]).exits(1).complains(&["fails.vcode:4:1", "division by zero"]);
     broadloom(&["run", &file, "--device", "interp"]).exits(1).complains(&["fails.vcode:4:1", "division by zero"]);
 }
+
+/// Only the device knows that there are no elements: nothing is read for them, not even element 0 of an array without elements.
+#[test]
+fn a_check_of_empty_sequences_finds_nothing() {
+    let own = "let e = pack_index(v); l = if #e == 0 then [] int else previous(e, -1) in sum(l)";
+    let file = program("nothing.nesl", &format!("{{{own} : v in [[f, f]]}};\n{{{own} : v in [[f, f], [t, f]]}};\n"));
+    let outcome = broadloom(&["check", &file]).exits(0);
+    assert_eq!(outcome.out, "it = [0] : [int]\nit = [0, -1] : [int]\n");
+}
