@@ -18,7 +18,7 @@ use broadloom_scalar::{BinaryOp, Function, Type};
 use broadloom_skeleton::cost;
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The number of an index expression.
 pub type IndexId = u32;
@@ -672,7 +672,11 @@ impl Trace<'_> {
             Place::At(indices) => indices.iter().copied().collect(),
             Place::Number(index) => smallvec![*index],
         };
+        let mut seen: HashSet<IndexId> = HashSet::new();
         while let Some(index) = left.pop() {
+            if !seen.insert(index) {
+                continue;
+            }
             match &self.indices[index as usize] {
                 Index::Affine { .. } | Index::Plus(..) => {}
                 Index::Data(item) => match &self.items[*item as usize] {

@@ -292,7 +292,7 @@ impl<'a> Work<'a> {
                 times.lines = engine.statistics(&chain)?;
             }
             times.pixels += image.bounds().area();
-            if image.bounds() == source.bounds() {
+            if self.options.region.is_none() && image.bounds() == source.bounds() {
                 image = image.with_display(source.display()).map_err(EffectError::from)?;
             }
             let samples = self.samples(&source);

@@ -131,6 +131,9 @@ fn a_region_is_computed_alone() {
         let region = Rect::new(-1, 4, 5, 2);
         assert_eq!((part.bounds(), part.display()), (region, region));
         assert_eq!(part.planes()[0].to_f32(), all.view(region).unwrap().planes()[0].to_f32());
+        // The whole image shows no more than itself either.
+        call("part.exr", &["--region", "-2,3,12,9"]).exits(0);
+        assert_eq!(file::read(at("part.exr")).unwrap().display(), Rect::new(-2, 3, 12, 9));
         call("none.exr", &["--region", "8,3,5,2"]).exits(2).complains(&["region"]);
         call("none.exr", &["--region", "1,2,3"]).exits(2).complains(&["`1,2,3` is not X,Y,WIDTH,HEIGHT"]);
         call("none.exr", &["--region", "0,0,0,5"]).exits(2).complains(&["is not X,Y,WIDTH,HEIGHT"]);
