@@ -57,6 +57,8 @@ pub enum Statement {
         value: Id,
         /// Kind of the access.
         access: Access,
+        /// Condition of the store; without one it always happens.
+        condition: Option<Id>,
     },
     /// Memory at an index will be read soon: it may be brought nearer.
     Prefetch {
@@ -265,10 +267,11 @@ impl Statement {
             Statement::Break | Statement::Continue => {}
             Statement::Set(_, value) | Statement::Push { value, .. } | Statement::WarpBarrier(value) => see(*value),
             Statement::SetElement { index, value, .. } => [*index, *value].into_iter().for_each(see),
-            Statement::Store { base, index, value, .. } => {
+            Statement::Store { base, index, value, condition, .. } => {
                 base.each_operand(&mut see);
                 see(*index);
                 see(*value);
+                condition.iter().copied().for_each(see);
             }
             Statement::Prefetch { base, index, .. } => {
                 base.each_operand(&mut see);

@@ -342,8 +342,12 @@ impl Printer<'_> {
                     );
                     writeln!(self.out, "{text}")?;
                 }
-                Statement::Store { base, index, value, access } => {
+                Statement::Store { base, index, value, access, condition } => {
                     let text = format!("{} = {}", self.place(*base, *index, access), self.text(*value));
+                    let text = match condition {
+                        Some(condition) => format!("{text} where {}", self.text(*condition)),
+                        None => text,
+                    };
                     writeln!(self.out, "{text}")?;
                 }
                 Statement::Prefetch { base, index, access, level } => {

@@ -78,7 +78,10 @@ impl Schedule {
         let mut streamed = vec![false; body.nodes.len()];
         for (id, node) in body.nodes() {
             if !node.op.is_pure() {
-                streamed[id.index()] = is_streamed(&node.op);
+                streamed[id.index()] = match &node.op {
+                    Op::Shuffle(_, _, value, ..) => streamed[value.index()],
+                    op => is_streamed(op),
+                };
                 continue;
             }
             let Some((block, wanted)) = self.place_of[id.index()] else { continue };

@@ -314,8 +314,30 @@ impl Builder {
     /// Stores with an order and a hint for the caches.
     #[track_caller]
     pub fn store_as(&self, memory: Memory, index: impl Into<Operand>, value: impl Into<Operand>, order: Order, cache: Cache) {
-        let Some(index) = self.place_in(memory, index.into()) else { return };
-        let value = value.into();
+        self.store_where(None, memory, index.into(), value.into(), (order, cache));
+    }
+
+    /// Stores where a condition holds. The index and the value are computed either way, so this is for conditions that few threads fail.
+    #[track_caller]
+    pub fn store_if(&self, condition: Value, memory: Memory, index: impl Into<Operand>, value: impl Into<Operand>) {
+        self.store_where(Some(condition), memory, index.into(), value.into(), (Order::Weak, Cache::Normal));
+    }
+
+    #[track_caller]
+    fn store_where(
+        &self,
+        condition: Option<Value>,
+        memory: Memory,
+        index: Operand,
+        value: Operand,
+        (order, cache): (Order, Cache),
+    ) {
+        let condition = match condition.map(|condition| self.resolve(condition.into(), Type::BOOL)) {
+            None => None,
+            Some(Some(condition)) => Some(condition.id),
+            Some(None) => return,
+        };
+        let Some(index) = self.place_in(memory, index) else { return };
         let ty = match value {
             Operand::Value(value) => Type::of(memory.element).with_lanes_of(self.type_of(value)),
             Operand::Integer(_) | Operand::Float(_) | Operand::Bool(_) => memory.element.into(),
@@ -330,7 +352,7 @@ impl Builder {
             return;
         }
         let access = Access::of(memory.element).order(order).cache(cache);
-        self.statement(Statement::Store { base: memory.base, index, value: value.id, access });
+        self.statement(Statement::Store { base: memory.base, index, value: value.id, access, condition });
     }
 
     /// Says that the element at an index will be read soon, and which cache it should be in by then. The index may lie outside of the memory.

@@ -48,7 +48,9 @@ impl Emitter<'_> {
                 self.f.to(reg).mov(move_type(element), value);
             }
             Statement::SetElement { array, index, value } => self.set_element(*array, *index, *value),
-            Statement::Store { base, index, value, access } => self.store(*base, *index, *value, *access),
+            Statement::Store { base, index, value, access, condition } => {
+                self.store((*base, *index, *access), *value, *condition);
+            }
             Statement::Prefetch { base, index, access, level } => self.prefetch(*base, *index, *access, *level),
             Statement::Barrier => self.f.bar(Modifier::Sync, 0),
             Statement::WarpBarrier(members) => {

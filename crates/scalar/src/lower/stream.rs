@@ -1,11 +1,11 @@
 //! Stores between loads: a thread that streams memory which it only reads stores each result as soon as its last operand is there.
 //!
-//! A load from memory that nobody writes while the kernel runs may change places with a store. Results are stored one by one then, and do not
-//! occupy registers until all of them are computed.
+//! A load from memory that nobody writes while the kernel runs may change places with a store, and so may an exchange of registers between lanes. Results
+//! are stored one by one then, and do not occupy registers until all of them are computed.
 
 use crate::body::{Body, Statement};
 use crate::memory::{Access, Base};
-use crate::op::BlockId;
+use crate::op::{BlockId, Op};
 use crate::schedule::is_streamed;
 
 /// The body with stores moved up between such loads; `None` where it has no such load.
@@ -32,8 +32,9 @@ pub(super) fn streamed(body: &Body) -> Option<Body> {
     Some(changed)
 }
 
+/// Returns whether a statement loads from read-only memory, or takes a value from another lane.
 fn is_load(body: &Body, statement: &Statement) -> bool {
-    matches!(statement, Statement::Define(id) if is_streamed(&body.node(*id).op))
+    matches!(statement, Statement::Define(id) if is_streamed(&body.node(*id).op) || matches!(body.node(*id).op, Op::Shuffle(..)))
 }
 
 fn is_store(statement: &Statement) -> bool {

@@ -507,11 +507,18 @@ impl<'a, 'b> Rewrite<'a, 'b> {
                     builder.set(variable, value);
                 }
             },
-            Statement::Store { base, index, value, access } => {
+            Statement::Store { base, index, value, access, condition } => {
+                let condition = condition.map(|condition| self.value(condition));
+                let known = condition.and_then(|condition| builder.as_literal(condition));
+                if known == Some(Literal::from(false)) {
+                    return Flow::On;
+                }
                 let (base, index, access) = self.place(*base, *index, *access);
                 let value = self.value(*value);
-                if !builder.is_poison(builder.wrap(index)) && !builder.is_poison(value) {
-                    builder.statement(Statement::Store { base, index, value: value.id, access });
+                let usable = [builder.wrap(index), value].into_iter().chain(condition).all(|value| !builder.is_poison(value));
+                if usable {
+                    let condition = condition.filter(|_| known.is_none()).map(|condition| condition.id);
+                    builder.statement(Statement::Store { base, index, value: value.id, access, condition });
                 }
             }
             Statement::Prefetch { base, index, access, level } => {

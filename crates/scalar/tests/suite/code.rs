@@ -39,6 +39,20 @@ fn indices_are_32_bits_and_accesses_16_bytes() {
     assert_eq!(count(&text, "mul.lo.s64") + count(&text, "mad.lo.s64") + count(&text, "cvt.s64"), 0, "{text}");
 }
 
+/// A store under a condition is one guarded instruction and no branch.
+#[test]
+fn stores_under_conditions_are_guarded() {
+    let b = Builder::kernel("guarded");
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let first = b.mul(b.thread(Axis::X), 4);
+    let value = b.load_vector(input, first, 4);
+    b.store_if(b.lt(first, 20), output, first, value);
+    let text = ptx(&b.finish_kernel().unwrap());
+    assert_eq!(text.matches(" st.global.v4.f32").count(), 1, "{text}");
+    assert_eq!(count(&text, "@") - text.matches(" bra").count(), 1, "{text}");
+    assert_eq!(text.matches("bra").count(), 0, "{text}");
+}
+
 /// The sum of a block: a tile in shared memory, then shuffles.
 #[test]
 fn shared_memory_has_constant_offsets() {

@@ -163,6 +163,36 @@ fn wide_accesses_of_every_type() {
     }
 }
 
+/// Stores of single elements and of vectors in some threads only; conditions that are known leave a plain store or none.
+#[test]
+fn stores_under_conditions() {
+    for element in [Element::U8, Element::F16, Element::I32, Element::F64] {
+        for lanes in [1, 4] {
+            let b = Builder::kernel("conditions");
+            let (input, output) = (b.pointer("input", element), b.pointer("output", element));
+            let thread = b.thread(Axis::X);
+            let first = b.mul(thread, lanes);
+            let value = b.load_vector(input, first, lanes as usize);
+            b.store_if(b.eq(b.rem(thread, 3), 1), output, first, b.add(value, 1));
+            b.store_if(b.literal(false), output, first, b.add(value, 2));
+            b.if_then(b.eq(thread, 6), || b.store_if(b.literal(true), output, first, b.add(value, 3)));
+            let kernel = b.finish_kernel().unwrap();
+            let values = |added: &dyn Fn(i128) -> Option<i128>| -> Vec<u8> {
+                let value = |index: i128| added(index / lanes as i128).map_or(0, |added| index + added);
+                let each = (0..8 * lanes as i128).map(|index| Literal::from_i128(element, value(index)));
+                Literal::to_bytes(&each.collect::<Vec<_>>())
+            };
+            let inputs = values(&|_| Some(0));
+            let expected = values(&|thread| match thread {
+                1 | 4 | 7 => Some(1),
+                6 => Some(3),
+                _ => None,
+            });
+            check(&kernel, &Launch::linear(1, 8), &[inputs.clone(), vec![0; inputs.len()]], &[inputs, expected]);
+        }
+    }
+}
+
 /// Every atomic operation on every type that has it, in global and in shared memory. Sums of floats are exact here.
 #[test]
 fn atomic_operations() {
