@@ -42,12 +42,15 @@ pub(crate) fn joined(tape: &Tape, plain: Cut, bindings: &Bindings, machine: &Mac
     let mut loose: Vec<Id> = vec![];
     for _ in 0..JOIN_ROUNDS {
         let before = least;
-        for ids in &tried {
+        // Single nodes first. Then neighbours in the list, so that a kernel can end at one node instead of the next.
+        for toggled in tried.chunks(1).chain(tried.windows(2)) {
             let mut others = loose.clone();
-            if loose.contains(&ids[0]) {
-                others.retain(|id| !ids.contains(id));
-            } else {
-                others.extend(ids);
+            for ids in toggled {
+                if others.contains(&ids[0]) {
+                    others.retain(|id| !ids.contains(id));
+                } else {
+                    others.extend(ids);
+                }
             }
             let cut = apart(&others);
             if let Some(price) = prices.of(&cut).filter(|price| *price < least) {
