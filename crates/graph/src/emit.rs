@@ -22,6 +22,7 @@ use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Lanes
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The value of a scalar of a kernel.
@@ -264,17 +265,17 @@ impl<'k> Fused<'k> {
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
-        Fused::patch(tape, (kept, sliding), roots, rank, Patch { rows, columns: 1, step: 1, skew: 0 }, false)
+        Fused::patch(tape, (kept, sliding), roots, rank, (Patch { rows, ..Patch::SINGLE }, None), false)
     }
 
     /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. `alone` has the trace of everywhere at one position;
-    /// then there is one where patches have several columns.
+    /// then there is one where patches have several columns. Nodes that are `windowed` come from the lanes that have their columns, if this is given.
     pub(crate) fn patch(
         tape: &'k Tape,
         (kept, sliding): (&'k [bool], &'k [bool]),
         roots: Roots<'_>,
         rank: usize,
-        patch: Patch,
+        (patch, windowed): (Patch, Option<Rc<[bool]>>),
         alone: bool,
     ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
@@ -282,6 +283,8 @@ impl<'k> Fused<'k> {
             trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
             trace.sliding = sliding;
             trace.skew = patch.skew;
+            trace.columns = patch.columns;
+            trace.windowed = windowed.clone().filter(|_| interior);
             if patch.columns > 1 || patch.step > 1 {
                 trace.most = MAX_PATCH;
             }
@@ -295,6 +298,9 @@ impl<'k> Fused<'k> {
                         Roots::Feed(_) => trace.at(*root, &place)?,
                     });
                 }
+            }
+            if trace.windowed.is_some() {
+                trace.reach = trace.lanes_read(&items);
             }
             Some((trace, items))
         };

@@ -117,14 +117,14 @@ impl Ready {
         group: &Group,
         codes: &[Code],
         patch: Patch,
-        live: u32,
+        (reach, live): ((u32, u32), u32),
         library: &Library,
     ) -> Result<Ready> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
         let inner = source(codes.first().ok_or_else(nothing)?)?;
         let edge = codes.get(1).map(source).transpose()?;
-        let Patch { rows, columns, step, skew } = patch;
-        let (domain, reach, fold) = (domain(tape, group, false), (0, 0), None);
+        let Patch { rows, columns, step, skew, .. } = patch;
+        let (domain, fold) = (domain(tape, group, false), None);
         let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, reach, fold };
         Ready::one(pattern.into(), true, library)
     }

@@ -113,7 +113,7 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
     }
     if cpu && is_map && rows > 1 && fused.reach() == (0, 0) && fused.edge_items() > MAX_EDGE {
         let patch = Patch { rows, ..Patch::SINGLE };
-        return Some((Fused::patch(tape, (&cut.kept, sliding), roots, class.rank.into(), patch, true)?, rows));
+        return Some((Fused::patch(tape, (&cut.kept, sliding), roots, class.rank.into(), (patch, None), true)?, rows));
     }
     Some((fused, rows))
 }

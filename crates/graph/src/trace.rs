@@ -19,6 +19,7 @@ use broadloom_skeleton::cost;
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// The number of an index expression.
 pub type IndexId = u32;
@@ -102,6 +103,10 @@ pub struct Trace<'t> {
     pub(crate) domain: Option<ShapeId>,
     /// The remainder of the length of a row, divided by the columns of patches whose rows start at aligned columns.
     pub(crate) skew: u32,
+    /// Neighbouring columns of a thread.
+    pub(crate) columns: u32,
+    /// Nodes that come from the lane that has their column; `None` if each thread computes all that it needs.
+    pub(crate) windowed: Option<Rc<[bool]>>,
     /// Nodes that are taken from neighbouring lanes.
     pub(crate) sliding: &'t [bool],
     is_sliding: bool,
@@ -166,6 +171,8 @@ impl<'t> Trace<'t> {
             interior,
             domain: None,
             skew: 0,
+            columns: 1,
+            windowed: None,
             sliding: &[],
             is_sliding: false,
             reach: (0, 0),
@@ -301,6 +308,10 @@ impl<'t> Trace<'t> {
         self.depth += 1;
         let item = match self.slide(node, place) {
             None => self.compute_new(node, place),
+            Some((own, by)) if self.windowed.is_some() => {
+                let item = self.compute(node, &own);
+                item.and_then(|item| self.item(Item::Shift { item, by }, cost::EXCHANGE))
+            }
             Some((own, by)) => {
                 self.is_sliding = true;
                 let item = self.compute(node, &own);
@@ -324,6 +335,9 @@ impl<'t> Trace<'t> {
     /// lanes further that is. Lanes beyond the last column are held to it, so that rules which hold an index there have been applied.
     fn slide(&mut self, node: Id, place: &Place) -> Option<(Place, i64)> {
         let Place::At(indices) = place else { return None };
+        if self.windowed.is_some() {
+            return self.exchanged(node, indices);
+        }
         let shape = self.tape.entry(node).shape;
         if self.is_sliding || !self.sliding.get(node as usize).copied().unwrap_or(false) || self.domain != Some(shape) {
             return None;

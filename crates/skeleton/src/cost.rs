@@ -273,6 +273,10 @@ pub const PATCH_START: u64 = 32;
 pub const ROW_READ: u64 = 4;
 /// A read of neighbouring elements by neighbouring threads that starts anywhere.
 pub const SHIFTED_READ: u64 = 8;
+/// A value of another lane, which threads exchange by a quarter of the lanes that compute.
+pub const EXCHANGE: u64 = 3;
+/// Lanes at both ends of a warp that compute patches for others only, at most.
+pub const MOST_REACH: u32 = LANES / 4;
 /// A read of elements that lie several elements apart.
 pub const SCATTERED_READ: u64 = 16;
 

@@ -19,8 +19,9 @@
 //!
 //! Results along the first axis of a domain can be combined while they are there: a thread then has the sums of a strip, and runs along that axis.
 //!
-//! The functions may look at what neighbouring lanes of a warp computed, by shuffles, so that it need not be computed again for every column that looks at it.
-//! Then some lanes at both ends of a warp have no results of their own: they are there for the others, and in the image held to its columns.
+//! The functions may read values of neighbouring lanes of a warp by shuffles, instead of computing them again for every column that needs them.
+//! Some lanes at both ends of a warp then store no results: they compute values for the other lanes. Strips hold the columns of these lanes to the image;
+//! patches of the interior load from columns of the interior only.
 //!
 //! The last strip of an image whose rows do not come out even starts further up, so that all its rows are there; it stores those only that
 //! no other strip has.
@@ -63,7 +64,7 @@ pub struct Stencil {
     /// Function near them, if it is another: of a strip, or of one position, as its results are. On threads that have several columns or rows apart it is one of a
     /// position. On vectors the function of a position computes a strip row by row: for large functions, since code with boundary rules is long.
     pub edge: Option<Source>,
-    /// Lanes before and behind its own that the functions read.
+    /// Lanes before and behind its own that the functions read. Lanes of patches have several columns each.
     pub reach: (u32, u32),
     /// Reduction of results along the first axis, if there is one.
     pub fold: Option<Fold>,
@@ -96,7 +97,8 @@ impl Stencil {
             return Err(bad(format!("{} results for strips of {} rows and {} columns", results.len(), self.rows, self.columns)));
         }
         let is_apart = self.step != 1 || self.columns != 1;
-        if self.step == 0 || is_apart && (in_vectors || self.fold.is_some() || self.reach != (0, 0)) {
+        let is_exchanged = self.reach != (0, 0);
+        if self.step == 0 || is_apart && (in_vectors || self.fold.is_some() || is_exchanged && self.columns == 1) {
             return Err(bad(format!("rows {} apart and {} columns of a thread", self.step, self.columns)));
         }
         if self.skew >= self.columns.max(1) {
@@ -116,7 +118,7 @@ impl Stencil {
         if self.edge.as_ref().is_some_and(|edge| !fits(edge)) {
             return Err(bad("edges have other results or indices than the interior".to_owned()));
         }
-        if self.reach.0 + self.reach.1 > LANES / 2 {
+        if self.reach.0.saturating_add(self.reach.1) > LANES / 2 {
             return Err(bad(format!("lanes that look at {} others", self.reach.0 + self.reach.1)));
         }
         let sources: Vec<&Source> = std::iter::once(&self.inner).chain(&self.edge).collect();
@@ -160,7 +162,7 @@ impl Stencil {
                 let blocks = Count::Constant(costs.busy(cost::STENCIL_BLOCKS));
                 parts.runs(&mut draft, parts.strips().div_ceil(blocks))?;
             }
-            Execution::Threads if self.reach != (0, 0) => parts.warps(&mut draft)?,
+            Execution::Threads if self.reach != (0, 0) && self.columns == 1 => parts.warps(&mut draft)?,
             Execution::Threads => match parts.edge.as_ref().filter(|_| self.frames()) {
                 Some(edge) => parts.framed(edge, &mut draft, &costs)?,
                 None => parts.threads(&mut draft, &costs)?,
@@ -299,7 +301,7 @@ impl Parts<'_> {
         };
         let column = stored.map_or(column, |(_, column)| column);
         let store = |row: u32, checked: bool| {
-            let put = || self.put(k, strip, column, row, &results, inside);
+            let put = || self.put(k, strip, (column, None), row, &results, inside);
             if checked { k.if_then(k.ge(row * self.stencil.step, strip.left_out), put) } else { put() }
         };
         // All rows but for the last strip of an image. Both sides of the branch need all results, so nobody computes a row where it is stored, for
@@ -317,17 +319,25 @@ impl Parts<'_> {
         }
     }
 
-    /// The results of a column of a strip whose rows are all its own, far from the edges.
-    fn inner_column(&self, k: &Writer, strip: &Strip, column: Value) {
+    /// Computes the results of a column of a strip far from the edges. `stored` returns the condition of storing a row, if there is one.
+    fn inner_column(&self, k: &Writer, strip: &Strip, column: Value, stored: impl Fn(u32) -> Option<Value>) {
         let place: Vec<Value> = strip.position.iter().copied().chain([column]).collect();
         let results = self.inner.at_unwritten(k, &place);
         let results: Vec<Vec<Value>> = results.chunks(self.values).map(<[Value]>::to_vec).collect();
-        (0..self.stencil.rows).for_each(|row| self.put(k, strip, column, row, &results, true));
+        (0..self.stencil.rows).for_each(|row| self.put(k, strip, (column, stored(row)), row, &results, true));
     }
 
     /// Stores a row. Places in the interior are computed in fewer bits than elsewhere, where they are needed: those of all rows would occupy registers while
     /// results are computed, if both shared them.
-    fn put(&self, k: &Writer, strip: &Strip, column: Value, row: u32, results: &[Vec<Value>], inside: bool) {
+    fn put(
+        &self,
+        k: &Writer,
+        strip: &Strip,
+        (column, stored): (Value, Option<Value>),
+        row: u32,
+        results: &[Vec<Value>],
+        inside: bool,
+    ) {
         let ty = if inside || self.edge.is_none() { self.place() } else { Type::U64 };
         let (row, columns, skew) = (row * self.stencil.step, self.stencil.columns, self.stencil.skew);
         let results = &results[(row / self.stencil.step * columns) as usize..][..columns as usize];
@@ -338,10 +348,10 @@ impl Parts<'_> {
         let start = k.add(k.convert(strip.start, ty), k.convert(column, ty));
         let linear = k.add(start, k.mul(width, row));
         if columns > 1 {
-            return self.outlet.put_row(k, linear, results);
+            return self.outlet.put_row_where(k, stored, linear, results);
         }
         let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
-        self.outlet.put(k, &position, linear, &results[0]);
+        self.outlet.put_where(k, stored, &position, linear, &results[0]);
     }
 
     /// The results of a column near the edges, where the function gives those of one row.
@@ -465,7 +475,7 @@ impl Parts<'_> {
             if self.stencil.fold.is_some() {
                 return k.if_else(inside, inner, edges);
             }
-            k.if_else(k.and(inside, k.eq(strip.left_out, 0)), || self.inner_column(&k, &strip, column), edges);
+            k.if_else(k.and(inside, k.eq(strip.left_out, 0)), || self.inner_column(&k, &strip, column, |_| None), edges);
         });
         self.launch(draft, k, [Count::size(axes - 1).div_ceil(block[0]), self.strips().div_ceil(block[1])], block)
     }

@@ -13,14 +13,15 @@ use crate::cut::{Group, GroupKind, Part};
 use crate::error::Result;
 use crate::number::Number;
 use crate::pattern::Ready;
-use crate::tape::{Id, Tape};
-use crate::trace::{Index, IndexId, Item, Place, Trace};
+use crate::tape::{Id, Int, Kind, Tape};
+use crate::trace::{Index, IndexId, Item, ItemId, Place, Trace};
 use broadloom_device::Machine;
 use broadloom_skeleton::Library;
 use broadloom_skeleton::cost::{self, Costs};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 /// Rows and columns of results that a thread computes together.
@@ -34,6 +35,8 @@ pub struct Patch {
     pub step: u32,
     /// The remainder of the length of a row, divided by the columns: each row of the patch starts at an aligned column.
     pub skew: u32,
+    /// True if values of neighbouring columns that other lanes compute come from these lanes.
+    pub exchanges: bool,
 }
 
 impl fmt::Display for Patch {
@@ -42,12 +45,15 @@ impl fmt::Display for Patch {
         if self.step > 1 {
             write!(f, ", rows {} apart", self.step)?;
         }
-        if self.skew > 0 { f.write_str(", each row from an aligned column on") } else { Ok(()) }
+        if self.skew > 0 {
+            f.write_str(", each row from an aligned column on")?;
+        }
+        if self.exchanges { f.write_str(", values of other lanes by shuffles") } else { Ok(()) }
     }
 }
 
 impl Patch {
-    pub(crate) const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0 };
+    pub(crate) const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0, exchanges: false };
 
     /// Returns whether an image has room for patches: rows for one at least, and as many columns beside whole patches as the patch is made for.
     pub(crate) fn fits(self, sizes: &[u64]) -> bool {
@@ -118,27 +124,79 @@ impl Trace<'_> {
             return None;
         }
         let Place::At(indices) = place else { return None };
-        let (last, above) = indices.split_last()?;
         let is_plain = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
-        let own = |axis: usize, index: IndexId| match &self.indices[index as usize] {
+        let above = &indices[..indices.len().saturating_sub(1)];
+        if self.skew == 0 && !above.iter().all(is_plain) {
+            return None;
+        }
+        self.column_of(indices, columns)
+    }
+
+    /// Returns the offset of an index from the position along an axis; `None` if it does not follow the position.
+    fn offset(&self, axis: usize, index: IndexId) -> Option<i64> {
+        match &self.indices[index as usize] {
             Index::Affine { axis: Some(own), stride: Number::Known(1), offset: Number::Known(offset) } => {
                 (usize::from(*own) == axis).then_some(*offset)
             }
             _ => None,
-        };
-        let (offset, columns) = (own(above.len(), *last)?, i64::from(columns));
+        }
+    }
+
+    /// Returns the distance in lanes to the thread whose patch has the column of a place, and the number of the column in that patch.
+    fn column_of(&self, indices: &[IndexId], columns: u32) -> Option<(i64, usize)> {
+        let (last, above) = indices.split_last()?;
+        let (offset, columns) = (self.offset(above.len(), *last)?, i64::from(columns));
         let offset = match self.skew {
-            0 => above.iter().all(is_plain).then_some(offset)?,
+            0 => offset,
             // Rows start at other remainders than that of the thread, by their distance from it.
             skew => {
                 let (row, images) = above.split_last()?;
-                if images.iter().enumerate().any(|(axis, index)| own(axis, *index) != Some(0)) {
+                if images.iter().enumerate().any(|(axis, index)| self.offset(axis, *index) != Some(0)) {
                     return None;
                 }
-                offset + (own(images.len(), *row)? * i64::from(skew)).rem_euclid(columns)
+                offset + (self.offset(images.len(), *row)? * i64::from(skew)).rem_euclid(columns)
             }
         };
         Some((offset.div_euclid(columns), offset.rem_euclid(columns) as usize))
+    }
+
+    /// Returns the place of an element in the patch of the lane that has its column, relative to that lane, and the distance in lanes; `None` where the element
+    /// is the thread's own, or costs less to compute than to exchange.
+    pub(crate) fn exchanged(&mut self, node: Id, indices: &[IndexId]) -> Option<(Place, i64)> {
+        let entry = self.tape().entry(node);
+        let is_far = self.windowed.as_ref().is_some_and(|windowed| windowed[node as usize]);
+        let is_exchangeable = matches!(entry.kind, Kind::Elementwise(_)) && entry.ty.is_scalar() && entry.ty.bytes() >= 4;
+        if !is_far || !is_exchangeable || Some(entry.shape) != self.domain {
+            return None;
+        }
+        let (last, above) = indices.split_last()?;
+        if above.iter().enumerate().any(|(axis, index)| self.offset(axis, *index).is_none()) {
+            return None;
+        }
+        let (lanes, _) = self.column_of(indices, self.columns)?;
+        if lanes == 0 {
+            return None;
+        }
+        let column = self.offset(above.len(), *last)? - lanes * i64::from(self.columns);
+        let column =
+            self.index(Index::Affine { axis: Some(above.len() as u8), stride: Number::Known(1), offset: Number::Known(column) });
+        let own = above.iter().copied().chain([column]).collect();
+        Some((Place::At(own), lanes))
+    }
+
+    /// Returns the lanes before and behind its own that a thread reads to compute items.
+    pub(super) fn lanes_read(&self, roots: &[ItemId]) -> (i64, i64) {
+        let mut reach: Vec<(i64, i64)> = Vec::with_capacity(self.items.len());
+        let mut inputs = vec![];
+        for item in &self.items {
+            inputs.clear();
+            self.needed_by_item(item, &mut inputs);
+            let by = if let Item::Shift { by, .. } = item { *by } else { 0 };
+            let each = inputs.iter().map(|input| reach[*input as usize]);
+            let (before, behind) = each.fold((0, 0), |all: (i64, i64), one| (all.0.max(one.0), all.1.max(one.1)));
+            reach.push(((before - by).max(0), (behind + by).max(0)));
+        }
+        roots.iter().map(|root| reach[*root as usize]).fold((0, 0), |all, one| (all.0.max(one.0), all.1.max(one.1)))
     }
 }
 
@@ -185,7 +243,10 @@ impl Fused<'_> {
     /// Prices a patch of which these are the traces.
     fn priced(&self, patch: Patch) -> Priced {
         let Shared { live, saved } = self.interior.shared(&self.roots, patch.columns);
-        let work = self.work(patch.columns, saved);
+        let (before, behind) = self.reach();
+        // Lanes at the ends of a warp have no results of their own.
+        let lanes = u64::from(cost::LANES.saturating_sub(before + behind).max(1));
+        let work = self.work(patch.columns, saved) * u64::from(cost::LANES) / lanes;
         let each = |operations: u64| operations * cost::patch_share(live) / u64::from(patch.rows * patch.columns);
         Priced { patch, cost: each(work + cost::PATCH_START), own: each(work), work, live }
     }
@@ -217,6 +278,17 @@ impl Fused<'_> {
     }
 }
 
+/// Returns for each node whether its elements are computed, inside of the kernel that computes it, from elements at other positions.
+fn windowed(tape: &Tape, kept: &[bool]) -> Rc<[bool]> {
+    let mut windowed = vec![false; tape.entries.len()];
+    for (id, entry) in tape.entries.iter().enumerate() {
+        let moves = matches!(&entry.kind, Kind::View(maps, ..) if maps.iter().any(|map| map.offset != Int::Known(0)));
+        let computed = |input: &Id| !kept[*input as usize] && windowed[*input as usize];
+        windowed[id] = moves || entry.inputs.iter().any(computed);
+    }
+    windowed.into()
+}
+
 /// Patches of a kernel: their traces and what they cost.
 pub(crate) struct Patches<'p> {
     tape: &'p Tape,
@@ -225,6 +297,8 @@ pub(crate) struct Patches<'p> {
     part: &'p Part<'p>,
     rank: usize,
     side_by_side: bool,
+    /// Nodes whose elements are computed from neighbours.
+    windowed: Rc<[bool]>,
     /// Cost of the bytes of a position that are read and written, in hundredths of simple operations.
     memory: u64,
 }
@@ -259,12 +333,15 @@ impl<'p> Patches<'p> {
             |id: &Id| Some(tape.entry(*id)).filter(|entry| entry.shape == part.shape).map(|entry| u64::from(entry.ty.bytes()));
         let bytes = group.reads.iter().chain(&group.roots).filter_map(bytes).sum();
         let memory = costs.started(bytes) * cost::PATCH_MEMORY / 100;
-        Some(Patches { tape, kept, group, part, rank: class.rank.into(), side_by_side: costs.side_by_side(), memory })
+        let windowed = windowed(tape, kept);
+        let (rank, side_by_side) = (class.rank.into(), costs.side_by_side());
+        Some(Patches { tape, kept, group, part, rank, side_by_side, windowed, memory })
     }
 
     fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
-        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, patch, true)
+        let windowed = patch.exchanges.then(|| self.windowed.clone());
+        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, (patch, windowed), true)
     }
 
     /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the
@@ -288,19 +365,31 @@ impl<'p> Patches<'p> {
         let mut best: Option<Priced> = None;
         let alone = self.part.fused.priced(Patch::SINGLE).work;
         // Steps of which larger patches are too large.
-        let mut full: SmallVec<[u32; 4]> = SmallVec::new();
-        for (rows, step) in cost::PATCH_ROWS.iter().flat_map(|rows| cost::PATCH_STEPS.iter().map(move |step| (*rows, *step))) {
-            if rows == 1 && step > 1 || columns == 1 && rows * step == 1 || full.contains(&step) {
+        let mut full: SmallVec<[(bool, u32); 4]> = SmallVec::new();
+        let computes_far =
+            self.part.fused.computed().keys().any(|node| self.windowed[*node as usize] && !self.kept[*node as usize]);
+        let ways: &[bool] = if computes_far && columns > 1 { &[false, true] } else { &[false] };
+        let steps = cost::PATCH_ROWS.iter().flat_map(|rows| cost::PATCH_STEPS.iter().map(move |step| (*rows, *step)));
+        for ((rows, step), exchanges) in steps.flat_map(|size| ways.iter().map(move |way| (size, *way))) {
+            if rows == 1 && step > 1 || columns == 1 && rows * step == 1 || full.contains(&(exchanges, step)) {
                 continue;
             }
             if step > 1 && !self.part.fused.reads_apart(step) {
                 continue;
             }
-            let patch = Patch { rows, columns, step, skew };
+            let patch = Patch { rows, columns, step, skew, exchanges };
             let Some(fused) = self.traced(patch).filter(|fused| columns == 1 || fused.read_count() <= cost::PATCH_READS) else {
-                full.push(step);
+                full.push((exchanges, step));
                 continue;
             };
+            if exchanges {
+                let (before, behind) = fused.reach();
+                // The lanes that are read do not depend on the rows.
+                if before + behind == 0 || before + behind > cost::MOST_REACH {
+                    full.push((exchanges, step));
+                    continue;
+                }
+            }
             let priced = fused.priced(patch);
             // Positions that share nothing, such as those of transposed reads, are better off in threads of their own.
             if priced.work * 100 >= alone * u64::from(rows * columns) * cost::PATCH_GAIN {
@@ -332,8 +421,9 @@ impl<'p> Patches<'p> {
     fn made(&self, priced: Priced, library: &Library) -> Result<Option<Patched>> {
         let Priced { patch, live, .. } = priced;
         let Some(fused) = self.traced(patch) else { return Ok(None) };
+        let reach = fused.reach();
         let (codes, bounds) = fused.patch_codes(self.tape, self.side_by_side, patch.columns)?;
-        let ready = Ready::patches(self.tape, self.group, &codes, patch, live, library)?;
+        let ready = Ready::patches(self.tape, self.group, &codes, patch, (reach, live), library)?;
         Ok(Some(Patched { patch, codes, bounds, ready }))
     }
 

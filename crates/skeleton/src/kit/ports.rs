@@ -246,11 +246,19 @@ impl Outlet {
 
     /// Stores the values of neighbours on a line.
     pub fn put_row(&self, k: &Writer, start: Value, values: &[Vec<Value>]) {
+        self.put_row_where(k, None, start, values);
+    }
+
+    /// Stores the values of neighbours on a line where a condition holds, or always.
+    pub fn put_row_where(&self, k: &Writer, condition: Option<Value>, start: Value, values: &[Vec<Value>]) {
         let each = values.iter().enumerate();
         let results: Vec<Vec<Value>> = each.map(|(item, values)| self.results(k, &[k.add(start, item)], values)).collect();
         for index in 0..self.stored.len() {
             let row: Vec<Value> = results.iter().map(|results| results[index]).collect();
-            k.store_as(self.output(k, index), start, k.vector(&row), Order::Weak, Cache::Normal);
+            match condition {
+                Some(condition) => k.store_if(condition, self.output(k, index), start, k.vector(&row)),
+                None => k.store(self.output(k, index), start, k.vector(&row)),
+            }
         }
     }
 
@@ -295,8 +303,16 @@ impl Outlet {
 
     /// Stores the values of a position, which is the element `linear` of outputs.
     pub fn put(&self, k: &Writer, position: &[Value], linear: Value, values: &[Value]) {
+        self.put_where(k, None, position, linear, values);
+    }
+
+    /// Stores the values of a position where a condition holds, or always.
+    pub fn put_where(&self, k: &Writer, condition: Option<Value>, position: &[Value], linear: Value, values: &[Value]) {
         for (index, result) in self.results(k, position, values).into_iter().enumerate() {
-            k.store_element(self.output(k, index), linear, result, Cache::Normal);
+            match condition {
+                Some(condition) => k.store_element_if(condition, self.output(k, index), linear, result),
+                None => k.store_element(self.output(k, index), linear, result, Cache::Normal),
+            }
         }
     }
 }

@@ -123,6 +123,15 @@ impl Writer {
         self.store_as(memory, index, value, Order::Weak, cache);
     }
 
+    /// Stores the element, of one or several lanes, at an index that counts elements, where a condition holds.
+    pub fn store_element_if(&self, condition: Value, memory: Memory, index: Value, value: Value) {
+        let index = match self.type_of(value).lanes() {
+            1 => index,
+            lanes => self.first_lane(index, lanes),
+        };
+        self.store_if(condition, memory, index, value);
+    }
+
     /// Selects one of two values, all lanes alike.
     pub fn select_value(&self, condition: Value, then: Value, otherwise: Value) -> Value {
         let lanes = self.type_of(then).lanes();

@@ -4,20 +4,22 @@
 //! a row would execute it for a few of its lanes. So patches cover rows and columns of the interior only, and all other positions are the *frame*. The first
 //! blocks of the grid compute the frame, a position of a thread at a time, while others begin with patches.
 //!
-//! Patches start with the first row of the interior, and the rows that remain below the last one are part of the frame. The columns of a row that are covered
-//! follow from the address of its first element, so the frame has a few columns more at both sides and leaves out the positions that a patch has. Where an
+//! Patches start with the first row of the interior. The last ones start further up where rows do not come out even, and store those rows only that no other patch
+//! has. The columns of a row that are covered follow from the address of its first element, so the frame has a few columns more at both sides and leaves out the positions that a patch has. Where an
 //! address of an input is no multiple of 16, all positions are the frame's.
 
 use super::{LANES, Parts, Strip};
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Writer, unravel};
 use crate::{Count, Result};
-use broadloom_scalar::{Axis, Unroll, Value};
+use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// The part of an image that patches cover. Numbers have the type of the domain's indices.
 struct Covered {
     /// The first row, and the one behind the last.
     rows: [Value; 2],
+    /// The first row that the last patches of a column store, and the first one that they compute, less the number of the patch within its step.
+    last: [Value; 2],
     /// The column from which on, and the one up to which, all columns of a covered row are covered.
     columns: [Value; 2],
 }
@@ -46,6 +48,34 @@ impl Parts<'_> {
         k.and(k.and(ends[0], ends[1]), k.lt(k.add(column, 2 * around), width))
     }
 
+    /// Columns before and behind a patch whose values come from other lanes.
+    fn exchanged(&self) -> [u32; 2] {
+        let (before, behind) = self.stencil.reach;
+        [before, behind].map(|lanes| lanes * self.stencil.columns)
+    }
+
+    /// Returns whether a patch whose first row begins with a column stores results: its own columns and those of all lanes that it reads are inside.
+    fn columns_stored(&self, k: &Writer, column: Value) -> Value {
+        let [before, behind] = self.exchanged();
+        let mut inside = self.columns_inside(k, column);
+        if before > 0 {
+            inside = k.and(inside, self.columns_inside(k, k.sub(column, before)));
+        }
+        if behind > 0 {
+            inside = k.and(inside, self.columns_inside(k, k.add(column, behind)));
+        }
+        inside
+    }
+
+    /// Returns the first column from which a lane can load a patch whose first row begins `shift` columns before an aligned one.
+    fn first_column(&self, k: &Writer, shift: Value) -> Value {
+        let (axis, around) = (self.axes() - 1, self.stencil.columns - 1);
+        let first = k.convert(k.scalar(self.bounds[2 * axis], self.stencil.inner.index()), self.index);
+        let least = if self.stencil.skew == 0 { first } else { k.add(first, around) };
+        let behind = k.add(k.add(least, shift), around);
+        k.sub(k.sub(behind, k.and(behind, around)), shift)
+    }
+
     fn covered(&self, k: &Writer) -> Covered {
         let (axes, stencil) = (self.axes(), self.stencil);
         let ty = stencil.inner.index();
@@ -57,16 +87,19 @@ impl Parts<'_> {
         let (first, end, height) = bounds(axes - 2);
         let (behind, group) = ((stencil.rows - 1) * stencil.step, stencil.rows * stencil.step);
         let tall = k.sub(k.min(k.add(end, behind), height), first);
-        let groups = k.div(k.max(tall, 0), group);
-        let groups = if stencil.columns == 1 {
-            groups
+        let tall = k.select(k.ge(tall, group), tall, k.constant(ty, 0));
+        let tall = if stencil.columns == 1 {
+            tall
         } else {
             let addresses = [self.inner.wide_addresses(k), self.outlet.row_addresses(k)].concat();
-            k.select(k.aligned(addresses), groups, k.constant(ty, 0))
+            k.select(k.aligned(addresses), tall, k.constant(ty, 0))
         };
-        let rows = [first, k.add(first, k.mul(groups, group))];
+        let rows = [first, k.add(first, tall)];
+        let groups = k.div(k.add(tall, group - 1), group);
+        let last = [k.add(first, k.mul(k.sub(groups, 1), group)), k.sub(rows[1], group)];
         let (first, end, width) = bounds(axes - 1);
         let around = stencil.columns - 1;
+        let [before, behind] = self.exchanged();
         let (first, end) = match stencil.skew {
             // Columns of patches whose first one lies in the interior.
             0 => {
@@ -74,25 +107,30 @@ impl Parts<'_> {
                     let behind = k.add(column, around);
                     k.sub(behind, k.and(behind, around))
                 };
-                (next(first), next(end))
+                (k.add(next(first), before), k.sub(next(end), behind))
             }
-            _ => (k.add(first, 2 * around), k.sub(k.min(k.sub(end, around), k.sub(width, 2 * around)), around)),
+            _ => {
+                let end = k.sub(k.min(k.sub(end, around), k.sub(width, 2 * around)), around);
+                (k.add(first, 2 * around + before), k.sub(end, behind))
+            }
         };
         let first = k.min(first, width);
         let columns = [first, k.max(end, first)];
         let own = |bounds: [Value; 2]| bounds.map(|bound| k.convert(bound, self.index));
-        Covered { rows: own(rows), columns: own(columns) }
+        Covered { rows: own(rows), last: own(last), columns: own(columns) }
     }
 
     /// Patches of the interior, and a function of one position for all others.
     pub(super) fn framed(&self, edge: &Inlet, draft: &mut Draft, costs: &Costs<'_>) -> Result<()> {
         let (axes, stencil) = (self.axes(), self.stencil);
+        // The lanes of a warp have neighbouring patches of a row where they exchange values.
         let block = if stencil.columns == 1 { [2 * LANES, 4, 1] } else { [LANES, 8, 1] };
+        let own = if stencil.columns == 1 { block[0] } else { self.own() };
         let threads = block[0] * block[1];
         // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
         let k = Writer::with_blocks("stencil", block, costs.register_blocks(threads, stencil.live));
         let shifted = if stencil.skew == 0 { 0 } else { 2 * (stencil.columns - 1) };
-        let across = (Count::size(axes - 1) + shifted).div_ceil(block[0] * stencil.columns);
+        let across = (Count::size(axes - 1) + shifted).div_ceil(own * stencil.columns);
         let around = Count::product(0..axes - 2) * ((Count::size(axes - 2) + Count::size(axes - 1)) * cost::FRAME_THREADS);
         let frames = around.div_ceil(across.clone() * threads);
         let down = frames.clone() + self.strips().div_ceil(block[1]);
@@ -111,7 +149,9 @@ impl Parts<'_> {
             || {
                 let row = k.mul(k.sub(number, first), block[1]);
                 let strip = k.add(row, self.wide(&k, k.thread(Axis::Y)));
-                let column = k.mul(self.wide(&k, k.global_thread(Axis::X)), stencil.columns);
+                let patches = k.mul(self.wide(&k, k.block(Axis::X)), own);
+                let column = k.mul(k.add(patches, self.wide(&k, k.thread(Axis::X))), stencil.columns);
+                let column = if stencil.reach.0 > 0 { k.sub(column, self.exchanged()[0]) } else { column };
                 self.patch(&k, &covered, strip, column);
             },
         );
@@ -132,16 +172,33 @@ impl Parts<'_> {
         let mut position = unravel(k, image, &lengths);
         let above = position.iter().enumerate().map(|(axis, index)| self.inside(k, axis, *index));
         let is_there = above.fold(is_there, |all, one| k.and(all, one));
-        let first = k.add(own, ahead);
+        let held = k.min(own, covered.last[1]);
+        let first = k.add(held, ahead);
         position.push(first);
         let row = k.add(k.mul(image, self.length(k, axes - 2)), first);
         let start = k.mul(k.convert(row, self.place()), k.convert(self.length(k, axes - 1), self.place()));
-        let column = match stencil.skew {
-            0 => column,
-            _ => k.sub(column, k.and(start, stencil.columns - 1)),
+        let shift = match stencil.skew {
+            0 => None,
+            _ => Some(k.convert(k.and(start, stencil.columns - 1), self.index)),
         };
-        let strip = Strip { position, left_out: k.constant(self.index, 0), start };
-        k.if_then(k.and(is_there, self.columns_inside(k, column)), || self.inner_column(k, &strip, column));
+        let column = shift.map_or(column, |shift| k.sub(column, shift));
+        let left_out = k.sub(own, held);
+        let left_out = k.sub(k.max(left_out, ahead), ahead);
+        let strip = Strip { position, left_out, start };
+        let own_row = |row: u32| k.ge(row * stencil.step, left_out);
+        if stencil.reach == (0, 0) {
+            let inside = k.and(is_there, self.columns_inside(k, column));
+            return k.if_then(inside, || self.inner_column(k, &strip, column, |row| Some(own_row(row))));
+        }
+        // All lanes of a warp have the same row and exchange values, so they enter together. Lanes outside load from a column that is inside.
+        let first = self.first_column(k, shift.unwrap_or_else(|| k.constant(self.index, 0)));
+        k.if_then(k.and(is_there, self.columns_inside(k, first)), || {
+            let lane = k.convert(k.thread(Axis::X), Type::U32);
+            let has_results = k.and(k.ge(lane, stencil.reach.0), k.lt(lane, LANES - stencil.reach.1));
+            let stored = k.and(has_results, self.columns_stored(k, column));
+            let loaded = k.select(self.columns_inside(k, column), column, first);
+            self.inner_column(k, &strip, loaded, |row| Some(k.and(stored, own_row(row))));
+        });
     }
 
     /// The positions of the frame, from one on and so many apart.
@@ -188,6 +245,7 @@ impl Parts<'_> {
         let [top, bottom] = covered.rows;
         let of_rows = k.and(k.ge(row, top), k.lt(row, bottom));
         let below = k.rem(k.sub(row, top), rows * step);
+        let below = k.select(k.ge(row, covered.last[0]), k.sub(row, covered.last[1]), below);
         let ahead = k.rem(below, step);
         // From the first row of the patch on.
         let distance = k.sub(below, ahead);
@@ -203,6 +261,6 @@ impl Parts<'_> {
         };
         let of_image = above.iter().enumerate().map(|(axis, index)| self.inside(k, axis, *index));
         let of_image = of_image.fold(of_rows, |all, one| k.and(all, one));
-        k.and(of_image, self.columns_inside(k, first))
+        k.and(of_image, self.columns_stored(k, first))
     }
 }
