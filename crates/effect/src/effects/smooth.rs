@@ -1,10 +1,10 @@
-//! Filters that keep edges.
+//! Filters that preserve edges.
 
 use crate::functor::{Indexer, Output, Primitive, Real};
 use crate::{Boundary, Picture, Result};
 use std::f32::consts::LOG2_E;
 
-/// Computes the bilateral filter with exact weights, of distance and of difference.
+/// Computes the bilateral filter with exact weights of distance and of difference.
 pub fn bilateral(picture: &Picture, radius: u32, space: f32, range: f32, boundary: Boundary) -> Result<Picture> {
     let side = radius as i32;
     let parameters = [0.5 / (space * space) * LOG2_E, 0.5 / (range * range) * LOG2_E];

@@ -3,7 +3,7 @@
 use crate::functor::{Indexer, Output, Primitive};
 use crate::{Boundary, Picture, Result};
 
-/// The farthest displacement; a field that points beyond, or nowhere, reads there.
+/// Maximum displacement. Larger displacements and NaN are replaced by it.
 const FAR: f32 = 1e9;
 
 /// Displaces pixels: x(p + scale · d(p)), bilinear. The field has two components, the displacements along x and y in pixels.
