@@ -1,6 +1,7 @@
 //! Local contrast: adaptive histogram equalisation with limited contrast.
 //!
-//! The device counts the pixels of all tiles in one histogram and makes a table of each; the host waits for nothing.
+//! The device counts the pixels of all tiles in one histogram and makes a table of each. The host does not
+//! wait.
 
 use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
 use crate::{Boundary, Error, Picture, Result};

@@ -60,7 +60,7 @@ impl Engine for OnDevice {
     }
 }
 
-/// The names of a chain's effects.
+/// Returns the names of a chain's effects.
 fn names(chain: &Chain<'_>) -> String {
     chain.steps.iter().map(|step| step.effect().name).collect::<Vec<&str>>().join(",")
 }

@@ -22,7 +22,8 @@ pub struct Table {
     pub tetrahedral: bool,
 }
 
-/// Returns a component of an entry of the table. Green and then blue run along the rows of the image.
+/// Returns a component of an entry of the table. Its column is red, and its row is green plus blue times the
+/// side.
 fn entry<'k>(k: &Kernel<'k>, component: usize, at: [Whole<'k>; 3], side: i32) -> Real<'k> {
     k.input(1).component(component).pick(at[0], at[1] + at[2] * side)
 }

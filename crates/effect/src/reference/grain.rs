@@ -51,7 +51,8 @@ pub(super) fn diffusion(x: &Field, edge: Edge, radius: i64, mix: f64) -> Field {
     x.zip(&spread, |x, spread| x * (1.0 - mix) + spread * mix)
 }
 
-/// Finds the motion of each block: the offset with the least sum of absolute differences, the first in the order of rows.
+/// Finds the motion of each block: the offset with the smallest sum of absolute differences. The first in row
+/// order wins a tie.
 fn motion(current: &Field, other: &Field, edge: Edge, block: i64, search: i64) -> Vec<(i64, i64)> {
     let mut offsets = vec![];
     for top in (0..current.height).step_by(block as usize) {
@@ -76,7 +77,7 @@ fn motion(current: &Field, other: &Field, edge: Edge, block: i64, search: i64) -
     offsets
 }
 
-/// Computes `temporal_degrain`: a mean over frames along the motion, weighted by likeness.
+/// Computes `temporal_degrain`: a mean over frames along the motion, weighted by similarity.
 pub(super) fn temporal(settings: &Settings, frames: &[Image], edge: Edge) -> Result<Image, EffectError> {
     let middle = frames.len() / 2;
     let (block, search) = (settings.integer("block"), settings.integer("search"));

@@ -11,7 +11,7 @@ use crate::image::Image;
 /// Offset that keeps quotients of dark pixels finite.
 const DARK: f64 = 0.01;
 
-/// Halves both sides, rounded up: (x(2i−1) + 3·x(2i) + 3·x(2i+1) + x(2i+2)) / 8.
+/// Halves both sides, rounded up, with (x(2i−1) + 3·x(2i) + 3·x(2i+1) + x(2i+2)) / 8.
 fn halved(x: &Field, edge: Edge) -> Field {
     let taps = [(-1, 0.125), (0, 0.375), (1, 0.375), (2, 0.125)];
     let rows = Field::from_fn((x.width + 1) / 2, x.height, |i, j| {
@@ -22,7 +22,7 @@ fn halved(x: &Field, edge: Edge) -> Field {
     })
 }
 
-/// Doubles to a size: 3/4 of the nearest value and 1/4 of the next.
+/// Doubles a field to a given size: 3/4 of the nearest value and 1/4 of the next.
 fn doubled(x: &Field, width: i64, height: i64, edge: Edge) -> Field {
     let next = |i: i64| i / 2 - 1 + 2 * (i % 2);
     let rows = Field::from_fn(width, x.height, |i, j| 0.75 * x.at(i / 2, j, edge) + 0.25 * x.at(next(i), j, edge));
@@ -38,7 +38,7 @@ fn pyramid(x: Field, count: i64, edge: Edge) -> Vec<Field> {
     levels
 }
 
-/// Replaces all levels but the last by their difference to the next, doubled.
+/// Replaces all levels except the last by their difference to the doubled next level.
 fn differences(levels: &mut [Field], edge: Edge) {
     for index in 0..levels.len() - 1 {
         let coarse = doubled(&levels[index + 1], levels[index].width, levels[index].height, edge);

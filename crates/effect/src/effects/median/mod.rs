@@ -5,7 +5,7 @@
 //! | up to 7×7 | a network of exchanges |
 //! | up to about 100 samples | bitwise search of the median: the samples below a bound are counted |
 //! | larger | [`sweep`]: a window that moves along rows |
-//! | larger than an image of few pixels | the search, where each pixel is weighted by its multiplicity in the square |
+//! | larger than a small image | the search, where each pixel is weighted by its multiplicity in the square |
 //!
 //! Samples are compared as integers in the total order of IEEE 754: −NaN, −∞, negative numbers, −0, +0,
 //! positive numbers, +∞, +NaN. All methods find the same sample, so results do not depend on the method or
