@@ -5,7 +5,7 @@ use super::Rect;
 /// An image that cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// An empty image, or one with too many pixels.
+    /// An empty image, or one whose sides or coordinates exceed the limits.
     #[error(
         "an image of {width}×{height} pixels: both sides must be from 1 to {}, and all coordinates below 2³¹",
         Rect::MAX_EXTENT

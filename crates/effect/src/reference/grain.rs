@@ -32,7 +32,8 @@ fn degrain_level(x: &Field, edge: Edge, level: i64, levels: i64, threshold: f64)
     part.zip(&ll, |part, ll| part + ll)
 }
 
-/// Returns the taps of `diffusion`: offsets on a grid of four pixels within radius 12.6, and weights exp(−r/1.5) whose sum is 1.
+/// Returns the taps of `diffusion`: offsets on a grid of four pixels within radius 12.6, and weights
+/// exp(−r/1.5) whose sum is 1.
 pub(crate) fn diffusion_taps() -> Vec<(i64, i64, f64)> {
     let places = (-3..=3i64).flat_map(|j| (-3..=3i64).map(move |i| (i, j))).filter(|(i, j)| i * i + j * j <= 10);
     let taps: Vec<_> = places.map(|(i, j)| (4 * i, 4 * j, (-((i * i + j * j) as f64).sqrt() / 1.5).exp())).collect();

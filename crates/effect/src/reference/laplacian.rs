@@ -1,7 +1,7 @@
 //! `local_laplacian`: contrast of details at all scales.
 //!
-//! Paris, Hasinoff and Kautz, *Local Laplacian Filters*, with the fast interpolation between levels of brightness by
-//! Aubry and others. Pyramids halve by [1 3 3 1]/8 along both axes and double by [1 3]/4.
+//! Paris, Hasinoff and Kautz, *Local Laplacian Filters*, with the fast interpolation between levels of
+//! brightness by Aubry and others. Pyramids are halved by [1 3 3 1]/8 along both axes and doubled by [1 3]/4.
 
 use super::field::{Edge, Field};
 use super::{colors, mean_of_planes, replaced};
@@ -82,7 +82,8 @@ fn filtered(y: &Field, edge: Edge, copies: i64, count: i64, alpha: f64, beta: f6
     result.unwrap_or_else(|| y.clone())
 }
 
-/// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of fewer than three planes.
+/// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of the planes if there
+/// are fewer than three.
 pub(super) fn local(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
     let planes: Vec<usize> = match colors(settings.effect().name, &image.names().collect::<Vec<&str>>()) {
         Ok(colors) => colors.to_vec(),

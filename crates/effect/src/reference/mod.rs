@@ -1,8 +1,9 @@
 //! Naive references of all effects: plain loops in `f64` that follow the formulas of the catalogue.
 //!
-//! They define what effects mean and judge the effects on devices. Nothing here is fast.
+//! They define the results of effects, and effects on devices are compared with them. They are not optimised.
 //!
-//! Every intermediate image has the size of the image before it and follows the boundary rule at its own border.
+//! Every intermediate image has the size of the image before it and follows the boundary rule at its own
+//! border.
 
 mod blur;
 mod clahe;

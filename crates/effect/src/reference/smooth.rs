@@ -21,7 +21,7 @@ pub(super) fn bilateral(x: &Field, edge: Edge, radius: i64, space: f64, range: f
     })
 }
 
-/// Computes `nlmeans`: weights exp(−mean squared difference of patches / strength²), over the searched square.
+/// Computes `nlmeans`: weights exp(−mean squared difference of patches / strength²) over the search square.
 pub(super) fn nlmeans(x: &Field, edge: Edge, search: i64, patch: i64, strength: f64) -> Field {
     let count = ((2 * patch + 1) * (2 * patch + 1)) as f64;
     x.around(|column, row| {
