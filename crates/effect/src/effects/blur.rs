@@ -1,9 +1,9 @@
 //! Blurs of any radius at a cost that does not depend on it.
 //!
 //! `box` is two moving averages. `gaussian` has exact taps if they are few. Otherwise it is a sliding Fourier
-//! series: over a window of 2R + 1 pixels with R = 3.7·sigma the Gaussian is a sum of cosines, aₖ·cos(2πk·d /
-//! (2R+1)) for k from 0 to 4, up to 3·10⁻⁴ of its mass. Each step along a line rotates the sum for each k,
-//! adds the pixel that enters and subtracts the pixel that leaves.
+//! series. Over a window of 2R + 1 pixels with R = 3.7·sigma, the Gaussian is a sum of cosines, aₖ·cos(2πk·d
+//! / (2R+1)) for k from 0 to 4. The error is up to 3·10⁻⁴ of its mass. Each step along a line rotates the sum
+//! for each k, adds the pixel that enters and subtracts the pixel that leaves.
 
 use crate::functor::{Axis, Indexer, Kernel, Moving, Output, Precise, Primitive, Real};
 use crate::{Boundary, Picture, Result};

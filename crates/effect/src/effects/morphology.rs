@@ -43,7 +43,7 @@ impl Extreme {
 
 /// Sweep over the blocks of a line. Forwards, it computes the extreme from the start of a block to the last
 /// pixel of the window. Backwards, it computes the extreme from the end of a block to the first pixel of the
-/// window, and combines it with the other extreme, the second input.
+/// window. It then combines this extreme with the other one, which is the second input.
 struct Block {
     axis: Axis,
     radius: u32,

@@ -6,8 +6,12 @@
 //!
 //! Integer samples represent values scaled to 0 … 1. Floating-point samples represent themselves.
 //!
-//! Invariant: an image has at least one pixel and one plane, its coordinates fit into `i32`, names of planes
-//! differ, and every row of every plane lies inside the plane's memory.
+//! Invariants:
+//!
+//! - An image has at least one pixel and one plane.
+//! - Its coordinates fit into `i32`.
+//! - Names of planes differ.
+//! - Every row of every plane lies inside the plane's memory.
 
 mod color;
 mod error;

@@ -12,9 +12,12 @@
 //! The work of a result is linear in the radius, for all samples. All arithmetic is on integers, so all
 //! devices agree.
 //!
-//! Rejected alternatives: histograms of some bits of the samples, because they are counted again when
-//! neighbouring medians differ in a high bit; and a wavelet matrix, because its work does not depend on the
-//! radius, but is larger up to radii of hundreds of pixels.
+//! Rejected alternatives:
+//!
+//! - Histograms of some bits of the samples: they are counted again when neighbouring medians differ in a
+//!   high bit.
+//! - A wavelet matrix: its work does not depend on the radius, but is larger up to radii of hundreds of
+//!   pixels.
 
 use crate::Result;
 use crate::graph::Frame;
