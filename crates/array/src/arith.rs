@@ -1,9 +1,10 @@
 //! Element-wise operations: operators, functions, comparisons, selection.
 //!
-//! Shapes broadcast as in NumPy: axes of extent 1 are repeated, and missing leading axes are added. Every
-//! operator has a method that returns a `Result`. The operator panics where the method returns an error,
-//! because an operator cannot report incompatible shapes in another way. The other operand may be a single
-//! value.
+//! Shapes broadcast as in NumPy: axes of extent 1 are repeated, and missing leading axes are added. The other
+//! operand may be a single value.
+//!
+//! Every operator has a method that returns a `Result`. The operator panics where the method returns an
+//! error, because an operator cannot report incompatible shapes in another way.
 
 use crate::array::{Array, sure};
 use crate::element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
@@ -59,11 +60,11 @@ binary_methods! { Number:
 }
 
 binary_methods! { Bits:
-    /// Returns the bitwise and; of truth values, the logical and.
+    /// Returns the bitwise AND; for truth values, the logical AND.
     and And;
-    /// Returns the bitwise or; of truth values, the logical or.
+    /// Returns the bitwise OR; for truth values, the logical OR.
     or Or;
-    /// Returns the bitwise exclusive or.
+    /// Returns the bitwise exclusive OR.
     xor Xor;
 }
 
@@ -227,7 +228,7 @@ unary_methods! { Floating:
 }
 
 unary_methods! { Integer:
-    /// Counts the bits that are one.
+    /// Counts the one bits.
     popcount Popcount;
     /// Counts the leading zero bits.
     leading_zeros LeadingZeros;
@@ -283,7 +284,7 @@ impl<T: Float> Array<T> {
     }
 }
 
-/// Operand beside an array: another array, or a single value.
+/// Operand of an operation on arrays: another array, or a single value.
 pub trait Operand<T: Element> {
     /// Converts to an array in the context of another array.
     fn operand<U: Element>(&self, beside: &Array<U>) -> Array<T>;

@@ -28,7 +28,7 @@ pub(crate) fn sure<T>(result: Result<Array<T>>) -> Array<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// Creates an array of these values in row-major order.
+    /// Creates an array from values in row-major order.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -48,12 +48,12 @@ impl<T: Element> Array<T> {
         Node::upload(context, T::TYPE, shape, &T::to_bytes(values)).map(Array::from_node_unchecked)
     }
 
-    /// Creates a one-dimensional array of these values.
+    /// Creates a one-dimensional array from values.
     pub fn line(context: &Context, values: &[T]) -> Result<Array<T>> {
         Array::new(context, values, values.len())
     }
 
-    /// Creates an array with the same value everywhere.
+    /// Creates an array with one value at all indices.
     pub fn full(context: &Context, shape: impl Into<Shape>, value: T) -> Result<Array<T>> {
         Node::fill(context, shape.into(), &value.lanes()).map(Array::from_node_unchecked)
     }
@@ -107,7 +107,7 @@ impl<T: Element> Array<T> {
         self.shape().is_empty()
     }
 
-    /// Computes the array, if not done yet, without waiting for the device. Later uses start from the result.
+    /// Computes the array if necessary, without waiting for the device. Later uses start from the result.
     /// Inside a [`Function`](crate::Function) it marks the boundary between two plans.
     pub fn evaluate(&self) -> Result<()> {
         self.context().evaluate(std::slice::from_ref(&self.node))
@@ -160,7 +160,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Converts elements to another type with the same number of lanes, like Rust's `as`. The conversion to
-    /// `bool` tests for not zero.
+    /// `bool` tests for non-zero.
     ///
     /// ```
     /// # use broadloom_array::{Array};

@@ -2,7 +2,7 @@
 //!
 //! [`Array::map`], [`Array::zip_with`] and [`Array::window`] call a closure once with [`Traced`] values,
 //! which record the operations on them. The result is a function that runs for every element. Numbers in the
-//! closure are compiled in. A value that changes from call to call should be an array without axes
+//! closure are compiled into the code. A value that changes from call to call should be an array without axes
 //! ([`Array::scalar`]), which is a parameter.
 
 use crate::array::Array;

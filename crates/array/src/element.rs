@@ -12,7 +12,7 @@ pub type F32x4 = [f32; 4];
 pub trait Element: Kind + Send + Sync + PartialEq + std::fmt::Debug + 'static {
     /// Returns the bytes of values in device layout.
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]>;
-    /// Creates `count` values whose bytes a function writes.
+    /// Creates `count` values from bytes that a function writes.
     fn read(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<Self>>;
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Building an expression costs time for every operation, each time. A [`Function`] is built once. A call
 //! only binds arrays and scalars and launches kernels, so its cost does not depend on the number of
-//! operations. JAX calls this `jit`. Arguments of other shapes need no new trace, unless the closure would
+//! operations. JAX calls this `jit`. Arguments of other shapes need a new trace only if the closure would
 //! behave differently for them.
 
 use crate::array::Array;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of traces kept by a function.
+/// Maximum number of traces that a function keeps.
 const MOST: usize = 16;
 
 /// Closure called with nodes.
@@ -20,21 +20,21 @@ type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 
 /// Array function that is traced once for arguments of the same ranks.
 ///
-/// It is made from a closure (or a plain function) that takes references to arrays. The closure returns an
+/// It is created from a closure (or a plain function) that takes references to arrays. The closure returns an
 /// array, a tuple, a `Vec` or an array of arrays, or a `Result` of these. It is called with arrays without
 /// elements when new arguments may change its behaviour. Its operations are planned and compiled, and run in
 /// every call. Therefore:
 ///
-/// - the closure describes a computation: its side effects happen only during tracing;
-/// - captured arrays are constants, kept by the function. A captured array that was not evaluated is computed
-///   in every call;
-/// - numbers in the closure are constants too. A value that differs from call to call is an argument: a plain
-///   number given to [`Function::call`] is an array without axes inside;
-/// - elements cannot be read inside: [`Array::to_vec`] and [`Array::item`] return an error.
-///   [`Array::evaluate`] ends a kernel;
-/// - a function that is called inside another becomes part of it;
-/// - reading extents as numbers, for example with [`Shape::extents`](crate::Shape::extents), ties the trace
-///   to these numbers: arguments with other extents are traced anew. [`Amount`](crate::Amount)s do not.
+/// - The closure describes a computation: its side effects happen only during tracing.
+/// - Captured arrays are constants, kept by the function. A captured array that was not evaluated is computed
+///   in every call.
+/// - Numbers in the closure are constants too. A value that differs from call to call is an argument: a plain
+///   number given to [`Function::call`] is an array without axes inside the closure.
+/// - Elements cannot be read inside: [`Array::to_vec`] and [`Array::item`] return an error.
+///   [`Array::evaluate`] ends a kernel.
+/// - A function that is called inside another becomes part of it.
+/// - Reading extents as numbers, for example with [`Shape::extents`](crate::Shape::extents), ties the trace
+///   to these numbers: arguments with other extents are traced again. [`Amount`](crate::Amount)s do not.
 ///
 /// ```
 /// # use broadloom_array::{Array, Context, Function};
@@ -76,12 +76,12 @@ impl<P, R: Results> Function<P, R> {
         Function { context: context.clone(), trace, known: Mutex::default(), parameters: PhantomData }
     }
 
-    /// Calls the function with one argument or a tuple of them, each an array or a number. Does not wait for
-    /// the device, but evaluates arguments that were not evaluated.
+    /// Calls the function with one argument or a tuple of arguments, each an array or a number. Evaluates
+    /// arguments that were not evaluated. Does not wait for the device.
     pub fn call(&self, arguments: impl Arguments<P>) -> Result<R> {
         let inputs = arguments.nodes(&self.context);
         if inputs.iter().any(Node::is_symbolic) {
-            // Inside another function.
+            // A call inside another function.
             return (self.trace)(&inputs);
         }
         R::from_nodes(self.template(&inputs)?.call(&inputs)?)
@@ -95,7 +95,7 @@ impl<P, R: Results> Function<P, R> {
                 return Ok(known[known.len() - 1].clone());
             }
         }
-        // Not under the lock, because the closure may call this function.
+        // The lock is not held here, because the closure may call this function.
         let template = Arc::new(self.context.template(inputs, |symbols| (self.trace)(symbols).map(R::into_nodes))?);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {

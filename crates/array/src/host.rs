@@ -1,4 +1,4 @@
-//! Conversion from and to arrays of the `ndarray` library.
+//! Conversion between arrays and those of the `ndarray` library.
 
 use crate::array::Array;
 use crate::element::Element;
@@ -6,7 +6,7 @@ use broadloom_graph::{Context, Result};
 use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
 
 impl<T: Element> Array<T> {
-    /// Creates an array from one of `ndarray`, of any layout.
+    /// Creates an array from an `ndarray` array with any layout.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -24,7 +24,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// Converts to an array of `ndarray`. Waits for the elements.
+    /// Converts to an `ndarray` array. Waits for the elements.
     pub fn to_ndarray(&self) -> Result<ArrayD<T>> {
         let values = self.to_vec()?;
         let count = values.len();

@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 /// Error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Error of the file.
+    /// Failure to read or write the file.
     #[error("`{}`: {source}", .path.display())]
     File {
-        /// Path.
+        /// Path of the file.
         path: PathBuf,
-        /// Cause.
+        /// Cause of the failure.
         source: NpyError,
     },
     /// Error of the array.
     #[error(transparent)]
     Array(#[from] broadloom_graph::Error),
-    /// File of another element type.
+    /// File with another element type.
     #[error("`{}` holds `{found}`, not `{wanted}`", .path.display())]
     Type {
-        /// Path.
+        /// Path of the file.
         path: PathBuf,
         /// Type in the file.
         found: &'static str,
@@ -39,7 +39,7 @@ impl FileError {
     }
 }
 
-/// Returns the element type of a file. Truth values are bytes there.
+/// Returns the element type of a file. Files store truth values as bytes.
 fn file_element(element: Scalar) -> FileElement {
     match element {
         Scalar::Bool | Scalar::U8 => FileElement::U8,
@@ -58,7 +58,7 @@ fn file_element(element: Scalar) -> FileElement {
 
 impl<T: Element> Array<T> {
     /// Reads an array from a `.npy` file. The file must have this element type. For vectors, the last axis of
-    /// the file holds the lanes. Truth values are bytes, zero or not.
+    /// the file holds the lanes. Truth values are bytes: 0 is false, and all other values are true.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -85,7 +85,7 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node(Node::upload(context, T::TYPE, Shape::from(shape), &file.bytes)?)?)
     }
 
-    /// Writes the array to a `.npy` file. Waits for its elements. Truth values are NumPy's `bool`.
+    /// Writes the array to a `.npy` file. Waits for its elements. Truth values are written as NumPy's `bool`.
     ///
     /// ```
     /// # use broadloom_array::Array;

@@ -49,8 +49,8 @@ impl<T: Number> Array<T> {
         self.sorted("argsort_descending", axis, true, true)
     }
 
-    /// Sorts rows along an axis, or returns their sort indices. The axis is moved last, the rows are
-    /// concatenated, and each is a segment.
+    /// Sorts rows along an axis, or returns their sort indices. The axis becomes the last one, the rows are
+    /// concatenated, and each row is a segment.
     fn sorted<U: Element>(&self, operation: &str, axis: usize, descending: bool, places: bool) -> Result<Array<U>> {
         let rank = self.rank();
         if axis >= rank {
@@ -73,7 +73,7 @@ impl<T: Number> Array<T> {
             // Elements and indices of the same array are sorted once.
             Node::sort(&keys, &values)?
         } else {
-            // Longer segments of elements alone are sorted in place.
+            // Longer segments without indices are sorted in place.
             let values: &[&Node] = if places { &values } else { &[] };
             let mut lines = Amount::from(usize::from(!shape.is_empty()));
             (0..rank - 1).for_each(|axis| lines = lines.times(&shape.amount(axis)));
@@ -87,7 +87,7 @@ impl<T: Number> Array<T> {
         result.transpose(&back)
     }
 
-    /// Returns the product of two matrices; [`inner`](Self::inner) also takes vectors and arrays with more
+    /// Returns the product of two matrices. [`inner`](Self::inner) also accepts vectors and arrays with more
     /// axes. On a CPU, a product with a single row or column is computed as a sum along an axis of the
     /// element-wise product.
     ///
@@ -105,7 +105,7 @@ impl<T: Number> Array<T> {
         Array::from_node(self.node().product(other.node())?)
     }
 
-    /// Returns the product of the transpose of this matrix and another: `a.t().matmul(b)`. It does not wait if
+    /// Returns the product of the transpose of this matrix and another: `a.t().matmul(b)`. Does not wait if
     /// both have one length that only the device knows.
     ///
     /// ```
@@ -180,7 +180,7 @@ impl<T: Integer> Array<T> {
 
 impl<T: Element> Array<T> {
     /// Returns the elements where a mask of the same shape is true, as a one-dimensional array. Lazy, and
-    /// does not wait: only the device knows the length, until the shape or the elements are requested.
+    /// does not wait. Only the device knows the length until the shape or the elements are requested.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -196,8 +196,8 @@ impl<T: Element> Array<T> {
         Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
     }
 
-    /// Repeats each element of a one-dimensional array as many times as an array of integers says. The result
-    /// has as many elements as their sum, but at most `bound`. Does not wait.
+    /// Repeats each element of a one-dimensional array. An array of integers holds the repetition counts. The
+    /// length of the result is their sum, but at most `bound`. Does not wait.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -213,8 +213,9 @@ impl<T: Element> Array<T> {
         Array::from_node(self.node().repeat_each(times.node(), bound)?)
     }
 
-    /// Returns all elements as a one-dimensional array: first those where a mask of the same shape is true,
-    /// then the others, both in their order. Also returns the number of the former. Lazy, and does not wait.
+    /// Returns all elements as a one-dimensional array: first the elements where a mask of the same shape is
+    /// true, then the others. Both parts keep their order. Also returns the length of the first part. Lazy,
+    /// and does not wait.
     ///
     /// ```
     /// # use broadloom_array::Array;

@@ -17,9 +17,9 @@ impl<T: Element> Array<T> {
         crate::array::sure(self.reduce(combine, &axes))
     }
 
-    /// Combines the elements along some axes with a closure, in their order, and removes these axes. The
+    /// Combines the elements along some axes with a closure, in element order, and removes these axes. The
     /// closure is traced, as for [`Array::map`]. It must be associative, because elements are combined in
-    /// groups. `identity` must leave every value unchanged; it is the result for no elements.
+    /// groups. `identity` must leave every value unchanged. It is the result for no elements.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -61,8 +61,9 @@ macro_rules! reductions {
 
 reductions! {
     Arithmetic Sum:
-    /// Sums all elements to an array without axes. The sum of no elements is 0. It has their type and wraps
-    /// around on overflow: [`cast`](Self::cast) the elements to a wider type before.
+    /// Sums all elements to an array without axes. The sum of no elements is 0. The sum has the element type
+    /// and wraps around on overflow. [`cast`](Self::cast) the elements to a wider type first to avoid
+    /// overflow.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -79,12 +80,12 @@ reductions! {
     /// Multiplies all elements. The product of no elements is 1.
     product, product_along;
     Arithmetic Min:
-    /// Returns the minimum. NaN counts as no element. The minimum of no elements is the greatest value of the
-    /// type, for floats infinity.
+    /// Returns the minimum, ignoring NaN. The minimum of no elements is the maximum value of the type, for
+    /// floats infinity.
     min, min_along;
     Arithmetic Max:
-    /// Returns the maximum. NaN counts as no element. The maximum of no elements is the least value of the
-    /// type, for floats minus infinity.
+    /// Returns the maximum, ignoring NaN. The maximum of no elements is the minimum value of the type, for
+    /// floats minus infinity.
     max, max_along;
 }
 
@@ -163,7 +164,7 @@ impl<T: Number> Array<T> {
     pub fn inner(&self, other: &Array<T>) -> Result<Array<T>> {
         let refused = || Error::Shapes { operation: "inner".into(), left: self.shape().clone(), right: other.shape().clone() };
         if self.rank() == 1 && other.rank() > 0 && self.node().is_as_long(other.node()) {
-            // Both have a length that only the device knows.
+            // Only the device knows the common length.
             let column = Array::from_node(self.node().reshape_rows(&vec![1; other.rank() - 1].into())?)?;
             return column.mul(other)?.sum_along(&[0]);
         }
@@ -173,8 +174,8 @@ impl<T: Number> Array<T> {
         if self.rank() == 2 && other.rank() == 2 {
             return self.matmul(other);
         }
-        // Axes of the product: all axes of this array but the last, all axes of the other but the first, then
-        // the summed axis.
+        // Axes of the product: all axes of this array except the last, all axes of the other except the
+        // first, then the summed axis.
         let (before, behind) = (self.rank() - 1, other.rank() - 1);
         let mut left = self.clone();
         for _ in 0..behind {
@@ -184,8 +185,8 @@ impl<T: Number> Array<T> {
         left.mul(&other.transpose(&order)?)?.sum_along(&[before + behind])
     }
 
-    /// Returns the index of the minimum along an axis, the first of equal ones. NaN counts as greater than
-    /// all numbers.
+    /// Returns the index of the minimum along an axis. The first of equal elements wins. NaN counts as
+    /// greater than all numbers.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -202,8 +203,8 @@ impl<T: Number> Array<T> {
         Array::from_node(self.node().extreme(Extreme::Least, axis, Scalar::I64)?)
     }
 
-    /// Returns the index of the maximum along an axis, the first of equal ones. NaN counts as less than all
-    /// numbers.
+    /// Returns the index of the maximum along an axis. The first of equal elements wins. NaN counts as less
+    /// than all numbers.
     pub fn argmax(&self, axis: usize) -> Result<Array<i64>> {
         Array::from_node(self.node().extreme(Extreme::Greatest, axis, Scalar::I64)?)
     }

@@ -10,8 +10,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().scan(combine, axis, inclusive)?))
     }
 
-    /// Returns the inclusive scan along an axis with a closure, which must be associative and have this
-    /// identity: see [`Array::reduce_with`].
+    /// Returns the inclusive scan along an axis with a closure. The closure must be associative and have the
+    /// identity `identity`: see [`Array::reduce_with`].
     ///
     /// ```
     /// # use broadloom_array::{Array, Traced};
@@ -84,12 +84,12 @@ impl<T: Arithmetic> Array<T> {
         self.scan(Combine::Product, axis, true)
     }
 
-    /// Returns the inclusive prefix minima along an axis. NaN counts as no element, see [`Array::min`].
+    /// Returns the inclusive prefix minima along an axis, ignoring NaN. See [`Array::min`].
     pub fn cumulative_min(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Min, axis, true)
     }
 
-    /// Returns the inclusive prefix maxima along an axis. NaN counts as no element, see [`Array::max`].
+    /// Returns the inclusive prefix maxima along an axis, ignoring NaN. See [`Array::max`].
     pub fn cumulative_max(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Max, axis, true)
     }

@@ -11,9 +11,9 @@ impl<T: Element> Array<T> {
         Array::from_node(self.node().scatter(&indices, values.node(), combine)?)
     }
 
-    /// Replaces elements at given indices, one index array per axis: `R[I[k], J[k]] = V[k]`. If several
-    /// values have the same index, the last one is kept; out-of-range indices are dropped. Values broadcast
-    /// to the shape of the indices.
+    /// Replaces elements at given indices, one index array per axis: `R[I[k], J[k]] = V[k]`. The last of
+    /// several values with equal indices is kept. Values with out-of-range indices are dropped. Values
+    /// broadcast to the shape of the indices.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -35,9 +35,9 @@ impl<T: Element> Array<T> {
         self.sent(indices, values, None)
     }
 
-    /// Combines values with this array's elements at given indices with a closure. Values are combined in
-    /// their order, starting with this array's element. The closure must be associative and have this
-    /// identity: see [`Array::reduce_with`].
+    /// Combines values with this array's elements at given indices, using a closure. Values are combined in
+    /// their order, starting with this array's element. The closure must be associative and have the identity
+    /// `identity`: see [`Array::reduce_with`].
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -86,24 +86,24 @@ impl<T: Arithmetic> Array<T> {
         self.sent(indices, values, Some(Combine::Product))
     }
 
-    /// Takes the minimum with values at given indices.
+    /// Computes the minimum with values at given indices.
     pub fn scatter_min<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
         self.sent(indices, values, Some(Combine::Min))
     }
 
-    /// Takes the maximum with values at given indices.
+    /// Computes the maximum with values at given indices.
     pub fn scatter_max<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
         self.sent(indices, values, Some(Combine::Max))
     }
 }
 
 impl Array<bool> {
-    /// Takes the logical and with values at given indices.
+    /// Computes the logical AND with values at given indices.
     pub fn scatter_all<I: Integer>(&self, indices: &[&Array<I>], values: &Array<bool>) -> Result<Array<bool>> {
         self.sent(indices, values, Some(Combine::All))
     }
 
-    /// Takes the logical or with values at given indices.
+    /// Computes the logical OR with values at given indices.
     pub fn scatter_any<I: Integer>(&self, indices: &[&Array<I>], values: &Array<bool>) -> Result<Array<bool>> {
         self.sent(indices, values, Some(Combine::Any))
     }

@@ -41,27 +41,27 @@ impl Segments {
 
     /// Creates segments of an array of `length` elements from offsets. Segment `k` has the indices from
     /// `offsets[k]` up to but not including `offsets[k + 1]`, so there is one more offset than segments. The
-    /// first segment always starts at 0 and the last one ends at `length`, whatever the first and last
+    /// first segment always starts at 0 and the last one ends at `length`, regardless of the first and last
     /// offset. Offsets must not decrease; otherwise results are unspecified.
     pub fn from_offsets<I: Integer>(offsets: &Array<I>, length: impl Into<Amount>) -> Result<Segments> {
         Segments::new(broadloom_graph::Segments::from_offsets(offsets.node(), Total::Amount(length.into()))?)
     }
 
-    /// Creates segments of an array of `length` elements from their lengths. The last segment gets all
+    /// Creates segments of an array of `length` elements from their lengths. The last segment contains all
     /// remaining elements.
     pub fn from_lengths<I: Integer>(lengths: &Array<I>, length: impl Into<Amount>) -> Result<Segments> {
         Segments::new(broadloom_graph::Segments::from_lengths(lengths.node(), Total::Amount(length.into()))?)
     }
 
-    /// Creates segments from flags: a segment starts at the first element and wherever a flag is true. Only
-    /// the device knows the number of segments. Does not wait.
+    /// Creates segments from flags. A segment starts at the first element and at every true flag. Only the
+    /// device knows the number of segments. Does not wait.
     pub fn from_heads(heads: &Array<bool>) -> Result<Segments> {
         Segments::new(broadloom_graph::Segments::from_heads(heads.node(), None)?)
     }
 
     /// Declares a maximum segment length. Segments of up to 1024 elements are then sorted faster (on a CPU up
-    /// to 512 for sort indices or elements of 8 bytes). The length is not checked: of a longer segment only
-    /// the start is sorted, and the rest is unspecified.
+    /// to 512 for sort indices or elements of 8 bytes). The length is not checked: only the start of a longer
+    /// segment is sorted, and the rest is unspecified.
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -102,7 +102,7 @@ impl Segments {
         Array::from_node(self.inner.lengths()?)
     }
 
-    /// Tests for each element if a segment starts there.
+    /// Returns, for each element, whether a segment starts there.
     pub fn heads(&self) -> Result<Array<bool>> {
         Array::from_node(self.inner.heads()?)
     }
@@ -117,8 +117,8 @@ impl Segments {
         Array::from_node(self.inner.places()?)
     }
 
-    /// Computes the data shared by all uses, without waiting. It would also be computed and kept by the first
-    /// use; this makes the first use shorter.
+    /// Computes the data that all uses share, without waiting. The first use would also compute and keep it,
+    /// and becomes faster.
     pub fn evaluate(&self) -> Result<()> {
         evaluate_all(&[self.offsets.node(), &self.inner.heads()?])
     }
@@ -152,8 +152,8 @@ impl<T: Element> Array<T> {
         Array::from_node(segments.inner.distribute(self.node())?)
     }
 
-    /// Filters elements by flags. Returns them with their segments: the same number of segments as before,
-    /// each with its remaining elements. Only the device knows the number of elements. Does not wait.
+    /// Filters elements by flags. Returns the remaining elements with their segments. The number of segments
+    /// is unchanged. Only the device knows the number of elements. Does not wait.
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -176,8 +176,8 @@ impl<T: Element> Array<T> {
         Ok((Array::from_node(lines.swap_remove(0))?, Segments::new(packed)?))
     }
 
-    /// Reduces each segment with a closure, in element order. The result for no elements is `identity`. See
-    /// [`Array::reduce_with`].
+    /// Reduces each segment with a closure, in element order. The result for an empty segment is `identity`.
+    /// See [`Array::reduce_with`].
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
@@ -212,22 +212,22 @@ impl<T: Element> Array<T> {
 }
 
 impl<T: Arithmetic> Array<T> {
-    /// Returns the sum of each segment, 0 for an empty one. See [`Segments`].
+    /// Returns the sum of each segment; 0 for an empty one. See [`Segments`].
     pub fn segmented_sum(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Sum)
     }
 
-    /// Returns the product of each segment, 1 for an empty one.
+    /// Returns the product of each segment; 1 for an empty one.
     pub fn segmented_product(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Product)
     }
 
-    /// Returns the minimum of each segment, the greatest value of the type for an empty one.
+    /// Returns the minimum of each segment; the maximum value of the type for an empty one.
     pub fn segmented_min(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Min)
     }
 
-    /// Returns the maximum of each segment, the least value of the type for an empty one.
+    /// Returns the maximum of each segment; the minimum value of the type for an empty one.
     pub fn segmented_max(&self, segments: &Segments) -> Result<Array<T>> {
         self.segmented(segments, Combine::Max)
     }
@@ -283,14 +283,14 @@ impl<T: Number> Array<T> {
         self.scanned(segments, Combine::Sum, false)
     }
 
-    /// Returns the index within each segment of its minimum, the first of equal ones; -1 for an empty
-    /// segment. NaN counts as greater than all numbers.
+    /// Returns the index of the minimum within each segment; -1 for an empty segment. The first of equal
+    /// elements wins. NaN counts as greater than all numbers.
     pub fn segmented_argmin(&self, segments: &Segments) -> Result<Array<i64>> {
         Array::from_node(segments.inner.extreme(self.node(), Extreme::Least, Scalar::I64)?)
     }
 
-    /// Returns the index within each segment of its maximum, the first of equal ones; -1 for an empty
-    /// segment. NaN counts as less than all numbers.
+    /// Returns the index of the maximum within each segment; -1 for an empty segment. The first of equal
+    /// elements wins. NaN counts as less than all numbers.
     pub fn segmented_argmax(&self, segments: &Segments) -> Result<Array<i64>> {
         Array::from_node(segments.inner.extreme(self.node(), Extreme::Greatest, Scalar::I64)?)
     }

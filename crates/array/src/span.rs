@@ -25,7 +25,8 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 pub enum Span {
     /// One index; the axis is removed.
     At(isize),
-    /// Range from `start` up to but not including `end`, with a step. A negative step starts at the end.
+    /// Range from `start` up to but not including `end`, with a step. A range with a negative step starts at
+    /// the end.
     Part {
         /// First index; by default the start of the axis.
         start: Option<isize>,
@@ -51,8 +52,8 @@ impl Span {
         }
     }
 
-    /// Resolves the span for an axis of this extent: first index, count and step. Ranges are clipped to the
-    /// axis. Returns `None` for an index out of range or a step of 0.
+    /// Resolves the span for an axis with the given extent: first index, count and step. Ranges are clipped
+    /// to the axis. Returns `None` for an out-of-range index or a step of 0.
     pub(crate) fn resolve(self, extent: &Amount) -> Option<(Amount, Amount, i64)> {
         let (zero, one) = (Amount::from(0), Amount::from(1));
         let from_end = |index: isize| {
@@ -75,7 +76,7 @@ impl Span {
                     _ => {
                         let mut step = step as i64;
                         if extent.is_less(&Amount::from(step.saturating_abs())) {
-                            // With such a large step only the first element remains.
+                            // Only the first element remains with such a large step.
                             let most = extent.get().max(1);
                             step = step.clamp(-most, most);
                         }

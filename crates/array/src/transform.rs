@@ -50,7 +50,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Takes elements by first index, count and step for each axis: `R[i] = A[first + step * i]`. The
-    /// boundary defines elements out of range.
+    /// boundary defines out-of-range elements.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
@@ -133,8 +133,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().affine_at("slice", &maps, &offsets, shape, None)?))
     }
 
-    /// Returns a span of the first axis of an array whose length only the device knows, if that needs no
-    /// wait.
+    /// Returns a span of the first axis of an array whose length only the device knows; `None` if that needs
+    /// a wait.
     fn first_part(&self, spans: &[Span]) -> Result<Option<Array<T>>> {
         let Some(Span::Part { start, end, step }) = spans.first().filter(|span| **span != Span::ALL) else { return Ok(None) };
         if !self.has_length() || *step == 0 {
@@ -150,7 +150,7 @@ impl<T: Element> Array<T> {
                 let behind = end.unwrap_or(0).unsigned_abs();
                 node.without_last(behind)?.last(start.unsigned_abs().saturating_sub(behind))?
             }
-            // Whether it begins before it ends depends on the length.
+            // The length determines if the span begins before it ends.
             (Err(_), Some(Ok(_))) => return Ok(None),
         };
         let part = if *step < 0 { part.reversed("slice", &[0])? } else { part };
@@ -195,7 +195,8 @@ impl<T: Element> Array<T> {
             }
             let (first, step) = (first.min(first + step * (count as i64 - 1)), step.unsigned_abs() as usize);
             places.push((-first, extent, 1));
-            // Each value covers all indices up to the next one; only the first of them is meant.
+            // Each value is spread over all indices up to the next value. The mask keeps only the first of
+            // them.
             let mut meant = Array::full(self.context(), [count, 1], true)?;
             if step > 1 {
                 let mut extents = values.shape().extents().to_vec();
@@ -259,12 +260,12 @@ impl<T: Element> Array<T> {
         self.affine("replicate", &maps, shape, Some(Boundary::Wrap))
     }
 
-    /// Extends each axis before and after; the boundary defines the new elements.
+    /// Extends each axis before and after. The boundary defines the new elements.
     pub fn extend(&self, sides: &[(usize, usize)], outside: Boundary<T>) -> Result<Array<T>> {
         self.enlarged("extend", sides, outside)
     }
 
-    /// Extends each axis before and after by wrapping around.
+    /// Extends each axis before and after with wrapped elements.
     pub fn expand(&self, sides: &[(usize, usize)]) -> Result<Array<T>> {
         self.enlarged("expand", sides, Boundary::Wrap)
     }
@@ -335,7 +336,7 @@ impl<T: Element> Array<T> {
         self.affine("index_axis", &maps, shape, None)
     }
 
-    /// Inserts an axis, along which the elements are repeated: `R[i, j, k] = A[i, k]`.
+    /// Inserts an axis along which the elements are repeated: `R[i, j, k] = A[i, k]`.
     pub fn add_axis(&self, axis: usize, extent: usize) -> Result<Array<T>> {
         if axis > self.rank() {
             return Err(Error::Axis { operation: "add_axis".into(), axis, shape: self.shape().clone() });
@@ -354,10 +355,10 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().broadcast_to(&shape.into())?))
     }
 
-    /// Returns the elements of this array in the common shape of both arrays, as arithmetic on them would have it.
+    /// Broadcasts this array to the common shape of both arrays, as arithmetic on them does.
     ///
-    /// Arrays of equal shapes are not known to be equally large: a plan serves those of other sizes too, and computes places in each of them. This says that they
-    /// are.
+    /// The planner does not assume that arrays of equal shapes stay equal in size: a plan also serves other
+    /// sizes, and computes positions in each array separately. This call declares the sizes equal.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary, Context};
@@ -378,9 +379,9 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().reshape(shape.into())?))
     }
 
-    /// Returns all elements in rows of a width: `R[i, j] = A[i * width + j]`. The last elements are left out if
-    /// they do not fill a row. Unlike [`reshape`](Self::reshape) it takes any length that only the device
-    /// knows.
+    /// Returns all elements in rows of a width: `R[i, j] = A[i * width + j]`. The last elements are dropped
+    /// if they do not fill a row. Unlike [`reshape`](Self::reshape) it accepts any length that only the
+    /// device knows.
     ///
     /// ```
     /// # use broadloom_array::{Array, span};
@@ -435,8 +436,8 @@ impl<T: Element> Array<T> {
     }
 
     /// Takes elements at indices along an axis. The axes of the indices replace that axis: `R[i, j] = A[I[i],
-    /// j]`. An index without axes removes the axis. Unlike that of [`index_axis`](Self::index_axis) it is a
-    /// parameter of the plan, so a loop over indices plans once.
+    /// j]`. An index without axes removes the axis. Unlike the index of [`index_axis`](Self::index_axis), it
+    /// is a parameter of the plan, so a loop over indices plans once.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
@@ -458,7 +459,7 @@ impl<T: Element> Array<T> {
             return self.gather(&[indices], outside);
         }
         if let Some(length) = self.node().length().filter(|_| axis > 0 && !indices.has_length()) {
-            // Only the device knows how many rows there are, and each is taken from in the same way.
+            // Only the device knows the number of rows. Elements are taken from each row in the same way.
             let (own, at) = (self.node().bound().amounts(), indices.shape().amounts());
             let shape = Shape::from_amounts(&[&own[..axis], &at, &own[axis + 1..]].concat());
             let row = shape.without(&[0], false);
@@ -475,7 +476,7 @@ impl<T: Element> Array<T> {
             return Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.map(T::lanes))?));
         }
         if axis == 0 && (self.has_length() || indices.has_length()) {
-            // Only the device knows how many rows there are, or are taken.
+            // Only the device knows the number of rows, or the number of rows that are taken.
             let behind = Shape::from_amounts(&self.node().bound().amounts()[1..]);
             let mut row: Vec<Amount> = indices.node().bound().amounts().into_iter().skip(1).collect();
             row.extend(std::iter::repeat_n(Amount::from(1), behind.rank()));

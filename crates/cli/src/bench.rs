@@ -1,5 +1,5 @@
-//! `broadloom bench`: speed of kernels on this machine. The result is a table, or with `--json -` the figures
-//! as JSON.
+//! `broadloom bench`: speed of kernels on this machine. The result is a table, or the figures as JSON with
+//! `--json -`.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::launching::failure;

@@ -1,8 +1,8 @@
 //! `broadloom check`: runs a kernel or a whole program under the checker and reports its errors.
 //!
 //! Findings are printed on standard error, or as JSON. The kernel's output and the requested buffers are
-//! results, as in `run`. The exit code tells if there were findings, or which signal stopped the check.
-//! Findings up to then are reported.
+//! results, as in `run`. The exit code tells if there were findings, or which signal stopped the check. A
+//! stopped check reports its findings up to then.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::launching::{Executor, Launched, deliver, failure, launch, no_device};
@@ -92,7 +92,7 @@ fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure>
         }
         Some(name) => return Err(no_device(name)),
     }
-    // No thread waits for the signals: the interpreter polls the flag.
+    // No thread waits for the signals, because the interpreter polls the flag.
     let _ = signals::catch();
     let stop = Some(&signals::STOP);
     Ok(Interp::new(interp::Options { check: true, output: terminal.sink(), stop, ..interp::Options::default() }))
@@ -119,7 +119,7 @@ pub fn counted(findings: usize) -> String {
     }
 }
 
-/// Reports the findings about the kernels of a program, also to a file of JSON if one is wanted.
+/// Reports the findings about the kernels of a program, and optionally writes them to a JSON file.
 pub fn report_findings(
     program: &Path,
     findings: &[Finding],

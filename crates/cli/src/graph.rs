@@ -66,7 +66,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Computes nodes and prints the time of each kernel on standard error, beside the prediction.
+/// Computes nodes and prints the time of each kernel with the prediction on standard error.
 fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
     let (plan, times) = context.measure(nodes).map_err(failed)?;
     let machine = context.device().measured_machine();
@@ -112,7 +112,7 @@ fn failed(error: Error) -> Failure {
     Failure::new(exit, Diagnostic::error(code, error.to_string()))
 }
 
-/// Converts an array for display. Truth values are bytes, and lanes of vectors a last axis.
+/// Converts an array for display. Truth values are bytes. Lanes of vectors are the last axis.
 fn shown(array: &HostArray) -> Shown {
     let element = Element::from_name(array.ty.element().name()).unwrap_or(Element::U8);
     let mut shape: Vec<u64> = array.shape.extents().iter().map(|extent| *extent as u64).collect();

@@ -24,7 +24,7 @@ impl Input {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
         let mut bytes = vec![];
-        // One byte more than the limit distinguishes a text that is too long from one that just fits.
+        // Reads one byte more than the limit, to distinguish a text that is too long from one that just fits.
         let limit = MAX_INPUT as u64 + 1;
         let outcome = if is_stdin {
             io::stdin().lock().take(limit).read_to_end(&mut bytes)
@@ -83,7 +83,7 @@ fn cannot_read(name: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::usage(diagnostic)
 }
 
-/// Returns a suggestion: the files beside the missing one that end like it.
+/// Returns a suggestion for a missing file: files of its folder with the same extension.
 fn neighbours(path: &Path) -> Option<String> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// Maximum number of kernels listed in a message.
 const SHOWN: usize = 12;
 
-/// Returns the kernel of a name, or the only one. A C++ name suffices if it is unambiguous.
+/// Returns the kernel with the given name, or the only kernel. An unambiguous C++ name is sufficient.
 pub fn choose<'m>(module: &'m Module, name: Option<&str>) -> Result<&'m Function, Box<Diagnostic>> {
     let kernels: Vec<&Function> = module.kernels().map(|(_, function)| function).collect();
     let wrong = |message: String| Diagnostic::error(codes::WHICH_KERNEL, message);

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl LaunchOptions {
-    /// Refuses options of a launch, for files whose programs launch kernels themselves. `why` ends the message.
+    /// Refuses options of a launch, for files whose programs launch kernels themselves. `why` is the end of
+    /// the message.
     pub fn refuse(&self, why: &str) -> Result<(), Failure> {
         let given = [
             ("--kernel", self.kernel.is_some()),
@@ -42,16 +43,16 @@ impl LaunchOptions {
 /// Executor of a kernel.
 #[derive(Debug)]
 pub enum Executor {
-    /// The cores of this machine.
+    /// CPU of this machine.
     Cpu(Cpu),
-    /// A GPU.
+    /// GPU.
     Cuda(Cuda),
-    /// The interpreter.
+    /// Interpreter.
     Interp(Interp),
 }
 
 impl Executor {
-    /// Returns it as a device.
+    /// Returns the executor as a device.
     pub fn device(&self) -> Device {
         match self {
             Executor::Cpu(cpu) => Device::new(cpu.clone()),
@@ -64,24 +65,24 @@ impl Executor {
 /// Completed launch.
 #[derive(Debug)]
 pub struct Launched {
-    /// Sources of diagnostics.
+    /// Sources of the diagnostics.
     pub sources: Sources,
-    /// Executor.
+    /// Executor of the launch.
     pub executor: Executor,
     /// Name of the kernel.
     pub kernel: String,
     /// Launch configuration.
     pub launch: Launch,
-    /// Duration.
+    /// Duration of the launch.
     pub time: Duration,
-    /// Result.
+    /// Contents of the buffers, or the error of the launch.
     pub outcome: Result<Vec<Output>, Error>,
 }
 
 /// Reads the module, allocates the buffers, launches, and reads the buffers back.
 ///
-/// `verb` is the command, for the examples in messages. An error of the launch itself is returned in the
-/// result; all others are failures.
+/// `verb` is the command in the examples of messages. An error of the launch itself is returned in the
+/// result. All other errors are failures.
 pub fn launch(
     verb: &str,
     options: &LaunchOptions,
@@ -133,7 +134,7 @@ fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -
 }
 
 /// Opens a device by its name, or the default one. Kernels print to standard output. `timing` enables timing
-/// of launches where it has a cost.
+/// of launches on devices where timing has a cost.
 pub fn open(name: Option<&str>, timing: bool, terminal: &Terminal) -> Result<Executor, Failure> {
     let output = terminal.sink();
     if let Some(ordinal) = name.and_then(gpu_ordinal) {

@@ -1,8 +1,8 @@
-//! `broadloom run x.nesl`: a NESL program, executed form by form as at the top level of the language; `check` and
-//! `explain` of one; and VCODE programs.
+//! NESL and VCODE programs. `broadloom run x.nesl` executes a NESL program form by form, as at the top level
+//! of the language. `check` and `explain` also accept NESL programs.
 //!
-//! Answers go to standard output, errors and remarks to standard error. A form that fails does not stop the program;
-//! the exit code says that one did.
+//! Answers go to standard output, errors and remarks to standard error. A form that fails does not stop the
+//! program. The exit code reports that a form failed.
 
 use crate::check::{counted, report_findings};
 use crate::failure::{Exit, Failure, codes};
@@ -19,7 +19,7 @@ use broadloom::nesl::session::{Engine, Output, Session, Settings};
 use broadloom::nesl::vcode;
 use std::path::Path;
 
-/// Reason for which options of a launch are refused.
+/// Reason for refusing the options of a launch.
 const REFUSED: &str = "a NESL or VCODE program launches its own";
 
 /// Tests by its name if a file contains NESL.
@@ -105,7 +105,7 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     Ok(if findings.is_empty() { exit } else { Exit::Failed })
 }
 
-/// Writes the code that a program is compiled to, or the types of its forms, its VCODE and its kernels.
+/// Writes the code to which a program is compiled, or the types of its forms, its VCODE and its kernels.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let code = |engine| Settings { engine, ..Settings::default() };
     let (file, device) = (options.file.as_path(), options.device.as_deref());
@@ -140,7 +140,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     Ok(exit)
 }
 
-/// Runs a VCODE program. The remaining stack is written as vectors, the top last.
+/// Runs a VCODE program. Writes the remaining stack as vectors, the top of the stack last.
 pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
     let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
@@ -209,7 +209,7 @@ pub fn write_output(output: &Output, terminal: &mut Terminal) -> bool {
     matches!(output, Output::Error(_))
 }
 
-/// Executes a file and passes on the results.
+/// Executes a file and passes the results on.
 fn execute(file: &Path, settings: Settings, target: Option<Target>, take: impl FnMut(Output)) -> Result<Statistics, Failure> {
     let input = Input::read(file)?;
     let mut session = session(settings, target)?;

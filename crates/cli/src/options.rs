@@ -153,12 +153,12 @@ pub struct Prefetch {
 }
 
 impl Prefetch {
-    /// Returns whether kernels prefetch, where the command line says so.
+    /// Returns the setting of the command line; `None` if there is none.
     pub fn wish(&self) -> Option<bool> {
         self.prefetch.as_deref().map(|when| when == "on")
     }
 
-    /// Refuses the option, since a command takes it for StreamIt programs alone.
+    /// Refuses the option in a command that accepts it only for StreamIt programs.
     pub fn refuse(&self) -> Result<(), Failure> {
         if self.prefetch.is_none() {
             return Ok(());
@@ -187,7 +187,7 @@ impl Math {
         if self.math.as_deref() == Some("fast") { Precision::Fast } else { Precision::Accurate }
     }
 
-    /// Refuses the option, since a command takes it for StreamIt programs alone.
+    /// Refuses the option in a command that accepts it only for StreamIt programs.
     pub fn refuse(&self) -> Result<(), Failure> {
         if !self.is_given() {
             return Ok(());
@@ -632,7 +632,7 @@ Examples:
 
 Exit code 1 if a result is wrong.";
 
-/// Lists the groups and their benchmarks, for the help.
+/// Lists the groups and their benchmarks for the help.
 fn benchmarks() -> String {
     let mut text = "Benchmarks:\n".to_owned();
     let groups = broadloom_bench::groups();
@@ -661,7 +661,8 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is not a number of seconds"))
 }
 
-/// Returns the words of the call. Called by the name of NVIDIA's assembler, the command acts as that.
+/// Returns the words of the call. If the command is called by the name of NVIDIA's assembler, inserts the
+/// subcommand.
 pub fn called_as(words: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut words = words.peekable();
     let name = words.peek().and_then(|word| Path::new(word).file_name());
@@ -670,13 +671,13 @@ pub fn called_as(words: impl Iterator<Item = OsString>) -> impl Iterator<Item = 
     words.next().into_iter().chain(inserted.into_iter().flatten()).chain(words)
 }
 
-/// Returns the words of the call, with `--arg BUFFER =FILE` as two arguments: `=FILE` belongs to the buffer
-/// before it.
+/// Returns the words of the call. Splits `--arg BUFFER =FILE` into two arguments: `=FILE` belongs to the
+/// buffer before it.
 pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = vec![];
     let mut ours = true;
     for word in words {
-        // Words after it belong to another program.
+        // Words after `--` belong to another program.
         ours &= word != "--";
         let before = |back: usize| joined.len().checked_sub(back).map(|index| joined[index].as_encoded_bytes());
         let is_behind_buffer = before(2) == Some(b"--arg") || before(1).is_some_and(|word| word.starts_with(b"--arg="));

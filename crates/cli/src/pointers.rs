@@ -1,7 +1,7 @@
 //! Guess of the types that a kernel's parameters point to.
 //!
-//! The guess only serves people. It follows each parameter through moves, `cvta` and additions to the loads
-//! and stores that use it, ignoring control flow, memory and calls. It makes an explanation readable and an
+//! The guess is only for display. It follows each parameter through moves, `cvta` and additions to the loads
+//! and stores that use it. It ignores control flow, memory and calls. It makes an explanation readable and an
 //! example call runnable.
 
 use broadloom::ptx::{Base, Class, Function, InstData, Operand, Reg, Space, Symbol, Type, Var};
@@ -13,9 +13,9 @@ use std::fmt;
 pub struct Pointee {
     /// Types of the accesses.
     pub types: BTreeSet<Type>,
-    /// True if it is read.
+    /// True if the memory is read.
     pub read: bool,
-    /// True if it is written.
+    /// True if the memory is written.
     pub written: bool,
 }
 
@@ -46,7 +46,7 @@ type Origins = BTreeMap<Reg, BTreeSet<Var>>;
 /// Returns the use of each parameter that is an address.
 pub fn pointees(function: &Function) -> BTreeMap<Var, Pointee> {
     let mut origins = Origins::new();
-    // Addresses flow forward through few copies; each round follows one more.
+    // Addresses flow forward through few copies. Each round follows one more copy.
     while function.instructions().fold(false, |changed, (_, inst)| flow(inst, &mut origins) || changed) {}
     let mut pointees: BTreeMap<Var, Pointee> = BTreeMap::new();
     for (_, inst) in function.instructions() {

@@ -13,14 +13,14 @@ use broadloom::ptx::Module;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Name by which the command acts as the assembler.
+/// Name under which the command acts as the assembler.
 pub const NAME: &str = "ptxas";
 
-/// Reported release of NVIDIA's tools. Compilers select the PTX that they emit by it.
+/// Reported release of NVIDIA's tools. Compilers select their PTX version by it.
 const RELEASE: &str = "13.0";
 
-/// Options whose value may be the next word, by their long and short names. Except for the output, all
-/// concern machine code, which is not generated here.
+/// Options whose value may be the next word, by their long and short names. All except the output concern
+/// machine code, which is not generated here.
 const WITH_VALUES: [&str; 33] = [
     "--output-file",
     "-o",
@@ -66,7 +66,7 @@ struct Asked {
     inputs: Vec<PathBuf>,
 }
 
-/// Parses the words like NVIDIA's assembler: `--name value`, `--name=value`, `-n value`. Options on machine
+/// Parses the words like NVIDIA's assembler: `--name value`, `--name=value`, `-n value`. Options for machine
 /// code are ignored.
 fn asked(words: &[OsString]) -> Asked {
     let mut asked = Asked::default();
@@ -121,7 +121,7 @@ pub fn run(options: &Ptxas, terminal: &mut Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns errors for instructions that PTX does not have, which the driver would not load.
+/// Returns errors for instructions that are not part of PTX. The driver would not load them.
 fn unknown_instructions(module: &Module) -> Diagnostics {
     let mut unknown = Diagnostics::new();
     for inst in module.functions.values().flat_map(|function| function.instructions().map(|(_, inst)| inst)) {

@@ -1,8 +1,11 @@
 //! `broadloom repl`: an interactive NESL session.
 //!
-//! On a terminal lines are edited with history and completion. A form that is not complete goes on in the next line.
-//! Ctrl-C at the prompt drops the line; while a form is evaluated it ends the evaluation, and definitions stay. Without
-//! a terminal standard input is a script: each form is answered as soon as it is complete, without a prompt.
+//! On a terminal, lines are edited with history and completion. An incomplete form continues in the next
+//! line. Ctrl-C at the prompt drops the line. During an evaluation it ends the evaluation and keeps the
+//! definitions.
+//!
+//! Without a terminal, standard input is a script: each form is answered as soon as it is complete, without a
+//! prompt.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::nesl::{session, target, widths, write_output};
@@ -25,10 +28,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Forms that the history keeps.
+/// Maximum number of forms in the history.
 const HISTORY: usize = 1000;
 
-/// Bytes of one form of a script.
+/// Maximum size of one form of a script, in bytes.
 const MAX_FORM: usize = 16 << 20;
 
 /// Runs a session until its input ends.
@@ -62,7 +65,8 @@ fn load(session: &mut Session, file: &Path, terminal: &mut Terminal) -> Result<(
     Ok(())
 }
 
-/// Evaluates forms behind so many lines of a script and writes the answers. Returns whether the session goes on, and whether no form failed.
+/// Evaluates forms that follow `lines_before` lines of a script, and writes the answers. Returns whether the
+/// session continues, and whether no form failed.
 fn evaluate(session: &mut Session, text: &str, lines_before: u32, terminal: &mut Terminal) -> (bool, bool) {
     let mut right = true;
     let more = session.eval_part("input", text, lines_before, |output| {
@@ -75,11 +79,11 @@ fn evaluate(session: &mut Session, text: &str, lines_before: u32, terminal: &mut
 /// Answers a script on standard input. Returns whether no form failed.
 fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Failure> {
     let (mut text, mut lines, mut right) = (String::new(), Lines::default(), true);
-    // Lines that were read, and those of them before the text.
+    // Number of lines read, and number of these lines before the text.
     let (mut line_count, mut lines_before) = (0u32, 0);
     loop {
         let mut line = vec![];
-        // The lock is not held while forms are evaluated: programs may read the console.
+        // The lock is not held during evaluation, because programs may read the console.
         let read = io::stdin().lock().read_until(b'\n', &mut line);
         let count = read.map_err(|error| {
             let message = format!("standard input cannot be read: {error}");
@@ -108,12 +112,12 @@ fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Fail
     }
 }
 
-/// Tells whether a text can be evaluated.
+/// Tests if a text can be evaluated.
 fn is_whole(text: &str) -> bool {
     is_complete(text) || is_command(text)
 }
 
-/// Tells whether a text is a line that begins with a command, which needs no `;`.
+/// Tests if a text is a line that begins with a command, which needs no `;`.
 fn is_command(text: &str) -> bool {
     let line = text.trim();
     let word = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
@@ -121,7 +125,7 @@ fn is_command(text: &str) -> bool {
     is_known && !text.trim_end_matches('\n').contains('\n') && is_complete(&format!("{line};"))
 }
 
-/// The line editor's knowledge of NESL.
+/// Validation and completion of NESL in the line editor.
 struct Nesl {
     session: Rc<RefCell<Session>>,
     files: FilenameCompleter,
@@ -144,7 +148,7 @@ impl Completer for Nesl {
 
     fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = &line[..position];
-        // Inside of a string a name of a file is meant.
+        // Completes file names inside a string.
         if before.matches('"').count() % 2 == 1 {
             return self.files.complete_path(line, position);
         }
@@ -169,7 +173,7 @@ impl Completer for Nesl {
     }
 }
 
-/// Edits lines on the terminal and answers them.
+/// Edits lines on the terminal and evaluates them.
 fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, terminal: &mut Terminal) -> Result<(), Failure> {
     let session = Rc::new(RefCell::new(session));
     let refused = |error: ReadlineError| {
@@ -182,7 +186,7 @@ fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, term
     editor.set_helper(Some(Nesl { session: session.clone(), files: FilenameCompleter::new() }));
     let history = if options.no_history { None } else { history() };
     if let Some(path) = &history {
-        // The first session finds none.
+        // The first session has no history file.
         let _ = editor.load_history(path);
     }
     terminal.write("NESL. A form ends with `;`, `help;` lists the commands, Ctrl-D ends.\n");
@@ -191,7 +195,7 @@ fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, term
         match editor.readline("> ") {
             Ok(text) if text.trim().is_empty() => {}
             Ok(text) => {
-                // A session without a history is a session all the same.
+                // The session continues without a history.
                 let _ = editor.add_history_entry(text.as_str());
                 interrupt.store(false, Ordering::SeqCst);
                 let (more, _) = evaluate(&mut session.borrow_mut(), &text, 0, terminal);
@@ -213,7 +217,8 @@ fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, term
     Ok(())
 }
 
-/// Returns the file of the history, whose folder is made. None where the environment has no place for it.
+/// Returns the path of the history file and creates its folder; `None` if the environment names no location
+/// for it.
 fn history() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;

@@ -1,5 +1,5 @@
-//! `broadloom run`: launches a kernel and prints or saves its buffers; computes a graph; or runs a program in
-//! NESL, VCODE or StreamIt.
+//! `broadloom run`: launches a kernel and prints or saves its buffers, computes a graph, or runs a NESL,
+//! VCODE or StreamIt program.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::graph;
@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 use crate::tracing::traced;
 use broadloom::diag::Diagnostic;
 
-/// Runs a kernel, a graph, or a program in NESL, VCODE or StreamIt.
+/// Runs a kernel, a graph, or a NESL, VCODE or StreamIt program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     traced(options.trace.as_deref(), || perform(options, terminal))
 }

@@ -1,8 +1,9 @@
-//! `broadloom run x.str`: a StreamIt program, on the host or, with `--device`, partly on a device; `broadloom check
-//! x.str`: the same with its kernels watched.
+//! StreamIt programs. `broadloom run x.str` runs a program on the host or, with `--device`, partly on a
+//! device. `broadloom check x.str` runs it with its kernels checked.
 //!
 //! Output of the program goes to standard output, errors to standard error. An error in the source ends the
-//! command with the exit code of a usage error, an error at run time with that of a failed program.
+//! command with the exit code of a usage error. An error at run time ends it with the exit code of a failed
+//! program.
 
 use crate::check::{counted, report_findings};
 use crate::failure::{Exit, Failure, codes};
@@ -19,7 +20,7 @@ use broadloom::stream::eval::{Host, Limits, Settings, System};
 use broadloom::stream::picture::Picture;
 use std::path::Path;
 
-/// Reason for which options of a launch are refused.
+/// Reason for refusing the options of a launch.
 const REFUSED: &str = "a StreamIt program says itself what runs";
 
 /// Tests by its name if a file contains StreamIt.
@@ -27,7 +28,7 @@ pub fn is_program(file: Option<&Path>) -> bool {
     file.and_then(Path::extension).is_some_and(|extension| extension == "str")
 }
 
-/// Explains which filters of a program run where and why, or draws its graph.
+/// Explains where each filter of a program runs and why, or draws its graph.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let mut printer = terminal.clone();
     let mut host = System(move |text: &str| printer.try_write(text));
@@ -57,7 +58,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-/// Draws a picture; a graph that is too large for one has its DOT text.
+/// Draws a picture. Fails for a graph that is too large, with a hint to use `--emit dot`.
 fn svg(picture: &Picture) -> Result<String, Failure> {
     let too_large = |message: String| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("take `--emit dot`"));
     picture.to_svg().map_err(too_large)
@@ -67,17 +68,17 @@ fn failure(exit: Exit, failure: broadloom::stream::Failure) -> Failure {
     Failure { exit, diagnostics: failure.diagnostics, sources: failure.sources }
 }
 
-/// Compiles the texts of a program.
+/// Compiles the sources of a program.
 fn compile(inputs: &[Input], host: &mut dyn Host) -> Result<Program, Failure> {
     let files: Vec<(&str, &str)> =
         inputs.iter().map(|input| (input.name(), input.sources.get(input.id).map_or("", |source| source.text()))).collect();
     Program::compile_files(&files, host, &Limits::default()).map_err(|error| failure(Exit::Usage, error))
 }
 
-/// Steady states of a check that nobody gave a number for.
+/// Default number of steady states of a check.
 const CHECKED: u64 = 10;
 
-/// Runs a program with its kernels watched.
+/// Runs a program with its kernels checked.
 pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
     let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));

@@ -1,6 +1,6 @@
 //! Output: results to standard output, diagnostics to standard error.
 //!
-//! A reader that has seen enough (`| head`) closes the pipe. This is not a failure: later results are
+//! A reader that has read enough (`| head`) closes the pipe. This is not a failure: later results are
 //! dropped, and the exit code is unaffected. A full disk is a failure.
 
 use crate::failure::{Exit, Failure};
@@ -41,7 +41,7 @@ pub enum Style {
 /// Receiver of the output of kernels.
 pub type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Buffered standard output with its first write error.
+/// Buffered standard output, with its first write error.
 #[derive(Debug)]
 struct Results {
     out: BufWriter<Stdout>,
@@ -96,8 +96,8 @@ impl Terminal {
         self.results().write(text.as_bytes());
     }
 
-    /// Writes results of a program that may not end: unbuffered on a terminal. The error means that no one
-    /// reads them.
+    /// Writes results of a program that may not end, unbuffered on a terminal. An error means that no one
+    /// reads the results.
     pub fn try_write(&mut self, text: &str) -> io::Result<()> {
         let mut results = self.results();
         results.write(text.as_bytes());
@@ -119,7 +119,7 @@ impl Terminal {
         })
     }
 
-    /// Applies a style, if standard output shows styles.
+    /// Applies a style if standard output shows styles.
     pub fn styled(&self, style: Style, text: &str) -> String {
         let start = match style {
             Style::Bold => "\x1b[1m",

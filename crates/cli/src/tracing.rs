@@ -1,4 +1,4 @@
-//! `--trace FILE`: a trace, written whatever the outcome.
+//! `--trace FILE`: a trace that is written even if the command fails.
 
 use crate::failure::{Exit, Failure, codes};
 use broadloom::device::trace::Trace;

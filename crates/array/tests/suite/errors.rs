@@ -1,4 +1,4 @@
-//! Errors are reported by the call, with the operation and the mismatch.
+//! Tests that the call reports errors, with the operation and the mismatch.
 
 use broadloom_array::{Array, Boundary, Context, Result, Segments, Span, span};
 use broadloom_device::Device;

@@ -1,5 +1,5 @@
-//! Extreme cases: very long and very wide expressions, numbers at the limits of their types, views larger
-//! than any memory.
+//! Tests of extreme cases: very long and very wide expressions, numbers at the limits of their types, views
+//! larger than any memory.
 
 use broadloom_array::{Array, Boundary, Context, Error, Function, Result, Span, evaluate_all, span};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -35,7 +35,7 @@ fn chains_are_cut_into_kernels() -> Result<()> {
     Ok(())
 }
 
-/// The size of a closure is limited: too large a closure is reported, and kernels are split by size.
+/// The size of a closure is limited. Larger closures are reported, and kernels are split by size.
 #[test]
 fn closures_are_as_long_as_compilers_bear() -> Result<()> {
     let context = interp();
@@ -59,7 +59,8 @@ fn closures_are_as_long_as_compilers_bear() -> Result<()> {
     Ok(())
 }
 
-/// A large closure is emitted once in a loop over elements, without the elements at the end.
+/// A large closure is emitted once, in a loop over elements. The elements at the end are excluded from the
+/// loop.
 #[test]
 fn large_closures_are_right_at_the_ends() -> Result<()> {
     for (context, count) in [(interp(), 1100), (cpu()?, 9001)] {
@@ -74,7 +75,8 @@ fn large_closures_are_right_at_the_ends() -> Result<()> {
     Ok(())
 }
 
-/// Patterns emit their operator once per element of a thread, so large closures are computed before.
+/// Patterns emit their operator once per element of a thread, so large closures are computed in a separate
+/// kernel before.
 #[test]
 fn large_closures_stay_out_of_patterns() -> Result<()> {
     let context = cpu()?;
@@ -92,7 +94,7 @@ fn large_closures_stay_out_of_patterns() -> Result<()> {
         (large.cumulative_sum(0)?, values.iter().scan(0, running).collect()),
         (large.sort(0)?, sorted),
         (line.scatter_sum(&[&line], &large)?, (0..).zip(&values).map(|(i, x)| i + x).collect()),
-        // Behind a pattern.
+        // After a pattern.
         (line.cumulative_sum(0)?.map(|x| (0..600).fold(x, |y, i| (y ^ i) + x))?, {
             (0..999).map(|i| i * (i + 1) / 2).map(|x| (0..600).fold(x, |y, i| (y ^ i) + x)).collect()
         }),
@@ -105,7 +107,7 @@ fn large_closures_stay_out_of_patterns() -> Result<()> {
     Ok(())
 }
 
-/// Small numbers are not lost in the sum of many, however they are distributed.
+/// Small numbers are not lost in the sum of many numbers, for any distribution of the work.
 #[test]
 fn sums_of_very_many_floats_are_near() -> Result<()> {
     let context = cpu()?;
@@ -132,14 +134,14 @@ fn numbers_of_several_packs_are_wanted_alone() -> Result<()> {
     let numbers = [a.pack_padded(&chosen, 0)?.1, b.pack_padded(&chosen, 0)?.1];
     evaluate_all(&[numbers[0].node(), numbers[1].node()])?;
     assert_eq!([numbers[0].item()?, numbers[1].item()?], [3, 3]);
-    // Beside the values of one of them.
+    // With the values of one of them.
     let ((values, first), (_, second)) = (a.pack_padded(&chosen, 0)?, b.pack_padded(&chosen, 0)?);
     assert_eq!((&first + &second).item()?, 6);
     assert_eq!(values.to_vec()?, [3, 4, 5, 0, 0]);
     Ok(())
 }
 
-/// Printing or dropping a long chain needs no stack, wherever it is dropped.
+/// Printing or dropping a long chain needs no deep stack, on any thread.
 #[test]
 fn very_long_chains_are_shown_and_dropped() -> Result<()> {
     let context = interp();
@@ -150,7 +152,7 @@ fn very_long_chains_are_shown_and_dropped() -> Result<()> {
     Ok(())
 }
 
-/// Planning visits each node a few times, however many paths the expression has.
+/// Planning visits each node a few times, for any number of paths through the expression.
 #[test]
 fn many_ways_through_an_expression_are_not_walked() -> Result<()> {
     let context = interp();
@@ -228,7 +230,7 @@ fn numbers_at_the_ends_of_their_types() -> Result<()> {
     Ok(())
 }
 
-/// A part of a too large array is taken like that of any other.
+/// Taking a part of an array that is larger than memory works as for any other array.
 #[test]
 fn parts_of_what_is_larger_than_memory() -> Result<()> {
     for context in [interp(), cpu()?] {
@@ -248,7 +250,8 @@ fn parts_of_what_is_larger_than_memory() -> Result<()> {
     Ok(())
 }
 
-/// Sums of positions are separate indices, exact where the positions are and 32 bits would not suffice.
+/// Sums of positions are separate indices. They are exact if the positions are, even if 32 bits would not
+/// suffice.
 #[test]
 fn sums_of_positions_do_not_overflow() -> Result<()> {
     let context = cpu()?;

@@ -1,4 +1,5 @@
-//! Functions: their results equal those of the plain closure on every device; errors are reported.
+//! Tests of functions: their results equal those of the plain closure on every device, and errors are
+//! reported.
 
 use broadloom_array::{Array, Boundary, Context, Error, Function, Result, Segments, evaluate_all, span};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -31,7 +32,8 @@ fn image(context: &Context, rows: usize, columns: usize, seed: u64) -> Result<Ar
 
 type Several = (Array<f32>, Array<f32>, Array<i32>, Array<f32>);
 
-/// Views, boundaries, reductions, a scan, a matrix product, and a value kept between kernels.
+/// Computes views, boundaries, reductions, a scan, a matrix product, and a value that is kept between
+/// kernels.
 fn several(x: &Array<f32>, weight: &Array<f32>) -> Result<Several> {
     let near = x.shift(&[0, 1], Boundary::Clamp)? * weight + x.shift(&[-1, 0], Boundary::Constant(2.0))?;
     let total = near.sum();
@@ -94,7 +96,7 @@ fn a_closure_is_traced_once_for_each_number_that_it_reads() -> Result<()> {
     Ok(())
 }
 
-/// A function that reads no extents as numbers is traced once for all extents.
+/// A function that does not read extents as numbers is traced once for all extents.
 #[test]
 fn other_extents_need_no_other_trace() -> Result<()> {
     fn body(x: &Array<i32>, line: &Array<i32>) -> Result<Vec<Array<i32>>> {
@@ -155,7 +157,7 @@ fn evaluating_inside_is_a_stage() -> Result<()> {
         let wanted: [Array<f32>; 3] = body(&x, &y)?;
         let wanted: Vec<f32> = wanted.iter().map(Array::item).collect::<Result<_>>()?;
         let function = Function::new(&context, body);
-        // A call does not wait, and pending work needs memory.
+        // A call does not wait, and pending work holds memory.
         function.call((&x, &y))?.iter().try_for_each(|result| result.item().map(drop))?;
         let used = context.device().memory().used;
         let (plans, kernels) = (context.statistics().plans, context.statistics().kernels);
@@ -225,14 +227,14 @@ fn elements_cannot_be_read_inside() -> Result<()> {
     assert_eq!(told(read.call(&x)), wanted);
     let item = Function::new(&context, |x: &Array<i32>, s: &Array<i32>| if s.item()? > 1 { Ok(x + 1) } else { Ok(x - 1) });
     assert_eq!(told(item.call((&x, 2))), wanted);
-    // Nor the number of elements, if only the device knows it. A function that does not ask for it works
-    // normally.
+    // The number of elements cannot be read either, if only the device knows it. A function that does not
+    // read it works normally.
     let shaped = Function::new(&context, |x: &Array<i32>| x.pack(&x.gt(1)?)?.reshape([2, 1]));
     assert_eq!(told(shaped.call(&x)), wanted);
     let pack = Function::new(&context, |x: &Array<i32>| x.pack(&x.gt(1)?));
     assert_eq!(pack.call(&x)?.to_vec()?, [2, 3]);
     assert_eq!(pack.call(&Array::line(&context, &[0, 4, 1])?)?.to_vec()?, [4]);
-    // Nor outside, if a symbol gets there.
+    // A symbol cannot be read outside the function either.
     let smuggled = Arc::new(std::sync::Mutex::new(None));
     let (inside, outside) = (smuggled.clone(), Function::new(&context, |x: &Array<i32>| x + 1));
     let smuggler = Function::new(&context, move |x: &Array<i32>| {
@@ -278,7 +280,7 @@ fn threads_call_one_function() -> Result<()> {
     Ok(())
 }
 
-/// Kernels without positions, empty results, no result at all.
+/// Tests kernels without positions, empty results, and functions without results.
 #[test]
 fn nothing_is_computed_of_nothing() -> Result<()> {
     let context = interp();
@@ -290,8 +292,8 @@ fn nothing_is_computed_of_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A reduction over windows around many columns, for several candidates: windows inside the image, and
-/// windows clamped to it.
+/// Tests a reduction over windows around many columns, for several candidates. Windows are inside the image,
+/// or clamped to it.
 #[test]
 fn windows_are_summed_inside_and_at_the_edges() -> Result<()> {
     let (side, columns) = (3, 40);
@@ -317,7 +319,7 @@ fn windows_are_summed_inside_and_at_the_edges() -> Result<()> {
     Ok(())
 }
 
-/// Axes that are split and exchanged, then read with a step.
+/// Tests axes that are split and exchanged, then read with a step.
 #[test]
 fn split_axes_find_their_elements() -> Result<()> {
     for context in devices()? {

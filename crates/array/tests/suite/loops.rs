@@ -1,4 +1,4 @@
-//! Loops: no replanning or recompilation, no growth, arrays shared between threads.
+//! Tests of loops: no replanning or recompilation, no growth of memory, arrays shared between threads.
 
 use broadloom_array::{Array, Boundary, Context, Result};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -34,8 +34,8 @@ fn cpu() -> Result<Context> {
     Ok(Context::new(&Device::new(Cpu::new(options).map_err(broadloom_array::Error::from)?)))
 }
 
-/// Runs `BROADLOOM_LOOP_STEPS` steps of a simulation in which every step needs the previous one. Device
-/// memory, cached memory, plans and programs must not grow.
+/// Runs `BROADLOOM_LOOP_STEPS` steps of a simulation. Every step needs the previous one. Device memory,
+/// cached memory, plans and programs must not grow.
 #[test]
 fn a_very_long_loop_does_not_grow() -> Result<()> {
     let steps = std::env::var("BROADLOOM_LOOP_STEPS").map_or(20_000u32, |text| {
@@ -52,7 +52,7 @@ fn a_very_long_loop_does_not_grow() -> Result<()> {
         x = &x * (1.0 - share) + &left * share;
         x.evaluate()?;
         if step % 16 == 0 {
-            // A value that is read by the host now and then, as in a loop's end condition.
+            // The host reads a value at intervals, as for the end condition of a loop.
             mean = (x.mean()? + &mean) * 0.5;
             mean.evaluate()?;
         }
@@ -106,8 +106,8 @@ fn threads_share_arrays() -> Result<()> {
     Ok(())
 }
 
-/// Host time of ten operations: building, plan lookup, launching. On an idle machine in release mode it is a
-/// few microseconds; here it must only be of the same order.
+/// Measures the host time of ten operations: building, plan lookup, launching. On an idle machine in release
+/// mode it is a few microseconds. Here it must only be of the same order.
 #[test]
 fn overhead_is_small() -> Result<()> {
     let context = cpu()?;

@@ -1,4 +1,4 @@
-//! Memory: the peak is what the plan says, and the plan is minimal.
+//! Tests of memory: the peak equals the plan's prediction, and the plan is minimal.
 
 use broadloom_array::{Array, Context, Result, Segments, evaluate_all};
 use broadloom_device::Device;
@@ -17,7 +17,7 @@ fn line(context: &Context, count: usize) -> Result<Array<f32>> {
 type Program = fn(&Array<f32>) -> Result<Vec<Array<f32>>>;
 
 const COUNT: usize = 5000;
-/// Memory allocated from the start: the interpreter needs a device that could hold the state of a block.
+/// Memory allocated from the start. The interpreter needs a device that can hold the state of a block.
 const BALLAST: usize = 16 << 20;
 
 fn programs() -> Vec<(&'static str, Program)> {
@@ -70,7 +70,7 @@ fn the_peak_is_what_the_plan_says() -> Result<()> {
             assert_eq!(ran.is_ok(), runs, "{name}, {less} bytes less: {ran:?}\n{}", plan.text());
             if let Err(error) = ran {
                 assert!(error.to_string().contains("memory"), "{name}: {error}");
-                // A failure leaves everything usable: with more memory it runs.
+                // A failure leaves everything usable: the program runs once there is more memory.
                 drop(ballast);
                 evaluate_all(&nodes)?;
             }
@@ -88,11 +88,11 @@ fn one_scan_is_alive_at_a_time() -> Result<()> {
     let context = context(1 << 30);
     let mut sum = line(&context, COUNT)?.sum();
     for _ in 0..8 {
-        // Expressions of one array would be one pass; these have nothing in common.
+        // Expressions of one array would be one pass. These expressions share no array.
         sum += line(&context, COUNT)?.cumulative_sum(0)?.reverse(&[0])?.max();
     }
     let plan = sum.plan()?;
-    // A scan and a few scalars, besides the kernels' own scratch memory.
+    // A scan and a few scalars, in addition to the kernels' own scratch memory.
     let besides = plan.kernels.iter().map(|kernel| kernel.bytes_besides).max().unwrap_or(0);
     assert!(plan.peak_bytes <= (COUNT * 4 + 16 * 4) as u64 + besides, "{}", plan.text());
     Ok(())
@@ -113,8 +113,8 @@ fn results_take_the_place_of_what_is_dead() -> Result<()> {
     Ok(())
 }
 
-/// A packed array takes no more memory than its elements need, or up to four times as much if a copy is not
-/// worthwhile.
+/// A packed array takes no more memory than its elements need. It may take up to four times as much if a copy
+/// is not worthwhile.
 #[test]
 fn a_few_of_many_do_not_keep_them_all() -> Result<()> {
     let context = context(1 << 30);

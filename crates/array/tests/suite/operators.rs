@@ -1,4 +1,4 @@
-//! Reductions with user-defined operators: in element order, for any shape, axis and device.
+//! Tests of reductions with user-defined operators: in element order, for any shape, axis and device.
 
 use broadloom_array::{Array, Context, Error, F32x4, Result, Segments, Traced};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -11,7 +11,7 @@ fn contexts() -> Result<[Context; 2]> {
     Ok([cpu, Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))])
 }
 
-/// Composition of linear functions `x ↦ a x + b`, which is not commutative. Values stay integral, so floats
+/// Composes linear functions `x ↦ a x + b`. Composition is not commutative. Values stay integral, so floats
 /// are exact.
 fn behind<'t>(f: Traced<'t, F32x4>, g: Traced<'t, F32x4>) -> Traced<'t, F32x4> {
     Traced::from_lanes([f.lane(0) * g.lane(0), g.lane(0) * f.lane(1) + g.lane(1), f.lane(2), f.lane(2)])
@@ -89,7 +89,7 @@ fn long_lines_and_segments() -> Result<()> {
             let lasts: Vec<i64> = parts.iter().map(|part| part.last().copied().unwrap_or(0)).collect();
             assert_eq!(a.segmented_reduce_with(&segments, 0, last)?.to_vec()?, lasts);
             assert_eq!(a.segmented_scan_with(&segments, 0, last)?.to_vec()?, parts.concat());
-            // Scatter to one of three places, keeping the last value that is not 0.
+            // Scatters to one of three indices, keeping the last value that is not 0.
             let places = Array::<i64>::iota(&context, count)? % 3;
             let sent = Array::line(&context, &[-1i64, -2, -3])?.scatter_with(&[&places], &a, 0, last)?.to_vec()?;
             let expected = [0, 1, 2].map(|place| {
@@ -102,7 +102,7 @@ fn long_lines_and_segments() -> Result<()> {
     Ok(())
 }
 
-/// Operators are part of the structure: another operator needs another plan, an equal one does not.
+/// Operators are part of the structure: a different operator needs a new plan, an equal one does not.
 #[test]
 fn plans_are_found_again() -> Result<()> {
     let [_, context] = contexts()?;

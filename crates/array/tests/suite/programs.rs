@@ -1,4 +1,4 @@
-//! Small user programs on the interpreter and on the CPU, each compared with plain loops.
+//! Tests of small user programs on the interpreter and on the CPU, each compared with plain loops.
 
 use broadloom_array::{Array, Boundary, Context, Error, F32x4, Function, Result, Segments, Span, evaluate_all, span};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -15,7 +15,7 @@ fn contexts() -> Result<[Context; 2]> {
     Ok([interp(), Context::new(&Device::new(Cpu::new(options)?))])
 }
 
-/// Pseudo-random numbers from 0 to 1.
+/// Returns pseudo-random numbers from 0 to 1.
 fn noise(count: usize) -> Vec<f32> {
     (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32).collect()
 }
@@ -28,7 +28,7 @@ fn close(found: &[f32], wanted: &[f32], error: f32) {
     }
 }
 
-/// Returns the index of the minimum, the first of equal ones.
+/// Returns the index of the minimum. The first of equal elements wins.
 fn least(values: &[f32]) -> usize {
     (0..values.len()).fold(0, |best, i| if values[i] < values[best] { i } else { best })
 }
@@ -60,7 +60,7 @@ fn k_means() -> Result<()> {
             wanted = (0..K * D).map(|i| sums[i] / counts[i / D].max(1.0)).collect();
         }
         close(&centres.to_vec()?, &wanted, 1e-5);
-        // One plan for the first centres, which are a view, and one for the others.
+        // One plan for the first centres, which are a view, and one for all later centres.
         assert_eq!(context.statistics().plans, 2);
     }
     Ok(())
@@ -230,7 +230,7 @@ fn groups_and_runs() -> Result<()> {
             let variance = own.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / own.len() as f32;
             close(&[means[group as usize], variances[group as usize]], &[mean, variance], 1e-4);
         }
-        // Sorted, then each distinct value with its count, and back.
+        // Sorts the keys, finds each distinct value with its count, and reconstructs the sorted keys.
         let sorted = key.sort(0)?;
         let starts = sorted.ne(sorted.shift(&[1], Boundary::Constant(-1))?)?;
         let at = Array::<i32>::iota(&context, 400)?.pack(&starts)?;
@@ -289,7 +289,7 @@ fn options_and_their_slopes() -> Result<()> {
         let up = ((&spot / STRIKE).log() + (RATE + 0.045) * YEARS) / width;
         let density = (&up * &up * -0.5).exp() / std::f64::consts::TAU.sqrt();
         let (delta, gamma, vega) = (up.normcdf(), &density / (&spot * width), &spot * &density * YEARS.sqrt());
-        // By finite differences of prices.
+        // Finite differences of prices.
         let (more, less, same) = (price(&(&spot + 0.01), 0.3), price(&(&spot - 0.01), 0.3), price(&spot, 0.3));
         let off = [
             delta - (&more - &less) / 0.02,
@@ -336,7 +336,8 @@ fn bodies() -> Result<()> {
     Ok(())
 }
 
-/// Fourier transform of complex numbers as pairs of arrays, by halving: strided slices and concatenations.
+/// Computes the Fourier transform of complex numbers, stored as pairs of arrays, by halving: strided slices
+/// and concatenations.
 fn fourier(re: &Array<f32>, im: &Array<f32>) -> Result<(Array<f32>, Array<f32>)> {
     let n = re.len();
     if n == 1 {
@@ -407,7 +408,7 @@ fn neighbours() -> Result<()> {
         let squares = square(&a)?.add_axis(1, 1)? + square(&b)? - a.matmul(&b.t())? * 2.0;
         let order = squares.argsort(1)?.slice(&span![.., ..3])?;
         let lengths = squares.gather(&[&Array::positions(&context, order.shape(), 0)?, &order], Boundary::Clamp)?;
-        // Three points for each, with their axes in place of the rows.
+        // Three points for each. Their axes replace the row axis.
         let points = b.take(0, &order, Boundary::Clamp)?;
         assert_eq!(points.shape().extents(), [40, 3, D]);
         let (order, lengths, points) = (order.to_vec()?, lengths.to_vec()?, points.to_vec()?);
@@ -443,7 +444,7 @@ fn in_its_place() -> Result<()> {
         let wanted = |x: i32| ((((((x + 10 - x) * 3 / 4) % 5) << 3) >> 1 | x) & 6) ^ 1;
         assert_eq!(a.to_vec()?, [1, 2, 3].map(wanted));
         assert_eq!(ramp.to_vec()?, [1, 2, 3]);
-        // Numbers beside arrays, also in methods.
+        // Numbers as operands of arrays, also in methods.
         let x = Array::line(&context, &[-1.5f32, 2.0, 3.0])?;
         assert_eq!(x.maximum(0.0)?.pow(2.0)?.to_vec()?, [0.0, 4.0, 9.0]);
         assert_eq!(x.mul_add(2.0, &x)?.sub(1.0)?.to_vec()?, [-5.5, 5.0, 8.0]);

@@ -1,4 +1,4 @@
-//! Segments of all lengths, and scatter operations, on the interpreter and on the CPU.
+//! Tests of segments of all lengths, and of scatter operations, on the interpreter and on the CPU.
 
 use broadloom_array::{Array, Context, Result, Segments};
 use broadloom_cpu::{CacheFolder, Cpu};
@@ -20,8 +20,8 @@ fn numbers(count: usize, seed: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |_| random.bits() >> 20)
 }
 
-/// Returns segment lengths with a given sum: many short ones, some empty, and one with a third of all
-/// elements.
+/// Returns segment lengths with a given sum: many short segments, some empty ones, and one with a third of
+/// all elements.
 fn lengths(count: usize) -> Vec<u32> {
     let mut lengths = vec![0, 1, count as u32 / 3, 0, 0];
     let mut left = count as u32 - count as u32 / 3 - 1;
@@ -82,7 +82,7 @@ fn segments_of_any_length() -> Result<()> {
             sorted
         };
         assert_eq!(a.segmented_sort(&segments)?.to_vec()?, every(&sorted), "{name}");
-        // All at once, and each in place.
+        // Sorts all segments together, and each in place.
         let longest = parts.iter().map(|part| part.len()).max().unwrap_or(0);
         for segments in [segments.clone(), segments.clone().no_longer_than(longest)] {
             let places = a.segmented_argsort(&segments)?;
@@ -131,7 +131,7 @@ fn elements_sent_to_places() -> Result<()> {
         };
         let first = bits(zeros.scatter_sum(&[&index], &thirds)?)?;
         assert_eq!(bits(zeros.scatter_sum(&[&index], &thirds)?)?, first, "{name}");
-        // Along two axes, one value for all, of four lanes.
+        // Two index arrays, and one value of four lanes for all indices.
         let ones = Array::full(&context, [10, 10], [1.0f32; 4])?;
         let (i, j) = (Array::line(&context, &[1u8, 1, 10])?, Array::line(&context, &[2u8, 2, 0])?);
         let sum = ones.scatter_sum(&[&i, &j], &Array::scalar(&context, [1.0, 2.0, 3.0, 4.0]))?.to_vec()?;
@@ -142,7 +142,7 @@ fn elements_sent_to_places() -> Result<()> {
     Ok(())
 }
 
-/// Rows of keys alone need no positions: a CPU sorts up to 1024 elements of 4 bytes in place.
+/// Rows of keys alone need no positions. A CPU sorts up to 1024 elements of 4 bytes in place.
 #[test]
 fn long_rows_are_sorted_where_they_lie() -> Result<()> {
     let contexts = contexts()?;

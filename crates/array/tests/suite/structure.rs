@@ -1,4 +1,5 @@
-//! Number of kernels of an expression, and bytes moved. A lost fusion fails here without a clock.
+//! Tests of the number of kernels of an expression, and the bytes moved. They detect a lost fusion without
+//! measuring time.
 
 use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, Shape, Span, evaluate_all, span};
 use broadloom_device::{Backend, Device, Machine, MachineKind};
@@ -8,7 +9,7 @@ fn context() -> Context {
     Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
 }
 
-/// A context whose plans are for an H200.
+/// Returns a context that plans for an H200.
 fn h200() -> Context {
     let machine = Machine {
         kind: MachineKind::Cuda,
@@ -28,7 +29,7 @@ fn image(context: &Context, rows: usize, columns: usize) -> Result<Array<f32>> {
     Array::new(context, &values, [rows, columns])
 }
 
-/// Weighted sum of an image shifted along an axis: Figure 2 of the paper.
+/// Returns the weighted sum of an image shifted along an axis: Figure 2 of the paper.
 fn blur_along(image: &Array<f32>, axis: usize, weights: &[f32]) -> Result<Array<f32>> {
     let mut sum = Array::full(image.context(), image.shape(), 0.0f32)?;
     for (i, weight) in weights.iter().enumerate() {
@@ -50,13 +51,13 @@ fn convolution_is_one_kernel() -> Result<()> {
     assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
     assert_eq!(plan.bytes_moved(), 2 * 40 * 50 * 4);
     assert!(plan.kernels[0].interior);
-    // By the definition.
+    // The definition.
     let (from, found) = (x.to_vec()?, blurred.to_vec()?);
     let at = |i: i64, j: i64| f64::from(from[i.clamp(0, 39) as usize * 50 + j.clamp(0, 49) as usize]);
     for (i, j) in (0..40).flat_map(|i| (0..50).map(move |j| (i, j))) {
         let mut sum = 0.0;
         for (a, b) in (0..5).flat_map(|a| (0..5).map(move |b| (a, b))) {
-            // Clamping along one axis and then along the other is the same as clamping both.
+            // Clamping along one axis and then along the other equals clamping both.
             sum += f64::from(GAUSS[a as usize] * GAUSS[b as usize]) * at(i - a + 2, j - b + 2);
         }
         assert!((sum - f64::from(found[(i * 50 + j) as usize])).abs() < 1e-6, "{i} {j}");
@@ -83,8 +84,8 @@ fn life_is_one_kernel() -> Result<()> {
     }
     let mut world = Array::new(&context, &cells, [16, 16])?;
     assert_eq!(life(&world)?.plan()?.kernels.len(), 1);
-    // A glider moves by one along both axes in four generations, and returns to its start after sixteen times
-    // that.
+    // A glider moves by one along both axes in four generations. It returns to its start after sixteen times
+    // as many.
     for _ in 0..64 {
         world = life(&world)?;
         world.evaluate()?;
@@ -94,7 +95,8 @@ fn life_is_one_kernel() -> Result<()> {
     Ok(())
 }
 
-/// Strips of rows already read and write as fast as memory does in `life`. Patches pay for more reads than that.
+/// Strips of rows already read and write at the speed of memory in `life`. Patches only pay for more reads
+/// than that.
 #[test]
 fn patches_are_for_more_work_than_memory_takes() -> Result<()> {
     let context = h200();
@@ -147,7 +149,8 @@ fn black_scholes_is_one_kernel_with_two_results() -> Result<()> {
     Ok(())
 }
 
-/// Results with a common subexpression become one kernel, which computes it once and does not write it.
+/// Results with a common subexpression become one kernel. The kernel computes the subexpression once and does
+/// not write it.
 #[test]
 fn what_only_one_kernel_looks_at_is_not_written() -> Result<()> {
     let context = context();
@@ -193,7 +196,8 @@ fn reductions_over_one_array_share_a_pass() -> Result<()> {
     Ok(())
 }
 
-/// Smoothing, gradients, wider smoothing of their products, eigenvalues: the corner detection of the paper.
+/// Computes smoothing, gradients, wider smoothing of their products, and eigenvalues: the corner detection of
+/// the paper.
 fn corners(image: &Array<f32>) -> Result<Array<f32>> {
     let wide: Vec<f32> = (0..9).map(|i| (-((i as f32 - 4.0).powi(2)) / 8.0).exp() / 5.0).collect();
     let smooth = blur_along(&blur_along(image, 1, &GAUSS)?, 0, &GAUSS)?;
@@ -318,7 +322,7 @@ fn sorted_keys_and_their_places_are_one_sort() -> Result<()> {
     let (sorted, places) = (x.sort(0)?, x.argsort(0)?);
     let plan = context.explain(&[sorted.node().clone(), places.node().clone()])?;
     assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
-    // Gathered by the indices, they are the sorted ones.
+    // The elements gathered at these indices are sorted.
     evaluate_all(&[sorted.node(), places.node()])?;
     assert_eq!(x.gather(&[&places], Boundary::Clamp)?.to_vec()?, sorted.to_vec()?);
     Ok(())
@@ -329,7 +333,7 @@ fn a_long_chain_of_views_is_cut() -> Result<()> {
     let context = context();
     let mut x = Array::<i32>::iota(&context, 1000)?;
     for _ in 0..400 {
-        // With clamping, two shifts cannot be merged.
+        // Two clamped shifts cannot be merged.
         x = x.shift(&[1], Boundary::Clamp)?.shift(&[-1], Boundary::Clamp)?;
     }
     let expected: Vec<i32> = (0..1000).map(|i| i.min(998)).collect();
@@ -349,8 +353,8 @@ fn what_follows_a_reduction_is_in_its_kernel() -> Result<()> {
     assert_eq!((plan.kernels[0].bytes_written, plan.kernels[0].results.len()), (4, 1), "{}", plan.text());
     let expected = values.iter().map(|x| f64::from(x * x)).sum::<f64>().sqrt();
     assert!((f64::from(norm.item()?) - expected).abs() < 1e-4);
-    // Means along an axis, beside another array. Reductions that share a pass also share the operations after
-    // it.
+    // Means along an axis, with another array as operand. Reductions that share a pass also share the
+    // operations after it.
     let weights = image(&context, 1, 40)?.flatten();
     let spread = (x.max_along(&[1])? - x.min_along(&[1])?) * &weights + x.mean_along(&[1])?;
     let plan = spread.plan()?;
@@ -407,7 +411,7 @@ fn what_follows_scans_sorts_products_and_scatters_is_in_their_kernels() -> Resul
     let frequencies = (&x * 10.0).cast::<u8>()?.histogram(10)?.cast::<f32>()? / 300.0;
     assert_eq!(frequencies.plan()?.kernels.len(), 1, "{}", frequencies.explain()?);
     assert!((frequencies.sum().item()? - 1.0).abs() < 1e-5);
-    // A scan that is read at other indices must be in memory.
+    // A scan that is read at other indices must be stored in memory.
     let scan = x.cumulative_sum(0)?;
     let moving = &scan - &scan.shift(&[5], Boundary::Constant(0.0))?;
     assert_eq!(moving.plan()?.kernels.len(), 2, "{}", moving.explain()?);
@@ -441,7 +445,7 @@ fn what_is_transposed_goes_through_tiles() -> Result<()> {
     for (i, j) in (0..70).flat_map(|i| (0..40).map(move |j| (i, j))) {
         assert_eq!(found[i * 40 + j], values[j * 70 + i] * 2.0, "{i} {j}");
     }
-    // Beside an array that is not transposed, shifted, reversed.
+    // Together with an array that is not transposed; shifted, reversed.
     let square = image(&context, 64, 64)?;
     // Doubling is exact, so fusing the multiplication and subtraction does not change the result.
     let both = &square - &square.t().reverse(&[1])? * 2.0;
@@ -450,7 +454,7 @@ fn what_is_transposed_goes_through_tiles() -> Result<()> {
     for (i, j) in (0..64).flat_map(|i| (0..64).map(move |j| (i, j))) {
         assert_eq!(found[i * 64 + j], values[i * 64 + j] - values[(63 - j) * 64 + i] * 2.0, "{i} {j}");
     }
-    // With more axes, one of them in between and unchanged.
+    // More axes, one of them in between and unchanged.
     let volume = Array::<i32>::iota(&context, 33 * 3 * 35)?.reshape([33, 3, 35])?;
     volume.evaluate()?;
     let turned = volume.transpose(&[2, 1, 0])?;
@@ -459,7 +463,7 @@ fn what_is_transposed_goes_through_tiles() -> Result<()> {
     for (i, j, k) in (0..35).flat_map(|i| (0..3).flat_map(move |j| (0..33).map(move |k| (i, j, k)))) {
         assert_eq!(found[(i * 3 + j) * 33 + k], ((k * 3 + j) * 35 + i) as i32);
     }
-    // Short rows give no tiles, and neither do views that cross the edges.
+    // Short rows produce no tiles, and neither do views that cross the edges.
     let thin = image(&context, 70, 3)?;
     assert_eq!(name(&(thin.t() + 1.0))?, "map");
     assert_eq!(name(&x.t().shift(&[1, 0], Boundary::Clamp)?)?, "map");
@@ -474,7 +478,7 @@ fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
     assert_eq!(all.plan()?.kernels.len(), 1);
     let expected: Vec<i32> = (0..6).flat_map(|k| vec![2 * k; 10 + k as usize]).collect();
     assert_eq!(all.to_vec()?, expected);
-    // One array at one place of two concatenations, and shifted within its part.
+    // One array at one position of two concatenations, and shifted within its part.
     let (a, b, c) = (&parts[3], &parts[4], &parts[5]);
     let moved = a.shift(&[2], Boundary::Constant(100))?;
     let twice = Array::concatenate(0, &[a, b])? * Array::concatenate(0, &[&moved, b])? + Array::concatenate(0, &[b, a])?;
@@ -482,14 +486,14 @@ fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
     let first = a.iter().chain(&b).zip(moved.iter().chain(&b)).map(|(x, y)| x * y);
     let expected: Vec<i32> = first.zip(b.iter().chain(&a)).map(|(x, y)| x + y).collect();
     assert_eq!(twice.to_vec()?, expected);
-    // Along rows, nested.
+    // Nested concatenation along rows.
     let rows = c.reshape([3, 5])?;
     let nested = Array::concatenate(1, &[&rows, &Array::concatenate(1, &[&(&rows * 2), &(&rows * 3)])?])?;
     assert_eq!(nested.shape().extents(), [3, 15]);
     let expected: Vec<i32> = (0..45).map(|i| 5 * (1 + (i % 15) / 5)).collect();
     assert_eq!(nested.to_vec()?, expected);
-    // Other parts are not read with an index that is out of range along an axis that a view leaves out: the
-    // interpreter would report it.
+    // Other parts are not read with an out-of-range index along an axis that a view omits. The interpreter
+    // would report it.
     let column = Array::line(&context, &[1, 0, 1])?;
     let copies = Array::line(&context, &[7, 8])?.broadcast_to([4, 2])?;
     let gathered = copies.gather(&[&(&column + 1), &column], Boundary::Clamp)?;
@@ -498,7 +502,7 @@ fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
     Ok(())
 }
 
-/// Sum of an array and its neighbours along an axis, three to each side.
+/// Returns the sum of an array and its neighbours along an axis, three on each side.
 fn seven_along(volume: &Array<f32>, axis: usize) -> Result<Array<f32>> {
     let at = |offset: i64| {
         let mut by = [0; 3];
@@ -546,8 +550,8 @@ fn stereo_matching_is_one_kernel_that_keeps_no_volume() -> Result<()> {
     Ok(())
 }
 
-/// Blocks of an image with the blocks along the last axis, and every other pixel of them: neighbouring lanes
-/// read other blocks correctly, also on a CPU.
+/// Tests blocks of an image with the blocks along the last axis, and every other pixel of them. Neighbouring
+/// lanes read other blocks correctly, also on a CPU.
 #[test]
 fn what_lies_apart_is_found() -> Result<()> {
     let cache = broadloom_cpu::CacheFolder::Nowhere;
@@ -575,8 +579,8 @@ fn what_lies_apart_is_found() -> Result<()> {
     Ok(())
 }
 
-/// Products of gradients, summed over nine columns: on a CPU each lane computes those of its own column and
-/// takes the others from its neighbours.
+/// Tests products of gradients, summed over nine columns. On a CPU each lane computes the products of its own
+/// column and takes the others from its neighbours.
 #[test]
 fn lanes_give_each_other_what_they_computed_of_their_columns() -> Result<()> {
     let cache = broadloom_cpu::CacheFolder::Nowhere;
@@ -645,7 +649,7 @@ fn a_fast_context_is_nearly_as_exact() -> Result<()> {
     Ok(())
 }
 
-/// Padding of an array whose length only the device knows waits for nothing.
+/// Padding of an array whose length only the device knows does not wait.
 #[test]
 fn padding_does_not_wait_for_a_length() -> Result<()> {
     let context = context();
@@ -665,7 +669,8 @@ fn padding_does_not_wait_for_a_length() -> Result<()> {
     Ok(())
 }
 
-/// Slices, rows and sums over a length that only the device knows wait for nothing. Vec's rules are the reference.
+/// Slices, rows and sums over a length that only the device knows do not wait. The rules of `Vec` are the
+/// reference.
 #[test]
 fn parts_and_products_of_a_packed_array_wait_for_nothing() -> Result<()> {
     let context = context();
@@ -699,7 +704,7 @@ fn parts_and_products_of_a_packed_array_wait_for_nothing() -> Result<()> {
         let table = numbers.rows_of(4)?;
         let rows = table.take(0, &(&x / 4), Boundary::Clamp)?;
         found.push((rows.index_axis(1, 3)?, host.iter().map(|x| x / 4 * 4 + 3).collect()));
-        // Columns of rows whose number only the device knows, single rows and elements, and a shape that is stated.
+        // Columns of an unknown number of rows, single rows and elements, and a shape that is stated.
         let columns = rows.take(1, &Array::line(&context, &[2, 0, 9])?, Boundary::Constant(-1))?;
         found.push((columns.flatten(), host.iter().flat_map(|x| [x / 4 * 4 + 2, x / 4 * 4, -1]).collect()));
         found.push((rows.take(0, &Array::full(&context, Shape::from([]), 0)?, Boundary::Clamp)?, (0..4).collect()));
@@ -717,7 +722,7 @@ fn parts_and_products_of_a_packed_array_wait_for_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Arrays that are said to have one shape are read at one place, which is clamped once.
+/// Arrays that are declared to have one shape are read at one position, which is clamped once.
 #[test]
 fn arrays_of_one_shape_are_read_at_one_place() -> Result<()> {
     let context = context();

@@ -1,8 +1,8 @@
 //! `broadloom effect`: image effects on files.
 //!
-//! - [`list`]: the catalogue, for people and programs;
-//! - [`frames`]: names with the number of a frame in them;
-//! - [`pipeline`]: reading, computing and writing at the same time.
+//! - [`list`]: the catalogue as text and as JSON;
+//! - [`frames`]: file names with a frame number;
+//! - [`pipeline`]: concurrent reading, computing and writing.
 
 mod frames;
 mod list;
@@ -90,7 +90,7 @@ fn failure(error: EffectError) -> Failure {
     failure_with(error, None)
 }
 
-/// Converts an effect error, with a note: distinguishes usage errors from machine errors.
+/// Converts an effect error, with a note. Distinguishes usage errors from machine errors.
 fn failure_with(error: EffectError, note: Option<String>) -> Failure {
     let exit = match &error {
         EffectError::Device { .. } | EffectError::Image(ImageError::Memory(_)) => Exit::Machine,

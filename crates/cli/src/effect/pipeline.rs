@@ -1,7 +1,7 @@
-//! Reading, computing and writing of frames, each at the same time as the others.
+//! Reading, computing and writing of frames, all three concurrently.
 //!
-//! One thread reads ahead, one writes behind, and effects run between them. At most [`AHEAD`] frames wait on either side.
-//! The first failure ends all three; frames that were written before it stay.
+//! One thread reads ahead, one writes, and effects run between them. At most [`AHEAD`] frames wait on either
+//! side. The first failure ends all three. Frames that were already written are kept.
 
 use super::frames::Pattern;
 use super::{failure, failure_with, usage};
@@ -31,7 +31,7 @@ enum Input {
     Frames(Pattern),
 }
 
-/// Images of a frame, on their way to the effects.
+/// Images of a frame on their way to the effects.
 struct Frame {
     output: PathBuf,
     inputs: Vec<Image>,
@@ -43,7 +43,7 @@ struct Frame {
 struct Times {
     read: Duration,
     effects: Duration,
-    /// The plan of the first frame.
+    /// Plan of the first frame.
     plan: String,
     /// Lines about kernels and optimisations.
     lines: Vec<String>,
@@ -51,10 +51,10 @@ struct Times {
     pixels: u64,
 }
 
-/// The error of a stage.
+/// Error of a stage.
 struct Failed {
     error: EffectError,
-    /// The file whose image could not be computed.
+    /// File whose image could not be computed.
     output: Option<Box<Path>>,
 }
 
@@ -85,7 +85,7 @@ pub fn run(
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
     let times = outcome.map_err(|Failed { error, output }| {
-        // Of a sequence it must be told which frame is meant.
+        // The message must name the frame of a sequence.
         let place = output.filter(|_| work.written.is_some()).map(|path| format!("while computing {}", path.display()));
         failure_with(error, place)
     })?;
@@ -122,12 +122,12 @@ struct Work<'a> {
     steps: &'a [Step],
     inputs: Vec<Input>,
     output: PathBuf,
-    /// Frames that are read, with their numbers; one frame without a number if there is no sequence.
+    /// Numbers of the frames that are read; a single `None` if there is no sequence.
     frames: Vec<Option<u64>>,
-    /// Indices of the frames that are computed. Frames before and behind them are neighbours of these.
+    /// Indices of the frames that are computed. The other frames are their neighbours.
     computed: Range<usize>,
     written: Option<Pattern>,
-    /// Number of frames before and after the current one that the first effect takes.
+    /// Number of frames before the current one that the first effect takes; as many are taken after it.
     around: usize,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Work<'a> {
             (false, true) => return Err(usage("there is no sequence to read".to_owned(), "write in.%04d.exr for the files")),
             _ => {}
         }
-        // Nobody wants to learn this when everything is computed.
+        // Checked now, so that the error is reported before the computation.
         let first = match (&written, frames.get(computed.start)) {
             (Some(pattern), Some(Some(number))) => pattern.file(*number),
             _ => output.to_owned(),
@@ -178,7 +178,7 @@ impl<'a> Work<'a> {
             let reader = scope.spawn(move || self.read_all(&to_effects));
             let writer = scope.spawn(move || self.write_all(&from_effects));
             let computed = self.compute_all(engine, from_reader, to_writer, shows);
-            // A stage that cannot continue closes its channel; the failed stage reports the reason.
+            // A stage that cannot continue closes its channel. The failed stage reports the reason.
             let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let mut times = computed?;
@@ -191,7 +191,7 @@ impl<'a> Work<'a> {
     /// Reads and sends frames until the receiver closes the channel.
     fn read_all(&self, out: &SyncSender<Frame>) -> Result<Duration, EffectError> {
         let mut spent = Duration::ZERO;
-        // Images that are used again: those of single files, and frames around the current one.
+        // Images that are used again: images of single files, and frames around the current one.
         let mut kept: BTreeMap<(usize, usize), Image> = BTreeMap::new();
         let last = self.frames.len() - 1;
         for index in self.computed.clone() {
@@ -335,7 +335,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Returns an image whose planes have half precision where those of the source do.
+/// Returns an image whose planes have half precision if the corresponding planes of the source do.
 fn like(image: &Image, source: &Image) -> Result<Image, EffectError> {
     let typed = image.planes().iter().map(|plane| {
         let like = source.plane(plane.name()).map_or(source.sample_type(), Plane::sample_type);
@@ -344,7 +344,7 @@ fn like(image: &Image, source: &Image) -> Result<Image, EffectError> {
     Ok(image.with_planes(typed.collect())?)
 }
 
-/// Tells which frames between the first and the last one are missing.
+/// Returns a message about missing frames between the first and the last one.
 fn missing(frames: &[Option<u64>]) -> Option<String> {
     let numbers: Vec<u64> = frames.iter().copied().flatten().collect();
     let gaps = numbers.windows(2).map(|pair| (pair[0] + 1, pair[1] - pair[0] - 1)).filter(|(_, count)| *count > 0);
@@ -355,8 +355,8 @@ fn missing(frames: &[Option<u64>]) -> Option<String> {
     })
 }
 
-/// Returns the frame numbers of a sequence, and the indices of those that are computed: a range, or all existing ones.
-/// Up to `around` frames before and behind a range are read as well, where they exist.
+/// Returns the frame numbers of a sequence, and the indices of the frames that are computed: a range, or all
+/// existing frames. Up to `around` existing frames before and after a range are also read.
 fn numbers(pattern: &Pattern, range: Option<(u64, u64)>, around: usize) -> Result<(Vec<u64>, Range<usize>), Failure> {
     let shown = pattern.file(1);
     let folder = shown.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -406,7 +406,7 @@ fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, termina
 }
 
 impl Depth {
-    /// Returns the type of samples.
+    /// Returns the sample type.
     fn sample_type(self) -> SampleType {
         match self {
             Depth::Eight => SampleType::U8,

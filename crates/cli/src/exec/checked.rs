@@ -1,8 +1,8 @@
 //! `broadloom check -- ./program`: a compiled CUDA program with every kernel checked.
 //!
 //! The replacement library prints findings on standard error after each launch and appends them to a report.
-//! The report is read here when the program has ended. The findings of a program that is killed, or that
-//! starts others, are kept up to that point.
+//! The report is read here when the program has ended. If a program is killed or starts other programs, its
+//! findings up to that point are kept.
 
 use super::{GRACE, command, failed, limit_time, not_started};
 use crate::check::{counted, stopped_by};

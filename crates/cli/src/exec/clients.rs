@@ -24,10 +24,12 @@ pub fn tell(command: &mut Command, folder: &Path) {
     }
 }
 
-/// Returns the libraries to preload. A library with its own `RPATH`, such as PyTorch's, finds NVIDIA's
-/// runtime before the search path is used, but its calls still go to the library that was loaded first.
-/// `cuda.core` opens NVIDIA's linker by its path, unless one of its name is loaded. A path that contains a
-/// blank or a colon cannot be passed.
+/// Returns the libraries to preload; `None` if a path contains a blank or a colon, which the loader cannot
+/// read.
+///
+/// A library with its own `RPATH`, such as PyTorch's, finds NVIDIA's runtime before the search path is used.
+/// Its calls still go to the library that was loaded first. `cuda.core` opens NVIDIA's linker by its path,
+/// unless a library of that name is loaded.
 pub fn preloaded(library: &Path, folder: &Path, others: Option<OsString>) -> Option<OsString> {
     let linkers = super::NAMES[..super::RUNTIME].iter().map(|(name, _)| folder.join(name));
     let unclear =

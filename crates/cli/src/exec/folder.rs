@@ -2,13 +2,17 @@
 //!
 //! The loader executes any library that it finds there. The folder therefore contains only links to the
 //! replacement library and to this command, and small libraries with known contents. Its name is a hash of
-//! them. The folder, its files and all parent folders must belong to this user or root and be writable by no
-//! one else ([`private`](broadloom::device::private)). **Each run examines all of it before the folder is
+//! them. The folder, its files and all parent folders must belong to this user or root. No one else may write
+//! to them ([`private`](broadloom::device::private)). **Each run examines all of it before the folder is
 //! added to the search path.**
 //!
 //! The folder is created beside the compiled code. If the cache is disabled or cannot be written, these
-//! places are tried: a folder installed beside the library, the folder for temporary files, the user's state
-//! folder, and a new folder with a random name.
+//! locations are tried in this order:
+//!
+//! - a folder installed beside the library;
+//! - the folder for temporary files;
+//! - the user's state folder;
+//! - a new folder with a random name.
 
 use super::stub;
 use broadloom::device::CacheFolder;
@@ -21,13 +25,13 @@ const MOST_BYTES: u64 = 1 << 17;
 
 /// Contents of a folder.
 pub struct Wanted<'a> {
-    /// Purpose of the folder. Beside an installed library its name is `broadloom-` followed by this.
+    /// Purpose of the folder. The folder beside an installed library is named `broadloom-` followed by this.
     pub kind: &'a str,
     /// Libraries, each with its symbol version.
     pub names: &'a [(&'a str, Option<&'a str>)],
-    /// Replacement library to which all of them lead.
+    /// Replacement library to which all these libraries lead.
     pub library: &'a Path,
-    /// Name of the link to it.
+    /// Name of the link to the replacement library.
     pub link: &'a str,
     /// Names of programs with their link targets.
     pub programs: &'a [(&'a str, PathBuf)],
@@ -42,7 +46,7 @@ impl Wanted<'_> {
         [(self.link, self.library)].into_iter().chain(self.programs.iter().map(|(name, target)| (*name, target.as_path())))
     }
 
-    /// Returns the name of the folder. It differs for other versions of the library or of this command.
+    /// Returns the name of the folder. It is different for each version of the library and of this command.
     fn name(&self) -> String {
         let mut hasher = DefaultHasher::new();
         (self.kind, self.library, self.link, self.programs).hash(&mut hasher);
@@ -50,7 +54,7 @@ impl Wanted<'_> {
         format!("{:016x}", hasher.finish())
     }
 
-    /// Finds or creates the folder. Returns its path, and the refused places with the reasons.
+    /// Finds or creates the folder. Returns its path, and the refused locations with the reasons.
     pub fn prepare(&self) -> (Option<PathBuf>, Vec<Refusal>) {
         let (mut refused, name) = (vec![], self.name());
         let mut tried = |outcome: Result<Option<PathBuf>, Refusal>| {
@@ -115,7 +119,7 @@ impl Wanted<'_> {
         let folder = within.folder_made(name)?;
         let missing = self.missing(&folder)?;
         if !missing.is_empty() {
-            // Temporary folders lose files that were not used for long.
+            // Cleaners of temporary folders remove files that were not used for long.
             self.fill(&folder, &missing).map_err(written)?;
             self.missing(&folder)?;
         }

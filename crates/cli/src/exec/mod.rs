@@ -1,11 +1,14 @@
 //! `broadloom exec`: runs a compiled CUDA program unmodified on a machine without a GPU.
 //!
-//! The program requests NVIDIA's libraries from the system's loader. A folder with libraries of those names,
-//! which lead to Broadloom's replacement library, is put first in the search path. The program then replaces
-//! this process. A program that does not request these libraries itself, such as an interpreter, gets the
-//! replacement library preloaded, because libraries that it opens later may search their own folders. On a
-//! GPU the program is started directly. To record it there, the replacement library is loaded before NVIDIA's
-//! libraries and forwards calls to them.
+//! The program requests NVIDIA's libraries from the system's loader. A folder with libraries of those names
+//! is put first in the search path. These libraries lead to Broadloom's replacement library. The program then
+//! replaces this process.
+//!
+//! A program that does not request these libraries itself, such as an interpreter, gets the replacement
+//! library preloaded. Libraries that it opens later may search their own folders.
+//!
+//! On a GPU the program is started directly. To record it there, the replacement library is loaded before
+//! NVIDIA's libraries and forwards calls to them.
 
 mod checked;
 mod clients;
@@ -95,7 +98,8 @@ pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<
     let mut command = Command::new(program);
     command.args(arguments).env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
     command.env("BROADLOOM_DEVICE", device);
-    // Such a program needs nothing else, and the programs that it starts are not affected.
+    // A program that finds the runtime by the search path needs nothing else. The programs that it starts are
+    // not affected.
     if !program::finds_runtime(Path::new(program))
         && let Some(preloaded) = clients::preloaded(&library()?, &folder, std::env::var_os("LD_PRELOAD"))
     {
@@ -122,7 +126,7 @@ fn on_gpu(options: &Exec, name: &str, ordinal: u32) -> Result<Command, Failure> 
     command.env("CUDA_VISIBLE_DEVICES", visible(ordinal, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()));
     if options.trace.is_some() || options.stats {
         command.env("BROADLOOM_DEVICE", name).env("LD_PRELOAD", before(&library()?, std::env::var_os("LD_PRELOAD")));
-        // The static runtime in such a program opens the driver by its name.
+        // The static runtime in such a program opens the driver by name.
         if program::objection(Path::new(&options.program)).is_some() {
             let folder = prepare("driver", &NAMES[DRIVER..])?;
             command.env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
@@ -135,7 +139,7 @@ fn plural(gpus: usize) -> String {
     if gpus == 1 { "is one GPU".to_owned() } else { format!("are {gpus} GPUs") }
 }
 
-/// Returns the GPU of a number in the terms of NVIDIA's libraries: among those that the user makes visible.
+/// Returns a GPU's number for NVIDIA's libraries: the GPU is counted among those that the user makes visible.
 fn visible(ordinal: u32, seen: Option<&str>) -> String {
     let named = seen.and_then(|list| list.split(',').nth(ordinal as usize));
     named.map(str::trim).filter(|name| !name.is_empty()).map_or_else(|| ordinal.to_string(), str::to_owned)
@@ -198,7 +202,7 @@ fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failur
         let places: Vec<String> = refused.iter().map(|refusal| format!("{refusal}")).collect();
         return Err(failed(format!("there is no folder for the stand-in: {}", places.join("; "))));
     };
-    // Foreign files are reported; places that cannot be written are not.
+    // Foreign files are reported. Locations that cannot be written are not.
     for refusal in refused.iter().filter(|refusal| matches!(refusal.reason, Reason::Content(_))) {
         eprintln!("broadloom: not used: {refusal}; {}", refusal.help());
     }

@@ -1,5 +1,5 @@
-//! Inspection of a program's file: does it contain kernels, and does it request a library that can be
-//! replaced?
+//! Inspection of a program's file: whether it contains kernels, and whether it requests a library that can be
+//! replaced.
 //!
 //! Only the section table and the names are read. **A file that cannot be judged is accepted: the system
 //! reports what is wrong with it.**
@@ -26,11 +26,11 @@ fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
 /// Facts about a program's file.
 #[derive(Debug, Default)]
 struct Facts {
-    /// True if it contains kernels.
+    /// True if the program contains kernels.
     has_kernels: bool,
-    /// True if it requests a library that can be replaced.
+    /// True if the program requests a library that can be replaced.
     replaceable: bool,
-    /// True if it has its own library folders, which are searched first.
+    /// True if the program has its own library folders, which are searched first.
     has_rpath: bool,
 }
 
@@ -76,8 +76,8 @@ pub fn objection(path: &Path) -> Option<&'static str> {
     (facts.has_kernels && !facts.replaceable).then_some(objection)
 }
 
-/// Tests if a program finds the replacement library through the search path: it requests NVIDIA's libraries
-/// itself and has no folders that are searched first.
+/// Tests if a program finds the replacement library through the search path. Such a program requests NVIDIA's
+/// libraries itself, and has no folders that are searched first.
 pub fn finds_runtime(path: &Path) -> bool {
     facts(path).is_some_and(|facts| facts.replaceable && !facts.has_rpath)
 }

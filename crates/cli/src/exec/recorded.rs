@@ -1,7 +1,7 @@
 //! `broadloom exec --trace`, `--stats`: record of a program as a file or as a table.
 //!
-//! The replacement library writes a trace when the program ends, and the table is made from it. Kernels and
-//! copies are timed on the device, calls in the program.
+//! The replacement library writes a trace when the program ends, and the table is computed from it. Kernels
+//! and copies are timed on the device, calls in the program.
 
 use super::{GRACE, not_started};
 use crate::failure::{Exit, Failure, codes};
@@ -33,7 +33,7 @@ pub fn place(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Runs a program and prints the table of times.
 pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    // In a new private folder no other user can have replaced the file.
+    // No other user can have replaced a file in a new private folder.
     let own = Temporary::new("broadloom-trace").map_err(|refusal| failed(&refusal.path, "used", &refusal))?;
     let path = place(options.trace.as_deref().unwrap_or(&own.path().join("trace.json")))?;
     command.env("BROADLOOM_TRACE", &path);
@@ -82,7 +82,7 @@ fn tables(trace: &Value) -> Vec<String> {
     for event in events.iter().filter(|event| event["ph"] == "X") {
         let (Some(pid), Some(tid)) = (event["pid"].as_u64(), event["tid"].as_u64()) else { continue };
         let (Some(name), Some(time)) = (event["name"].as_str(), event["dur"].as_f64()) else { continue };
-        // Only calls of the host and stream work of devices are listed; work of cores is part of the latter.
+        // Only calls of the host and stream work of devices are listed. Work of cores is part of stream work.
         let wanted = match processes.get(&(pid, 0)).map(String::as_str) {
             Some("host") => name.starts_with("cu") || name.starts_with("__cuda"),
             _ => lanes.get(&(pid, tid)).is_some_and(|lane| lane.starts_with("stream")),

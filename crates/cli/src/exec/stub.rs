@@ -1,15 +1,15 @@
-//! Generator of shared libraries that only contain names: those that a compiled CUDA program requests from
-//! the loader, and that linkers read.
+//! Generator of shared libraries that only contain names. A compiled CUDA program requests them from the
+//! loader, and linkers read them.
 //!
 //! A program linked with NVIDIA's runtime names a library, `libcudart.so.12`, and a symbol version of the
-//! same name. The generated library has both, and the names of all functions, so that `gcc -lcuda` and `gcc
-//! -lcudart` find them. Its functions do nothing. It is a *filter* (`DT_FILTER`) of the library with the real
-//! functions, so the loader looks up every symbol there first. The format is that of the System V ABI, and of
-//! the LSB for versions.
+//! same name. The generated library has both. It also has the names of all functions, so that `gcc -lcuda`
+//! and `gcc -lcudart` find them. Its functions do nothing. It is a *filter* (`DT_FILTER`) of the library with
+//! the real functions, so the loader looks up every symbol there first. The format is that of the System V
+//! ABI, and of the LSB for versions.
 //!
-//! NVIDIA's linker, `libnvJitLink`, produces machine code, which cannot be run here. The library of its name
-//! has functions that fail and has no `nvJitLinkVersion`. A program that looks for that function, as Numba
-//! does through `cuda.core`, then links with the driver (`cuLinkAddData`), which accepts PTX.
+//! NVIDIA's linker, `libnvJitLink`, produces machine code, which cannot be run here. The generated library of
+//! that name has functions that fail, and no `nvJitLinkVersion`. A program that looks for that function, as
+//! Numba does through `cuda.core`, then links with the driver (`cuLinkAddData`), which accepts PTX.
 
 /// Alignment of segments: the largest page size of the machine.
 const PAGE: u64 = if cfg!(target_arch = "aarch64") { 0x1_0000 } else { 0x1000 };
@@ -89,7 +89,7 @@ struct Section {
     name: &'static str,
     kind: u32,
     flags: u64,
-    /// Linked section, and a number whose meaning depends on the kind.
+    /// Linked section, and a number whose meaning depends on the kind of section.
     link: u32,
     info: u32,
     entry: u64,
@@ -101,7 +101,7 @@ const TEXTS: u32 = 1;
 const SYMBOLS: u32 = 2;
 const CODE: u16 = 7;
 
-/// Returns the `SONAME` of a library of NVIDIA's name, which programs linked with it request.
+/// Returns the `SONAME` of a library with NVIDIA's name. Programs linked with it request this name.
 fn own_name(name: &str) -> &str {
     if name == "libcuda.so" { "libcuda.so.1" } else { name }
 }
@@ -121,7 +121,8 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     let is_filter = !name.starts_with(LINKER_NAME);
     let functions: Vec<(String, u64)> = functions(name).into_iter().map(|name| (name.clone(), texts.add(&name))).collect();
 
-    // All symbols lie in `.text`, whose address is known after everything before it. A hash table finds them.
+    // All symbols are in `.text`. Its address is known after everything before it. A hash table finds the
+    // symbols.
     let count = functions.len() as u32 + 1;
     let buckets = count / 2 + 1;
     let (mut first, mut next) = (vec![0; buckets as usize], vec![0; count as usize]);
@@ -133,7 +134,7 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     put(&mut hashes, &[buckets, count]);
     put(&mut hashes, &first);
     put(&mut hashes, &next);
-    // Symbols have the version, which is the second, or only the library's own.
+    // Symbols have the given version, at index 2, or only the library's own.
     let index: u16 = if version.is_some() { 2 } else { 1 };
     let symbol_versions: Vec<u8> = [0].into_iter().chain(functions.iter().map(|_| index)).flat_map(u16::to_le_bytes).collect();
     let mut versions: Vec<u8> = vec![];

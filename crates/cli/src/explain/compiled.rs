@@ -13,7 +13,7 @@ use broadloom::diag::Diagnostic;
 use broadloom::ptx::Module;
 use broadloom::transform::hoist_statics;
 
-/// Writes a stage of a kernel's compilation. The reason for a kernel that is not vectorised goes to standard
+/// Writes a stage of a kernel's compilation. If the kernel is not vectorised, writes the reason to standard
 /// error.
 pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, terminal: &mut Terminal) -> Result<(), Failure> {
     let chosen = kernel::choose(module, options.kernel.as_deref()).map_err(|diagnostic| Failure::usage(*diagnostic))?;
@@ -36,7 +36,7 @@ pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, ter
     if refused.has_errors() {
         return Err(Failure { exit: Exit::Machine, diagnostics: refused, sources: input.sources });
     }
-    // The variant that most launches run: index arithmetic is proved not to wrap around.
+    // Most launches run this variant: index arithmetic is proved not to wrap around.
     let mut settings = compile::Options { assume_no_wrap: true, assume_apart: true, ..compile::Options::default() };
     let told = Machine::told().map_err(|reason| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, reason)))?;
     if let Some(machine) = told {

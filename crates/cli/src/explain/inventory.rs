@@ -12,7 +12,7 @@ pub struct Inventory {
     pub classes: BTreeMap<Class, BTreeMap<String, usize>>,
     /// Number of instructions that the table does not have, by name.
     pub opaque: BTreeMap<String, usize>,
-    /// Functions that it names, called or not.
+    /// Functions that it names, whether called or not.
     pub functions: BTreeSet<Func>,
     /// True if it calls through a register.
     pub calls_indirectly: bool,

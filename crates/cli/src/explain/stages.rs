@@ -8,7 +8,8 @@ use broadloom::ptx::{BodyForm, Printer, Verified, print};
 use broadloom::transform::Facts;
 use broadloom::transform::pipeline::{self, BACK, STAGES, Stage, Verification, run_pipeline};
 
-/// Writes the functions of a module after the stage of an index. A module of PTX is written as a whole.
+/// Writes the functions of a module after the stage with the index `stage`. Writes the whole module as PTX if
+/// the functions are not in SSA form.
 pub fn write(
     input: Input,
     module: Verified,

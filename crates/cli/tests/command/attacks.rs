@@ -1,4 +1,5 @@
-//! Shared machines: folders that others can write to, unwritable caches, invalid environment variables.
+//! Tests of shared machines: folders that others can write to, unwritable caches, invalid environment
+//! variables.
 
 use crate::harness::{Outcome, shell};
 use broadloom::device::private::Temporary;
@@ -41,7 +42,7 @@ fn stats_name_what_is_not_used() {
     call("cache stats").exits(0).says(&[&format!("  {}: it is a FIFO, not a regular file\n      remove it\n", file.display())]);
     assert!(run().contains("; not in the cache: others could write"));
     assert!(run().contains("from the cache in "));
-    // Without a place for the secret nothing is cached, and the reason is reported.
+    // Nothing is cached if there is no location for the secret. The reason is reported.
     let outcome = shell(&format!("BROADLOOM_CACHE={name} XDG_STATE_HOME=/dev/null broadloom cache stats"));
     outcome.exits(0).says(&["not used:\n  /dev/null: it is not a folder\n"]);
 }

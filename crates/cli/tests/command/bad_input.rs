@@ -1,4 +1,4 @@
-//! Wrong calls and files: a helpful message, the right exit code, never a panic.
+//! Tests of wrong calls and files: a helpful message, the right exit code, never a panic.
 
 use crate::harness::{broadloom, broadloom_with_input, empty_folder};
 

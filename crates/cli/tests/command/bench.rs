@@ -1,4 +1,4 @@
-//! `broadloom bench`: names, the table, the JSON.
+//! Tests of `broadloom bench`: names, the table, the JSON.
 
 use crate::harness::{broadloom, empty_folder};
 
@@ -75,7 +75,7 @@ fn compile_times_have_a_median_and_a_worst_with_its_kernel_both_cold_and_cached(
     for pair in rows.chunks(2) {
         let (median, worst) = (&pair[0], &pair[1]);
         assert!(median["size"].as_str().is_some_and(|size| size.contains(" kernels")), "{median}");
-        // The worst one is a kernel of the corpus.
+        // The slowest one is a kernel of the corpus.
         let kernel = worst["size"].as_str().unwrap();
         assert!(kernel.chars().all(|letter| letter.is_alphanumeric() || "_$".contains(letter)) && !kernel.is_empty(), "{worst}");
         let (median, worst) = (median["ms"].as_f64().unwrap(), worst["ms"].as_f64().unwrap());

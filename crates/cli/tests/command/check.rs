@@ -1,4 +1,4 @@
-//! `broadloom check`.
+//! Tests of `broadloom check`.
 
 use crate::harness::{broadloom, empty_folder};
 use serde_json::Value;

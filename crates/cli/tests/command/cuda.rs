@@ -1,9 +1,10 @@
-//! Programs compiled by `nvcc` (`scripts/cuda-programs.sh`), run unmodified: results, output and errors.
+//! Tests of programs compiled by `nvcc` (`scripts/cuda-programs.sh`), run unmodified: results, output and
+//! errors.
 
 use crate::harness::{Outcome, broadloom};
 use crate::programs::program;
 
-/// Runs a program, if this is the kind of machine that it is for.
+/// Runs a program if it is for this kind of machine.
 fn run(name: &str) -> Option<Outcome> {
     program(name).map(|program| broadloom(&["exec", "--", &program]))
 }

@@ -1,9 +1,9 @@
-//! Effects on image files.
+//! Tests of effects on image files.
 
 use crate::harness::{broadloom, empty_folder};
 use std::path::{Path, PathBuf};
 
-/// Writes a PFM of one plane.
+/// Writes a PFM with one plane.
 fn pfm(path: &Path, width: usize, height: usize, value: impl Fn(usize, usize) -> f32) -> String {
     let mut bytes = format!("Pf\n{width} {height}\n-1.0\n").into_bytes();
     for y in (0..height).rev() {
@@ -15,7 +15,7 @@ fn pfm(path: &Path, width: usize, height: usize, value: impl Fn(usize, usize) ->
     path.display().to_string()
 }
 
-/// Reads the values of a PFM of one plane, the last row first.
+/// Reads the values of a PFM with one plane, the last row first.
 fn values(path: &Path) -> Vec<f32> {
     let bytes = std::fs::read(path).unwrap();
     let header = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(2).unwrap().0 + 1;
@@ -131,7 +131,7 @@ fn a_region_is_computed_alone() {
         let region = Rect::new(-1, 4, 5, 2);
         assert_eq!((part.bounds(), part.display()), (region, region));
         assert_eq!(part.planes()[0].to_f32(), all.view(region).unwrap().planes()[0].to_f32());
-        // The whole image shows no more than itself either.
+        // The displayed rectangle of the whole image is also its region.
         call("part.exr", &["--region", "-2,3,12,9"]).exits(0);
         assert_eq!(file::read(at("part.exr")).unwrap().display(), Rect::new(-2, 3, 12, 9));
         call("none.exr", &["--region", "8,3,5,2"]).exits(2).complains(&["region"]);
@@ -153,8 +153,8 @@ fn sequences_run_frame_by_frame() {
     for frame in [1, 2, 3, 5] {
         assert_eq!(values(&folder.join(format!("out.{frame:02}.pfm"))), [10.0 * frame as f32; 4]);
     }
-    // A mean over three frames that differ much less than the strength; the ends of the sequence repeat. A range chooses the
-    // frames that are computed: their neighbours are those of the whole sequence.
+    // A mean over three frames that differ much less than the strength. The ends of the sequence repeat. A
+    // range selects the frames that are computed. Their neighbours are those of the whole sequence.
     let call = ["effect", "temporal_degrain", &at("in.%04d.pfm"), &at("t.%d.pfm"), "--set", "frames=1", "--set", "strength=1e9"];
     broadloom(&[&call[..], &["--reference", "--frames", "1-3", "--stats"]].concat()).exits(0).complains(&["3 frames"]);
     let means: Vec<f32> = (1..=3).map(|frame| values(&folder.join(format!("t.{frame}.pfm")))[0]).collect();
@@ -165,7 +165,7 @@ fn sequences_run_frame_by_frame() {
         broadloom(&[&call[..], &["--reference", "--frames", &range]].concat()).exits(0);
         assert_eq!(values(&path), whole, "frame {frame} alone");
     }
-    // A missing frame of a range is told before the others are computed.
+    // A missing frame of a range is reported before the other frames are computed.
     let missing = ["frame 4 is missing: there is no file", "in.0004.pfm"];
     broadloom(&["effect", "box", &at("in.%04d.pfm"), &at("x.%d.pfm"), "--reference", "--frames", "3-4"])
         .exits(2)
@@ -194,7 +194,7 @@ fn mistakes_are_told_and_nothing_is_written() {
     let input = pfm(&folder.join("in.pfm"), 3, 2, |x, _| x as f32);
     std::fs::write(folder.join("broken.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
     let out = at("out.png");
-    // A result that cannot be written is told before anything is read or computed.
+    // A result that cannot be written is reported before anything is read or computed.
     let cases: [(&[&str], i32, &str); 15] = [
         (&["box", &at("none.png"), &at("none/out.png")], 3, "out.png: cannot be written: No such file or directory"),
         (&["box", &at("none.png"), &at("in.pfm/out.png")], 3, "out.png: cannot be written: "),

@@ -1,4 +1,4 @@
-//! `broadloom exec`: a program linked with NVIDIA's names finds Broadloom's library.
+//! Tests of `broadloom exec`: a program linked with NVIDIA's names finds Broadloom's library.
 
 use crate::harness::{broadloom, empty_folder, shell};
 use std::fs;
@@ -101,8 +101,8 @@ fn libraries_with_an_rpath_are_reached() {
     broadloom(&["exec", "--", &path("direct")]).exits(12);
 }
 
-/// The replacement assembler prints its version, copies valid PTX with a terminating zero, and reports errors
-/// in invalid PTX.
+/// The replacement assembler prints its version and copies valid PTX with a terminating zero. It reports
+/// errors in invalid PTX.
 #[test]
 fn the_assembler_checks_and_copies() {
     let folder = empty_folder("exec-ptxas");
@@ -120,7 +120,7 @@ fn the_assembler_checks_and_copies() {
     broadloom(&["ptxas", "-v"]).exits(2).complains(&["takes one file of PTX"]);
 }
 
-/// A program with kernels that requests no NVIDIA library would never find ours.
+/// A program with kernels that requests no NVIDIA library would never find Broadloom's library.
 #[test]
 fn the_static_runtime_is_told() {
     let folder = empty_folder("exec-static");
@@ -139,7 +139,7 @@ fn what_cannot_be_run_is_told() {
     broadloom(&["exec"]).exits(2);
 }
 
-/// Without a GPU, or with an invalid driver, one sentence says so.
+/// A missing GPU or an invalid driver is reported in one sentence.
 #[test]
 fn a_gpu_that_is_not_there_is_told() {
     let outcome = shell("BROADLOOM_CUDA_DRIVER=libno-such-driver.so broadloom exec --device cuda -- true; echo $?");

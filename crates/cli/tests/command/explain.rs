@@ -1,4 +1,4 @@
-//! `broadloom explain`.
+//! Tests of `broadloom explain`.
 
 use crate::harness::{broadloom, broadloom_with_input, shell};
 
@@ -94,7 +94,7 @@ fn what_the_cpu_does_not_run_is_no_mistake_of_ours() {
 
 #[test]
 fn a_closed_pipe_is_no_failure() {
-    // Larger than any pipe buffer, so that the writer must notice the closed end.
+    // The output is larger than any pipe buffer, so the writer must notice the closed end.
     let loud = shell("broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $?").exits(0);
     assert!(loud.out.len() > 1 << 16 && loud.out.ends_with("code 0\n"));
     let cut = shell("{ broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $? >&2; } | head -n 1").exits(0);

@@ -1,4 +1,4 @@
-//! Graphs in textual form on the command line.
+//! Tests of graphs in textual form on the command line.
 
 use crate::harness::broadloom;
 use std::path::Path;

@@ -12,7 +12,7 @@ pub(crate) fn root() -> PathBuf {
 /// Result of a call.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Exit code; `None` if a signal ended it.
+    /// Exit code; `None` if a signal ended the command.
     pub(crate) code: Option<i32>,
     /// Standard output.
     pub(crate) out: String,
@@ -83,7 +83,7 @@ pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome 
     }
 }
 
-/// Runs a shell line in which `broadloom` is the command. Both outputs are merged as on a terminal.
+/// Runs a shell line in which `broadloom` is the command. Both outputs are merged, as on a terminal.
 pub(crate) fn shell(line: &str) -> Outcome {
     let folder = Path::new(env!("CARGO_BIN_EXE_broadloom")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());

@@ -1,4 +1,4 @@
-//! NESL programs from the command.
+//! Tests of NESL programs in the command.
 
 use crate::harness::broadloom;
 use std::path::Path;
@@ -75,7 +75,8 @@ fn vcode_that_is_wrong_is_refused_at_its_place() {
     broadloom(&["run", &file, "--device", "interp"]).exits(1).complains(&["fails.vcode:4:1", "division by zero"]);
 }
 
-/// Only the device knows that there are no elements: nothing is read for them, not even element 0 of an array without elements.
+/// Only the device knows that there are no elements. Nothing is read for them, not even element 0 of an empty
+/// array.
 #[test]
 fn a_check_of_empty_sequences_finds_nothing() {
     let own = "let e = pack_index(v); l = if #e == 0 then [] int else previous(e, -1) in sum(l)";

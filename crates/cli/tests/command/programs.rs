@@ -1,11 +1,12 @@
-//! Programs compiled by nvcc (`scripts/cuda-programs.sh`), unmodified: results and findings.
+//! Tests of programs compiled by nvcc (`scripts/cuda-programs.sh`), unmodified: results and findings.
 
 use crate::harness::{broadloom, empty_folder, root, shell};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// Returns a program of `tests/cuda/bin`. They are for one kind of machine.
+/// Returns a program of `tests/cuda/bin`; `None` on other kinds of machines, because the programs are for one
+/// kind.
 pub(crate) fn program(name: &str) -> Option<String> {
     cfg!(all(target_arch = "x86_64", target_os = "linux")).then(|| root().join("tests/cuda/bin").join(name).display().to_string())
 }
@@ -29,7 +30,7 @@ fn faults_of_programs_are_found() {
         let outcome = broadloom(&["check", "--json", report.to_str().unwrap(), "--", &program, &name]).exits(1);
         let report: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
         let findings = report["findings"].as_array().unwrap();
-        // Nothing else is found than the fault and its consequences.
+        // The only findings are the fault and its consequences.
         let found: Vec<&str> = findings.iter().filter_map(|finding| finding["kind"].as_str()).collect();
         assert!(
             found.contains(&kind) && found.iter().all(|found| kinds.split(' ').any(|known| known == *found)),
@@ -102,7 +103,7 @@ fn refused_calls_say_why() {
     outcome.complains(&["error[api-error]: cudaFree returns cudaErrorInvalidValue: invalid argument\n  = note: 0x"]);
 }
 
-/// CUDA used in child processes, libraries loaded at run time, initialisers and threads.
+/// Tests CUDA in child processes, in libraries loaded at run time, in initialisers and in threads.
 #[test]
 #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn programs_use_cuda_from_unusual_places() {
@@ -129,7 +130,8 @@ fn programs_use_cuda_from_unusual_places() {
             );
         }
     }
-    // With an empty cache, that thread is compiling when the process ends, or has not made its first call.
+    // With an empty cache, that thread is compiling when the process ends, or has not yet made its first
+    // call.
     for device in ["cpu", "interp"].iter().cycle().take(30) {
         let line = format!("BROADLOOM_CACHE=off broadloom exec --device {device} -- {hosts} exit-beside-a-thread");
         let outcome = shell(&line);
@@ -150,8 +152,8 @@ fn programs_use_cuda_from_unusual_places() {
     assert_eq!((early.code, early.out.as_str()), (Some(0), "ok\n"));
 }
 
-/// Conditional nodes, memory of another process, driver textures, stream memory operations, batches: each
-/// program checks itself.
+/// Tests conditional nodes, memory of another process, driver textures, stream memory operations, and
+/// batches. Each program checks itself.
 #[test]
 #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn newer_parts_of_cuda_run() {
@@ -162,8 +164,8 @@ fn newer_parts_of_cuda_run() {
         let outcome = shell(&format!("BROADLOOM_THREADS=2 broadloom exec -- {groups} {name}"));
         assert_eq!((outcome.code, outcome.out.as_str(), outcome.err.as_str()), (Some(0), "ok\n", ""), "{name}");
     }
-    // The interpreter has its own address space: nothing can be shared with other processes, and no stream
-    // can wait for a word.
+    // The interpreter has its own address space. It can share nothing with other processes, and no stream can
+    // wait for a word.
     for name in ["conditions", "textures", "batches"] {
         let outcome = broadloom(&["exec", "--device", "interp", "--", &groups, name]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The README shows real calls with their real output.
+//! Tests that the README shows real calls with their real output.
 //!
 //! In a block that starts with three backticks and `console`, a line `$ broadloom …` is run from the root of
 //! the repository. The text up to the next such line must be the output on the terminal. `BLESS=1` rewrites

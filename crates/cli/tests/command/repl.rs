@@ -1,4 +1,4 @@
-//! NESL sessions: scripts on standard input, and a person at a terminal.
+//! Tests of NESL sessions: scripts on standard input, and an interactive session at a terminal.
 
 use crate::harness::{broadloom_with_input, empty_folder, root};
 use std::io::{Read, Write};
@@ -25,7 +25,7 @@ fn a_script_goes_on_behind_an_error_and_ends_at_exit() {
     assert_eq!(outcome.out, "x = 2 : int\nit = 3 : int\n");
 }
 
-/// Lines of messages are those of the script, wherever a form begins.
+/// Line numbers of messages count from the start of the script, for every form.
 #[test]
 fn lines_of_errors_count_from_the_start_of_a_script() {
     let outcome =
@@ -72,7 +72,7 @@ fn a_form_of_many_lines_is_read_once() {
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
-/// A command on a pseudo terminal, by way of the tool `script`.
+/// A command on a pseudo terminal, started by the tool `script`.
 struct Pty {
     child: Child,
     output: Receiver<Vec<u8>>,
@@ -80,9 +80,9 @@ struct Pty {
 }
 
 impl Pty {
-    /// Starts the command; nothing where the tool is missing.
+    /// Starts the command; `None` if the tool is missing.
     fn start(state: &std::path::Path) -> Option<Pty> {
-        // An interrupt also reaches the shell, which some shells end with when the command does.
+        // An interrupt also reaches the shell. Some shells end when the command does.
         let call = format!("trap : INT; {} repl; echo ended with $?", env!("CARGO_BIN_EXE_broadloom"));
         let mut child = Command::new("script")
             .args(["-qc", &call, "/dev/null"])
@@ -113,14 +113,14 @@ impl Pty {
         stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()).unwrap();
     }
 
-    /// Waits for a new prompt. Drawing a line again shows its prompt too, but does not prepare the terminal.
+    /// Waits for a new prompt. Redrawing a line also shows its prompt, but does not prepare the terminal.
     #[track_caller]
     fn shows_prompt(&mut self) {
         self.shows("\x1b[?2004h");
         self.shows("> ");
     }
 
-    /// Waits for a text behind those that were waited for before.
+    /// Waits for a text after the previously awaited texts.
     #[track_caller]
     fn shows(&mut self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -148,7 +148,7 @@ fn a_person_edits_completes_and_interrupts() {
     pty.send("x = 41;\r");
     pty.shows("x = 41 : int");
     pty.shows_prompt();
-    // The evaluation ends, the definitions stay.
+    // The evaluation ends, and the definitions are kept.
     pty.send("function loop(n) = loop(n + 1); loop(0);\r");
     pty.shows("loop = fn");
     pty.send("\x03");

@@ -1,4 +1,4 @@
-//! `broadloom run`.
+//! Tests of `broadloom run`.
 
 use crate::harness::{broadloom, broadloom_with_input, empty_folder, shell};
 use broadloom::device::private::Temporary;
@@ -14,7 +14,7 @@ fn call(words: &[String]) -> crate::harness::Outcome {
     broadloom(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Returns a module with kernels of these names, without parameters.
+/// Returns a module with kernels of the given names, without parameters.
 fn kernels(names: &[&str]) -> String {
     let bodies: String = names.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n")).collect();
     format!(".version 7.0\n.target sm_70\n.address_size 64\n{bodies}")
@@ -70,7 +70,7 @@ fn kernels_print_to_standard_output() {
 fn says_how_much_was_done() {
     let mut words = saxpy(&["f32:10", "f32[6]:iota", "f32[6]:iota", "u32:6"]);
     words.extend(["--stats", "--device", "interp"].map(str::to_owned));
-    // 6 threads run 18 instructions each; 2 leave after 7 and return.
+    // 6 threads run 18 instructions each. 2 threads leave after 7 and return.
     let parts = ["kernel saxpy: 2 blocks of 4 threads, 1 launch, 124 instructions in", "million per second"];
     call(&words).exits(0).complains(&parts);
 }
@@ -87,7 +87,7 @@ fn says_what_became_of_a_kernel() {
         "  stores      1 contiguous\n",
     ];
     call(&words).exits(0).complains(&parts);
-    // Compiled by the previous call at the latest.
+    // The previous call compiled it at the latest.
     call(&words).exits(0).complains(&["bytes, from the cache in"]);
 
     let waits = ["run", "examples/reduce.ptx", "--block", "64", "--stats"];
@@ -183,7 +183,7 @@ fn all_devices_agree_and_the_cpu_is_the_default() {
 
 #[test]
 fn compiled_kernels_are_counted_and_removed() {
-    // The build folder may be writable by others of the group.
+    // The build folder may be writable by other users of the group.
     let temporary = Temporary::new("broadloom-command-cache").unwrap();
     let folder = temporary.path();
     let call = |words: &str| shell(&format!("BROADLOOM_CACHE={} broadloom {words}", folder.display())).exits(0).out;
@@ -264,7 +264,7 @@ fn a_trace_shows_what_happened_when() {
                 "{name} on {device}: {spans:?}"
             );
         }
-        // Two spans of a lane are disjoint or nested; those of a device are disjoint.
+        // Two spans of a host lane are disjoint or nested. Spans of a device lane are disjoint.
         for (index, (process, lane, name, start, end)) in spans.iter().enumerate() {
             for (other, other_lane, other_name, from, to) in &spans[index + 1..] {
                 let behind = end <= from || to <= start;
@@ -431,7 +431,7 @@ fn help_explains_arguments() {
     broadloom(&["run", "--help"]).exits(0).says(&["Forms of an argument:", "f32[1024]:zero", "@in.npy", "Examples:", "--stats"]);
 }
 
-/// A fault in a header of the toolkit is reported at the user's line that leads there, on every executor.
+/// A fault in a header of the toolkit is reported at the user's line that leads to it, on every executor.
 #[test]
 fn a_fault_names_the_users_line() {
     let text = b".version 7.0

@@ -1,4 +1,4 @@
-//! Signals: a stopped check reports its findings, and no program is left running.
+//! Tests of signals: a stopped check reports its findings, and no program is left running.
 
 use crate::harness::{Outcome, empty_folder, root};
 use crate::programs::program;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Kernel that writes past its buffer and then never ends.
+/// Kernel that writes past its buffer and then runs forever.
 const ENDLESS: &str = "
 .version 7.0
 .target sm_70
@@ -30,7 +30,7 @@ $L:
 ";
 
 fn start(arguments: &[&str]) -> Child {
-    // The test runner may ignore signals, and ignored signals are inherited.
+    // The test runner may ignore signals, and child processes inherit ignored signals.
     Command::new("env")
         .args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_broadloom")])
         .args(arguments)
@@ -66,7 +66,7 @@ fn wait_until_busy(child: &Child) {
     }
 }
 
-/// Waits for the end of the process and of all others that hold its pipes.
+/// Waits for the end of the process and of all other processes that hold its pipes.
 fn end(child: Child) -> Outcome {
     let output = child.wait_with_output().unwrap();
     Outcome {
@@ -112,7 +112,7 @@ fn a_stopped_check_tells_what_it_found() {
     assert_eq!((&report["findings"][1]["kind"], &report["stopped"]), (&"stopped".into(), &"the time limit".into()));
 }
 
-/// The signal is sent to the command alone, not to its group as a terminal would.
+/// The signal is sent to the command alone. A terminal would send it to the whole group.
 #[test]
 fn a_stopped_program_tells_what_it_found() {
     let Some(program) = program("stopped") else { return };
@@ -128,7 +128,7 @@ fn a_stopped_program_tells_what_it_found() {
         let report = report(&json);
         assert_eq!((report["findings"].as_array().unwrap().len(), &report["stopped"]), (1, &format!("SIG{signal}").into()));
     }
-    // Processes started by the program end as well. A shell makes background processes ignore SIGINT.
+    // Processes started by the program also end. A shell makes background processes ignore SIGINT.
     let mut child = start(&["check", "--", "sh", "-c", &format!("{program} kernel & wait")]);
     wait_for_word(&mut child);
     send(&child, "TERM");

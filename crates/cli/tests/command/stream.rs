@@ -1,4 +1,4 @@
-//! StreamIt programs from the command.
+//! Tests of StreamIt programs in the command.
 
 use crate::harness::{broadloom, root};
 use std::path::Path;
@@ -57,7 +57,7 @@ fn a_device_runs_a_program_and_explains_it() {
     broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`dot`, `kernels`, `svg`"]);
 }
 
-/// Fast floats are close to accurate ones, and their kernels take the functions of the hardware.
+/// Fast floats are close to accurate ones. Their kernels use hardware functions.
 #[test]
 fn floats_are_fast_on_request() {
     let file = "examples/stream/black_scholes.str";
@@ -88,7 +88,7 @@ fn pictures_are_drawn() {
     assert!(after.contains(">kernel 0: ") && after.contains(">Station</text>"), "{after}");
 }
 
-/// A check runs the kernels of a program watched; its mistakes are told as in a run.
+/// A check runs the kernels of a program under the checker. Errors are reported as in a run.
 #[test]
 fn kernels_of_a_program_are_watched() {
     let outcome = broadloom(&["check", "examples/stream/bitonic_sort.str", "-i2"]).exits(0);

@@ -1,14 +1,14 @@
-//! Chains of effects, as the command takes them.
+//! Chains of effects, in the notation of the command.
 
 use super::{Effect, EffectError, Settings, nearest};
 
 /// An effect with its settings.
 pub type Step = Settings;
 
-/// Reads a chain: names of effects with commas between them, and settings `name=value`.
+/// Parses a chain: comma-separated names of effects, and settings `name=value`.
 ///
-/// A setting goes to the one effect of the chain that has such a parameter. `EFFECT.name=value` names the effect, and
-/// `2.name=value` the second of the chain. `boundary` and `border` go to all effects.
+/// A setting applies to the only effect of the chain with such a parameter. `EFFECT.name=value` names the
+/// effect, and `2.name=value` the second of the chain. `boundary` and `border` apply to all effects.
 ///
 /// ```
 /// use broadloom_effect::catalogue::chain;
@@ -41,7 +41,7 @@ pub fn chain<S: AsRef<str>>(names: &str, settings: &[S]) -> Result<Vec<Step>, Ef
     Ok(steps)
 }
 
-/// Returns the indices of the steps that a setting goes to.
+/// Returns the indices of the steps to which a setting applies.
 fn receivers(steps: &[Step], wanted: Option<&str>, name: &str) -> Result<Vec<usize>, EffectError> {
     let all = 0..steps.len();
     if let Some(wanted) = wanted {
@@ -81,7 +81,7 @@ fn receivers(steps: &[Step], wanted: Option<&str>, name: &str) -> Result<Vec<usi
     }
 }
 
-/// Names the steps that could be meant: by their effects, or by number where two have the same.
+/// Names the possible steps: by their effects, or by number if two have the same name.
 fn ambiguous(steps: &[Step], indices: &[usize], name: &str) -> EffectError {
     let named = |index: &usize| steps[*index].effect().name;
     let repeats = indices.iter().any(|a| indices.iter().any(|b| a != b && named(a) == named(b)));

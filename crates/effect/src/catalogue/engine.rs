@@ -1,50 +1,51 @@
-//! Running effects.
+//! Engines that run effects.
 
 use super::{EffectError, Inputs, Step};
 use crate::image::{Image, Rect};
 use crate::reference;
 
-/// Runs effects: the references on the host, or effects on a device.
+/// Engine that runs effects: the references on the host, or effects on a device.
 pub trait Engine {
-    /// Runs one effect. Images are those that [`Inputs`] lists; of frames, the current one is in the middle.
+    /// Runs one effect. Images are those that [`Inputs`] lists. The current frame is the middle one.
     fn run(&mut self, step: &Step, inputs: &[Image]) -> Result<Image, EffectError>;
 
-    /// Runs a chain. After each tile, `progress` is given the number of tiles that are done, and of all.
+    /// Runs a chain. After each tile, calls `progress` with the number of finished tiles and the total.
     fn run_chain(&mut self, chain: &Chain<'_>, progress: &mut dyn FnMut(usize, usize)) -> Result<Image, EffectError>;
 
-    /// Returns the decisions of the optimiser and the kernels as text; nothing where there are none.
+    /// Returns the decisions of the optimiser and the kernels as text; empty if there are none.
     fn explain(&mut self, _chain: &Chain<'_>) -> Result<String, EffectError> {
         Ok(String::new())
     }
 
-    /// Returns the PTX of the kernels; nothing where there are none.
+    /// Returns the PTX of the kernels; empty if there are none.
     fn ptx(&mut self, _chain: &Chain<'_>) -> Result<String, EffectError> {
         Ok(String::new())
     }
 
-    /// Measures a chain: lines with the time of each kernel and the gain of each optimisation; none where nothing is known.
+    /// Measures a chain. Returns lines with the time of each kernel and the gain of each optimisation; empty
+    /// if nothing is measured.
     fn statistics(&mut self, _chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
         Ok(vec![])
     }
 }
 
-/// A chain of effects with its images. The first effect takes `inputs`; every other takes the result before it as its first
-/// image, and its further images from `further`, in order.
+/// A chain of effects with its images. The first effect takes `inputs`. Every other effect takes the previous
+/// result as its first image, and its other images from `further`, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Chain<'a> {
-    /// The effects.
+    /// Effects of the chain.
     pub steps: &'a [Step],
-    /// The images of the first effect.
+    /// Images of the first effect.
     pub inputs: &'a [Image],
-    /// The further images of the others.
+    /// Further images of the other effects.
     pub further: &'a [Image],
-    /// The planes that effects take and change; none for all.
+    /// Planes that effects take and change; empty for all planes.
     pub planes: &'a [String],
-    /// The part of the result that is wanted; all of it if that is not said.
+    /// Requested part of the result; `None` for the whole result.
     pub region: Option<Rect>,
 }
 
-/// The naive references, as an engine. A chain runs effect by effect.
+/// Engine of the naive references. A chain runs effect by effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
 
@@ -79,7 +80,7 @@ impl Engine for Reference {
     }
 }
 
-/// Fails where an effect on the named planes of an image makes one of the others, which must stay.
+/// Fails if an effect on the named planes of an image would overwrite one of the other planes.
 pub(crate) fn only_named<'a>(
     step: &Step,
     there: &[&str],
@@ -95,7 +96,7 @@ pub(crate) fn only_named<'a>(
     }
 }
 
-/// Runs an effect by reference on some planes, or on all where none are named.
+/// Runs an effect by reference on some planes, or on all planes if none are named.
 fn on_planes(step: &Step, mut inputs: Vec<Image>, planes: &[String]) -> Result<Image, EffectError> {
     if planes.is_empty() {
         return reference::run(step, &inputs);

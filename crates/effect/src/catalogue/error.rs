@@ -9,75 +9,75 @@ pub enum EffectError {
     /// An effect that is not in the catalogue.
     #[error("there is no effect `{name}`{}", meant(.nearest))]
     UnknownEffect {
-        /// The name asked for.
+        /// Requested name.
         name: String,
-        /// The nearest name there is.
+        /// Nearest existing name.
         nearest: Option<String>,
     },
     /// A parameter that the effect does not have.
     #[error("`{effect}` has no parameter `{name}`: it has {}{}", list(.there), meant(.nearest))]
     UnknownParameter {
-        /// The effect, or the chain of effects.
+        /// Name of the effect, or of the chain of effects.
         effect: String,
-        /// The name asked for.
+        /// Requested name.
         name: String,
-        /// The nearest name there is.
+        /// Nearest existing name.
         nearest: Option<String>,
-        /// The names there are.
+        /// Existing names.
         there: Vec<String>,
     },
     /// A setting of an effect that is not in the chain.
     #[error("`{wanted}` is no effect of this chain: it has {}{}", list(.there), meant(.nearest))]
     NotInChain {
-        /// The effect asked for, or its place.
+        /// Requested effect, or its position.
         wanted: String,
-        /// The nearest name there is.
+        /// Nearest existing name.
         nearest: Option<String>,
-        /// The effects of the chain with their places.
+        /// Effects of the chain with their positions.
         there: Vec<String>,
     },
     /// A parameter that several effects of a chain have.
     #[error("{} have a parameter `{name}`: write `{}.{name}=…`", .effects.join(" and "), .effects[0])]
     Ambiguous {
-        /// The name.
+        /// Name of the parameter.
         name: String,
-        /// The effects, with their places where two have the same name.
+        /// Names of the effects, with their positions if two have the same name.
         effects: Vec<String>,
     },
     /// A setting without `=`.
     #[error("`{0}` is no setting: write name=value")]
     NoSetting(String),
-    /// A value that the parameter does not take.
+    /// A value that the parameter does not accept.
     #[error("`{effect}` cannot have {name}={value}: {reason}")]
     BadValue {
-        /// The effect.
+        /// Name of the effect.
         effect: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// The value asked for.
+        /// Requested value.
         value: String,
-        /// The values that there are.
+        /// Reason of the refusal, with the possible values.
         reason: String,
     },
     /// A parameter without a default was not set.
     #[error("`{effect}` needs a value for `{name}`: {doc}")]
     Missing {
-        /// The effect.
+        /// Name of the effect.
         effect: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// Its documentation.
+        /// Documentation of the parameter.
         doc: &'static str,
     },
     /// Images that do not fit the effect.
     #[error("`{effect}`: {reason}")]
     Inputs {
-        /// The effect.
+        /// Name of the effect.
         effect: &'static str,
-        /// The reason.
+        /// Reason of the refusal.
         reason: String,
     },
-    /// An image that cannot be made.
+    /// An image that cannot be created.
     #[error(transparent)]
     Image(#[from] ImageError),
     /// A file that cannot be read.
@@ -86,9 +86,9 @@ pub enum EffectError {
     /// A device that failed.
     #[error("`{effect}`: {reason}")]
     Device {
-        /// The effect.
+        /// Name of the effect.
         effect: String,
-        /// The reason.
+        /// Reason of the failure.
         reason: String,
     },
 }

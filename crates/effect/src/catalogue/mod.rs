@@ -1,10 +1,11 @@
 //! The effects by name: their parameters, inputs and boundary rules, and how they are run.
 //!
-//! [`EFFECTS`] is the one list of effects. The command's help, the reading of `--set name=value`, the references and the
-//! effects on devices all follow it. [`Settings`] are the values of an effect's parameters, [`Step`] an effect with its
-//! settings, and an [`Engine`] runs chains of steps.
+//! [`EFFECTS`] is the only list of effects. The command's help, the parser of `--set name=value`, the
+//! references and the effects on devices all follow it. [`Settings`] are the values of an effect's
+//! parameters, and a [`Step`] is an effect with its settings. An [`Engine`] runs chains of steps.
 //!
-//! Invariant: every default in the table is a value that its parameter takes, and every name in the table is unique.
+//! Invariant: every default in the table is a value that its parameter accepts, and every name in the table
+//! is unique.
 
 mod chain;
 mod engine;
@@ -23,34 +24,35 @@ pub use parameter::{Kind, Parameter, Value};
 pub use settings::Settings;
 pub use table::EFFECTS;
 
-/// The images that an effect takes.
+/// Images that an effect takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// Images with these roles. All but the first may have sizes that the effect checks.
+    /// Images with these roles. All of them cover the same pixels.
     Images(&'static [&'static str]),
-    /// Frames around the current one: as many before as behind it. The parameter with this name has their number.
+    /// Frames around the current one, with equal numbers before and after it. The named parameter is that
+    /// number.
     Frames(&'static str),
 }
 
-/// An effect: a name with its parameters and their meaning.
+/// Effect: a name with its parameters and their meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
-    /// Name, as the command takes it.
+    /// Name in the command.
     pub name: &'static str,
     /// One line of documentation.
     pub summary: &'static str,
     /// Definition of the result.
     pub formula: &'static str,
-    /// The images that it takes.
+    /// Images that it takes.
     pub inputs: Inputs,
-    /// Its own parameters; those of the boundary rule come besides.
+    /// Its own parameters, without those of the boundary rule.
     pub parameters: &'static [Parameter],
-    /// Default boundary rule; `None` where no pixel but the one at the same place is read.
+    /// Default boundary rule; `None` if only the pixel at the current position is read.
     pub boundary: Option<&'static str>,
 }
 
 impl Effect {
-    /// Returns the effect of a name.
+    /// Returns the effect with the given name.
     pub fn find(name: &str) -> Result<&'static Effect, EffectError> {
         let unknown = || EffectError::UnknownEffect {
             name: name.to_owned(),

@@ -1,6 +1,7 @@
-//! The name that a person may have meant.
+//! Suggestions for misspelt names.
 
-/// Returns the name with the fewest edits to `word`, where they are at most a third of its letters and one more.
+/// Returns the name with the fewest edits to `word`; `None` if it needs more edits than a third of the word's
+/// letters plus one.
 ///
 /// ```
 /// use broadloom_effect::catalogue::nearest;
@@ -8,7 +9,7 @@
 /// assert_eq!(nearest("zebra", ["box", "gaussian"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Nobody means a name with a word of that length.
+    // A word of that length is not a misspelt name.
     if word.len() > 64 {
         return None;
     }
@@ -17,7 +18,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     scored.min_by_key(|(edits, _)| *edits).filter(|(edits, _)| *edits <= limit).map(|(_, name)| name)
 }
 
-/// Counts insertions, deletions and replacements of letters that turn one word into the other.
+/// Counts the insertions, deletions and replacements of letters that turn one word into the other.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

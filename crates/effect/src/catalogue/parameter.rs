@@ -6,34 +6,34 @@ use std::path::PathBuf;
 /// A parameter of an effect.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Name, as `--set` takes it.
+    /// Name in `--set`.
     pub name: &'static str,
-    /// Values that it takes.
+    /// Values that it accepts.
     pub kind: Kind,
-    /// Default as text; `None` where a value must be given.
+    /// Default as text; `None` if a value is required.
     pub default: Option<&'static str>,
     /// One line of documentation.
     pub doc: &'static str,
 }
 
-/// The values that a parameter takes.
+/// Values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// Integers in a range, ends included.
+    /// Integers in an inclusive range.
     Integer(i64, i64),
-    /// Odd integers in a range, ends included.
+    /// Odd integers in an inclusive range.
     Odd(i64, i64),
-    /// Finite numbers in a range, ends included.
+    /// Finite numbers in an inclusive range.
     Number(f64, f64),
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Numbers up to 10³⁰ with commas between them: so many, or any even number from 4 on where it is 0.
+    /// Comma-separated numbers up to 10³⁰: the given count, or any even count of at least 4 if it is 0.
     Numbers(usize),
     /// A file.
     File,
 }
 
-/// The value of a parameter.
+/// Value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// An integer.
@@ -51,7 +51,7 @@ pub enum Value {
 /// Names of boundary rules.
 const RULES: &[&str] = &["clamp", "mirror", "wrap", "constant"];
 
-/// The boundary rule of an effect that reads around a pixel.
+/// Boundary rule of an effect that reads around a pixel.
 pub(super) const BOUNDARY: Parameter = Parameter {
     name: "boundary",
     kind: Kind::Choice(RULES),
@@ -59,7 +59,7 @@ pub(super) const BOUNDARY: Parameter = Parameter {
     doc: "pixels outside of the image: the nearest, mirrored without repeating the edge, wrapped, or constant",
 };
 
-/// The value outside of the image where the rule is `constant`.
+/// Value outside the image if the rule is `constant`.
 pub(super) const BORDER: Parameter = Parameter {
     name: "border",
     kind: Kind::Number(-1e30, 1e30),
@@ -67,14 +67,14 @@ pub(super) const BORDER: Parameter = Parameter {
     doc: "value outside of the image with boundary=constant",
 };
 
-/// Largest value in a list: devices compute in `f32`.
+/// Maximum value in a list, because devices compute in `f32`.
 const MAX_NUMBER: f64 = 1e30;
 
-/// Largest number of values in a list.
+/// Maximum number of values in a list.
 const MAX_NUMBERS: usize = 1024;
 
 impl Kind {
-    /// Reads a value; the error says which values there are.
+    /// Parses a value. The error lists the possible values.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         match self {
@@ -112,7 +112,7 @@ impl Kind {
     }
 }
 
-/// Reads a finite number.
+/// Parses a finite number.
 fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
@@ -131,7 +131,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The end of a range, as a person writes it: `10000`, `0.01`, `1e30`.
+/// End of a range, formatted for readers: `10000`, `0.01`, `1e30`.
 struct Bound(f64);
 
 impl fmt::Display for Bound {

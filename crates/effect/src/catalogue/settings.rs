@@ -4,7 +4,7 @@ use super::{Effect, EffectError, Parameter, Value, nearest, parameter};
 use broadloom_skeleton::Rule;
 use std::path::Path;
 
-/// Values of the parameters of one effect: defaults, and what was set.
+/// Values of the parameters of one effect: defaults, and values that were set.
 #[derive(Clone, Debug)]
 pub struct Settings {
     effect: &'static Effect,
@@ -12,7 +12,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Makes settings in which every parameter has its default.
+    /// Creates settings in which every parameter has its default.
     pub fn new(effect: &'static Effect) -> Settings {
         let value = |parameter: Parameter| {
             let value = parameter.default.and_then(|text| parameter.kind.parse(text).ok());
@@ -26,8 +26,8 @@ impl Settings {
         self.effect
     }
 
-    /// Sets a parameter to a value given as text. Every effect takes `boundary` and `border`; those that read nothing outside
-    /// of the image ignore them.
+    /// Sets a parameter to a value given as text. Every effect accepts `boundary` and `border`. Effects that
+    /// read nothing outside the image ignore them.
     ///
     /// ```
     /// use broadloom_effect::catalogue::{Effect, Settings};
@@ -45,7 +45,7 @@ impl Settings {
         let bad =
             |reason| EffectError::BadValue { effect: self.effect.name.to_owned(), name: name.to_owned(), value: shown(), reason };
         let Some((parameter, value)) = self.values.iter_mut().find(|(parameter, _)| parameter.name == name) else {
-            // An effect that reads nothing outside of the image has no rule to change.
+            // An effect that reads nothing outside the image has no rule to change.
             if let Some(rule) = [parameter::BOUNDARY, parameter::BORDER].iter().find(|rule| rule.name == name) {
                 return rule.kind.parse(text).map(|_| ()).map_err(bad);
             }
@@ -61,7 +61,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns whether there is a parameter of this name.
+    /// Returns whether there is a parameter with this name.
     pub fn has(&self, name: &str) -> bool {
         self.values.iter().any(|(parameter, _)| parameter.name == name)
     }
@@ -71,7 +71,7 @@ impl Settings {
         self.values.iter().map(|(parameter, value)| (parameter, value.as_ref()))
     }
 
-    /// Fails where a parameter without a default has no value.
+    /// Fails if a parameter without a default has no value.
     pub fn complete(&self) -> Result<(), EffectError> {
         match self.values.iter().find(|(_, value)| value.is_none()) {
             None => Ok(()),
@@ -85,14 +85,14 @@ impl Settings {
     ///
     /// # Panics
     ///
-    /// Panics where the effect has no such parameter, or it has neither a default nor a value.
+    /// Panics if the effect has no such parameter, or the parameter has neither a default nor a value.
     pub fn value(&self, name: &str) -> &Value {
         let found = self.values.iter().find(|(parameter, _)| parameter.name == name);
         let value = found.and_then(|(_, value)| value.as_ref());
         value.unwrap_or_else(|| panic!("the effect `{}` has no value for `{name}`", self.effect.name))
     }
 
-    /// Returns the value of a parameter that is an integer. Panics as [`Settings::value`] does.
+    /// Returns the value of an integer parameter. Panics as [`Settings::value`] does.
     pub fn integer(&self, name: &str) -> i64 {
         match self.value(name) {
             Value::Integer(value) => *value,
@@ -100,7 +100,7 @@ impl Settings {
         }
     }
 
-    /// Returns the value of a parameter that is a number. Panics as [`Settings::value`] does.
+    /// Returns the value of a number parameter. Panics as [`Settings::value`] does.
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
             Value::Number(value) => *value,
@@ -108,7 +108,7 @@ impl Settings {
         }
     }
 
-    /// Returns the value of a parameter that is a word of a list. Panics as [`Settings::value`] does.
+    /// Returns the value of a choice parameter. Panics as [`Settings::value`] does.
     pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
             Value::Choice(word) => word,
@@ -116,7 +116,7 @@ impl Settings {
         }
     }
 
-    /// Returns the value of a parameter that is several numbers. Panics as [`Settings::value`] does.
+    /// Returns the value of a parameter with several numbers. Panics as [`Settings::value`] does.
     pub fn numbers(&self, name: &str) -> &[f64] {
         match self.value(name) {
             Value::Numbers(values) => values,
@@ -124,7 +124,7 @@ impl Settings {
         }
     }
 
-    /// Returns the value of a parameter that is a file. Panics as [`Settings::value`] does.
+    /// Returns the value of a file parameter. Panics as [`Settings::value`] does.
     pub fn file(&self, name: &str) -> &Path {
         match self.value(name) {
             Value::File(path) => path,
@@ -132,7 +132,7 @@ impl Settings {
         }
     }
 
-    /// Returns the boundary rule; clamping where the effect has none.
+    /// Returns the boundary rule; [`Rule::Clamp`] if the effect has none.
     pub fn rule(&self) -> Rule {
         match self.has("boundary").then(|| self.choice("boundary")) {
             Some("mirror") => Rule::Mirror,
@@ -142,7 +142,7 @@ impl Settings {
         }
     }
 
-    /// Returns the value outside of the image where the rule is [`Rule::Constant`].
+    /// Returns the value outside the image for [`Rule::Constant`].
     pub fn border(&self) -> f64 {
         if self.has("border") { self.number("border") } else { 0.0 }
     }

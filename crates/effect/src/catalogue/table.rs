@@ -28,7 +28,7 @@ const MATRIX: Parameter = parameter("matrix", Kind::Numbers(9), "1,0,0,0,1,0,0,0
 const LOW: Parameter = parameter("low", Kind::Number(-1e30, 1e30), "0", "lower end of the range of values");
 const HIGH: Parameter = parameter("high", Kind::Number(-1e30, 1e30), "1", "upper end of the range of values");
 
-/// The effects, in the order of their names.
+/// Effects in alphabetical order.
 pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "bilateral",

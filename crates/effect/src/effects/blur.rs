@@ -1,17 +1,18 @@
 //! Blurs of any radius at a cost that does not depend on it.
 //!
-//! `box` is two moving averages. `gaussian` has exact taps where they are few; else it is a sliding Fourier series: over a
-//! window of 2R + 1 pixels with R = 3.7·sigma the Gaussian is a sum of cosines, aₖ·cos(2πk·d / (2R+1)) for k from 0 to 4, up
-//! to 3·10⁻⁴ of its mass. The sums for all k move along a line by a rotation each, with one pixel that enters and one that
-//! leaves.
+//! `box` is two moving averages. `gaussian` has exact taps if they are few. Otherwise it is a sliding Fourier
+//! series. Over a window of 2R + 1 pixels with R = 3.7·sigma, the Gaussian is a sum of cosines, aₖ·cos(2πk·d
+//! / (2R+1)) for k from 0 to 4. The error is up to 3·10⁻⁴ of its mass. Each step along a line rotates the sum
+//! for each k, adds the pixel that enters and subtracts the pixel that leaves.
 
 use crate::functor::{Axis, Indexer, Kernel, Moving, Output, Precise, Primitive, Real};
 use crate::{Boundary, Picture, Result};
 
-/// The radius up to which a mean is computed from its taps. They come from a cache, so that the image itself limits the time.
+/// Maximum radius for which a mean is computed from its taps. The taps come from a cache, so the traffic of
+/// the image itself limits the time.
 const FEW_TAPS: u32 = 12;
 
-/// The mean of a line, carried along it.
+/// Mean of a line, carried along it.
 struct LineMean {
     axis: Axis,
     radius: u32,
@@ -43,7 +44,8 @@ impl Moving for LineMean {
     }
 }
 
-/// The sum of some pixels along a line: of two halves where their number is even. Sums of neighbours have most of these halves in common.
+/// Returns the sum of `taps` pixels along a line. An even number of pixels is split into two halves.
+/// Neighbouring sums share most of these halves.
 fn sum_of<'k>(k: &Kernel<'k>, first: i32, taps: i32) -> Real<'k> {
     match taps {
         ..=1 => k.input(0).along(first),
@@ -74,18 +76,18 @@ pub fn box_blur(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pi
     line_mean(&rows, Axis::Vertical, radius, boundary)
 }
 
-/// The standard deviation up to which a Gaussian is computed from its taps.
+/// Maximum standard deviation for which a Gaussian is computed from its taps.
 const EXACT_SIGMA: f64 = 7.0;
-/// The number of cosines.
+/// Number of cosines.
 const COSINES: usize = 4;
-/// The radius of a window, in standard deviations.
+/// Radius of a window, in standard deviations.
 const WINDOW: f64 = 3.7;
 
-/// A Gaussian along a line as a sum of cosines.
+/// Gaussian along a line, as a sum of cosines.
 struct SlidingGaussian {
     axis: Axis,
     radius: u32,
-    /// The weights of the cosines.
+    /// Weights of the cosines.
     weights: [f64; COSINES + 1],
 }
 
@@ -104,14 +106,14 @@ impl SlidingGaussian {
         SlidingGaussian { axis, radius: radius as u32, weights }
     }
 
-    /// Moves the sums by one pixel: each turns by its angle, and the change of the window is added.
+    /// Moves the sums by one pixel: rotates each by its angle and adds the change of the window.
     fn moved<'k>(&self, sums: &[Precise<'k>], change: Precise<'k>) -> Vec<Precise<'k>> {
         let period = f64::from(2 * self.radius + 1);
         let mut next = vec![sums[0] + change];
         for k in 1..=COSINES {
             let angle = 2.0 * std::f64::consts::PI * k as f64 / period;
             let (sin, cos) = angle.sin_cos();
-            // The pixel that enters stands at the end of the window.
+            // The pixel that enters is at the end of the window.
             let (enter_sin, enter_cos) = (-angle * f64::from(self.radius)).sin_cos();
             let (re, im) = (sums[2 * k - 1], sums[2 * k]);
             next.push(re * cos - im * sin + change * enter_cos);
@@ -176,7 +178,7 @@ fn gaussian_line(picture: &Picture, axis: Axis, sigma: f64, boundary: Boundary) 
     functor.with_boundary(boundary).one(&[picture])
 }
 
-/// Computes the Gaussian blur. Its error is below 10⁻³ of the range of values, whatever `sigma` is.
+/// Computes the Gaussian blur. Its error is below 10⁻³ of the range of values for every `sigma`.
 pub fn gaussian(picture: &Picture, sigma: f64, boundary: Boundary) -> Result<Picture> {
     if sigma < 0.05 {
         return Ok(picture.clone());

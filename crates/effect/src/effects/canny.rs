@@ -8,11 +8,11 @@ use crate::plan::{Options, Plan};
 use crate::{Boundary, Picture, Plane, Result};
 use broadloom_graph::{Combine, Node};
 
-/// Rounds of growth between two looks at the image.
+/// Rounds of growth between two checks for new pixels.
 const ROUNDS: usize = 16;
 
-/// Computes edges by thresholds with hysteresis. Growing edges takes as long as the longest edge, so this computes the image and
-/// waits for the device.
+/// Computes edges by thresholds with hysteresis. Growing edges takes as long as the longest edge. This
+/// function therefore computes the image and waits for the device.
 pub fn canny(picture: &Picture, sigma: f64, low: f32, high: f32, boundary: Boundary, options: &Options) -> Result<Picture> {
     let soft = gaussian(&mean_of_components(picture)?, sigma, boundary)?;
     let [gx, gy] = gradients(&soft, boundary)?;
@@ -48,7 +48,8 @@ pub fn canny(picture: &Picture, sigma: f64, low: f32, high: f32, boundary: Bound
         let wanted: Vec<_> = pictures.iter().map(|picture| ((*picture).clone(), picture.bounds())).collect();
         let plan = Plan::new(&wanted, options)?;
         if !plan.fits() {
-            // Images that do not fit are computed in tiles and stay on the host. Growing them sees a few pixels around each tile.
+            // Images that do not fit into memory are computed in tiles and stay on the host. Growing them
+            // reads a few pixels around each tile.
             return Ok(plan.run()?.iter().map(|image| Picture::from_image(picture.context(), image)).collect());
         }
         let nodes = plan.nodes()?;

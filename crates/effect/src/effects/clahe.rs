@@ -1,28 +1,29 @@
 //! Local contrast: adaptive histogram equalisation with limited contrast.
 //!
-//! The device counts the pixels of all tiles in one histogram and makes a table of each; the host waits for nothing.
+//! The device counts the pixels of all tiles in one histogram and makes a table of each. The host does not
+//! wait.
 
 use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
 use crate::{Boundary, Error, Picture, Result};
 use broadloom_graph::{AxisMap, Combine, Node, Shape};
 use broadloom_scalar::{Builder, Element, Literal, Type, Value};
 
-/// The settings of the effect.
+/// Settings of the effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clahe {
-    /// Tiles along each side.
+    /// Number of tiles along each side.
     pub tiles: u32,
-    /// The limit of a bin, as a multiple of the mean; 0 is none.
+    /// Limit of a bin, as a multiple of the mean; 0 for no limit.
     pub clip: f64,
-    /// Bins of a histogram.
+    /// Number of bins of a histogram.
     pub bins: u32,
-    /// The least value.
+    /// Minimum value.
     pub low: f64,
-    /// The greatest value.
+    /// Maximum value.
     pub high: f64,
 }
 
-/// Bins of all histograms together, at most.
+/// Maximum number of bins of all histograms together.
 const MAX_BINS: u64 = 1 << 26;
 
 impl Clahe {
@@ -31,7 +32,7 @@ impl Clahe {
         place.floor().max(0.0).min(f64::from(self.bins - 1))
     }
 
-    /// Writes the number of a sample's bin as the functor does.
+    /// Emits the index of a sample's bin as the functor computes it.
     fn bin_in(&self, f: &Builder, sample: Value) -> Value {
         let [low, extent, bins] = [self.low, self.high - self.low, f64::from(self.bins)].map(|number| f.literal(number));
         let place = f.mul(f.div(f.sub(f.convert(sample, Type::F64), low), extent), bins);
@@ -39,7 +40,8 @@ impl Clahe {
         f.convert(bin, Type::I32)
     }
 
-    /// Turns counts into curves, a row for each tile: counts up to the limit are summed, and the excess goes to all bins alike.
+    /// Converts counts into curves, a row for each tile. Counts up to the limit are summed, and the excess is
+    /// distributed evenly over all bins.
     fn curves(&self, counts: &Node, area: f64) -> Result<Node> {
         let limit = match self.clip > 0.0 {
             true => (self.clip * area / f64::from(self.bins)).floor().max(1.0),
@@ -56,7 +58,7 @@ impl Clahe {
         let function = f.finish_function(&[f.min(count, most), f.max(f.sub(count, most), 0.0f64)])?;
         let scalar = |value: f64| Node::fill(context, Shape::from([]), &[Literal::from(value)]);
         let parts = Node::call(&function, &[&counts, &scalar(limit)?])?;
-        // Sums of whole numbers: exact in any order.
+        // Sums of integers are exact in any order.
         let sums = parts[0].scan(Combine::Sum, 1, true)?;
         let excess = parts[1].reduce(Combine::Sum, &[1])?.affine("excess", &[AxisMap::same(0)], shape.clone(), None)?;
         let f = Builder::function("curve");
@@ -95,7 +97,7 @@ fn counts(samples: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Res
     Ok(keys.histogram(total)?)
 }
 
-/// Equalises every component.
+/// Equalises the histogram of every component.
 pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<Picture> {
     let (bounds, components) = (picture.bounds(), picture.components());
     let Clahe { tiles, bins, low, high, .. } = *settings;
@@ -110,7 +112,8 @@ pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<
     }
     let tile = [bounds.width.div_ceil(tiles), bounds.height.div_ceil(tiles)];
     let [width, height] = tile.map(|side| side as usize * tiles as usize);
-    // Tiles at the right and lower edge are whole: they have pixels beyond.
+    // Tiles at the right and lower edges are complete: the boundary rule supplies the pixels beyond the
+    // image.
     let rule = boundary.rule();
     let tile = tile.map(|side| side as i32);
     let area = f64::from(tile[0]) * f64::from(tile[1]);
@@ -137,7 +140,7 @@ pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<
     apply.with_boundary(Boundary::Clamp).one(&[picture, &tables])
 }
 
-/// The nearest two tiles along an axis, and the share of the second.
+/// Returns the nearest two tiles along an axis, and the weight of the second.
 fn near<'k>(place: Whole<'k>, side: i32, last: i32) -> (Whole<'k>, Whole<'k>, Real<'k>) {
     let at = place.cast::<f32>() / side as f32 - 0.5;
     let first = at.floor();

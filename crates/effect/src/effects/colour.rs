@@ -24,14 +24,14 @@ pub fn tone_map(picture: &Picture, exposure: f32) -> Result<Picture> {
     functor.one(&[picture])
 }
 
-/// A curve through points; beyond its ends it is straight.
+/// A curve through points, linear beyond its ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Abscissas, ascending; at least two.
+    /// Abscissas in ascending order; at least two.
     pub xs: Vec<f32>,
     /// Ordinates.
     pub ys: Vec<f32>,
-    /// Slopes at the points; none for straight lines between them.
+    /// Slopes at the points; empty for straight lines between them.
     pub slopes: Vec<f32>,
 }
 
@@ -73,18 +73,18 @@ pub fn curves(picture: &Picture, curve: &Curve) -> Result<Picture> {
     functor.one(&[picture])
 }
 
-/// The settings of a chroma key.
+/// Settings of a chroma key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourKey {
-    /// The colour of the screen.
+    /// Colour of the screen.
     pub color: [f32; 3],
-    /// The distance of chroma up to which alpha is 0.
+    /// Chroma distance up to which alpha is 0.
     pub tolerance: f32,
-    /// The distance of chroma from alpha 0 to alpha 1.
+    /// Chroma distance over which alpha grows from 0 to 1.
     pub softness: f32,
-    /// The share of the screen's chroma that is removed.
+    /// Share of the screen's chroma that is removed.
     pub spill: f32,
-    /// Whether colours are multiplied by alpha.
+    /// True if colours are multiplied by alpha.
     pub premultiply: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Gradients, and what is made of them.
+//! Gradients, and effects that use them.
 
 use super::blur::box_blur;
 use crate::functor::{Indexer, Kernel, Output, Primitive, Real};
 use crate::{Boundary, Picture, Result};
 
-/// The gradients by [1 2 1]ᵀ·[−1 0 1] and its transpose.
+/// Returns the gradients by [1 2 1]ᵀ·[−1 0 1] and its transpose.
 fn at_pixel<'k>(k: &Kernel<'k>) -> (Real<'k>, Real<'k>) {
     let s = |x: i32, y: i32| k.input(0).at(x, y);
     let across = (s(1, -1) - s(-1, -1)) + (s(1, 0) - s(-1, 0)) * 2.0 + (s(1, 1) - s(-1, 1));
@@ -22,7 +22,7 @@ pub fn gradients(picture: &Picture, boundary: Boundary) -> Result<[Picture; 2]> 
     functor.with_boundary(boundary).call([picture])
 }
 
-/// Computes the size of the gradient.
+/// Computes the magnitude of the gradient.
 pub fn sobel(picture: &Picture, boundary: Boundary) -> Result<Picture> {
     let functor = Primitive::from_kernel("sobel", &[Indexer::square(1)], &[Output::Component], &[], |k| {
         let (across, down) = at_pixel(&k);

@@ -9,7 +9,7 @@ use crate::{Boundary, Error, Picture, reference};
 use broadloom_graph::Context;
 use broadloom_skeleton::Rule;
 
-/// Runs effects of the catalogue on a device.
+/// Engine that runs effects of the catalogue on a device.
 #[derive(Clone, Debug)]
 pub struct OnDevice {
     context: Context,
@@ -17,12 +17,12 @@ pub struct OnDevice {
 }
 
 impl OnDevice {
-    /// Makes an engine for a device, with options of the optimiser.
+    /// Creates an engine for a device, with options of the optimiser.
     pub fn new(context: &Context, options: Options) -> OnDevice {
         OnDevice { context: context.clone(), options }
     }
 
-    /// Explains the plan of a chain; nothing where it has no planes.
+    /// Explains the plan of a chain; `None` if it has no planes to compute.
     fn explanation(&self, chain: &Chain<'_>) -> Result<Option<Explanation>, EffectError> {
         let layers = chained(&self.context, chain, &self.options)?;
         let wanted: Vec<(Picture, crate::Rect)> =
@@ -60,7 +60,7 @@ impl Engine for OnDevice {
     }
 }
 
-/// The names of a chain's effects.
+/// Returns the names of a chain's effects.
 fn names(chain: &Chain<'_>) -> String {
     chain.steps.iter().map(|step| step.effect().name).collect::<Vec<&str>>().join(",")
 }
@@ -99,7 +99,7 @@ fn statistics(layers: &Layers, options: &Options) -> crate::Result<Vec<String>> 
 struct Run<'a> {
     context: &'a Context,
     settings: &'a Settings,
-    /// The image that the effect changes; of frames, the middle one.
+    /// Image that the effect changes; for frames, the middle one.
     image: &'a Layers,
 }
 
@@ -119,7 +119,7 @@ pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &O
     result.image(options).map_err(|error| failed(settings.effect().name, error))
 }
 
-/// Builds the graph of a chain. Nothing is computed, but for `canny`.
+/// Builds the graph of a chain. Computes nothing, except for `canny`.
 pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outcome {
     let Chain { steps, inputs, further, planes, region } = *chain;
     let mut further = further.iter().map(Layers::from);
@@ -173,7 +173,7 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outco
     }
 }
 
-/// Builds the graph of an effect. Nothing is computed, but for `canny`.
+/// Builds the graph of an effect. Computes nothing, except for `canny`.
 pub fn apply(context: &Context, settings: &Settings, inputs: &[Layers], options: &Options) -> Outcome {
     let effect = settings.effect();
     settings.complete()?;
@@ -286,7 +286,7 @@ fn boundary(settings: &Settings) -> Boundary {
     }
 }
 
-/// The place of red in the pattern of the settings.
+/// Returns the position of red in the pattern of the settings.
 fn bayer(settings: &Settings) -> Bayer {
     let (column, row) = match settings.choice("pattern") {
         "bggr" => (1, 1),
@@ -301,7 +301,7 @@ impl Run<'_> {
     fn failed(&self, error: Error) -> EffectError {
         let effect = self.settings.effect().name;
         match error {
-            // The functors are ours: settings or sizes are beyond what they can do.
+            // The functors are built in, so the settings or sizes exceed their limits.
             Error::Functor { reason, .. } => EffectError::Inputs { effect, reason },
             other => failed(effect, other),
         }
@@ -311,14 +311,14 @@ impl Run<'_> {
         image.picture(self.context).map_err(|error| self.failed(error))
     }
 
-    /// Applies a function to some planes. Returns its planes with other names.
+    /// Applies a function to some planes. Returns the planes of its result under other names.
     fn planes(&self, indices: &[usize], names: &[&str], function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
         let picture = self.picture(&self.image.select(indices))?;
         let result = function(&picture).map_err(|error| self.failed(error))?;
         Ok(Layers::new(&result, names, self.image.color()))
     }
 
-    /// Changes some planes; the others stay.
+    /// Changes some planes and keeps the others.
     fn some(&self, indices: &[usize], function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
         if indices.is_empty() {
             return Ok(self.image.clone());
@@ -350,12 +350,12 @@ impl Run<'_> {
         self.some(&indices, function)
     }
 
-    /// Makes one plane, `Y`, of all.
+    /// Computes one plane, `Y`, from all planes.
     fn to_one(&self, function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
         self.planes(&(0..self.count()).collect::<Vec<usize>>(), &["Y"], function)
     }
 
-    /// Makes red, green and blue of the one plane of a sensor.
+    /// Computes red, green and blue from the single plane of a sensor.
     fn sensor(&self, function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
         match self.count() {
             1 => self.planes(&[0], &["R", "G", "B"], function),

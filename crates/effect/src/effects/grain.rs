@@ -6,7 +6,8 @@ use crate::{Boundary, Picture, Result};
 
 /// The one-dimensional discrete wavelet transform (Listing 2): twice the high band, and the low band.
 ///
-/// Scaled by powers of two, bands keep their bits. The factor of a high band is applied where bands are added, where it costs nothing.
+/// Scaling by powers of two preserves the bits of a band. The factor of a high band is applied where bands
+/// are added, at no cost.
 struct Dwt1d {
     axis: Axis,
     radius: u32,
@@ -33,7 +34,7 @@ impl Functor for Dwt1d {
     }
 }
 
-/// The part of a band that a soft threshold takes away: the band, held to plus and minus the threshold.
+/// The part of a band that a soft threshold removes: the band, clamped to plus and minus the threshold.
 struct Removed(f32);
 
 impl Functor for Removed {
@@ -57,13 +58,13 @@ impl Functor for Removed {
 
 /// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1).
 ///
-/// All bands of a level add up to its input. So the result is the input without what the thresholds take away, and the low band of the
-/// last level is not computed.
+/// All bands of a level add up to its input. The result is therefore the input minus the removed parts, and
+/// the low band of the last level is not computed.
 pub fn degrain(input: &Picture, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
     degrain_recurse(input, input, 0, levels, threshold, boundary)
 }
 
-/// Subtracts from `rest` what is removed of the bands of `input`, and of all levels behind.
+/// Subtracts from `rest` the removed parts of the bands of `input`, and of all following levels.
 fn degrain_recurse(
     input: &Picture,
     rest: &Picture,
@@ -79,7 +80,7 @@ fn degrain_recurse(
     let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
     // `hh` is four times its band, `hl` and `lh` are twice theirs.
     let [hy, ly] = h_dwt.call([input])?;
-    // Places outside of a picture have twice the constant in twice its band, too.
+    // Twice the band also has twice the constant outside the picture.
     let doubled = match boundary {
         Boundary::Constant(value) => Boundary::Constant(2.0 * value),
         rule => rule,
@@ -98,7 +99,8 @@ fn degrain_recurse(
     degrain_recurse(&ll, &rest, level + 1, levels, threshold, boundary)
 }
 
-/// The taps of the sparse filter: offsets on a grid of four pixels, and weights exp(−r/1.5) whose sum is 1.
+/// Returns the taps of the sparse filter: offsets on a grid of four pixels, and weights exp(−r/1.5) whose sum
+/// is 1.
 fn taps() -> (Vec<[i32; 2]>, Vec<f32>) {
     let places = (-3..=3i32).flat_map(|j| (-3..=3i32).map(move |i| (i, j))).filter(|(i, j)| i * i + j * j <= 10);
     let taps: Vec<([i32; 2], f64)> =

@@ -1,35 +1,37 @@
 //! The bilateral filter by a grid in space and value.
 //!
-//! The grid is a picture as high as the grid. A row has the cells of a row of the image, each with its values side by side: pixels next to
-//! each other find their cells near each other.
+//! The grid is a picture with as many rows as the grid. A row holds the cells of a row of the image, each
+//! with its values side by side. Neighbouring pixels therefore read neighbouring cells.
 
 use crate::functor::{Indexer, Output, Primitive, Real, Whole};
 use crate::{Boundary, Error, Picture, Result};
 
-/// The settings of the filter.
+/// Settings of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid {
-    /// The side of a cell, in pixels.
+    /// Side of a cell, in pixels.
     pub cell: u32,
-    /// The extent of a cell in value.
+    /// Extent of a cell in value.
     pub range: f64,
-    /// The least value.
+    /// Minimum value.
     pub low: f64,
-    /// The greatest value.
+    /// Maximum value.
     pub high: f64,
 }
 
-/// Cells before the first pixel and behind the last.
+/// Number of cells before the first pixel and after the last.
 const MARGIN: i32 = 2;
-/// Cells of a grid, at most.
+/// Maximum number of cells of a grid.
 const MAX_CELLS: u64 = 1 << 28;
-/// Planes of values, at most.
+/// Maximum number of planes of values.
 const MAX_VALUES: f64 = 4096.0;
 
 impl Grid {
-    /// Returns the place of a value along the axis of values: the number of the cell below, and the share of the next one.
+    /// Returns the position of a value along the axis of values: the index of the cell below, and the weight
+    /// of the next cell.
     ///
-    /// The interpolated result has no jumps, so the rounding of `f32` does not show, unless the lower end of the axis is rounded itself.
+    /// The interpolated result is continuous, so the rounding of `f32` does not show. The exception is a
+    /// lower end of the axis that is itself rounded.
     fn level<'k>(&self, value: Real<'k>) -> (Whole<'k>, Real<'k>) {
         let Grid { range, low, high, .. } = *self;
         if f64::from(low as f32) == low {
@@ -40,19 +42,20 @@ impl Grid {
         (level.floor().cast::<i32>(), (level - level.floor()).cast::<f32>())
     }
 
-    /// Returns the samples at the ends of the axis of values, rounded to the outside: samples beyond are in the same cells.
+    /// Returns the samples at the ends of the axis of values, rounded outwards. Samples beyond them are in
+    /// the same cells.
     fn ends(&self) -> [f32; 2] {
         let (low, high) = (self.low as f32, self.high as f32);
         let is_inside = |end: f32| f64::from(end) > self.low && f64::from(end) < self.high;
         [if is_inside(low) { low.next_down() } else { low }, if is_inside(high) { high.next_up() } else { high }]
     }
 
-    /// Returns the least sample of each cell, and infinity behind the last cell. Comparisons with them find the nearest cell of a sample as
-    /// exactly as `f64` does.
+    /// Returns the smallest sample of each cell, and infinity after the last cell. Comparisons with these
+    /// samples find the nearest cell as exactly as `f64` does.
     fn starts(&self, values: i32) -> Vec<f32> {
         let Grid { range, low, high, .. } = *self;
         let cell = |value: f32| ((f64::from(value).max(low).min(high) - low) / range + 0.5).floor();
-        // Finite samples are in the order of these numbers.
+        // Finite samples have the order of these numbers.
         let sample = |number: i32| f32::from_bits(if number < 0 { i32::MAX.wrapping_sub(number) } else { number } as u32);
         let least = i64::from(i32::MAX.wrapping_sub(f32::MIN.to_bits() as i32));
         let start = |own: i32| {
@@ -71,7 +74,7 @@ impl Grid {
     }
 }
 
-/// An axis of a grid.
+/// Axis of a grid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Along {
     Values,
@@ -79,7 +82,7 @@ enum Along {
     Rows,
 }
 
-/// Blurs a grid with so many values in a cell by [1 4 6 4 1] along an axis.
+/// Blurs a grid with `values` values per cell by [1 4 6 4 1] along an axis.
 fn blurred(grid: &Picture, values: i32, along: Along) -> Result<Picture> {
     let [x, y] = match along {
         Along::Values => [1, 0],
@@ -148,7 +151,7 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         let (z, above) = settings.level(k.input(0).centre());
         let shares = [share(k.x(), side), share(k.y(), side), above];
         let (x, y) = (k.x() / side + MARGIN, k.y() / side + MARGIN);
-        // The two values of a cell are read one behind the other.
+        // The two values of a cell are adjacent.
         let mixed = |input: usize| {
             let mut total = k.constant(0.0f32);
             for corner in 0..8 {
@@ -163,16 +166,16 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         };
         vec![mixed(1) / mixed(2)]
     })?;
-    // All places are inside of the grid. Clamped reads need no guard.
+    // All positions are inside the grid, so clamped reads need no bounds check.
     slice.with_boundary(Boundary::Clamp).one(&[picture, &sum, &count])
 }
 
-/// The first pixel of a cell.
+/// Returns the first pixel of a cell.
 fn corner(place: Whole<'_>, side: i32) -> Whole<'_> {
     (place - MARGIN) * side - side / 2
 }
 
-/// The share of the next cell at a place.
+/// Returns the weight of the next cell at a position.
 fn share(place: Whole<'_>, side: i32) -> Real<'_> {
     (place % side).cast::<f32>() * (1.0 / side as f32)
 }

@@ -13,7 +13,7 @@ fn sized(picture: &Picture, axis: Axis, extent: u32) -> (usize, usize) {
     }
 }
 
-/// A sample along an axis.
+/// Reads a sample along an axis.
 fn along<'k>(k: &Kernel<'k>, axis: Axis, place: crate::functor::Whole<'k>) -> Real<'k> {
     match axis {
         Axis::Horizontal => k.input(0).pick(place, k.y()),
@@ -25,7 +25,7 @@ fn place<'k>(k: &Kernel<'k>, axis: Axis) -> crate::functor::Whole<'k> {
     if axis == Axis::Horizontal { k.x() } else { k.y() }
 }
 
-/// Halves both sides, rounded up, by [1 3 3 1]/8.
+/// Halves both sides, rounded up, with the filter [1 3 3 1]/8.
 fn halved(picture: &Picture, boundary: Boundary) -> Result<Picture> {
     let mut result = picture.clone();
     for axis in [Axis::Horizontal, Axis::Vertical] {
@@ -42,7 +42,7 @@ fn halved(picture: &Picture, boundary: Boundary) -> Result<Picture> {
     Ok(result)
 }
 
-/// Doubles to a size: 3/4 of the nearest value and 1/4 of the next.
+/// Doubles a picture to a given size: 3/4 of the nearest value and 1/4 of the next.
 fn doubled(picture: &Picture, width: u32, height: u32, boundary: Boundary) -> Result<Picture> {
     let mut result = picture.clone();
     for (axis, extent) in [(Axis::Horizontal, width), (Axis::Vertical, height)] {
@@ -66,16 +66,16 @@ fn pyramid(picture: &Picture, count: u32, boundary: Boundary) -> Result<Vec<Pict
     Ok(levels)
 }
 
-/// The settings of the local Laplacian filter.
+/// Settings of the local Laplacian filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalLaplacian {
-    /// Levels of brightness, from 2 to 64.
+    /// Number of levels of brightness, from 2 to 64.
     pub copies: u32,
-    /// Levels of the pyramids.
+    /// Number of levels of the pyramids.
     pub pyramid: u32,
-    /// The gain of details.
+    /// Gain of details.
     pub alpha: f32,
-    /// The gain of edges.
+    /// Gain of edges.
     pub beta: f32,
 }
 

@@ -1,7 +1,8 @@
-//! Images whose planes are there or will be computed.
+//! Images whose planes are in memory or will be computed.
 //!
-//! Effects of the catalogue take some planes of an image and leave the others. [`Layers`] keeps each plane where it is: on the
-//! host, or as a component of a [`Picture`]. So a chain of effects is one graph, and planes that no effect takes never move.
+//! Effects of the catalogue take some planes of an image and keep the others. [`Layers`] keeps each plane
+//! where it is: on the host, or as a component of a [`Picture`]. A chain of effects is therefore one graph,
+//! and planes that no effect takes are never copied.
 
 use crate::functor::{Indexer, Output, Primitive};
 use crate::image::{ColorSpace, Image, ImageError, Plane, Rect, SampleType};
@@ -9,7 +10,7 @@ use crate::plan::{Options, Plan};
 use crate::{Picture, Result};
 use broadloom_graph::Context;
 
-/// An image whose planes are there or will be computed; cheap to clone.
+/// An image whose planes are in memory or will be computed; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Layers {
     bounds: Rect,
@@ -24,7 +25,7 @@ struct Layer {
     content: Content,
 }
 
-/// The samples of a plane.
+/// Samples of a plane.
 #[derive(Clone, Debug)]
 enum Content {
     /// Samples of the host.
@@ -41,7 +42,7 @@ impl From<&Image> for Layers {
 }
 
 impl Layers {
-    /// Makes an image of the components of a picture.
+    /// Creates an image from the components of a picture.
     pub fn new<S: AsRef<str>>(picture: &Picture, names: &[S], color: ColorSpace) -> Layers {
         let layer = |(component, name): (usize, &S)| Layer {
             name: name.as_ref().to_owned(),
@@ -66,7 +67,7 @@ impl Layers {
         self.planes.iter().map(|layer| layer.name.as_str()).collect()
     }
 
-    /// Returns the pictures behind the planes, each once.
+    /// Returns the distinct pictures behind the planes.
     pub fn pictures(&self) -> Vec<Picture> {
         let mut found: Vec<Picture> = vec![];
         for layer in &self.planes {
@@ -85,7 +86,7 @@ impl Layers {
         Layers { bounds: self.bounds, planes, color: self.color }
     }
 
-    /// Returns the image with one more plane of one value.
+    /// Returns the image with an additional plane of one value.
     pub(crate) fn with_filled(&self, name: &str, value: f32) -> Result<Layers> {
         let image = Image::filled(self.bounds, &[name], value)?;
         let mut result = self.clone();
@@ -93,8 +94,8 @@ impl Layers {
         Ok(result)
     }
 
-    /// Returns the image with planes of a result in the place of those of the same names. Further planes of the result come
-    /// last; planes that were `taken` and have no successor go.
+    /// Replaces planes by planes of a result with the same names. Additional planes of the result are
+    /// appended. Planes that are `taken` and have no replacement are removed.
     pub(crate) fn replaced(&self, taken: &[&str], result: Layers) -> Layers {
         let mut new: Vec<Option<Layer>> = result.planes.into_iter().map(Some).collect();
         let mut planes = vec![];
@@ -110,7 +111,7 @@ impl Layers {
         Layers { bounds: result.bounds, planes, color: self.color }
     }
 
-    /// Returns a picture whose components are all planes.
+    /// Returns a picture whose components are all planes of the image.
     pub fn picture(&self, context: &Context) -> Result<Picture> {
         let on_host = |layer: &Layer| match &layer.content {
             Content::Host(plane) => Some(plane.clone().renamed(&layer.name)),
@@ -150,7 +151,7 @@ impl Layers {
         planes.one(&sources.iter().collect::<Vec<&Picture>>())
     }
 
-    /// Returns a part of the image. Nothing else of it is computed.
+    /// Returns a part of the image. Nothing outside the part is computed.
     pub fn within(mut self, region: Rect) -> std::result::Result<Layers, ImageError> {
         region.checked()?;
         if !self.bounds.contains(region) {
@@ -171,7 +172,7 @@ impl Layers {
         self.image_with(options, &mut |_, _| {})
     }
 
-    /// Computes the image. After each tile, `progress` is given the number of tiles that are done, and of all.
+    /// Computes the image. After each tile, calls `progress` with the number of finished tiles and the total.
     pub fn image_with(&self, options: &Options, progress: &mut dyn FnMut(usize, usize)) -> Result<Image> {
         let pictures = self.pictures();
         let images = match pictures.is_empty() {

@@ -1,7 +1,7 @@
 //! Effects: graphs of functors for the effects of the catalogue.
 //!
-//! Each function takes pictures and gives one. All but `canny` compute nothing themselves. The catalogue has the
-//! formulas; the guide says which effects are approximate.
+//! Each function takes pictures and returns one. All except `canny` compute nothing themselves. The catalogue
+//! has the formulas. The guide says which effects are approximate.
 
 mod blur;
 mod canny;

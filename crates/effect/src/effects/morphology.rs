@@ -1,19 +1,19 @@
-//! The least and the greatest value of a square.
+//! The minimum and the maximum of a square.
 //!
-//! Large squares follow van Herk, Gil and Werman: along a line that is cut into blocks as long as the window, the extreme of a
-//! window is the extreme of two numbers, one carried forwards from the start of a block to the end of the window, and one
-//! backwards from the end of a block to the start of the window. The second sweep combines both, so that one image is kept
-//! between them.
+//! Large squares follow van Herk, Gil and Werman. A line is cut into blocks as long as the window. The
+//! extreme of a window is the extreme of two numbers. One is carried forwards from the start of a block to
+//! the end of the window. The other is carried backwards from the end of a block to the start of the window.
+//! The second sweep combines both, so only one intermediate image is stored.
 
 use crate::functor::{Axis, Indexer, Kernel, Moving, Output, Precise, Primitive, Real, Whole};
 use crate::{Boundary, Picture, Result};
 
-/// The value that is looked for.
+/// The extreme to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extreme {
-    /// The least.
+    /// The minimum.
     Least,
-    /// The greatest.
+    /// The maximum.
     Greatest,
 }
 
@@ -32,7 +32,7 @@ impl Extreme {
         }
     }
 
-    /// A value that changes nothing.
+    /// Returns the neutral element.
     fn nothing(self) -> f64 {
         match self {
             Extreme::Least => f64::INFINITY,
@@ -41,8 +41,9 @@ impl Extreme {
     }
 }
 
-/// The extreme from the start of a block to the last pixel of the window; or, backwards, from the end of a block to the first
-/// pixel of the window, combined with the other, which is the second input.
+/// Sweep over the blocks of a line. Forwards, it computes the extreme from the start of a block to the last
+/// pixel of the window. Backwards, it computes the extreme from the end of a block to the first pixel of the
+/// window. It then combines this extreme with the other one, which is the second input.
 struct Block {
     axis: Axis,
     radius: u32,
@@ -55,19 +56,19 @@ impl Block {
         2 * self.radius as i32 + 1
     }
 
-    /// The distance of the pixel that a step adds.
+    /// Returns the offset of the pixel that a step adds.
     fn end(&self) -> i32 {
         let radius = self.radius as i32;
         if self.backwards { -radius } else { radius }
     }
 
-    /// The place of that pixel in its block.
+    /// Returns the position of that pixel in its block.
     fn place<'k>(&self, k: &Kernel<'k>) -> Whole<'k> {
         let along = match self.axis {
             Axis::Horizontal => k.x(),
             Axis::Vertical => k.y(),
         };
-        // Pixels before the first one have negative numbers.
+        // Pixels before the first one have negative positions.
         let length = self.length();
         ((along + self.end()) % length + length) % length
     }
@@ -115,7 +116,7 @@ impl Moving for Block {
     }
 }
 
-/// The radius up to which an extreme is computed from its taps.
+/// Maximum radius for which an extreme is computed from its taps.
 const FEW_TAPS: u32 = 3;
 
 fn line(picture: &Picture, axis: Axis, radius: u32, extreme: Extreme, boundary: Boundary) -> Result<Picture> {
@@ -136,7 +137,7 @@ fn line(picture: &Picture, axis: Axis, radius: u32, extreme: Extreme, boundary: 
     part(true)?.with_boundary(boundary).one(&[picture, &forwards])
 }
 
-/// Computes the least or the greatest value of a square: erosion and dilation.
+/// Computes the minimum or the maximum of a square: erosion and dilation.
 pub fn extreme(picture: &Picture, radius: u32, extreme: Extreme, boundary: Boundary) -> Result<Picture> {
     if radius == 0 {
         return Ok(picture.clone());

@@ -1,9 +1,9 @@
-//! Pictures from the values of a sensor.
+//! Pictures from sensor values.
 
 use crate::functor::{Axis, Indexer, Kernel, Output, Primitive, Truth};
 use crate::{Boundary, Picture, Result};
 
-/// The place of red in a Bayer pattern: its column and row, each 0 or 1.
+/// Position of red in a Bayer pattern: its column and row, each 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bayer {
     /// The column.
@@ -41,22 +41,22 @@ pub fn demosaic(sensor: &Picture, pattern: Bayer, boundary: Boundary) -> Result<
     functor.with_boundary(boundary).one(&[sensor])
 }
 
-/// The settings of a camera.
+/// Settings of a camera.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Camera {
-    /// The pattern of the sensor.
+    /// Pattern of the sensor.
     pub pattern: Bayer,
-    /// The values of black and white.
+    /// Sensor values of black and white.
     pub levels: [f32; 2],
-    /// The gains of red and blue.
+    /// Gains of red and blue.
     pub gains: [f32; 2],
-    /// The colour matrix, row by row.
+    /// Colour matrix, row by row.
     pub matrix: [f32; 9],
-    /// The exponent of the curve, inverted.
+    /// Inverse of the curve's exponent.
     pub gamma: f32,
-    /// The strength of the S curve.
+    /// Strength of the S curve.
     pub contrast: f32,
-    /// The strength of sharpening.
+    /// Strength of sharpening.
     pub sharpen: f32,
 }
 
@@ -69,7 +69,8 @@ fn binomial(picture: &Picture, axis: Axis, boundary: Boundary) -> Result<Picture
     functor.with_boundary(boundary).one(&[picture])
 }
 
-/// Computes a picture from the values of a sensor: hot pixels, levels, white balance, demosaic, matrix, curve, sharpening.
+/// Computes a picture from sensor values: hot pixels, levels, white balance, demosaicing, matrix, curve,
+/// sharpening.
 pub fn camera(sensor: &Picture, camera: &Camera, boundary: Boundary) -> Result<Picture> {
     let [black, white] = camera.levels;
     let parameters = [black, 1.0 / (white - black), camera.gains[0], camera.gains[1]];

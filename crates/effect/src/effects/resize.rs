@@ -1,6 +1,7 @@
-//! Another size.
+//! Resampling to another size.
 //!
-//! The weights of a row's pixels are computed on the host, once for all rows, and are an image of their own.
+//! The weights of a row's pixels are computed on the host, once for all rows. They form an image of their
+//! own.
 
 use crate::functor::{Axis, Indexer, Output, Primitive};
 use crate::{Boundary, Error, Picture, Result};
@@ -8,7 +9,7 @@ use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
 use std::f64::consts::PI;
 
-/// A filter of resampling.
+/// Resampling filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// Lanczos with three lobes.
@@ -41,14 +42,15 @@ impl Filter {
     }
 }
 
-/// Pixels along an axis, at most: their numbers are exact in `f32`.
+/// Maximum number of pixels along an axis: their indices are exact in `f32`.
 const MAX_EXTENT: usize = 1 << 24;
-/// Pixels that one pixel of the result is made of, up to which they are read without a loop.
+/// Maximum number of input pixels per output pixel for reads without a loop.
 const FEW_TAPS: usize = 16;
-/// Pixels that one pixel of the result is made of, at most.
+/// Maximum number of input pixels per output pixel.
 const MAX_TAPS: usize = 1 << 16;
 
-/// The first pixel and the weights of each pixel of the new size: a row for the first, then a row for each weight.
+/// Computes the first input pixel and the weights of each output pixel: one row with the first pixels, then
+/// one row per weight. Also returns the number of weights.
 fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> {
     let bad = |reason: String| Error::Functor { name: "resize".into(), reason };
     if old > MAX_EXTENT || new > MAX_EXTENT {
@@ -77,7 +79,7 @@ fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> 
             table[(tap + 1) * new + index] = (weight(tap) / sum) as f32;
         }
     }
-    // The last pixel of a window is mostly beyond the filter.
+    // The last pixel of a window is usually outside the filter.
     let is_zero = |tap: &usize| table[tap * new..(tap + 1) * new].iter().all(|weight| *weight == 0.0);
     let taps = (2..=taps).rev().find(|tap| !is_zero(tap)).unwrap_or(1);
     table.truncate((taps + 1) * new);
@@ -92,8 +94,8 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
     let bytes: Vec<u8> = table.iter().flat_map(|value| value.to_le_bytes()).collect();
     let (width, height) = if axis == Axis::Horizontal { (new, height) } else { (width, new) };
     if taps <= FEW_TAPS {
-        // The table is an image of the new size whose rows, or columns, are all the same: a view, so that every weight is read
-        // where it is needed.
+        // The table is an image of the new size whose rows, or columns, are all equal. It is a broadcast
+        // view, so every weight is read at the current pixel.
         let line = if axis == Axis::Horizontal { [taps + 1, 1, new] } else { [taps + 1, new, 1] };
         let table = Node::upload(picture.context(), Type::F32, Shape::from(line), &bytes)?;
         let table = Picture::from_node(table.broadcast_to(&Shape::from([taps + 1, height, width]))?, 0, 0)?;
@@ -114,16 +116,17 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
         let place = if axis == Axis::Horizontal { k.x() } else { k.y() };
         let first = table.pick(place, 0).cast::<i32>();
         let sum = k.local(0.0f32);
-        // The height of the table is the number of weights and one.
+        // The height of the table is the number of weights plus one.
         k.repeat(1, table.size()[1], |tap| sum.set(sum.get() + table.pick(place, tap) * k.input(0).pick_along(first + tap - 1)));
         vec![sum.get()]
     })?;
     functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table])
 }
 
-/// Resamples to another size. Centres of pixels are aligned, and filters are widened where the image shrinks.
+/// Resamples to another size. Centres of pixels are aligned, and filters are widened if the image shrinks.
 ///
-/// Columns come first, so that rows can be resampled while they are in the cache, unless rows first leave less than half of the pixels.
+/// Columns are resampled first, so that rows can be resampled while they are in the cache. Rows are resampled
+/// first if that leaves less than half as many intermediate pixels.
 pub fn resize(picture: &Picture, width: usize, height: usize, filter: Filter) -> Result<Picture> {
     let bounds = picture.bounds();
     let rows_first = u128::from(bounds.height) * width as u128;

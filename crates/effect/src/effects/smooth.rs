@@ -1,10 +1,10 @@
-//! Filters that keep edges.
+//! Filters that preserve edges.
 
 use crate::functor::{Indexer, Output, Primitive, Real};
 use crate::{Boundary, Picture, Result};
 use std::f32::consts::LOG2_E;
 
-/// Computes the bilateral filter with exact weights, of distance and of difference.
+/// Computes the bilateral filter with exact weights of distance and of difference.
 pub fn bilateral(picture: &Picture, radius: u32, space: f32, range: f32, boundary: Boundary) -> Result<Picture> {
     let side = radius as i32;
     let parameters = [0.5 / (space * space) * LOG2_E, 0.5 / (range * range) * LOG2_E];
@@ -27,8 +27,8 @@ pub fn bilateral(picture: &Picture, radius: u32, space: f32, range: f32, boundar
     functor.with_boundary(boundary).one(&[picture])
 }
 
-/// Computes non-local means: weights exp(−mean squared difference of patches / strength²) over the searched square.
-/// `search` and `patch` are radii.
+/// Computes non-local means: weights exp(−mean squared difference of patches / strength²) over the search
+/// square. `search` and `patch` are radii.
 pub fn nlmeans(picture: &Picture, search: u32, patch: u32, strength: f32, boundary: Boundary) -> Result<Picture> {
     let (far, near) = (search as i32, patch as i32);
     let count = ((2 * patch + 1) * (2 * patch + 1)) as f32;

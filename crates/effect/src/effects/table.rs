@@ -5,29 +5,30 @@ use crate::{Boundary, Error, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
 
-/// A table of colours, of one or three dimensions.
+/// Table of colours, with one or three dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Whether the table has three dimensions.
+    /// True if the table has three dimensions.
     pub is_solid: bool,
-    /// Entries along a side.
+    /// Number of entries along a side.
     pub side: usize,
-    /// The least values of red, green and blue.
+    /// Minimum values of red, green and blue.
     pub low: [f32; 3],
-    /// The greatest values of red, green and blue.
+    /// Maximum values of red, green and blue.
     pub high: [f32; 3],
-    /// The entries; red changes fastest.
+    /// Entries of the table. Red changes fastest.
     pub entries: Vec<[f32; 3]>,
-    /// Whether colours are interpolated in tetrahedra rather than in cubes.
+    /// True if colours are interpolated in tetrahedra rather than in cubes.
     pub tetrahedral: bool,
 }
 
-/// The component of the table at an entry. Blue and green follow each other down the image.
+/// Returns a component of an entry of the table. Its column is red, and its row is green plus blue times the
+/// side.
 fn entry<'k>(k: &Kernel<'k>, component: usize, at: [Whole<'k>; 3], side: i32) -> Real<'k> {
     k.input(1).component(component).pick(at[0], at[1] + at[2] * side)
 }
 
-/// The value in a tetrahedron, from its corners and the shares of the colours, the greatest first.
+/// Returns the value in a tetrahedron from its corners and the fractions of the colours, the largest first.
 fn path<'k>([first, one, two, last]: [Real<'k>; 4], [high, middle, low]: [Real<'k>; 3]) -> Real<'k> {
     first * (1.0 - high) + one * (high - middle) + two * (middle - low) + last * low
 }
@@ -72,7 +73,7 @@ pub fn lut(picture: &Picture, table: &Table) -> Result<Picture> {
                 let plane = |l: i32| line(0, l) * (1.0 - fg) + line(1, l) * fg;
                 return plane(0) * (1.0 - fb) + plane(1) * fb;
             }
-            // The path from the first corner to the last, along the greatest share first.
+            // The path leads from the first corner to the last, along the largest fraction first.
             let (first, last) = (at(0, 0, 0), at(1, 1, 1));
             let path = |one, two, shares| path([first, one, two, last], shares);
             let (rg, gb, rb) = (fr.ge(fg), fg.ge(fb), fr.ge(fb));

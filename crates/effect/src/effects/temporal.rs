@@ -4,8 +4,8 @@ use super::edges::mean_of_components;
 use crate::functor::{Indexer, Output, Primitive};
 use crate::{Boundary, Error, Picture, Result};
 
-/// Finds the motion of each block: the offset with the least sum of absolute differences, the first in the order of rows. The
-/// result has a pixel for each block, with the offset along x and y.
+/// Finds the motion of each block: the offset with the smallest sum of absolute differences. The first in row
+/// order wins a tie. The result has a pixel for each block, with the offset along x and y.
 pub fn motion(current: &Picture, other: &Picture, block: u32, search: u32, boundary: Boundary) -> Result<Picture> {
     let bounds = current.bounds();
     let (columns, rows) = (bounds.width.div_ceil(block), bounds.height.div_ceil(block));
@@ -36,21 +36,22 @@ pub fn motion(current: &Picture, other: &Picture, block: u32, search: u32, bound
     functor.with_boundary(boundary).with_size(columns as usize, rows as usize)?.one(&[current, other])
 }
 
-/// The settings of temporal degraining.
+/// Settings of temporal degraining.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Temporal {
-    /// The side of a block, in pixels.
+    /// Side of a block, in pixels.
     pub block: u32,
-    /// The largest motion along x and y, in pixels.
+    /// Maximum motion along x and y, in pixels.
     pub search: u32,
-    /// The difference that counts as noise.
+    /// Difference that counts as noise.
     pub strength: f32,
 }
 
-/// Frames whose weights are summed by one functor.
+/// Number of frames whose weights are summed by one functor.
 const TOGETHER: usize = 4;
 
-/// Removes grain: a mean over frames along the motion, weighted by likeness. The current frame is in the middle.
+/// Removes grain: a mean over frames along the motion, weighted by similarity. The current frame is the
+/// middle one.
 pub fn temporal_degrain(frames: &[Picture], settings: &Temporal, boundary: Boundary) -> Result<Picture> {
     let middle = frames.len() / 2;
     let Some(current) = frames.get(middle).filter(|_| frames.len() % 2 == 1 && settings.block > 0) else {

@@ -3,10 +3,11 @@
 use crate::functor::{Indexer, Output, Primitive};
 use crate::{Boundary, Picture, Result};
 
-/// The farthest displacement; a field that points beyond, or nowhere, reads there.
+/// Maximum displacement. Larger displacements and NaN are replaced by it.
 const FAR: f32 = 1e9;
 
-/// Displaces pixels: x(p + scale · d(p)), bilinear. The field has two components, the displacements along x and y in pixels.
+/// Displaces pixels: x(p + scale · d(p)), with bilinear interpolation. The field has two components, the
+/// displacements along x and y in pixels.
 pub fn warp(picture: &Picture, field: &Picture, scale: f32, boundary: Boundary) -> Result<Picture> {
     let inputs = [Indexer::anywhere(), Indexer::point().pixel(2)];
     let functor = Primitive::from_kernel("warp", &inputs, &[Output::Component], &[scale], |k| {

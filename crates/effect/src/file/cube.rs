@@ -5,24 +5,24 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Largest side of a table of three dimensions, and of one.
+/// Maximum side of a table of three dimensions, and of one.
 const MAX_SIDES: (usize, usize) = (256, 65536);
 
-/// A table of colours, of one or three dimensions.
+/// Table of colours, with one or three dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cube {
-    /// Whether the table has three dimensions.
+    /// True if the table has three dimensions.
     pub is_solid: bool,
-    /// Entries along a side.
+    /// Number of entries along a side.
     pub side: usize,
-    /// Least values of red, green and blue.
+    /// Minimum values of red, green and blue.
     pub low: [f64; 3],
-    /// Greatest values of red, green and blue.
+    /// Maximum values of red, green and blue.
     pub high: [f64; 3],
-    /// Entries; red changes fastest.
+    /// Entries of the table. Red changes fastest.
     pub entries: Vec<[f64; 3]>,
 }
 
@@ -36,11 +36,11 @@ impl Cube {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(fail(Problem::Unsupported(format!("a table of more than {} MiB", MAX_BYTES >> 20))));
         }
-        // Titles may be in any encoding.
+        // Titles may have any encoding.
         Cube::parse(&String::from_utf8_lossy(&bytes)).map_err(fail)
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// ```
     /// use broadloom_effect::file::Cube;
@@ -108,13 +108,13 @@ impl Cube {
         Ok(Cube { is_solid, side, low, high, entries })
     }
 
-    /// Returns the place of a colour in the table: cells before it, and shares of the next.
+    /// Returns the position of a colour in the table: the cell in each axis, and the weight of the next cell.
     fn place(&self, rgb: [f64; 3]) -> ([usize; 3], [f64; 3]) {
         let (mut cells, mut shares) = ([0; 3], [0.0; 3]);
         for channel in 0..3 {
             let (low, high) = (self.low[channel], self.high[channel]);
             let share = (rgb[channel] - low) / (high - low);
-            // NaN counts as the least value.
+            // NaN is treated as the minimum.
             let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
             let scaled = share * (self.side - 1) as f64;
             cells[channel] = (scaled.floor() as usize).min(self.side - 2);
@@ -127,7 +127,7 @@ impl Cube {
         self.entries[(b * self.side + g) * self.side + r]
     }
 
-    /// Interpolates each channel by itself: the table has one dimension.
+    /// Interpolates each channel separately, in a table of one dimension.
     fn lines(&self, rgb: [f64; 3]) -> [f64; 3] {
         let (cells, shares) = self.place(rgb);
         [0, 1, 2].map(|channel| {
@@ -136,7 +136,7 @@ impl Cube {
         })
     }
 
-    /// Returns the colour for a colour, interpolated between the eight entries around it.
+    /// Maps a colour by interpolation between the eight entries around it.
     pub fn trilinear(&self, rgb: [f64; 3]) -> [f64; 3] {
         if !self.is_solid {
             return self.lines(rgb);
@@ -153,8 +153,8 @@ impl Cube {
         sum
     }
 
-    /// Returns the colour for a colour, interpolated in the tetrahedron around it: from the least corner of the cell along the
-    /// axes, the one with the greatest share first.
+    /// Maps a colour by interpolation in the tetrahedron around it. The path starts at the lowest corner of
+    /// the cell and follows the axes in descending order of their weights.
     pub fn tetrahedral(&self, rgb: [f64; 3]) -> [f64; 3] {
         if !self.is_solid {
             return self.lines(rgb);

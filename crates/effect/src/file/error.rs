@@ -9,20 +9,21 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", .path.display())]
 pub struct FileError {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The reason.
+    /// Reason of the failure.
     #[source]
     pub problem: Problem,
 }
 
 impl FileError {
-    /// Makes an error.
+    /// Creates an error.
     pub(crate) fn new(path: &Path, problem: Problem) -> FileError {
         FileError { path: path.to_owned(), problem }
     }
 
-    /// Returns whether the machine is at fault: no disk, no memory, no permission.
+    /// Returns whether the machine is at fault, such as a full disk, too little memory or a missing
+    /// permission.
     pub fn is_of_machine(&self) -> bool {
         match &self.problem {
             Problem::Write(_) | Problem::Image(ImageError::Memory(_)) => true,
@@ -32,91 +33,92 @@ impl FileError {
     }
 }
 
-/// The reason why a file cannot be read or written.
+/// Reason why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("cannot be read: {0}")]
     Read(io::Error),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("cannot be written: {0}")]
     Write(io::Error),
-    /// Its first bytes are those of no format.
+    /// The first bytes match no format.
     #[error("is no image: it begins as neither PNG, JPEG, TIFF, EXR nor PFM")]
     NoImage,
-    /// Its name has no extension of a format.
+    /// The name has no extension of a known format.
     #[error("the format is not known by the name: use .png, .tif, .exr or .pfm")]
     NoFormat,
-    /// The format is read only.
+    /// The format can only be read.
     #[error("{} is read, not written: use .png, .tif, .exr or .pfm", .0.name())]
     NotWritten(Format),
-    /// Its content is broken. `at` is the byte behind the last one that was read.
+    /// The content is broken. `at` is the position after the last byte read.
     #[error("broken {} at byte {at}: {reason}", .format.name())]
     Broken {
-        /// The format.
+        /// Format of the file.
         format: Format,
-        /// Bytes read.
+        /// Number of bytes read.
         at: u64,
-        /// The reason.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Its content is broken, at a place that is not known yet.
+    /// The content is broken, at a position that is not yet known.
     #[error("broken: {0}")]
     Decode(String),
-    /// It uses a feature of the format that is not read.
+    /// The file uses an unsupported feature of its format.
     #[error("{0}")]
     Unsupported(String),
-    /// No pixels, or too many.
+    /// The file declares no pixels, or too many.
     #[error("says that it has {width}×{height} pixels; both sides must be from 1 to 2³¹ − 1")]
     Size {
-        /// The width in the file.
+        /// Width in the file.
         width: u64,
-        /// The height in the file.
+        /// Height in the file.
         height: u64,
     },
-    /// It needs more memory than allowed.
+    /// The image needs more memory than allowed.
     #[error("says that it has {width}×{height} pixels, {bytes} bytes; the limit is {limit} bytes")]
     TooLarge {
-        /// The width in the file.
+        /// Width in the file.
         width: u64,
-        /// The height in the file.
+        /// Height in the file.
         height: u64,
         /// Bytes of all samples.
         bytes: u64,
-        /// Bytes allowed.
+        /// Maximum number of bytes.
         limit: u64,
     },
-    /// The format has no such samples.
+    /// The format does not support the sample type.
     #[error("{} has no samples of {wanted}: it has {}", .format.name(), types(.format))]
     SampleType {
-        /// The format.
+        /// Format of the file.
         format: Format,
-        /// The type asked for.
+        /// Requested sample type.
         wanted: SampleType,
     },
-    /// The format has no such planes.
+    /// The format does not support the planes of the image.
     #[error("{} holds grey or RGB{}; the image has {}: write .tif or .exr", .format.name(), alpha(.format), .names.join(", "))]
     Planes {
-        /// The format.
+        /// Format of the file.
         format: Format,
-        /// The planes of the image.
+        /// Names of the planes of the image.
         names: Vec<String>,
     },
-    /// A line of a text is wrong.
+    /// A line of a text file is invalid.
     #[error("line {line}: {reason}")]
     Line {
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The reason.
+        /// Reason of the failure.
         reason: String,
     },
-    /// The image cannot be made.
+    /// The image cannot be created.
     #[error(transparent)]
     Image(#[from] ImageError),
 }
 
 impl Problem {
-    /// A failed read, as a decoder reports it. What the system did not report is about the content.
+    /// Converts a failed read, as a decoder reports it. Errors that the system did not report are about the
+    /// content.
     pub(super) fn of_read(error: io::Error) -> Problem {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Problem::Decode("the file ends before the image".to_owned()),
@@ -126,7 +128,7 @@ impl Problem {
         }
     }
 
-    /// Adds the format and the place to broken content.
+    /// Adds the format and the position to an error of broken content.
     pub(super) fn at(self, format: Format, at: u64) -> Problem {
         match self {
             Problem::Decode(reason) => Problem::Broken { format, at, reason },

@@ -12,7 +12,7 @@ use exr::meta::header::LayerAttributes;
 use exr::prelude::{Blocks, Compression, IntegerBounds, ReadChannels, ReadLayers, SmallVec, Vec2, WritableImage};
 use std::io::{Seek, SeekFrom};
 
-/// Most parts of a file.
+/// Maximum number of parts of a file.
 const MAX_PARTS: usize = 256;
 
 fn broken(error: exr::error::Error) -> Problem {
@@ -23,7 +23,7 @@ fn broken(error: exr::error::Error) -> Problem {
     }
 }
 
-/// Checks sizes before the library asks for memory.
+/// Checks sizes before the library allocates memory.
 fn check(meta: &MetaData, len: u64, limits: Limits) -> Result<(), Problem> {
     if meta.headers.is_empty() || meta.headers.len() > MAX_PARTS {
         return Err(Problem::Decode(format!("it has {} parts, of which there are 1 to {MAX_PARTS}", meta.headers.len())));
@@ -42,7 +42,7 @@ fn check(meta: &MetaData, len: u64, limits: Limits) -> Result<(), Problem> {
         let (width, height) = (header.layer_size.0 as u64, header.layer_size.1 as u64);
         check_size(width, height, pixel.max(1) as u64, limits)?;
         total = total.saturating_add(width * height * pixel as u64);
-        // The table of offsets alone has 8 bytes for each chunk.
+        // The table of offsets alone has 8 bytes per chunk.
         if (header.chunk_count as u64).saturating_mul(8) > len {
             return Err(Problem::Decode(format!("{} chunks cannot be in a file of {len} bytes", header.chunk_count)));
         }
@@ -56,14 +56,14 @@ fn check(meta: &MetaData, len: u64, limits: Limits) -> Result<(), Problem> {
     }
 }
 
-/// Returns the place of a channel in its layer: colours, then the others by name.
+/// Returns the sort key of a channel in its layer: colours first, then the others by name.
 fn order(name: &str) -> (&str, usize, &str) {
     let (layer, channel) = name.rsplit_once('.').unwrap_or(("", name));
     let known = ["R", "G", "B", "A"].iter().position(|known| *known == channel);
     (layer, known.unwrap_or(usize::MAX), channel)
 }
 
-/// Reads all parts of a file. Planes of parts with different rectangles have 0 where they have no pixels.
+/// Reads all parts of a file. Planes of parts with different rectangles are 0 where they have no pixels.
 pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
     let len = source.len();
     let meta = MetaData::read_from_buffered(&mut source, false).map_err(broken)?;
@@ -105,11 +105,11 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let mut planes = planes.collect::<Result<Vec<Plane>, Problem>>()?;
     planes.sort_by(|a, b| order(a.name()).cmp(&order(b.name())));
     let image = Image::new(whole, planes)?.with_color(ColorSpace::Linear);
-    // A display window without pixels shows nothing. The image is shown then.
+    // The whole image is displayed if the display window is empty.
     Ok(image.with_display(display.unwrap_or(whole))?)
 }
 
-/// Returns a plane in a larger rectangle, with 0 around it.
+/// Returns a plane in a larger rectangle, padded with 0.
 fn placed(plane: &Plane, bounds: Rect, whole: Rect) -> Result<Plane, Problem> {
     let mut samples = reserved::<f32>(whole.area())?;
     samples.resize(whole.area() as usize, 0.0);
@@ -121,7 +121,7 @@ fn placed(plane: &Plane, bounds: Rect, whole: Rect) -> Result<Plane, Problem> {
     Ok(Plane::new(plane.name(), whole.width, whole.height, samples)?.converted(plane.sample_type()))
 }
 
-/// Writes an image. Names of planes are names of channels, layers included.
+/// Writes an image. Names of planes, including layers, are names of channels.
 pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
     let bounds = image.bounds();
     let mut list: SmallVec<[AnyChannel<FlatSamples>; 4]> = SmallVec::new();

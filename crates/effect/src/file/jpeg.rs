@@ -10,14 +10,14 @@ use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace as Coding;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Most scans of a progressive file; each takes the time of a whole image.
+/// Maximum number of scans of a progressive file. Each scan takes the time of a whole image.
 const MAX_SCANS: usize = 256;
 
 fn broken(error: DecodeErrors) -> Problem {
     Problem::Decode(error.to_string())
 }
 
-/// Fails where the marker of the end is missing. The decoder takes missing bytes at the end for zeros.
+/// Fails if the end marker is missing. The decoder treats missing bytes at the end as zeros.
 fn check_end(source: &mut Source) -> Result<(), Problem> {
     let mut before = 0;
     loop {

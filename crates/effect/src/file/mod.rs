@@ -8,12 +8,17 @@
 //! | EXR | half, float and 32-bit integers; tiles and several parts | half and float | any number, with layers |
 //! | PFM | float | float | grey or RGB |
 //!
-//! The format of a file that is read is found by its first bytes, that of a file that is written by its name.
-//! Values are never changed on the way: integers saturate and round where a file of integers is asked for, nothing else.
+//! The first bytes of a file determine its format when it is read. The name of a file determines its format
+//! when it is written. Values are not changed, except that integers saturate and round if a file of integers
+//! is requested.
 //!
-//! Invariants: a header alone never causes memory to be used for its pixels; memory for an image is at most
-//! [`Limits::bytes`]; no file makes the process panic; a file is written under another name beside its target and takes
-//! the target's name when it is complete.
+//! Invariants:
+//!
+//! - A header alone never causes memory to be used for its pixels.
+//! - The memory of an image is at most [`Limits::bytes`].
+//! - No file makes the process panic.
+//! - A file is written under another name in the folder of its target, and renamed to the target when it is
+//!   complete.
 
 mod cube;
 mod error;
@@ -49,7 +54,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format of a name's extension.
+    /// Returns the format for the extension of a name.
     pub fn of_name(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -62,7 +67,7 @@ impl Format {
         }
     }
 
-    /// Returns the format that begins with these bytes.
+    /// Returns the format of a file with these first bytes.
     fn of_content(bytes: &[u8]) -> Option<Format> {
         let starts = |magic: &[u8]| bytes.starts_with(magic);
         if starts(b"\x89PNG\r\n\x1a\n") {
@@ -91,7 +96,7 @@ impl Format {
         }
     }
 
-    /// Returns the types of samples that can be written.
+    /// Returns the sample types that can be written.
     pub fn sample_types(self) -> &'static [SampleType] {
         match self {
             Format::Png => &[SampleType::U8, SampleType::U16],
@@ -106,12 +111,12 @@ impl Format {
 /// Limits of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Largest size of all samples of an image in bytes.
+    /// Maximum size of all samples of an image, in bytes.
     pub bytes: u64,
 }
 
 impl Default for Limits {
-    /// 16 GiB.
+    /// Returns a limit of 16 GiB.
     fn default() -> Limits {
         Limits { bytes: 16 << 30 }
     }
@@ -139,19 +144,19 @@ pub fn read_with(path: impl AsRef<Path>, limits: Limits) -> Result<Image, FileEr
     decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))
 }
 
-/// Writes an image in the format of the name's extension. Samples have the type of the image where the format has it:
-/// else PNG has 16 bits and the others floats.
+/// Writes an image in the format of the name's extension. Samples keep the type of the image if the format
+/// supports it. Otherwise PNG uses 16 bits, and the other formats use floats.
 pub fn write(path: impl AsRef<Path>, image: &Image) -> Result<(), FileError> {
     write_as(path, image, None)
 }
 
-/// Checks what can be known before there is an image: whether a file with this name and type of samples can be written.
+/// Checks, before there is an image, whether a file with this name and sample type can be written.
 pub fn check_target(path: impl AsRef<Path>, samples: Option<SampleType>) -> Result<(), FileError> {
     let path = path.as_ref();
     format_of_target(path, samples).and_then(|_| target::check(path)).map_err(|problem| FileError::new(path, problem))
 }
 
-/// Returns the format of a file that is written.
+/// Returns the format of a file to write.
 fn format_of_target(path: &Path, samples: Option<SampleType>) -> Result<Format, Problem> {
     let format = Format::of_name(path).ok_or(Problem::NoFormat)?;
     let types = format.sample_types();
@@ -164,7 +169,7 @@ fn format_of_target(path: &Path, samples: Option<SampleType>) -> Result<Format, 
     }
 }
 
-/// Writes an image with a type of samples.
+/// Writes an image with a given sample type.
 pub fn write_as(path: impl AsRef<Path>, image: &Image, samples: Option<SampleType>) -> Result<(), FileError> {
     let path = path.as_ref();
     let fail = |problem| FileError::new(path, problem);
@@ -179,7 +184,7 @@ pub fn write_as(path: impl AsRef<Path>, image: &Image, samples: Option<SampleTyp
     target::replace(path, encode).map_err(fail)
 }
 
-/// Checks the size of an image before its memory is asked for.
+/// Checks the size of an image before its memory is allocated.
 fn check_size(width: u64, height: u64, bytes_per_pixel: u64, limits: Limits) -> Result<(u32, u32), Problem> {
     let area = width.checked_mul(height);
     let bytes = area.and_then(|area| area.checked_mul(bytes_per_pixel)).unwrap_or(u64::MAX);
@@ -191,7 +196,7 @@ fn check_size(width: u64, height: u64, bytes_per_pixel: u64, limits: Limits) -> 
     if bytes > limits.bytes {
         return Err(Problem::TooLarge { width, height, bytes, limit: limits.bytes });
     }
-    // Pages are not touched: this tells whether the system would give so much.
+    // Pages are not touched. This only tests whether the system would allocate the memory.
     crate::image::reserved::<u8>(bytes)?;
     Ok((columns, rows))
 }

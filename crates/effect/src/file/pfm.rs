@@ -1,4 +1,4 @@
-//! PFM: a header of text, then rows of floats from the bottom to the top.
+//! PFM: a text header, then rows of floats from bottom to top.
 
 use super::source::Source;
 use super::target::Out;
@@ -6,10 +6,10 @@ use super::{Format, Limits, Problem, check_size, simple_planes};
 use crate::image::{Image, Plane, Rect, SampleType, reserved};
 use std::io::{BufRead, Read};
 
-/// Longest header that is read.
+/// Maximum length of a header.
 const MAX_HEADER: usize = 256;
 
-/// Reads a word of the header and the blank behind it.
+/// Reads a word of the header and the blank after it.
 fn word(source: &mut Source, budget: &mut usize) -> Result<String, Problem> {
     let mut word = String::new();
     loop {
@@ -28,7 +28,7 @@ fn word(source: &mut Source, budget: &mut usize) -> Result<String, Problem> {
     }
 }
 
-/// Reads an image. The size of the scale is not applied: values are those in the file.
+/// Reads an image. The magnitude of the scale is not applied: values are those in the file.
 pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
     let mut budget = MAX_HEADER;
     let names: &[&str] = match word(&mut source, &mut budget)?.as_str() {
@@ -70,7 +70,7 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     Ok(Image::new(bounds, planes.collect::<Result<_, _>>()?)?)
 }
 
-/// Writes an image, with the least byte first.
+/// Writes an image in little-endian order.
 pub(super) fn write(out: &mut dyn Out, image: &Image) -> Result<(), Problem> {
     let planes = simple_planes(Format::Pfm, image, false)?;
     let planes: Vec<Plane> = planes.into_iter().map(|plane| plane.converted(SampleType::F32)).collect();

@@ -7,10 +7,10 @@ use crate::image::{ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved}
 use png::{BitDepth, ColorType, Decoder, Encoder, ScaledFloat, SrgbRenderingIntent, Transformations};
 use std::io::Write;
 
-/// Bytes that a byte of compressed data becomes at most.
+/// Maximum number of bytes from one byte of compressed data.
 const MOST_COMPRESSED: u64 = 1100;
 
-/// Memory for all that is no pixel: palettes, texts, buffers.
+/// Memory for everything except pixels: palettes, texts, buffers.
 const OVERHEAD: u64 = 64 << 20;
 
 fn broken(error: png::DecodingError) -> Problem {
@@ -20,7 +20,7 @@ fn broken(error: png::DecodingError) -> Problem {
     }
 }
 
-/// Names chunks by their letters alone, where the library describes all their properties.
+/// Replaces the library's descriptions of chunks by the names of the chunks.
 fn chunks_by_name(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -33,7 +33,7 @@ fn chunks_by_name(text: &str) -> String {
     plain + rest
 }
 
-/// Reads an image. Palettes and depths below 8 bits become 8 bits, a transparent colour becomes alpha.
+/// Reads an image. Palettes and depths below 8 bits become 8 bits. A transparent colour becomes alpha.
 pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     let len = source.len();
     let bytes = usize::try_from(limits.bytes.saturating_add(OVERHEAD)).unwrap_or(usize::MAX);
@@ -45,7 +45,7 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     let sides = (u64::from(header.width), u64::from(header.height));
     let bits = (header.bits_per_pixel() as u64).max(1);
     check_size(sides.0, sides.1, bits.div_ceil(8), limits)?;
-    // A row has a byte for its filter besides.
+    // Each row has an additional byte for its filter.
     let raw = sides.1.saturating_mul((sides.0 * bits).div_ceil(8) + 1);
     if raw > len.saturating_mul(MOST_COMPRESSED) {
         let (width, height) = sides;
@@ -105,7 +105,7 @@ impl Planes {
         })
     }
 
-    /// Adds a row of pixels, their samples side by side.
+    /// Appends a row of pixels with interleaved samples.
     pub(super) fn push(&mut self, row: &[u8]) {
         match self {
             Planes::U8(planes) => {

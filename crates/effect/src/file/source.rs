@@ -1,4 +1,4 @@
-//! Files while they are read.
+//! Files that are being read.
 
 use super::{FileError, Problem};
 use std::cell::Cell;
@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 
-/// A file that is read, with the place up to which it was.
+/// A file that is read, with the number of bytes read so far.
 #[derive(Debug)]
 pub(super) struct Source {
     reader: BufReader<File>,
@@ -30,12 +30,12 @@ impl Source {
         Ok(Source { reader: BufReader::with_capacity(1 << 16, file), place: Rc::default(), len })
     }
 
-    /// Returns the first bytes without consuming them; fewer where the file is short.
+    /// Returns the first bytes without consuming them. Returns fewer bytes if the file is short.
     pub(super) fn peek(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_buf()
     }
 
-    /// Returns the number of bytes read, which goes on counting.
+    /// Returns a shared counter of the bytes read.
     pub(super) fn place(&self) -> Rc<Cell<u64>> {
         self.place.clone()
     }
@@ -67,7 +67,7 @@ impl BufRead for Source {
 
 impl Seek for Source {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        // Short steps stay inside of the buffer.
+        // Short steps stay inside the buffer.
         let at = self.place.get();
         let step = match to {
             SeekFrom::Start(to) => to.checked_signed_diff(at),

@@ -1,4 +1,4 @@
-//! Files while they are written: under another name, until they are complete.
+//! Files that are being written: under another name, until they are complete.
 
 use super::Problem;
 use std::fs::{self, File, OpenOptions};
@@ -6,12 +6,12 @@ use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A place that encoders write to.
+/// Output of encoders.
 pub trait Out: Write + Seek {}
 
 impl<T: Write + Seek> Out for T {}
 
-/// A file that is removed unless it is kept.
+/// A file that is removed when dropped, unless it is kept.
 struct Temporary {
     path: PathBuf,
     is_kept: bool,
@@ -20,7 +20,7 @@ struct Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.is_kept {
-            // Nobody is left to tell; the failure that led here is told.
+            // This error cannot be reported. The failure that led here is reported.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -30,7 +30,7 @@ fn is_folder() -> Problem {
     Problem::Write(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"))
 }
 
-/// Checks that a file is no folder, and that there is a folder to write it to.
+/// Checks that the path is not a folder, and that its parent is a folder.
 pub(super) fn check(path: &Path) -> Result<(), Problem> {
     if path.is_dir() {
         return Err(is_folder());
@@ -42,9 +42,9 @@ pub(super) fn check(path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Writes a file and gives it the name `path` when it is complete. A pipe or a device is written as it is.
+/// Writes a file and renames it to `path` when it is complete. A pipe or a device is written directly.
 pub fn replace(path: &Path, encode: impl FnOnce(&mut dyn Out) -> Result<(), Problem>) -> Result<(), Problem> {
-    // A link stays a link; the file behind it is replaced.
+    // A symbolic link is kept, and the file it points to is replaced.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     match fs::metadata(&resolved) {
         Ok(metadata) if metadata.is_dir() => {
@@ -71,7 +71,7 @@ pub fn replace(path: &Path, encode: impl FnOnce(&mut dyn Out) -> Result<(), Prob
     Ok(())
 }
 
-/// Creates a file beside another, with a name that nothing has.
+/// Creates a file in the folder of another, with an unused name.
 fn beside(path: &Path) -> io::Result<(File, Temporary)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no name"))?;

@@ -1,4 +1,4 @@
-//! TIFF, by the `tiff` crate. Files are written without compression, in strips, samples of a pixel side by side.
+//! TIFF, by the `tiff` crate. Files are written without compression, in strips, with interleaved samples.
 
 use super::source::Source;
 use super::target::Out;
@@ -10,10 +10,10 @@ use tiff::encoder::{DirectoryEncoder, TiffEncoder, TiffKind};
 use tiff::tags::Tag;
 use tiff::{ColorType, TiffError, TiffResult};
 
-/// Bytes of a strip, about.
+/// Approximate size of a strip, in bytes.
 const STRIP: usize = 1 << 18;
 
-/// Files from this size on are BigTIFF.
+/// Files of at least this size are BigTIFF.
 const BIG: u64 = 4_000_000_000;
 
 fn broken(error: TiffError) -> Problem {
@@ -54,7 +54,7 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     let color = decoder.colortype().map_err(broken)?;
     let (width, height) = decoder.dimensions().map_err(broken)?;
     let extra = decoder.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples).map_err(broken)?.unwrap_or_default();
-    // 1 is alpha that colours are multiplied by, 2 is alpha that they are not.
+    // 1 is premultiplied alpha, and 2 is alpha that is not premultiplied.
     let names = names(color, matches!(extra.last(), Some(1 | 2)))?;
     let depth = u64::from(color.bit_depth());
     if !matches!(depth, 8 | 16 | 32 | 64) {
@@ -64,7 +64,7 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
         return Err(Problem::Decode(format!("it has {} components", names.len())));
     }
     let is_separate = decoder.find_tag_unsigned::<u16>(Tag::PlanarConfiguration).map_err(broken)? == Some(2);
-    // The library finds no place for tiles of the planes behind the first.
+    // The library cannot locate tiles of the planes after the first.
     if is_separate && names.len() > 1 && decoder.get_chunk_type() == ChunkType::Tile {
         let reason = "a TIFF with a tile for each component, of which strips or tiles of whole pixels are read";
         return Err(Problem::Unsupported(reason.to_owned()));
@@ -86,7 +86,7 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     Ok(image.with_color(if is_integer { ColorSpace::Srgb } else { ColorSpace::Linear }))
 }
 
-/// Takes samples apart.
+/// Splits interleaved or planar samples into planes.
 fn planes<F: Copy, T: Sample>(
     names: &[String],
     bounds: Rect,
@@ -142,7 +142,7 @@ pub(super) fn write(mut out: &mut dyn Out, image: &Image, samples: Option<Sample
     write().map_err(unwritten)
 }
 
-/// An image on its way into a file.
+/// An image that is being written.
 struct Written {
     planes: Vec<Plane>,
     is_rgb: bool,
@@ -189,7 +189,7 @@ impl Written {
         let bits = vec![self.wanted.bytes() as u16 * 8; count];
         let is_float = matches!(self.wanted, SampleType::F16 | SampleType::F32);
         let colors = if self.is_rgb { 3 } else { 1 };
-        // 2 is unassociated alpha, 0 anything else.
+        // 2 is unassociated alpha, and 0 is any other plane.
         let extra: Vec<u16> = self.planes[colors..].iter().map(|plane| if plane.name() == "A" { 2 } else { 0 }).collect();
         directory.write_tag(Tag::ImageWidth, width)?;
         directory.write_tag(Tag::ImageLength, height)?;

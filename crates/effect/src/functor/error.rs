@@ -6,23 +6,23 @@ use broadloom_scalar::Error as Scalar;
 /// An effect that cannot be built or computed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A functor whose kernel does not keep to its declarations, or that has too many parts.
+    /// A functor whose kernel contradicts its declarations, or that has too many parts.
     #[error("functor `{name}`: {reason}")]
     Functor {
-        /// The functor.
+        /// Name of the functor.
         name: String,
-        /// The reason.
+        /// Reason of the refusal.
         reason: String,
     },
-    /// A call with images that do not fit.
+    /// A call with images that do not fit the functor.
     #[error("functor `{name}` cannot be called with these images: {reason}")]
     Call {
-        /// The functor.
+        /// Name of the functor.
         name: String,
-        /// The reason.
+        /// Reason of the refusal.
         reason: String,
     },
-    /// An image of which not even a small tile can be computed.
+    /// An image for which even a small tile needs more memory than allowed.
     #[error("a tile of {width}×{height} pixels needs {needed} bytes of memory, and {allowed} may be used: allow more memory")]
     Memory {
         /// Columns of the tile.
@@ -31,41 +31,42 @@ pub enum Error {
         height: u32,
         /// Bytes that the images of the tile need.
         needed: u64,
-        /// Bytes that may be used.
+        /// Bytes that the plan may use.
         allowed: u64,
     },
-    /// A read outside of a declared window, found in checking mode.
+    /// A read outside a declared window, found in checking mode.
     #[error("functor `{name}`, input {input}: a read at ({x}, {y}) is outside of its declared window: {window}")]
     Outside {
-        /// The functor.
+        /// Name of the functor.
         name: String,
-        /// The input.
+        /// Index of the input.
         input: usize,
-        /// Columns from the current pixel; large offsets are reduced.
+        /// Column offset from the current pixel. Large offsets are clamped.
         x: i64,
-        /// Rows from the current pixel; large offsets are reduced.
+        /// Row offset from the current pixel. Large offsets are clamped.
         y: i64,
-        /// The window.
+        /// Declared window, as text.
         window: String,
     },
-    /// A region without pixels, or beyond the image.
+    /// A region that is empty or reaches beyond the image.
     #[error("the region {region} is not part of the image, which is {bounds}")]
     Region {
-        /// The region.
+        /// Requested region.
         region: crate::Rect,
-        /// The region of definition.
+        /// Region of definition of the image.
         bounds: crate::Rect,
     },
-    /// An image that cannot be made.
+    /// An image that cannot be created.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The planner or the device.
+    /// A failure of the planner or the device.
     #[error(transparent)]
     Graph(#[from] broadloom_graph::Error),
 }
 
 impl Error {
-    /// The mistakes of a kernel, without the name of the function twice.
+    /// Converts an error of a kernel. Removes the functor's name from the reasons, because the error itself
+    /// states it.
     pub(crate) fn functor(name: &str, error: Scalar) -> Error {
         let reason = match error {
             Scalar::Invalid { problems, .. } => problems.join("; "),

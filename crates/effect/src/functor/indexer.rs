@@ -1,7 +1,7 @@
 //! Indexers: the declarations of how a functor reads its inputs.
 //!
-//! An indexer is all that the optimiser knows about a read. The axis and the radius are chosen at run time, when the functor
-//! is made.
+//! Indexers are all that the optimiser knows about reads. The axis and the radius are chosen at run time,
+//! when the functor is created.
 
 /// An axis of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// Returns the axis across this one.
+    /// Returns the other axis.
     pub const fn across(self) -> Axis {
         match self {
             Axis::Horizontal => Axis::Vertical,
@@ -25,15 +25,15 @@ impl Axis {
 /// The offsets that an indexer allows, relative to the current pixel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Freedom {
-    /// The pixel itself: 0-D.
+    /// The current pixel alone: 0-D.
     Point,
-    /// Pixels along an axis: 1-D. So many before and behind the current one.
+    /// Pixels along an axis, before and after the current one: 1-D.
     Line {
         /// The axis.
         axis: Axis,
-        /// The number of pixels before the current one.
+        /// Number of pixels before the current one.
         before: u32,
-        /// The number of pixels behind it.
+        /// Number of pixels after the current one.
         behind: u32,
     },
     /// A rectangle around the current pixel: 2-D.
@@ -45,22 +45,22 @@ pub enum Freedom {
     },
     /// A list of offsets, columns first.
     Sparse(Vec<[i32; 2]>),
-    /// Any place along an axis through the current pixel, counted from the edge of the image.
+    /// Any position along an axis through the current pixel, counted from the edge of the image.
     Along(Axis),
-    /// Any place of the image, counted from its upper left corner. The whole image is needed for each result.
+    /// Any position of the image, counted from its upper left corner. Every result needs the whole image.
     Anywhere,
 }
 
-/// The offsets of a window: from the first to the last column, and from the first to the last row.
+/// Extents of a window: from its first to its last column, and from its first to its last row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reach {
-    /// Columns before the current one.
+    /// Columns to the left of the current one.
     pub left: u32,
-    /// Columns behind it.
+    /// Columns to the right of the current one.
     pub right: u32,
     /// Rows above the current one.
     pub above: u32,
-    /// Rows below it.
+    /// Rows below the current one.
     pub below: u32,
 }
 
@@ -70,7 +70,7 @@ impl Reach {
         Reach { left: self.above, right: self.below, above: self.left, below: self.right }
     }
 
-    /// Returns the least reach that has both.
+    /// Returns the smallest reach that contains both.
     pub fn union(self, other: Reach) -> Reach {
         Reach {
             left: self.left.max(other.left),
@@ -80,28 +80,28 @@ impl Reach {
         }
     }
 
-    /// Returns whether it is the pixel alone.
+    /// Returns whether the window is the current pixel alone.
     pub fn is_point(self) -> bool {
         self == Reach::default()
     }
 }
 
-/// The greatest offset of a window.
+/// Maximum offset of a window.
 pub const MAX_RADIUS: u32 = 1 << 16;
-/// The greatest number of offsets of a sparse indexer.
+/// Maximum number of offsets of a sparse indexer.
 pub const MAX_SPARSE: usize = 4096;
-/// The greatest number of components of a pixel that a functor reads or writes.
+/// Maximum number of components of a pixel that a functor reads or writes.
 pub const MAX_COMPONENTS: usize = 64;
-/// The greatest number of frames that an indexer sees.
+/// Maximum number of frames of an indexer.
 pub const MAX_FRAMES: u32 = 64;
 
-/// The declaration of an input: its freedom, its granularity and its frames.
+/// Declaration of an input: its freedom, its granularity and its frames.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Indexer {
     pub(crate) freedom: Freedom,
-    /// The number of components of a pixel that are read together; `None` for one component at a time.
+    /// Number of components of a pixel that are read together; `None` for one component at a time.
     pub(crate) pixel: Option<usize>,
-    /// The number of frames before and behind the current one.
+    /// Number of frames before and after the current one.
     pub(crate) frames: (u32, u32),
 }
 
@@ -116,12 +116,12 @@ impl Indexer {
         Indexer::new(Freedom::Point)
     }
 
-    /// Declares reads along an axis, `radius` pixels before and behind the current one.
+    /// Declares reads along an axis, up to `radius` pixels before and after the current one.
     pub const fn line(axis: Axis, radius: u32) -> Indexer {
         Indexer::new(Freedom::Line { axis, before: radius, behind: radius })
     }
 
-    /// Declares reads along an axis, so many pixels before and behind the current one.
+    /// Declares reads along an axis, up to `before` pixels before and `behind` pixels after the current one.
     pub const fn stretch(axis: Axis, before: u32, behind: u32) -> Indexer {
         Indexer::new(Freedom::Line { axis, before, behind })
     }
@@ -141,31 +141,32 @@ impl Indexer {
         Indexer::new(Freedom::Sparse(offsets.to_vec()))
     }
 
-    /// Declares reads at any place along an axis through the current pixel. Across the axis images and result have the same extent.
+    /// Declares reads at any position along an axis through the current pixel. The images and the result have
+    /// the same extent across the axis.
     pub const fn along(axis: Axis) -> Indexer {
         Indexer::new(Freedom::Along(axis))
     }
 
-    /// Declares reads at any place.
+    /// Declares reads at any position of the image.
     pub const fn anywhere() -> Indexer {
         Indexer::new(Freedom::Anywhere)
     }
 
-    /// Reads so many components of a pixel together.
+    /// Reads `components` components of a pixel together.
     #[must_use]
     pub fn pixel(mut self, components: usize) -> Indexer {
         self.pixel = Some(components);
         self
     }
 
-    /// Reads frames around the current one as well. A call is given all of them, in the order of time.
+    /// Also reads frames around the current one. A call takes all frames in temporal order.
     #[must_use]
     pub fn frames(mut self, before: u32, behind: u32) -> Indexer {
         self.frames = (before, behind);
         self
     }
 
-    /// Returns the number of frames.
+    /// Returns the number of frames, including the current one.
     pub(crate) fn frame_count(&self) -> usize {
         self.frames.0 as usize + self.frames.1 as usize + 1
     }
@@ -199,7 +200,7 @@ impl Indexer {
         }
     }
 
-    /// Checks the limits. Returns the reason of a refusal.
+    /// Checks the limits. Returns the reason if the indexer is refused.
     pub(crate) fn check(&self) -> Result<(), String> {
         if let Some(reach) = self.reach()
             && [reach.left, reach.right, reach.above, reach.below].iter().any(|side| *side > MAX_RADIUS)
@@ -224,8 +225,8 @@ impl Indexer {
 /// The declaration of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
-    /// One component at a time: as many components as the inputs have.
+    /// One component at a time. The output has as many components as the inputs.
     Component,
-    /// A pixel with so many components.
+    /// A pixel with the given number of components.
     Pixel(usize),
 }

@@ -1,4 +1,4 @@
-//! The kernel of a functor while it is traced: inputs, parameters, local state, loops and conditions.
+//! Kernels during tracing: inputs, parameters, local state, loops and conditions.
 
 use super::indexer::{Axis, Freedom, Indexer, Reach};
 use super::traced::{Kind, Real, Term, Traced, Truth, Whole};
@@ -9,7 +9,8 @@ use std::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub(crate) struct Declared {
     pub(crate) indexer: Indexer,
-    /// The number of its first array. Frames follow each other; each has an array per component, or one.
+    /// Index of its first array. Frames are consecutive. Each frame has one array per component, or a single
+    /// array.
     pub(crate) first: usize,
     /// Width and height of an input that is read anywhere.
     pub(crate) size: Option<[Value; 2]>,
@@ -29,31 +30,32 @@ pub(crate) struct Shared {
     pub(crate) inputs: Vec<Declared>,
     pub(crate) accessors: Vec<Accessor>,
     pub(crate) parameters: Vec<Value>,
-    /// The component, row and column of the current pixel, counted from the corner of the region of definition.
+    /// Component, row and column of the current pixel, counted from the corner of the region of definition.
     pub(crate) position: [Value; 3],
     /// Width and height of the region of definition.
     pub(crate) size: [Value; 2],
-    /// The reads so far; `None` once one has offsets that are not known.
+    /// Reads so far; `None` once a read has unknown offsets.
     pub(crate) taps: RefCell<Option<Vec<Tap>>>,
-    /// Whether the position or the size is used.
+    /// True if the kernel uses the position or the size.
     pub(crate) places: Cell<bool>,
-    /// Whether loops are never unrolled: the kernel runs once for a whole line, so its time does not matter, and that of its compilation does.
+    /// True if loops are never unrolled. Such a kernel runs once per line, so its compile time matters more
+    /// than its run time.
     pub(crate) rolled: bool,
-    /// In checking mode, the first read outside of a declared window.
+    /// First read outside a declared window; only in checking mode.
     pub(crate) outside: Option<Variable>,
 }
 
-/// Bits of an offset in a report of a read outside of its window.
+/// Number of bits of an offset in the report of a read outside its window.
 const OFFSET_BITS: u32 = 22;
 const OFFSET_BIAS: i64 = 1 << (OFFSET_BITS - 1);
 
-/// Returns the input and the offsets of a report; `None` for an empty one.
+/// Decodes a report into the input and the offsets; `None` for an empty report.
 pub(crate) fn reported(code: i64) -> Option<(usize, i64, i64)> {
     let part = |shift: u32| (code >> shift & ((1 << OFFSET_BITS) - 1)) - OFFSET_BIAS;
     (code > 0).then(|| ((code >> (2 * OFFSET_BITS)) as usize - 1, part(OFFSET_BITS), part(0)))
 }
 
-/// A kernel while it is traced. Its methods write code; nothing is computed.
+/// A kernel while it is traced. Its methods emit code and compute nothing.
 #[derive(Clone, Copy)]
 pub struct Kernel<'k> {
     pub(crate) builder: &'k Builder,
@@ -61,7 +63,7 @@ pub struct Kernel<'k> {
 }
 
 impl<'k> Kernel<'k> {
-    /// Returns an input by its number.
+    /// Returns the input with the given index.
     #[track_caller]
     pub fn input(&self, number: usize) -> Input<'k> {
         if number >= self.shared.inputs.len() {
@@ -70,7 +72,7 @@ impl<'k> Kernel<'k> {
         Input { kernel: *self, number, frame: 0, component: None }
     }
 
-    /// Returns a parameter by its number. Its value can change without a compilation.
+    /// Returns the parameter with the given index. Its value can change without a new compilation.
     #[track_caller]
     pub fn parameter(&self, number: usize) -> Real<'k> {
         let value = self.shared.parameters.get(number).copied();
@@ -93,7 +95,7 @@ impl<'k> Kernel<'k> {
         self.place(self.shared.position[1])
     }
 
-    /// Returns the number of the current component; 0 for a functor of whole pixels.
+    /// Returns the index of the current component; 0 for a functor of whole pixels.
     pub fn component(&self) -> Whole<'k> {
         self.place(self.shared.position[0])
     }
@@ -113,14 +115,14 @@ impl<'k> Kernel<'k> {
         Traced::new(self.builder, value.term(self.builder))
     }
 
-    /// Declares a local variable with a value.
+    /// Declares a local variable with an initial value.
     #[track_caller]
     pub fn local<T: Kind>(&self, value: impl Term<'k, T>) -> Local<'k, T> {
         let value = value.term(self.builder);
         Local { builder: self.builder, variable: self.builder.variable_with(value), value: Traced::new(self.builder, value) }
     }
 
-    /// Declares a local array of samples, all zero. Indices outside of it are reduced to its ends.
+    /// Declares a local array of samples, initially zero. Out-of-range indices are clamped.
     #[track_caller]
     pub fn array(&self, length: u32) -> LocalArray<'k> {
         let array = self.builder.array(f32::TYPE, length);
@@ -131,7 +133,7 @@ impl<'k> Kernel<'k> {
         LocalArray { builder: self.builder, array, length }
     }
 
-    /// Repeats a body for all integers from `start` up to `end`, which is not one of them.
+    /// Repeats a body for all integers from `start` up to, but not including, `end`.
     #[track_caller]
     pub fn repeat(&self, start: impl Term<'k, i32>, end: impl Term<'k, i32>, body: impl FnOnce(Whole<'k>)) {
         let (start, end) = (start.term(self.builder), end.term(self.builder));
@@ -139,13 +141,13 @@ impl<'k> Kernel<'k> {
         self.builder.for_step(start, end, 1, unroll, |index| body(Traced::new(self.builder, index)));
     }
 
-    /// Runs a body where a condition holds.
+    /// Runs a body if a condition holds.
     #[track_caller]
     pub fn when(&self, condition: Truth<'k>, body: impl FnOnce()) {
         self.builder.if_then(condition.value, body);
     }
 
-    /// Computes one of two values of the same type; only one is computed.
+    /// Selects one of two values of the same type. Only the selected one is computed.
     #[track_caller]
     pub fn choose<T: Kind>(
         &self,
@@ -156,7 +158,7 @@ impl<'k> Kernel<'k> {
         Traced::new(self.builder, self.builder.choose(condition.value, || yes().value, || no().value))
     }
 
-    /// Returns an entry of a table of constants. Indices outside of it are reduced to its ends.
+    /// Returns an entry of a table of constants. Out-of-range indices are clamped.
     #[track_caller]
     pub fn table(&self, entries: &[f32], index: Whole<'k>) -> Real<'k> {
         if entries.is_empty() {
@@ -169,7 +171,7 @@ impl<'k> Kernel<'k> {
     }
 }
 
-/// An index reduced to the ends of an array.
+/// Clamps an index to the range of an array. Emits nothing if the index is known to be in range.
 fn held(builder: &Builder, index: Value, length: usize) -> Value {
     let last = length.saturating_sub(1).min(i32::MAX as usize) as i32;
     match builder.range(index) {
@@ -194,14 +196,14 @@ impl<T> Clone for Local<'_, T> {
 impl<T> Copy for Local<'_, T> {}
 
 impl<'k, T: Kind> Local<'k, T> {
-    /// Returns the value here and now.
+    /// Returns the current value.
     #[must_use]
     #[track_caller]
     pub fn get(self) -> Traced<'k, T> {
         Traced::new(self.value.builder, self.builder.get(self.variable))
     }
 
-    /// Gives it a value.
+    /// Assigns a value.
     #[track_caller]
     pub fn set(self, value: impl Term<'k, T>) {
         self.builder.set(self.variable, value.term(self.builder));
@@ -225,7 +227,7 @@ impl<'k> LocalArray<'k> {
         Traced::new(self.builder, self.builder.element(self.array, index))
     }
 
-    /// Gives an element a value.
+    /// Assigns a value to an element.
     #[track_caller]
     pub fn set(self, index: impl Term<'k, i32>, value: impl Term<'k, f32>) {
         let index = held(self.builder, index.term(self.builder), self.length as usize);
@@ -233,7 +235,7 @@ impl<'k> LocalArray<'k> {
     }
 }
 
-/// An input of a kernel: one frame of it, and one component where pixels are read as a whole.
+/// An input of a kernel: one of its frames, and one component if pixels are read as a whole.
 #[derive(Clone, Copy)]
 pub struct Input<'k> {
     kernel: Kernel<'k>,
@@ -252,19 +254,19 @@ impl<'k> Input<'k> {
         self.builder().fail(format!("functor `{}`, input {}: {problem}", self.kernel.shared.name, self.number))
     }
 
-    /// Returns one component of the pixel, for an input that is read as a whole.
+    /// Selects a component of the pixel, for an input whose pixels are read as a whole.
     #[must_use]
     pub fn component(self, component: usize) -> Input<'k> {
         Input { component: Some(component), ..self }
     }
 
-    /// Returns another frame, counted from the current one.
+    /// Selects a frame, counted from the current one.
     #[must_use]
     pub fn frame(self, frame: i32) -> Input<'k> {
         Input { frame, ..self }
     }
 
-    /// The number of the array that is read.
+    /// Returns the index of the array that is read, with its declaration.
     #[track_caller]
     fn array(&self) -> Option<(usize, &'k Declared)> {
         let Some(declared) = self.kernel.shared.inputs.get(self.number) else {
@@ -315,8 +317,8 @@ impl<'k> Input<'k> {
 
     /// Reads at an offset from the current pixel: columns to the right, rows down.
     ///
-    /// An offset outside of the declared window is an error of the functor where it is known when the functor is built. Else
-    /// it is reduced to the window, and reported in checking mode.
+    /// An offset outside the declared window is an error of the functor if it is known when the functor is
+    /// built. Otherwise it is clamped to the window, and reported in checking mode.
     #[must_use]
     #[track_caller]
     pub fn at(self, x: impl Term<'k, i32>, y: impl Term<'k, i32>) -> Real<'k> {
@@ -364,7 +366,8 @@ impl<'k> Input<'k> {
         b.window(self.kernel.shared.accessors[array], &[0.into(), down.into(), across.into()])
     }
 
-    /// An offset within bounds, and whether it had to be reduced; nothing where it is known to lie outside.
+    /// Clamps an offset to bounds. Also returns whether the offset had to be clamped; `None` if it is known
+    /// to lie outside.
     #[track_caller]
     fn within(&self, offset: Value, before: u32, behind: u32, what: &str, reach: &Reach) -> Option<(Value, bool)> {
         let b = self.builder();
@@ -387,7 +390,7 @@ impl<'k> Input<'k> {
         Some((b.max(b.min(offset, behind as i32), -(before as i32)), true))
     }
 
-    /// Reads at one of the offsets of a sparse indexer, by its number.
+    /// Reads at one of the offsets of a sparse indexer, selected by its index.
     #[must_use]
     #[track_caller]
     pub fn tap(self, number: impl Term<'k, i32>) -> Real<'k> {
@@ -415,8 +418,8 @@ impl<'k> Input<'k> {
         Traced::new(b, value)
     }
 
-    /// Reads any place of an input that is declared so, counted from its upper left corner. Outside of the image the
-    /// boundary rule holds.
+    /// Reads any position of an input that is declared to be read anywhere, counted from its upper left
+    /// corner. The boundary rule applies outside the image.
     #[must_use]
     #[track_caller]
     pub fn pick(self, x: impl Term<'k, i32>, y: impl Term<'k, i32>) -> Real<'k> {
@@ -442,7 +445,8 @@ impl<'k> Input<'k> {
         Traced::new(b, b.read(self.kernel.shared.accessors[array], &[plane.into(), y.into(), x.into()]))
     }
 
-    /// Reads any place along the axis of an input that is declared so, counted from the left or upper edge. Outside of the image the boundary rule holds.
+    /// Reads any position along the axis of an input that is declared to be read along an axis. Positions
+    /// count from the left or upper edge. The boundary rule applies outside the image.
     #[must_use]
     #[track_caller]
     pub fn pick_along(self, place: impl Term<'k, i32>) -> Real<'k> {

@@ -1,9 +1,10 @@
 //! Functors: small computations on images that declare how they read.
 //!
-//! A [`Functor`] is a Rust type with *indexers* for its inputs and a kernel. The kernel is Rust code over symbolic values; it
-//! is called once, when the functor is built, and becomes the code that runs for every pixel. A [`Moving`] average carries a
-//! state along an axis. [`Functor::build`] checks the declarations against the kernel and gives a [`Primitive`], which is
-//! called with [pictures](crate::graph::Picture) to build an effect.
+//! A [`Functor`] is a Rust type with *indexers* for its inputs and a kernel. The kernel is Rust code over
+//! symbolic values. It is called once, when the functor is built, and becomes the code that runs for every
+//! pixel. A [`Moving`] average carries a state along an axis. [`Functor::build`] checks the declarations
+//! against the kernel and returns a [`Primitive`]. Calling a primitive with [pictures](crate::graph::Picture)
+//! builds an effect.
 //!
 //! The optimiser knows the indexers and whether there is a state. It never looks into a kernel.
 
@@ -24,7 +25,7 @@ pub use traced::{Floating, Kind, Number, Precise, Real, Term, Traced, Truth, Who
 
 /// A functor whose pixels are independent of each other.
 pub trait Functor {
-    /// Returns the name in plans and errors.
+    /// Returns the name that plans and errors show.
     fn name(&self) -> String;
 
     /// Returns the declarations of the inputs.
@@ -35,12 +36,13 @@ pub trait Functor {
         vec![Output::Component]
     }
 
-    /// Returns the values of the parameters: small read-only numbers that change without a compilation.
+    /// Returns the values of the parameters. They are small read-only numbers that change without a new
+    /// compilation.
     fn parameters(&self) -> Vec<f32> {
         vec![]
     }
 
-    /// Computes a pixel: a value for each output, and for each component of an output of whole pixels.
+    /// Computes a pixel: one value for each output, and for each component of an output of whole pixels.
     fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>>;
 
     /// Checks the declarations and traces the kernel.
@@ -52,18 +54,18 @@ pub trait Functor {
     }
 }
 
-/// A functor that carries a state along an axis: a moving average, though it need not compute a mean.
+/// A functor that carries a state along an axis, such as a moving average. The state need not be a mean.
 ///
-/// The state before a position must follow from the window around it, because lines can be split anywhere:
-/// [`Moving::start`] computes it there.
+/// The state before a position must follow from the window around it, because lines can be split anywhere.
+/// [`Moving::start`] computes the state at such a position.
 pub trait Moving {
-    /// Returns the name in plans and errors.
+    /// Returns the name that plans and errors show.
     fn name(&self) -> String;
 
     /// Returns the axis along which the state is carried.
     fn axis(&self) -> Axis;
 
-    /// Returns whether lines are swept from their ends to their starts.
+    /// Returns whether lines are swept from end to start.
     fn backwards(&self) -> bool {
         false
     }
@@ -71,7 +73,7 @@ pub trait Moving {
     /// Returns the declarations of the inputs: points, or lines along the axis.
     fn inputs(&self) -> Vec<Indexer>;
 
-    /// Returns the number of outputs, each of one component at a time.
+    /// Returns the number of outputs. Each output has one component at a time.
     fn outputs(&self) -> usize {
         1
     }

@@ -1,4 +1,4 @@
-//! Primitives: functors that were checked and traced.
+//! Primitives: functors that are checked and traced.
 
 use super::indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
 use super::kernel::Kernel;
@@ -10,19 +10,19 @@ use crate::{Error, Result};
 use broadloom_scalar::{Type, Value};
 use std::sync::Arc;
 
-/// A functor that was checked and traced; cheap to clone.
+/// A functor that is checked and traced; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Primitive {
     pub(crate) code: Arc<Code>,
     pub(crate) parameters: Arc<[f32]>,
     pub(crate) boundary: Boundary,
-    /// The size of the result, for a functor whose inputs are read anywhere.
+    /// Size of the result, for a functor whose inputs are read anywhere.
     pub(crate) size: Option<[usize; 2]>,
-    /// Pixels around the region of definition of the inputs for which the result is defined as well.
+    /// Pixels around the region of definition of the inputs for which the result is also defined.
     pub(crate) margin: Reach,
 }
 
-/// The part of a primitive that its boundary and its parameters do not change.
+/// The part of a primitive that does not depend on its boundary and its parameters.
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) name: String,
@@ -32,10 +32,10 @@ pub(crate) struct Code {
     pub(crate) nature: Nature,
 }
 
-/// The dependence of pixels on each other.
+/// Dependence between pixels.
 #[derive(Debug)]
 pub(crate) enum Nature {
-    /// None.
+    /// Pixels are independent.
     Parallel(Trace),
     /// A state is carried along an axis.
     Moving(Motion),
@@ -51,11 +51,11 @@ pub(crate) struct Motion {
     pub(crate) start: Trace,
     /// Computes the next state, then the outputs.
     pub(crate) step: Trace,
-    /// Both in one: the outputs of a position from its window alone.
+    /// Computes the outputs of a position from its window alone: start and step combined.
     pub(crate) whole: Trace,
 }
 
-/// The greatest number of inputs, outputs, parameters and states.
+/// Maximum number of inputs, outputs, parameters and states.
 const MAX_PARTS: usize = 64;
 
 fn check(name: &str, inputs: &[Indexer], outputs: &[Output], parameters: usize) -> Result<()> {
@@ -136,7 +136,7 @@ impl Primitive {
         fn values<T>(list: Vec<Traced<'_, T>>) -> Vec<Value> {
             list.into_iter().map(|traced| traced.value).collect()
         }
-        // The number of states is what the start gives.
+        // The start determines the number of states.
         let states = std::cell::Cell::new(0);
         let start_body: &Body<'_> = &|k, _| values(functor.start(k));
         let counting: &Body<'_> = &|k, _| {
@@ -179,7 +179,7 @@ impl Primitive {
         Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: Nature::Moving(motion) }, parameters))
     }
 
-    /// Builds a functor of one component of the current pixel of each of so many images.
+    /// Builds a functor that reads one component of the current pixel of each of `inputs` images.
     pub fn point(name: &str, inputs: usize, kernel: impl for<'k> Fn(&[Real<'k>]) -> Real<'k>) -> Result<Primitive> {
         struct Point<'a, F>(&'a str, usize, F);
         impl<F: for<'k> Fn(&[Real<'k>]) -> Real<'k>> Functor for Point<'_, F> {
@@ -237,14 +237,14 @@ impl Primitive {
         &self.code.name
     }
 
-    /// Returns the same functor with another boundary rule.
+    /// Returns the functor with another boundary rule.
     #[must_use]
     pub fn with_boundary(mut self, boundary: Boundary) -> Primitive {
         self.boundary = boundary;
         self
     }
 
-    /// Returns the same functor with other values of its parameters. Nothing is traced or compiled again.
+    /// Returns the functor with other parameter values. Nothing is traced or compiled again.
     pub fn with_parameters(mut self, parameters: &[f32]) -> Result<Primitive> {
         if parameters.len() != self.parameters.len() {
             let reason = format!("it has {} parameters, and is given {}", self.parameters.len(), parameters.len());
@@ -254,8 +254,8 @@ impl Primitive {
         Ok(self)
     }
 
-    /// Returns the same functor with a result of another size. Its inputs must be read anywhere, or at the current pixel alone:
-    /// those have the size of the result.
+    /// Returns the functor with a result of another size. Its inputs must be read anywhere, or at the current
+    /// pixel alone. Inputs read at the current pixel have the size of the result.
     pub fn with_size(mut self, width: usize, height: usize) -> Result<Primitive> {
         if self.code.inputs.iter().filter_map(Indexer::reach).any(|reach| !reach.is_point()) {
             let reason = "its result has the size of its inputs, because they are read in windows".to_owned();
@@ -265,8 +265,8 @@ impl Primitive {
         Ok(self)
     }
 
-    /// Returns the same functor with a result that is larger than its inputs by a margin. There the inputs follow the
-    /// boundary rule.
+    /// Returns the functor with a result that is larger than its inputs by a margin. In the margin the inputs
+    /// follow the boundary rule.
     pub fn with_margin(mut self, margin: Reach) -> Result<Primitive> {
         let sides = [margin.left, margin.right, margin.above, margin.below];
         if self.reach().is_none() || sides.iter().any(|side| *side > MAX_RADIUS) {
@@ -277,13 +277,13 @@ impl Primitive {
         Ok(self)
     }
 
-    /// Returns the window of all inputs together; `None` if one is read anywhere.
+    /// Returns the union of the windows of all inputs; `None` if one input is read anywhere.
     pub(crate) fn reach(&self) -> Option<Reach> {
         let mut each = self.code.inputs.iter().map(Indexer::reach);
         each.try_fold(Reach::default(), |all, one| one.map(|one| all.union(one)))
     }
 
-    /// Returns whether it reads the current pixel alone.
+    /// Returns whether the functor reads the current pixel alone and has no state.
     pub(crate) fn is_point(&self) -> bool {
         matches!(self.code.nature, Nature::Parallel(_)) && self.reach().is_some_and(Reach::is_point)
     }
@@ -295,7 +295,8 @@ impl Primitive {
         self.code.slots.iter().find(|slot| slot.picture == picture)?.along
     }
 
-    /// Returns the window of all inputs in a picture of a call; `None` if that picture is read anywhere.
+    /// Returns the union of the windows of all inputs, for a picture of a call; `None` if that picture is
+    /// read anywhere.
     pub(crate) fn reach_of(&self, picture: usize) -> Option<Reach> {
         let own = self.code.slots.iter().find(|slot| slot.picture == picture)?.reach?;
         let each = self.code.inputs.iter().filter_map(Indexer::reach);

@@ -1,12 +1,19 @@
 //! Tracing: a kernel becomes a function of windows.
 //!
-//! Every kernel is traced into one *canonical* function. Its parameters are the component, row and column of a pixel of the
-//! region that is computed; the column and row where that region starts, counted from the corner of the region of
-//! definition; width and height of the region of definition; width and height of each input that is read anywhere; the
-//! parameters of the functor; the state, for a moving average. It has an accessor for each array: a window of three
-//! indices, or an input that is read at positions. Everything else is made from it by inlining: see [`crate::plan`].
+//! Every kernel is traced into one *canonical* function. Its parameters are, in this order:
 //!
-//! Where all offsets are known and few, a second function takes the samples themselves, so that the planner sees every read.
+//! - the component, row and column of a pixel of the region that is computed;
+//! - the column and row where that region starts, counted from the corner of the region of definition;
+//! - the width and height of the region of definition;
+//! - the width and height of each input that is read anywhere;
+//! - the parameters of the functor;
+//! - the state, for a moving average.
+//!
+//! The function has an accessor for each array: a window of three indices, or an input that is read at
+//! positions. All other forms are made from it by inlining: see [`crate::plan`].
+//!
+//! A second function takes the samples themselves if all offsets are known and few. The planner then sees
+//! every read.
 
 use super::indexer::{Axis, Indexer, Reach};
 use super::kernel::{Declared, Kernel, Shared, Tap};
@@ -14,39 +21,41 @@ use crate::{Error, Result};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Literal, Type, Value, windowing};
 use std::cell::{Cell, RefCell};
 
-/// Reads at known offsets, up to which they are views of the inputs.
+/// Maximum number of reads at known offsets that become views of the inputs.
 pub(crate) const MOST_TAPS: usize = 64;
-/// The number of parameters before those of inputs that are read anywhere.
+/// Number of parameters before those of inputs that are read anywhere.
 pub(crate) const PLACES: usize = 7;
 
 /// An array that a functor reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// The number of the picture among those of a call.
+    /// Index of the picture among those of a call.
     pub(crate) picture: usize,
-    /// The component; `None` for all, one at a time.
+    /// Component that is read; `None` for all components, one at a time.
     pub(crate) component: Option<usize>,
-    /// The window; `None` if it is read anywhere.
+    /// Window of the reads; `None` if the array is read anywhere.
     pub(crate) reach: Option<Reach>,
-    /// The axis along which it is read anywhere, if it is read along one.
+    /// Axis of an array that is read anywhere along an axis.
     pub(crate) along: Option<Axis>,
 }
 
 /// The result of tracing.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
-    /// The canonical function.
+    /// Canonical function.
     pub(crate) function: Function,
-    /// The code with a report of reads outside of their windows as its last result, where such reads are possible.
+    /// Canonical function with a report of reads outside their windows as its last result; `None` if such
+    /// reads are impossible.
     pub(crate) checked: Option<Function>,
-    /// The function of samples at known offsets. Its parameters are those of the canonical function, unless no place is
-    /// used, then the samples.
+    /// Function of samples at known offsets. Its parameters are those of the canonical function, then the
+    /// samples. The position and size parameters are omitted if none is used.
     pub(crate) points: Option<(Function, Vec<Tap>)>,
-    /// Whether the function depends on places or sizes.
+    /// True if the function depends on positions or sizes.
     pub(crate) places: bool,
 }
 
-/// Returns the arrays of inputs: frames one after the other, each with an array per component that is read together.
+/// Returns the arrays of inputs. Frames are consecutive, and each has an array per component that is read
+/// together.
 pub(crate) fn slots(inputs: &[Indexer]) -> Vec<Slot> {
     let (mut slots, mut picture) = (vec![], 0);
     for indexer in inputs {
@@ -64,26 +73,26 @@ pub(crate) fn slots(inputs: &[Indexer]) -> Vec<Slot> {
     slots
 }
 
-/// A kernel with the declarations that it is traced for.
+/// A kernel with the declarations for which it is traced.
 pub(crate) struct Subject<'a> {
     pub(crate) name: &'a str,
     pub(crate) inputs: &'a [Indexer],
     pub(crate) parameters: usize,
     pub(crate) states: usize,
-    /// The number and types of the results.
+    /// Number and types of the results.
     pub(crate) results: &'a [Type],
-    /// Whether loops are never unrolled.
+    /// True if loops are never unrolled.
     pub(crate) rolled: bool,
 }
 
-/// Writes a kernel: given its state, it returns its results.
+/// Emits a kernel: takes its state and returns its results.
 pub(crate) type Body<'a> = dyn for<'k> Fn(Kernel<'k>, &[Value]) -> Vec<Value> + 'a;
 
 struct Once {
     function: Function,
     taps: Option<Vec<Tap>>,
     places: bool,
-    /// Whether reads can lie outside of their windows.
+    /// True if reads can lie outside their windows.
     reduced: bool,
 }
 
@@ -126,12 +135,13 @@ fn once(subject: &Subject<'_>, checking: bool, body: &Body<'_>) -> Result<Once> 
         return Err(Error::Functor { name: subject.name.to_owned(), reason });
     }
     results.extend(outside.map(|outside| b.get(outside)));
-    // Products are fused with sums here and nowhere else, so that the bits of a result do not depend on the kernel that the
-    // functor becomes a part of.
+    // Products are fused with sums only here. The bits of a result therefore do not depend on the kernel that
+    // the functor becomes a part of.
     let function = b.finish_function(&results).and_then(|function| function.settle_products());
     let function = function.map_err(|error| Error::functor(subject.name, error))?;
     let taps = shared.taps.take();
-    // A report that is never set is a literal zero or a variable without assignments; looking at the taps is enough.
+    // A report that is never set is a literal zero or a variable without assignments. Checking the taps is
+    // sufficient.
     let reduced = taps.is_none();
     Ok(Once { function, taps, places: shared.places.get(), reduced })
 }

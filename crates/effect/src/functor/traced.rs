@@ -4,7 +4,7 @@ pub use broadloom_scalar::traced::{Floating, Kind, Number, Term, Traced};
 
 /// A traced sample.
 pub type Real<'k> = Traced<'k, f32>;
-/// A traced number of a state, which moving averages carry in double precision.
+/// A traced number of a state. Moving averages carry states in double precision.
 pub type Precise<'k> = Traced<'k, f64>;
 /// A traced integer.
 pub type Whole<'k> = Traced<'k, i32>;

@@ -1,26 +1,26 @@
-//! Boundary rules: the pixels outside of an image.
+//! Boundary rules: the values of pixels outside an image.
 
 use broadloom_graph::Boundary as Rule;
 use broadloom_scalar::{Lanes, Literal};
 
-/// The pixels outside of an image.
+/// Rule for the values of pixels outside an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Boundary {
     /// The nearest pixel.
     Clamp,
-    /// The image goes back and forth; the pixels of the edge are not repeated.
+    /// The image is reflected at its edges. The edge pixels are not repeated.
     #[default]
     Mirror,
-    /// The image starts again.
+    /// The image repeats periodically.
     Wrap,
-    /// This value.
+    /// The given value.
     Constant(f32),
-    /// There are none: the result is smaller by the window.
+    /// There are none. The result is smaller than the image by the window.
     Shrink,
 }
 
 impl Boundary {
-    /// Returns the rule of the graph. Where the result shrinks nothing outside is read.
+    /// Returns the rule of the graph. Nothing outside is read if the result shrinks.
     pub(crate) fn rule(self) -> Rule {
         match self {
             Boundary::Clamp | Boundary::Shrink => Rule::Clamp,
@@ -30,7 +30,7 @@ impl Boundary {
         }
     }
 
-    /// Returns the rule for so many arrays.
+    /// Returns the rule for the given number of arrays.
     pub(crate) fn rules(self, arrays: usize) -> Rule<Vec<Lanes>> {
         self.rule().map(|value| vec![value; arrays])
     }

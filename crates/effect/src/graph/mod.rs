@@ -1,7 +1,8 @@
-//! Effect graphs: pictures that functors make of pictures.
+//! Effect graphs: pictures that functors make from pictures.
 //!
-//! A [`Picture`] is an image that is there, or that will be computed. Calling a [`Primitive`] with pictures checks that they
-//! fit and computes nothing. [`Picture::image`] asks for the pixels; [`crate::plan`] says how they are computed.
+//! A [`Picture`] is an image in memory, or one that will be computed. Calling a [`Primitive`] with pictures
+//! checks that they fit and computes nothing. [`Picture::image`] requests the pixels. [`crate::plan`]
+//! describes how they are computed.
 
 mod boundary;
 mod picture;
@@ -28,13 +29,13 @@ pub(crate) struct Application {
 }
 
 impl Drop for Application {
-    /// Drops one picture after the other: a long chain must not need a deep stack.
+    /// Drops pictures iteratively: a long chain must not need a deep stack.
     fn drop(&mut self) {
         drop_pictures(std::mem::take(&mut self.inputs));
     }
 }
 
-/// Drops pictures one after the other, with what they are made of.
+/// Drops pictures and their inputs iteratively.
 fn drop_pictures(mut doomed: Vec<Picture>) {
     while let Some(picture) = doomed.pop() {
         doomed.append(&mut picture.into_inputs());
@@ -44,8 +45,8 @@ fn drop_pictures(mut doomed: Vec<Picture>) {
 impl Primitive {
     /// Calls the functor. Returns a picture for each output.
     ///
-    /// An input with frames takes as many pictures, in the order of time. Inputs that are read component by component have
-    /// the same number of components, or one.
+    /// An input with frames takes one picture per frame, in temporal order. Inputs that are read component by
+    /// component have the same number of components, or one.
     pub fn apply(&self, inputs: &[&Picture]) -> Result<Vec<Picture>> {
         let bad = |reason: String| Err(Error::Call { name: self.name().to_owned(), reason });
         let wanted: usize = self.code.inputs.iter().map(Indexer::frame_count).sum();
@@ -123,7 +124,7 @@ impl Primitive {
         Ok(self.code.outputs.iter().enumerate().map(picture).collect())
     }
 
-    /// Calls the functor with so many images, and returns so many.
+    /// Calls the functor with `I` images and returns `O` images.
     ///
     /// ```
     /// # use broadloom_effect::{Image, Picture, functor::Primitive};

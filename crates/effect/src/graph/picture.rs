@@ -1,4 +1,4 @@
-//! Pictures: images that are there, or that will be computed.
+//! Pictures: images in memory, and images that will be computed.
 
 use super::{Application, Whole};
 use crate::image::{Image, Plane, Rect, Sample, SampleType};
@@ -10,7 +10,7 @@ use broadloom_scalar::{BinaryOp, Element, Literal, Type};
 use std::fmt;
 use std::sync::Arc;
 
-/// An image that is there, or that will be computed; cheap to clone.
+/// An image in memory, or one that will be computed; cheap to clone.
 #[derive(Clone)]
 pub struct Picture(Arc<Data>);
 
@@ -21,12 +21,12 @@ struct Data {
     origin: Origin,
 }
 
-/// The origin of a picture.
+/// Origin of a picture.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// An array of `f32` with the axes component, row, column.
     Array(Node),
-    /// An image of the host. The part that is needed is copied when it is needed.
+    /// An image of the host. The part that a plan needs is copied when it is needed.
     Host(Image),
     /// An output of a call.
     Applied(Arc<Application>, usize),
@@ -40,10 +40,11 @@ impl fmt::Debug for Picture {
     }
 }
 
-/// Samples that are copied at once where rows of an image are apart.
+/// Maximum number of samples per copy of an image whose rows are not contiguous.
 const COPIED: usize = 1 << 20;
 
-/// Copies a plane to a part of the device's memory. Rows that follow each other are copied from where they are.
+/// Copies a plane to a part of the device's memory. Contiguous rows are copied in place, without a temporary
+/// buffer.
 fn copy<T: Sample + broadloom_device::Element>(plane: &Plane, to: &Buffer<T>) -> broadloom_device::Result<()> {
     let (width, height, pitch) = (plane.width() as usize, plane.height() as usize, plane.pitch());
     let (start, Some(samples)) = (plane.start(), T::unwrap(plane.samples())) else { return Ok(()) };
@@ -64,7 +65,8 @@ fn copy<T: Sample + broadloom_device::Element>(plane: &Plane, to: &Buffer<T>) ->
     Ok(())
 }
 
-/// Copies the planes of an image to the device, one behind the other. The samples are what they are.
+/// Copies the planes of an image to the device, one after the other. Samples are converted to the type `T` if
+/// they have another one.
 fn copied<T: Sample + broadloom_device::Element>(to: &Buffer<u8>, image: &Image) -> Result<()> {
     let Some(all) = to.view::<T>() else { return Ok(()) };
     let area = image.bounds().area() as usize;
@@ -79,14 +81,15 @@ fn copied<T: Sample + broadloom_device::Element>(to: &Buffer<u8>, image: &Image)
     Ok(())
 }
 
-/// Returns an array in memory of the device whose elements nobody has written.
+/// Returns an array in device memory with uninitialised elements.
 pub(crate) fn allocated(context: &Context, ty: Type, shape: Shape) -> Result<Node> {
     let bytes = shape.count() * ty.bytes() as usize;
     let buffer = context.device().allocate::<u8>(bytes).map_err(broadloom_graph::Error::from)?;
     Ok(Node::from_buffer(context, ty, shape, buffer)?)
 }
 
-/// Makes an array of `f32` with the axes component, row, column of an image. Its samples are copied to the device if that is asked for.
+/// Creates an array of `f32` with the axes component, row, column from an image. Copies its samples to the
+/// device if `is_copied` is set.
 pub(crate) fn uploaded(context: &Context, image: &Image, is_copied: bool) -> Result<Node> {
     let ty = image.sample_type();
     let (components, [height, width]) = (image.planes().len(), [image.height() as usize, image.width() as usize]);
@@ -119,19 +122,20 @@ pub(crate) fn uploaded(context: &Context, image: &Image, is_copied: bool) -> Res
 }
 
 impl Picture {
-    /// Copies an image to the device. Integers stay what they are there; kernels scale them to 0 … 1.
+    /// Copies an image to the device. Integers keep their type there. Kernels scale them to 0 … 1.
     pub fn new(context: &Context, image: &Image) -> Result<Picture> {
         Picture::from_node(uploaded(context, image, true)?, image.bounds().x, image.bounds().y)
     }
 
-    /// Makes a picture of an image of the host. Each plan copies the part that it needs to the device, so that images larger
-    /// than its memory can be computed in tiles.
+    /// Creates a picture from an image of the host. Each plan copies the part that it needs to the device.
+    /// Images larger than device memory can therefore be computed in tiles.
     pub fn from_image(context: &Context, image: &Image) -> Picture {
         let (bounds, components) = (image.bounds(), image.planes().len());
         Picture(Arc::new(Data { context: context.clone(), bounds, components, origin: Origin::Host(image.clone()) }))
     }
 
-    /// Makes a picture of an array of `f32` with the axes component, row, column. Its upper left pixel is at (x, y).
+    /// Creates a picture from an array of `f32` with the axes component, row, column. Its upper left pixel is
+    /// at (x, y).
     pub fn from_node(node: Node, x: i32, y: i32) -> Result<Picture> {
         let bad = |reason: &str| Error::Call { name: "picture".into(), reason: reason.to_owned() };
         let extents = node.shape().extents().to_vec();
@@ -163,7 +167,7 @@ impl Picture {
         Picture(Arc::new(Data { context: context.clone(), bounds, components, origin }))
     }
 
-    /// Takes the inputs of the call out of a picture that nobody else has.
+    /// Takes the inputs of the call out of a picture that is not shared.
     pub(super) fn into_inputs(self) -> Vec<Picture> {
         match Arc::into_inner(self.0).map(|data| data.origin) {
             Some(Origin::Applied(application, _)) => {
@@ -176,7 +180,7 @@ impl Picture {
         }
     }
 
-    /// Returns the context of the device.
+    /// Returns the context of the picture's device.
     pub fn context(&self) -> &Context {
         &self.0.context
     }

@@ -1,7 +1,8 @@
 //! Reductions: a few numbers from all pixels of a picture.
 //!
-//! The picture is computed on the device and reduced there. [`Picture::reduced`] and [`Picture::counted`] are pictures of their
-//! own, which other functors read; [`Picture::reduce`] and [`Picture::histogram`] bring the numbers to the host.
+//! The picture is computed and reduced on the device. [`Picture::reduced`] and [`Picture::counted`] return
+//! pictures that other functors can read. [`Picture::reduce`] and [`Picture::histogram`] copy the numbers to
+//! the host.
 
 use super::Picture;
 use crate::plan::{Options, Plan};
@@ -9,12 +10,12 @@ use crate::{Error, Result};
 use broadloom_graph::{Combine, Elementwise, Node, Shape};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
 
-/// A way to combine all pixels of a component.
+/// Operation that combines all pixels of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// The least value; NaN counts only where there is nothing else.
+    /// The minimum. NaN is ignored unless all values are NaN.
     Least,
-    /// The greatest value; NaN counts only where there is nothing else.
+    /// The maximum. NaN is ignored unless all values are NaN.
     Greatest,
     /// The sum, in double precision.
     Sum,
@@ -22,7 +23,7 @@ pub enum Reduction {
     Mean,
 }
 
-/// Bins of all components together, at most.
+/// Maximum number of bins of all components together.
 const MAX_BINS: usize = 1 << 26;
 
 impl Picture {
@@ -31,7 +32,8 @@ impl Picture {
         nodes.into_iter().next().ok_or_else(|| Error::Call { name: "reduction".into(), reason: "there is no image".into() })
     }
 
-    /// Combines all pixels. Returns a picture of one pixel, rounded to `f32`. Nothing runs until an image is asked for.
+    /// Combines all pixels. Returns a picture of one pixel, rounded to `f32`. Nothing runs until an image is
+    /// requested.
     pub fn reduced(&self, reduction: Reduction) -> Result<Picture> {
         let area = self.bounds().area() as f64;
         Picture::whole("reduction", &[self], [self.components(), 1, 1], move |nodes| {
@@ -49,8 +51,9 @@ impl Picture {
         })
     }
 
-    /// Counts the pixels of each component in equal bins from `low` to `high`, as [`Picture::histogram`] does. Returns a
-    /// picture of one row with a pixel for each bin. Nothing runs until an image is asked for.
+    /// Counts the pixels of each component in equal bins from `low` to `high`, as [`Picture::histogram`]
+    /// does. Returns a picture of one row with a pixel for each bin. Nothing runs until an image is
+    /// requested.
     pub fn counted(&self, bins: usize, low: f32, high: f32) -> Result<Picture> {
         self.check_bins(bins, low, high)?;
         let components = self.components();
@@ -91,8 +94,8 @@ impl Picture {
         Ok(numbers.lanes.iter().map(|lane| lane.as_f64().unwrap_or(f64::NAN) * scale).collect())
     }
 
-    /// Counts the pixels of each component in equal bins from `low` to `high`. Values outside count in the first or the last
-    /// bin, NaN in the first. Waits for the device.
+    /// Counts the pixels of each component in equal bins from `low` to `high`. Values outside are counted in
+    /// the first or the last bin, and NaN in the first. Waits for the device.
     pub fn histogram(&self, bins: usize, low: f32, high: f32, options: &Options) -> Result<Vec<Vec<u32>>> {
         self.check_bins(bins, low, high)?;
         let counts = counts(&self.computed(options)?, bins, low, high)?.read()?;
@@ -102,7 +105,7 @@ impl Picture {
 }
 
 impl Reduction {
-    /// Combines rows and columns, in double precision.
+    /// Reduces rows and columns, in double precision.
     fn of(self, node: &Node) -> Result<Node> {
         let combine = match self {
             Reduction::Least => Combine::Min,
@@ -122,7 +125,7 @@ fn counts(node: &Node, bins: usize, low: f32, high: f32) -> Result<Node> {
     let [low_value, scale] = ["low", "scale"].map(|name| f.parameter(name, Type::F32));
     let count = f.parameter("bins", Type::I32);
     let place = f.floor(f.mul(f.sub(value, low_value), scale));
-    // The greater of a number and NaN is the number.
+    // The maximum of a number and NaN is the number.
     let place = f.min(f.max(place, 0.0), f.convert(f.sub(count, 1), Type::F32));
     let key = f.add(f.mul(component, count), f.min(f.convert(place, Type::I32), f.sub(count, 1)));
     let function = f.finish_function(&[key])?;

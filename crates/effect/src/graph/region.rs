@@ -1,4 +1,4 @@
-//! Regions: what of an image is needed for a part of a result.
+//! Regions: the part of an image that a part of a result needs.
 
 use super::Boundary;
 use crate::Rect;
@@ -9,7 +9,7 @@ fn rect(left: i64, top: i64, right: i64, bottom: i64) -> Option<Rect> {
     Some(Rect::new(i32::try_from(left).ok()?, i32::try_from(top).ok()?, extent(left, right)?, extent(top, bottom)?))
 }
 
-/// Returns the pixels whose windows lie inside of a region; `None` if there are none.
+/// Returns the pixels whose windows lie inside a region; `None` if there are none.
 pub fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
     rect(
         i64::from(region.x) + i64::from(reach.left),
@@ -19,7 +19,7 @@ pub fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
     )
 }
 
-/// Returns a region with a margin around it; `None` beyond all coordinates.
+/// Returns a region with a margin around it; `None` if it exceeds the range of coordinates.
 pub fn with_margin(region: Rect, margin: Reach) -> Option<Rect> {
     rect(
         i64::from(region.x) - i64::from(margin.left),
@@ -29,14 +29,14 @@ pub fn with_margin(region: Rect, margin: Reach) -> Option<Rect> {
     )
 }
 
-/// Returns the pixels of an image that windows around a region see.
+/// Returns the pixels of an image that windows around a region read.
 ///
-/// A side that the windows leave is the edge of the image, so the boundary rule can be applied to the part. A window that
-/// wraps around an axis needs all of it.
+/// A side that the windows exceed is the edge of the image, so the boundary rule can be applied to the part.
+/// A window that wraps around an axis needs the whole axis.
 pub fn grown(region: Rect, reach: Reach, bounds: Rect, boundary: Boundary) -> Rect {
     let wraps = boundary == Boundary::Wrap;
     let along = |from: i64, to: i64, before: u32, behind: u32, low: i64, high: i64| {
-        // Pixels of a margin may see any pixel, as the rule says.
+        // Pixels of a margin may read any pixel, depending on the rule.
         let beyond = from < low || to > high;
         let (from, to) = (from - i64::from(before), to + i64::from(behind));
         match beyond || wraps && (from < low || to > high) {
@@ -49,10 +49,10 @@ pub fn grown(region: Rect, reach: Reach, bounds: Rect, boundary: Boundary) -> Re
     rect(left, top, right, bottom).unwrap_or(bounds)
 }
 
-/// Columns to which regions are aligned: the samples of a line of the cache.
+/// Alignment of columns of regions: samples per cache line.
 const ALIGNMENT: i64 = 16;
 
-/// Returns the region with its left and right sides moved outwards to aligned columns, as far as the image goes.
+/// Returns the region with its left and right sides moved outwards to aligned columns, within the image.
 pub fn aligned(region: Rect, bounds: Rect) -> Rect {
     let origin = i64::from(bounds.x);
     let left = origin + (i64::from(region.x) - origin).div_euclid(ALIGNMENT) * ALIGNMENT;

@@ -1,10 +1,11 @@
-//! Operations on whole images: reductions, and what is made of their results.
+//! Operations on whole images: reductions, and functors that use their results.
 //!
-//! They are the third kind of functor, beside those without a state and those with one. A result is a picture of its own, so
-//! the host need not wait for it: a histogram becomes a table, and the table is read by the next functor.
+//! These operations are the third kind of functor, beside functors without a state and functors with one. A
+//! result is a picture, so the host need not wait for it. For example, a histogram becomes a table, and the
+//! next functor reads the table.
 //!
-//! An operation that declares a window makes any region of its result from the pixels around it, so regions of interest flow
-//! through it.
+//! An operation that declares a window computes any region of its result from the pixels around it. Regions
+//! of interest therefore propagate through the operation.
 
 use super::region::shrunk;
 use super::{Boundary, Picture};
@@ -13,7 +14,7 @@ use crate::{Error, Rect, Result};
 use broadloom_graph::Node;
 use std::fmt;
 
-/// Place of the region that is made, in the arrays that it is made of.
+/// Position of the computed region in the input arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// Row and column of the region's first pixel in the arrays.
@@ -22,7 +23,7 @@ pub(crate) struct Frame {
     pub(crate) size: [usize; 2],
 }
 
-/// Makes an array of arrays: each has the axes component, row, column.
+/// Computes an array from arrays with the axes component, row, column.
 type Make = dyn Fn(&[Node], &Frame) -> Result<Node> + Send + Sync;
 
 /// Window of an operation.
@@ -32,7 +33,7 @@ pub(crate) struct Window {
     pub(crate) boundary: Boundary,
 }
 
-/// Returns the bytes of temporary arrays, about, for so many components with so many rows and columns.
+/// Estimate of the bytes of temporary arrays, from the number of components and the rows and columns.
 type Scratch = dyn Fn(usize, [usize; 2]) -> u64 + Send + Sync;
 
 /// A call of an operation on whole images.
@@ -40,9 +41,9 @@ pub(crate) struct Whole {
     pub(crate) name: String,
     pub(crate) inputs: Vec<Picture>,
     pub(crate) make: Box<Make>,
-    /// The pixels around a result that it is made of; `None` if all pixels are needed.
+    /// Window around each pixel of the result; `None` if all pixels are needed.
     pub(crate) window: Option<Window>,
-    /// The memory that it takes besides its inputs and its result.
+    /// Memory needed besides the inputs and the result.
     pub(crate) scratch: Box<Scratch>,
 }
 
@@ -59,8 +60,9 @@ impl Drop for Whole {
 }
 
 impl Picture {
-    /// Makes a picture of all pixels of some pictures, by operations on arrays with the axes component, row, column. The
-    /// result is an array of `f32` with these axes and the given size. Nothing runs until an image is asked for.
+    /// Creates a picture from all pixels of some pictures, by operations on arrays with the axes component,
+    /// row, column. The result of `make` is an array of `f32` with these axes and the given size. Nothing
+    /// runs until an image is requested.
     pub fn whole(
         name: &str,
         inputs: &[&Picture],
@@ -84,8 +86,9 @@ impl Picture {
         Ok(Picture::of_whole(first.context(), bounds, components, whole))
     }
 
-    /// Makes a picture with the components of another, by operations on arrays that see a window around each pixel. `make` is given
-    /// the part of the picture that a region needs, and the place of the region in it. The boundary rule holds for that part.
+    /// Creates a picture with the components of this one, by operations on arrays that read a window around
+    /// each pixel. The arguments of `make` are the part of the picture that a region needs, and the position
+    /// of the region in it. The boundary rule applies to that part.
     pub(crate) fn windowed(
         &self,
         name: &str,

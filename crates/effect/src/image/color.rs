@@ -1,11 +1,12 @@
 //! Colour spaces: linear light and sRGB.
 //!
-//! A tag says how the samples of an image encode light. Reading, effects and writing never convert on their own:
-//! [`Image::to_linear`](super::Image::to_linear) and [`Image::to_srgb`](super::Image::to_srgb) do.
+//! The colour space of an image says how its samples encode light. Reading, effects and writing never convert
+//! on their own. [`Image::to_linear`](super::Image::to_linear) and [`Image::to_srgb`](super::Image::to_srgb)
+//! convert.
 
 use std::fmt;
 
-/// The encoding of light in the samples of an image.
+/// Encoding of light in the samples of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ColorSpace {
     /// Samples are proportional to light. EXR and PFM files hold such images.
@@ -24,7 +25,8 @@ impl fmt::Display for ColorSpace {
     }
 }
 
-/// Decodes a sample of sRGB: `x / 12.92` up to 0.04045, else `((x + 0.055) / 1.055)^2.4`; odd, so negative samples survive.
+/// Decodes an sRGB sample: `x / 12.92` up to 0.04045, else `((x + 0.055) / 1.055)^2.4`. The function is odd,
+/// so negative samples are preserved.
 ///
 /// ```
 /// use broadloom_effect::image::{linear_to_srgb, srgb_to_linear};
@@ -37,7 +39,8 @@ pub fn srgb_to_linear(x: f32) -> f32 {
     (light as f32).copysign(x)
 }
 
-/// Encodes a sample in sRGB: `12.92 · x` up to 0.0031308, else `1.055 · x^(1/2.4) − 0.055`; odd, so negative samples survive.
+/// Encodes a sample in sRGB: `12.92 · x` up to 0.0031308, else `1.055 · x^(1/2.4) − 0.055`. The function is
+/// odd, so negative samples are preserved.
 pub fn linear_to_srgb(x: f32) -> f32 {
     let light = f64::from(x.abs());
     let size = if light <= 0.003_130_8 { light * 12.92 } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };

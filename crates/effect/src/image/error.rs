@@ -1,88 +1,88 @@
-//! Mistakes in the making of images.
+//! Errors in the construction of images.
 
 use super::Rect;
 
-/// An image that cannot be made.
+/// An image that cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// No pixels, or too many.
+    /// An empty image, or one whose sides or coordinates exceed the limits.
     #[error(
         "an image of {width}×{height} pixels: both sides must be from 1 to {}, and all coordinates below 2³¹",
         Rect::MAX_EXTENT
     )]
     Size {
-        /// The width asked for.
+        /// Requested width.
         width: u64,
-        /// The height asked for.
+        /// Requested height.
         height: u64,
     },
-    /// No planes, or too many.
+    /// An image with no planes or too many.
     #[error("an image of {0} planes: there must be from 1 to {max}", max = super::Image::MAX_PLANES)]
     Planes(usize),
-    /// Rows that overlap.
+    /// A plane whose rows overlap.
     #[error("plane `{name}`: rows {pitch} samples apart are shorter than {width} columns")]
     Pitch {
-        /// The plane.
+        /// Name of the plane.
         name: String,
-        /// The distance of rows.
+        /// Distance between rows, in samples.
         pitch: usize,
-        /// The number of columns.
+        /// Number of columns.
         width: u32,
     },
-    /// Too few samples.
+    /// A plane with too few samples.
     #[error("plane `{name}`: {len} samples are too few for {width}×{height} pixels in rows {pitch} apart")]
     Samples {
-        /// The plane.
+        /// Name of the plane.
         name: String,
-        /// The number of columns.
+        /// Number of columns.
         width: u32,
-        /// The number of rows.
+        /// Number of rows.
         height: u32,
-        /// The distance of rows.
+        /// Distance between rows, in samples.
         pitch: usize,
-        /// The number of samples.
+        /// Number of samples.
         len: usize,
     },
-    /// A plane of another size.
+    /// A plane whose size differs from that of the image.
     #[error("plane `{name}` has {width}×{height} pixels, the image is {bounds}")]
     PlaneSize {
-        /// The plane.
+        /// Name of the plane.
         name: String,
-        /// Its number of columns.
+        /// Number of columns of the plane.
         width: u32,
-        /// Its number of rows.
+        /// Number of rows of the plane.
         height: u32,
-        /// The region of definition.
+        /// Region of definition of the image.
         bounds: Rect,
     },
-    /// Two planes of one name.
+    /// Two planes with the same name.
     #[error("two planes have the name `{0}`")]
     TwoPlanes(String),
-    /// A plane that is not there.
+    /// A missing plane.
     #[error("there is no plane `{name}`; there is {}", .there.join(", "))]
     NoPlane {
-        /// The name asked for.
+        /// Requested name.
         name: String,
-        /// The names there are.
+        /// Names of the existing planes.
         there: Vec<String>,
     },
     /// A region that reaches beyond the image.
     #[error("the region {region} reaches beyond the image, which is {bounds}")]
     Region {
-        /// The region asked for.
+        /// Requested region.
         region: Rect,
-        /// The region of definition.
+        /// Region of definition of the image.
         bounds: Rect,
     },
     /// An array whose axes are not those of an image.
     #[error("an array of shape {0:?} is no image: it must have the axes plane, row, column")]
     Shape(Vec<usize>),
-    /// Too little memory.
+    /// A failed allocation, with its size in bytes.
     #[error("there is no memory for {0} bytes of an image")]
     Memory(u64),
 }
 
-/// Returns an empty vector with room for `len` samples.
+/// Returns an empty vector with capacity for `len` samples.
 pub(crate) fn reserved<T>(len: u64) -> Result<Vec<T>, ImageError> {
     let bytes = len.saturating_mul(size_of::<T>() as u64);
     let mut samples = Vec::new();

@@ -4,7 +4,8 @@ use super::{Image, ImageError, Plane, Rect, Sample, reserved};
 use ndarray::{Array3, ArrayBase, Data, Ix3};
 
 impl Image {
-    /// Makes an image at the origin of an array with the axes plane, row, column, whatever its layout.
+    /// Creates an image at the origin from an array with the axes plane, row, column. The array may have any
+    /// layout.
     ///
     /// ```
     /// use broadloom_effect::Image;

@@ -1,13 +1,17 @@
 //! Images: named planes over a rectangle.
 //!
-//! The rectangle of an [`Image`] is its *region of definition*: the pixels that exist, with an origin that may be
-//! negative. All planes cover it. Each plane has its own memory, sample type and pitch. Memory is shared: a copy, a
-//! view of a region and a selection of planes cost a few words.
+//! The rectangle of an [`Image`] is its *region of definition*: the pixels that exist. Its origin may be
+//! negative. All planes cover it. Each plane has its own memory, sample type and pitch. Memory is shared: a
+//! copy, a view of a region and a selection of planes cost a few words.
 //!
-//! The value of an integer sample is scaled to 0 … 1, that of a floating-point sample is the sample.
+//! Integer samples represent values scaled to 0 … 1. Floating-point samples represent themselves.
 //!
-//! Invariant: an image has at least one pixel and one plane, its coordinates fit into `i32`, names of planes differ, and
-//! every row of every plane lies inside of the plane's memory.
+//! Invariants:
+//!
+//! - An image has at least one pixel and one plane.
+//! - Its coordinates fit into `i32`.
+//! - Names of planes differ.
+//! - Every row of every plane lies inside the plane's memory.
 
 mod color;
 mod error;
@@ -31,15 +35,16 @@ pub struct Image {
     bounds: Rect,
     planes: Arc<Vec<Plane>>,
     color: ColorSpace,
-    /// The rectangle that is shown, where it is not the region of definition.
+    /// Displayed rectangle, if it differs from the region of definition.
     display: Option<Rect>,
 }
 
 impl Image {
-    /// Largest number of planes.
+    /// Maximum number of planes.
     pub const MAX_PLANES: usize = 1024;
 
-    /// Makes an image of planes that cover `bounds`. Its colour space is linear; [`Image::with_color`] changes that.
+    /// Creates an image from planes that cover `bounds`. Its colour space is linear; [`Image::with_color`]
+    /// changes that.
     pub fn new(bounds: Rect, planes: Vec<Plane>) -> Result<Image, ImageError> {
         bounds.checked()?;
         if planes.is_empty() || planes.len() > Image::MAX_PLANES {
@@ -59,7 +64,7 @@ impl Image {
         Ok(Image { bounds, planes: Arc::new(planes), color: ColorSpace::default(), display: None })
     }
 
-    /// Makes an image at the origin of planes of `f32`, row by row.
+    /// Creates an image at the origin from planes of `f32`, row by row.
     pub fn from_f32<'a>(
         width: u32,
         height: u32,
@@ -69,7 +74,7 @@ impl Image {
         Image::new(Rect::sized(width, height), planes.collect::<Result<_, _>>()?)
     }
 
-    /// Makes an image of one value. Fails where memory is too small.
+    /// Creates an image of one value. Fails if there is too little memory.
     pub fn filled<T: Sample>(bounds: Rect, names: &[&str], value: T) -> Result<Image, ImageError> {
         bounds.checked()?;
         let area = bounds.area();
@@ -101,7 +106,7 @@ impl Image {
         &self.planes
     }
 
-    /// Returns the plane of a name.
+    /// Returns the plane with the given name.
     pub fn plane(&self, name: &str) -> Option<&Plane> {
         self.planes.iter().find(|plane| plane.name() == name)
     }
@@ -111,7 +116,7 @@ impl Image {
         self.planes.iter().map(Plane::name)
     }
 
-    /// Returns the least sample type that holds all planes exactly.
+    /// Returns the smallest sample type that represents all planes exactly.
     pub fn sample_type(&self) -> SampleType {
         let types = self.planes.iter().map(Plane::sample_type);
         types.reduce(SampleType::join).unwrap_or(SampleType::F32)
@@ -127,32 +132,32 @@ impl Image {
         self.color
     }
 
-    /// Returns the image with another tag. Samples stay as they are.
+    /// Returns the image with another colour space. Samples are not converted.
     pub fn with_color(mut self, color: ColorSpace) -> Image {
         self.color = color;
         self
     }
 
-    /// Returns the rectangle that is shown: the region of definition, unless a file names another one. Pixels may lie outside of it,
-    /// and it may have places without a pixel.
+    /// Returns the displayed rectangle: the region of definition, unless a file names another one. Pixels may
+    /// lie outside it, and it may contain positions without a pixel.
     pub fn display(&self) -> Rect {
         self.display.unwrap_or(self.bounds)
     }
 
-    /// Returns the image with another rectangle that is shown. Samples stay as they are.
+    /// Returns the image with another displayed rectangle. Samples are not changed.
     pub fn with_display(mut self, display: Rect) -> Result<Image, ImageError> {
         self.display = Some(display.checked()?);
         Ok(self)
     }
 
-    /// Returns the image at another place, where its region of definition is shown.
+    /// Moves the image to another origin. Its region of definition becomes the displayed rectangle.
     pub fn with_origin(mut self, x: i32, y: i32) -> Result<Image, ImageError> {
         self.display = None;
         self.bounds = Rect { x, y, ..self.bounds }.checked()?;
         Ok(self)
     }
 
-    /// Returns a region of the image. It shares the samples.
+    /// Returns a region of the image. The samples are shared.
     pub fn view(&self, region: Rect) -> Result<Image, ImageError> {
         region.checked()?;
         if !self.bounds.contains(region) {
@@ -165,7 +170,7 @@ impl Image {
         Ok(Image { bounds: region, planes: Arc::new(planes), ..self.clone() })
     }
 
-    /// Returns an image of the planes with these names, in this order. It shares the samples.
+    /// Returns an image of the planes with these names, in this order. The samples are shared.
     pub fn select(&self, names: &[&str]) -> Result<Image, ImageError> {
         let find = |name: &&str| {
             let there = || self.names().map(str::to_owned).collect();
@@ -180,7 +185,8 @@ impl Image {
         Ok(Image { display: self.display, color: self.color, ..Image::new(self.bounds, planes)? })
     }
 
-    /// Returns the image with samples of another type. Integers saturate; planes of that type are shared.
+    /// Returns the image with samples of another type. Integers saturate. Planes that already have the type
+    /// are shared.
     pub fn converted(&self, target: SampleType) -> Image {
         let planes = self.planes.iter().map(|plane| plane.converted(target)).collect();
         Image { planes: Arc::new(planes), ..self.clone() }
@@ -202,7 +208,7 @@ impl Image {
         }
     }
 
-    /// Applies a function to the values of planes of colour.
+    /// Applies a function to the values of colour planes.
     fn mapped(&self, function: fn(f32) -> f32) -> Image {
         let planes = self.planes.iter().map(|plane| {
             let plane = plane.converted(SampleType::F32);

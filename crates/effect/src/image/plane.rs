@@ -8,9 +8,9 @@ use std::sync::Arc;
 /// The type of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleType {
-    /// Integers of 8 bits; 255 stands for 1.
+    /// Integers of 8 bits; 255 represents 1.
     U8,
-    /// Integers of 16 bits; 65535 stands for 1.
+    /// Integers of 16 bits; 65535 represents 1.
     U16,
     /// Floating point of 16 bits.
     F16,
@@ -38,7 +38,7 @@ impl SampleType {
         }
     }
 
-    /// Returns the least type that holds the samples of both exactly.
+    /// Returns the smallest type that represents the samples of both exactly.
     pub fn join(self, other: SampleType) -> SampleType {
         match (self, other) {
             (a, b) if a == b => a,
@@ -59,16 +59,16 @@ pub trait Sample: Copy + Default + Send + Sync + fmt::Debug + 'static {
     /// The type as a value.
     const TYPE: SampleType;
 
-    /// Returns the value that a sample stands for: integers are scaled to 0 … 1.
+    /// Returns the value that a sample represents. Integers are scaled to 0 … 1.
     fn to_f32(self) -> f32;
 
-    /// Returns the nearest sample. Integers saturate; NaN becomes 0 there.
+    /// Returns the nearest sample. Integers saturate, and NaN becomes 0 in integer types.
     fn from_f32(value: f32) -> Self;
 
     /// Wraps samples.
     fn wrap(samples: Arc<Vec<Self>>) -> Samples;
 
-    /// Returns samples of this type.
+    /// Returns the samples if they have this type.
     fn unwrap(samples: &Samples) -> Option<&Arc<Vec<Self>>>;
 }
 
@@ -104,7 +104,7 @@ sample!(u16, U16, |x: u16| f32::from(x) / 65535.0, |x: f32| (f64::from(x) * 6553
 sample!(f16, F16, f16::to_f32, f16::from_f32);
 sample!(f32, F32, |x: f32| x, |x: f32| x);
 
-/// Samples in memory, shared.
+/// Shared samples in memory.
 #[derive(Clone, Debug)]
 pub enum Samples {
     /// Integers of 8 bits.
@@ -150,7 +150,7 @@ impl Samples {
         with_samples!(self, samples => samples.len())
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -168,12 +168,12 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Makes a plane whose rows follow each other without a gap.
+    /// Creates a plane whose rows are contiguous.
     pub fn new<T: Sample>(name: &str, width: u32, height: u32, samples: Vec<T>) -> Result<Plane, ImageError> {
         Plane::with_pitch(name, width, height, width as usize, samples)
     }
 
-    /// Makes a plane whose rows begin `pitch` samples apart. Samples between rows are padding.
+    /// Creates a plane whose rows begin `pitch` samples apart. Samples between rows are padding.
     pub fn with_pitch<T: Sample>(
         name: &str,
         width: u32,
@@ -184,7 +184,7 @@ impl Plane {
         Plane::from_samples(name, width, height, pitch, Samples::new(samples))
     }
 
-    /// Makes a plane over samples that are shared already.
+    /// Creates a plane over samples that are already shared.
     pub fn from_samples(name: &str, width: u32, height: u32, pitch: usize, samples: Samples) -> Result<Plane, ImageError> {
         Rect::sized(width, height).checked()?;
         let (columns, rows) = (width as usize, height as usize);
@@ -198,7 +198,7 @@ impl Plane {
         Ok(Plane { name: name.into(), samples, start: 0, pitch, width: columns, height: rows })
     }
 
-    /// Returns the name: `R`, `G`, `B`, `A`, `Y`, `Z`, or a layer and a channel, `diffuse.R`.
+    /// Returns the name: `R`, `G`, `B`, `A`, `Y`, `Z`, or a layer and a channel such as `diffuse.R`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -209,12 +209,12 @@ impl Plane {
         self
     }
 
-    /// Returns the layer: the name before its last dot; empty where there is none.
+    /// Returns the layer: the name before its last dot; empty if there is no dot.
     pub fn layer(&self) -> &str {
         self.name.rsplit_once('.').map_or("", |(layer, _)| layer)
     }
 
-    /// Returns the channel: the name behind its last dot.
+    /// Returns the channel: the name after its last dot.
     pub fn channel(&self) -> &str {
         self.name.rsplit_once('.').map_or(&self.name, |(_, channel)| channel)
     }
@@ -229,7 +229,7 @@ impl Plane {
         self.height as u32
     }
 
-    /// Returns the distance of rows in samples.
+    /// Returns the distance between rows, in samples.
     pub fn pitch(&self) -> usize {
         self.pitch
     }
@@ -249,7 +249,7 @@ impl Plane {
         self.samples.sample_type()
     }
 
-    /// Returns a row, where samples have this type and there is such a row.
+    /// Returns a row; `None` if the samples have another type or there is no such row.
     pub fn row<T: Sample>(&self, y: u32) -> Option<&[T]> {
         let samples = T::unwrap(&self.samples)?;
         ((y as usize) < self.height).then(|| self.slice(samples, y as usize))
@@ -260,7 +260,8 @@ impl Plane {
         &samples[first..first + self.width]
     }
 
-    /// Returns the value of a sample, where it is inside of the plane. Columns and rows count from the corner of the plane.
+    /// Returns the value of a sample; `None` outside the plane. Columns and rows count from the corner of the
+    /// plane.
     pub fn value(&self, x: u32, y: u32) -> Option<f32> {
         let (x, y) = (x as usize, y as usize);
         let is_inside = x < self.width && y < self.height;
@@ -274,7 +275,8 @@ impl Plane {
         })
     }
 
-    /// Returns the plane with samples of another type. Integers saturate; a plane of that type is shared.
+    /// Returns the plane with samples of another type. Integers saturate. A plane that already has the type
+    /// is shared.
     pub fn converted(&self, target: SampleType) -> Plane {
         if target == self.sample_type() {
             return self.clone();
@@ -295,7 +297,8 @@ impl Plane {
         })
     }
 
-    /// Returns a part that shares the samples. Columns and rows count from the corner of the plane; the part is inside.
+    /// Returns a part that shares the samples. The part must lie inside the plane. Columns and rows count
+    /// from its corner.
     pub(super) fn part(&self, x: usize, y: usize, width: usize, height: usize) -> Plane {
         Plane { start: self.start + y * self.pitch + x, width, height, ..self.clone() }
     }

@@ -17,15 +17,15 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// Largest width and height.
+    /// Maximum width and height.
     pub const MAX_EXTENT: u32 = i32::MAX as u32;
 
-    /// Makes a rectangle.
+    /// Creates a rectangle.
     pub const fn new(x: i32, y: i32, width: u32, height: u32) -> Rect {
         Rect { x, y, width, height }
     }
 
-    /// Makes a rectangle whose origin is (0, 0).
+    /// Creates a rectangle whose origin is (0, 0).
     pub const fn sized(width: u32, height: u32) -> Rect {
         Rect::new(0, 0, width, height)
     }
@@ -50,7 +50,7 @@ impl Rect {
         other.x >= self.x && other.y >= self.y && other.right() <= self.right() && other.bottom() <= self.bottom()
     }
 
-    /// Returns the common part, if it has pixels.
+    /// Returns the intersection, if it has pixels.
     pub fn intersection(self, other: Rect) -> Option<Rect> {
         let (x, y) = (self.x.max(other.x), self.y.max(other.y));
         let width = self.right().min(other.right()) - i64::from(x);
@@ -61,7 +61,7 @@ impl Rect {
         }
     }
 
-    /// Returns the least rectangle that contains both. Fails where that is larger than an image may be.
+    /// Returns the smallest rectangle that contains both. Fails if it exceeds the limits of an image.
     pub fn union(self, other: Rect) -> Result<Rect, ImageError> {
         let (x, y) = (self.x.min(other.x), self.y.min(other.y));
         let width = self.right().max(other.right()) - i64::from(x);
@@ -73,7 +73,7 @@ impl Rect {
         }
     }
 
-    /// Returns the rectangle where it can be that of an image: not empty, and all coordinates below 2³¹.
+    /// Returns the rectangle if it is valid for an image: not empty, and all coordinates below 2³¹.
     pub fn checked(self) -> Result<Rect, ImageError> {
         let far = i64::from(i32::MAX);
         let is_sound = self.width > 0 && self.height > 0 && self.right() <= far && self.bottom() <= far;

@@ -1,7 +1,7 @@
 //! Items: the graph of an effect as the optimiser sees it.
 //!
-//! Items stand in an order in which each comes behind its inputs. Equal calls of a functor are one item, because a call is one
-//! object that its outputs share.
+//! Items are in topological order: each follows its inputs. All outputs of a functor call share one object,
+//! so a call is one item.
 
 use crate::functor::{Axis, Nature, Output, Primitive};
 use crate::graph::{Origin, Picture, Whole};
@@ -10,7 +10,7 @@ use broadloom_graph::Node;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Components of an image that are computed one by one, at most.
+/// Maximum number of components of an image that are computed one by one.
 const MOST_APART: usize = 4;
 
 /// An output of an item.
@@ -20,18 +20,18 @@ pub(crate) struct Port {
     pub(crate) output: usize,
 }
 
-/// The work of an item.
+/// Work of an item.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
-    /// An array that is there.
+    /// An array in memory.
     Source(Node),
     /// An image of the host.
     Host(Image),
-    /// A call.
+    /// A call of a functor.
     Functor(Primitive),
     /// An operation on whole images.
     Whole(Arc<Whole>),
-    /// The one input with rows and columns exchanged.
+    /// Exchanges rows and columns of the only input.
     Transpose,
 }
 
@@ -40,13 +40,13 @@ pub(crate) enum Work {
 pub(crate) struct Item {
     pub(crate) work: Work,
     pub(crate) inputs: Vec<Port>,
-    /// The components of each output.
+    /// Number of components of each output.
     pub(crate) outputs: Vec<usize>,
-    /// The region of definition.
+    /// Region of definition.
     pub(crate) bounds: Rect,
-    /// Whether rows and columns of its outputs are exchanged.
+    /// True if rows and columns of its outputs are exchanged.
     pub(crate) transposed: bool,
-    /// The region that is needed.
+    /// Region that the consumers need.
     pub(crate) needed: Option<Rect>,
 }
 
@@ -58,10 +58,10 @@ pub(crate) struct Items {
 }
 
 impl Items {
-    /// Lists the items of pictures.
+    /// Lists the items behind pictures.
     pub(crate) fn new(pictures: &[Picture]) -> Items {
         let mut items = Items::default();
-        // Arrays by their pictures, calls by themselves.
+        // Keys: arrays by their pictures, calls by their own identity.
         let (mut arrays, mut calls): (HashMap<usize, usize>, HashMap<usize, usize>) = Default::default();
         let find = |picture: &Picture, arrays: &HashMap<usize, usize>, calls: &HashMap<usize, usize>| match picture.origin() {
             Origin::Array(_) | Origin::Host(_) | Origin::Whole(_) => {
@@ -123,7 +123,7 @@ impl Items {
         items
     }
 
-    /// Returns the bytes of the images that an item gives.
+    /// Returns the bytes of the images that an item produces.
     pub(super) fn images(&self, number: usize) -> u64 {
         let item = &self.items[number];
         let region = item.needed.unwrap_or(item.bounds);
@@ -135,7 +135,7 @@ impl Items {
         }
     }
 
-    /// Returns the bytes of temporary arrays while an item is computed.
+    /// Returns the bytes of temporary arrays during the computation of an item.
     fn scratch(&self, number: usize) -> u64 {
         let item = &self.items[number];
         let region = item.needed.unwrap_or(item.bounds);
@@ -145,17 +145,19 @@ impl Items {
         }
     }
 
-    /// Returns the bytes that an item needs beside its inputs.
+    /// Returns the bytes that an item needs in addition to its inputs.
     pub(crate) fn bytes(&self, number: usize) -> u64 {
         self.images(number).saturating_add(self.scratch(number))
     }
 
-    /// Returns a bound on the bytes that are alive at a time, where each item is computed on its own, in this order.
+    /// Returns an upper bound of the bytes alive at any time, if each item is computed on its own in this
+    /// order.
     pub(crate) fn peak(&self) -> u64 {
         self.peak_with(|number| self.scratch(number))
     }
 
-    /// Returns the bytes of images that are alive at a time, where each item is computed on its own, in this order.
+    /// Returns the maximum of the bytes of images alive at any time, if each item is computed on its own in
+    /// this order.
     pub(crate) fn least(&self) -> u64 {
         self.peak_with(|_| 0)
     }
@@ -176,8 +178,9 @@ impl Items {
         peak
     }
 
-    /// Returns for each item whether its components are computed one by one to the end: it reads images anywhere, component by component, and
-    /// so does everything that reads it. An image of one component between two of them is more likely to stay in the cache.
+    /// Returns for each item whether its components are computed one by one up to the results. Such an item
+    /// reads images anywhere, component by component, and so do all its consumers. An intermediate image of
+    /// one component is more likely to stay in the cache.
     pub(crate) fn apart(&self) -> Vec<bool> {
         let mut apart = vec![false; self.items.len()];
         for number in (0..self.items.len()).rev() {
@@ -201,7 +204,8 @@ impl Items {
         apart
     }
 
-    /// Returns for each item whether its lines can be computed as they are read: it reads images anywhere, and its one reader reads along rows.
+    /// Returns for each item whether its lines can be computed on demand. Such an item reads images anywhere,
+    /// and its only consumer reads along rows.
     pub(crate) fn lines(&self) -> Vec<bool> {
         let uses = self.uses();
         let is_computed = |item: &Item| match &item.work {
@@ -220,7 +224,7 @@ impl Items {
         lines
     }
 
-    /// Returns how many inputs and results use each item.
+    /// Returns the number of inputs and results that use each item.
     pub(crate) fn uses(&self) -> Vec<usize> {
         let mut uses = vec![0; self.items.len()];
         for port in self.items.iter().flat_map(|item| &item.inputs).chain(&self.results) {
@@ -229,7 +233,7 @@ impl Items {
         uses
     }
 
-    /// Removes items that no result needs, and those that are the same as one before.
+    /// Removes items that no result needs, and repeated transpositions of one port.
     pub(crate) fn sweep(&mut self) {
         let mut is_needed = vec![false; self.items.len()];
         for port in &self.results {

@@ -1,4 +1,4 @@
-//! Times of kernels, and the gain of each technique.
+//! Kernel times, and the gain of each technique.
 
 use super::{Mode, Options, Plan, Switch};
 use crate::Result;
@@ -7,39 +7,39 @@ use crate::image::Rect;
 use broadloom_graph::{KernelSummary, Node, Summary};
 use std::time::Duration;
 
-/// The time of a kernel.
+/// Measured time of a kernel.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The functors whose results the kernel writes; those that were fused into them have none of their own.
+    /// Functors whose results the kernel writes. Functors that are fused into them are not listed.
     pub functors: Vec<String>,
-    /// The kernel.
+    /// The measured kernel.
     pub kernel: KernelSummary,
-    /// The time of one run.
+    /// Time of one run.
     pub time: Duration,
 }
 
-/// The gain of a technique.
+/// Gain of a technique.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// The technique.
+    /// Name of the technique.
     pub name: &'static str,
-    /// The time without it.
+    /// Time without it.
     pub without: Duration,
-    /// The time with all techniques.
+    /// Time with all techniques.
     pub with: Duration,
-    /// Whether the kernels without it are others. Equal kernels are measured once.
+    /// True if the kernels differ without the technique. Equal kernels are measured once.
     pub changes: bool,
 }
 
 impl Gain {
-    /// Returns by which factor the technique makes the effect faster.
+    /// Returns the factor by which the technique speeds up the effect.
     pub fn factor(&self) -> f64 {
         self.without.as_secs_f64() / self.with.as_secs_f64().max(1e-9)
     }
 }
 
 impl Plan {
-    /// Computes the images and measures the kernels. Kernels run twice, the second time one by one.
+    /// Computes the images and measures the kernels. Kernels run twice, the second time one at a time.
     pub fn profile(&self) -> Result<(Vec<Node>, Vec<Profile>)> {
         let mut stages: Vec<(Summary, Vec<Duration>)> = vec![];
         let nodes = self.lower(&mut Mode::Measure(&mut stages), &mut vec![], &[])?;
@@ -54,13 +54,14 @@ impl Plan {
         Ok((nodes, profiles))
     }
 
-    /// Computes the images once, so that everything is compiled.
+    /// Computes the images once, so that all kernels are compiled.
     fn prepare(&self) -> Result<()> {
         self.lower(&mut Mode::Run, &mut vec![], &[])?;
         Ok(self.context.device().synchronise().map_err(broadloom_graph::Error::from)?)
     }
 
-    /// Returns the fastest time of a few runs, after one that makes everything ready. Copies of images to the device do not count.
+    /// Returns the fastest time of a few runs, after a first run that prepares everything. Copies of images
+    /// to the device are not counted.
     fn fastest(&self) -> Result<Duration> {
         self.prepare()?;
         let mut best = Duration::MAX;
@@ -73,12 +74,12 @@ impl Plan {
     }
 }
 
-/// Runs of which the fastest counts.
+/// Number of runs, of which the fastest counts.
 const RUNS: usize = 3;
 
-/// Measures the gain of each technique: the time with it switched off against the time with all that the options have. Options
-/// that give the same kernels share one measurement. The kernels of the others are compiled at the same time, then measured one
-/// after the other.
+/// Measures the gain of each technique: the time without it against the time with all techniques of the
+/// options. Options that give equal kernels share one measurement. The other plans are compiled concurrently
+/// if all of them fit into memory, and then measured one after the other.
 pub fn gains(results: &[(Picture, Rect)], options: &Options) -> Result<Vec<Gain>> {
     let mut plans: Vec<(String, Plan)> = vec![];
     let mut number_of = |options: &Options| -> Result<usize> {
@@ -103,7 +104,7 @@ pub fn gains(results: &[(Picture, Rect)], options: &Options) -> Result<Vec<Gain>
     let plans: Vec<Plan> = plans.into_iter().map(|(_, plan)| plan).collect();
     let bytes: u64 = plans.iter().map(|plan| plan.items.peak()).fold(0, u64::saturating_add);
     if bytes <= plans.first().map_or(0, Plan::memory) {
-        // A plan that fails here fails again below, where its error counts.
+        // A plan that fails here also fails below, and its error is reported there.
         std::thread::scope(|scope| plans.iter().for_each(|plan| drop(scope.spawn(|| plan.prepare()))));
     }
     let times = plans.iter().map(Plan::fastest).collect::<Result<Vec<Duration>>>()?;

@@ -1,10 +1,12 @@
-//! Memory of a run: arrays that are held between stages, and cuts that keep them few.
+//! Memory of a run: arrays that are held between stages, and cuts that reduce them.
 //!
-//! The planner of the graph fuses functors for speed. Images that a late kernel reads stay in memory until it runs: ten of them
-//! in a wavelet transform of six levels. A plan that would need more than [`Plan::enough`] is cut into stages where few images
-//! are alive. The images at a cut are computed, and everything before it is free.
+//! The planner of the graph fuses functors for speed. Images that a late kernel reads stay in memory until it
+//! runs: ten of them in a wavelet transform of six levels. A plan that would need more than [`Plan::enough`]
+//! is cut into stages where few images are alive. The images at a cut are computed, and everything before the
+//! cut is released.
 //!
-//! Invariant: the number of bytes is computed from the plan alone, so a plan does not depend on what else the device does.
+//! Invariant: the number of bytes is computed from the plan alone, so a plan does not depend on other uses of
+//! the device.
 
 use super::items::{Items, Port};
 use super::{Mode, Plan, Switch, Told};
@@ -12,15 +14,15 @@ use crate::Result;
 use broadloom_graph::Node;
 use std::collections::BTreeSet;
 
-/// Bytes for which no plan is cut.
+/// Plans that need at most this many bytes are never cut.
 const LITTLE: u64 = 8 << 20;
 
 /// Arrays in memory while items are lowered, and the items that depend on them.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    /// The bytes of each array.
+    /// Size of each array in bytes.
     bytes: Vec<u64>,
-    /// The arrays that the values of each item are computed from.
+    /// Arrays from which the values of each item are computed.
     behind: Vec<BTreeSet<usize>>,
 }
 
@@ -29,18 +31,18 @@ impl Ledger {
         Ledger { bytes: vec![], behind: vec![BTreeSet::new(); items] }
     }
 
-    /// Notes an item that is computed from its inputs when it is needed.
+    /// Records an item that is computed from its inputs when it is needed.
     pub(super) fn pending(&mut self, number: usize, inputs: &[Port]) {
         self.behind[number] = inputs.iter().flat_map(|port| self.behind[port.item].iter().copied()).collect();
     }
 
-    /// Notes an item whose values are in memory.
+    /// Records an item whose values are in memory.
     pub(super) fn settled(&mut self, number: usize, bytes: u64) {
         self.behind[number] = BTreeSet::from([self.bytes.len()]);
         self.bytes.push(bytes);
     }
 
-    /// Returns the bytes of the arrays that some items depend on.
+    /// Returns the bytes of the arrays on which some items depend.
     pub(super) fn held(&self, items: impl Iterator<Item = usize>) -> u64 {
         let arrays: BTreeSet<usize> = items.flat_map(|item| self.behind[item].iter().copied()).collect();
         arrays.iter().map(|array| self.bytes[*array]).sum()
@@ -53,7 +55,7 @@ pub(super) fn bytes_of(node: &Node) -> u64 {
 }
 
 impl Items {
-    /// Returns the bytes of images that are alive behind each item.
+    /// Returns the bytes of images that are alive after each item.
     fn alive(&self) -> Vec<u64> {
         let mut uses = self.uses();
         let mut alive = 0u64;
@@ -70,12 +72,12 @@ impl Items {
         self.items.iter().enumerate().map(behind).collect()
     }
 
-    /// Returns the bytes of all images together.
+    /// Returns the bytes of all items together.
     fn total(&self) -> u64 {
         (0..self.items.len()).map(|number| self.bytes(number)).fold(0, u64::saturating_add)
     }
 
-    /// Returns so many items behind which few images are alive, one in each part of the list.
+    /// Returns `count` items after which few images are alive, one in each part of the list.
     fn cuts(&self, count: usize) -> BTreeSet<usize> {
         let alive = self.alive();
         let last = alive.len().saturating_sub(1);
@@ -86,7 +88,8 @@ impl Items {
 }
 
 impl Plan {
-    /// Returns the bytes of memory that a plan is given without a cut: the minimum of the graph, and one image.
+    /// Returns the memory, in bytes, that a plan may use without a cut: the minimum of the graph, and the
+    /// result images.
     fn enough(&self) -> u64 {
         let image = self.items.results.iter().map(|port| {
             let item = &self.items.items[port.item];
@@ -95,7 +98,7 @@ impl Plan {
         (self.least_bytes + image.sum::<u64>()).max(LITTLE).min(self.memory())
     }
 
-    /// Returns the items behind which a stage ends.
+    /// Returns the items after which a stage ends.
     pub(super) fn cuts(&self) -> Result<&BTreeSet<usize>> {
         if let Some(cuts) = self.cuts.get() {
             return Ok(cuts);

@@ -1,11 +1,12 @@
 //! Plans: how an effect is computed.
 //!
-//! A [`Plan`] lists the functors behind some pictures as items, and changes the list: regions of interest flow backwards,
-//! horizontal moving averages are transposed, pairs of transpositions cancel. Then every item is lowered to nodes of the graph
-//! in the form that suits its indexers. What fuses into one kernel is up to the planner of the graph, except where an item
-//! ends a stage: then its images are computed before the next item is lowered.
+//! A [`Plan`] lists the functors behind some pictures as items, and transforms the list. Regions of interest
+//! propagate backwards, horizontal moving averages are transposed, and pairs of transpositions cancel. Then
+//! every item is lowered to nodes of the graph in the form that suits its indexers. The planner of the graph
+//! decides which items fuse into one kernel. The exception is an item that ends a stage: its images are
+//! computed before the next item is lowered.
 //!
-//! Each technique has a switch in [`Options`], and [`Plan::explain`] says where it was used.
+//! Each technique has a switch in [`Options`]. [`Plan::explain`] reports where each was used.
 
 mod items;
 mod lower;
@@ -45,25 +46,25 @@ pub struct Plan {
     items: Items,
     results: Vec<(Picture, Rect)>,
     notes: Vec<String>,
-    /// The minimum of the graph, in bytes.
+    /// Minimum memory of the graph, in bytes.
     least_bytes: u64,
-    /// The items behind which a stage ends, so that little memory is needed.
+    /// Items after which a stage ends, to save memory.
     cuts: OnceLock<BTreeSet<usize>>,
-    /// The plan of the graph, for runs after the first.
+    /// State of the plan between runs.
     again: Mutex<Again>,
 }
 
-/// The state of a plan that runs several times.
+/// State of a plan that runs several times.
 #[derive(Debug, Default)]
 enum Again {
-    /// It has not run.
+    /// The plan has not run.
     #[default]
     Never,
-    /// It has run, and functors were lowered.
+    /// The plan has run once, and its functors were lowered.
     Once,
-    /// A template computes it: nothing is lowered any more.
+    /// A template computes the images. Nothing is lowered any more.
     Ready(Arc<Template>),
-    /// There is no template of it.
+    /// No template of the plan can be made.
     Impossible,
 }
 
@@ -72,13 +73,13 @@ enum Again {
 pub struct Explanation {
     /// Decisions of the optimiser, in the order of the functors.
     pub notes: Vec<String>,
-    /// The kernels of each stage.
+    /// Kernels of each stage.
     pub stages: Vec<Summary>,
-    /// Most bytes of device memory that are in use at a time: copies of images of the host, what stages leave for later ones, and
-    /// what the kernels of a stage need.
+    /// Maximum of device memory in use at any time, in bytes. It includes copies of host images, arrays that
+    /// stages leave for later ones, and the needs of the kernels of a stage.
     pub peak_bytes: u64,
-    /// The minimum of the graph, in bytes: its functors run one after the other in an order that needs little memory, each with
-    /// its inputs and its results.
+    /// Minimum memory of the graph, in bytes. Its functors run one after the other in an order that needs
+    /// little memory, each with its inputs and its results.
     pub least_bytes: u64,
 }
 
@@ -99,7 +100,7 @@ impl Explanation {
         Ok(texts.join("\n"))
     }
 
-    /// Returns the kernels with their sizes and their PTX. Plans whose kernels are the same run alike.
+    /// Returns the kernels with their sizes and their PTX. Plans with equal kernels run alike.
     pub(crate) fn kernels_in_full(&self) -> Result<String> {
         let summaries: String = self.stages.iter().map(Summary::text).collect();
         Ok(summaries + &self.ptx()?)
@@ -123,11 +124,11 @@ enum Mode<'a> {
     Run,
     Explain(&'a mut Told),
     Measure(&'a mut Vec<(Summary, Vec<Duration>)>),
-    /// Computes stages and adds their times.
+    /// Computes stages and adds up their times.
     Time(&'a mut Duration),
 }
 
-/// The stages of a plan that is explained.
+/// Stages of a plan that is explained.
 #[derive(Default)]
 struct Told {
     stages: Vec<Summary>,
@@ -135,7 +136,7 @@ struct Told {
 }
 
 impl Mode<'_> {
-    /// Ends a stage: these arrays are in memory afterwards. Arrays of `held` bytes are in memory already.
+    /// Ends a stage: computes these arrays into memory. Arrays of `held` bytes are already in memory.
     fn stage(&mut self, context: &Context, nodes: &mut [Node], held: u64) -> Result<()> {
         match self {
             Mode::Run => Ok(context.evaluate(nodes)?),
@@ -198,13 +199,14 @@ impl Plan {
         Ok(Plan { context, options: *options, items, results, notes, least_bytes, cuts, again: Mutex::default() })
     }
 
-    /// Computes the images. Planes are named by their numbers. Images that need more than the memory of the options are
-    /// computed in tiles.
+    /// Computes the images. Planes are named by their indices. Images that need more memory than the options
+    /// allow are computed in tiles.
     pub fn run(&self) -> Result<Vec<Image>> {
         self.run_with(&mut |_, _| {})
     }
 
-    /// Computes the images as [`Plan::run`] does. After each tile, `progress` is given the number of tiles that are done, and of all.
+    /// Computes the images as [`Plan::run`] does. After each tile, calls `progress` with the number of
+    /// finished tiles and the total.
     pub fn run_with(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<Vec<Image>> {
         if !self.fits() {
             return self.run_tiles(progress);
@@ -213,8 +215,8 @@ impl Plan {
         nodes.iter().zip(&self.results).map(|(node, (_, region))| image(node, *region)).collect()
     }
 
-    /// Computes the images as arrays on the device, with the axes component, row, column. Does not wait for the device. The
-    /// second run makes a template of the graph, by which it and all others only launch.
+    /// Computes the images as arrays on the device, with the axes component, row, column. Does not wait for
+    /// the device. The second run makes a template of the graph. It and all later runs only launch kernels.
     pub fn nodes(&self) -> Result<Vec<Node>> {
         let sources = self.sources();
         let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,7 +236,7 @@ impl Plan {
         }
     }
 
-    /// The arrays that are in memory already, in the order of their items.
+    /// Returns the arrays that are already in memory, in the order of their items.
     fn sources(&self) -> Vec<Node> {
         let ready = |item: &Item| match &item.work {
             Work::Source(node) if node.buffer().is_some() => Some(node.clone()),
@@ -243,7 +245,8 @@ impl Plan {
         self.items.items.iter().filter_map(ready).collect()
     }
 
-    /// Makes a template of the graph as a function of its sources; `None` where it is not one.
+    /// Makes a template of the graph as a function of its sources; `None` if the graph is not such a
+    /// function.
     fn template(&self, sources: &[Node]) -> Option<Template> {
         let is_host = |item: &Item| matches!(item.work, Work::Host(_));
         if sources.is_empty() || self.options.check || self.items.items.iter().any(is_host) {
@@ -256,7 +259,7 @@ impl Plan {
         self.context.template_of_sizes(sources, lowered).ok()
     }
 
-    /// Returns the decisions and the kernels. Memory is allocated, and nothing is computed.
+    /// Returns the decisions and the kernels. Allocates memory and computes nothing.
     pub fn explain(&self) -> Result<Explanation> {
         let (mut told, mut notes) = (Told::default(), self.notes.clone());
         self.lower(&mut Mode::Explain(&mut told), &mut notes, &[])?;
@@ -264,17 +267,17 @@ impl Plan {
         Ok(Explanation { notes, stages, peak_bytes, least_bytes: self.least_bytes })
     }
 
-    /// Returns how many transpositions are left.
+    /// Returns the number of remaining transpositions.
     pub fn transpositions(&self) -> usize {
         self.items.items.iter().filter(|item| matches!(item.work, Work::Transpose)).count()
     }
 
-    /// Lowers all items. Where symbols are given, they stand for the [sources](Plan::sources).
+    /// Lowers all items. Symbols, if given, replace the [sources](Plan::sources).
     fn lower(&self, mode: &mut Mode<'_>, notes: &mut Vec<String>, symbols: &[Node]) -> Result<Vec<Node>> {
         self.lower_with(self.cuts()?, mode, notes, symbols)
     }
 
-    /// Lowers all items, and ends a stage behind some of them.
+    /// Lowers all items, and ends a stage after the items in `cuts`.
     fn lower_with(
         &self,
         cuts: &BTreeSet<usize>,
@@ -313,7 +316,8 @@ impl Plan {
                     let maps = [AxisMap::same(0), AxisMap::same(2), AxisMap::same(1)];
                     let shape = Shape::from([extents[0], extents[2], extents[1]]);
                     let turned = input.node.affine("transpose", &maps, shape, None)?;
-                    // Its rows may be fewer than those of the input, where that is needed elsewhere.
+                    // The result may have fewer rows than the input, if other consumers need more of the
+                    // input.
                     vec![cropped(&turned, input.region, needed, item.transposed)?]
                 }
                 Work::Whole(whole) => {
@@ -395,7 +399,7 @@ impl Plan {
         Ok(results)
     }
 
-    /// Ends a stage behind an item: everything that is read later is in memory afterwards, and nothing else.
+    /// Ends a stage after an item. Afterwards, everything that is read later is in memory, and nothing else.
     fn cut(&self, number: usize, values: &mut [Vec<Node>], held: u64, mode: &mut Mode<'_>, ledger: &mut Ledger) -> Result<()> {
         let later = self.items.items[number + 1..].iter().flat_map(|item| &item.inputs).chain(&self.items.results);
         let ports: BTreeSet<(usize, usize)> =
@@ -407,7 +411,7 @@ impl Plan {
         for item in ports.iter().map(|port| port.0).collect::<BTreeSet<usize>>() {
             let own = ports.iter().zip(&nodes).filter(|(port, _)| port.0 == item);
             let own: Vec<(usize, &Node)> = own.map(|(port, node)| (port.1, node)).collect();
-            // Outputs that nothing reads any more would hold what they are made of.
+            // Outputs that are no longer read would keep their inputs alive.
             values[item].fill(own[0].1.clone());
             own.iter().for_each(|(output, node)| values[item][*output] = (*node).clone());
             ledger.settled(item, own.iter().map(|(_, node)| memory::bytes_of(node)).sum());
@@ -415,7 +419,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns for each item whether its lines are computed as they are read, and kept in the cache of a core.
+    /// Returns for each item whether its lines are computed on demand and kept in the cache of a core.
     fn relayed(&self) -> Vec<bool> {
         let costs = Costs::of(self.context.device().machine());
         let is_fused = self.options.fuse != Switch::Off && self.options.contract != Switch::Off;
@@ -493,8 +497,8 @@ impl Plan {
         site.outputs(results)
     }
 
-    /// The number of parts into which lines are cut: so many that all cores have work, while computing states anew costs
-    /// little.
+    /// Returns the number of parts into which lines are cut. It gives work to all cores while keeping the
+    /// cost of recomputing states low.
     fn parts(&self, site: &Site<'_>, axis: Axis, window: u32) -> usize {
         let costs = Costs::of(self.context.device().machine());
         let (length, across) = match axis {
@@ -511,7 +515,7 @@ impl Plan {
         }
     }
 
-    /// The tile in which the windows of a call are staged.
+    /// Returns the tile for staging the windows of a call in shared memory; `None` if they are not staged.
     fn tile(&self, site: &Site<'_>, reach: Reach) -> Option<Tile> {
         let machine = self.context.device().machine();
         let values = vec![Type::F32; site.primitive.code.slots.len()];
@@ -525,7 +529,7 @@ impl Plan {
         let several = self.options.several.decides(|| true);
         let largest = Tile::of(machine, &values, &window)?;
         let mut tile = if several { largest } else { Tile { columns: 1, rows: 1 } };
-        // A flat window shares most in a wide tile, a tall one in a high tile.
+        // A flat window shares most in a wide tile, a tall window in a high tile.
         if several && self.options.shape.decides(|| rows.0 + rows.1 == 0 || columns.0 + columns.1 == 0) {
             tile = match rows.0 + rows.1 <= columns.0 + columns.1 {
                 true => Tile { columns: largest.columns.max(2), rows: 1 },
@@ -536,22 +540,23 @@ impl Plan {
     }
 }
 
-/// Returns the bytes that a graph needs where each functor is computed on its own, without temporary arrays.
+/// Returns the bytes that a graph needs if each functor is computed on its own, without temporary arrays.
 fn least(mut items: Items, wanted: &[Rect]) -> u64 {
     regions::flow(&mut items, wanted, false);
     order::least_memory(&mut items);
     items.least()
 }
 
-/// Pixels of a window besides the current one, up to which each pixel reads all of them.
+/// Maximum extent of a window, without the current pixel, for which each pixel reads the whole window.
 const SHORT_WINDOW: u32 = 4;
-/// Lines of moving averages for each core: several blocks of 32 on vectors, half of all threads that a core holds otherwise.
+/// Lines of moving averages per core: several blocks of 32 on vectors, otherwise half of all threads of a
+/// core.
 const LINES_PER_CORE: Each<u64> = Each { vectors: 128, threads: 1024 };
-/// Windows that a part of a line has at least.
+/// Minimum number of windows in a part of a line.
 const SPLIT_WINDOWS: usize = 8;
-/// Parts of a line, at most.
+/// Maximum number of parts of a line.
 const MOST_PARTS: usize = 1024;
-/// Pixels of a window, from which on it is worth to stage it.
+/// Minimum number of pixels of a window for staging.
 const MANY_READS: u64 = 9;
 
 /// Reads the report of a kernel in checking mode.

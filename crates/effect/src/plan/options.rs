@@ -3,20 +3,20 @@
 use broadloom_graph::Chains;
 use std::fmt;
 
-/// The use of a technique.
+/// Use of a technique.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Switch {
-    /// Never.
+    /// Never used.
     Off,
-    /// Where the cost model finds it better.
+    /// Used if the cost model predicts a gain.
     #[default]
     Auto,
-    /// Wherever it is possible.
+    /// Used wherever possible.
     On,
 }
 
 impl Switch {
-    /// Returns whether to use a technique that the cost model finds good or not.
+    /// Returns whether to use a technique. `good` is the decision of the cost model.
     pub(crate) fn decides(self, good: impl FnOnce() -> bool) -> bool {
         match self {
             Switch::Off => false,
@@ -29,33 +29,35 @@ impl Switch {
 /// The techniques of the optimiser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// Point functors become part of the kernels of their neighbours.
+    /// Fusion of point functors into the kernels of their neighbours.
     pub fuse: Switch,
-    /// Functors with windows become part of the kernels of their consumers: images between them are computed again and not stored.
+    /// Fusion of functors with windows into the kernels of their consumers. Images between them are
+    /// recomputed and not stored.
     pub contract: Switch,
-    /// Kernels that read each other's images in windows become one kernel, which keeps the rows between them in rings.
+    /// Merging of kernels that read each other's images in windows. The merged kernel keeps the rows between
+    /// them in ring buffers.
     pub chain: Switch,
-    /// Moving averages carry their state along lines; otherwise every pixel reads its whole window.
+    /// State of moving averages, carried along lines. Otherwise every pixel reads its whole window.
     pub carry: Switch,
-    /// Windows are staged in shared memory.
+    /// Staging of windows in shared memory.
     pub stage: Switch,
-    /// Horizontal moving averages and vertical filters run on transposed images.
+    /// Transposition of images for horizontal moving averages and vertical filters.
     pub transpose: Switch,
-    /// Pairs of transpositions are cancelled, also across point functors.
+    /// Cancellation of pairs of transpositions, also across point functors.
     pub cancel: Switch,
-    /// Lines of moving averages are split, so that more threads have work.
+    /// Splitting of lines of moving averages, to give work to more threads.
     pub split: Switch,
-    /// Regions of interest start and end at aligned columns.
+    /// Alignment of the first and last columns of regions of interest.
     pub realign: Switch,
-    /// A thread computes several pixels of a staged window.
+    /// Several pixels of a staged window per thread.
     pub several: Switch,
-    /// Tiles have the shape that suits the window.
+    /// Adaptation of the shape of tiles to the window.
     pub shape: Switch,
-    /// Functors run in an order that needs little memory.
+    /// Order of functors that needs little memory.
     pub order: Switch,
-    /// Reads outside of declared windows are errors. Kernels are slower.
+    /// True if reads outside declared windows are errors. Kernels are slower.
     pub check: bool,
-    /// Bytes of the device's memory that a plan may use; three quarters of it where nothing is said. Larger images are
+    /// Device memory that a plan may use, in bytes; by default three quarters of it. Larger images are
     /// computed in tiles.
     pub memory: Option<u64>,
 }
@@ -70,7 +72,8 @@ impl Options {
         }
     }
 
-    /// Returns the straight translation: each functor is a kernel, each pixel a thread, each read a read of memory.
+    /// Returns the straight translation: one kernel per functor, one thread per pixel, and one memory access
+    /// per read.
     pub const fn straight() -> Options {
         Options::all(Switch::Off)
     }
@@ -95,11 +98,11 @@ impl Options {
         }
     }
 
-    /// The names of the techniques.
+    /// Names of the techniques.
     pub const NAMES: [&str; 12] =
         ["fuse", "contract", "chain", "carry", "stage", "transpose", "cancel", "split", "realign", "several", "shape", "order"];
 
-    /// Returns the switch of a technique by its name.
+    /// Returns the switch of the technique with the given name.
     pub fn switch(&mut self, name: &str) -> Option<&mut Switch> {
         Some(match name {
             "fuse" => &mut self.fuse,

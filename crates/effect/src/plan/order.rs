@@ -1,12 +1,15 @@
-//! The order of functors, for least memory.
+//! The order of functors, for minimum memory.
 //!
-//! Two orders are made, and the one counts whose peak is least. *Greedy*: among the items whose inputs are there, the one comes
-//! next after which the fewest bytes are alive. *Depth first* (Sethi and Ullman): the inputs of an item are computed one after
-//! the other, the one first that needs most while it is computed and leaves least.
+//! Two orders are computed, and the one with the lowest peak is used. The original order is kept if neither
+//! is better.
+//!
+//! - *Greedy*: among the items whose inputs are computed, the next item leaves the fewest bytes alive.
+//! - *Depth first* (Sethi and Ullman): the inputs of an item are computed one after the other. The first
+//!   input is the one that needs most memory while it is computed and leaves least.
 
 use super::items::Items;
 
-/// Brings items into an order that needs little memory.
+/// Reorders items to need little memory.
 pub(crate) fn least_memory(items: &mut Items) {
     let others = [greedy(items), depth_first(items)];
     let others: Vec<Items> =
@@ -18,7 +21,7 @@ pub(crate) fn least_memory(items: &mut Items) {
     }
 }
 
-/// The sizes of items, as signed numbers of which a few can be added.
+/// Returns the sizes of items, as signed numbers. Their sums do not overflow.
 fn sizes(items: &Items) -> Vec<i64> {
     let size = |number: usize| i64::try_from(items.bytes(number)).unwrap_or(i64::MAX).min(i64::MAX / 4096);
     (0..items.items.len()).map(size).collect()
@@ -42,7 +45,7 @@ fn greedy(items: &Items) -> Vec<usize> {
             sizes[*number]
                 - sources(items, *number).iter().filter(|source| frees(source)).map(|source| sizes[*source]).sum::<i64>()
         };
-        // The first of several: the order of the graph decides.
+        // Ties are broken by the order of the graph.
         let Some((place, number)) = ready.iter().copied().enumerate().min_by_key(|(_, number)| (change(number), *number)) else {
             break;
         };
@@ -61,7 +64,7 @@ fn greedy(items: &Items) -> Vec<usize> {
     order
 }
 
-/// The items that an item reads, each once.
+/// Returns the distinct items that an item reads.
 fn sources(items: &Items, number: usize) -> Vec<usize> {
     let mut seen: Vec<usize> = items.items[number].inputs.iter().map(|port| port.item).collect();
     seen.sort_unstable();
@@ -101,7 +104,7 @@ fn depth_first(items: &Items) -> Vec<usize> {
     order
 }
 
-/// The items in another order.
+/// Returns the items in another order.
 fn arranged(items: &Items, order: &[usize]) -> Items {
     let mut places = vec![0; items.items.len()];
     order.iter().enumerate().for_each(|(place, number)| places[*number] = place);

@@ -5,12 +5,12 @@ use crate::Rect;
 use crate::functor::Axis;
 use crate::graph::region::{aligned, grown};
 
-/// Gives each item the region that its consumers need. Items behind results come first.
+/// Computes the region of each item that its consumers need. Consumers are processed before their inputs.
 pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
     let join = |needed: &mut Option<Rect>, region: Rect| {
         *needed = Some(match *needed {
             None => region,
-            // Both lie in one image, so their union does.
+            // Both regions lie in one image, so their union does too.
             Some(own) => own.union(region).unwrap_or(own),
         });
     };
@@ -40,7 +40,7 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
                 Work::Functor(primitive) => match primitive.reach_of(place) {
                     Some(reach) => grown(needed, reach, source.bounds, primitive.boundary),
                     None => match primitive.along_in(place) {
-                        // Across the axis both have the same extent.
+                        // Across the axis both images have the same extent.
                         Some(Axis::Horizontal) => Rect { y: needed.y, height: needed.height, ..source.bounds },
                         Some(Axis::Vertical) => Rect { x: needed.x, width: needed.width, ..source.bounds },
                         None => source.bounds,

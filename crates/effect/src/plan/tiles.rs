@@ -1,14 +1,14 @@
-//! Images that need more memory than there is: the result is computed tile by tile.
+//! Images that need more memory than available: the result is computed tile by tile.
 //!
-//! A tile is a region of interest like any other: what it needs flows backwards through the windows, and of images of the host
-//! only that part is copied. Tiles are strips of rows as long as that is enough.
+//! A tile is a region of interest. Its needs propagate backwards through the windows, and only the needed
+//! parts of host images are copied. Tiles are strips of rows as long as strips are sufficient.
 
 use super::Plan;
 use crate::graph::Picture;
 use crate::image::{Image, Plane, Rect, reserved};
 use crate::{Error, Result};
 
-/// Pixels of a side, below which a tile is not divided.
+/// Minimum side of a tile, in pixels. Smaller tiles are not divided.
 const LEAST_SIDE: u32 = 16;
 
 impl Plan {
@@ -17,7 +17,7 @@ impl Plan {
         self.options.memory.unwrap_or(self.context.device().machine().memory_bytes / 4 * 3)
     }
 
-    /// Returns whether the images fit into memory.
+    /// Returns whether the images fit into the allowed memory.
     pub fn fits(&self) -> bool {
         self.items.peak() <= self.memory()
     }
@@ -26,7 +26,8 @@ impl Plan {
     pub(super) fn run_tiles(&self, progress: &mut dyn FnMut(usize, usize)) -> Result<Vec<Image>> {
         let Some(region) = self.results.first().map(|(_, region)| *region) else { return Ok(vec![]) };
         if self.results.iter().any(|(_, other)| *other != region) {
-            // Tiles of results of one size are computed together, others one after the other.
+            // Tiles of results with equal regions are computed together. Other results are computed one after
+            // the other.
             let mut images = vec![];
             for (picture, region) in &self.results {
                 images.extend(Plan::new(&[(picture.clone(), *region)], &self.options)?.run_with(progress)?);
@@ -63,7 +64,7 @@ impl Plan {
         found.into_iter().map(image).collect()
     }
 
-    /// Plans a region of all results.
+    /// Plans the given region of all results.
     fn of(&self, region: Rect) -> Result<Plan> {
         let wanted: Vec<(Picture, Rect)> = self.results.iter().map(|(picture, _)| (picture.clone(), region)).collect();
         Plan::new(&wanted, &self.options)
@@ -75,14 +76,14 @@ impl Plan {
         loop {
             let side = |extent: u32, count: u32| extent.div_ceil(count);
             let (width, height) = (side(region.width, columns), side(region.height, rows));
-            // The tile in the middle has windows on all sides.
+            // The middle tile has windows on all sides.
             let middle = |from: i32, extent: u32, size: u32| from + ((extent - size) / 2) as i32;
             let tile = Rect::new(middle(region.x, region.width, width), middle(region.y, region.height, height), width, height);
             let plan = self.of(tile)?;
             if plan.fits() {
                 return Ok(grid(region, width, height));
             }
-            // Strips of rows first; columns where strips have become flat.
+            // Rows are divided first, and columns once the strips are flat.
             match (height > LEAST_SIDE.max(width / 8), width > LEAST_SIDE) {
                 (true, _) => rows *= 2,
                 (false, true) => columns *= 2,
@@ -102,7 +103,7 @@ impl Plan {
     }
 }
 
-/// A region in tiles of a size, row by row.
+/// Returns the tiles of a region, row by row.
 fn grid(region: Rect, width: u32, height: u32) -> Vec<Rect> {
     let mut tiles = vec![];
     for top in (0..region.height).step_by(height as usize) {
@@ -114,7 +115,7 @@ fn grid(region: Rect, width: u32, height: u32) -> Vec<Rect> {
     tiles
 }
 
-/// Copies the samples of a tile to their place in a plane.
+/// Copies the samples of a tile to their position in a plane.
 fn place(plane: &mut [f32], region: Rect, samples: &[f32], tile: Rect) {
     let (from, width) = ((tile.x - region.x) as usize, tile.width as usize);
     for (row, samples) in samples.chunks_exact(width.max(1)).enumerate() {

@@ -1,19 +1,20 @@
-//! Transposition: horizontal moving averages and vertical filters on images whose rows and columns are exchanged.
+//! Transposition: horizontal moving averages and vertical filters on images whose rows and columns are
+//! exchanged.
 //!
-//! Neighbouring threads have neighbouring columns. A moving average along rows makes them read far apart, and a vertical
-//! filter keeps them from sharing a row of shared memory. Both run better on a transposed image. [`insert`] puts a
-//! transposition before and behind each; [`cancel`] removes pairs that undo each other, also across point functors, which do
-//! not care.
+//! Neighbouring threads have neighbouring columns. The accesses of a moving average along rows are therefore
+//! not coalesced. A vertical filter cannot share a row of shared memory between threads. Both run better on a
+//! transposed image. [`insert`] puts a transposition before and after each. [`cancel`] removes pairs that
+//! undo each other, also across point functors, which work in either orientation.
 
 use super::items::{Item, Items, Port, Work};
 use super::lower::moving::stepped;
 use super::options::{Options, Switch};
 use crate::functor::{Axis, Freedom, Nature, Primitive};
 
-/// Positions of a window beyond which lines of a moving average cannot be staged in shared memory.
+/// Maximum extent of the step window of a moving average whose lines can be staged in shared memory.
 const STAGED_HALO: u32 = 64;
 
-/// Returns whether a functor is better on a transposed image.
+/// Returns whether a functor runs better on a transposed image.
 fn wants(primitive: &Primitive, options: &Options) -> bool {
     if primitive.reach().is_none() {
         return false;
@@ -21,7 +22,8 @@ fn wants(primitive: &Primitive, options: &Options) -> bool {
     match &primitive.code.nature {
         Nature::Moving(motion) if motion.axis == Axis::Horizontal => {
             let reach = stepped(motion, primitive.reach().unwrap_or_default());
-            // Without shared memory a line is read in steps as long as a row; with it, tiles are transposed there.
+            // Without shared memory, the stride of reads along a line is the length of a row. With shared
+            // memory, tiles are transposed there.
             let is_staged = options.stage != Switch::Off && reach.0 + reach.1 <= STAGED_HALO;
             options.carry != Switch::Off && options.transpose.decides(|| !is_staged)
         }
@@ -30,14 +32,14 @@ fn wants(primitive: &Primitive, options: &Options) -> bool {
             let vertical = |freedom: &Freedom| matches!(freedom, Freedom::Line { axis: Axis::Vertical, .. });
             let is_line = |freedom: &Freedom| matches!(freedom, Freedom::Point) || vertical(freedom);
             let freedoms = || primitive.code.inputs.iter().map(|indexer| &indexer.freedom);
-            // Rows of a vertical window are coalesced as they are, and tiles with a halo of rows share them: two passes over
-            // the image cost more than either.
+            // Rows of a vertical window are already coalesced, and tiles with a halo of rows share them. Two
+            // additional passes over the image cost more than the gain.
             freedoms().any(vertical) && freedoms().all(is_line) && options.transpose == Switch::On
         }
     }
 }
 
-/// Puts transpositions around functors that are better so.
+/// Inserts transpositions around functors that run better on transposed images.
 pub(crate) fn insert(items: &mut Items, options: &Options, notes: &mut Vec<String>) {
     let mut places: Vec<Vec<Port>> = vec![];
     let mut changed: Vec<Item> = vec![];
@@ -86,7 +88,7 @@ pub(crate) fn insert(items: &mut Items, options: &Options, notes: &mut Vec<Strin
     items.sweep();
 }
 
-/// Returns what is transposed, if a port is a transposition.
+/// Returns the input of the transposition, if a port is the output of one.
 fn undone(items: &Items, port: Port) -> Option<Port> {
     let item = &items.items[port.item];
     matches!(item.work, Work::Transpose).then(|| item.inputs[0])
@@ -114,7 +116,7 @@ pub(crate) fn cancel(items: &mut Items, notes: &mut Vec<String>) {
     }
 }
 
-/// Replaces transpositions of transpositions by what they are of.
+/// Replaces a transposition of a transposition by its original input.
 fn pairs(items: &mut Items) {
     for number in 0..items.items.len() {
         for place in 0..items.items[number].inputs.len() {
@@ -131,7 +133,8 @@ fn pairs(items: &mut Items) {
     }
 }
 
-/// Runs point functors on transposed images, where all they read was transposed back and all their consumers transpose it again.
+/// Runs point functors on transposed images, if all their inputs are transpositions and all their consumers
+/// transpose the result again.
 fn across_points(items: &mut Items) {
     let mut consumers: Vec<Vec<usize>> = vec![vec![]; items.items.len()];
     for (number, item) in items.items.iter().enumerate() {
@@ -150,7 +153,7 @@ fn across_points(items: &mut Items) {
         let turned = !item.transposed;
         items.items[number].inputs = inputs;
         items.items[number].transposed = turned;
-        // Its consumers transposed it into the orientation that it has now.
+        // The consumers transposed it into its present orientation.
         for consumer in own {
             let output = items.items[*consumer].inputs[0];
             for other in &mut items.items {

@@ -32,7 +32,7 @@ pub(super) fn equalise(x: &Field, edge: Edge, tiles: i64, clip: f64, bins: i64, 
             tables.push(table);
         }
     }
-    // The nearest two tiles along an axis, and the share of the second.
+    // The nearest two tiles along an axis, and the weight of the second.
     let near = |place: i64, extent: i64| {
         let at = place as f64 / extent as f64 - 0.5;
         let first = at.floor();

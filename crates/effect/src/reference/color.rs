@@ -6,7 +6,7 @@ use crate::catalogue::{EffectError, Settings};
 use crate::file::Cube;
 use crate::image::{Image, Plane};
 
-/// Applies a function to red, green and blue together. Other planes stay.
+/// Applies a function to red, green and blue together. Other planes are not changed.
 fn each_pixel(settings: &Settings, image: &Image, function: impl Fn([f64; 3]) -> [f64; 3]) -> Result<Image, EffectError> {
     let indices = colors(settings.effect().name, &image.names().collect::<Vec<&str>>())?;
     let mut fields = indices.map(|index| Field::of(&image.planes()[index]));
@@ -32,18 +32,18 @@ pub(super) fn lut(settings: &Settings, image: &Image) -> Result<Image, EffectErr
     each_pixel(settings, image, |rgb| if tetrahedral { cube.tetrahedral(rgb) } else { cube.trilinear(rgb) })
 }
 
-/// A curve through points, with its slopes at them.
+/// A curve through points, with its slopes at the points.
 pub(crate) struct Curve {
-    /// Abscissas, ascending.
+    /// Abscissas in ascending order.
     pub(crate) xs: Vec<f64>,
     /// Ordinates.
     pub(crate) ys: Vec<f64>,
-    /// Slopes at the points; empty where the curve is made of straight lines.
+    /// Slopes at the points; empty if the curve consists of straight lines.
     pub(crate) slopes: Vec<f64>,
 }
 
 impl Curve {
-    /// Makes the curve of the settings of `curves`.
+    /// Creates the curve from the settings of `curves`.
     pub(crate) fn new(settings: &Settings) -> Result<Curve, EffectError> {
         let points = settings.numbers("points");
         let xs: Vec<f64> = points.iter().step_by(2).copied().collect();
@@ -85,7 +85,8 @@ impl Curve {
     }
 }
 
-/// Computes slopes by Fritsch and Carlson: means of the secants, limited so that the curve has no turn between points.
+/// Computes slopes by Fritsch and Carlson: means of the secants, limited so that the curve is monotonic
+/// between points.
 fn slopes(xs: &[f64], ys: &[f64]) -> Vec<f64> {
     let secants: Vec<f64> = xs.windows(2).zip(ys.windows(2)).map(|(x, y)| (y[1] - y[0]) / (x[1] - x[0])).collect();
     let last = secants.len();
@@ -120,7 +121,7 @@ fn luma_chroma([r, g, b]: [f64; 3]) -> (f64, [f64; 2]) {
     (y, [0.564 * (b - y), 0.713 * (r - y)])
 }
 
-/// Computes `key`: alpha from the distance of chroma, and colours without the chroma of the screen.
+/// Computes `key`: alpha from the chroma distance, and colours without the chroma of the screen.
 pub(super) fn key(settings: &Settings, image: &Image) -> Result<Image, EffectError> {
     let effect = settings.effect().name;
     let color = settings.numbers("color");

@@ -1,4 +1,4 @@
-//! Gradients and what is made of them: `sobel`, `harris`, `canny`.
+//! Gradients and effects that use them: `sobel`, `harris`, `canny`.
 
 use super::field::{Edge, Field};
 use super::{blur, mean_of_planes};
@@ -45,7 +45,8 @@ pub(super) fn canny(settings: &Settings, image: &Image, edge: Edge) -> Result<Im
     let tan = (std::f64::consts::PI / 8.0).tan();
     let thin = size.around(|x, y| {
         let (dx, dy) = (gx.get(x, y), gy.get(x, y));
-        // The nearest of four directions: steps along the gradient to the right or, where it is upright, downwards.
+        // The nearest of four directions: a step along the gradient to the right, or downwards if the
+        // gradient is vertical.
         let (i, j) = if dy.abs() <= tan * dx.abs() {
             (1, 0)
         } else if dx.abs() <= tan * dy.abs() {

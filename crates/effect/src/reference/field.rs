@@ -3,17 +3,17 @@
 use crate::image::{ImageError, Plane};
 use broadloom_skeleton::Rule;
 
-/// Values of the pixels outside of a field.
+/// Rule for the values of pixels outside a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// The boundary rule.
+    /// Boundary rule.
     pub(crate) rule: Rule,
-    /// The value where the rule is a constant.
+    /// Value for a constant rule.
     pub(crate) border: f64,
 }
 
 impl Edge {
-    /// Returns the index inside of an axis that stands for any index; `None` where the constant does.
+    /// Maps any index of an axis to an index inside; `None` if the constant applies.
     pub(crate) fn index(self, index: i64, extent: i64) -> Option<i64> {
         match self.rule {
             Rule::Constant => (0..extent).contains(&index).then_some(index),
@@ -36,7 +36,7 @@ pub(crate) struct Field {
     pub(crate) width: i64,
     /// Number of rows.
     pub(crate) height: i64,
-    /// The values.
+    /// Values, row by row.
     pub(crate) values: Vec<f64>,
 }
 
@@ -47,7 +47,7 @@ impl Field {
         Field { width: i64::from(plane.width()), height: i64::from(plane.height()), values }
     }
 
-    /// Makes a field of a function of the column and the row.
+    /// Creates a field from a function of the column and the row.
     pub(crate) fn from_fn(width: i64, height: i64, mut function: impl FnMut(i64, i64) -> f64) -> Field {
         let mut values = Vec::with_capacity((width * height) as usize);
         for y in 0..height {
@@ -64,12 +64,12 @@ impl Field {
         Plane::new(name, self.width as u32, self.height as u32, samples)
     }
 
-    /// Returns the value at a place inside.
+    /// Returns the value at a position inside the field.
     pub(crate) fn get(&self, x: i64, y: i64) -> f64 {
         self.values[(y * self.width + x) as usize]
     }
 
-    /// Returns the value at any place.
+    /// Returns the value at any position.
     pub(crate) fn at(&self, x: i64, y: i64, edge: Edge) -> f64 {
         match (edge.index(x, self.width), edge.index(y, self.height)) {
             (Some(x), Some(y)) => self.get(x, y),
@@ -88,7 +88,7 @@ impl Field {
         Field { values, ..*self }
     }
 
-    /// Returns a field whose value at a place is a function of the place; the size stays.
+    /// Returns a field of equal size. Each value is a function of its position.
     pub(crate) fn around(&self, function: impl FnMut(i64, i64) -> f64) -> Field {
         Field::from_fn(self.width, self.height, function)
     }

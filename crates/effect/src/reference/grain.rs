@@ -32,7 +32,8 @@ fn degrain_level(x: &Field, edge: Edge, level: i64, levels: i64, threshold: f64)
     part.zip(&ll, |part, ll| part + ll)
 }
 
-/// Returns the taps of `diffusion`: offsets on a grid of four pixels within radius 12.6, and weights exp(−r/1.5) whose sum is 1.
+/// Returns the taps of `diffusion`: offsets on a grid of four pixels within radius 12.6, and weights
+/// exp(−r/1.5) whose sum is 1.
 pub(crate) fn diffusion_taps() -> Vec<(i64, i64, f64)> {
     let places = (-3..=3i64).flat_map(|j| (-3..=3i64).map(move |i| (i, j))).filter(|(i, j)| i * i + j * j <= 10);
     let taps: Vec<_> = places.map(|(i, j)| (4 * i, 4 * j, (-((i * i + j * j) as f64).sqrt() / 1.5).exp())).collect();
@@ -51,7 +52,8 @@ pub(super) fn diffusion(x: &Field, edge: Edge, radius: i64, mix: f64) -> Field {
     x.zip(&spread, |x, spread| x * (1.0 - mix) + spread * mix)
 }
 
-/// Finds the motion of each block: the offset with the least sum of absolute differences, the first in the order of rows.
+/// Finds the motion of each block: the offset with the smallest sum of absolute differences. The first in row
+/// order wins a tie.
 fn motion(current: &Field, other: &Field, edge: Edge, block: i64, search: i64) -> Vec<(i64, i64)> {
     let mut offsets = vec![];
     for top in (0..current.height).step_by(block as usize) {
@@ -76,7 +78,7 @@ fn motion(current: &Field, other: &Field, edge: Edge, block: i64, search: i64) -
     offsets
 }
 
-/// Computes `temporal_degrain`: a mean over frames along the motion, weighted by likeness.
+/// Computes `temporal_degrain`: a mean over frames along the motion, weighted by similarity.
 pub(super) fn temporal(settings: &Settings, frames: &[Image], edge: Edge) -> Result<Image, EffectError> {
     let middle = frames.len() / 2;
     let (block, search) = (settings.integer("block"), settings.integer("search"));

@@ -1,7 +1,7 @@
 //! `local_laplacian`: contrast of details at all scales.
 //!
-//! Paris, Hasinoff and Kautz, *Local Laplacian Filters*, with the fast interpolation between levels of brightness by
-//! Aubry and others. Pyramids halve by [1 3 3 1]/8 along both axes and double by [1 3]/4.
+//! Paris, Hasinoff and Kautz, *Local Laplacian Filters*, with the fast interpolation between levels of
+//! brightness by Aubry and others. Pyramids are halved by [1 3 3 1]/8 along both axes and doubled by [1 3]/4.
 
 use super::field::{Edge, Field};
 use super::{colors, mean_of_planes, replaced};
@@ -11,7 +11,7 @@ use crate::image::Image;
 /// Offset that keeps quotients of dark pixels finite.
 const DARK: f64 = 0.01;
 
-/// Halves both sides, rounded up: (x(2i−1) + 3·x(2i) + 3·x(2i+1) + x(2i+2)) / 8.
+/// Halves both sides, rounded up, with (x(2i−1) + 3·x(2i) + 3·x(2i+1) + x(2i+2)) / 8.
 fn halved(x: &Field, edge: Edge) -> Field {
     let taps = [(-1, 0.125), (0, 0.375), (1, 0.375), (2, 0.125)];
     let rows = Field::from_fn((x.width + 1) / 2, x.height, |i, j| {
@@ -22,7 +22,7 @@ fn halved(x: &Field, edge: Edge) -> Field {
     })
 }
 
-/// Doubles to a size: 3/4 of the nearest value and 1/4 of the next.
+/// Doubles a field to a given size: 3/4 of the nearest value and 1/4 of the next.
 fn doubled(x: &Field, width: i64, height: i64, edge: Edge) -> Field {
     let next = |i: i64| i / 2 - 1 + 2 * (i % 2);
     let rows = Field::from_fn(width, x.height, |i, j| 0.75 * x.at(i / 2, j, edge) + 0.25 * x.at(next(i), j, edge));
@@ -38,7 +38,7 @@ fn pyramid(x: Field, count: i64, edge: Edge) -> Vec<Field> {
     levels
 }
 
-/// Replaces all levels but the last by their difference to the next, doubled.
+/// Replaces all levels except the last by their difference to the doubled next level.
 fn differences(levels: &mut [Field], edge: Edge) {
     for index in 0..levels.len() - 1 {
         let coarse = doubled(&levels[index + 1], levels[index].width, levels[index].height, edge);
@@ -82,7 +82,8 @@ fn filtered(y: &Field, edge: Edge, copies: i64, count: i64, alpha: f64, beta: f6
     result.unwrap_or_else(|| y.clone())
 }
 
-/// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of fewer than three planes.
+/// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of the planes if there
+/// are fewer than three.
 pub(super) fn local(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
     let planes: Vec<usize> = match colors(settings.effect().name, &image.names().collect::<Vec<&str>>()) {
         Ok(colors) => colors.to_vec(),

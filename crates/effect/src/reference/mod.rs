@@ -1,8 +1,9 @@
 //! Naive references of all effects: plain loops in `f64` that follow the formulas of the catalogue.
 //!
-//! They define what effects mean and judge the effects on devices. Nothing here is fast.
+//! They define the results of effects, and effects on devices are compared with them. They are not optimised.
 //!
-//! Every intermediate image has the size of the image before it and follows the boundary rule at its own border.
+//! Every intermediate image has the size of the image before it and follows the boundary rule at its own
+//! border.
 
 mod blur;
 mod clahe;
@@ -23,7 +24,7 @@ pub(crate) use color::Curve;
 use field::{Edge, Field};
 pub(crate) use resize::new_size;
 
-/// Most cells of a bilateral grid from `low` to `high`.
+/// Maximum number of cells of a bilateral grid from `low` to `high`.
 const MAX_GRID: f64 = 4094.0;
 
 /// Computes an effect. Samples of the result are `f32`.
@@ -100,7 +101,7 @@ pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> 
     }
 }
 
-/// Fails where the number or the sizes of images are not those that the effect takes.
+/// Fails if the number or the sizes of images do not fit the effect.
 pub(crate) fn check(settings: &Settings, inputs: &[(Rect, Vec<&str>)]) -> Result<(), EffectError> {
     let effect = settings.effect();
     let wanted = match effect.inputs {
@@ -122,7 +123,7 @@ pub(crate) fn check(settings: &Settings, inputs: &[(Rect, Vec<&str>)]) -> Result
     Ok(())
 }
 
-/// Returns `black` and `white` of a sensor, which differ in `f32`.
+/// Returns `black` and `white` of a sensor. Fails if they are equal in `f32`.
 pub(crate) fn levels(settings: &Settings) -> Result<(f64, f64), EffectError> {
     let (black, white) = (settings.number("black"), settings.number("white"));
     match black as f32 != white as f32 {
@@ -136,7 +137,7 @@ pub(crate) fn levels(settings: &Settings) -> Result<(f64, f64), EffectError> {
     }
 }
 
-/// Returns `low` and `high`, where the first is less in `f32`.
+/// Returns `low` and `high`. Fails unless `low` is less than `high` in `f32`.
 pub(crate) fn range(settings: &Settings) -> Result<(f64, f64), EffectError> {
     let (low, high) = (settings.number("low"), settings.number("high"));
     match (low as f32) < high as f32 {
@@ -150,7 +151,7 @@ pub(crate) fn range(settings: &Settings) -> Result<(f64, f64), EffectError> {
     }
 }
 
-/// Returns `low` and `high` of a bilateral grid, where its cells are not too many.
+/// Returns `low` and `high` of a bilateral grid. Fails if the grid has too many cells.
 pub(crate) fn grid_range(settings: &Settings) -> Result<(f64, f64), EffectError> {
     let (low, high) = range(settings)?;
     if (high - low) / settings.number("range") <= MAX_GRID {
@@ -171,7 +172,7 @@ fn mean_of_planes(image: &Image) -> Field {
     sum.map(|value| value / count)
 }
 
-/// Applies a function to all planes but alpha.
+/// Applies a function to all planes except alpha.
 fn each_color(image: &Image, function: &dyn Fn(&Field) -> Field) -> Result<Image, EffectError> {
     let planes = image.planes().iter().map(|plane| match plane.channel() {
         "A" => Field::of(plane).plane(plane.name()),
@@ -180,17 +181,18 @@ fn each_color(image: &Image, function: &dyn Fn(&Field) -> Field) -> Result<Image
     Ok(image.with_planes(planes.collect::<Result<_, _>>()?)?)
 }
 
-/// Returns the layer of a plane: its name before the last dot; empty where there is none.
+/// Returns the layer of a plane: its name before the last dot; empty if there is no dot.
 pub(crate) fn layer(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(layer, _)| layer)
 }
 
-/// Returns the channel of a plane: its name behind the last dot.
+/// Returns the channel of a plane: its name after the last dot.
 pub(crate) fn channel(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(_, channel)| channel)
 }
 
-/// Returns the indices of red, green and blue: the planes of these names in the layer of the first `R`; else the first three.
+/// Returns the indices of red, green and blue: the planes of these names in the layer of the first `R`;
+/// otherwise the first three planes.
 pub(crate) fn colors(effect: &'static str, names: &[&str]) -> Result<[usize; 3], EffectError> {
     if let Some(red) = names.iter().position(|name| channel(name) == "R") {
         let of = |wanted: &str| names.iter().position(|name| layer(name) == layer(names[red]) && channel(name) == wanted);
@@ -207,7 +209,7 @@ pub(crate) fn colors(effect: &'static str, names: &[&str]) -> Result<[usize; 3],
     }
 }
 
-/// Returns the image with other values in some planes; all become `f32`.
+/// Returns the image with new values in some planes. All planes become `f32`.
 fn replaced(image: &Image, changed: &[(usize, Field)]) -> Result<Image, EffectError> {
     let planes = image.planes().iter().enumerate().map(|(index, plane)| {
         let field = changed.iter().find(|(changed, _)| *changed == index).map(|(_, field)| field);

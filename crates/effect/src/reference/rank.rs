@@ -1,4 +1,4 @@
-//! Filters that choose a value of a square: `median`, `erode`, `dilate`.
+//! Filters that select a value of a square: `median`, `erode`, `dilate`.
 
 use super::field::{Edge, Field};
 
@@ -7,7 +7,7 @@ fn square(x: &Field, edge: Edge, radius: i64, column: i64, row: i64) -> impl Ite
     side().flat_map(move |j| side().map(move |i| x.at(column + i, row + j, edge)))
 }
 
-/// Computes `median`: the middle of the sorted values of the square.
+/// Computes `median`: the median of the values of the square.
 pub(super) fn median(x: &Field, edge: Edge, radius: i64) -> Field {
     let mut values = vec![];
     x.around(|column, row| {
@@ -18,12 +18,12 @@ pub(super) fn median(x: &Field, edge: Edge, radius: i64) -> Field {
     })
 }
 
-/// Computes `erode`: the least value of the square; NaN where all are.
+/// Computes `erode`: the minimum of the square; NaN if all values are NaN.
 pub(super) fn erode(x: &Field, edge: Edge, radius: i64) -> Field {
     x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NAN, f64::min))
 }
 
-/// Computes `dilate`: the greatest value of the square; NaN where all are.
+/// Computes `dilate`: the maximum of the square; NaN if all values are NaN.
 pub(super) fn dilate(x: &Field, edge: Edge, radius: i64) -> Field {
     x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NAN, f64::max))
 }

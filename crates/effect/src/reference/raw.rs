@@ -1,11 +1,11 @@
-//! Pictures from the values of a sensor: `demosaic`, `camera`.
+//! Pictures from sensor values: `demosaic`, `camera`.
 
 use super::blur;
 use super::field::{Edge, Field};
 use crate::catalogue::{EffectError, Settings};
 use crate::image::{Image, Plane};
 
-/// The place of red in the pattern: column and row, each 0 or 1.
+/// Returns the position of red in the pattern: column and row, each 0 or 1.
 fn red_site(pattern: &str) -> (i64, i64) {
     match pattern {
         "bggr" => (1, 1),
@@ -67,7 +67,7 @@ pub(super) fn demosaic(settings: &Settings, image: &Image, edge: Edge) -> Result
     picture(image, &colors_of(&x, edge, settings.choice("pattern")))
 }
 
-/// Computes `camera`: hot pixels, levels, white balance, demosaic, matrix, curve, sharpening.
+/// Computes `camera`: hot pixels, levels, white balance, demosaicing, matrix, curve, sharpening.
 pub(super) fn camera(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
     let raw = sensor(settings, image)?;
     let (black, white) = super::levels(settings)?;

@@ -5,7 +5,7 @@ use crate::catalogue::{EffectError, Settings};
 use crate::image::{Image, Rect};
 use broadloom_skeleton::Rule;
 
-/// Returns the value of a filter at a distance, and the distance from which on it is 0.
+/// Returns a filter, and the distance beyond which it is 0.
 fn filter(name: &str) -> (fn(f64) -> f64, f64) {
     match name {
         "bicubic" => (cubic, 2.0),
@@ -14,7 +14,7 @@ fn filter(name: &str) -> (fn(f64) -> f64, f64) {
     }
 }
 
-/// The cubic of Keys with a = −0.5.
+/// Returns the cubic of Keys with a = −0.5.
 fn cubic(x: f64) -> f64 {
     let (x, a) = (x.abs(), -0.5);
     if x < 1.0 {
@@ -26,13 +26,14 @@ fn cubic(x: f64) -> f64 {
     }
 }
 
-/// sinc(x) · sinc(x/3) up to distance 3.
+/// Returns sinc(x) · sinc(x/3) up to distance 3.
 fn lanczos(x: f64) -> f64 {
     let sinc = |x: f64| if x == 0.0 { 1.0 } else { (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x) };
     if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
 }
 
-/// Returns the first index and the weights of the pixels that a pixel of the new size is made of; their sum is 1.
+/// Returns the first input pixel of an output pixel and the weights of its input pixels. The sum of the
+/// weights is 1.
 fn weights(name: &str, index: i64, old: i64, new: i64) -> (i64, Vec<f64>) {
     let (filter, support) = filter(name);
     let scale = old as f64 / new as f64;
@@ -45,7 +46,7 @@ fn weights(name: &str, index: i64, old: i64, new: i64) -> (i64, Vec<f64>) {
     (first, weights.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Returns the new size. A side of 0 keeps the ratio.
+/// Returns the new size. A side of 0 preserves the aspect ratio.
 pub(crate) fn new_size(settings: &Settings, bounds: Rect) -> Result<(i64, i64), EffectError> {
     let (width, height) = (settings.integer("width"), settings.integer("height"));
     let (old_width, old_height) = (i64::from(bounds.width), i64::from(bounds.height));

@@ -1,4 +1,4 @@
-//! Filters that keep edges: `bilateral`, `nlmeans`, `bilateral_grid`.
+//! Filters that preserve edges: `bilateral`, `nlmeans`, `bilateral_grid`.
 
 use super::field::{Edge, Field};
 
@@ -21,7 +21,7 @@ pub(super) fn bilateral(x: &Field, edge: Edge, radius: i64, space: f64, range: f
     })
 }
 
-/// Computes `nlmeans`: weights exp(−mean squared difference of patches / strength²), over the searched square.
+/// Computes `nlmeans`: weights exp(−mean squared difference of patches / strength²) over the search square.
 pub(super) fn nlmeans(x: &Field, edge: Edge, search: i64, patch: i64, strength: f64) -> Field {
     let count = ((2 * patch + 1) * (2 * patch + 1)) as f64;
     x.around(|column, row| {
@@ -45,18 +45,19 @@ pub(super) fn nlmeans(x: &Field, edge: Edge, search: i64, patch: i64, strength: 
     })
 }
 
-/// A grid over space and value: sums and counts. Cells outside hold the numbers that their pixels give by the boundary rule.
+/// Grid over space and value: sums and counts. The values of cells outside the image follow the boundary
+/// rule.
 struct Grid {
     columns: i64,
     rows: i64,
     values: i64,
-    /// Cells before the first pixel, on every side.
+    /// Number of cells before the first pixel, on every side.
     margin: i64,
     cells: Vec<[f64; 2]>,
 }
 
 impl Grid {
-    /// Returns a cell; along the axis of values there are empty cells outside.
+    /// Returns a cell. Cells outside the grid are empty.
     fn at(&self, x: i64, y: i64, z: i64) -> [f64; 2] {
         let (x, y) = (x + self.margin, y + self.margin);
         let is_inside = (0..self.columns).contains(&x) && (0..self.rows).contains(&y) && (0..self.values).contains(&z);
@@ -83,10 +84,12 @@ impl Grid {
     }
 }
 
-/// Computes `bilateral_grid`: values gathered in cells, blurred, and interpolated at the place and value of each pixel.
+/// Computes `bilateral_grid`: values gathered in cells, blurred, and interpolated at the position and value
+/// of each pixel.
 pub(super) fn grid(x: &Field, edge: Edge, cell: i64, range: f64, low: f64, high: f64) -> Field {
     let level = |value: f64| (value.max(low).min(high) - low) / range;
-    // Cells that interpolation and the two blurs along x and y read: two before the first and three behind the last.
+    // Margin of cells that interpolation and the two blurs along x and y read: two before the first and three
+    // after the last.
     let margin = 2;
     let mut grid = Grid {
         columns: (x.width - 1) / cell + 2 + 2 * margin,

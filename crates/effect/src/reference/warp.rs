@@ -4,10 +4,10 @@ use super::field::{Edge, Field};
 use crate::catalogue::{EffectError, Settings};
 use crate::image::Image;
 
-/// Farthest coordinate that is read. A field that points beyond, or nowhere, reads there.
+/// Maximum coordinate that is read. Larger coordinates and NaN are replaced by it.
 const FAR: f64 = 1e9;
 
-/// Interpolates bilinearly between the four pixels around a place.
+/// Interpolates bilinearly between the four pixels around a position.
 fn bilinear(x: &Field, column: f64, row: f64, edge: Edge) -> f64 {
     let near = |value: f64| if value.is_nan() { FAR } else { value.clamp(-FAR, FAR) };
     let (column, row) = (near(column), near(row));

@@ -1,4 +1,4 @@
-//! Functors of each kind against their definitions.
+//! Tests of functors of each kind against their definitions.
 
 use crate::devices::{Images, Random, assert_near, at, contexts, middle, thorough};
 use broadloom_effect::functor::{Axis, Functor, Indexer, Kernel, Moving, Output, Precise, Primitive, Real};
@@ -6,7 +6,7 @@ use broadloom_effect::plan::{Options, Plan, Switch};
 use broadloom_effect::{Boundary, Image, Picture, Rect, Reduction, Result};
 use broadloom_skeleton::Rule;
 
-/// The wavelet transform along an axis, as the paper writes it.
+/// The wavelet transform along an axis, as in the paper.
 struct Dwt1d {
     axis: Axis,
     radius: u32,
@@ -30,7 +30,7 @@ impl Functor for Dwt1d {
     }
 }
 
-/// The mean of a square, by a loop over a radius that is a parameter.
+/// Mean of a square, by a loop whose radius is a parameter.
 struct Square {
     radius: u32,
     looks: f32,
@@ -57,7 +57,7 @@ impl Functor for Square {
     }
 }
 
-/// The sum of a line, carried along it.
+/// Sum of a line, carried along it.
 struct Running {
     axis: Axis,
     radius: u32,
@@ -87,7 +87,7 @@ impl Moving for Running {
         let radius = self.radius as i32;
         let (new, old) = if self.backwards { (-radius, radius + 1) } else { (radius, -radius - 1) };
         let sum = state[0] + k.input(0).along(new).cast::<f64>() - k.input(0).along(old).cast::<f64>();
-        // The position is part of the result, so that it is tested as well.
+        // The position is part of the result, so that it is tested too.
         let place = (k.x() + k.y() * 100 + k.width() + k.component() * 1000).cast::<f32>();
         (vec![sum], vec![sum.cast::<f32>() + place])
     }
@@ -213,7 +213,7 @@ fn regions_shrink_and_mistakes_are_told() -> Result<()> {
     let told = Far.build().expect_err("a read outside").to_string();
     assert!(told.starts_with("functor `far`: input 0: a read 2 columns away is outside of its declared window"), "{told}");
 
-    // A parameter says how far is read: found when it runs, in checking mode alone.
+    // A parameter determines the offsets of reads. The error is found at run time, only in checking mode.
     let square = Square { radius: 1, looks: 3.0 }.build()?;
     let [mean] = square.call([&picture])?;
     let options = Options { check: true, ..Options::default() };
@@ -224,7 +224,7 @@ fn regions_shrink_and_mistakes_are_told() -> Result<()> {
     let [mean] = square.with_parameters(&[1.0])?.call([&picture])?;
     mean.region(mean.bounds(), &options)?;
 
-    // Parameters change without a compilation.
+    // Parameters change without a new compilation.
     let before = context.statistics();
     let plan = Plan::new(&[(square_mean(&picture, 0.5)?, picture.bounds())], &Options::default())?;
     plan.run()?;
@@ -274,7 +274,7 @@ fn frames_are_read_together_and_pictures_are_reduced() -> Result<()> {
     Ok(())
 }
 
-/// Against the power of `f64`, from the smallest normal number to 1; the same bits on both devices.
+/// Compares with the power of `f64`, from the smallest normal number to 1. Both devices give the same bits.
 #[test]
 fn powers_of_numbers_up_to_one_are_near() -> Result<()> {
     let mut samples: Vec<f32> = (1..=254u32).map(|exponent| f32::from_bits(exponent << 23)).filter(|x| *x <= 1.0).collect();
@@ -303,7 +303,7 @@ fn powers_of_numbers_up_to_one_are_near() -> Result<()> {
         for (x, found) in samples.iter().zip(&found) {
             let expected = if *x < f32::MIN_POSITIVE { 0.0 } else { f64::from(*x).powf(f64::from(exponent)) };
             let error = f64::from(1.0 + exponent) * 2f64.powi(-22) + expected.log2().abs().min(126.0) * 2f64.powi(-24);
-            // Results that are not normal are only small.
+            // Subnormal results only have to be small.
             let near = (f64::from(*found) - expected).abs() <= expected * error || expected < 2e-38 && *found < 2e-38;
             assert!(near, "{x}^{exponent}: {found} and not {expected}");
         }

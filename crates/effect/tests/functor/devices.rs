@@ -1,4 +1,4 @@
-//! The devices and images of the tests.
+//! Devices and images of the tests.
 
 use broadloom_device::{Device, Machine, MachineKind};
 use broadloom_effect::plan::{Options, Switch};
@@ -7,7 +7,7 @@ use broadloom_graph::Context;
 pub(crate) use broadloom_random::Random;
 use std::sync::OnceLock;
 
-/// Returns a context for the interpreter and one for the CPU, which all tests share.
+/// Returns a context for the interpreter and one for the CPU. All tests share them.
 pub(crate) fn contexts() -> &'static [Context; 2] {
     static CONTEXTS: OnceLock<[Context; 2]> = OnceLock::new();
     CONTEXTS.get_or_init(|| {
@@ -17,7 +17,7 @@ pub(crate) fn contexts() -> &'static [Context; 2] {
     })
 }
 
-/// Returns a context whose plans are for an H200 and whose kernels the interpreter runs.
+/// Returns a context that plans for an H200 and runs kernels in the interpreter.
 pub(crate) fn as_gpu() -> Context {
     let interp = broadloom_interp::Interp::new(broadloom_interp::Options::default());
     let machine = Machine {
@@ -32,7 +32,7 @@ pub(crate) fn as_gpu() -> Context {
     Context::new(&Device::new(broadloom_interp::Interp::new(options)))
 }
 
-/// Returns a context whose plans are for this CPU and whose kernels the interpreter runs: nothing is compiled.
+/// Returns a context that plans for this CPU and runs kernels in the interpreter, so nothing is compiled.
 pub(crate) fn as_cpu() -> Context {
     let cpu = broadloom_cpu::Cpu::new(broadloom_cpu::Options::default()).expect("a CPU");
     let machine = broadloom_device::Backend::machine(&cpu).clone();
@@ -50,14 +50,15 @@ pub(crate) fn any_options(random: &mut Random) -> Options {
     options
 }
 
-/// Returns whether every case runs on the CPU too, where each costs a compilation; else some do.
+/// Returns whether every case also runs on the CPU, where each needs a compilation. Otherwise only some cases
+/// do.
 pub(crate) fn thorough() -> bool {
     std::env::var_os("BROADLOOM_EVERY_CASE").is_some()
 }
 
 /// Random images.
 pub(crate) trait Images {
-    /// An image of multiples of 1/256 from 0 to 1: sums of a few are exact.
+    /// Returns an image of multiples of 1/256 from 0 to 1. Sums of a few samples are exact.
     fn image(&mut self, planes: usize, width: u32, height: u32) -> Image;
 }
 
@@ -70,7 +71,7 @@ impl Images for Random {
     }
 }
 
-/// The pixel of a plane that a boundary rule gives for a place.
+/// Returns the pixel of a plane at a position, by the boundary rule.
 pub(crate) fn at(image: &Image, plane: usize, x: i64, y: i64, rule: broadloom_skeleton::Rule, border: f32) -> f32 {
     let (width, height) = (i64::from(image.width()), i64::from(image.height()));
     match (rule.index(x, width), rule.index(y, height)) {
@@ -91,7 +92,7 @@ pub(crate) fn assert_near(found: &Image, expected: &Image, tolerance: f32, what:
     }
 }
 
-/// A region in the middle of an image.
+/// Returns a region in the middle of an image.
 pub(crate) fn middle(bounds: Rect) -> Rect {
     let (width, height) = (bounds.width.div_ceil(3), bounds.height.div_ceil(3));
     Rect::new(bounds.x + (bounds.width / 3) as i32, bounds.y + (bounds.height / 3) as i32, width, height)

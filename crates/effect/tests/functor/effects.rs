@@ -1,4 +1,4 @@
-//! Effects of the catalogue on devices against the naive references.
+//! Tests of the catalogue's effects on devices against the naive references.
 
 use crate::devices::{Images, Random, assert_near, contexts, thorough};
 use broadloom_effect::catalogue::{Effect, Settings, chain};
@@ -25,7 +25,7 @@ fn computed(context: &Context, text: &str, image: &Image) -> Image {
     effects::run(context, &step, std::slice::from_ref(image), &Options::default()).expect("an image")
 }
 
-/// Settings of effects that take one image of any planes, with the error that is allowed.
+/// Settings of effects that take one image with any planes, with the allowed error.
 const EACH: &[(&str, f32)] = &[
     ("tone_map exposure=1", 1e-6),
     ("curves points=0,0.1,0.3,0.5,1,0.9", 1e-5),
@@ -58,7 +58,7 @@ fn effects_agree_with_their_references() {
         let mut random = Random(7);
         for (number, (text, tolerance)) in EACH.iter().enumerate() {
             let has_rule = Effect::find(text.split(' ').next().unwrap_or_default()).expect("an effect").boundary.is_some();
-            // One rule for each effect on each device, another with each.
+            // Each effect is tested with one rule per device. The rules rotate between effects and devices.
             let rule = if has_rule { RULES[(number + device) % 4] } else { "" };
             let (width, height) = [[(9, 7), (5, 11), (13, 4)], [(33, 7), (9, 17), (40, 6)]][device][number % 3];
             if device > 0 && number % 5 != 4 && !thorough() {
@@ -68,7 +68,7 @@ fn effects_agree_with_their_references() {
             let text = format!("{text} {rule}");
             check(context, &text, std::slice::from_ref(&image), *tolerance);
             if device > 0 && !["bilateral", "nlmeans"].iter().any(|name| text.starts_with(name)) {
-                // Without elementary functions all devices give the same bits.
+                // All devices give the same bits without elementary functions.
                 let (found, expected) = (computed(context, &text, &image), computed(&contexts()[0], &text, &image));
                 assert_near(&found, &expected, 0.0, &text);
             }
@@ -76,7 +76,7 @@ fn effects_agree_with_their_references() {
     }
 }
 
-/// All rules, the smallest sizes, one to eight planes, and images that are parts of larger ones.
+/// Tests all rules, the smallest sizes, one to eight planes, and images that are parts of larger ones.
 #[test]
 fn effects_agree_for_all_rules_sizes_and_planes() {
     let context = &contexts()[0];
@@ -88,7 +88,7 @@ fn effects_agree_for_all_rules_sizes_and_planes() {
             let rule = RULES[(number + turn + turn * number / 4) % 4];
             let (width, height) = sizes[turn * (1 + number % 4)];
             let whole = random.image(1 + (2 * number + turn) % 8, width + 3, height + 2);
-            // Rows of a part lie farther apart than they are long.
+            // The pitch of a part is larger than its width.
             let part = whole.view(Rect::new(1, 2, width, height)).expect("a part");
             let text = if has_rule { format!("{text} {rule}") } else { (*text).to_owned() };
             check(context, &text, &[part], *tolerance);
@@ -96,7 +96,7 @@ fn effects_agree_for_all_rules_sizes_and_planes() {
     }
 }
 
-/// A square that is larger than the image has pixels several times. Each is read once, however large the radius is.
+/// A square larger than the image contains pixels several times. Each pixel is read once, for every radius.
 #[test]
 fn medians_of_squares_larger_than_the_image_agree() {
     let mut random = Random(13);
@@ -110,7 +110,7 @@ fn medians_of_squares_larger_than_the_image_agree() {
             }
         }
     }
-    // The square has every pixel 133² times.
+    // The square contains every pixel 133·399 times.
     let image = random.image(1, 15, 5);
     let mut sorted = image.planes()[0].to_f32();
     sorted.sort_by(f32::total_cmp);
@@ -127,7 +127,7 @@ fn grids_of_all_settings_agree_with_their_reference() {
         "cell=5 range=0.3 low=0.1 high=0.85",
         "cell=2 range=0.07 low=-0.5 high=0.5",
         "cell=4 range=1000 low=0 high=3000",
-        // The upper end lies in the middle between two cells, and `f32` rounds it down.
+        // The upper end is in the middle between two cells, and `f32` rounds it down.
         "cell=3 range=0.32 high=0.48",
     ];
     for (number, settings) in settings.iter().enumerate() {
@@ -142,7 +142,7 @@ fn grids_of_all_settings_agree_with_their_reference() {
     let samples = (0..8).flat_map(|step| [middle(step), middle(step).next_down(), middle(step).next_up()]);
     let image = Image::from_f32(6, 4, [("Y", samples.collect())]).expect("an image");
     check(context, "bilateral_grid cell=2 range=0.125", &[image], 1e-4);
-    // The upper end lies in the middle between two cells. Rounded down to a sample it is in the lower one.
+    // The upper end is in the middle between two cells. Rounded down to a sample, it is in the lower cell.
     let ends = [0.48f32, 0.48f32.next_up(), 0.48f32.next_down(), 0.1, 0.9, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
     let image = Image::from_f32(4, 2, [("Y", ends.to_vec())]).expect("an image");
     check(context, "bilateral_grid cell=2 range=0.32 high=0.48", &[image], 1e-4);
@@ -236,7 +236,7 @@ fn mistakes_in_settings_are_told() {
     assert!(told("resize width=16777216 height=16777216", &[image]).contains("resize"));
 }
 
-/// Large squares: a window moves along rows of tiles.
+/// Tests large squares: a window moves along rows of tiles.
 #[test]
 fn medians_of_large_squares_agree() {
     let mut random = Random(17);
@@ -262,12 +262,12 @@ fn medians_of_large_squares_agree() {
     }
 }
 
-/// NaN is greater than all numbers, and with its sign set it is less.
+/// NaN is greater than all numbers, and NaN with its sign set is less.
 #[test]
 fn medians_order_nan() {
     for context in contexts() {
         for (radius, count, expected) in [(1, 4, 7.0f32), (10, 220, 7.0), (10, 221, f32::NAN)] {
-            // All pixels are the same square with so many of NaN among sevens.
+            // All windows are the same square, with `count` NaN samples and otherwise sevens.
             let side = 2 * radius + 1;
             let sample = |place: usize| if place < count { f32::NAN } else { 7.0 };
             for sign in [1.0f32, -1.0] {
@@ -281,7 +281,7 @@ fn medians_order_nan() {
     }
 }
 
-/// The work of a large median grows linearly with the radius, whatever the samples are.
+/// The work of a large median grows linearly with the radius, for any samples.
 #[test]
 fn medians_take_time_linear_in_the_radius() {
     let work = |radius: u32, sample: &dyn Fn(usize) -> f32| {
@@ -292,7 +292,7 @@ fn medians_take_time_linear_in_the_radius() {
         interp.statistics().instructions
     };
     let noise = |place: usize| (place * 7919 % 6389) as f32;
-    // Medians of neighbours have ranks far from each other.
+    // Neighbouring medians have very different ranks.
     let stripes = |place: usize| (place * 7919 % 6389) as f32 * if (place % 200 / 15).is_multiple_of(2) { 1.0 } else { -1.0 };
     for sample in [&noise as &dyn Fn(usize) -> f32, &stripes] {
         let (small, large) = (work(10, sample), work(40, sample));
@@ -300,7 +300,7 @@ fn medians_take_time_linear_in_the_radius() {
     }
 }
 
-/// Regions and tiles of large medians are those of the whole image, with the boundary rules at its edges.
+/// Regions and tiles of large medians equal those of the whole image, with the boundary rules at its edges.
 #[test]
 fn regions_of_large_medians_agree() {
     let image = Random(19).image(1, 60, 34);
@@ -326,7 +326,7 @@ fn regions_of_large_medians_agree() {
     }
 }
 
-/// An image with many tiles is computed in bands, which need less memory than all tiles at once.
+/// An image with many tiles is computed in bands. They need less memory than all tiles at once.
 #[test]
 fn large_medians_are_computed_in_bands() {
     let (width, height, radius) = (1300u32, 900u32, 12i64);

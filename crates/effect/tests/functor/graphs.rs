@@ -1,4 +1,4 @@
-//! Chains as one graph, tiles, memory, and reductions that nobody waits for.
+//! Tests of chains as one graph, tiles, memory, and asynchronous reductions.
 
 use crate::devices::{Images, Random, assert_near, contexts};
 use broadloom_device::Device;
@@ -9,7 +9,7 @@ use broadloom_effect::plan::{self, Options, Plan, Switch};
 use broadloom_effect::{Boundary, Image, Picture, Rect, Reduction, Result, SampleType};
 use broadloom_graph::Context;
 
-/// A CPU with so much memory: an allocation beyond it fails.
+/// Returns a CPU with the given memory. Larger allocations fail.
 fn cpu(memory_bytes: u64) -> Context {
     let options = broadloom_cpu::Options { memory_bytes, ..broadloom_cpu::Options::default() };
     Context::new(&Device::new(broadloom_cpu::Cpu::new(options).expect("a CPU")))
@@ -32,7 +32,7 @@ fn a_chain_is_one_graph() {
     }
     let found = OnDevice::new(context, Options::default()).run_chain(&all, &mut |_, _| {}).expect("an image");
     assert_near(&found, &expected, 0.0, "a chain");
-    // Planes that are not named stay.
+    // Planes that are not named are kept.
     let planes = ["B".to_owned(), "R".to_owned()];
     let some = Chain { steps: &steps[..2], planes: &planes, ..all };
     let found = OnDevice::new(context, Options::default()).run_chain(&some, &mut |_, _| {}).expect("an image");
@@ -42,7 +42,7 @@ fn a_chain_is_one_graph() {
     let wrong = Chain { planes: &["Q".to_owned()], ..some };
     let told = OnDevice::new(context, Options::default()).run_chain(&wrong, &mut |_, _| {}).expect_err("no such plane");
     assert!(told.to_string().contains('Q'), "{told}");
-    // A plane that is not named is not overwritten by one that the effect makes.
+    // An effect does not overwrite a plane that is not named.
     let grey = Image::from_f32(2, 1, [("R", vec![0.0, 1.0]), ("Y", vec![0.5, 0.25])]).expect("an image");
     let (steps, planes) = (chain("harris", &["radius=0"]).expect("a chain"), ["R".to_owned()]);
     let over = Chain { steps: &steps, inputs: std::slice::from_ref(&grey), further: &[], planes: &planes, region: None };
@@ -56,7 +56,7 @@ fn a_chain_is_one_graph() {
     }
 }
 
-/// A region of a result is the same as the region of the whole result, planes that no effect takes included.
+/// A region of a result equals the region of the whole result, including planes that no effect takes.
 #[test]
 fn a_region_of_a_chain_is_the_same() {
     let image = Random(42).image(4, 23, 19).with_origin(-7, 5).expect("an image");
@@ -87,7 +87,7 @@ fn a_region_of_a_chain_is_the_same() {
 fn tiles_give_the_same_image_in_less_memory() -> Result<()> {
     let image = Random(41).image(2, 200, 300).with_origin(-7, 5)?;
     let one = u64::from(200u32 * 300 * 4 * 2);
-    // Less than the image itself, and a little for code and scalars.
+    // Less than the image itself, plus some memory for code and scalars.
     let small = cpu(one / 2 + (64 << 10));
     for rule in [Boundary::Mirror, Boundary::Constant(0.5)] {
         let built = |context: &Context| -> Result<Picture> {
@@ -110,7 +110,7 @@ fn tiles_give_the_same_image_in_less_memory() -> Result<()> {
     Ok(())
 }
 
-/// A sum of many images that is written so that the order of the graph keeps all of them.
+/// Returns a sum of many images. In the order of the graph all of them are alive at once.
 fn nested(picture: &Picture, count: i32) -> Result<Picture> {
     let sum = Primitive::point("sum", 2, |x| x[0] + x[1])?;
     let part = |number: i32| {
@@ -132,7 +132,8 @@ fn nested(picture: &Picture, count: i32) -> Result<Picture> {
 fn the_order_needs_the_least_memory_and_at_most_one_image_more() -> Result<()> {
     let image = Random(42).image(1, 256, 256);
     let one = 256 * 256 * 4;
-    // The source, two parts and their sum are the minimum; scalars and code take a little. Nothing is cut into tiles here.
+    // The minimum is the source, two parts and their sum. Scalars and code need a little more. Nothing is cut
+    // into tiles here.
     let run = |options: &Options| -> Result<f64> {
         let context = cpu(5 * one + (64 << 10));
         let sum = nested(&Picture::new(&context, &image)?, 9)?;
@@ -141,7 +142,7 @@ fn the_order_needs_the_least_memory_and_at_most_one_image_more() -> Result<()> {
         Ok(total.lanes.first().and_then(|lane| lane.as_f64()).unwrap_or(f64::NAN))
     };
     run(&Options { order: Switch::On, ..Options::straight() })?;
-    // In the order of the graph all nine parts are alive.
+    // All nine parts are alive in the order of the graph.
     let failed = run(&Options::straight()).map(|_| ()).expect_err("too little memory").to_string();
     assert!(failed.contains("memory"), "{failed}");
     Ok(())
@@ -186,14 +187,14 @@ fn kernels_and_gains_are_measured() -> Result<()> {
     let gains = plan::gains(&wanted, &Options { stage: Switch::Off, ..Options::default() })?;
     assert_eq!(gains.len(), Options::NAMES.len() - 1);
     assert!(gains.iter().all(|gain| gain.name != "stage" && gain.factor() > 0.0));
-    // A technique that changes no kernel costs no measurement: its time is that with all of them.
+    // A technique that changes no kernel is not measured. Its time is that of all techniques together.
     let (changed, same): (Vec<plan::Gain>, Vec<plan::Gain>) = gains.iter().copied().partition(|gain| gain.changes);
     assert!(changed.iter().any(|gain| gain.name == "fuse"), "{gains:?}");
     assert!(!same.is_empty() && same.iter().all(|gain| gain.without == gain.with), "{gains:?}");
     Ok(())
 }
 
-/// Gains are measured with the kernels that runs have: nothing else is compiled.
+/// Gains are measured with the kernels of normal runs: nothing else is compiled.
 #[test]
 fn gains_compile_nothing_else() -> Result<()> {
     let image = Random(47).image(1, 9, 7).converted(SampleType::U8);
@@ -215,7 +216,8 @@ fn gains_compile_nothing_else() -> Result<()> {
     Ok(())
 }
 
-/// States at the starts of lines are computed in loops: the code of a short window is not longer than that of a long one.
+/// States at the starts of lines are computed in loops, so the code for a short window is not longer than for
+/// a long one.
 #[test]
 fn states_are_computed_in_loops() -> Result<()> {
     let picture = Picture::new(&contexts()[1], &Random(45).image(1, 64, 48))?;

@@ -1,4 +1,4 @@
-//! Settings at the ends of their ranges, and values that are no numbers.
+//! Tests of settings at the ends of their ranges, and of NaN.
 
 use crate::devices::{Images, Random, assert_near, contexts};
 use broadloom_effect::catalogue::{EFFECTS, EffectError, Inputs, Kind, Settings, chain};
@@ -16,7 +16,7 @@ fn built(settings: &Settings, image: &Image) -> Result<Layers, EffectError> {
     effects::apply(&contexts()[0], settings, &inputs, &Options::default())
 }
 
-/// A value that the catalogue allows is a value that an effect takes. Graphs are built and not computed.
+/// Effects accept every value that the catalogue allows. Graphs are built and not computed.
 #[test]
 fn the_ends_of_ranges_are_possible() {
     let mut random = Random(51);
@@ -26,7 +26,7 @@ fn the_ends_of_ranges_are_possible() {
         let image = random.image(planes, 6, 5);
         for parameter in effect.all_parameters() {
             let ends = match parameter.kind {
-                // A size is possible where there is memory for it.
+                // A size is possible if there is memory for it.
                 _ if effect.name == "resize" => vec![],
                 Kind::Integer(low, high) | Kind::Odd(low, high) => vec![low.to_string(), high.to_string()],
                 Kind::Number(low, high) => vec![low.to_string(), high.to_string()],
@@ -39,7 +39,7 @@ fn the_ends_of_ranges_are_possible() {
                 let other = matches!((effect.name, parameter.name), (_, "low" | "high") | ("bilateral_grid", "range"));
                 match built(&settings, &image) {
                     Ok(_) => count += 1,
-                    // These two depend on each other.
+                    // These two settings depend on each other.
                     Err(EffectError::BadValue { .. }) if other => {}
                     Err(error) => panic!("{} {}={end}: {error}", effect.name, parameter.name),
                 }
@@ -55,7 +55,7 @@ fn settings_that_are_too_much_together_are_told() {
     let error = |name: &str, settings: &[&str]| match built(&chain(name, settings).expect("settings")[0], &image) {
         Ok(_) => panic!("{name} {settings:?} is possible"),
         Err(error) => {
-            // The fault is not the machine's.
+            // The machine is not at fault.
             assert!(matches!(error, EffectError::Inputs { .. } | EffectError::BadValue { .. }), "{error:?}");
             error.to_string()
         }

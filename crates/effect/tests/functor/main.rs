@@ -1,4 +1,4 @@
-//! Functors and effect graphs, on the interpreter and on the CPU.
+//! Tests of functors and effect graphs, on the interpreter and on the CPU.
 
 mod basics;
 mod devices;

@@ -1,4 +1,4 @@
-//! Memory: an effect needs the minimum of its graph and one image.
+//! Tests of memory: an effect needs the minimum of its graph and one image.
 
 use crate::devices::{Images, Random, as_cpu, as_gpu, assert_near, contexts};
 use broadloom_device::Device;
@@ -8,7 +8,7 @@ use broadloom_effect::plan::{Options, Plan};
 use broadloom_effect::{Image, Picture, Rect};
 use broadloom_graph::Context;
 
-/// Settings beside the defaults of all effects.
+/// Settings in addition to the defaults of all effects.
 const MORE: &[&str] = &[
     "box radius=20",
     "close radius=20",
@@ -23,11 +23,11 @@ const MORE: &[&str] = &[
     "unsharp sigma=20",
 ];
 
-/// Memory that effects may need whatever the size of the image is: tables, and states of moving averages.
+/// Memory that effects may need for any image size: tables, and states of moving averages.
 const FIXED: u64 = 1 << 20;
 
-/// Returns the most bytes of memory that an effect needs on a device, and the bytes that it may need: the minimum of its graph,
-/// computed functor by functor, and one image.
+/// Returns the peak memory of an effect on a device, and the allowed memory. The allowed memory is the
+/// minimum of its graph, computed functor by functor, and one image.
 fn needed(context: &Context, text: &str, [width, height]: [u32; 2]) -> (u64, u64, String) {
     let (name, settings) = text.split_once(' ').unwrap_or((text, ""));
     let settings: Vec<&str> = settings.split_whitespace().collect();
@@ -46,10 +46,11 @@ fn needed(context: &Context, text: &str, [width, height]: [u32; 2]) -> (u64, u64
     (told.peak_bytes, told.least_bytes + one + FIXED, told.text())
 }
 
-/// Effects that need other memory on a GPU, or whose plans are those of the CPU and take long to make.
+/// Effects that need other memory on a GPU, or whose plans equal those of the CPU and take long to make.
 const ON_CPU: &[&str] = &["bilateral", "degrain levels=6", "median radius=4", "median radius=20", "nlmeans"];
 
-/// Effects whose plans are made without a run: not `canny`, which runs, and `lut`, which needs a file and is a point functor.
+/// Returns effects whose plans are made without a run. `canny` is excluded because it runs. `lut` is excluded
+/// because it needs a file and is a point functor.
 fn names() -> Vec<&'static str> {
     let all = EFFECTS.iter().map(|effect| effect.name).filter(|name| !matches!(*name, "canny" | "lut"));
     let wanting = |name: &'static str| if name == "resize" { "resize width=700" } else { name };
@@ -70,19 +71,19 @@ fn effects_need_the_minimum_and_one_image() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The samples of large medians are sorted in bands. On a GPU a band is as large as its warps need.
+/// Samples of large medians are sorted in bands. On a GPU a band must be large enough for its warps.
 #[test]
 fn bands_of_medians_are_bounded_on_a_gpu() {
     let (peak, most, told) = needed(&as_gpu(), "median radius=20", [4000, 3000]);
     assert!(peak <= most + 36 * (1 << 25), "{peak} bytes\n{told}");
 }
 
-/// The memory of a device that has as much as a plan may use is enough for effects in tiles, and they give the same image.
+/// Effects in tiles run within the memory that a plan may use, and give the same image.
 #[test]
 fn tiles_keep_to_the_memory_that_they_may_use() {
     let image = Random(43).image(2, 260, 200);
     let memory = 4 * 2 * 260 * 200;
-    // Code, scalars and whole pages come on top.
+    // Code, scalars and page rounding are added.
     let options = broadloom_cpu::Options { memory_bytes: memory + (256 << 10), ..broadloom_cpu::Options::default() };
     let small = Context::new(&Device::new(broadloom_cpu::Cpu::new(options).expect("a CPU")));
     for text in ["erode radius=6", "degrain levels=3", "canny sigma=1", "median radius=7", "clahe tiles=2"] {
@@ -90,7 +91,7 @@ fn tiles_keep_to_the_memory_that_they_may_use() {
         let step = chain(name, &[settings]).expect("a step").swap_remove(0);
         let inputs = std::slice::from_ref(&image);
         let expected = effects::run(&contexts()[1], &step, inputs, &Options::default()).expect("an image");
-        // Of an effect that needs a whole image, that and a tile fit.
+        // An effect that needs a whole image needs room for it and a tile.
         let memory = if name == "clahe" { memory + (128 << 10) } else { memory * 3 / 4 };
         let options = Options { memory: Some(memory), ..Options::default() };
         let found = effects::run(&small, &step, inputs, &options).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -98,7 +99,7 @@ fn tiles_keep_to_the_memory_that_they_may_use() {
     }
 }
 
-/// The guide names the largest radius for which a thread of a GPU holds its window.
+/// The guide states the largest radius for which a GPU thread holds its window.
 #[test]
 fn windows_of_medians_fit_up_to_a_radius() {
     for (radius, fits) in [(232, true), (233, false)] {

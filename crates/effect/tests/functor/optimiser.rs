@@ -1,4 +1,5 @@
-//! The optimiser: every combination of its options gives the same image, and its structure is what the paper promises.
+//! Tests of the optimiser: every combination of its options gives the same image, and its structure is the
+//! one that the paper describes.
 
 use crate::devices::{Images, Random, any_options, as_gpu, assert_near, contexts, middle, thorough};
 use broadloom_effect::effects::Filter;
@@ -15,7 +16,7 @@ fn any_axis(random: &mut Random) -> Axis {
     [Axis::Horizontal, Axis::Vertical][random.below(2)]
 }
 
-/// A call of a random functor with random pictures of a list.
+/// Appends a call of a random functor with random pictures of a list.
 fn grow(random: &mut Random, pictures: &mut Vec<Picture>) -> Result<()> {
     let any = |random: &mut Random, pictures: &[Picture]| pictures[random.below(pictures.len())].clone();
     let (a, b) = (any(random, pictures), any(random, pictures));
@@ -27,7 +28,7 @@ fn grow(random: &mut Random, pictures: &mut Vec<Picture>) -> Result<()> {
         2 => pictures.push(effects::line_mean(&a, axis, 13, boundary)?),
         3 => pictures.push(effects::sobel(&a, boundary)?),
         4 => {
-            // A loop over a radius that is a parameter.
+            // A loop whose radius is a parameter.
             let inputs = [Indexer::square(2), Indexer::point()];
             let functor = Primitive::from_kernel("loop", &inputs, &[Output::Component], &[random.below(3) as f32], |k| {
                 let radius = k.parameter(0).cast::<i32>();
@@ -48,7 +49,7 @@ fn grow(random: &mut Random, pictures: &mut Vec<Picture>) -> Result<()> {
             pictures.extend(functor.with_boundary(boundary).apply(&[&a])?);
         }
         6 => {
-            // A vertical filter, which can be transposed, and a place.
+            // A vertical filter, which can be transposed, and a position.
             let functor = Primitive::from_kernel("filter", &[Indexer::line(axis, 3)], &[Output::Component], &[], |k| {
                 let input = k.input(0);
                 let place = (k.x() + k.y() * 3).cast::<f32>() * 0.0078125;
@@ -61,8 +62,9 @@ fn grow(random: &mut Random, pictures: &mut Vec<Picture>) -> Result<()> {
     Ok(())
 }
 
-/// Compares random graphs with their straight translation. Every fourth graph is compared in a region too. Every fifth has rows of more than a
-/// warp, so that functors can become chains. Returns the number of chains.
+/// Compares random graphs with their straight translation. Every fourth graph is also compared in a region.
+/// Every fifth graph has rows longer than a warp, so that functors can become chains. Returns the number of
+/// chains.
 fn graphs(context: &broadloom_graph::Context, seed: u64, count: usize) -> Result<usize> {
     let mut random = Random(seed);
     let mut chains = 0;
@@ -110,7 +112,7 @@ fn every_combination_of_options_gives_the_same_image() -> Result<()> {
     Ok(())
 }
 
-/// Functors with windows of degraining: the wavelet transforms of four levels, three each.
+/// Degraining has the wavelet transforms of four levels, three each, as functors with windows.
 #[test]
 fn the_point_operations_of_degrain_cause_no_kernel_of_their_own() -> Result<()> {
     for context in contexts() {
@@ -127,7 +129,8 @@ fn the_point_operations_of_degrain_cause_no_kernel_of_their_own() -> Result<()> 
     Ok(())
 }
 
-/// All levels of degraining in one pass on a CPU: the bands between them stay in rings of rows. Images are larger than what the caches of the cores hold.
+/// All levels of degraining are one pass on a CPU: the bands between them stay in ring buffers of rows.
+/// Images are larger than the caches of the cores.
 #[test]
 fn degrain_is_one_chain_on_a_cpu() -> Result<()> {
     let context = &contexts()[1];
@@ -157,7 +160,8 @@ fn degrain_is_one_chain_on_a_cpu() -> Result<()> {
     Ok(())
 }
 
-/// Windows behind windows, in several planes and parts of rows, with results that later windows read too. Returns the number of chains.
+/// Compares sequences of windows, in several planes and parts of rows. Later windows read intermediate
+/// results too. Returns the number of chains.
 fn rings(context: &Context, chain: Switch, random: &mut Random, planes: usize, [width, height]: [u32; 2]) -> Result<usize> {
     let input = Picture::new(context, &random.image(planes, width, height))?;
     let mut pictures = vec![input.clone()];
@@ -165,7 +169,7 @@ fn rings(context: &Context, chain: Switch, random: &mut Random, planes: usize, [
         let last = pictures[pictures.len() - 1].clone();
         let other = pictures[random.below(pictures.len())].clone();
         let boundary = [Boundary::Clamp, Boundary::Mirror, Boundary::Constant(0.25)][random.below(3)];
-        // Six taps anywhere, or a line of eleven.
+        // Six taps at any offsets, or a line of eleven.
         let is_line = random.below(3) == 0;
         let offsets = match is_line {
             true => (0..11).map(|tap| [tap - 4, 0]).collect(),
@@ -204,7 +208,7 @@ fn rows_between_windows_stay_in_rings() -> Result<()> {
     Ok(())
 }
 
-/// Images that are smaller than a block of a chain.
+/// Tests images that are smaller than a block of a chain.
 #[test]
 fn small_images_keep_rows_between_windows_in_rings() -> Result<()> {
     let mut random = Random(31);
@@ -218,7 +222,7 @@ fn small_images_keep_rows_between_windows_in_rings() -> Result<()> {
     Ok(())
 }
 
-/// A GPU has no chains, whatever the switch says.
+/// A GPU has no chains, for any value of the switch.
 #[test]
 fn effects_are_no_chains_on_a_gpu() -> Result<()> {
     let context = &as_gpu();
@@ -234,23 +238,23 @@ fn effects_are_no_chains_on_a_gpu() -> Result<()> {
     Ok(())
 }
 
-/// Stencils share kernels and have patches of four columns, whatever the length of rows is. Each mean along columns of diffusion has the mean along rows that it
-/// reads in its kernel, where rows are multiples of 16 bytes.
+/// Stencils share kernels and have patches of four columns, for any length of rows. If rows are multiples of
+/// 16 bytes, each mean along columns of diffusion includes the mean along rows that it reads in its kernel.
 #[test]
 fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
     let rules = [Boundary::Mirror, Boundary::Constant(0.25), Boundary::Wrap].map(|boundary| (103, boundary));
     let widths = [100, 101, 102, 103].map(|width| (width, Boundary::Clamp));
     for (width, boundary) in widths.into_iter().chain(rules) {
-        // A plan serves all widths, and would be that of the first one.
+        // A context would reuse the plan of the first width for all widths.
         let context = &as_gpu();
         let picture = Picture::new(context, &Random(24).image(2, width, 70))?;
-        // Patches of other widths read more, and need not pay for the means.
+        // Patches of other widths read more, so fusing the means may not pay.
         let most = if width % 4 == 0 { 3 } else { 5 };
         for (result, kernels) in
             [(effects::degrain(&picture, 4, 0.02, boundary)?, 2..=3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 3..=most)]
         {
             let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
-            // Code near the edges is larger with other rules, and kernels may have less room.
+            // Code near the edges is larger with other rules, so kernels may have less room.
             if boundary == Boundary::Clamp {
                 assert!(kernels.contains(&plan.explain()?.kernels()), "{}", plan.explain()?.text());
             }
@@ -261,7 +265,8 @@ fn stencils_are_joined_by_the_cost_of_their_patches() -> Result<()> {
     Ok(())
 }
 
-/// The second run of a plan makes a template. Its kernels are as few as those of the first run, and give the same bits. Kernels for other sizes are not compiled.
+/// The second run of a plan makes a template. It has as few kernels as the first run, and gives the same
+/// bits. Kernels for other sizes are not compiled.
 #[test]
 fn later_runs_have_as_few_kernels_as_the_first() -> Result<()> {
     let context = &as_gpu();
@@ -290,7 +295,7 @@ fn later_runs_have_as_few_kernels_as_the_first() -> Result<()> {
 #[test]
 fn degrain_is_two_kernels_on_a_gpu() -> Result<()> {
     let context = &as_gpu();
-    // The plan alone is looked at.
+    // Only the plan is examined.
     let picture = Picture::new(context, &Image::filled(Rect::sized(2063, 1545), &["R", "G", "B"], 0.5f32)?)?;
     let result = effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?;
     let told = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?.explain()?;
@@ -311,11 +316,13 @@ fn the_diffusion_graph_has_no_pair_of_transposes_left() -> Result<()> {
     };
     let turned = Options { transpose: Switch::On, cancel: Switch::Off, ..Options::default() };
     let cancelled = Options { cancel: Switch::On, ..turned };
-    // Two horizontal averages with a vertical one between them: nothing cancels, and nothing is transposed twice.
+    // Two horizontal averages with a vertical one between them: nothing cancels, and nothing is transposed
+    // twice.
     let diffusion = effects::diffusion(&picture, 16, 0.5, Boundary::Clamp)?;
     assert_eq!((count(&diffusion, &turned)?, count(&diffusion, &cancelled)?), (4, 4));
     assert_eq!(count(&diffusion, &Options::default())?, 0, "lines are staged in shared memory");
-    // The horizontal part of a Gaussian by boxes: one transposition there and one back, also across a point functor.
+    // The horizontal part of a Gaussian by boxes: one transposition before and one after, also across a point
+    // functor.
     let mut boxes = picture.clone();
     for _ in 0..3 {
         boxes = effects::line_mean(&boxes, Axis::Horizontal, 16, Boundary::Mirror)?;
@@ -345,7 +352,8 @@ fn regions_of_interest_flow_backwards() -> Result<()> {
     Ok(())
 }
 
-/// Images that are read anywhere, one component after the other: each kernel has one, and writes it to its place. Small ones have a kernel for all.
+/// Components of large images that are read anywhere have one kernel each, which writes to its place in the
+/// result. Small images have one kernel for all components.
 #[test]
 fn components_of_large_images_are_resized_one_by_one() -> Result<()> {
     let context = &contexts()[1];
@@ -354,7 +362,7 @@ fn components_of_large_images_are_resized_one_by_one() -> Result<()> {
         [(1900, 500, Switch::Auto, 6), (1900, 500, Switch::Off, 2), (40, 30, Switch::Auto, 2), (40, 30, Switch::On, 6)]
     {
         let picture = Picture::new(context, &Random(31).image(3, width, height))?;
-        // Rows come first where that leaves less than half of the pixels.
+        // Rows are resampled first if that leaves less than half of the pixels.
         let (wide, high) = (width as usize * 2 / 5, height as usize);
         let result = effects::resize(&picture, wide, high, Filter::Bicubic)?;
         let plan = Plan::new(&[(result.clone(), result.bounds())], &chain(switch))?;
@@ -392,7 +400,8 @@ fn lines_between_both_axes_of_a_resized_image_stay_in_the_cache() -> Result<()> 
     Ok(())
 }
 
-/// The components of a pixel are links of one chain, from the values of the sensor to the sharpened picture. Colours are computed together.
+/// The components of a pixel are links of one chain, from the sensor values to the sharpened picture. Colours
+/// are computed together.
 #[test]
 fn the_camera_pipeline_is_one_chain_on_a_cpu() -> Result<()> {
     let context = &contexts()[1];

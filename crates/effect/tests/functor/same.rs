@@ -1,4 +1,4 @@
-//! One picture everywhere: devices, plans and options of the optimiser do not change the bits of a result.
+//! Tests that devices, plans and options of the optimiser do not change the bits of a result.
 
 use crate::devices::{Random, any_options, as_gpu, assert_near, contexts, thorough};
 use broadloom_effect::catalogue::chain;
@@ -13,8 +13,8 @@ fn computed(context: &Context, text: &str, inputs: &[Image], options: &Options) 
     effects::run(context, &step, inputs, options).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Effects with their planes, and the difference that is allowed. States that are carried along lines are sums in double
-/// precision, whose order depends on where lines are split.
+/// Effects with their planes, and the allowed difference. States that are carried along lines are sums in
+/// double precision. Their order depends on where lines are split.
 const EFFECTS: &[(&str, usize, f32)] = &[
     ("tone_map exposure=1", 3, 0.0),
     ("curves points=0,0.1,0.3,0.5,1,0.9", 1, 0.0),
@@ -42,7 +42,7 @@ const EFFECTS: &[(&str, usize, f32)] = &[
     ("box radius=14", 1, 1e-6),
 ];
 
-/// An image whose sums and products are rounded.
+/// Returns an image whose sums and products are rounded.
 fn rough(random: &mut Random, planes: usize, width: u32, height: u32) -> Image {
     let names = ["R", "G", "B", "A"];
     let mut sample = || (random.bits() >> 40) as f32 / (1u64 << 24) as f32 * 1.1 - 0.05;

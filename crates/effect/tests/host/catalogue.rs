@@ -1,4 +1,4 @@
-//! The catalogue: names, defaults, settings, chains.
+//! Tests of the catalogue: names, defaults, settings, chains.
 
 use broadloom_effect::catalogue::{EFFECTS, Effect, Settings, chain};
 

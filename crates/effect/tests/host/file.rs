@@ -1,4 +1,4 @@
-//! Files: what is written is read again; broken and hostile files are errors.
+//! Tests of files: images that are written can be read again, and broken and hostile files are errors.
 
 use crate::values::{Folder, Random, equal, noise, values};
 use broadloom_effect::file::{Cube, Limits, Problem, read, read_with, write, write_as};
@@ -59,7 +59,7 @@ fn planes_of_an_exr_keep_their_types() {
     assert!(equal(&image, &read(folder.file("x.exr")).unwrap()));
 }
 
-/// Colours come first, then the other planes by name: the two of a field are along x and y.
+/// Colours come first, then the other planes by name. A field's planes are along x and y.
 #[test]
 fn planes_of_an_exr_have_an_order() {
     let folder = Folder::new();
@@ -70,7 +70,7 @@ fn planes_of_an_exr_have_an_order() {
     assert_eq!(names, ["R", "G", "B", "A", "X", "Y", "v.X", "v.Y"]);
 }
 
-/// A place beyond all files is a fault of the file, not of the machine.
+/// An offset beyond all files is a fault of the file, not of the machine.
 #[test]
 fn places_that_no_file_has_are_broken_content() {
     let folder = Folder::new();
@@ -99,7 +99,7 @@ fn an_exr_keeps_its_display_window() {
     write(folder.file("x.exr"), &shown).unwrap();
     let back = read(folder.file("x.exr")).unwrap();
     assert_eq!((back.bounds(), back.display()), (image.bounds(), display));
-    // Changes of samples and planes leave it.
+    // Changes of samples and planes keep it.
     let changed = back.converted(SampleType::F16).to_srgb().select(&["Y"]).unwrap();
     assert_eq!(changed.with_planes(image.planes().to_vec()).unwrap().display(), display);
     assert_eq!(back.with_origin(0, 0).unwrap().display(), Rect::sized(4, 3));
@@ -176,14 +176,14 @@ fn changed_bits_never_panic() {
         let path = folder.file(&name);
         let mut changed = bytes.clone();
         for bit in 0..bytes.len() * 8 {
-            // All bits of the first bytes, where sizes and tags are, and some of the others.
+            // All bits of the first bytes, which hold sizes and tags, and some of the others.
             if bit >= 96 && !random.bits().is_multiple_of(48) {
                 continue;
             }
             changed[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, &changed).unwrap();
             if let Err(error) = read_with(&path, limits) {
-                // The file is wrong, not the machine; nor are the library's own terms shown.
+                // The file is at fault, not the machine. The error does not show the library's own terms.
                 assert!(!error.is_of_machine() && !error.to_string().contains("ChunkType"), "{error}");
             }
             changed[bit / 8] = bytes[bit / 8];
@@ -194,7 +194,7 @@ fn changed_bits_never_panic() {
 #[test]
 fn broken_content_is_no_failure_of_the_machine() {
     let folder = Folder::new();
-    // A TIFF of 4×4 pixels whose strip is said to be compressed by Deflate, and is not.
+    // A TIFF of 4×4 pixels. Its tags claim Deflate compression, which its strip does not have.
     let mut tiff = b"II*\0\x08\0\0\0".to_vec();
     let tags: [(u16, u32); 9] = [(256, 4), (257, 4), (258, 8), (259, 8), (262, 1), (273, 128), (277, 1), (278, 4), (279, 16)];
     tiff.extend((tags.len() as u16).to_le_bytes());
@@ -208,7 +208,7 @@ fn broken_content_is_no_failure_of_the_machine() {
     tiff.extend([0xaa; 16]);
     let error = error_of(&folder, "x.tif", &tiff).to_string();
     assert!(error.starts_with("broken TIFF at byte"), "{error}");
-    // A TIFF of 4×4 pixels of two components, each in a tile of its own.
+    // A TIFF of 4×4 pixels with two components, each in its own tile.
     let mut tiff = b"II*\0\x08\0\0\0".to_vec();
     let single =
         [(256, 4), (257, 4), (259, 1), (262, 1), (277, 2), (284, 2), (322, 16), (323, 16)].map(|(tag, value)| (tag, 4, 1, value));
@@ -245,7 +245,7 @@ fn headers_alone_take_no_memory() {
     assert!(matches!(error_of(&folder, "x.pfm", &pfm("-1 1")), Problem::Broken { .. }));
     assert!(matches!(error_of(&folder, "x.pfm", &pfm("20000 20000")), Problem::Broken { .. }));
     for (name, bytes) in samples(&folder).into_iter().filter(|(name, _)| name.starts_with("a.")) {
-        // Every place where the size could be is made huge.
+        // Every position that may hold the size is set to a huge value.
         for (at, size) in (0..bytes.len() - 4).flat_map(|at| [6u32, 5].map(|size| (at, size))) {
             for (value, found) in
                 [(size.to_le_bytes(), 0x3fff_fff0u32.to_le_bytes()), (size.to_be_bytes(), 0x3fff_fff0u32.to_be_bytes())]
@@ -271,7 +271,7 @@ fn headers_alone_take_no_memory() {
     assert!(error.contains("16384×16384 pixels cannot be in a file of"), "{error}");
 }
 
-/// Computes the check sum of a chunk of PNG.
+/// Computes the checksum of a PNG chunk.
 fn crc(bytes: &[u8]) -> u32 {
     let mut crc = !0u32;
     for byte in bytes {
@@ -305,7 +305,7 @@ fn files_that_cannot_be_are_told() {
     assert!(matches!(error_of(&folder, "x.png", b""), Problem::NoImage));
     let full = Path::new("/dev/full");
     if full.exists() {
-        // A full disk: a link with the name of an image to a device that takes nothing.
+        // A full disk: a symbolic link with the name of an image to a device that accepts no data.
         std::os::unix::fs::symlink(full, folder.file("full.exr")).unwrap();
         let image = noise(100, 100, &["Y"], 1);
         assert!(text(write(folder.file("full.exr"), &image)).contains("No space left"));

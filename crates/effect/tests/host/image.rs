@@ -1,4 +1,4 @@
-//! Images: sizes, pitches, regions, sample types, colour.
+//! Tests of images: sizes, pitches, regions, sample types, colour.
 
 use broadloom_effect::image::{linear_to_srgb, srgb_to_linear};
 use broadloom_effect::{ColorSpace, Image, ImageError, Plane, Rect, SampleType, Samples};

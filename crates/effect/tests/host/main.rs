@@ -1,4 +1,4 @@
-//! The parts of effects that need no device: images, files, the catalogue and the references.
+//! Tests of the parts of effects that need no device: images, files, the catalogue and the references.
 
 mod catalogue;
 mod file;

@@ -1,4 +1,5 @@
-//! Parts of the library that need no image: regions of windows, sorting networks, and files while they are written.
+//! Tests of parts of the library that need no image: regions of windows, sorting networks, and files that are
+//! being written.
 
 use broadloom_effect::effects::median::{exchanges, network};
 use broadloom_effect::file::Problem;
@@ -21,7 +22,7 @@ fn windows_at_an_edge_need_no_more_than_the_image() {
     assert_eq!(aligned(Rect::new(30, 10, 5, 5), bounds), Rect::new(27, 10, 8, 5));
 }
 
-/// A network sorts all sequences if it sorts all of zeros and ones.
+/// A network sorts all sequences if it sorts all sequences of zeros and ones.
 #[test]
 fn networks_sort() {
     for count in [1, 2, 3, 5, 9, 12] {
@@ -40,7 +41,7 @@ fn networks_sort() {
         }
         assert_eq!(values[4], u32::from(bits.count_ones() >= 5), "{bits:b}");
     }
-    // Bits of a word are cases: 64 at a time.
+    // Each bit of a word is a case: 64 at a time.
     let mut random = broadloom_random::Random::new(1);
     for _ in 0..2000 {
         let mut values: Vec<u64> = (0..25).map(|_| random.bits()).collect();

@@ -1,10 +1,10 @@
-//! The references against pinned results of SciPy, OpenCV, Pillow and NumPy.
+//! Tests of the references against pinned results of SciPy, OpenCV, Pillow and NumPy.
 
 use crate::values::{noise, values};
 use broadloom_effect::catalogue::{Chain, EFFECTS, Effect, Engine, Inputs, Kind, Reference, Settings, chain};
 use broadloom_effect::{Image, Plane, Rect, reference};
 
-/// Makes an image of numbers that Python computes as well: ((7x + 13y + 3xy + 5p) mod 17) / 17 in plane p.
+/// Returns an image of numbers that Python also computes: ((7x + 13y + 3xy + 5p) mod 17) / 17 in plane p.
 fn pattern(width: u32, height: u32, names: &[&str]) -> Image {
     let value = |x: u32, y: u32, plane: u32| ((x * 7 + y * 13 + x * y * 3 + plane * 5) % 17) as f32 / 17.0;
     let plane = |(index, name): (usize, &&str)| {
@@ -102,7 +102,7 @@ fn sensors_become_pictures() {
     for (plane, expected) in result.planes().iter().zip(expected) {
         near(plane, &PLACES, &expected, 2e-6, plane.name());
     }
-    // A grey sensor gives a grey picture, whatever the pattern; the camera applies its curve.
+    // A grey sensor gives a grey picture for every pattern. The camera applies its curve.
     let grey = Image::filled(Rect::sized(6, 5), &["Y"], 0.25f32).unwrap();
     for layout in ["rggb", "bggr", "grbg", "gbrg"] {
         let set = format!("pattern={layout}");
@@ -115,7 +115,7 @@ fn sensors_become_pictures() {
     // v = 0.25^(1/2.2) = 0.532521; b = 2 − √2, a = 2 − 2b; 1 − a(1−v)² − b(1−v).
     let curved = run("camera", &[], std::slice::from_ref(&grey));
     near(&curved.planes()[1], &[(2, 2)], &[0.545_089], 2e-4, "camera");
-    // One hot pixel is no brighter than the pixels of its colour.
+    // A hot pixel is not brighter than the pixels of its colour.
     let mut hot = vec![0.25f32; 30];
     hot[14] = 9.0;
     let hot = Image::from_f32(6, 5, [("Y", hot)]).unwrap();
@@ -155,7 +155,7 @@ fn contrast_is_limited_as_in_opencv() {
     let samples: Vec<u8> = (0..120).flat_map(|y| (0..200).map(move |x| value(x, y))).collect();
     let image = Image::new(Rect::sized(200, 120), vec![Plane::new("Y", 200, 120, samples).unwrap()]).unwrap();
     let result = run("clahe", &["tiles=2", "clip=3"], &[image]);
-    // OpenCV spreads the excess in whole counts and rounds its results.
+    // OpenCV distributes the excess in integer counts and rounds its results.
     let expected = [2.0, 233.0, 110.0, 147.0].map(|value: f32| value / 255.0);
     near(&result.planes()[0], &[(0, 0), (199, 119), (130, 70), (30, 100)], &expected, 2.0 / 255.0, "clahe");
 }
@@ -188,7 +188,7 @@ fn colours_are_mixed() {
     assert_eq!(error.to_string(), "`color_matrix`: it needs red, green and blue; the image has 1 of them");
     let step = &chain("curves", &["points=0,0,0,1"]).unwrap()[0];
     assert!(reference::run(step, one).unwrap_err().to_string().contains("x must ascend"));
-    // Devices compute in f32, in which these numbers are the same.
+    // Devices compute in f32. These numbers are equal in f32.
     let near = &chain("curves", &["points=1,0,1.00000001,1"]).unwrap()[0];
     assert!(
         reference::run(near, one).unwrap_err().to_string().ends_with("x must ascend as f32, and 1 is followed by 1.00000001")
@@ -253,7 +253,7 @@ fn fields_move_pixels() {
 
 #[test]
 fn motion_is_followed() {
-    // A picture that moves by (1, 2) per frame: the mean along the motion is the current frame.
+    // A picture that moves by (1, 2) per frame. The mean along the motion is the current frame.
     let whole = noise(40, 40, &["R", "G"], 5);
     let frame = |step: i32| {
         let view = whole.view(Rect::new(8 - step, 8 - 2 * step, 20, 20)).unwrap();

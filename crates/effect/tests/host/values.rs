@@ -5,7 +5,7 @@ pub(crate) use broadloom_random::Random;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Makes an image of random values, with rows that are padded.
+/// Returns an image of random values, with padded rows.
 pub(crate) fn noise(width: u32, height: u32, names: &[&str], seed: u64) -> Image {
     let mut random = Random(seed * 2 + 1);
     let pitch = width as usize + seed as usize % 3;
@@ -28,11 +28,11 @@ pub(crate) fn equal(a: &Image, b: &Image) -> bool {
     a.bounds() == b.bounds() && a.names().eq(b.names()) && types(a) == types(b) && values(a) == values(b)
 }
 
-/// A folder that is removed when it is no longer used.
+/// A folder that is removed when dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    /// Makes a folder.
+    /// Creates a folder.
     pub(crate) fn new() -> Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -1,14 +1,15 @@
-//! The middle value of a square.
+//! The median of a square.
 //!
 //! | square | method |
 //! | --- | --- |
 //! | up to 7×7 | a network of exchanges |
-//! | up to about 100 samples | search of the median bit by bit: the samples below a bound are counted |
+//! | up to about 100 samples | bitwise search of the median: the samples below a bound are counted |
 //! | larger | [`sweep`]: a window that moves along rows |
-//! | larger than an image of few pixels | the search, where each pixel counts as often as the square has it |
+//! | larger than a small image | the search, where each pixel is weighted by its multiplicity in the square |
 //!
-//! Samples are compared as integers in the total order of IEEE 754: −NaN, −∞, negative numbers, −0, +0, positive numbers, +∞, +NaN. All methods find the
-//! same sample, so results do not depend on the method or the device.
+//! Samples are compared as integers in the total order of IEEE 754: −NaN, −∞, negative numbers, −0, +0,
+//! positive numbers, +∞, +NaN. All methods find the same sample, so results do not depend on the method or
+//! the device.
 
 mod sweep;
 
@@ -18,7 +19,7 @@ use crate::{Boundary, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
 
-/// The exchanges of Batcher's sorting network for so many values.
+/// Returns the exchanges of Batcher's sorting network for `count` values.
 pub fn network(count: usize) -> Vec<(usize, usize)> {
     let mut exchanges = vec![];
     let mut p = 1;
@@ -39,14 +40,14 @@ pub fn network(count: usize) -> Vec<(usize, usize)> {
     exchanges
 }
 
-/// The radius up to which a median is computed by a sorting network.
+/// Maximum radius for which a median is computed by a sorting network.
 const NETWORK_RADIUS: u32 = 3;
 
-/// Exchanges after which the middle of nine values is in its place (Paeth).
+/// Exchanges that move the median of nine values to its position (Paeth).
 const MIDDLE_OF_9: [u8; 38] =
     [1, 2, 4, 5, 7, 8, 0, 1, 3, 4, 6, 7, 1, 2, 4, 5, 7, 8, 0, 3, 5, 8, 4, 7, 3, 6, 1, 4, 2, 5, 4, 7, 4, 2, 6, 4, 4, 2];
 
-/// Exchanges after which the middle of 25 values is in its place (Devillard).
+/// Exchanges that move the median of 25 values to its position (Devillard).
 const MIDDLE_OF_25: [u8; 198] = [
     0, 1, 3, 4, 2, 4, 2, 3, 6, 7, 5, 7, 5, 6, 9, 10, 8, 10, 8, 9, 12, 13, 11, 13, 11, 12, 15, 16, 14, 16, 14, 15, 18, 19, 17, 19,
     17, 18, 21, 22, 20, 22, 20, 21, 23, 24, 2, 5, 3, 6, 0, 6, 0, 3, 4, 7, 1, 7, 1, 4, 11, 14, 8, 14, 8, 11, 12, 15, 9, 15, 9, 12,
@@ -56,7 +57,7 @@ const MIDDLE_OF_25: [u8; 198] = [
     10, 12, 6, 10, 6, 17, 12, 17, 7, 17, 7, 10, 12, 18, 7, 12, 10, 18, 12, 20, 10, 20, 10, 12,
 ];
 
-/// Exchanges after which the middle of so many values is in its place.
+/// Returns exchanges that move the median of `count` values to its position.
 pub fn exchanges(count: usize) -> Vec<(usize, usize)> {
     let pairs = |list: &[u8]| list.chunks_exact(2).map(|pair| (usize::from(pair[0]), usize::from(pair[1]))).collect();
     match count {
@@ -66,26 +67,27 @@ pub fn exchanges(count: usize) -> Vec<(usize, usize)> {
     }
 }
 
-/// An integer that is in the order of the samples: the bits, those of negative samples turned round but for the sign.
+/// Returns an integer with the order of the samples: the bits of the sample. All bits of a negative sample
+/// except the sign are inverted.
 fn key(sample: Real<'_>) -> Whole<'_> {
     let bits = sample.to_bits();
     bits.lt(0).select::<i32>(i32::MAX - bits, bits)
 }
 
-/// The sample of a key.
+/// Returns the sample of a key.
 fn unkey(key: Whole<'_>) -> Real<'_> {
     key.lt(0).select::<i32>(i32::MAX - key, key).from_bits()
 }
 
-/// Steps of the search: one for each bit of a sample.
+/// Number of steps of the search: one for each bit of a sample.
 const SEARCH_STEPS: u64 = 32;
-/// Time of an exchange of a sample in a window that moves, as a multiple of the time to count a sample in a step of the search. Measured on a CPU
-/// with radii from 6 to 100.
+/// Time to exchange a sample in a moving window, as a multiple of the time to count a sample in a step of the
+/// search. Measured on a CPU with radii from 6 to 100.
 const EXCHANGE: u64 = 54;
-/// Time to sort a sample of a tile, likewise.
+/// Time to sort a sample of a tile, in the same unit.
 const SORT: u64 = 1400;
 
-/// Returns the windows that move, where they take less time than a search in squares of which each has so many pixels.
+/// Returns the moving windows if they take less time than a search in squares of `pixels` pixels.
 fn moving(picture: &Picture, radius: u32, pixels: u64) -> Option<sweep::Sweep> {
     let tile = sweep::largest_tile(picture.context().device().machine(), radius)?;
     let bounds = picture.bounds();
@@ -98,7 +100,8 @@ fn moving(picture: &Picture, radius: u32, pixels: u64) -> Option<sweep::Sweep> {
 
 /// Computes the exact median of a square.
 ///
-/// A square that is larger than the picture has pixels several times. They are counted by how often the boundary rule gives them, and each is read once.
+/// A square larger than the picture contains pixels several times. The boundary rule determines their
+/// multiplicities, and each pixel is read once.
 pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Picture> {
     if radius == 0 {
         return Ok(picture.clone());
@@ -140,8 +143,9 @@ pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pict
     functor.with_boundary(boundary).one(&[picture])
 }
 
-/// Counts how often the window around each place of an axis has each pixel. The table has a column for each place. Its first row is for pixels outside, where they
-/// have a value of their own, and the others are for the pixels of the axis.
+/// Counts the multiplicity of each pixel in the window around each position of an axis. The table has a
+/// column for each position. Its first row is for pixels outside the image with a constant value. The other
+/// rows are for the pixels of the axis.
 fn often(picture: &Picture, extent: u32, radius: u32, boundary: Boundary) -> Result<Picture> {
     let (size, radius) = (extent as usize, i64::from(radius));
     let (extent, period) = (i64::from(extent), (2 * (i64::from(extent) - 1)).max(1));
@@ -165,8 +169,8 @@ fn often(picture: &Picture, extent: u32, radius: u32, boundary: Boundary) -> Res
     Picture::from_node(Node::upload(picture.context(), Type::F32, Shape::from([1, size + 1, size]), &bytes)?, 0, 0)
 }
 
-/// Repeats a body for the places of an axis that the window around one of them has, and the number of times that each counts. The table of the axis is an
-/// input.
+/// Repeats a body for the positions along an axis in the window around `own`, with the multiplicity of each.
+/// `table` is the index of the input with the multiplicities of the axis.
 fn each<'k>(k: &Kernel<'k>, own: Whole<'k>, table: Option<usize>, side: i32, body: &dyn Fn(Whole<'k>, Whole<'k>)) {
     match table.map(|number| k.input(number)) {
         Some(table) => k.repeat(0, table.size()[1], |entry| body(entry - 1, table.pick(own, entry).cast::<i32>())),
@@ -174,7 +178,8 @@ fn each<'k>(k: &Kernel<'k>, own: Whole<'k>, table: Option<usize>, side: i32, bod
     }
 }
 
-/// Computes the median of a square that is larger than the picture along one axis or both, which have a table each.
+/// Computes the median of a square that is larger than the picture along one axis or both. Each of these axes
+/// has a table.
 fn covering(picture: &Picture, side: i32, tables: [Option<Picture>; 2], boundary: Boundary) -> Result<Picture> {
     let mut inputs = vec![Indexer::anywhere()];
     inputs.extend(tables.iter().flatten().map(|_| Indexer::anywhere().pixel(1)));
@@ -195,7 +200,7 @@ fn covering(picture: &Picture, side: i32, tables: [Option<Picture>; 2], boundary
     functor.with_boundary(boundary).one(&pictures)
 }
 
-/// Finds the median of the square around the current pixel.
+/// Computes the median of the square around the current pixel.
 fn selected<'k>(k: &Kernel<'k>, side: i32) -> Real<'k> {
     middle(k, side, |bound| {
         let count = k.local(0i32);
@@ -209,7 +214,8 @@ fn selected<'k>(k: &Kernel<'k>, side: i32) -> Real<'k> {
     })
 }
 
-/// Finds the middle value of a square bit by bit: the greatest number that at most half of the values are less than. `less_than` counts the keys below a bound.
+/// Finds the median of a square bit by bit: the largest number such that at most half of the values are
+/// smaller. `less_than` counts the keys below a bound.
 fn middle<'k>(k: &Kernel<'k>, side: i32, less_than: impl Fn(Whole<'k>) -> Whole<'k>) -> Real<'k> {
     let middle = (2 * side + 1) * (2 * side + 1) / 2;
     let found = k.local::<i32>(less_than(k.constant(0)).le(middle).select::<i32>(0, i32::MIN));

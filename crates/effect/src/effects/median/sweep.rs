@@ -1,15 +1,23 @@
-//! Medians of large squares: a window moves along a row and exchanges one column of its samples for each result.
+//! Medians of large squares: a window moves along a row and exchanges one column of its samples for each
+//! result.
 //!
-//! The image is cut into tiles, each with the margin that its windows see. The samples of a tile are sorted once, and each is
-//! replaced by its rank. A set of samples is then a bit for each rank. A thread has one row of a tile. It holds the window as
-//! such a set, with the number of samples in each block of 32 words. It remembers the block of the last median and the number
-//! of samples before that block. For the next result it removes a column of 2r+1 samples and adds another. It walks to the
-//! block that has the middle sample, then to its word and its bit.
+//! The image is cut into tiles, each with the margin that its windows read. The samples of a tile are sorted
+//! once, and each is replaced by its rank. A set of samples is then a bit for each rank.
 //!
-//! The work of a result is linear in the radius, whatever the samples are. Everything is integers, so all devices agree.
+//! Each thread computes one row of a tile. It holds the window as such a set, with the number of samples in
+//! each block of 32 words. It remembers the block of the last median and the number of samples before that
+//! block. For the next result it removes a column of 2r+1 samples and adds another. It walks to the block
+//! that has the middle sample, then to its word and its bit.
 //!
-//! Rejected alternatives: histograms of some bits of the samples, which are counted anew where neighbouring medians differ in a
-//! high bit; and a wavelet matrix, whose work does not depend on the radius, but is larger up to radii of hundreds of pixels.
+//! The work of a result is linear in the radius, for all samples. All arithmetic is on integers, so all
+//! devices agree.
+//!
+//! Rejected alternatives:
+//!
+//! - Histograms of some bits of the samples: they are counted again when neighbouring medians differ in a
+//!   high bit.
+//! - A wavelet matrix: its work does not depend on the radius, but is larger up to radii of hundreds of
+//!   pixels.
 
 use crate::Result;
 use crate::graph::Frame;
@@ -22,25 +30,28 @@ use broadloom_skeleton::cost::{Costs, Each, LANES};
 use broadloom_skeleton::kit::{Draft, Inlet, Writer};
 use broadloom_skeleton::{Argument, Count, Generator, Output, Program, SortKey, Source};
 
-/// Words of a block.
+/// Number of words of a block.
 const BLOCK: u32 = 32;
-/// Most words of a set: a local array has no more elements.
+/// Maximum number of words of a set: a local array has no more elements.
 const MOST_WORDS: u32 = 1 << 16;
-/// Most bytes of a set. Each thread of a GPU that is resident has one.
+/// Maximum number of bytes of a set. Each resident thread of a GPU has one.
 const MOST_BYTES: Each<u64> = Each { vectors: 8 * MOST_WORDS as u64, threads: 32 << 10 };
-/// Least columns of a tile.
+/// Minimum number of columns of a tile.
 const LEAST_COLUMNS: u32 = 64;
-/// Samples of all tiles that are sorted at once, at most. Bands of the image are computed one after the other.
+/// Maximum number of samples that are sorted at once, of all tiles. Bands of the image are computed one after
+/// the other.
 const BAND: Each<u64> = Each { vectors: 1 << 22, threads: 1 << 25 };
-/// Tiles of a band for each core, at least. A GPU has thousands of warps to fill: its bands are as large as possible.
+/// Minimum number of tiles of a band for each core. A GPU has thousands of warps to fill, so its bands are as
+/// large as possible.
 const LEAST_TILES: Each<u64> = Each { vectors: 4, threads: 1 << 25 };
-/// Most bands of a component. Each has kernels of its own.
+/// Maximum number of bands of a component. Each band has its own kernels.
 const MOST_BANDS: usize = 64;
-/// Bytes of temporary arrays for each sample of a tile: keys, places and ranks, while they are sorted.
+/// Bytes of temporary arrays for each sample of a tile during sorting: keys, places and ranks.
 const BYTES: u64 = 36;
 
-/// Returns the columns and rows of the largest tile for a radius: about as large as the window, so that margins are a small part
-/// of the work, as far as the ranks of its samples fit into a set. The rows of a tile are lanes of warps. `None` if no tile fits.
+/// Returns the columns and rows of the largest tile for a radius; `None` if no tile fits. The tile is about
+/// as large as the window, so margins are a small part of the work. The ranks of its samples must fit into a
+/// set. The rows of a tile are lanes of warps.
 pub(super) fn largest_tile(machine: &Machine, radius: u32) -> Option<[u32; 2]> {
     let most = 8 * Costs::of(machine).pick(MOST_BYTES);
     let mut tile = [(4 * radius).clamp(128, 256), radius.next_multiple_of(LANES).clamp(LANES, 4 * LANES)];
@@ -54,7 +65,7 @@ pub(super) fn largest_tile(machine: &Machine, radius: u32) -> Option<[u32; 2]> {
     Some(tile)
 }
 
-/// Returns the samples of a tile with its margin.
+/// Returns the number of samples of a tile with its margin.
 fn samples_of(tile: [u32; 2], radius: u32) -> u64 {
     tile.iter().map(|side| u64::from(*side) + 2 * u64::from(radius)).product()
 }
@@ -64,14 +75,14 @@ fn samples_of(tile: [u32; 2], radius: u32) -> u64 {
 pub(super) struct Tiles {
     /// Columns and rows of a tile, without its margin.
     tile: [usize; 2],
-    /// Tiles along a row and along a column.
+    /// Number of tiles along a row and along a column.
     count: [usize; 2],
     /// Width of the margin.
     radius: usize,
 }
 
 impl Tiles {
-    /// Cuts a region of so many rows and columns into tiles that are not larger than one.
+    /// Cuts a region into tiles of at most the given size.
     pub(super) fn new([rows, columns]: [usize; 2], radius: u32, largest: [u32; 2]) -> Tiles {
         let largest = largest.map(|side| side as usize);
         let count = [columns.div_ceil(largest[0]), rows.div_ceil(largest[1])];
@@ -79,52 +90,53 @@ impl Tiles {
         Tiles { tile, count, radius: radius as usize }
     }
 
-    /// The samples of a tile with its margin.
+    /// Returns the number of samples of a tile with its margin.
     fn seen(&self) -> usize {
         self.tile.iter().map(|side| side + 2 * self.radius).product()
     }
 
-    /// The columns of a tile, without its margin.
+    /// Returns the number of columns of a tile, without its margin.
     pub(super) fn columns(&self) -> usize {
         self.tile[0].max(1)
     }
 
-    /// The samples of all tiles of one component.
+    /// Returns the number of samples of all tiles of one component.
     pub(super) fn samples(&self) -> u64 {
         (self.count[0] as u64 * self.count[1] as u64).saturating_mul(self.seen() as u64)
     }
 }
 
-/// Parts of a region that are computed one after the other, so that temporary arrays take no more memory than the image, as far
-/// as all cores have tiles.
+/// Parts of a region that are computed one after the other. Temporary arrays then take no more memory than
+/// the image, provided that all cores have tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bands {
-    /// Components that are computed together.
+    /// Number of components that are computed together.
     components: usize,
-    /// Rows that are computed together.
+    /// Number of rows that are computed together.
     rows: usize,
     sweep: Sweep,
 }
 
 impl Bands {
-    /// Cuts so many components of a region of rows and columns into bands.
+    /// Cuts a region of `components` components, with the given rows and columns, into bands.
     pub(super) fn new(machine: &Machine, components: usize, size: [usize; 2], sweep: Sweep) -> Bands {
         let costs = Costs::of(machine);
         let tiles = Tiles::new(size, sweep.radius, sweep.tile);
         let image = 4 * (components as u64).saturating_mul(size[0] as u64 * size[1] as u64);
         let least = costs.busy(costs.pick(LEAST_TILES)).saturating_mul(tiles.seen() as u64);
         let most = (image / BYTES).max(least).min(costs.pick(BAND)).max(1);
-        // Components one by one leave rows together, which share their margins.
+        // Computing components one by one keeps more rows together, which share their margins.
         let is_split = (components as u64).saturating_mul(tiles.samples()) > most && tiles.samples() >= least;
         let components = if is_split { 1 } else { components };
-        // A band has whole tiles.
+        // A band consists of whole tiles.
         let row = (components as u64 * tiles.count[0] as u64).saturating_mul(tiles.seen() as u64);
         let least_rows = tiles.count[1].div_ceil(MOST_BANDS).max(1);
         let rows = ((most / row.max(1)) as usize).clamp(least_rows, tiles.count[1].max(1)) * tiles.tile[1].max(1);
         Bands { components, rows, sweep }
     }
 
-    /// Returns the bytes of temporary arrays: those of a band, or the bands before they are put together.
+    /// Returns the bytes of temporary arrays: the arrays of a band, plus all results before they are
+    /// concatenated if there are several bands.
     pub(super) fn bytes(&self, components: usize, size: [usize; 2]) -> u64 {
         let own = Tiles::new([self.rows.min(size[0]), size[1]], self.sweep.radius, self.sweep.tile);
         let band = (BYTES * self.components as u64).saturating_mul(own.samples());
@@ -133,7 +145,8 @@ impl Bands {
     }
 }
 
-/// Returns an integer that is in the order of the samples: the bits, those of negative samples turned round but for the sign.
+/// Returns an integer with the order of the samples: the bits of the sample. All bits of a negative sample
+/// except the sign are inverted.
 fn key(f: &Builder, sample: Value) -> Value {
     let bits = f.bitcast(sample, Type::I32);
     f.select(f.lt(bits, 0), f.sub(f.literal(i32::MAX), bits), bits)
@@ -144,7 +157,7 @@ fn unkey(f: &Builder, key: Value) -> Value {
     f.bitcast(f.select(f.lt(key, 0), f.sub(f.literal(i32::MAX), key), key), Type::F32)
 }
 
-/// Makes the medians of a region of an array with the axes component, row, column.
+/// Computes the medians of a region of an array with the axes component, row, column.
 pub(super) fn medians(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Result<Node> {
     let [height, width] = frame.size;
     let [all, inner, across] = [0, 1, 2].map(|axis| array.shape().extents()[axis]);
@@ -166,7 +179,7 @@ pub(super) fn medians(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boun
     joined(0, components)
 }
 
-/// Returns arrays as one, along an axis.
+/// Concatenates arrays along an axis.
 fn joined(axis: usize, mut parts: Vec<Node>) -> Result<Node> {
     match parts.len() {
         1 => Ok(parts.swap_remove(0)),
@@ -174,7 +187,7 @@ fn joined(axis: usize, mut parts: Vec<Node>) -> Result<Node> {
     }
 }
 
-/// Makes the medians of rows of an array.
+/// Computes the medians of some rows of an array.
 fn band(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Result<Node> {
     let context = array.context();
     let tiles = Tiles::new(frame.size, sweep.radius, sweep.tile);
@@ -185,7 +198,7 @@ fn band(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Resul
     let [across, down] = tiles.count.map(|count| count as i64);
     let [columns, rows] = tiles.tile.map(|side| side as i64);
 
-    // The keys of all tiles. Columns are lines, so that the lanes of a warp, which are rows, read neighbours.
+    // Keys of all tiles. Columns are lines, so the lanes of a warp, which are rows, read adjacent samples.
     let f = Builder::function("tile");
     let [tile, column, row] = ["tile", "column", "row"].map(|name| f.parameter(name, Type::I32));
     let [across_of, down_of, columns_of, rows_of, left, top] =
@@ -205,7 +218,7 @@ fn band(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Resul
     let beside: Vec<&Node> = beside.iter().collect();
     let keys = Node::compute(&function, &shape, &beside, &[(array, Reads::At(boundary.clone()))], &[])?.swap_remove(0);
 
-    // The order of the samples of each tile.
+    // Order of the samples of each tile.
     let line = Shape::from([number * tiles.seen()]);
     let keys = keys.reshape(line.clone())?;
     let places = Node::position(context, line.clone(), 0, Element::U32)?;
@@ -227,7 +240,7 @@ fn band(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Resul
 
     let found = Node::apply_one(sweep, &[&ranks.reshape(shape)?, &keys])?;
 
-    // The results of tiles as rows of the image.
+    // Results of tiles, arranged as rows of the image.
     let f = Builder::function("image");
     let [component, row, column] = ["c", "y", "x"].map(|name| f.parameter(name, Type::I32));
     let [across_of, down_of, columns_of, rows_of] =
@@ -242,12 +255,12 @@ fn band(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Resul
     Ok(Node::compute(&function, &shape, &beside[..4], &inputs, &[])?.swap_remove(0))
 }
 
-/// Medians of tiles. The inputs are the ranks of the samples of tiles, with the axes tile, column, row, and the sorted keys, a line. The result has the
-/// axes of the first without the margins.
+/// Medians of tiles. The first input is the ranks of the samples, with the axes tile, column, row. The second
+/// is the sorted keys, in one dimension. The result has the axes of the first input without the margins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sweep {
     pub(super) radius: u32,
-    /// Columns and rows of a tile, at most.
+    /// Maximum columns and rows of a tile.
     pub(super) tile: [u32; 2],
 }
 
@@ -307,7 +320,8 @@ impl Operation for Sweep {
     }
 }
 
-/// The kernel: a block for each tile, a thread for each of its rows. The sizes of a call are tiles, and columns and rows of a tile.
+/// The kernel: a block for each tile, a thread for each of its rows. The sizes of a call are the tiles, and
+/// the columns and rows of a tile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Windows {
     radius: u32,
@@ -316,24 +330,24 @@ struct Windows {
     keys: Source,
 }
 
-/// The window of a thread while the kernel is written.
+/// Window of a thread while the kernel is emitted.
 struct Window<'k> {
     k: &'k Writer,
     ranks: &'k Inlet,
-    /// A bit for each rank.
+    /// One bit for each rank.
     set: Array,
-    /// Samples in each block of ranks.
+    /// Number of samples in each block of ranks.
     counts: Array,
-    /// The block of the last median.
+    /// Block of the last median.
     block: Variable,
-    /// Samples before that block.
+    /// Number of samples before that block.
     before: Variable,
-    /// The type of a word of the set.
+    /// Type of a word of the set.
     word: Type,
 }
 
 impl Window<'_> {
-    /// Bits of a word, as a power of two.
+    /// Returns the binary logarithm of the bits of a word.
     fn power(&self) -> u32 {
         (8 * self.word.bytes()).trailing_zeros()
     }
@@ -343,7 +357,7 @@ impl Window<'_> {
         self.k.convert(self.k.popcount(word), Type::U32)
     }
 
-    /// Adds a sample, or removes it.
+    /// Adds or removes a sample.
     fn exchange(&self, place: Value, adds: bool) {
         let (k, power) = (self.k, self.power());
         let rank = self.ranks.at(k, &[place])[0];
@@ -357,7 +371,7 @@ impl Window<'_> {
         k.set(self.before, step(k.get(self.before), is_before));
     }
 
-    /// Returns the rank that has so many samples of the window before it.
+    /// Returns the rank of the sample with `middle` samples of the window before it.
     fn select(&self, middle: u32) -> Value {
         let (k, middle) = (self.k, self.k.literal(middle));
         let (block, before) = (self.block, self.before);

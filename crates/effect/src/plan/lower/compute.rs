@@ -1,4 +1,4 @@
-//! Reads anywhere, and windows of images of different sizes: every read is at a computed place.
+//! Reads anywhere, and windows of images of different sizes: every read has a computed position.
 
 use super::{Site, axes, distance, shape};
 use crate::Result;
@@ -7,29 +7,30 @@ use crate::functor::{Axis, Reach};
 use broadloom_graph::{Node, Reads};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Type, Value, reading, windowing};
 
-/// The code of a function of positions that a canonical function is inlined into.
+/// Environment for inlining a canonical function into a function of positions.
 pub(crate) struct Frame<'a> {
     pub(crate) builder: &'a Builder,
-    /// The component, row and column that the canonical function is given.
+    /// Component, row and column that the canonical function receives.
     pub(crate) position: [Value; 3],
-    /// Its other arguments.
+    /// Other arguments of the canonical function.
     pub(crate) scalars: Vec<Value>,
 }
 
-/// How a function of positions has the samples of a slot.
+/// Access of a function of positions to the samples of a slot.
 #[derive(Clone, Copy)]
 pub(crate) enum Access {
-    /// The sample at the position is an argument; no other is read.
+    /// The sample at the position is an argument. No other sample is read.
     Given(Value),
-    /// An accessor reads them. Row and column of the array's first element, counted from the corner of the region that is
-    /// computed.
+    /// An accessor reads the samples. Row and column of the array's first element, counted from the corner of
+    /// the computed region.
     Read([Value; 2]),
-    /// An accessor reads the line of the position along an axis of the image, at an index that counts along it.
+    /// An accessor reads the line of the position along an axis of the image. The index counts along the
+    /// line.
     Line(Axis),
 }
 
-/// Writes a canonical function that reads arrays at positions, with an access for each slot. It has accessors for those that
-/// are read, in their order.
+/// Inlines a canonical function that reads arrays at positions, with an access for each slot. Accessors are
+/// created for the slots that are read, in their order.
 pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, accesses: &[Access]) -> Vec<Value> {
     let f = frame.builder;
     let slots = &site.primitive.code.slots;
@@ -85,12 +86,13 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
     f.inline(function, &arguments, &mut bindings)
 }
 
-/// Tests whether only the sample at the position is read, which the array has wherever it is computed.
+/// Tests whether a slot reads only the sample at the position, and its array contains the computed region.
 fn is_given(site: &Site<'_>, slot: &Slot) -> bool {
     slot.reach.is_some_and(Reach::is_point) && site.part(slot).region.contains(site.region)
 }
 
-/// Returns the axis of the image along which lines of the array are read, if they are those of the position.
+/// Returns the axis along which a slot reads lines, if the array and the result have the same extent across
+/// it.
 fn line_of(site: &Site<'_>, slot: &Slot) -> Option<Axis> {
     let axis = slot.along?;
     let [own, of] = [site.part(slot).region, site.region].map(|region| match axis {
@@ -100,7 +102,7 @@ fn line_of(site: &Site<'_>, slot: &Slot) -> Option<Axis> {
     (own == of).then_some(axis)
 }
 
-/// Lowers a call by reads at computed places, for all components or one by one.
+/// Lowers a call with reads at computed positions, for all components together or one by one.
 pub(crate) fn compute(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     if site.alone && site.components > 1 {
         return Ok(site.in_components(|own| computed(own, function).map(Some))?.unwrap_or_default());
@@ -112,7 +114,7 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     let shape = shape(site.components, site.region, site.transposed);
     let scalars = site.scalars(site.region)?;
     let rule = site.primitive.boundary.rule();
-    // Samples at the position are elements of arrays of the region; other arrays are read as they are.
+    // Samples at the position are elements of arrays of the computed region. Other arrays are read in full.
     let (mut beside, mut arrays, mut relays) = (scalars.clone(), vec![], false);
     for slot in &site.primitive.code.slots {
         let own = site.part(slot).region;

@@ -1,14 +1,14 @@
 //! Lowering: calls of functors become nodes of the graph.
 //!
-//! | form | for |
+//! | form | use |
 //! | --- | --- |
-//! | [`points`] | known offsets: each is a view of the input, so the planner fuses it with everything around it |
-//! | [`window`] | offsets that are computed, in windows of images of one size: the window can be staged |
+//! | [`points`] | known offsets: each read is a view of its input, which the planner fuses with neighbours |
+//! | [`window`] | computed offsets, in windows of images of one size: the window can be staged |
 //! | [`compute`] | reads anywhere, and windows of images of different sizes |
 //! | [`moving`] | a state carried along lines |
 //!
-//! Arrays have the axes component, row, column. In a transposed image the last two are exchanged, and so are all offsets,
-//! windows and positions; the functions of kernels stay what they are.
+//! Arrays have the axes component, row, column. A transposed image exchanges the last two axes, and so do all
+//! its offsets, windows and positions. The functions of kernels are not changed.
 
 pub(crate) mod compute;
 pub(crate) mod moving;
@@ -22,56 +22,56 @@ use crate::{Rect, Result};
 use broadloom_graph::{AxisMap, Context, Node, Shape};
 use broadloom_scalar::{Element, Literal};
 
-/// An array that a call reads: one picture, in the part that is there.
+/// Array that a call reads: the available part of one picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) node: Node,
-    /// The region that the array has.
+    /// Region that the array covers.
     pub(crate) region: Rect,
-    /// The region of definition.
+    /// Region of definition.
     pub(crate) bounds: Rect,
-    /// Whether its lines are computed as they are read.
+    /// True if its lines are computed on demand.
     pub(crate) lines: bool,
 }
 
-/// A call that is lowered.
+/// Call that is lowered.
 pub(crate) struct Site<'a> {
     pub(crate) context: &'a Context,
     pub(crate) primitive: &'a Primitive,
-    /// The pictures of the call.
+    /// Pictures of the call.
     pub(crate) parts: Vec<Part>,
-    /// The components that are computed one at a time.
+    /// Number of components that are computed one at a time.
     pub(crate) components: usize,
-    /// The region of definition of the result.
+    /// Region of definition of the result.
     pub(crate) bounds: Rect,
-    /// The region that is computed.
+    /// Region that is computed.
     pub(crate) region: Rect,
     pub(crate) transposed: bool,
-    /// Whether components that were computed together are read one by one.
+    /// True if components that were computed together are read one by one.
     pub(crate) splits: bool,
-    /// Whether components are computed one by one.
+    /// True if components are computed one by one.
     pub(crate) alone: bool,
-    /// The component, where one alone is computed.
+    /// The component, if a single one is computed.
     pub(crate) component: Option<usize>,
 }
 
-/// A pair of a row's and a column's number, in the order of the axes.
+/// Returns a value for the row and one for the column, in the order of the axes.
 pub(crate) fn axes<T>(transposed: bool, row: T, column: T) -> [T; 2] {
     if transposed { [column, row] } else { [row, column] }
 }
 
-/// The distance of the corners of two regions: rows and columns.
+/// Returns the distance between the corners of two regions: rows and columns.
 pub(crate) fn distance(from: Rect, to: Rect) -> [i64; 2] {
     [i64::from(to.y) - i64::from(from.y), i64::from(to.x) - i64::from(from.x)]
 }
 
-/// The shape of so many components of a region.
+/// Returns the shape of a region with the given number of components.
 pub(crate) fn shape(components: usize, region: Rect, transposed: bool) -> Shape {
     let [rows, columns] = axes(transposed, region.height as usize, region.width as usize);
     Shape::from([components, rows, columns])
 }
 
-/// Returns a part of an array.
+/// Returns the part of an array that covers another region.
 pub(crate) fn cropped(node: &Node, from: Rect, to: Rect, transposed: bool) -> Result<Node> {
     let components = node.shape().extents()[0];
     let [row, column] = distance(from, to);
@@ -80,20 +80,20 @@ pub(crate) fn cropped(node: &Node, from: Rect, to: Rect, transposed: bool) -> Re
     Ok(node.affine("crop", &maps, shape(components, to, transposed), None)?)
 }
 
-/// Returns the components of an array, where each is an array of its own.
+/// Returns the components of an array, if each is an array of its own.
 pub(crate) fn components(node: &Node) -> Option<Vec<Node>> {
     node.concatenated().filter(|parts| parts.iter().all(|part| part.shape().extents()[0] == 1))
 }
 
 impl Site<'_> {
-    /// The part of a picture that a slot reads.
+    /// Returns the part of a picture that a slot reads.
     pub(crate) fn part(&self, slot: &Slot) -> &Part {
         &self.parts[slot.picture]
     }
 
-    /// The region that windows around the result need in all pictures, if it is the same for all.
+    /// Returns the region that windows around the result need, if it is the same for all pictures.
     pub(crate) fn common_window(&self, reach: Reach) -> Option<Rect> {
-        // A margin is made of views with the boundary rule, which nothing leaves.
+        // A margin consists of views with the boundary rule. No read leaves them.
         if !self.primitive.margin.is_point() {
             return with_margin(self.region, reach);
         }
@@ -103,7 +103,7 @@ impl Site<'_> {
         fits.then_some(first)
     }
 
-    /// The array of a slot in a region, with as many components as are computed.
+    /// Returns the array of a slot in a region, with as many components as are computed.
     pub(crate) fn array(&self, slot: &Slot, region: Rect) -> Result<Node> {
         let part = self.part(slot);
         let [row, column] = distance(part.region, region);
@@ -115,7 +115,7 @@ impl Site<'_> {
         Ok(part.node.affine("crop", &maps, shape(self.components, region, self.transposed), rule)?)
     }
 
-    /// The component of a slot's picture at a component of the result.
+    /// Returns the component of a slot's picture for a component of the result.
     pub(crate) fn plane(&self, slot: &Slot) -> AxisMap {
         let own = self.part(slot).node.shape().extents()[0];
         match slot.component {
@@ -125,13 +125,13 @@ impl Site<'_> {
         }
     }
 
-    /// The call for one component.
+    /// Returns the call for one component.
     pub(crate) fn of_component(&self, component: usize) -> Site<'_> {
         let part = |part: &Part| {
             let apart = components(&part.node).and_then(|parts| parts.get(component).cloned());
             Part { node: apart.unwrap_or_else(|| part.node.clone()), ..part.clone() }
         };
-        // Pictures that are read as whole pixels stay what they are.
+        // Pictures that are read as whole pixels are not changed.
         let is_single =
             |picture: usize| self.primitive.code.slots.iter().any(|slot| slot.picture == picture && slot.component.is_none());
         let parts = self.parts.iter().enumerate();
@@ -139,7 +139,7 @@ impl Site<'_> {
         Site { parts, components: 1, component: Some(component), ..*self }
     }
 
-    /// Computes components one by one, and joins them.
+    /// Computes components one by one and concatenates them.
     pub(crate) fn in_components(&self, compute: impl Fn(&Site<'_>) -> Result<Option<Vec<Node>>>) -> Result<Option<Vec<Node>>> {
         let mut each = vec![];
         for component in 0..self.components {
@@ -154,12 +154,13 @@ impl Site<'_> {
         (0..count).map(joined).collect::<Result<Vec<Node>>>().map(Some)
     }
 
-    /// A value of the run.
+    /// Returns a scalar of the graph with the given value.
     pub(crate) fn scalar(&self, value: impl Into<Literal>) -> Result<Node> {
         Ok(Node::fill(self.context, Shape::from([]), &[value.into()])?)
     }
 
-    /// The arguments of the canonical function behind the position, for a result that is computed in a region.
+    /// Returns the arguments of the canonical function after the position, for a result that is computed in a
+    /// region.
     pub(crate) fn scalars(&self, region: Rect) -> Result<Vec<Node>> {
         let [top, left] = distance(self.bounds, region);
         let mut nodes = vec![];
@@ -181,7 +182,7 @@ impl Site<'_> {
         Ok(nodes)
     }
 
-    /// The component, row and column of each position.
+    /// Returns the component, row and column of each position.
     pub(crate) fn positions(&self, shape: &Shape) -> Result<Vec<Node>> {
         let [row, column] = axes(self.transposed, 1, 2);
         let position = |axis: usize| Node::position(self.context, shape.clone(), axis, Element::I32);
@@ -192,7 +193,7 @@ impl Site<'_> {
         Ok(vec![component, position(row)?, position(column)?])
     }
 
-    /// The results of a kernel as outputs of the functor: components of a pixel become one array.
+    /// Converts the results of a kernel to outputs of the functor. Components of a pixel become one array.
     pub(crate) fn outputs(&self, results: Vec<Node>) -> Result<Vec<Node>> {
         use crate::functor::Output;
         let (mut results, mut outputs) = (results.into_iter(), vec![]);

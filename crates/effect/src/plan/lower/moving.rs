@@ -1,7 +1,7 @@
 //! Moving averages: a state carried along lines.
 //!
-//! The state before the first pixel of a line is computed from the window there; the other pixels follow step by step. A line
-//! can be cut into parts, each with a state of its own, so that more threads have work.
+//! The state before the first pixel of a line is computed from the window there. The other pixels follow step
+//! by step. A line can be cut into parts, each with its own initial state, to give work to more threads.
 
 use super::compute::{Access, Frame, inlined};
 use super::{Site, cropped, shape};
@@ -11,7 +11,7 @@ use crate::functor::{Axis, Motion, Reach};
 use broadloom_graph::{Node, Reads, Shape, Step};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Literal, Type, Value, windowing};
 
-/// Lowers a moving average whose lines are cut into so many parts; nothing where images have different sizes.
+/// Lowers a moving average whose lines are cut into `parts` parts; `None` if the images have different sizes.
 pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach, parts: usize) -> Result<Option<Vec<Node>>> {
     let Some(region) = site.common_window(reach) else { return Ok(None) };
     let slots = &site.primitive.code.slots;
@@ -44,7 +44,7 @@ pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach, parts: usiz
     results.iter().map(crop).collect::<Result<Vec<Node>>>().map(Some)
 }
 
-/// The window of a step: the reads that were noted where all offsets are known, else all that is declared.
+/// Returns the window of a step: the recorded reads if all offsets are known, otherwise the declared window.
 pub(crate) fn stepped(motion: &Motion, reach: Reach) -> (u32, u32) {
     match &motion.step.points {
         Some((_, taps)) => {
@@ -63,7 +63,7 @@ pub(crate) fn stepped(motion: &Motion, reach: Reach) -> (u32, u32) {
     }
 }
 
-/// The place of a pixel of a line: its row and its column.
+/// Returns the position of a pixel of a line: its row and its column.
 fn place<T>(axis: Axis, along: T, across: T) -> [T; 2] {
     match axis {
         Axis::Vertical => [along, across],
@@ -71,8 +71,8 @@ fn place<T>(axis: Axis, along: T, across: T) -> [T; 2] {
     }
 }
 
-/// The states before the first pixels of the parts of lines; then the place of each: along the line, its component, and
-/// across.
+/// Computes the states before the first pixels of the parts of lines, followed by the position of each: along
+/// the line, its component, and across the line.
 fn states(
     site: &Site<'_>,
     motion: &Motion,
@@ -103,7 +103,8 @@ fn states(
     Ok(Node::compute(&function, starts, &beside, &inputs, &[])?)
 }
 
-/// The step of a sweep: windows of one index, and the index along the line as a part of the state where it is used.
+/// Builds the step of a sweep. Its windows have one index. The index along the line is part of the state if
+/// it is used.
 fn step(site: &Site<'_>, motion: &Motion) -> Result<Function> {
     let own = &motion.step.function;
     let f = Builder::function(own.name());

@@ -1,14 +1,15 @@
 //! Known offsets: each read is a view of its input.
 //!
-//! Components of pixels that were computed together are arrays of their own until they are stored. A functor of single components can read
-//! them as such: then it is a call for each component, and all of them can be links of one chain.
+//! Components of pixels that were computed together are separate arrays until they are stored. A functor of
+//! single components can read these arrays directly. It then becomes one call per component, and all calls
+//! can be links of one chain.
 
 use super::{Site, axes, components, distance, shape};
 use crate::Result;
 use crate::functor::trace::{Slot, Trace};
 use broadloom_graph::{AxisMap, Node};
 
-/// The array that a slot reads, and the map of its first axis.
+/// Returns the array that a slot reads, and the map of its first axis.
 fn source(site: &Site<'_>, slot: &Slot) -> (Node, AxisMap) {
     let node = &site.part(slot).node;
     match (slot.component, components(node)) {
@@ -27,7 +28,7 @@ fn called(site: &Site<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
         inputs.extend(site.positions(&shape)?);
         inputs.extend(scalars);
     } else {
-        // Without places only parameters are left: no input is read anywhere.
+        // Without positions only the parameters remain: no input is read anywhere.
         inputs.extend(scalars.into_iter().skip(4));
     }
     let rule = site.primitive.boundary.rule();
@@ -40,7 +41,7 @@ fn called(site: &Site<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
         inputs.push(node.affine(site.primitive.name(), &maps, shape.clone(), Some(&rule))?);
     }
     if inputs.is_empty() {
-        // A constant image: the shape comes from a position that is not used.
+        // The image is constant: its shape would come from a position that is not used.
         return Ok(None);
     }
     let mut results = Node::call(function, &inputs.iter().collect::<Vec<&Node>>())?;
@@ -50,7 +51,7 @@ fn called(site: &Site<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
     Ok(Some(results))
 }
 
-/// Lowers a call whose offsets are all known; nothing where they are not.
+/// Lowers a call whose offsets are all known; `None` if they are not.
 pub(crate) fn points(site: &Site<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
     let is_apart = |slot: &Slot| {
         let apart = components(&site.part(slot).node);

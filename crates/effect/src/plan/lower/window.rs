@@ -28,8 +28,8 @@ pub(crate) fn turned(function: &Function) -> Result<Function> {
     Ok(f.finish_function(&results)?)
 }
 
-/// Lowers a call whose inputs are read in windows; nothing where images have different sizes. The last result can be a
-/// report of reads outside.
+/// Lowers a call whose inputs are read in windows; `None` if the images have different sizes. In checking
+/// mode, the last result is a report of reads outside the windows.
 pub(crate) fn window(site: &Site<'_>, function: &Function, reach: Reach, tile: Option<Tile>) -> Result<Option<Vec<Node>>> {
     let Some(region) = site.common_window(reach) else { return Ok(None) };
     let slots = &site.primitive.code.slots;
