@@ -286,7 +286,7 @@ impl Graph {
     }
 }
 
-/// The id of a tape that is not connected yet.
+/// Returns the id of a tape that is not connected yet.
 pub(crate) fn unconnected() -> TapeId {
     TapeId::reserved_value()
 }

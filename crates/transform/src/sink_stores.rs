@@ -15,6 +15,7 @@
 //!   access is ordered.
 //!
 //! The pass returns the condition on a launch: pairs of parameters, by their offsets in the parameter block,
+//! that must point to different buffers.
 
 use crate::blocks::retarget;
 use crate::names::Names;

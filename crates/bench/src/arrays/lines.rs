@@ -63,7 +63,7 @@ pub(super) fn matrix_product(context: &Context, n: usize) -> Result<Job, Failure
     Ok(repeated(work, move || Ok(vec![left.inner(&right)?]), judge))
 }
 
-/// The normal distribution by a polynomial.
+/// Returns the normal distribution by a polynomial.
 fn normal(d: &Array<f32>) -> broadloom::array::Result<Array<f32>> {
     let k = 1.0 / (d.abs() * 0.231_641_9 + 1.0);
     let polynomial = [1.330_274_5, -1.821_256, 1.781_478, -0.356_563_78, 0.319_381_54f32];

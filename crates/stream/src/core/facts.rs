@@ -11,17 +11,17 @@ pub struct Facts {
     /// Fields that a firing or a handler writes, in order. Without such fields, firings are independent of
     /// each other.
     pub written: Vec<usize>,
-    /// Whether a firing prints.
+    /// True if a firing prints.
     pub prints: bool,
-    /// Whether a firing draws random numbers.
+    /// True if a firing draws random numbers.
     pub random: bool,
-    /// Whether a firing sends messages.
+    /// True if a firing sends messages.
     pub sends: bool,
-    /// Whether a message may have a latency below 0.
+    /// True if a message may have a latency below 0.
     pub sends_back: bool,
     /// True if a firing asks for its own number.
     pub counts: bool,
-    /// Whether it peeks.
+    /// True if it peeks.
     pub peeks: bool,
     /// True if a firing converts floats to integers or compares floats. A difference in the last digit may
     /// then change the result much.

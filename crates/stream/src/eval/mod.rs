@@ -89,7 +89,7 @@ impl Budget {
         self.stack = (&raw const here as usize, STACK / 8 * 7);
     }
 
-    /// Whether calls may nest deeper.
+    /// Returns whether calls may nest deeper.
     pub(crate) fn has_stack(&self) -> bool {
         let here = 0u8;
         self.stack.0.abs_diff(&raw const here as usize) < self.stack.1

@@ -6,7 +6,7 @@ use crate::core::{Binary, Expr, ExprKind, Type, Value};
 use crate::syntax::ast;
 use broadloom_diag::{Diagnostic, Span};
 
-/// The position of a numeric type in the order of implicit conversions.
+/// Returns the position of a numeric type in the order of implicit conversions.
 fn rank(ty: &Type) -> Option<u32> {
     Some(match ty {
         Type::Bit => 1,
@@ -20,7 +20,7 @@ fn rank(ty: &Type) -> Option<u32> {
     })
 }
 
-/// Whether values of a type convert to another without a cast.
+/// Returns whether values of a type convert to another without a cast.
 fn converts(from: &Type, to: &Type) -> bool {
     match (rank(from), rank(to)) {
         (Some(from_rank), Some(to_rank)) => from_rank < to_rank && !(*from == Type::Double && *to == Type::Complex),
@@ -80,7 +80,7 @@ impl Lowerer {
         if converts(&expr.ty, to) { Ok(convert(expr, to.clone())) } else { Err(Box::new(expr)) }
     }
 
-    /// The type to which two operands convert.
+    /// Returns the type to which two operands convert.
     pub(super) fn common(&self, left: &Type, right: &Type) -> Option<Type> {
         match (left, right) {
             (left, right) if left == right => Some(left.clone()),

@@ -27,7 +27,7 @@ const KEPT_WORDS: u32 = 1 << 22;
 /// Maximum operations of a round that is unrolled for each word of a row.
 const SHORT_ROUND: u64 = 64;
 
-/// The operator of a fold.
+/// Returns the operator of a fold.
 fn operator(fold: Fold, element: Element) -> Result<Operator, String> {
     let named = |identity: i32, combine: &dyn Fn(&Builder, Value, Value) -> Value| {
         let f = Builder::function("fold");

@@ -89,9 +89,9 @@ pub struct Inner {
 pub struct Kept {
     /// The type.
     pub ty: Type,
-    /// Whether it is a variable of the thread.
+    /// True if it is a variable of the thread.
     pub scalar: bool,
-    /// Whether it is a local array of the thread.
+    /// True if it is a local array of the thread.
     pub local: bool,
     /// The place.
     pub stored: Stored,

@@ -349,7 +349,7 @@ struct Loop {
     to_body: u64,
     from_body: u64,
     to_back: u64,
-    /// Whether items leave the loop.
+    /// True if items leave the loop.
     leaves: bool,
 }
 

@@ -38,13 +38,13 @@ impl<'a> Levels<'a> {
         Levels { graph, firings, most: items.clone(), items, fired: vec![0; graph.nodes.len()] }
     }
 
-    /// The rates of the next firing of a node.
+    /// Returns the rates of the next firing of a node.
     pub(super) fn next(&self, node: NodeId) -> &Firing {
         let (first, other) = &self.firings[node.index()];
         first.as_ref().filter(|_| self.fired[node.index()] == 0).unwrap_or(other)
     }
 
-    /// The first input of a node that has too few items for its next firing.
+    /// Returns the first input of a node that has too few items for its next firing.
     pub(super) fn lacking(&self, node: NodeId) -> Option<usize> {
         let inputs = &self.graph.nodes[node].inputs;
         self.next(node).peek.iter().zip(inputs).position(|(need, tape)| self.items[tape.index()] < *need)

@@ -166,7 +166,7 @@ pub struct Filter {
     pub functions: Vec<Function>,
     /// Message handlers.
     pub handlers: Vec<Function>,
-    /// Whether the word `stateful` stands before `filter`.
+    /// True if the word `stateful` stands before `filter`.
     pub stateful: bool,
 }
 

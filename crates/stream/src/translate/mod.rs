@@ -126,9 +126,9 @@ pub struct Translated {
     pub output: Option<Words>,
     /// Rates of a firing.
     pub window: Window,
-    /// Whether a firing can fail.
+    /// True if a firing can fail.
     pub fails: bool,
-    /// Whether a firing depends on its number.
+    /// True if a firing depends on its number.
     pub numbered: bool,
     /// Words of local arrays, before they become registers.
     pub local_words: u64,
@@ -136,7 +136,7 @@ pub struct Translated {
     pub adds_up: bool,
     /// True if a firing pushes only sums of integers, so that consecutive firings can be added up as one.
     pub pushes_sums: bool,
-    /// Whether a firing pushes the sum of the integers that it pops.
+    /// True if a firing pushes the sum of the integers that it pops.
     pub adds_items: bool,
     /// The code of a round of the firing's loop, if its rounds are independent.
     pub rounds: Option<Rounds>,

@@ -35,7 +35,7 @@ impl Random {
         text
     }
 
-    /// A filter that adds up many items, some of them in an array.
+    /// Returns a filter that adds up many items, some of them in an array.
     fn reduction(&mut self, push: u64, pop: u64) -> String {
         let factor = 128 / pop + 1 + self.below(8);
         let (push, pop) = (push * factor, pop * factor);
@@ -48,7 +48,7 @@ impl Random {
         )
     }
 
-    /// A stream that pushes `push` items for every `pop` items, times a common factor.
+    /// Returns a stream that pushes `push` items for every `pop` items, times a common factor.
     fn stream(&mut self, depth: u64, push: u64, pop: u64) -> String {
         match self.below(if depth == 0 { 1 } else { 4 }) {
             0 if self.below(self.reductions) == 0 => self.reduction(push, pop),
@@ -85,7 +85,7 @@ impl Random {
         }
     }
 
-    /// A program with a source that counts, a stream, and a sink that prints.
+    /// Returns a program with a source that counts, a stream, and a sink that prints.
     pub(crate) fn program(&mut self, depth: u64) -> String {
         let (push, pop) = (1 + self.below(4), 1 + self.below(4));
         let inner = self.stream(depth, push, pop);

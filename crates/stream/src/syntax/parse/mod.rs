@@ -45,7 +45,7 @@ impl Parser {
         self.tokens[self.at.min(self.tokens.len() - 1)].span
     }
 
-    /// The place of the token before the current one.
+    /// Returns the place of the token before the current one.
     fn before(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -68,7 +68,7 @@ impl Parser {
         if self.accept(word) { Ok(self.before()) } else { Err(self.unexpected(&format!("`{word}`"))) }
     }
 
-    /// The error that something else was expected at the current token.
+    /// Returns the error that something else was expected at the current token.
     fn unexpected(&self, wanted: &str) -> Box<Diagnostic> {
         let found = self.peek(0);
         let mut error = Diagnostic::error(codes::UNEXPECTED, format!("expected {wanted}, found {found}"));
