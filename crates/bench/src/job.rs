@@ -152,19 +152,19 @@ impl Job {
         self
     }
 
-    /// Predicts how long a repetition takes, in milliseconds, where there is a plan of all of it.
+    /// Predicts the milliseconds of a repetition. Returns `None` if there is no plan of the whole repetition.
     pub(crate) fn predicted_ms(&self, machine: &Machine) -> std::result::Result<Option<f64>, Failure> {
         let Some(planned) = &self.planned else { return Ok(None) };
         let plan = planned()?;
         Ok(plan.predicted(machine).filter(|_| !plan.kernels.is_empty()).map(|time| time.as_secs_f64() * 1e3))
     }
 
-    /// Launches of a repetition, as far as they are its own.
+    /// Returns the number of launches in a repetition, without those of its action.
     pub(crate) fn launches(&self) -> usize {
         self.steps.len()
     }
 
-    /// Makes the kernels ready for their launches.
+    /// Prepares the kernels for their launches.
     pub(crate) fn prepare(&self) -> Result<()> {
         self.steps.iter().try_for_each(|step| step.kernel.prepare(&step.launch))
     }

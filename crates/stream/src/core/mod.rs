@@ -316,7 +316,7 @@ pub enum Created {
 pub enum Distribution {
     /// Every item to every branch.
     Duplicate,
-    /// The same weight for every branch.
+    /// One weight for all branches.
     Even(Expr),
     /// One weight for each branch.
     Weights(Vec<Expr>),

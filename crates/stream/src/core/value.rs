@@ -32,7 +32,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns the number of scalars in the value.
+    /// Returns the number of scalars in the value, plus one for each array and struct.
     pub fn cells(&self) -> u64 {
         match self {
             Value::Array(parts) | Value::Struct(parts) => 1 + parts.iter().map(Value::cells).sum::<u64>(),

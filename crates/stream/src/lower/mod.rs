@@ -320,8 +320,8 @@ impl Lowerer {
         Field { name: field.name.name.clone(), declared, value, span: field.name.span }
     }
 
-    /// Reports a declared portal. Portals are made where receivers are registered: in the bodies of composite
-    /// streams.
+    /// Reports a portal that is declared in filter code. Portals are made where receivers are registered: in
+    /// the bodies of composite streams.
     fn no_portal_here(&mut self, ty: &Type, name: &ast::Ident) {
         if matches!(element_of(ty), Type::Portal(_)) {
             let error =

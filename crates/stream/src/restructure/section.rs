@@ -136,7 +136,7 @@ struct Maker<'a> {
 const MAX_PORTS: usize = 4;
 const MAX_STEPS: usize = 12;
 
-/// The thing at an end of a tape.
+/// The producer or consumer at an end of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Host,

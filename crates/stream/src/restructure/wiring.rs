@@ -1,9 +1,9 @@
 //! Index arithmetic of splitters and joiners.
 //!
-//! Items of a tape are numbered from the start of the program. Item *i* of a splitter's output is item (*i* /
-//! w) · W + o + *i* mod w of its input, where w is the weight of the output, W the sum of all weights and o
-//! the sum of the weights before it. The input of a joiner maps to its output in the same way. Neither moves
-//! any data: a reader after a splitter and a writer before a joiner compute the places of their items.
+//! Items of a tape are numbered from the start of the program. Item *i* of a splitter's output is item
+//! (*i* / w) · W + o + *i* mod w of its input, where w is the weight of the output, W the sum of all weights
+//! and o the sum of the weights before it. The input of a joiner maps to its output in the same way. Neither
+//! moves any data: a reader after a splitter and a writer before a joiner compute the places of their items.
 
 use broadloom_scalar::{Builder, Value};
 
@@ -247,8 +247,8 @@ const MAX_TABLE: i64 = 1 << 16;
 /// from its target, which is equal for all firings.
 ///
 /// A few items serve as anchors for all if the targets form rows. Firings begin `rate` items apart, from
-/// `start` on. Their steps repeat after some multiple of `firings`. Returns an empty table if there are no
-/// repeated steps or too many anchors.
+/// `start` on. Their steps repeat after some multiple of `firings`. Returns an empty table if the steps do
+/// not repeat soon enough, or if there are too many anchors.
 pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i64) -> Vec<(i64, i64)> {
     let most = MAX_TABLE / seen.max(1);
     let repeats = |count: &i64| shift(steps, count * rate).is_some();

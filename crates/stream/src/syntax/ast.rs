@@ -304,7 +304,7 @@ pub enum Created {
 pub enum Distribution {
     /// Every item to every branch.
     Duplicate,
-    /// The same weight for every branch. Absent means 1.
+    /// One weight for all branches. Absent means 1.
     Even(Option<Expr>),
     /// One weight for each branch.
     Weights(Vec<Expr>),

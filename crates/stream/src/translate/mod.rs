@@ -17,8 +17,8 @@
 //! [`fire`] writes the same code directly into a kernel. There, the fields that firings write are stored in
 //! variables, local arrays or device memory.
 //!
-//! Filters that print, send messages, draw random numbers or recurse are refused with the reason. Functions
-//! that write fields are refused too.
+//! Filters that print, send messages, draw random numbers or recurse are refused with the reason. `translate`
+//! also refuses filters that write fields, except inductions.
 
 mod cooperate;
 mod count;
