@@ -228,7 +228,8 @@ impl Compiled<'_> {
         }
     }
 
-    /// Draws the restructured program in the DOT language: kernels as clusters, tapes that hold items as edges.
+    /// Draws the restructured program in the DOT language: kernels as clusters, tapes that hold items as
+    /// edges.
     pub fn to_dot(&self) -> String {
         let graph = &self.program.graph;
         let mut text = "digraph compiled {\n  node [shape=box];\n".to_owned();

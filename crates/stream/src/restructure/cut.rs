@@ -289,7 +289,8 @@ pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) 
     cuts
 }
 
-/// Makes the straight translation: a kernel for each actor, a thread for each firing, all buffers in global memory.
+/// Makes the straight translation: a kernel for each actor, a thread for each firing, all buffers in global
+/// memory.
 pub fn straight(section: &Section, machine: &Machine) -> Vec<Cut> {
     let whole = section.needs(0..section.actors.len(), section.outputs(1));
     let cutter = Cutter { section, costs: Costs::of(machine), whole };

@@ -316,7 +316,8 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator repeats it.
+/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator
+/// repeats it.
 const MAX_LOOPED: i32 = 1 << 24;
 
 /// Maximum rounds of nested counted loops. A filter with more rounds stays in the evaluator.
