@@ -16,9 +16,9 @@ use std::{fs, io, thread};
 /// The amount of measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Minimum repetitions of each party.
+    /// Minimum number of measured turns of each party.
     pub(crate) repetitions: usize,
-    /// Minimum time of all repetitions of each party.
+    /// Minimum sum of the measured times of each party. A turn contributes its mean time of a repetition.
     pub(crate) time: Duration,
     /// Pause before each turn. Threads of the other party spin for a while before they sleep.
     pub(crate) pause: Duration,
@@ -29,9 +29,9 @@ impl Effort {
     pub(crate) const FULL: Effort = Effort { repetitions: 5, time: Duration::from_millis(500), pause: Duration::from_millis(20) };
     /// The effort for a functional test without figures.
     pub(crate) const QUICK: Effort = Effort { repetitions: 1, time: Duration::ZERO, pause: Duration::ZERO };
-    /// Maximum number of turns, however short they are.
+    /// Maximum number of measured turns, however short they are.
     const MOST: usize = 200;
-    /// Time of a burst, and maximum repetitions of a burst.
+    /// Approximate time of a turn, and maximum repetitions in a turn.
     const BURST: Duration = Duration::from_millis(10);
     const MOST_AT_ONCE: u64 = 500;
 
@@ -44,7 +44,7 @@ impl Effort {
         u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE)
     }
 
-    /// Total time after which no more turns are needed.
+    /// Sum of measured times from which on two turns suffice.
     const LONG: Duration = Duration::from_secs(10);
 
     /// Returns whether these times suffice.

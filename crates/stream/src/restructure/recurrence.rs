@@ -216,7 +216,7 @@ fn rule(function: &Function, forms: &[Form], index: usize) -> Option<Rule> {
                     CompareOp::Lt | CompareOp::Le => false,
                     CompareOp::Eq | CompareOp::Ne => return None,
                 };
-                // Of equal numbers either one may be taken. NaNs must stay at their place.
+                // Of equal numbers either one may be taken. A comparison with NaN must keep the state.
                 let takes_free = is_free(*yes);
                 if !is_int && !takes_free {
                     return None;

@@ -39,14 +39,14 @@ pub struct Schedule {
     pub init: Vec<Arc<Phase>>,
     /// The steady state.
     pub steady: Vec<Arc<Phase>>,
-    /// The most items that each tape holds at one time, by the index of the tape.
+    /// Maximum number of items that each tape holds at one time, by the index of the tape.
     pub bounds: Vec<u64>,
     /// Items that remain on each tape between steady states.
     pub remaining: Vec<u64>,
 }
 
 impl Schedule {
-    /// Returns the most items that a tape holds at one time.
+    /// Returns the maximum number of items that a tape holds at one time.
     pub fn bound(&self, tape: TapeId) -> u64 {
         self.bounds.get(cranelift_entity::EntityRef::index(tape)).copied().unwrap_or(0)
     }
