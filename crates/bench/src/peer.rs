@@ -2,9 +2,9 @@
 //! request.
 //!
 //! Compiled peers are kept in a folder. Their names contain a hash of all compiler inputs. Peers are
-//! executed, so the folder belongs to this user alone, and a peer is run only if a tag by the user's secret
-//! shows that this user compiled it ([`private`](broadloom::device::private)). A peer that cannot be compiled
-//! or run is not a failure of the benchmark: the reason is reported, and there is no ratio.
+//! executed, so the folder belongs to this user alone. A peer is run only if a tag by the user's secret shows
+//! that this user compiled it ([`private`](broadloom::device::private)). A peer that cannot be compiled or
+//! run is not a failure of the benchmark: the reason is reported, and there is no ratio.
 //!
 //! Threads of OpenMP, NumPy and JAX spin for a while before they sleep. Therefore a peer is stopped, with all
 //! its threads, after each answer, and continued for the next request. No process stays stopped: a peer is

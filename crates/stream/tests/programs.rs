@@ -5,8 +5,10 @@
 //! these files. Programs without mistakes are also compiled, for `interp` and `cpu`, and must print the same
 //! there.
 //!
-//! Comments at the start of a file set how it is run: `// iterations N`, `// steps N`, `// nodes N`, `// file
-//! NAME HEX` for an input file, and `// show NAME` for an output file that is shown.
+//! Comments at the start of a file set how it is run:
+//! - `// iterations N`, `// steps N`, `// nodes N`: limits;
+//! - `// file NAME HEX`: an input file;
+//! - `// show NAME`: an output file that is shown.
 
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;

@@ -1,6 +1,6 @@
-//! The NESL front end, in the group `start`: the time of the command from its start to the answer of a
-//! one-line program, and the time to read and compile a program of about 400 lines, for the first time in a
-//! process and again.
+//! The NESL front end, in the group `start`. It measures the time of the command from its start to the answer
+//! of a one-line program. It also measures the time to read and compile a program of about 400 lines, for the
+//! first time in a process and again.
 
 use crate::error::Failure;
 use crate::measure::median;

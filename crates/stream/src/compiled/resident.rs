@@ -4,9 +4,9 @@
 //! All nodes between them run in kernels of one section, so nothing crosses to the host. A run is only
 //! submitted to the device; [`Resident::check`] waits for it.
 //!
-//! The input buffer is a *window*. It holds the items that the run pops, before them the items that kernels
-//! look back at, and behind them the items that filters peek beyond those they pop. The next window begins
-//! [`Resident::taken_items`] further.
+//! The input buffer is a *window*. It holds the items that the run pops. Before them are the items that
+//! kernels look back at. Behind them are the items that filters peek beyond those they pop. The next window
+//! begins [`Resident::taken_items`] further.
 
 use super::{Compiled, Ready};
 use crate::classify::Placement;

@@ -1,7 +1,7 @@
 //! Elaboration: runs the bodies of composite streams and builds the [`Graph`].
 //!
-//! In: a checked program. Out: a graph in which all tapes are connected and carry one type, all rates are
-//! evaluated and not negative, and all fields have the values that `init` gave them. Rates that cannot be
+//! In: a checked program. Out: a graph whose tapes are all connected and carry one type each. All its rates
+//! are evaluated and not negative. All its fields have the values that `init` gave them. Rates that cannot be
 //! balanced are found later, by [`crate::schedule`].
 
 mod connect;

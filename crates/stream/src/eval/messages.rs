@@ -1,5 +1,6 @@
-//! Messages. Time is the flow of information: a message with latency L sent in firing n of its sender arrives
-//! together with the items that firing n + L of the sender produces (downstream) or needs (upstream).
+//! Messages. Time is the flow of information. A message with latency L that is sent in firing n of its sender
+//! refers to firing n + L of the sender. Downstream, it arrives together with the items that this firing
+//! produces. Upstream, it arrives with the items that this firing needs.
 //!
 //! Let `need(d)` be the number of firings of the upper filter that d firings of the lower filter need. A
 //! message downstream arrives before firing d of the receiver, the first with `need(d) ≥ n + L`. A message

@@ -5,8 +5,8 @@
 //! node and a number of its firings. Fields that firings write and the items of tapes within the island stay
 //! in device memory between batches.
 //!
-//! If no node has state and the items of a loop's tapes allow it, a *round* takes several units at once, and
-//! the threads of the block share the firings of a step.
+//! If no node has state and the items of a loop's tapes allow it, a *round* takes several units at once. The
+//! threads of the block then share the firings of a step.
 
 use crate::core::{Filter, Layout, Program, StreamKind, Type, Value, facts};
 use crate::graph::{Graph, Instance, NodeId, NodeKind, TapeId};

@@ -7,9 +7,10 @@
 //! - the minimum, the maximum, or a bitwise operation, of itself and of a term that does not depend on the
 //!   state.
 //!
-//! The state after many firings then follows from the state before them and from the result of the firings
-//! when they start with an *identity*: zero for sums. Firings run in chunks from identities, in parallel. The
-//! chunks are combined. The firings then run again from the right states.
+//! The firings can start with an *identity* instead of the state: zero for sums. The state after many firings
+//! follows from the state before them and from the result of the firings from the identity. Firings run in
+//! chunks from identities, in parallel. The chunks are combined. The firings then run again from the right
+//! states.
 
 use super::island::written;
 use crate::core::{Layout, Type as StreamType};

@@ -1,9 +1,12 @@
 //! Index arithmetic of splitters and joiners.
 //!
-//! Items of a tape are numbered from the start of the program. Item *i* of a splitter's output is item
-//! (*i* / w) · W + o + *i* mod w of its input, where w is the weight of the output, W the sum of all weights
-//! and o the sum of the weights before it. The input of a joiner maps to its output in the same way. Neither
-//! moves any data: a reader after a splitter and a writer before a joiner compute the places of their items.
+//! Items of a tape are numbered from the start of the program. An output of a splitter has a weight w; W is
+//! the sum of all weights and o the sum of the weights before it. Item *i* of the output is the item
+//!
+//! (*i* / w) · W + o + *i* mod w
+//!
+//! of the input. The input of a joiner maps to its output in the same way. Neither moves any data: a reader
+//! after a splitter and a writer before a joiner compute the places of their items.
 
 use broadloom_scalar::{Builder, Value};
 
@@ -243,8 +246,8 @@ pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
 /// Maximum number of targets that are computed for the table of a window.
 const MAX_TABLE: i64 = 1 << 16;
 
-/// Returns for each of the `seen` items of a firing an *anchor*: another item of the firing and the distance
-/// from its target, which is equal for all firings.
+/// Returns an *anchor* for each of the `seen` items of a firing: another item of the firing, and the distance
+/// from its target. The distance is equal for all firings.
 ///
 /// A few items serve as anchors for all if the targets form rows. Firings begin `rate` items apart, from
 /// `start` on. Their steps repeat after some multiple of `firings`. Returns an empty table if the steps do

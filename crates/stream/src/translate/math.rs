@@ -2,7 +2,7 @@
 //!
 //! Elementary functions are computed in double precision and rounded once. Functions that are exact for
 //! floats are computed in single precision if their arguments come from floats; the result is equal. `exp`,
-//! `log` and `sqrt` are also computed in single precision, because their results keep their relative error:
+//! `log` and `sqrt` are also computed in single precision, because their results keep their relative error.
 //! `sqrt` is exact, and the others are off by about one unit in the last place. Rejected: `sin` and `cos` in
 //! single precision. Sums of waves that cancel out then lose all their digits.
 
