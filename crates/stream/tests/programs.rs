@@ -6,7 +6,8 @@
 //! there.
 //!
 //! Comments at the start of a file set how it is run:
-//! - `// iterations N`, `// steps N`, `// nodes N`: limits;
+//! - `// iterations N`: the number of iterations;
+//! - `// steps N`, `// nodes N`: limits;
 //! - `// file NAME HEX`: an input file;
 //! - `// show NAME`: an output file that is shown.
 
