@@ -1,4 +1,5 @@
-//! Benchmarks of the groups `kernels`, `arrays`, `effects`, `nesl` and `streams`: the same job for us and for a peer.
+//! Benchmarks of the groups `kernels`, `arrays`, `effects`, `nesl` and `streams`: the same job for Broadloom
+//! and a peer.
 
 use crate::effects::Effect;
 use crate::error::Failure;
@@ -10,31 +11,31 @@ use broadloom::device::{Module, Result};
 
 /// A benchmark that has a peer.
 pub(crate) struct Benchmark {
-    /// Its name, and that of its files.
+    /// Its name, also the name of its files.
     pub(crate) name: &'static str,
-    /// The peer.
+    /// The source text of the peer.
     pub(crate) peer: &'static str,
-    /// How far the peer's checksum may be from ours, relative to it.
+    /// Allowed difference of the peer's checksum, relative to ours.
     pub(crate) tolerance: f64,
-    /// How many elements, points of a side, rows or bodies.
+    /// The size: number of elements, points of a side, rows or bodies.
     pub(crate) size: fn(Scale) -> usize,
-    /// The size, for people.
+    /// The size, as text.
     pub(crate) shown: fn(usize) -> String,
-    /// What is measured.
+    /// The measured subject.
     pub(crate) subject: Subject,
 }
 
-/// What is measured, and what makes its inputs ready.
+/// The measured subject, and the function that prepares its inputs.
 #[derive(Clone, Copy)]
 pub(crate) enum Subject {
-    /// A kernel, and its launches.
+    /// A kernel and its launches.
     Kernel {
         /// Its text.
         ptx: &'static str,
-        /// Makes inputs and launches ready.
+        /// Prepares inputs and launches.
         ready: fn(&Module, usize) -> Result<Job>,
     },
-    /// A function of a NESL program, with arguments of a size.
+    /// A function of a NESL program, with arguments of a given size.
     Nesl(fn(usize) -> Contest),
     /// A stream program.
     Stream(fn(usize) -> Task),
@@ -45,7 +46,7 @@ pub(crate) enum Subject {
 }
 
 impl Benchmark {
-    /// The group that it belongs to.
+    /// Returns the group of the benchmark.
     pub(crate) fn group(&self) -> &'static str {
         match self.subject {
             Subject::Kernel { .. } => "kernels",
@@ -57,12 +58,12 @@ impl Benchmark {
     }
 }
 
-/// A size that is a number of elements.
+/// Formats a size that is a number of elements.
 pub(crate) fn count(n: usize) -> String {
     n.to_string()
 }
 
-/// A size that is the side of a square.
+/// Formats a size that is the side of a square.
 pub(crate) fn square(n: usize) -> String {
     format!("{n}×{n}")
 }

@@ -1,4 +1,4 @@
-//! What benchmarks there are, by group and name.
+//! The list of benchmarks, by group and name.
 
 use crate::benchmark::Benchmark;
 use crate::error::Error;
@@ -7,21 +7,21 @@ use crate::{arrays, compile, effects, interp, kernels, nesl, overhead, segments,
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
-    /// A job against its peer.
+    /// A job with a peer.
     Contest(&'static Benchmark),
     /// A program of `examples/nesl`.
     NeslProgram(&'static nesl::Example),
-    /// Time of the command for a small NESL program, and to compile a larger one.
+    /// Time of the command for a small NESL program, and compile time of a larger one.
     NeslFront,
-    /// What compilation takes.
+    /// Compile times of kernels.
     Compile,
-    /// Time of the command to its first result.
+    /// Time of the command until its first result.
     Start,
-    /// What the host does for an expression of arrays.
+    /// Host overhead of array expressions.
     Overhead,
-    /// Operations within segments beside those of a whole line.
+    /// Segmented operations compared with unsegmented ones.
     Segments,
-    /// The interpreter's speed.
+    /// The speed of the interpreter.
     Interp(&'static interp::Benchmark),
 }
 
@@ -58,7 +58,7 @@ impl Entry {
     }
 }
 
-/// All benchmarks, in the order in which they run.
+/// Returns all benchmarks, in run order.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
     let contests =
         kernels::ALL.iter().chain(arrays::ALL).chain(&effects::ALL).chain(nesl::ALL).chain(streams::ALL).map(Entry::Contest);
@@ -69,7 +69,7 @@ pub(crate) fn entries() -> impl Iterator<Item = Entry> {
         .chain(interp::ALL.iter().map(Entry::Interp))
 }
 
-/// The groups, and the benchmarks of each.
+/// Returns the groups, each with its benchmarks.
 pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = vec![];
     for entry in entries() {
@@ -81,15 +81,15 @@ pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     groups
 }
 
-/// What was asked for.
+/// The selected benchmarks.
 pub(crate) struct Selection {
-    /// The benchmarks, in their own order.
+    /// The benchmarks, in catalogue order.
     pub(crate) entries: Vec<Entry>,
-    /// Whether the figures at the end of the group `kernels` belong to it.
+    /// True if the figures at the end of the group `kernels` are selected.
     pub(crate) with_figures: bool,
 }
 
-/// Chooses by names of groups, of benchmarks, or `GROUP/BENCHMARK`; no names choose all.
+/// Selects benchmarks by names of groups, of benchmarks, or `GROUP/BENCHMARK`. No names select all.
 pub(crate) fn select(names: &[String]) -> Result<Selection, Error> {
     for name in names {
         if !entries().any(|entry| entry.is_called(name)) {

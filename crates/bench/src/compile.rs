@@ -1,8 +1,8 @@
-//! The group `compile`: how long a device takes to make the kernels of the corpus ready.
+//! The group `compile`: the time to compile the kernels of the corpus on a device.
 //!
-//! What is measured is the module's loading, its share for each kernel, and the kernel's preparation; reading and verifying PTX is
-//! not. Compiled code may be kept on disk, so a figure needs a process of its own with an empty cache, and a second process
-//! that finds the cache full gives the figures for that.
+//! The measured time of a kernel is its share of loading the module, plus its preparation. Reading and
+//! verifying PTX is not included. Compiled code may be cached on disk. A figure therefore needs its own
+//! process with an empty cache. A second process with a filled cache gives the figures for that case.
 
 use crate::error::Failure;
 use crate::report::Row;
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 pub(crate) const GROUP: &str = "compile";
 pub(crate) const NAME: &str = "corpus";
 
-/// The corpus, seen from the root of the repository.
+/// The corpus, relative to the root of the repository.
 const FOLDER: &str = "corpus/ptx";
 
-/// A kernel and how long it took.
+/// A kernel and its compile time.
 struct Compiled {
     name: String,
     time: Duration,
 }
 
-/// Measures in this process, with whatever cache it has. The rows are the median and the worst.
+/// Measures in this process, with the cache as it is. Returns rows for the median and the maximum.
 pub(crate) fn run(device: &Device) -> Result<Vec<Row>, Failure> {
     let (mut compiled, mut refused) = (vec![], 0);
     for path in modules(Path::new(FOLDER))? {
@@ -47,13 +47,13 @@ pub(crate) fn run(device: &Device) -> Result<Vec<Row>, Failure> {
     Ok(vec![row("corpus_median", size, middle.time), row("corpus_worst", worst.name.clone(), worst.time)])
 }
 
-/// A row of the group.
+/// Returns a row of the group.
 pub(crate) fn row(device: String, name: &str, size: String, ms: f64) -> Row {
     let time = Duration::from_secs_f64(ms / 1e3);
     Row { ms, compile_ms: Some(ms), ..Row::timed(GROUP, name, size, device, time) }
 }
 
-/// The optimised modules of the corpus; those for a debugger are not what anybody runs fast.
+/// Returns the optimised modules of the corpus. Debug modules are left out.
 fn modules(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
         Failure::Outside(format!("{} cannot be read: {error}; run this in the root of the repository", folder.display()))
@@ -88,7 +88,7 @@ fn module(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
     Ok(compiled)
 }
 
-/// One cluster of blocks of the shape that a kernel asks for, or of the usual one.
+/// Returns a launch of one cluster of blocks, with the block shape that the kernel declares or a default one.
 fn launch(function: &Function) -> Launch {
     let axes = |given: &[u32]| [0, 1, 2].map(|axis| given.get(axis).copied().unwrap_or(1));
     let block = function.directive("reqntid").or_else(|| function.directive("maxntid"));

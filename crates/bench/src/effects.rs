@@ -1,8 +1,9 @@
 //! The group `effects`: image effects, each optimised, in straight translation, and against peers.
 //!
-//! A benchmark is a graph of functors over an image that is on the device already; each repetition computes all of it. The
-//! judge compares tiny images with the naive reference of the effect, and large ones with the straight translation. The
-//! traffic of a benchmark is what no plan can avoid: the input is read once, and the result written once.
+//! A benchmark is a graph of functors over an image that is already on the device. Each repetition computes
+//! the whole image. The judge compares tiny images with the naive reference of the effect, and large ones
+//! with the straight translation. The traffic of a benchmark is the minimum for any plan: the input is read
+//! once, and the result is written once.
 
 use crate::arrays::bell;
 use crate::benchmark::{Benchmark, Subject, square};
@@ -16,17 +17,17 @@ use broadloom::effect::{Boundary, Image, Picture, Rect, catalogue, effects, refe
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// An effect that is measured.
+/// A measured effect.
 pub(crate) struct Effect {
-    /// The planes of the input.
+    /// The number of input planes.
     planes: usize,
-    /// The height of an image of a width.
+    /// Returns the height of an image of a given width.
     height: fn(usize) -> usize,
     /// Builds the graph.
     build: fn(&Picture) -> broadloom::effect::Result<Picture>,
-    /// The effect of the catalogue with its settings; none for one that has a reference of its own.
+    /// The equivalent effect of the catalogue with its settings. `None` for an effect with its own reference.
     same_as: Option<&'static str>,
-    /// The error that is allowed against the reference.
+    /// The allowed error against the reference.
     error: f64,
 }
 
@@ -133,7 +134,7 @@ static CLAHE: Effect = in_portrait(
     1e-4,
 );
 
-/// All of them, in the order in which they run.
+/// All benchmarks, in run order.
 pub(crate) static ALL: [Benchmark; 12] = [
     effect!("degrain", include_str!("../peers/degrain.cpp"), 1e-5, 2063, 45, |n| format!("{n}×{}×3", n * 1545 / 2063), DEGRAIN),
     effect!("diffusion", include_str!("../peers/diffusion.cpp"), 1e-5, 3072, 48, |n| format!("{n}×{}×3", n * 3 / 4), DIFFUSION),
@@ -165,7 +166,7 @@ pub(crate) static ALL: [Benchmark; 12] = [
     effect!("clahe", include_str!("../peers/clahe.cpp"), 2e-2, 1536, 48, portrait_text, CLAHE),
 ];
 
-/// A blur of five taps along rows and columns.
+/// Builds a blur of five taps along rows and columns.
 fn separable(picture: &Picture) -> broadloom::effect::Result<Picture> {
     let weights = bell::<5>(1.0);
     let along = |picture: &Picture, axis: Axis| {
@@ -180,12 +181,12 @@ fn separable(picture: &Picture) -> broadloom::effect::Result<Picture> {
     along(&along(picture, Axis::Vertical)?, Axis::Horizontal)
 }
 
-/// The samples of an image, plane by plane.
+/// Returns the samples of an image, plane by plane.
 fn samples(image: &Image) -> Vec<f32> {
     image.planes().iter().flat_map(|plane| plane.to_f32()).collect()
 }
 
-/// The reference of an effect.
+/// Computes the reference of an effect.
 fn expected(effect: &Effect, input: &Image) -> Result<Vec<f64>, Failure> {
     let wide = |image: &Image| samples(image).into_iter().map(f64::from).collect();
     let Some(text) = effect.same_as else {
@@ -208,7 +209,7 @@ fn expected(effect: &Effect, input: &Image) -> Result<Vec<f64>, Failure> {
     Ok(wide(&reference::run(&step, std::slice::from_ref(input)).map_err(failed)?))
 }
 
-/// Makes an effect ready: the optimised plan, and the straight translation.
+/// Prepares an effect: the optimised plan, and the straight translation.
 pub(crate) fn ready(context: &Context, effect: &'static Effect, width: usize, quick: bool) -> Result<[Job; 2], Failure> {
     let height = (effect.height)(width);
     let names = ["R", "G", "B"];
@@ -242,7 +243,7 @@ fn checksum(found: &[f32]) -> f64 {
     weighed(found.iter().map(|x| f64::from(*x)), 0)
 }
 
-/// A job that computes a picture; the judge sees the samples of the last repetition.
+/// Makes a job that computes a picture. The judge gets the samples of the last repetition.
 fn job(
     result: &Picture,
     bounds: Rect,
@@ -254,7 +255,7 @@ fn job(
     let last = Rc::new(RefCell::new(vec![]));
     let nodes = last.clone();
     let repetition = move || {
-        // Memory of the last repetition is freed first.
+        // The memory of the last repetition is freed first.
         last.borrow_mut().clear();
         *last.borrow_mut() = plan.nodes()?;
         Ok(())

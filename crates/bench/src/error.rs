@@ -1,19 +1,19 @@
-//! Why benchmarks could not be run at all. What goes wrong with a single one is told in the report, and the others go on.
+//! Errors that prevent a run. A failure of a single benchmark is reported, and the others continue.
 
 use broadloom::{OpenError, UnknownDevice, device};
 
-/// Why nothing could be measured.
+/// Reason why nothing could be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A name that neither a group nor a benchmark has.
+    /// Unknown name of a benchmark or group.
     #[error("there is no benchmark and no group `{name}`")]
     UnknownName {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// What there is: groups, then benchmarks.
+        /// The available names: groups, then benchmarks.
         available: Vec<String>,
     },
-    /// A device that is not here.
+    /// Missing device.
     #[error(transparent)]
     UnknownDevice(#[from] UnknownDevice),
     /// A call to the device failed.
@@ -30,25 +30,25 @@ impl From<OpenError> for Error {
     }
 }
 
-/// Why one benchmark gave no figure.
+/// Reason why one benchmark gave no figure.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The result is not the reference's.
+    /// The result differs from the reference.
     #[error("wrong answer: {0}")]
     Wrong(String),
-    /// The device could not.
+    /// The device failed.
     #[error(transparent)]
     Device(#[from] device::Error),
-    /// The planner of arrays and graphs could not.
+    /// The planner of arrays and graphs failed.
     #[error(transparent)]
     Array(#[from] broadloom::array::Error),
-    /// The planner of effects could not.
+    /// The planner of effects failed.
     #[error(transparent)]
     Effect(#[from] broadloom::effect::Error),
-    /// The kernel's text is not what this build of Broadloom takes.
+    /// This build of Broadloom does not accept the kernel's text.
     #[error("the kernel is not accepted:\n{0}")]
     Module(String),
-    /// Something outside of the device.
+    /// A failure outside of the device.
     #[error("{0}")]
     Outside(String),
 }

@@ -1,4 +1,4 @@
-//! Figures of the device as a whole: what an empty launch costs its caller, and what a second thread brings.
+//! Figures of the device as a whole: the cost of an empty launch, and the speed-up of multiple threads.
 
 use crate::error::Failure;
 use crate::measure::median;
@@ -11,10 +11,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Benchmarks that compute and hardly move anything.
+/// Benchmarks that are bound by computation.
 const COMPUTING: [&str; 3] = ["black_scholes", "nbody", "mandelbrot"];
 
-/// Time of the caller for a launch of a kernel that does nothing, in microseconds: the median over batches of 100.
+/// Measures the caller's time for a launch of an empty kernel, in microseconds: the median over batches of
+/// 100.
 pub(crate) fn empty_launch(device: &Device) -> Result<Figure, Failure> {
     let kernel = load(device, "empty", include_str!("../kernels/empty.ptx"))?.kernel("empty")?;
     let launch = Launch::linear(1, 32);
@@ -31,7 +32,8 @@ pub(crate) fn empty_launch(device: &Device) -> Result<Figure, Failure> {
     Ok(Figure { key: "empty_launch_us".to_owned(), value, text: format!("an empty launch takes {value:.2} µs of the caller") })
 }
 
-/// How much faster the benchmarks that compute are with all threads than with one. `rows` has them with all.
+/// Measures the speed-up of compute-bound benchmarks with all threads over one thread. `rows` has the times
+/// with all threads.
 pub(crate) fn scaling(command: &Path, rows: &[Row], quick: bool) -> Result<Vec<Figure>, Failure> {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.group == "kernels" && COMPUTING.contains(&row.name.as_str())).collect();
     let names: Vec<String> = rows.iter().map(|row| format!("kernels/{}", row.name)).collect();
@@ -46,11 +48,12 @@ pub(crate) fn scaling(command: &Path, rows: &[Row], quick: bool) -> Result<Vec<F
     Ok(rows.iter().filter_map(figure).collect())
 }
 
-/// Processes that find their kernels in the cache. A kernel is there in a fraction of a millisecond, and who is interrupted meanwhile takes many times
-/// as long: the least counts.
+/// Number of processes that find their kernels in the cache. A kernel is found in a fraction of a
+/// millisecond, and an interruption takes many times as long. Therefore the minimum counts.
 const CACHED_RUNS: usize = 3;
 
-/// The group `compile` in processes of its own: with an empty cache, and then with what the first has left there.
+/// Measures the group `compile` in its own processes: first with an empty cache, then with the cache that the
+/// first process left.
 pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Failure> {
     let folder = Temporary::new("broadloom-bench").map_err(|refusal| Failure::Outside(refusal.to_string()))?;
     let names = [format!("{}/{}", compile::GROUP, compile::NAME)];
@@ -72,7 +75,8 @@ pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Fa
     Ok([rows(cold, "corpus"), rows(warm, "cached")].concat())
 }
 
-/// Runs benchmarks in a process of their own, with a variable set; gives name, size and milliseconds of each.
+/// Runs benchmarks in a separate process with an environment variable set. Returns name, size and
+/// milliseconds of each.
 fn child(
     command: &Path,
     names: &[String],

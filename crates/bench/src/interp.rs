@@ -1,8 +1,9 @@
-//! The group `interp`: how fast the interpreter is.
+//! The group `interp`: the speed of the interpreter.
 //!
-//! Each kernel is launched several times on one core, plainly and watched; the fastest launch counts. The unit is the
-//! thread-instruction: one instruction of one thread. Time is time on the core where the system tells it, so that others who use
-//! the machine count little. A kernel in which the checker finds a fault is no benchmark.
+//! Each kernel is launched several times on one core, both plain and watched by the checker. The fastest
+//! launch counts. The unit is the thread-instruction: one instruction of one thread. Time is CPU time of the
+//! thread if the system reports it, so that other processes of the machine have little effect. A kernel in
+//! which the checker finds a fault gives no figure.
 
 use crate::error::Failure;
 use crate::report::{Rate, Row};
@@ -15,14 +16,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A kernel and how it is launched.
+/// A kernel and its launch.
 pub(crate) struct Benchmark {
     pub(crate) name: &'static str,
     text: &'static str,
     launch: &'static str,
 }
 
-/// All of them, in the order in which they run.
+/// All benchmarks, in run order.
 pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "integers",
@@ -57,10 +58,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     },
 ];
 
-/// A launch takes at least this long, all repeats together, before the fastest one is believed.
+/// Minimum time of all launches together, before the fastest one counts.
 const LEAST: Duration = Duration::from_millis(1500);
 
-/// What was measured: thread-instructions of a launch, and the time of the fastest.
+/// The measurement: thread-instructions of a launch, and the time of the fastest launch.
 struct Measured {
     instructions: u64,
     time: Duration,
@@ -72,7 +73,7 @@ impl Measured {
     }
 }
 
-/// Measures one of them.
+/// Measures one benchmark.
 pub(crate) fn run(benchmark: &Benchmark, quick: bool) -> Result<Row, Failure> {
     let least = if quick { Duration::ZERO } else { LEAST };
     let plain = measure(benchmark, false, least)?;
@@ -105,7 +106,7 @@ fn measure(benchmark: &Benchmark, check: bool, least: Duration) -> Result<Measur
     Ok(Measured { instructions: statistics.instructions / statistics.launches, time: fastest })
 }
 
-/// Measures time on the core, or what passed on the wall where the system does not tell.
+/// A clock for CPU time, or wall time if the system does not report CPU time.
 struct Clock {
     wall: Instant,
     core: Option<Duration>,
@@ -124,7 +125,7 @@ impl Clock {
     }
 }
 
-/// How long this thread has run on a core: the first number of Linux's `schedstat`, in nanoseconds.
+/// Returns the CPU time of this thread: the first number of Linux's `schedstat`, in nanoseconds.
 fn core_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)

@@ -1,35 +1,38 @@
-//! A benchmark made ready on a device: the launches of one repetition, what they move and compute, and the judge of their result.
+//! A benchmark that is ready on a device: the launches of one repetition, its work, and the judge of its
+//! result.
 
 use crate::error::Failure;
 use broadloom::device::{Argument, Element, Kernel, Launch, Machine, Module, Result};
 use broadloom::graph::Summary;
 use std::any::Any;
 
-/// What decides the size of a benchmark.
+/// The conditions that decide the size of a benchmark.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    /// Sizes that the interpreter finishes in no time.
+    /// True for sizes that the interpreter finishes quickly.
     pub(crate) quick: bool,
-    /// Whether the device is a GPU.
+    /// True if the device is a GPU.
     pub(crate) gpu: bool,
-    /// The host's last-level cache. Arrays that are to live in memory take twice as much, all together.
+    /// Size of the host's last-level cache. Arrays that must not fit into the cache take twice as much in
+    /// total.
     pub(crate) cache_bytes: u64,
 }
 
 impl Scale {
-    /// Elements of arrays that live in memory, `bytes` for each element: a multiple of `multiple`.
+    /// Returns the number of elements of arrays that exceed the cache, with `bytes` for each element. It is a
+    /// multiple of `multiple`.
     pub(crate) fn elements(self, bytes: u64, multiple: usize, quick: usize) -> usize {
         let total = (2 * self.cache_bytes).clamp(128 << 20, 1 << 30);
         if self.quick { quick } else { ((total / bytes) as usize).next_multiple_of(multiple) }
     }
 
-    /// The side of square arrays that live in memory.
+    /// Returns the side of square arrays that exceed the cache.
     pub(crate) fn side(self, bytes: u64, multiple: usize, quick: usize) -> usize {
         let points = self.elements(bytes, 1, quick * quick) as f64;
         if self.quick { quick } else { (points.sqrt() as usize).next_multiple_of(multiple) }
     }
 
-    /// A size that does not depend on the cache.
+    /// Returns a size that does not depend on the cache.
     pub(crate) fn fixed(self, full: usize, quick: usize) -> usize {
         if self.quick { quick } else { full }
     }
@@ -40,7 +43,7 @@ impl Scale {
     }
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Bytes moved.
@@ -49,42 +52,42 @@ pub(crate) enum Unit {
     Operations,
 }
 
-/// What one repetition does: inputs read once and outputs written once, and nominal operations.
+/// The work of one repetition: inputs read once, outputs written once, and nominal operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) unit: Unit,
     pub(crate) bytes: f64,
     pub(crate) operations: f64,
-    /// Whether the bytes come out of memory, rather than out of a cache.
+    /// True if the bytes come from memory, not from a cache.
     pub(crate) in_memory: bool,
-    /// Whether next to nothing is written.
+    /// True if almost nothing is written.
     pub(crate) reads_only: bool,
 }
 
 impl Work {
-    /// Counted in bytes out of memory.
+    /// Returns work that is counted in bytes from memory.
     pub(crate) fn memory(bytes: usize, operations: usize) -> Work {
         let (bytes, operations) = (bytes as f64, operations as f64);
         Work { unit: Unit::Bytes, bytes, operations, in_memory: true, reads_only: false }
     }
 
-    /// The same, with nothing to write.
+    /// Returns work that is counted in bytes from memory, without writes.
     pub(crate) fn reading(bytes: usize, operations: usize) -> Work {
         Work { reads_only: true, ..Work::memory(bytes, operations) }
     }
 
-    /// Counted in operations; what is moved stays in caches.
+    /// Returns work that is counted in operations. Its data stays in caches.
     pub(crate) fn arithmetic(bytes: usize, operations: f64) -> Work {
         Work { unit: Unit::Operations, operations, in_memory: false, ..Work::memory(bytes, 0) }
     }
 }
 
-/// What the judge found out about a right result.
+/// The findings of the judge about a correct result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
-    /// What a peer must have too.
+    /// The checksum that a peer must also have.
     pub(crate) checksum: f64,
-    /// Operations, where they depend on the data.
+    /// Number of operations, if it depends on the data.
     pub(crate) operations: Option<f64>,
 }
 
@@ -105,95 +108,95 @@ type Judge = Box<dyn Fn(u64) -> std::result::Result<Verdict, Failure>>;
 type Repetition = Box<dyn Fn() -> std::result::Result<(), Failure>>;
 type Planned = Box<dyn Fn() -> std::result::Result<Summary, Failure>>;
 
-/// A benchmark made ready on a device.
+/// A benchmark that is ready on a device.
 pub(crate) struct Job {
     pub(crate) work: Work,
     steps: Vec<Step>,
-    /// What is done instead of launches.
+    /// An action instead of launches.
     expression: Option<Repetition>,
     /// Makes the plan of a repetition.
     planned: Option<Planned>,
     judge: Judge,
-    /// Buffers that launches use and the judge does not hold: a launch knows only their addresses.
+    /// Buffers that launches use and the judge does not hold. A launch knows only their addresses.
     kept: Vec<Box<dyn Any>>,
 }
 
 impl Job {
-    /// With no launches yet. The judge is told how many repetitions there were.
+    /// Makes a job without launches. The judge gets the number of repetitions.
     pub(crate) fn new<V: Into<Verdict>>(work: Work, judge: impl Fn(u64) -> std::result::Result<V, Failure> + 'static) -> Self {
         let judge = move |repetitions| judge(repetitions).map(Into::into);
         Job { work, steps: vec![], expression: None, planned: None, judge: Box::new(judge), kept: vec![] }
     }
 
-    /// With buffers that live as long as it.
+    /// Keeps buffers as long as the job lives.
     pub(crate) fn keep(mut self, buffers: impl Any) -> Self {
         self.kept.push(Box::new(buffers));
         self
     }
 
-    /// With one more launch in each repetition.
+    /// Adds a launch to each repetition.
     pub(crate) fn step(mut self, module: &Module, kernel: &str, launch: Launch, arguments: &[Argument]) -> Result<Self> {
         self.steps.push(Step { kernel: module.kernel(kernel)?, launch, arguments: arguments.to_vec() });
         Ok(self)
     }
 
-    /// With something else to do in each repetition, which launches what it needs.
+    /// Sets an action for each repetition, which makes its own launches.
     pub(crate) fn expression(mut self, repetition: impl Fn() -> std::result::Result<(), Failure> + 'static) -> Self {
         self.expression = Some(Box::new(repetition));
         self
     }
 
-    /// With the plan of what is done instead of launches.
+    /// Sets the function that plans the action of a repetition.
     pub(crate) fn planned(mut self, planned: impl Fn() -> std::result::Result<Summary, Failure> + 'static) -> Self {
         self.planned = Some(Box::new(planned));
         self
     }
 
-    /// Predicts how long a repetition takes, in milliseconds, where there is a plan of all of it.
+    /// Predicts the milliseconds of a repetition. Returns `None` if there is no plan of the whole repetition.
     pub(crate) fn predicted_ms(&self, machine: &Machine) -> std::result::Result<Option<f64>, Failure> {
         let Some(planned) = &self.planned else { return Ok(None) };
         let plan = planned()?;
         Ok(plan.predicted(machine).filter(|_| !plan.kernels.is_empty()).map(|time| time.as_secs_f64() * 1e3))
     }
 
-    /// Launches of a repetition, as far as they are its own.
+    /// Returns the number of launches in a repetition, without those of its action.
     pub(crate) fn launches(&self) -> usize {
         self.steps.len()
     }
 
-    /// Makes the kernels ready for their launches.
+    /// Prepares the kernels for their launches.
     pub(crate) fn prepare(&self) -> Result<()> {
         self.steps.iter().try_for_each(|step| step.kernel.prepare(&step.launch))
     }
 
-    /// Gives the device one repetition to do.
+    /// Submits one repetition to the device.
     pub(crate) fn launch(&self) -> std::result::Result<(), Failure> {
         self.steps.iter().try_for_each(|step| step.kernel.launch(&step.launch, &step.arguments))?;
         self.expression.as_ref().map_or(Ok(()), |repetition| repetition())
     }
 
-    /// Compares the result of so many repetitions with the reference.
+    /// Compares the result after `repetitions` repetitions with the reference.
     pub(crate) fn judge(&self, repetitions: u64) -> std::result::Result<Verdict, Failure> {
         (self.judge)(repetitions)
     }
 }
 
-/// Blocks of a linear launch with a thread for each element.
+/// Returns a linear launch with a thread for each element.
 pub(crate) fn one_each(count: usize, threads: u32) -> Launch {
     Launch::linear(count.div_ceil(threads as usize) as u32, threads)
 }
 
-/// Blocks of 32 × 8 threads over a square.
+/// Returns a launch of blocks of 32 × 8 threads over a square.
 pub(crate) fn square(side: usize) -> Launch {
     Launch::new([side.div_ceil(32) as u32, side.div_ceil(8) as u32, 1], [32, 8, 1])
 }
 
-/// Fails at the first element that is further from the reference than `relative` of it and `absolute` together.
+/// Fails at the first element whose error exceeds `relative` times the reference plus `absolute`.
 pub(crate) fn close(got: &[f32], want: impl Fn(usize) -> f64, relative: f64, absolute: f64) -> std::result::Result<(), Failure> {
     close_at(got, 0..got.len(), want, relative, absolute)
 }
 
-/// The same for some of the elements.
+/// Checks some of the elements, as [`close`] does.
 pub(crate) fn close_at(
     got: &[f32],
     places: impl Iterator<Item = usize>,
@@ -203,7 +206,7 @@ pub(crate) fn close_at(
 ) -> std::result::Result<(), Failure> {
     for index in places {
         let (got, want) = (f64::from(got[index]), want(index));
-        // Written so that NaN is far away.
+        // Written so that NaN fails.
         let near = (got - want).abs() <= relative * want.abs() + absolute;
         if !near {
             return Err(Failure::Wrong(format!(
@@ -214,7 +217,7 @@ pub(crate) fn close_at(
     Ok(())
 }
 
-/// Fails at the first element that is not the reference's.
+/// Fails at the first element that differs from the reference.
 pub(crate) fn equal<T: Element + PartialEq + std::fmt::Display>(
     got: &[T],
     want: impl Fn(usize) -> T,

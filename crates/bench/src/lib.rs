@@ -1,21 +1,27 @@
 //! The benchmarks behind `broadloom bench`.
 //!
-//! - `kernels`: kernels as people write them in CUDA C++, each against the same job in C++ with OpenMP;
+//! - `kernels`: kernels in CUDA C++, each against the same job in C++ with OpenMP;
 //! - `arrays`: expressions of whole arrays, each against the same job in C++ with OpenMP;
-//! - `effects`: image effects, optimised and in straight translation, each against the same job in C++ with OpenMP;
-//! - `streams`: StreamIt programs, each against the same job in C++ with OpenMP and against its straight translation;
-//! - `segments`: sums and prefix sums within segments, beside those of the whole line;
-//! - `overhead`: what the host does for an expression of arrays;
-//! - `nesl`: functions of NESL programs, each against the same algorithm in C++ with OpenMP, ragged ones against Awkward Array too;
+//! - `effects`: image effects, optimised and in straight translation, each against the same job in C++ with
+//!   OpenMP;
+//! - `streams`: StreamIt programs, each against the same job in C++ with OpenMP and against its straight
+//!   translation;
+//! - `segments`: segmented operations, compared with the whole line;
+//! - `overhead`: the host overhead of array expressions;
+//! - `nesl`: functions of NESL programs, each against the same algorithm in C++ with OpenMP, ragged ones
+//!   against Awkward Array too;
 //! - `nesl_programs`: the programs of `examples/nesl`;
-//! - `compile`: what a device takes to make the kernels of the corpus ready;
-//! - `start`: what the command takes from its start to the result of a small kernel and of a NESL program, and what it takes to
-//!   compile a NESL program;
+//! - `compile`: the time to compile the kernels of the corpus on a device;
+//! - `start`: the time of the command from its start to the result of a small kernel and of a NESL program,
+//!   and the time to compile a NESL program;
 //! - `interp`: thread-instructions per second of the interpreter.
 //!
-//! Invariants: ours and the peer's times come from the same run, by turns. A result that is not the reference's, or a checksum that is
-//! not the peer's, is a failure and gives no figure. What was not measured is absent, never invented. Nothing here prints: rows are
-//! told as they come.
+//! Invariants:
+//! - Times of Broadloom and of the peers come from the same run, by turns.
+//! - A result that differs from the reference, or a checksum that differs from the peer's, is a failure and
+//!   gives no figure.
+//! - A value that was not measured is absent, never invented.
+//! - Nothing here prints: rows are reported as they come.
 
 mod arrays;
 mod benchmark;
@@ -59,45 +65,46 @@ use std::sync::Arc;
 use std::time::Instant;
 use streams::{Made, Task};
 
-/// What to measure, and how.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Groups, benchmarks, or `GROUP/BENCHMARK`; none is all.
+    /// Groups, benchmarks, or `GROUP/BENCHMARK`. Empty means all.
     pub names: Vec<String>,
-    /// The device; the first of this machine when it is not named.
+    /// The device. By default the first one of this machine.
     pub device: Option<String>,
-    /// Tiny sizes, once: whether it works, not how fast.
+    /// Runs tiny sizes once, as a functional test without figures.
     pub quick: bool,
-    /// Without peers.
+    /// Runs without peers.
     pub no_peers: bool,
-    /// A Python interpreter: with its libraries arrays are compared too.
+    /// A Python interpreter. Its libraries become peers too.
     pub python: Option<PathBuf>,
-    /// The size of benchmarks that have a peer, when not their own.
+    /// The size of benchmarks with a peer. By default their own.
     pub size: Option<usize>,
-    /// Whether stream programs prefetch, where they can; without it the cost model decides.
+    /// Enables prefetch in stream programs where possible. By default the cost model decides.
     pub prefetch: Option<bool>,
     /// A folder for traces: `NAME.json` for each benchmark that has a peer.
     pub trace: Option<PathBuf>,
-    /// Where compiled peers are kept, when not where caches are.
+    /// The folder of compiled peers. By default the cache folder.
     pub peer_folder: Option<PathBuf>,
-    /// The `broadloom` command, for figures that need a process of their own; without it there are none.
+    /// The `broadloom` command, for figures that need a separate process. Without it these figures are left
+    /// out.
     pub command: Option<PathBuf>,
 }
 
-/// What is told while it happens.
+/// A progress report.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// A benchmark is done.
     Row(&'a Row),
-    /// A figure of the device is there.
+    /// A figure of the device is available.
     Figure(&'a Figure),
-    /// Something that a reader of the figures should know.
+    /// A remark about the figures.
     Remark(String),
-    /// A benchmark gave no figure: its name, and why.
+    /// A benchmark gave no figure: its name, and the reason.
     Failed(&'a str, String),
 }
 
-/// Runs benchmarks one after the other.
+/// Runs the selected benchmarks in sequence.
 pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report, Error> {
     let selection = catalogue::select(&options.names)?;
     let name = options.device.clone().or_else(|| machines().first().map(|machine| machine.id.clone())).unwrap_or_default();
@@ -108,7 +115,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
         let why = if options.quick { "as asked for" } else { "that the interpreter can finish" };
         tell(Event::Remark(format!("tiny sizes {why}, once each: the results are checked, the times mean nothing")));
     }
-    // What is not measured here the device measures.
+    // The device itself measures the values that are not measured here.
     let machine = match device.machine().kind {
         MachineKind::Cuda => device.measured_machine(),
         MachineKind::Cpu | MachineKind::Interp => device.machine().clone(),
@@ -121,12 +128,12 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
     Ok(run.report)
 }
 
-/// The last-level cache of the host, or a guess that is larger than most where it does not tell.
+/// Returns the size of the host's last-level cache, or a large guess if it is not known.
 fn cache_bytes() -> u64 {
     machines().iter().find(|machine| machine.kind == MachineKind::Cpu).and_then(|machine| machine.cache_bytes).unwrap_or(64 << 20)
 }
 
-/// A kernel's text, parsed and verified.
+/// Parses and verifies a kernel's text.
 fn parse(name: &str, text: &str) -> Result<Arc<ptx::Verified>, Failure> {
     let mut sources = Sources::new();
     let id = sources.add(format!("{name}.ptx"), text);
@@ -134,12 +141,12 @@ fn parse(name: &str, text: &str) -> Result<Arc<ptx::Verified>, Failure> {
     module.map(Arc::new).map_err(|wrong| Failure::Module(sources.render_all(&wrong)))
 }
 
-/// A kernel's text, made ready on a device.
+/// Loads a kernel's text on a device.
 fn load(device: &Device, name: &str, text: &str) -> Result<Module, Failure> {
     Ok(device.load(&parse(name, text)?)?)
 }
 
-/// A benchmark made ready on the device.
+/// A benchmark that is ready on the device.
 struct Ready {
     job: Job,
     launches: u64,
@@ -201,7 +208,7 @@ impl Run<'_> {
         self.report.failures.push((name.to_owned(), reason));
     }
 
-    /// The compiler for peers and the limits of the host.
+    /// Finds the compiler for peers and measures the limits of the host.
     fn look_around(&mut self) {
         if !self.options.no_peers {
             match Compiler::find(self.options.peer_folder.as_deref()) {
@@ -224,7 +231,7 @@ impl Run<'_> {
         }
         let machine = &self.report.machine;
         self.report.limits = match machine.kind {
-            // A quick run is no measurement.
+            // A quick run measures nothing.
             _ if self.scale.quick => Limits::default(),
             MachineKind::Cpu | MachineKind::Interp => Limits::measure(self.scale, self.compiler.as_ref()),
             MachineKind::Cuda => Limits { read: machine.bandwidth, triad: machine.bandwidth, operations: None },
@@ -240,7 +247,7 @@ impl Run<'_> {
     /// Measures a benchmark against its peer.
     fn contest(&mut self, benchmark: &Benchmark) -> Result<Row, Failure> {
         let size = self.options.size.unwrap_or_else(|| (benchmark.size)(self.scale));
-        // Started first, so that they make their inputs while we get ready.
+        // Peers are started first, so that they prepare their inputs meanwhile.
         let in_cpp = self.compiler.as_ref().map(|compiler| compiler.start(benchmark.name, benchmark.peer, size));
         let by_libraries: Vec<_> = match (benchmark.subject, &self.compiler) {
             (Subject::Stream(_), Some(compiler)) => {
@@ -294,7 +301,7 @@ impl Run<'_> {
         let start = Instant::now();
         let module = self.device.load(&module)?;
         let loading = start.elapsed();
-        // Whatever is left to the first launch happens on a tiny one, which costs next to nothing itself.
+        // A first launch on tiny inputs does the remaining one-time work. Its own cost is negligible.
         let tiny = ready(&module, tiny)?;
         let start = Instant::now();
         tiny.prepare()?;
@@ -306,9 +313,9 @@ impl Run<'_> {
     }
 
     fn arrays(&self, ready: fn(&Context, usize) -> Result<Job, Failure>, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
-        // As the peers are compiled, too.
+        // The peers are compiled with fast arithmetic too.
         let context = Context::with_precision(&self.device, Precision::Fast);
-        // Planning and compilation happen on tiny arrays: the code serves all sizes.
+        // Planning and compilation happen on tiny arrays. The code serves all sizes.
         let tiny = ready(&context, tiny)?;
         let first = measure::repetition(&self.device, &tiny)?;
         let again = measure::repetition(&self.device, &tiny)?;
@@ -317,12 +324,12 @@ impl Run<'_> {
         let before = context.statistics().kernels;
         measure::repetition(&self.device, &job)?;
         let launches = context.statistics().kernels - before;
-        // A quick run is no measurement.
+        // A quick run measures nothing.
         let predicted_ms = if self.scale.quick { None } else { job.predicted_ms(&self.device.measured_machine())? };
         Ok(Ready { job, launches, waits: None, compile_ms, predicted_ms, straight_ms: None })
     }
 
-    /// Makes an effect ready, and measures its straight translation.
+    /// Prepares an effect, and measures its straight translation.
     fn effect(&self, effect: &'static effects::Effect, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
         let context = Context::new(&self.device);
         let [job, _] = effects::ready(&context, effect, tiny, self.scale.quick)?;
@@ -341,7 +348,7 @@ impl Run<'_> {
     }
 
     fn nesl(&self, contest: fn(usize) -> nesl::Contest, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
-        // Kernels are compiled for a tiny problem, as far as a large one needs the same.
+        // Kernels are compiled for a tiny problem, as far as a large one needs the same kernels.
         let start = Instant::now();
         let ready = nesl::ready(&self.device, contest(tiny))?;
         let first = start.elapsed() + measure::repetition(&self.device, &ready.job)?;
@@ -358,7 +365,7 @@ impl Run<'_> {
 
     fn stream(&self, task: fn(usize) -> Task, size: usize) -> Result<Ready, Failure> {
         let Made { job, launches, compile } = task(size).ready(&self.device, false, self.options.prefetch)?;
-        // Whatever is left to the first launch.
+        // One-time work of the first launch.
         let first = measure::repetition(&self.device, &job)?;
         let again = measure::repetition(&self.device, &job)?;
         let compile_ms = (compile + first.saturating_sub(again)).as_secs_f64() * 1e3;
@@ -378,18 +385,18 @@ impl Run<'_> {
         if self.scale.quick { Effort::QUICK } else { Effort::FULL }
     }
 
-    /// Returns the milliseconds that a GPU is at work for a repetition.
+    /// Returns the milliseconds that a GPU works for a repetition.
     fn device_ms(&self, job: &Job) -> Result<Option<f64>, Failure> {
         let is_gpu = self.report.machine.kind == MachineKind::Cuda && !self.scale.quick;
         Ok(if is_gpu { measure::device_time(&self.device, job)?.map(|time| time.as_secs_f64() * 1e3) } else { None })
     }
 
-    /// Says why a peer gives no figure.
+    /// Reports why a peer gives no figure.
     fn without(&mut self, benchmark: &Benchmark, peer: &str, reason: &str) {
         (self.tell)(Event::Remark(format!("{}: no peer in {peer}: {reason}", benchmark.name)));
     }
 
-    /// Runs a job and its peers by turns and compares what they found.
+    /// Runs a job and its peers by turns and compares their results.
     fn measured(&mut self, benchmark: &Benchmark, size: String, peers: Vec<(String, Peer)>, job: &Job) -> Result<Row, Failure> {
         let (names, mut peers): (Vec<String>, Vec<Peer>) = peers.into_iter().unzip();
         let times = measure::by_turns(&self.device, job, &mut peers, self.effort())?;
@@ -467,7 +474,7 @@ impl Run<'_> {
     }
 }
 
-/// What a peer in C++ is called.
+/// The display name of peers in C++.
 const IN_CPP: &str = "C++";
 
 fn is_near(ours: f64, theirs: f64, tolerance: f64) -> bool {

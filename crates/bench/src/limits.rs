@@ -1,4 +1,4 @@
-//! What the host can do at most, measured: bytes per second out of memory, operations per second in registers.
+//! Measured limits of the host: memory bandwidth, and operations per second in registers.
 
 use crate::job::{Scale, Work};
 use crate::peer::Compiler;
@@ -6,22 +6,22 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The best of so many tries counts.
+/// Number of tries, of which the best counts.
 const TRIES: usize = 6;
 
-/// The limits of the host. What was not measured is absent.
+/// The limits of the host. A limit that was not measured is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Bytes per second when memory is only read.
+    /// Bytes per second if memory is only read.
     pub read: Option<f64>,
-    /// Bytes per second of a triad, two arrays read and one written.
+    /// Bytes per second of a triad: two arrays read and one written.
     pub triad: Option<f64>,
-    /// Operations per second on floats of 32 bits, multiply-add counted as two.
+    /// Operations per second on floats of 32 bits. A multiply-add counts as two.
     pub operations: Option<f64>,
 }
 
 impl Limits {
-    /// Measures; operations only with a C++ compiler, since this program is compiled for any CPU.
+    /// Measures the limits. Operations need a C++ compiler, because this program is compiled for any CPU.
     pub(crate) fn measure(scale: Scale, compiler: Option<&Compiler>) -> Limits {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let count = scale.elements(12, 1 << 10, 1 << 10);
@@ -46,7 +46,7 @@ impl Limits {
         Limits { read: Some(bytes / read.as_secs_f64()), triad: Some(bytes / triad.as_secs_f64()), operations }
     }
 
-    /// The least time that the work could take; `None` where the limit that matters is not known.
+    /// Returns the minimum time for the work. Returns `None` if the decisive limit is not known.
     pub(crate) fn least_seconds(&self, work: &Work) -> Option<f64> {
         let bandwidth = if work.reads_only { self.read } else { self.triad };
         let moved = if work.in_memory { work.bytes / bandwidth? } else { 0.0 };
@@ -60,7 +60,7 @@ impl Limits {
     }
 }
 
-/// A sum that the compiler may take many elements at a time.
+/// Returns a sum in a form that the compiler can vectorise.
 fn sum(values: &[f32]) -> u32 {
     values.iter().fold(0u32, |sum, value| sum.wrapping_add(value.to_bits()))
 }

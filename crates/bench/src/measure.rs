@@ -1,7 +1,8 @@
-//! How times are taken: ours and the peer's by turns within one run, and the median of each counts.
+//! Measurement of times: Broadloom and the peers take turns within one run, and the median of each counts.
 //!
-//! What is short is repeated at once, ours and the peer's, as loops of programs do: what counts is how long each takes when the next follows it, not what it
-//! takes to wake an idle device or core and to hear from it.
+//! Short repetitions run in bursts, for Broadloom and the peers alike. The measured time is then that of one
+//! repetition that is followed by the next, as in loops of programs. The time to wake an idle device or core,
+//! and to get its answer, does not count.
 
 use crate::error::Failure;
 use crate::job::Job;
@@ -12,29 +13,29 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-/// How much is measured.
+/// The amount of measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// At least so many repetitions of each.
+    /// Minimum number of measured turns of each party.
     pub(crate) repetitions: usize,
-    /// And at least so long, all repetitions of each together.
+    /// Minimum sum of the measured times of each party. A turn contributes its mean time of a repetition.
     pub(crate) time: Duration,
-    /// Before each repetition. Threads that wait for work of the other party spin for a while before they sleep.
+    /// Pause before each turn. Threads of the other party spin for a while before they sleep.
     pub(crate) pause: Duration,
 }
 
 impl Effort {
-    /// What figures are made with.
+    /// The effort for figures.
     pub(crate) const FULL: Effort = Effort { repetitions: 5, time: Duration::from_millis(500), pause: Duration::from_millis(20) };
-    /// Whether it works, not how fast.
+    /// The effort for a functional test without figures.
     pub(crate) const QUICK: Effort = Effort { repetitions: 1, time: Duration::ZERO, pause: Duration::ZERO };
-    /// So many at most, however short they are.
+    /// Maximum number of measured turns, however short they are.
     const MOST: usize = 200;
-    /// How long the repetitions of a turn take, and how many they are at most.
+    /// Approximate time of a turn, and maximum repetitions in a turn.
     const BURST: Duration = Duration::from_millis(10);
     const MOST_AT_ONCE: u64 = 500;
 
-    /// Repetitions for a turn, by how long one takes.
+    /// Returns the number of repetitions for a turn, from the time of one.
     fn at_once(self, one: Duration) -> u64 {
         if self.time.is_zero() {
             return 1;
@@ -43,10 +44,10 @@ impl Effort {
         u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE)
     }
 
-    /// What takes so long all together need not be repeated more often.
+    /// Sum of measured times from which on two turns suffice.
     const LONG: Duration = Duration::from_secs(10);
 
-    /// Whether these times are all that is wanted.
+    /// Returns whether these times suffice.
     fn is_enough(self, times: &[Duration]) -> bool {
         let all: Duration = times.iter().sum();
         let often = times.len() >= self.repetitions || times.len() > 1 && all >= Effort::LONG;
@@ -54,20 +55,21 @@ impl Effort {
     }
 }
 
-/// What was measured.
+/// The measured times.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     /// Our median.
     pub(crate) ours: Duration,
     /// Our fastest time, which other work of the machine disturbs least.
     pub(crate) fastest: Duration,
-    /// The median and the fastest time of each peer, or why it gave up.
+    /// The median and the fastest time of each peer, or the reason why it gave up.
     pub(crate) peers: Vec<Result<[Duration; 2], String>>,
-    /// How often ours was run, warming up included.
+    /// Number of our repetitions, including the warm-up.
     pub(crate) repetitions: u64,
 }
 
-/// Runs a job and its peers by turns. The first repetition of each only warms up, and the second says how many make a turn.
+/// Runs a job and its peers by turns. The first repetition of each is a warm-up. The second determines the
+/// number of repetitions in a turn.
 pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: Effort) -> std::result::Result<Times, Failure> {
     let mut ours = Turns::default();
     let mut theirs: Vec<Result<Turns, String>> = peers.iter().map(|_| Ok(Turns::default())).collect();
@@ -98,22 +100,22 @@ pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: E
 /// The turns of one party.
 #[derive(Debug, Default)]
 struct Turns {
-    /// How long a repetition took, in the mean of each turn that counts.
+    /// The mean time of a repetition, for each turn that counts.
     times: Vec<Duration>,
-    /// How many there were in all.
+    /// Number of repetitions in all.
     repetitions: u64,
-    /// How many make a turn; zero until one is known.
+    /// Number of repetitions in a turn. Zero until it is known.
     at_once: u64,
 }
 
 impl Turns {
-    /// One turn. `run` makes so many repetitions and says how long each took.
+    /// Takes one turn. `run` runs a number of repetitions and returns the mean time of one.
     fn take<E>(&mut self, effort: Effort, mut run: impl FnMut(u64) -> Result<Duration, E>) -> Result<(), E> {
         thread::sleep(effort.pause);
         if self.at_once == 0 {
             let mut time = run(1)?;
             self.repetitions += 1;
-            // The first may have taken memory and loaded code.
+            // The first repetition may have allocated memory and loaded code.
             if !effort.time.is_zero() {
                 time = run(1)?;
                 self.repetitions += 1;
@@ -130,12 +132,12 @@ impl Turns {
     }
 }
 
-/// How long one repetition takes, until its results are there.
+/// Measures one repetition, until its results are available.
 pub(crate) fn repetition(device: &Device, job: &Job) -> Result<Duration, Failure> {
     burst(device, job, 1)
 }
 
-/// How long each of several repetitions takes that wait for each other, and for nothing else.
+/// Measures the mean time of several repetitions that are submitted without waits in between.
 fn burst(device: &Device, job: &Job, count: u64) -> Result<Duration, Failure> {
     let start = Instant::now();
     for _ in 0..count {
@@ -145,10 +147,11 @@ fn burst(device: &Device, job: &Job, count: u64) -> Result<Duration, Failure> {
     Ok(start.elapsed().div_f64(count as f64))
 }
 
-/// Repetitions in a trace.
+/// Number of repetitions in a trace.
 const TRACED: u64 = 5;
 
-/// How long a GPU is at work for a repetition, by its own clock. What the host takes to give it the work does not count, nor do pauses between kernels.
+/// Measures the time that a GPU works for a repetition, by its own clock. Submission by the host and pauses
+/// between kernels do not count. Returns `None` if the time is not known.
 pub(crate) fn device_time(device: &Device, job: &Job) -> Result<Option<Duration>, Failure> {
     let mut times = vec![];
     for _ in 0..TRACED {
@@ -156,11 +159,11 @@ pub(crate) fn device_time(device: &Device, job: &Job) -> Result<Option<Duration>
         burst(device, job, TRACED)?;
         times.push(trace.device_time().div_f64(TRACED as f64));
     }
-    // Nothing is known of work that a library gives the device.
+    // Work that a library submits to the device is not traced.
     Ok(median(times).filter(|time| !time.is_zero()))
 }
 
-/// Writes what happens when in a few repetitions, whose times count for nothing else: whoever looks at a device slows it down.
+/// Writes a trace of a few repetitions. Their times do not count, because tracing slows the device down.
 pub(crate) fn traced(device: &Device, job: &Job, path: &Path) -> Result<io::Result<()>, Failure> {
     let Some(trace) = Trace::start() else { return Ok(Err(io::Error::other("another trace is being taken"))) };
     burst(device, job, TRACED)?;
@@ -168,7 +171,7 @@ pub(crate) fn traced(device: &Device, job: &Job, path: &Path) -> Result<io::Resu
     Ok(file.and_then(|file| trace.finish(&mut io::BufWriter::new(file))))
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// Returns the median: the middle time, or the mean of the two in the middle.
 pub(crate) fn median(mut times: Vec<Duration>) -> Option<Duration> {
     times.sort_unstable();
     let (low, high) = (times.get(times.len().checked_sub(1)? / 2)?, times.get(times.len() / 2)?);

@@ -1,8 +1,16 @@
-//! The group `overhead`: what the host does for an expression of arrays before the device has its work.
+//! The group `overhead`: the host's work for an expression of arrays before the device gets its work.
 //!
-//! An expression of ten operations, and one of two hundred (corner detection) on small arrays: built, its plan found, its kernels launched, again and again; the second also as a function
-//! that is called. The ten operations are a function, too, that is called with arrays of another size each time: its plans are fitted to the sizes. So is a function of NESL, which
-//! is launched from a template, and executed by the machine by turns; and a round of a loop of NESL, which counts with its wait. Elsewhere the device is waited for between, and that does not count. Nothing is planned or compiled while it is measured. The median counts.
+//! - An expression of ten operations on small arrays is built, its plan is looked up, and its kernels are
+//!   launched, in every run.
+//! - An expression of two hundred operations (corner detection) runs the same way, and also as a function.
+//! - The ten operations are also called as a function with arrays of a different size each time. Its plans
+//!   are fitted to the sizes.
+//! - A function of NESL is called with a different size each time. It is launched from a template, and
+//!   executed by the machine, by turns.
+//! - A round of a loop of NESL counts with its wait. In all other cases the host waits for the device between
+//!   runs, and that time does not count.
+//!
+//! Nothing is planned or compiled during the measurement. The median counts.
 
 use crate::arrays::{CORNERS, bell, corners};
 use crate::error::Failure;
@@ -19,21 +27,21 @@ use std::time::{Duration, Instant};
 pub(crate) const GROUP: &str = "overhead";
 pub(crate) const NAME: &str = "ten_operations";
 
-/// Elements of an array.
+/// Number of elements in an array.
 const COUNT: usize = 64;
-/// Rows and columns of an image.
+/// Number of rows and columns of an image.
 const SIDE: usize = 64;
-/// Expressions that are measured.
+/// Number of measured expressions.
 const RUNS: usize = 2000;
 
-/// Ten operations, with another scalar each time.
+/// Returns an expression of ten operations, with a different scalar each time.
 fn expression(x: &Array<f32>, y: &Array<f32>, scalar: f32) -> Array<f32> {
     let z = x * y + scalar;
     let z = (&z - x) * (&z + y);
     (z.abs().sqrt() * 0.5 - y).exp()
 }
 
-/// What it is, in Rust.
+/// Computes the expression in Rust.
 fn expected(x: f32, y: f32, scalar: f32) -> f32 {
     let z = x * y + scalar;
     let z = (z - x) * (z + y);
@@ -45,7 +53,7 @@ fn row(device: &Device, name: &str, size: String, times: Vec<Duration>, launches
     Row { launches, ..Row::timed(GROUP, name, size, device.machine().id.clone(), time) }
 }
 
-/// Measures the host.
+/// Measures all rows of the group.
 pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     let runs = if quick { 3 } else { RUNS };
     let mut rows = vec![ten_operations(device, runs)?, new_sizes(device, runs)?];
@@ -68,7 +76,7 @@ fn ten_operations(device: &Device, runs: usize) -> Result<Row, Failure> {
         z.evaluate()?;
         let time = start.elapsed();
         device.synchronise()?;
-        // The first has its plan made.
+        // The first run makes the plan.
         if run > 0 {
             times.push(time);
         }
@@ -87,7 +95,7 @@ fn ten_operations(device: &Device, runs: usize) -> Result<Row, Failure> {
     Ok(row(device, NAME, format!("{COUNT} elements"), times, 1))
 }
 
-/// Ten operations as a function, called with arrays of another size each time.
+/// Measures ten operations as a function, called with arrays of a different size each time.
 fn new_sizes(device: &Device, runs: usize) -> Result<Row, Failure> {
     let context = Context::new(device);
     let function = Function::new(&context, |x: &Array<f32>, y: &Array<f32>| expression(x, y, 0.25));
@@ -103,7 +111,7 @@ fn new_sizes(device: &Device, runs: usize) -> Result<Row, Failure> {
         device.synchronise()?;
         let wanted = |i: usize| f64::from(expected(a[i], b[i], 0.25));
         close(&z.to_vec()?, wanted, 1e-4, 0.0)?;
-        // The first is traced.
+        // The first run is traced.
         if run == 0 {
             before = context.statistics();
         } else {
@@ -117,12 +125,13 @@ fn new_sizes(device: &Device, runs: usize) -> Result<Row, Failure> {
     Ok(row(device, "new_sizes", "10 operations".to_owned(), times, 1))
 }
 
-/// A function of NESL without branches on data.
+/// A function of NESL without data-dependent branches.
 const NESL: &str = "function scores(a) : [float] -> ([float], float) = \
     let n = float(#a); m = sum(a) / n; v = sum({(x - m) * (x - m) : x in a}) / n \
     in ({(x - m) * (x - m) / n + v : x in a}, v);";
 
-/// A function of NESL, called with lines of another size each time: launched from a template, and executed by the machine.
+/// Measures a function of NESL, called with lines of a different size each time: launched from a template,
+/// and executed by the machine.
 fn nesl_sizes(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
     let program = |target: fn(Target) -> Target| {
         let device = device.clone();
@@ -176,8 +185,8 @@ const ROUNDS: &str = "function rounds(a, n) : ([int], int) -> int = \
     if max_val(a) < 1 then n else rounds({max(x - 1, 0) : x in a}, n + 1); \
     function g(a) : [int] -> int = rounds(a, 0);";
 
-/// Rounds of a loop of NESL between two waits: launched from a template, and executed by the machine. The time is that of a round, with its launches and its
-/// wait.
+/// Measures rounds of a loop of NESL between two waits: launched from a template, and executed by the
+/// machine. The time is that of a round, with its launches and its wait.
 fn nesl_rounds(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
     let outside = |failure: broadloom::nesl::program::Failure| Failure::Outside(failure.0);
     let program = |target: fn(Target) -> Target| {
@@ -188,7 +197,7 @@ fn nesl_rounds(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
     let mut programs = [program(|target| target)?, program(Target::without_templates)?];
     let rounds = runs.max(100);
     let mut times: [Vec<Duration>; 2] = [vec![], vec![]];
-    // The first call has its plans made, and the region traced.
+    // The first call makes its plans and traces the region.
     for run in 0..6 {
         for (program, times) in programs.iter_mut().zip(&mut times) {
             let context = program.context().map_err(outside)?;
@@ -227,7 +236,7 @@ fn nesl_rounds(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
     ])
 }
 
-/// The same expression built anew each time, and as a function.
+/// Measures an expression that is built anew each time, and as a function.
 fn many_operations(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
     let context = Context::new(device);
     let values: Vec<f32> = (0..SIDE * SIDE).map(|i| (i * i % 97) as f32 / 97.0).collect();
@@ -235,7 +244,8 @@ fn many_operations(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
     let (narrow, wide) = (bell::<5>(1.0), bell::<9>(2.0));
     let function = Function::new(&context, move |image: &Array<f32>| corners(image, &narrow, &wide));
     let wanted = corners(&image, &narrow, &wide)?.to_vec()?;
-    // Weights that are equal are one value in a function and several in an expression, so products may be rounded elsewhere.
+    // Equal weights are one value in a function and several in an expression, so products may be rounded
+    // differently.
     let most = wanted.iter().fold(0.0f32, |most, value| most.max(value.abs()));
     close(&function.call(&image)?.to_vec()?, |i| f64::from(wanted[i]), 0.0, 1e-6 * f64::from(most))?;
     let before = context.statistics();

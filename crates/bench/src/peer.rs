@@ -1,11 +1,14 @@
-//! Peers: the same jobs in C++ with OpenMP, compiled here and now, each a process of its own that runs when it is told to.
+//! Peers: the same jobs in C++ with OpenMP, compiled on this host. Each peer is a process that runs on
+//! request.
 //!
-//! Compiled peers are kept in a folder, named by all that went into them. They are executed, so the folder is this user's alone, and a peer is run
-//! only if a tag by the user's secret says that this user compiled it ([`private`](broadloom::device::private)). A peer that cannot be compiled or
-//! run is no failure of ours: the reason is told, and there is no ratio.
+//! Compiled peers are kept in a folder. Their names contain a hash of all compiler inputs. Peers are
+//! executed, so the folder belongs to this user alone. A peer is run only if a tag by the user's secret shows
+//! that this user compiled it ([`private`](broadloom::device::private)). A peer that cannot be compiled or
+//! run is not a failure of the benchmark: the reason is reported, and there is no ratio.
 //!
-//! Threads of OpenMP, NumPy and JAX look for work for a while before they sleep. So a peer is stopped, with all its threads, when it has answered, and goes on
-//! when it is asked again. Nothing stays stopped: a peer goes on before it is ended, and one whose starter is gone is told so by the system.
+//! Threads of OpenMP, NumPy and JAX spin for a while before they sleep. Therefore a peer is stopped, with all
+//! its threads, after each answer, and continued for the next request. No process stays stopped: a peer is
+//! continued before it is ended, and the system ends a peer whose parent process is gone.
 
 use broadloom::device::private::{Folder, Refusal, Secret, Temporary};
 use std::env;
@@ -18,21 +21,22 @@ use std::time::Duration;
 const HEADER: &str = include_str!("../peers/peer.h");
 const FLAGS: [&str; 4] = ["-O3", "-march=native", "-ffast-math", "-fopenmp"];
 
-/// Most bytes of a compiled peer.
+/// Maximum size of a compiled peer in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Compiles peers.
+/// A compiler for peers.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     command: String,
-    /// The first line of what it says of itself.
+    /// The first line of its version output.
     pub(crate) version: String,
-    /// Where peers are kept.
+    /// The folder of compiled peers.
     pub(crate) folder: PathBuf,
 }
 
 impl Compiler {
-    /// `$CXX`, `g++` or `c++`, whatever is there first. Peers are kept in `folder`, or where caches are kept.
+    /// Finds a compiler: `$CXX`, `g++` or `c++`, whichever exists first. Peers are kept in `folder`, or in
+    /// the cache folder.
     pub(crate) fn find(folder: Option<&Path>) -> Result<Compiler, String> {
         let named = env::var("CXX").ok().filter(|name| !name.trim().is_empty());
         let candidates = named.into_iter().chain(["g++".to_owned(), "c++".to_owned()]);
@@ -42,27 +46,27 @@ impl Compiler {
         Ok(Compiler { command, version, folder })
     }
 
-    /// What ratios are against.
+    /// Describes the compiler of the peers.
     pub(crate) fn describe(&self) -> String {
         format!("C++/OpenMP, {} {}", self.command, FLAGS.join(" "))
     }
 
-    /// A peer, compiled and started.
+    /// Compiles and starts a peer.
     pub(crate) fn start(&self, name: &str, source: &str, size: usize) -> Result<Peer, String> {
         self.start_with(name, source, &[], size)
     }
 
-    /// Starts a peer that is linked with libraries, given as flags.
+    /// Compiles and starts a peer that is linked with libraries, given as flags.
     pub(crate) fn start_with(&self, name: &str, source: &str, libraries: &[&str], size: usize) -> Result<Peer, String> {
         let mut command = Command::new(self.compile(name, source, libraries)?);
         command.arg(size.to_string());
         Peer::start(command)
     }
 
-    /// Compiles a peer, unless it is there.
+    /// Compiles a peer, unless it is already in the folder.
     fn compile(&self, name: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, String> {
         let mut hash = blake3::Hasher::new();
-        // `-march=native` means another thing on another host.
+        // `-march=native` depends on the host.
         let host = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let host = host.lines().find(|line| line.starts_with("flags") || line.starts_with("Features")).unwrap_or_default();
         for part in [source, HEADER, &self.version, &FLAGS.join(" "), &libraries.join(" "), host] {
@@ -72,7 +76,7 @@ impl Compiler {
         let refused = |refusal: Refusal| format!("{refusal}; {}", refusal.help());
         let folder = Folder::create(&self.folder).map_err(refused)?;
         let program = folder.path().join(&stem);
-        // A peer that is there is run only if it is the one that this user compiled.
+        // An existing peer is run only if this user compiled it.
         let tag_name = format!("{stem}.tag");
         let secret = Secret::of_user().ok();
         let tag = |bytes: &[u8]| secret.map(|secret| secret.tag(&[b"compiled peer", stem.as_bytes(), bytes]));
@@ -82,7 +86,8 @@ impl Compiler {
         }) {
             return Ok(program);
         }
-        // Others may compile the same peer now: each works in a folder of its own, and the last to be done wins.
+        // Other processes may compile the same peer now. Each works in its own folder, and the last one to
+        // finish wins.
         let work = Temporary::within(folder.path(), &stem).map_err(refused)?;
         let built = self.compile_in(work.path(), name, source, libraries)?;
         let written = fs::read(built).and_then(|bytes| {
@@ -120,14 +125,14 @@ fn first_error(stderr: &[u8]) -> String {
     line.unwrap_or("it does not say why").trim().to_owned()
 }
 
-/// Where peers are kept when nobody says so.
+/// Returns the default folder of compiled peers.
 pub(crate) fn cache_folder() -> PathBuf {
     let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
     caches.unwrap_or_else(env::temp_dir).join("broadloom").join("peers")
 }
 
-/// A peer at work.
+/// A running peer.
 #[derive(Debug)]
 pub(crate) struct Peer {
     child: Child,
@@ -136,7 +141,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Starts a peer; it makes its inputs while we do other things.
+    /// Starts a peer. It prepares its inputs in the background.
     pub(crate) fn start(mut command: Command) -> Result<Peer, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let started = command.spawn();
@@ -146,7 +151,7 @@ impl Peer {
         Ok(Peer { child, input, output: BufReader::new(output) })
     }
 
-    /// Lets the peer answer, between two pauses.
+    /// Wakes the peer for a request, and stops it again.
     fn awake<T>(&mut self, asked: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, String> {
         self.signal("CONT");
         let answer = asked(self);
@@ -154,7 +159,7 @@ impl Peer {
         answer
     }
 
-    /// Stops its threads, or lets them go on. Where that is not possible, they go on as they like.
+    /// Sends a signal to stop or continue all its threads. If that is not possible, they keep running.
     fn signal(&self, name: &str) {
         let process = self.child.id().to_string();
         let _ = Command::new("kill")
@@ -174,14 +179,14 @@ impl Peer {
         line.trim().parse().map_err(|_| if line.is_empty() { ended() } else { format!("the peer says `{}`", line.trim()) })
     }
 
-    /// So many repetitions, one behind the other; how long each took.
+    /// Runs `count` repetitions in sequence. Returns the mean time of one.
     pub(crate) fn run(&mut self, count: u64) -> Result<Duration, String> {
         let all: Result<Duration, String> =
             self.awake(|peer| (0..count).map(|_| peer.answer("run").map(Duration::from_nanos)).sum());
         all.map(|all| all.div_f64(count as f64))
     }
 
-    /// The checksum of its results.
+    /// Returns the checksum of its results.
     pub(crate) fn checksum(&mut self) -> Result<f64, String> {
         self.awake(|peer| peer.answer("sum"))
     }
@@ -189,7 +194,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The end of its input ends a peer; one that hangs is ended.
+        // A peer ends when its input is closed. A hanging peer is killed.
         drop(self.input.take());
         self.signal("CONT");
         for _ in 0..200 {
@@ -212,12 +217,12 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// A peer that somebody else put there, or changed, is compiled again and never run.
+    /// A peer that another user placed or changed is compiled again and never run.
     #[test]
     fn only_peers_that_were_compiled_here_are_run() {
         let temporary = Temporary::new("broadloom-peers").unwrap();
         let script = temporary.path().join("compiler");
-        // The last word of a call is the program that is wanted.
+        // The last argument of a call is the wanted program.
         fs::write(&script, "#!/bin/sh\nfor last; do :; done\necho ours > $last\necho >> $0.calls\n").unwrap();
         chmod(&script, 0o700);
         let folder = temporary.path().join("peers");
@@ -231,7 +236,7 @@ mod tests {
             program
         };
         let program = compiled(0);
-        // Without a secret nothing tells a peer from another, and each is compiled anew.
+        // Without a secret peers cannot be authenticated, and each is compiled anew.
         if Secret::of_user().is_ok() {
             compiler.compile("peer", "source", &[]).unwrap();
             assert_eq!(calls(), 1);

@@ -1,6 +1,7 @@
-//! Peers in Python: the same jobs with the libraries that a person would reach for, each a process of its own that runs when it is told to.
+//! Peers in Python: the same jobs with common Python libraries. Each peer is a process that runs on request.
 //!
-//! A peer speaks as those in C++ do ([`crate::peer`]). What a library is not there for is left out.
+//! A peer uses the protocol of those in C++ ([`crate::peer`]). Benchmarks that a library does not support are
+//! left out.
 
 use crate::peer::Peer;
 use broadloom::device::private::Folder;
@@ -15,12 +16,12 @@ macro_rules! files {
 
 const FILES: [(&str, &str); 10] = files!["peer.py" "by_awkward.py" "whole_arrays.py" "by_numpy.py" "by_numba.py" "by_jax.py" "by_torch.py" "by_halide.py" "by_halide_auto.py" "by_opencv.py"];
 
-/// A library that the interpreter has.
+/// A library of the interpreter.
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// What it has benchmarks for.
+    /// The benchmarks that it supports.
     benchmarks: Vec<String>,
 }
 
@@ -33,14 +34,14 @@ pub(crate) struct Python {
 }
 
 impl Python {
-    /// The libraries of an interpreter. The programs of peers are kept in `folder`.
+    /// Finds the libraries of an interpreter. The programs of peers are kept in `folder`.
     pub(crate) fn find(interpreter: &Path, folder: &Path) -> Result<Python, String> {
         let mut hash = blake3::Hasher::new();
         for (_, text) in FILES {
             hash.update(text.as_bytes()).update(&[0]);
         }
         let folder = folder.join(format!("python-{}", &hash.finalize().to_hex()[..16]));
-        // Python runs what lies beside a program, so the folder is this user's alone.
+        // Python imports files next to a program, so the folder belongs to this user alone.
         let folder = Folder::create(&folder).map_err(|refusal| format!("{refusal}; {}", refusal.help()))?;
         let written = FILES.iter().try_for_each(|(name, text)| folder.write(name, text.as_bytes()));
         written.map_err(|error| format!("{} cannot be written: {error}", folder.path().display()))?;
@@ -58,7 +59,7 @@ impl Python {
         Ok(Python { interpreter: interpreter.to_owned(), program, libraries })
     }
 
-    /// The peers of a benchmark, started, each with its library's name.
+    /// Starts the peers of a benchmark. Returns each with its library's name.
     pub(crate) fn start(&self, benchmark: &str, size: usize) -> Vec<(String, Result<Peer, String>)> {
         let able = self.libraries.iter().filter(|library| library.benchmarks.iter().any(|name| name == benchmark));
         let start = |library: &Library| {
@@ -69,7 +70,7 @@ impl Python {
         able.map(start).collect()
     }
 
-    /// What is there, for people.
+    /// Lists the libraries with their versions.
     pub(crate) fn describe(&self) -> String {
         let libraries: Vec<String> =
             self.libraries.iter().map(|library| format!("{} {}", library.name, library.version)).collect();

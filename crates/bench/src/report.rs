@@ -1,11 +1,11 @@
-//! What came out: rows for people, JSON for programs.
+//! Results: rows as text, and JSON.
 
 use crate::limits::Limits;
 use broadloom::device::Machine;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// A figure per second.
+/// A rate per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
     /// 10⁹ bytes per second.
@@ -14,47 +14,47 @@ pub enum Rate {
     Gflops(f64),
     /// 10⁶ thread-instructions per second, plain and watched by the checker.
     Instructions {
-        /// Not watched.
+        /// Plain.
         plain: f64,
         /// Watched.
         watched: f64,
     },
 }
 
-/// What was measured of one benchmark.
+/// The measurements of one benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The group.
     pub group: &'static str,
     /// The benchmark.
     pub name: String,
-    /// The size, for people.
+    /// The size, as text.
     pub size: String,
     /// The device.
     pub device: String,
     /// Milliseconds of a repetition.
     pub ms: f64,
-    /// Milliseconds of it that a GPU was at work, its kernels, copies and fills together.
+    /// Milliseconds that a GPU works for a repetition: kernels, copies and fills together.
     pub device_ms: Option<f64>,
-    /// The same as a rate.
+    /// The time as a rate.
     pub rate: Option<Rate>,
-    /// What part of the machine's limit that is; 1 is all of it.
+    /// Fraction of the machine's limit; 1 is the limit itself.
     pub limit_share: Option<f64>,
-    /// Launches of a repetition.
+    /// Number of launches in a repetition.
     pub launches: u64,
-    /// Waits of the host for the device in a repetition, where they are counted.
+    /// Number of host waits for the device in a repetition, if they are counted.
     pub waits: Option<u64>,
-    /// Milliseconds until the kernels were ready.
+    /// Milliseconds to make the kernels ready.
     pub compile_ms: Option<f64>,
-    /// Milliseconds that the planner predicts, where it plans all of a repetition.
+    /// Milliseconds that the planner predicts, if it plans the whole repetition.
     pub predicted_ms: Option<f64>,
     /// Milliseconds of a repetition of the straight translation, for an effect.
     pub straight_ms: Option<f64>,
-    /// Bytes that no plan can avoid to move, for an effect: its input and its result.
+    /// Minimum bytes that any plan must move, for an effect: its input and its result.
     pub bytes: Option<f64>,
-    /// Milliseconds of the fastest repetition, for an effect; of the peer's too.
+    /// Milliseconds of the fastest repetition, for an effect; also of the peer's.
     pub fastest_ms: Option<(f64, Option<f64>)>,
-    /// What it is compared with.
+    /// The peer of the comparison.
     pub peer: Option<String>,
     /// Milliseconds of a repetition of the peer.
     pub peer_ms: Option<f64>,
@@ -69,14 +69,14 @@ pub struct Row {
 pub struct Straight {
     /// Milliseconds of a repetition.
     pub ms: f64,
-    /// Milliseconds of it that a GPU was at work.
+    /// Milliseconds that a GPU works for a repetition.
     pub device_ms: Option<f64>,
-    /// Launches of a repetition.
+    /// Number of launches in a repetition.
     pub launches: u64,
 }
 
 impl Row {
-    /// A row with a time and nothing else.
+    /// Makes a row with a time and nothing else.
     pub(crate) fn timed(group: &'static str, name: &str, size: String, device: String, time: Duration) -> Row {
         Row {
             group,
@@ -101,27 +101,27 @@ impl Row {
         }
     }
 
-    /// Our time over the peer's.
+    /// Returns our time divided by the peer's.
     pub fn peer_ratio(&self) -> Option<f64> {
         self.peer_ms.filter(|&ms| ms > 0.0).map(|ms| self.ms / ms)
     }
 
-    /// The error of the prediction: by which part of the measured time the predicted one is longer.
+    /// Returns the relative error of the prediction: positive if the predicted time is too long.
     pub fn prediction_error(&self) -> Option<f64> {
         self.predicted_ms.filter(|_| self.ms > 0.0).map(|predicted| predicted / self.ms - 1.0)
     }
 
-    /// Returns by how much the straight translation is slower: by the clock of a GPU where there is one.
+    /// Returns the ratio of the straight translation's time to ours, by the clock of a GPU if there is one.
     pub fn straight_ratio(&self) -> Option<f64> {
         let straight = self.straight?;
         let (theirs, ours) = straight.device_ms.zip(self.device_ms).unwrap_or((straight.ms, self.ms));
         (ours > 0.0).then(|| theirs / ours)
     }
 
-    /// The columns of [`Row`]'s lines.
+    /// The column headings for [`Row::line`].
     pub const HEADER: &'static str = "benchmark          size             device         ms       rate          of limit  kernels  compile ms   peer ms   ratio";
 
-    /// One line for people.
+    /// Formats the row as one line of text.
     pub fn line(&self) -> String {
         let number = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
         let rate = match self.rate {
@@ -223,34 +223,34 @@ impl Row {
     }
 }
 
-/// A figure that is no benchmark: of the device as a whole.
+/// A figure of the device as a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name in JSON, with its unit.
     pub key: String,
     /// Its value.
     pub value: f64,
-    /// What it says, for people.
+    /// The figure as text.
     pub text: String,
 }
 
-/// What came out of a run.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The device.
     pub machine: Machine,
-    /// What the host can do at most.
+    /// The measured limits of the host.
     pub limits: Limits,
-    /// What was measured.
+    /// The measured rows.
     pub rows: Vec<Row>,
     /// Further figures.
     pub figures: Vec<Figure>,
-    /// Benchmarks without a figure, and why: name and reason.
+    /// Benchmarks without a figure: name and reason.
     pub failures: Vec<(String, String)>,
 }
 
 impl Report {
-    /// Geometric mean of the ratios against peers, and the row with the worst.
+    /// Returns the geometric mean of the ratios against peers, and the row with the worst ratio.
     pub fn against_peers(&self) -> Option<(f64, &Row)> {
         let contests = || self.rows.iter().filter(|row| row.group != crate::segments::GROUP);
         let rated = || contests().filter_map(|row| Some((row.peer_ratio()?, row)));
@@ -259,14 +259,16 @@ impl Report {
         Some(((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp(), worst))
     }
 
-    /// Geometric mean of the ratios of straight translations to restructured programs, with the number of programs.
+    /// Returns the geometric mean of the ratios of straight translations to restructured programs, and the
+    /// number of programs.
     pub fn against_straight(&self) -> Option<(f64, usize)> {
         let ratios: Vec<f64> = self.rows.iter().filter_map(Row::straight_ratio).collect();
         let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
         (!ratios.is_empty()).then_some((mean, ratios.len()))
     }
 
-    /// A table of ours against everything else, in milliseconds, as Markdown; `None` where there is nothing else but C++. What beats us is set in bold.
+    /// Returns a Markdown table of our times and all others, in milliseconds. Times that beat ours are bold.
+    /// Returns `None` if there are no peers other than C++.
     pub fn side_by_side(&self) -> Option<String> {
         let mut names: Vec<&str> = vec![];
         for (name, _) in self.rows.iter().flat_map(|row| &row.others) {
@@ -294,7 +296,7 @@ impl Report {
         Some(table)
     }
 
-    /// `{"machine": {…}, "results": [{…}, …]}`.
+    /// Returns the report as JSON: `{"machine": {…}, "results": [{…}, …]}`.
     pub fn to_json(&self) -> Value {
         let mut machine = Map::new();
         machine.insert("device".into(), json!(self.machine.id));

@@ -1,9 +1,11 @@
-//! The group `segments`: sums, prefix sums, packs and sorts within segments, and values distributed to them, beside those of the whole line.
+//! The group `segments`: sums, prefix sums, packs, sorts and distributed values within segments, compared
+//! with the whole line.
 //!
-//! The line is the same for every row; the segments are tiny, of a thousand elements, or one that has all elements beside
-//! ten thousand without any. The column of the peer is the time of the whole line without segments, so that the ratio is
-//! the cost of segments. Runs of both alternate, and the fastest of each counts. Rows `anew` make a descriptor from
-//! lengths in every run, with what the operation needs of it.
+//! The line is the same for every row. The segments are tiny, of a thousand elements, or a single one with
+//! all elements beside ten thousand empty ones. The peer column is the time of the whole line without
+//! segments, so that the ratio is the cost of segments. Runs of both alternate, and the fastest of each
+//! counts. Rows `anew` make a segment descriptor from lengths in every run, with everything that the
+//! operation needs of it.
 
 use crate::error::Failure;
 use crate::inputs::hashed;
@@ -16,23 +18,23 @@ use std::time::{Duration, Instant};
 pub(crate) const GROUP: &str = "segments";
 pub(crate) const NAME: &str = "ragged";
 
-/// Elements of the line.
+/// Number of elements in the line.
 const COUNT: usize = 10_000_000;
-/// Elements of the line of a quick run.
+/// Number of elements in the line of a quick run.
 const QUICK: usize = 5000;
-/// Runs of which the fastest counts.
+/// Number of runs, of which the fastest counts.
 const RUNS: usize = 15;
 
 /// The result of a program.
 type Made = Result<Array<u32>, Failure>;
 
-/// A computation that is measured.
+/// A measured computation.
 type Act<'a> = &'a dyn Fn() -> Made;
 
-/// The elements that a program must give.
+/// The expected elements of a program.
 type Wanted<'a> = &'a dyn Fn() -> Vec<u32>;
 
-/// A way to cut a line: its name, and the lengths of the segments of so many elements.
+/// A division of the line: its name, and a function for the lengths of the segments of a line.
 struct Cut {
     name: &'static str,
     lengths: fn(usize) -> Vec<u32>,
@@ -44,7 +46,7 @@ const CUTS: [Cut; 3] = [
     Cut { name: "1 and 10000 empty", lengths: giant },
 ];
 
-/// Lengths from 0 to 8.
+/// Returns lengths from 0 to 8.
 fn tiny(n: usize) -> Vec<u32> {
     let mut left = n as u32;
     let mut lengths = vec![];
@@ -59,14 +61,14 @@ fn tiny(n: usize) -> Vec<u32> {
     lengths
 }
 
-/// Ten thousand segments without elements, half of them before one that has all.
+/// Returns ten thousand empty segments, half of them before one with all elements.
 fn giant(n: usize) -> Vec<u32> {
     let mut lengths = vec![0; 10_001];
     lengths[5000] = n as u32;
     lengths
 }
 
-/// Times of two programs by turns: the fastest run of each.
+/// Measures two programs by turns. Returns the fastest run of each.
 fn fastest(device: &Device, runs: usize, programs: [Act<'_>; 2]) -> Result<[(Duration, Array<u32>); 2], Failure> {
     let run = |program: &dyn Fn() -> Made| -> Result<(Duration, Array<u32>), Failure> {
         let start = Instant::now();

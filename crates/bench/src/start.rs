@@ -1,7 +1,9 @@
-//! The group `start`: how long the command takes from its start to the first result of a small kernel, and to its end.
+//! The group `start`: the time of the command from its start to the first result of a small kernel, and to
+//! its end.
 //!
-//! Each time is that of a whole process of its own, as whoever types the command sees it: once with an empty cache of compiled code, which is emptied before each run, and
-//! once with what the run before has left there. The median counts.
+//! Each time is that of a whole process, as a user at a command line sees it. Each is measured with an empty
+//! cache of compiled code, which is emptied before each run, and with the cache that the previous run left.
+//! The median counts.
 
 use crate::error::Failure;
 use crate::measure::median;
@@ -18,7 +20,7 @@ const KERNEL: &str = include_str!("../../../examples/saxpy.ptx");
 const ARGUMENTS: [&str; 12] =
     ["--grid", "2", "--block", "4", "--arg", "f32:10", "--arg", "f32[6]:iota", "--arg", "f32[6]:iota=", "--arg", "u32:6"];
 const RESULT: &str = "y: f32[6]\n  0: 0.0 11.0 22.0 33.0 44.0 55.0\n";
-/// Processes of each kind.
+/// Number of processes of each kind.
 const RUNS: usize = 31;
 
 /// Measures processes of the command.

@@ -1,5 +1,5 @@
-//! Every kernel and every stream program of the groups, tiny, on the interpreter: each agrees with its reference, kernels
-//! also with their peers, and the report is what it says.
+//! Runs every kernel and every stream program of the groups, tiny, on the interpreter. Each must agree with
+//! its reference, kernels also with their peers. The report must state what was measured.
 
 use broadloom_bench::{Event, Options, Report, groups, run};
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -61,7 +61,7 @@ fn every_kernel_agrees_with_its_reference_and_its_peer() -> Completion {
     assert_eq!(names, all);
     assert_eq!(all.len(), 15);
     assert!(report.figures.iter().any(|figure| figure.key == "empty_launch_us" && figure.value > 0.0));
-    // A host without a C++ compiler has no peers, and says so.
+    // A host without a C++ compiler has no peers, and reports that.
     if remarks.iter().any(|remark| remark == "no peer: no C++ compiler") {
         assert!(report.against_peers().is_none());
         return Completion::ignored_with("skipped: no C++ compiler for the peers; the references agree");
@@ -108,7 +108,7 @@ fn an_effect_is_measured_with_its_straight_translation() {
     }
 }
 
-/// Restructured and straight; the peers are compared where benchmarks are run.
+/// Checks restructured and straight programs. The peers are compared when benchmarks are run.
 fn every_stream_program_agrees_with_its_reference() {
     let (report, _) = measured(&["streams"], true, None);
     assert!(report.failures.is_empty(), "{:#?}", report.failures);
@@ -158,7 +158,7 @@ fn the_json_has_the_fields_that_it_promises() {
         assert_eq!((row["group"].as_str(), row["device"].as_str()), (Some("kernels"), Some("interp")));
         assert!(row["ms"].as_f64().unwrap() > 0.0 && row[rate].as_f64().unwrap() > 0.0);
         assert!(row["peer"].is_null() && row["peer_ms"].is_null() && row["peer_ratio"].is_null());
-        // A quick run is no measurement: no share of a limit that nobody measured.
+        // A quick run has no share of a limit, because no limit was measured.
         assert!(row["limit_share"].is_null());
     }
     assert_eq!((results[0]["launches"].as_u64(), results[1]["launches"].as_u64()), (Some(2), Some(1)));

@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Stream: a queue of work. Work of one stream runs in order; different streams run concurrently where the
+/// Stream: a queue of work. Work of one stream runs in order; different streams run concurrently if the
 /// device can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stream(pub u32);

@@ -1,8 +1,8 @@
 //! Demangling of kernel names.
 //!
-//! `nvcc` mangles names by the Itanium C++ ABI, section 5.1 ("External Names (a.k.a. Mangling)"), which
-//! `cpp_demangle` reads. **A name that cannot be demangled completely stays unchanged.** The length is
-//! bounded here and the depth there, so no name can exhaust resources.
+//! `nvcc` mangles names by the Itanium C++ ABI, section 5.1 ("External Names (a.k.a. Mangling)").
+//! `cpp_demangle` reads them. **A name that cannot be demangled completely stays unchanged.** This module
+//! bounds the length and `cpp_demangle` bounds the depth, so no name can exhaust resources.
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, DemangleWrite};
 

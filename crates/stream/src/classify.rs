@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// The kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// A filter whose firings depend on nothing but the items that they take.
+    /// A filter whose firings depend only on the items they pop.
     Stateless,
-    /// A stateless filter that looks at items that it does not take.
+    /// A stateless filter that peeks beyond the items it pops.
     Peeking,
-    /// A filter whose state is a counter of its firings.
+    /// A filter whose only state is a counter of its firings.
     Counting,
     /// A source.
     Source,
-    /// A filter with state that firings hand on to each other.
+    /// A filter whose firings pass state from one to the next.
     Stateful,
     /// A filter that takes items and gives none.
     Sink,
@@ -37,7 +37,7 @@ pub enum Class {
     Feedback,
     /// A filter whose rates are not known before it fires.
     Dynamic,
-    /// A splitter, a joiner or an identity: index arithmetic.
+    /// A splitter, joiner or identity: it only computes indices.
     Wire,
 }
 
@@ -61,33 +61,33 @@ impl fmt::Display for Class {
     }
 }
 
-/// The place of a node.
+/// The placement of a node.
 #[derive(Clone, Debug)]
 pub enum Placement {
-    /// A filter with its code.
+    /// A kernel with the translated code of the filter.
     Kernel(Arc<Translated>),
     /// A splitter, joiner or identity between nodes on the device.
     Wire,
-    /// A node of an island: firings follow each other in one kernel.
+    /// A node of an island: its firings run one after the other in one kernel.
     Sequential,
-    /// A stateful filter whose firings are combined.
+    /// A stateful filter whose firings are combined by a scan.
     Scan(Arc<Recurrence>),
-    /// The evaluator runs it, for a reason.
+    /// Stays on the host and runs on the evaluator, with the reason.
     Host(Reason),
 }
 
-/// The class and the place of a node.
+/// The class and the placement of a node.
 #[derive(Clone, Debug)]
 pub struct Classified {
     /// The class.
     pub class: Class,
-    /// The place.
+    /// The placement.
     pub placement: Placement,
-    /// Whether a node behind it makes whole numbers of floats or compares them. The code of the node then adds
-    /// floats in the order that is written.
+    /// True if a later node converts floats to integers or compares them. The code of this node then adds
+    /// floats in the written order.
     pub exact: bool,
-    /// Whether a node behind it prints. Products are then rounded before they are added, and convolutions are not
-    /// transformed: a sum close to 0 shows the difference.
+    /// True if a later node prints. Products are then rounded before they are added, and convolutions are not
+    /// transformed, because a sum close to 0 would show the difference.
     pub printed: bool,
 }
 
@@ -97,11 +97,11 @@ impl Classified {
     }
 }
 
-/// Returns for each node whether it stands in a feedbackloop.
+/// Returns a flag for each node: true if the node belongs to a feedbackloop.
 pub(crate) fn feedback_members(graph: &Graph) -> Vec<bool> {
     let mut members = vec![false; graph.nodes.len()];
     for tape in graph.tapes.values().filter(|tape| tape.is_back_edge) {
-        // Nodes on a way from the target of the back edge to its source.
+        // Nodes on a path from the target of the back edge to its source.
         let ahead = graph.reach(tape.to.0, true);
         let behind = graph.reach(tape.from.0, false);
         members.iter_mut().zip(ahead.iter().zip(&behind)).for_each(|(member, (a, b))| *member |= *a && *b);
@@ -143,7 +143,7 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
     found
 }
 
-/// Marks the nodes before some.
+/// Sets a flag on the given nodes and on all nodes before them.
 fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [Classified], flag: impl Fn(&mut Classified) -> &mut bool) {
     let mut waiting = some;
     while let Some(node) = waiting.pop() {
@@ -156,7 +156,7 @@ fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [Classified], flag: i
     }
 }
 
-/// Marks the nodes before those that make whole numbers of floats or compare them.
+/// Marks the nodes before filters that convert floats to integers or compare them.
 fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
     let mut known: HashMap<crate::core::StreamId, bool> = HashMap::new();
     let mut decides = |node: NodeId| match &graph.nodes[node].kind {
@@ -172,7 +172,7 @@ fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
     mark(graph, deciding, classified, |node| &mut node.exact);
 }
 
-/// Code of filters that was translated for other instances.
+/// A cache of translated filters. Equal instances share their code.
 #[derive(Default)]
 struct Known {
     codes: HashMap<Key, Result<Arc<Translated>, Reason>>,
@@ -181,7 +181,7 @@ struct Known {
     numbers: Numbers,
 }
 
-/// Everything that the code of an instance depends on.
+/// The inputs that determine the code of an instance.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     stream: usize,
@@ -189,10 +189,10 @@ struct Key {
     fields: usize,
 }
 
-/// Number of scalars from which on values are compared by address.
+/// Values with at least this many scalars are compared by address only.
 const MANY_SCALARS: usize = 1 << 14;
 
-/// Returns the number of scalars of a value; elements of an array are alike.
+/// Returns the number of scalars of a value. All elements of an array are assumed to have the same count.
 fn scalars(value: &Value) -> usize {
     match value {
         Value::Array(parts) => parts.first().map_or(0, scalars).saturating_mul(parts.len()),
@@ -201,10 +201,10 @@ fn scalars(value: &Value) -> usize {
     }
 }
 
-/// Numbers of values, equal for values that are equal bit by bit.
+/// A table that gives values a number. Values that are bitwise equal get the same number.
 #[derive(Default)]
 struct Numbers {
-    /// By address, since equal instances share their values.
+    /// Numbers by address, because equal instances share their values.
     shared: HashMap<usize, usize>,
     values: HashMap<Vec<u32>, usize>,
 }
@@ -214,7 +214,8 @@ impl Numbers {
         if values.is_empty() {
             return usize::MAX;
         }
-        // Long arrays are compared by address only: to look at all elements takes longer than to translate once more.
+        // Long arrays are compared by address only. Comparing all elements takes longer than a second
+        // translation.
         let all = &mut self.values;
         *self.shared.entry(values.as_ptr() as usize).or_insert_with(|| {
             let mut words = vec![values.len() as u32];
@@ -228,7 +229,7 @@ impl Numbers {
     }
 }
 
-/// Returns whether the firings of a filter can follow each other in a kernel.
+/// Returns whether the firings of a filter can run one after the other in a kernel.
 pub(crate) fn runs_in_order(program: &Program, graph: &Graph, id: NodeId) -> bool {
     let node = &graph.nodes[id];
     let NodeKind::Filter(instance) = &node.kind else { return false };
@@ -257,7 +258,7 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&I
     } else {
         None
     };
-    // Counters that are changed within expressions or loops.
+    // Counters that change inside expressions or loops.
     if let Some(found) = counters(recurrence.as_deref(), instance, &effects) {
         (inductions, others) = (found, false);
     }
@@ -298,7 +299,7 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&I
     Classified::new(class, placement)
 }
 
-/// Returns the counters that a recurrence is.
+/// Returns the induction counters that make up a recurrence.
 fn counters(recurrence: Option<&Recurrence>, instance: &Instance, effects: &Facts) -> Option<Vec<Induction>> {
     let steps = recurrence.filter(|_| instance.prework.is_none())?.steps()?;
     let each = effects.written.iter().zip(steps);
@@ -362,7 +363,7 @@ fn calls_in(stmt: &Stmt, called: &mut Vec<crate::core::FunctionId>) {
     crate::core::each_call(stmt, &mut |id| called.push(id));
 }
 
-/// Returns the amount by which a statement changes a field, where that is all that it does to it.
+/// Returns the amount by which a statement changes a field, if it does nothing else to the field.
 fn step_of(stmt: &Stmt, field: usize) -> Option<i32> {
     let plain = |place: &Place| place.root == Root::Field(field) && place.path.is_empty() && place.ty == Type::Int;
     match &stmt.kind {

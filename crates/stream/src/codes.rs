@@ -9,13 +9,13 @@ pub const BAD_CHARACTER: Code = Code("S0001");
 pub const OPEN_COMMENT: Code = Code("S0002");
 /// A string without its end, or with an unknown escape.
 pub const BAD_STRING: Code = Code("S0003");
-/// A token at a place where it cannot stand.
+/// An unexpected token.
 pub const UNEXPECTED: Code = Code("S0004");
 /// Nesting beyond the limit.
 pub const TOO_DEEP: Code = Code("S0005");
 /// A malformed number.
 pub const BAD_NUMBER: Code = Code("S0006");
-/// A part of a declaration that stands twice or is missing.
+/// A duplicated or missing part of a declaration.
 pub const BAD_DECLARATION: Code = Code("S0007");
 
 /// A name without a declaration.
@@ -27,24 +27,24 @@ pub const HIDES_PARAMETER: Code = Code("S0103");
 /// A program without exactly one top-level stream.
 pub const TOP_LEVEL: Code = Code("S0104");
 
-/// A value whose type does not fit.
+/// A value of the wrong type.
 pub const MISMATCH: Code = Code("S0201");
-/// An operator without a meaning for its operands.
+/// An operator that is not defined for its operands.
 pub const BAD_OPERANDS: Code = Code("S0202");
 /// A call with a wrong number of arguments.
 pub const ARGUMENT_COUNT: Code = Code("S0203");
-/// An assignment to something that is constant.
+/// An assignment to a constant.
 pub const CONSTANT: Code = Code("S0204");
-/// A statement or expression at a place where it has no meaning.
+/// A statement or expression that is not allowed here.
 pub const MISPLACED: Code = Code("S0205");
-/// An unknown member, or an index into something that is no array.
+/// An unknown member, or an index into a value that is not an array.
 pub const BAD_ACCESS: Code = Code("S0206");
 /// A function that ends without a value.
 pub const NO_RESULT: Code = Code("S0207");
 /// A tape operation in a filter without that tape.
 pub const NO_TAPE: Code = Code("S0208");
 
-/// Streams whose types do not meet on a tape.
+/// Connected streams with different item types.
 pub const TAPE_TYPE: Code = Code("S0301");
 /// A rate that is missing, negative or not a constant.
 pub const BAD_RATE: Code = Code("S0302");
@@ -57,9 +57,9 @@ pub const BAD_SHAPE: Code = Code("S0305");
 /// A message without a path between sender and receiver, or without a handler.
 pub const BAD_MESSAGE: Code = Code("S0306");
 
-/// An error of an operation while the program ran.
+/// A failed operation at run time.
 pub const RUN_TIME: Code = Code("S0401");
-/// A firing that pushed, popped or peeked other than declared.
+/// A firing that pushed, popped or peeked a different number of items than declared.
 pub const RATE_BROKEN: Code = Code("S0402");
 /// A message that came too late.
 pub const MISSED_DEADLINE: Code = Code("S0403");

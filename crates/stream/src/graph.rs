@@ -25,7 +25,7 @@ pub struct Graph {
     pub nodes: PrimaryMap<NodeId, Node>,
     /// Connections between them.
     pub tapes: PrimaryMap<TapeId, Tape>,
-    /// The composite streams that the nodes were written in.
+    /// The hierarchy of composite streams that the nodes came from.
     pub tree: Tree,
     /// Portals by number: the nodes that are registered with each.
     pub portals: Vec<Vec<NodeId>>,
@@ -40,7 +40,7 @@ pub struct Graph {
 /// A filter, splitter or joiner.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its name for people: the declaration, and a number where several nodes share it.
+    /// Its display name: the declaration, and a number if several nodes share the name.
     pub name: String,
     /// Its kind.
     pub kind: NodeKind,
@@ -57,7 +57,7 @@ pub struct Node {
 pub enum NodeKind {
     /// A filter of the program.
     Filter(Box<Instance>),
-    /// A filter that passes items on.
+    /// A filter that copies its input to its output.
     Identity,
     /// A source that reads items from a file.
     FileReader(Layout, Arc<str>),
@@ -65,9 +65,9 @@ pub enum NodeKind {
     FileWriter(Layout, Arc<str>),
     /// A splitter that gives every item to every output.
     Duplicate,
-    /// A splitter that gives each output its number of items in turn.
+    /// A splitter that gives each output its number of items in turn, round robin.
     Split(Vec<u32>),
-    /// A joiner that takes from each input its number of items in turn.
+    /// A joiner that takes from each input its number of items in turn, round robin.
     Join(Vec<u32>),
 }
 
@@ -78,11 +78,11 @@ pub struct Instance {
     pub stream: StreamId,
     /// Values of the parameters.
     pub params: Arc<[Value]>,
-    /// Values of the fields after `init`. Instances with equal ones share them.
+    /// Values of the fields after `init`. Equal instances share them.
     pub fields: Arc<[Value]>,
     /// Rates of `work`.
     pub work: Rates,
-    /// Rates of `prework`, where there is one.
+    /// Rates of `prework`, if there is one.
     pub prework: Option<Rates>,
 }
 
@@ -93,11 +93,11 @@ pub struct Rates {
     pub push: Rate,
     /// Items popped.
     pub pop: Rate,
-    /// Items looked at, at least those popped.
+    /// Items peeked, at least as many as popped.
     pub peek: Rate,
 }
 
-/// Bounds of a rate; without an upper bound where that is not known.
+/// The bounds of a rate. The upper bound is absent if it is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// The least number of items.
@@ -107,12 +107,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Returns the rate that is always the same.
+    /// Returns a fixed rate.
     pub fn exact(items: u32) -> Self {
         Rate { min: items, max: Some(items) }
     }
 
-    /// Returns the number of items where it is always the same.
+    /// Returns the number of items if the rate is fixed.
     pub fn known(self) -> Option<u32> {
         self.max.filter(|max| *max == self.min)
     }
@@ -126,15 +126,15 @@ impl Rate {
 /// A first-in first-out queue between two nodes.
 #[derive(Clone, Debug)]
 pub struct Tape {
-    /// The items.
+    /// The layout of an item.
     pub layout: Layout,
     /// The producer and the position among its outputs.
     pub from: (NodeId, usize),
     /// The consumer and the position among its inputs.
     pub to: (NodeId, usize),
-    /// Items that are there before anything runs.
+    /// Items on the tape before anything runs.
     pub enqueued: Vec<Value>,
-    /// Whether it leads from the loop stream of a feedbackloop to the joiner.
+    /// True if the tape leads from the loop stream of a feedbackloop to its joiner.
     pub is_back_edge: bool,
 }
 
@@ -143,27 +143,27 @@ pub struct Tape {
 pub enum Tree {
     /// A filter.
     Node(NodeId),
-    /// Streams one behind the other.
+    /// Streams in sequence.
     Pipeline(Vec<Tree>),
-    /// Branches between a splitter and a joiner; either is absent where nothing flows.
+    /// Branches between a splitter and a joiner. Either is absent if nothing flows through it.
     SplitJoin(Option<NodeId>, Vec<Tree>, Option<NodeId>),
     /// Joiner, body, splitter and loop stream of a feedbackloop.
     FeedbackLoop(NodeId, Box<Tree>, NodeId, Box<Tree>),
 }
 
-/// Items that one firing of a node moves: popped and seen for each input, pushed for each output.
+/// Items that one firing of a node moves: popped and peeked at each input, pushed to each output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Items popped from each input.
     pub pop: Vec<Rate>,
-    /// Items needed at each input.
+    /// Items that must be available at each input.
     pub peek: Vec<Rate>,
     /// Items pushed to each output.
     pub push: Vec<Rate>,
 }
 
 impl Node {
-    /// Returns what the first firing moves, where that differs from the others.
+    /// Returns the flow of the first firing, if it differs from the others.
     pub fn first_flow(&self) -> Option<Flow> {
         match &self.kind {
             NodeKind::Filter(instance) => instance.prework.map(|rates| self.filter_flow(rates)),
@@ -171,7 +171,7 @@ impl Node {
         }
     }
 
-    /// Returns what each firing moves, but for the first of a filter with `prework`.
+    /// Returns the flow of each firing, except the first firing of a filter with `prework`.
     pub fn flow(&self) -> Flow {
         let one = || vec![Rate::exact(1)];
         match &self.kind {
@@ -213,7 +213,8 @@ impl Graph {
         self.nodes.values().all(Node::is_static)
     }
 
-    /// Returns for each node whether it can be reached along the tapes, back edges of loops left out.
+    /// Returns a flag for each node: true if the node is reachable along the tapes. Back edges of loops are
+    /// not followed.
     pub(crate) fn reach(&self, from: NodeId, forward: bool) -> Vec<bool> {
         let mut seen = vec![false; self.nodes.len()];
         let mut waiting = vec![from];
@@ -285,7 +286,7 @@ impl Graph {
     }
 }
 
-/// The id of a tape that is not connected yet.
+/// Returns the id of a tape that is not connected yet.
 pub(crate) fn unconnected() -> TapeId {
     TapeId::reserved_value()
 }

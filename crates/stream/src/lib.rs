@@ -5,16 +5,16 @@
 //!                                              graph, schedule → classify → restructure → compiled
 //! ```
 //!
-//! [`syntax`] parses. [`lower()`](lower::lower) resolves names and types; its result is [`core`], the typed
+//! [`syntax`] parses. [`lower()`](lower::lower) resolves names and types. Its result is [`core`], the typed
 //! program that later stages work on. [`elaborate()`](elaborate::elaborate) runs the code that builds the
-//! graph; its result is [`graph`]: filter instances, splitters and joiners with evaluated rates. [`schedule`]
+//! graph. Its result is [`graph`]: filter instances, splitters and joiners with evaluated rates. [`schedule`]
 //! finds the steady state, the initial schedule and the bounds of tapes. [`eval`] executes the graph on the
-//! host and defines what programs mean. [`translate`], [`classify()`](classify::classify) and [`restructure`]
-//! make kernels of parts of the graph; a [`compiled::Compiled`] program runs them.
+//! host and defines the meaning of programs. [`translate`], [`classify()`](classify::classify) and
+//! [`restructure`] make kernels of parts of the graph. A [`compiled::Compiled`] program runs them.
 //!
 //! Invariants:
-//! - nothing that a program holds causes a panic or an overflow of the stack: limits end in errors;
-//! - every error has a code and, where it stands in a text, its place;
+//! - no program text causes a panic or a stack overflow: reaching a limit is an error;
+//! - every error has a code and, if it is in a text, its place;
 //! - nothing here prints or opens a file: the [`eval::Host`] does.
 //!
 //! ```

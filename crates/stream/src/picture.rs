@@ -1,11 +1,12 @@
 //! Pictures of graphs as SVG, drawn in layers.
 //!
-//! A box stands one layer below the lowest of the boxes that feed it. Lines that pass layers bend at points in them, and
-//! both are ordered by the mean place of their neighbours in the layer above, then below, a few times.
+//! A box stands one layer below the lowest of the boxes that feed it. A line that crosses layers gets a bend
+//! point in each of them. Boxes and bend points are ordered by the mean position of their neighbours, first
+//! in the layer above, then in the layer below. This is repeated a few times.
 
 use std::fmt::Write as _;
 
-/// The most boxes of a picture.
+/// Maximum number of boxes in a picture.
 pub const MAX_BOXES: usize = 1000;
 
 /// Boxes connected by lines.
@@ -15,31 +16,31 @@ pub struct Picture {
     pub boxes: Vec<Shape>,
     /// The lines.
     pub lines: Vec<Line>,
-    /// Names of the colours that boxes have.
+    /// Names of the box colours.
     pub legend: Vec<String>,
 }
 
 /// A box.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
-    /// Its first line.
+    /// Its first line of text.
     pub label: String,
-    /// Its second line, in small letters; may be empty.
+    /// Its second line of text, in small letters. It may be empty.
     pub note: String,
-    /// Its colour, by number in the legend.
+    /// Its colour, as an index into the legend.
     pub colour: Option<usize>,
-    /// Whether it only passes items on: a splitter or joiner.
+    /// True if it only passes items on: a splitter or joiner.
     pub is_wire: bool,
 }
 
 /// A line from one box to another.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The box that it leaves.
+    /// The source box.
     pub from: usize,
-    /// The box that it reaches.
+    /// The target box.
     pub to: usize,
-    /// Whether it leads back up, as in a loop.
+    /// True if it leads back up, as in a loop.
     pub is_back: bool,
 }
 
@@ -48,13 +49,13 @@ const ROW: f64 = 64.0;
 const HEIGHT: f64 = 36.0;
 const GAP: f64 = 16.0;
 
-/// A box or a bend of a line, placed.
+/// A positioned box or bend point.
 struct Placed {
     layer: usize,
     width: f64,
     above: Vec<usize>,
     below: Vec<usize>,
-    /// The middle.
+    /// The x coordinate of the centre.
     x: f64,
 }
 
@@ -63,7 +64,7 @@ fn escape(text: &str) -> String {
 }
 
 impl Picture {
-    /// Draws the picture. Fails where it has too many boxes.
+    /// Draws the picture. Fails if it has too many boxes.
     pub fn to_svg(&self) -> Result<String, String> {
         if self.boxes.len() > MAX_BOXES {
             return Err(format!("the graph has {} nodes; pictures have at most {MAX_BOXES}", self.boxes.len()));
@@ -129,10 +130,11 @@ impl Picture {
         Ok(text + "</svg>\n")
     }
 
-    /// The layer of each box: below all boxes that feed it.
+    /// Returns the layer of each box: below all boxes that feed it.
     fn layers(&self) -> Vec<usize> {
         let mut layers = vec![0; self.boxes.len()];
-        // A line lifts a layer at most once for each box above it; a circle without a marked way back ends, too.
+        // Each line moves a box down at most once for each box above it. The bound also ends cycles without a
+        // marked back line.
         for _ in 0..self.boxes.len() {
             let mut changed = false;
             for line in self.lines.iter().filter(|line| !line.is_back) {
@@ -148,7 +150,7 @@ impl Picture {
         layers
     }
 
-    /// Boxes and bends of lines, and the way of each line through them.
+    /// Returns the boxes and bend points, and for each line the points it passes through.
     fn placed(&self, layers: &[usize]) -> (Vec<Placed>, Vec<Vec<usize>>) {
         let new = |layer: usize, width: f64| Placed { layer, width, above: vec![], below: vec![], x: 0.0 };
         let wide = |shape: &Shape| 7.2 * shape.label.chars().count().max(shape.note.chars().count() * 5 / 6) as f64 + 16.0;
@@ -176,7 +178,7 @@ impl Picture {
     }
 }
 
-/// Orders the rows and gives places to what stands in them.
+/// Orders the rows and sets the positions of the boxes and bend points in them.
 fn arrange(rows: &mut [Vec<usize>], placed: &mut [Placed]) {
     let spread = |row: &[usize], placed: &mut [Placed]| {
         let total: f64 = row.iter().map(|index| placed[*index].width + GAP).sum();

@@ -16,28 +16,28 @@ pub(crate) fn plural(count: impl Into<u128>, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// The largest text of a program, in bytes.
+/// Maximum size of a program's text, in bytes.
 const MAX_TEXT: usize = 64 << 20;
 
-/// A program that was compiled: checked, elaborated, and scheduled where its rates are all known.
+/// A compiled program: checked, elaborated, and scheduled if all its rates are known.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The text, for messages.
+    /// The text, for diagnostics.
     pub sources: Sources,
     /// The typed program.
     pub core: core::Program,
     /// The elaborated graph.
     pub graph: Graph,
-    /// The schedule; absent where rates are dynamic.
+    /// The schedule. It is absent if rates are dynamic.
     pub schedule: Option<Schedule>,
 }
 
-/// The mistakes of a program, with the text they point into.
+/// The errors of a program, with the text they point into.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The text.
     pub sources: Sources,
-    /// The mistakes.
+    /// The errors.
     pub diagnostics: Diagnostics,
 }
 
@@ -50,19 +50,20 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Program {
-    /// Compiles a program of one text. The host provides files that initialise arrays.
+    /// Compiles a program from one text. The host provides the files that initialise arrays.
     pub fn compile(name: &str, text: &str, host: &mut dyn Host, limits: &Limits) -> Result<Program, Failure> {
         Program::compile_files(&[(name, text)], host, limits)
     }
 
-    /// Compiles a program of several texts, given as names and contents.
+    /// Compiles a program from several texts, given as names and contents.
     pub fn compile_files(files: &[(&str, &str)], host: &mut dyn Host, limits: &Limits) -> Result<Program, Failure> {
         Program::compile_texts(files, None, host, limits)
     }
 
-    /// Compiles one stream of a program, written as after `add`: `Fft(1024)`. A `FileReader` with the name `input`
-    /// gives it items and a `FileWriter` with the name `output` takes them, so that a session can feed it. The top-level
-    /// stream of the text is left out.
+    /// Compiles one stream of a program. `stream` is written as after `add`: `Fft(1024)`.
+    ///
+    /// A `FileReader` with the name `input` feeds the stream and a `FileWriter` with the name `output` takes
+    /// its items, so that a session can feed it. The top-level stream of the text is left out.
     pub fn compile_stream(
         files: &[(&str, &str)],
         stream: &str,
@@ -124,7 +125,8 @@ impl Program {
     }
 }
 
-/// Leaves the top-level stream out of a program. Returns the text of another one, with files around a stream.
+/// Removes the top-level stream from a program. Returns the text of a new one that puts files around a
+/// stream.
 fn around(program: &mut ast::Program, stream: &str) -> Result<String, Diagnostics> {
     let is_void = |ty: &ast::Type| ty.base == ast::Base::Void;
     let word = |c: char| c.is_alphanumeric() || c == '_';

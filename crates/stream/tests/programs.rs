@@ -1,9 +1,15 @@
-//! File tests: every `.str` file under `tests/programs`, `tests/mistakes` and `examples/stream` of the
-//! repository is run; the file beside it with the ending `.out` holds what it prints and the message it ends
-//! with. `BLESS=1` rewrites them. Programs without mistakes are also compiled, for `interp` and `cpu`, and print the same there.
+//! File tests: runs every `.str` file under `tests/programs`, `tests/mistakes` and `examples/stream` of the
+//! repository.
 //!
-//! Comments at the start of a file set how it is run: `// iterations N`, `// steps N`, `// nodes N`, `// file
-//! NAME HEX` for an input file, and `// show NAME` for an output file that is shown.
+//! The file beside it with the ending `.out` contains its output and its final message. `BLESS=1` rewrites
+//! these files. Programs without mistakes are also compiled, for `interp` and `cpu`, and must print the same
+//! there.
+//!
+//! Comments at the start of a file set how it is run:
+//! - `// iterations N`: the number of iterations;
+//! - `// steps N`, `// nodes N`: limits;
+//! - `// file NAME HEX`: an input file;
+//! - `// show NAME`: an output file that is shown.
 
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
@@ -38,7 +44,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-/// Runs a program, on a device where one is given. Returns what it printed, and how it ended where that is not as usual.
+/// Runs a program, on a device if one is given. Returns its output, and how it ended if that is unusual.
 fn transcript(name: &str, text: &str, device: Option<&Device>) -> Result<String, Failed> {
     let mut host = Memory::default();
     let limits = Limits { steps: 50_000_000, ..Limits::default() };
@@ -91,7 +97,7 @@ fn run(path: &Path) -> Result<(), Failed> {
     Err(format!("{}: found\n{found}\nexpected\n{expected}\nBLESS=1 rewrites it", path.display()).into())
 }
 
-/// Compares outputs. Floats may differ by 1e-4: linear filters that are combined round in another place.
+/// Compares outputs. Floats may differ by 1e-4, because combined linear filters round differently.
 fn agrees(found: &str, expected: &str) -> bool {
     let number = |word: &str| word.contains('.').then(|| word.parse::<f64>().ok()).flatten();
     let near = |(found, expected): (&str, &str)| match (number(found), number(expected)) {

@@ -1,9 +1,10 @@
-//! Runs public programs and compares with the recorded output of the original implementation.
+//! Runs public programs and compares their output with the recorded output of the original implementation.
 //!
 //! `BROADLOOM_STREAMIT_ANSWERS` names a table with the columns repository, commit, path, iterations, …, name
-//! of the output. `BROADLOOM_STREAMIT_OUTPUTS` names the folder of the outputs, `BROADLOOM_STREAMIT_PROGRAMS`
-//! a folder that holds the repositories as `owner/name`. Without them the test is skipped.
-//! `BROADLOOM_STREAMIT_DEVICE` may name a device, `cpu` or `interp`, on which the programs run compiled.
+//! of the output. `BROADLOOM_STREAMIT_OUTPUTS` names the folder of the outputs, and
+//! `BROADLOOM_STREAMIT_PROGRAMS` a folder that contains the repositories as `owner/name`. Without them the
+//! test is skipped. `BROADLOOM_STREAMIT_DEVICE` may name a device, `cpu` or `interp`, on which the programs
+//! run compiled.
 
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
@@ -14,7 +15,7 @@ use broadloom_stream::eval::{Limits, Memory, Settings};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 
-/// Programs whose recorded output shows a fault of the original, with the reason.
+/// Programs whose recorded output shows a bug of the original implementation, with the reason.
 const WRONG_IN_ORIGINAL: [(&str, &str); 2] = [
     ("tests/complex/ComplexTest1.str", "arguments of streams are values; its comment says so"),
     ("benchmarks/traces/nokia/dcalc.str", "arguments of streams are values; an array is changed after `add`"),
@@ -75,7 +76,7 @@ fn run(path: &PathBuf, output: &PathBuf, iterations: u64, device: Option<&Device
     Ok(())
 }
 
-/// Whether two lines are equal, floats to 1e-4 relative.
+/// Returns whether two lines are equal. Floats may differ by 1e-4 relative.
 fn alike(found: &str, wanted: &str) -> bool {
     let (found, wanted): (Vec<&str>, Vec<&str>) = (found.split_whitespace().collect(), wanted.split_whitespace().collect());
     let number = |text: &str| text.contains('.').then(|| text.parse::<f64>().ok()).flatten();

@@ -4,7 +4,7 @@
 //! blocks of the shape that the facts name, is a copy of that value. Keeps everything else. Without a shape
 //! nothing is done.
 //!
-//! The pass mainly serves C++ code: the remainder of a signed thread index by a power of two tests the sign
+//! The pass mainly serves C++ code. The remainder of a signed thread index by a power of two tests the sign
 //! of a number that is never negative. Once that is resolved, folding leaves a mask, and a row of lanes is
 //! recognised.
 

@@ -1,8 +1,8 @@
 //! Hoists variables that a function declares in global, constant or shared memory to the module.
 //!
-//! There is one instance of each, for all calls of the function; after inlining that could not be told any
-//! more. The pass works on a whole module in register form and leaves it in that form. Names stay unique: the
-//! name of the function is added to that of the variable.
+//! Such a variable has one instance for all calls of the function. Inlining would lose this property. The
+//! pass works on a whole module in register form and leaves it in that form. Names stay unique: the name of
+//! the function is added to that of the variable.
 
 use broadloom_ptx::{Item, Module, Space, Symbol, Var};
 use std::collections::HashMap;

@@ -23,7 +23,7 @@ pub const NAME: &str = "if_convert";
 /// machine.
 const LIMIT: u32 = 12;
 
-/// Converts the branches of a function where it pays.
+/// Converts the branches of a function if that pays off.
 pub fn run(_module: &Module, function: &mut Function) {
     let Some(cfg) = Cfg::new(function) else { return };
     let arrivals = arrivals(function);

@@ -2,7 +2,7 @@
 //! Integer Arithmetic Instructions").
 //!
 //! **In**: register form. **Out**: register form without `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`,
-//! `madc`. Keeps every value. A chain is no longer recognisable, which machines with a carry flag could use.
+//! `madc`. Keeps every value. Loses the chains, which machines with a carry flag could use.
 //!
 //! The flag is always a carry, as `eval` defines it: after a subtraction it is set if there was no borrow. It
 //! starts as false, and does not survive a call.

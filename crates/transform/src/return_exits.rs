@@ -1,11 +1,12 @@
-//! `return_exits`: a function that ends threads returns instead, and its caller ends them.
+//! `return_exits`: lets a function that ends threads return instead, and its caller end them.
 //!
 //! Works on a whole module in register form and leaves it in that form. **Out**: only kernels contain `exit`.
+//!
 //! A function that may end a thread, directly or by a call, gets one more parameter: the address of a word of
 //! the kernel in local memory. It sets the word and returns, and each call of such a function is followed by
-//! a test of the word. Functions whose address is taken are called through the same prototypes, so if one of
-//! them may end a thread, all of them get the parameter. Keeps the behaviour of all threads; the place where
-//! they end changes.
+//! a test of the word. Functions whose address is taken are called through shared prototypes. If one of them
+//! may end a thread, all of them get the parameter. The pass keeps the behaviour of all threads; the place
+//! where they end changes.
 //!
 //! Lanes in lockstep cannot exit from within a call while others have yet to return.
 

@@ -1,8 +1,9 @@
 //! `sink_stores`: moves repeated stores of a loop to one address after the loop.
 //!
 //! **In**: SSA form. **Out**: SSA form. Keeps the contents of memory after the loop; removes stores that
-//! nothing observes. `sum[i] += x[k]` in a loop over `k` stores in every iteration, because a compiler cannot
-//! tell whether `sum[i]` is one of the `x[k]`. Lanes with a row each pay for it in every iteration.
+//! nothing observes. For example, `sum[i] += x[k]` in a loop over `k` stores in every iteration, because a
+//! compiler cannot tell whether `sum[i]` is one of the `x[k]`. If each lane has its own row, every lane pays
+//! this cost in every iteration.
 //!
 //! Stores to a loop-invariant address, of the same bytes, are moved if
 //!

@@ -4,15 +4,15 @@
 //! barrier for all threads is the last instruction of its block. Keeps everything; only block boundaries
 //! change.
 //!
-//! [`Pieces`] are the parts of such a function: a piece starts at the entry, after a barrier, or at a
-//! requested block, and extends to the next of those. An executor can run the warps of a block through one
+//! [`Pieces`] are the parts of such a function. A piece starts at the entry, after a barrier, or at a
+//! requested block. It extends to the next of those. An executor can run the warps of a block through one
 //! piece after the other, on one stack. The state of a warp between pieces is the set of values live into the
 //! next piece.
 //!
 //! A block that is reachable from two starts without a barrier in between belongs to two pieces, as if it
-//! were duplicated: the latch of a loop with a barrier in its body continues with the head of the loop, up to
-//! the first barrier. If that would more than double the code, such blocks become starts of pieces
-//! themselves.
+//! were duplicated. For example, the latch of a loop with a barrier in its body continues with the head of
+//! the loop, up to the first barrier. If that would more than double the code, such blocks become starts of
+//! pieces themselves.
 
 use crate::names::Names;
 use broadloom_analysis::Cfg;

@@ -2,11 +2,11 @@
 //!
 //! **In**: SSA form as `to_ssa` leaves it: results that are registers are copied before each `ret`. **Out**:
 //! SSA form of a function whose results are `.param` variables, which are stored instead. Keeps the results
-//! and their sizes. A kernel has no results and is unchanged, and so is a result of a type that cannot be
-//! stored.
+//! and their sizes. A kernel has no results and is unchanged. A result of a type that cannot be stored is
+//! unchanged too.
 //!
-//! If lanes return one by one, each must leave its result where it is found when all have returned. A
-//! register would hold that of the last.
+//! If lanes return one by one, each must store its result where it is found after all have returned. A
+//! register would hold the result of the last lane.
 
 use crate::names::Names;
 use crate::write::Writer;

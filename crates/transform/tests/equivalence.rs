@@ -1,6 +1,6 @@
 //! Passes keep the meaning of kernels. Every kernel of the corpus and a hundred random ones go through the
-//! passes and back to text, and are run by the interpreter. The same is done for every pure instruction with
-//! partly known inputs.
+//! passes and back to text, and are run by the interpreter. Every pure instruction is tested in this way too,
+//! with partly known inputs.
 //!
 //! `BROADLOOM_FUZZ_KERNELS=n` generates n kernels, starting at the seed `BROADLOOM_FUZZ_SEED`. Without it
 //! each file of the corpus takes two of the four ways, so that each kernel takes all of them in two of its

@@ -36,7 +36,7 @@ pub(super) fn life(context: &Context, n: usize) -> Result<Job, Failure> {
     Ok(repeated(Work::memory(8 * n * n, 11 * n * n), expression, judge))
 }
 
-/// A Gaussian over an odd number of points.
+/// Returns a Gaussian over an odd number of points.
 pub(crate) fn bell<const N: usize>(sigma: f64) -> [f32; N] {
     let place = |i: usize| (i as f64 - (N / 2) as f64) / sigma;
     let bell: [f64; N] = std::array::from_fn(|i| (-0.5 * place(i) * place(i)).exp());
@@ -44,7 +44,7 @@ pub(crate) fn bell<const N: usize>(sigma: f64) -> [f32; N] {
     bell.map(|x| (x / sum) as f32)
 }
 
-/// As in Figure 2 of the Accelerator paper.
+/// Blurs along an axis, as in Figure 2 of the Accelerator paper.
 pub(super) fn blurred(image: &Array<f32>, axis: usize, weights: &[f32]) -> array::Result<Array<f32>> {
     let mut sum = Array::full(image.context(), image.shape(), 0.0f32)?;
     for (i, weight) in weights.iter().enumerate() {
@@ -74,7 +74,7 @@ pub(super) fn convolution(context: &Context, n: usize) -> Result<Job, Failure> {
     Ok(repeated(Work::memory(8 * n * n, 20 * n * n), expression, judge))
 }
 
-/// Half a radian.
+/// The angle of rotation, in radians.
 const ANGLE: f32 = 0.5;
 
 pub(super) fn rotation(context: &Context, n: usize) -> Result<Job, Failure> {
@@ -99,7 +99,7 @@ pub(super) fn rotation(context: &Context, n: usize) -> Result<Job, Failure> {
         let (x0, y0) = (x0.cast::<i32>()?, y0.cast::<i32>()?);
         let (x1, y1) = (&x0 + 1, &y0 + 1);
         let turned = |plane: &Array<f32>| -> array::Result<Array<f32>> {
-            // The three planes are of one picture.
+            // The three planes belong to one picture.
             let plane = plane.broadcast_with(red)?;
             let at = |y: &Array<i32>, x: &Array<i32>| plane.gather(&[y, x], Boundary::Clamp);
             let between = |y: &Array<i32>| -> array::Result<Array<f32>> {
@@ -118,7 +118,7 @@ pub(super) fn rotation(context: &Context, n: usize) -> Result<Job, Failure> {
             let (x, y) = ((i % n) as f64 - centre, (i / n) as f64 - centre);
             (x * cos + y * sin + centre, y * cos - x * sin + centre)
         };
-        // At the border of the image rounding decides whether a point is inside.
+        // At the border of the image, rounding decides whether a point is inside.
         let is_sure = |i: &usize| {
             let (x, y) = source(*i);
             [x, y, most - x, most - y].iter().all(|distance| distance.abs() > 1e-2)
@@ -135,7 +135,7 @@ pub(super) fn rotation(context: &Context, n: usize) -> Result<Job, Failure> {
                 let row = |y: f64| at(y, x0) + (at(y, x0 + 1.0) - at(y, x0)) * ax;
                 row(y0) + (row(y0 + 1.0) - row(y0)) * ay
             };
-            // Places are computed in 32 bits, and neighbours differ by up to 1.
+            // Positions are computed in 32 bits, and neighbours differ by up to 1.
             close_at(got, (0..n * n).filter(is_sure), want, 1e-5, 4e-7 * n as f64)?;
         }
         Ok(got.iter().enumerate().map(|(p, got)| checksum(got, p * n * n)).sum())

@@ -8,7 +8,7 @@ use crate::kernels::option;
 use broadloom::array::Function;
 use broadloom::{Array, Context, Segments};
 
-/// Fails when a sum is further from the reference than a millionth of it.
+/// Fails if a sum differs from the reference by more than a millionth.
 fn near(got: &[Vec<f32>], want: f64) -> Result<f64, Failure> {
     let got = got.first().map_or(&[][..], Vec::as_slice);
     close(got, |_| want, 1e-6, 0.0)?;
@@ -50,9 +50,11 @@ pub(super) fn matrix_product(context: &Context, n: usize) -> Result<Job, Failure
         let element = |i: usize, seed| f64::from(inputs::between(i as u32, seed, -0.5, 0.5));
         let want = |i| (0..n).map(|k| element(i / n * n + k, 1) * element(k * n + i % n, 2)).sum();
         let most = got[0].iter().fold(0.0f32, |most, value| most.max(value.abs()));
-        // Every element of a small product; of a large one, places that reach every row and column.
+        // All elements of a small product are compared. Of a large one, the compared places reach every row
+        // and column.
         let stride = if n <= 128 { 1 } else { (n * n / 16_384) | 1 };
-        // Sums of more products than a thousand have more to round, in whatever order: so does cuBLAS.
+        // Sums of more than a thousand products have larger rounding errors in any order; cuBLAS has them
+        // too.
         let allowed = 1e-6 * (n as f64 / 1024.0).sqrt().max(1.0);
         close_at(&got[0], (0..n * n).step_by(stride), want, 0.0, allowed * f64::from(most))?;
         Ok(weighed(got[0].iter().map(|&x| f64::from(x)), 0))
@@ -61,7 +63,7 @@ pub(super) fn matrix_product(context: &Context, n: usize) -> Result<Job, Failure
     Ok(repeated(work, move || Ok(vec![left.inner(&right)?]), judge))
 }
 
-/// The normal distribution by a polynomial.
+/// Returns the normal distribution by a polynomial.
 fn normal(d: &Array<f32>) -> broadloom::array::Result<Array<f32>> {
     let k = 1.0 / (d.abs() * 0.231_641_9 + 1.0);
     let polynomial = [1.330_274_5, -1.821_256, 1.781_478, -0.356_563_78, 0.319_381_54f32];

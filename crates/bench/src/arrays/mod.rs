@@ -1,7 +1,8 @@
-//! The group `arrays`: whole arrays as people write them with `Array`, against the same job in C++ with OpenMP.
+//! The group `arrays`: whole-array expressions with `Array`, against the same job in C++ with OpenMP.
 //!
-//! A benchmark is an expression, built anew in every repetition, or, where it has many operations, a [`array::Function`] of its inputs that is called in every one; a peer in `peers/NAME.cpp`, its size and its reference in plain Rust. Peer and
-//! expression make the same inputs from [`crate::inputs`].
+//! A benchmark has an expression, a peer in `peers/NAME.cpp`, a size and a reference in plain Rust. The
+//! expression is built anew in every repetition. If it has many operations, it is a [`array::Function`] that
+//! every repetition calls. Peer and expression make the same inputs from [`crate::inputs`].
 
 mod images;
 mod lines;
@@ -35,7 +36,7 @@ macro_rules! benchmark {
     };
 }
 
-/// All of them, in the order in which they run.
+/// All benchmarks, in run order.
 pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(sum_abs in lines, 1e-4, 8192 * 8192, 5000, count),
     benchmark!(dot in lines, 1e-4, 10_000_000, 5000, count),
@@ -57,7 +58,8 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(stereo in vision, 1e-12, 1000, 40, square),
 ];
 
-/// A job that builds arrays and computes them, all in one plan; the judge sees those of the last repetition.
+/// Makes a job that builds arrays and computes them in one plan. The judge gets the arrays of the last
+/// repetition.
 fn repeated<T: array::Element>(
     work: Work,
     expression: impl Fn() -> array::Result<Vec<Array<T>>> + 'static,

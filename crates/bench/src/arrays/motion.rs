@@ -1,8 +1,9 @@
-//! Motion estimation: for each block of 16×16 pixels of one image, where it is in another.
+//! Motion estimation: for each block of 16×16 pixels of one image, its position in another image.
 //!
-//! Hierarchical, as in the Accelerator paper: whole pixels on a pyramid of three levels, then halves and quarters of pixels between neighbours.
-//! All blocks are searched side by side: what a step looks at around each block is gathered once, the blocks along the last axis, and
-//! candidates are two axes more.
+//! The search is hierarchical, as in the Accelerator paper: whole pixels on a pyramid of three levels, then
+//! halves and quarters of pixels by interpolation. All blocks are searched in parallel: the surroundings of
+//! each block are gathered once per step, with the blocks along the last axis. Candidates are two further
+//! axes.
 
 use super::repeated;
 use crate::error::Failure;
@@ -11,10 +12,10 @@ use crate::job::{Job, Work, equal};
 use broadloom::array::{Function, Result, evaluate_all};
 use broadloom::{Array, Boundary, Context};
 
-/// Pixels of the side of a block.
+/// Side length of a block in pixels.
 const BLOCK: usize = 16;
 
-/// A scene that is smooth enough to be found again, of whole numbers.
+/// Returns a pixel of a scene of whole numbers. The scene is smooth, so that blocks can be found again.
 fn scene(y: i64, x: i64) -> f32 {
     let at = |i: i64, j: i64| i64::from(hashed((i * 4096 + j) as u32, 1) >> 24);
     let (i, j, fy, fx) = (y / 8, x / 8, y % 8, x % 8);
@@ -26,7 +27,8 @@ fn before(i: usize, n: usize) -> f32 {
     scene((i / n) as i64 + 32, (i % n) as i64 + 32)
 }
 
-/// Every stretch of 64 has moved by its own distance.
+/// Returns a pixel of the later image: every stretch of 64 has moved by its own distance, with a little
+/// noise.
 fn after(i: usize, n: usize) -> f32 {
     let (y, x) = (i / n, i % n);
     let dy = i64::from(hashed((x / 64) as u32, 2) >> 16) % 13 - 6;
@@ -35,14 +37,14 @@ fn after(i: usize, n: usize) -> f32 {
     (scene(y as i64 + 32 + dy, x as i64 + 32 + dx) + noise).clamp(0.0, 255.0)
 }
 
-/// The means of 2×2 pixels.
+/// Returns the means of 2×2 pixels.
 fn halved(image: &Array<f32>) -> Result<Array<f32>> {
     let side = image.shape().extents()[0] / 2;
     let at = |dy: i64, dx: i64| image.section(&[(dy, side, 2), (dx, side, 2)], None);
     Ok((at(0, 0)? + at(0, 1)? + at(1, 0)? + at(1, 1)?) * 0.25)
 }
 
-/// Vectors of all blocks, and how well they fit.
+/// Vectors of all blocks, and their matching errors.
 struct Vectors {
     dy: Array<i32>,
     dx: Array<i32>,
@@ -51,13 +53,13 @@ struct Vectors {
 
 /// One level of the pyramid.
 struct Level {
-    /// The blocks of the image that is looked for: row, column, block.
+    /// The blocks of the first image: row, column, block.
     blocks: Array<f32>,
     /// The image that is searched.
     image: Array<f32>,
-    /// Blocks along a side.
+    /// Number of blocks along a side.
     across: usize,
-    /// Pixels of the side of a block.
+    /// Side length of a block in pixels.
     side: usize,
 }
 
@@ -70,7 +72,7 @@ impl Level {
         Ok(Level { blocks, image: to.clone(), across, side })
     }
 
-    /// What lies around each block where its vector points, so many pixels more to all sides.
+    /// Gathers the surroundings of each block at its vector, extended by `reach` pixels on all sides.
     fn around(&self, dy: &Array<i32>, dx: &Array<i32>, reach: usize) -> Result<Array<f32>> {
         let (context, count) = (self.image.context(), self.across * self.across);
         let extent = self.side + 2 * reach;
@@ -86,7 +88,8 @@ impl Level {
         Ok(around)
     }
 
-    /// The best of candidates, from where they would be: row, column, two axes of candidates, block. Of equal ones the first.
+    /// Returns the best candidate of each block, given the pixels at all candidate positions: row, column,
+    /// two axes of candidates, block. Of equal candidates, the first is taken.
     fn best(&self, there: &Array<f32>) -> Result<(Array<i32>, Array<i32>, Array<f32>)> {
         let (count, candidates) = (self.across * self.across, there.shape().extents()[2]);
         let blocks = self.blocks.reshape([self.side, self.side, 1, 1, count])?;
@@ -96,13 +99,13 @@ impl Level {
         Ok((&first / candidates - middle, first % candidates - middle, least))
     }
 
-    /// Positions along an axis of candidates.
+    /// Returns the positions along an axis of candidates.
     fn along(&self, axis: usize, candidates: usize) -> Result<Array<i32>> {
         let shape = [self.side, self.side, candidates, candidates, self.across * self.across];
         Array::positions(self.image.context(), shape, axis)
     }
 
-    /// The best of all vectors that are at most `reach` pixels from what is known.
+    /// Returns the best of all vectors that are at most `reach` pixels from the known ones.
     fn search(&self, dy: &Array<i32>, dx: &Array<i32>, reach: usize) -> Result<Vectors> {
         let around = self.around(dy, dx, reach)?;
         let along = |axis: usize| self.along(axis, 2 * reach + 1);
@@ -111,7 +114,7 @@ impl Level {
         Ok(Vectors { dy: dy + y, dx: dx + x, apart })
     }
 
-    /// Vectors in quarters of pixels, from those of whole pixels: the best halves, then the best quarters next to them.
+    /// Refines vectors from whole pixels to quarters: the best halves, then the best quarters next to them.
     fn refine(&self, dy: &Array<i32>, dx: &Array<i32>) -> Result<Vectors> {
         let (around, along) = (self.around(dy, dx, 1)?, |axis: usize| self.along(axis, 3));
         let halves = {
@@ -126,7 +129,8 @@ impl Level {
         let (half_y, half_x) = (&halves.0 * 2, &halves.1 * 2);
         evaluate_all(&[half_y.node(), half_x.node()])?;
         let (qy, qx) = (&half_y + along(2)? - 1, &half_x + along(3)? - 1);
-        // Which half was best differs from block to block: the pixels above or before belong to it or do not.
+        // The best half differs from block to block, so it differs whether the pixels above or before belong
+        // to it.
         let (is_above, is_before) = (qy.lt(0)?, qx.lt(0)?);
         let (fy, fx) = ((qy & 3).cast::<f32>()? * 0.25, (qx & 3).cast::<f32>()? * 0.25);
         let count = self.across * self.across;
@@ -177,7 +181,7 @@ pub(super) fn motion(context: &Context, n: usize) -> std::result::Result<Job, Fa
     Ok(repeated(Work::arithmetic(8 * n * n, operations as f64), expression, judge))
 }
 
-/// The same block by block.
+/// Computes the same result block by block, as a reference.
 fn by_hand(from: &[f32], to: &[f32], n: usize) -> Vec<(i32, i32, f32)> {
     let half = |image: &[f32], n: usize| -> Vec<f32> {
         let at = |y: usize, x: usize| image[y * n + x];
@@ -190,7 +194,7 @@ fn by_hand(from: &[f32], to: &[f32], n: usize) -> Vec<(i32, i32, f32)> {
     let held = |image: &[f32], n: usize, y: i32, x: i32| {
         image[y.clamp(0, n as i32 - 1) as usize * n + x.clamp(0, n as i32 - 1) as usize]
     };
-    // The sum of differences of a block from what a function says is there.
+    // The sum of absolute differences between a block and the pixels of a function.
     let apart = |from: &[f32], n: usize, block: usize, there: &dyn Fn(i32, i32) -> f32| {
         let side = n / across;
         let place = |k: usize| (block / across * side + k / side, block % across * side + k % side);

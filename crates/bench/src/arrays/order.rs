@@ -1,4 +1,4 @@
-//! Benchmarks that put elements into another order, choose among them or count them.
+//! Benchmarks that sort, select or count elements.
 
 use super::repeated;
 use crate::error::Failure;
@@ -18,7 +18,7 @@ pub(super) fn sort(context: &Context, n: usize) -> Result<Job, Failure> {
     Ok(repeated(Work::memory(8 * n, 0), move || Ok(vec![x.sort(0)?]), judge))
 }
 
-/// Elements of a row that is sorted.
+/// Number of elements in a sorted row.
 pub(super) const ROW: usize = 100;
 
 pub(super) fn sort_rows(context: &Context, rows: usize) -> Result<Job, Failure> {

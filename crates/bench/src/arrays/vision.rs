@@ -1,4 +1,4 @@
-//! Benchmarks over images that look for something: colours, corners, distances, motion.
+//! Computer vision benchmarks: colours, corners, distances, motion.
 
 use super::images::{bell, blurred, checksum};
 use super::repeated;
@@ -8,16 +8,16 @@ use crate::job::{Job, Work, close, equal};
 use broadloom::array::{Function, Result};
 use broadloom::{Array, Boundary, Context};
 
-/// A place held to `0..n`.
+/// Clamps a position to `0..n`.
 fn held(place: i64, n: usize) -> usize {
     place.clamp(0, n as i64 - 1) as usize
 }
 
-/// Malvar, He and Cutler: the missing colours of a mosaic of red, green, green and blue.
+/// Interpolates the missing colours of a mosaic of red, green, green and blue, after Malvar, He and Cutler.
 pub(super) fn demosaic(context: &Context, n: usize) -> std::result::Result<Job, Failure> {
     let mosaic = Array::new(context, &units(n * n, 1, 0.0, 1.0), [n, n])?;
     let colours = Function::new(context, move |c: &Array<f32>| {
-        // Mirrored at the border, the pattern goes on.
+        // Mirroring at the border continues the pattern.
         let at = |dy: i64, dx: i64| c.shift(&[-dy, -dx], Boundary::Mirror);
         let (above_below, beside) = (at(-1, 0)? + at(1, 0)?, at(0, -1)? + at(0, 1)?);
         let diagonal = at(-1, -1)? + at(-1, 1)? + at(1, -1)? + at(1, 1)?;
@@ -66,12 +66,12 @@ pub(super) fn demosaic(context: &Context, n: usize) -> std::result::Result<Job, 
     Ok(repeated(Work { in_memory: false, ..Work::memory(16 * n * n, 45 * n * n) }, expression, judge))
 }
 
-/// Blurred along both axes.
+/// Blurs along both axes.
 fn smooth(image: &Array<f32>, weights: &[f32]) -> Result<Array<f32>> {
     blurred(&blurred(image, 1, weights)?, 0, weights)
 }
 
-/// The same in plain Rust.
+/// Blurs along both axes, in plain Rust.
 fn smooth_by_hand(image: &[f64], n: usize, weights: &[f32]) -> Vec<f64> {
     let middle = weights.len() as i64 / 2;
     let sum =
@@ -80,10 +80,11 @@ fn smooth_by_hand(image: &[f64], n: usize, weights: &[f32]) -> Vec<f64> {
     (0..n * n).map(|i| sum(&|d| along[held((i / n) as i64 + d, n) * n + i % n])).collect()
 }
 
-/// Operations of [`corners`] with bells of 5 and 9 points: a shift, a product and a sum for each of 64 points, and 23 more.
+/// Operations of [`corners`] with kernels of 5 and 9 points: a shift, a product and a sum for each of 64
+/// points, and 23 more.
 pub(crate) const CORNERS: usize = 64 * 3 + 23;
 
-/// The measure of corners of an image, smoothed with two bells.
+/// Returns the corner measure of an image, smoothed with two Gaussian kernels.
 pub(crate) fn corners(image: &Array<f32>, narrow: &[f32], wide: &[f32]) -> Result<Array<f32>> {
     let smoothed = smooth(image, narrow)?;
     let slope = |by: [i64; 2]| -> Result<Array<f32>> {
@@ -97,7 +98,7 @@ pub(crate) fn corners(image: &Array<f32>, narrow: &[f32], wide: &[f32]) -> Resul
     Ok((&half + &root) * 0.5 + (&half - &root))
 }
 
-/// Corners as Kanade, Lucas and Tomasi find them: the eigenvalues of the smoothed structure tensor.
+/// Finds corners as Kanade, Lucas and Tomasi do: by the eigenvalues of the smoothed structure tensor.
 pub(super) fn corner(context: &Context, n: usize) -> std::result::Result<Job, Failure> {
     let image = Array::new(context, &units(n * n, 1, 0.0, 1.0), [n, n])?;
     let (narrow, wide) = (bell::<5>(1.0), bell::<9>(2.0));
@@ -124,10 +125,10 @@ pub(super) fn corner(context: &Context, n: usize) -> std::result::Result<Job, Fa
     Ok(repeated(Work::arithmetic(8 * n * n, (144 * n * n) as f64), expression, judge))
 }
 
-/// Distances that stereo matching tries.
+/// Number of disparities that stereo matching tries.
 const DISPARITIES: usize = 32;
 
-/// A pixel of the right image: whole numbers, so that all sums are exact.
+/// Returns a pixel of the right image: a whole number, so that all sums are exact.
 fn right_pixel(y: usize, x: usize, n: usize) -> f32 {
     (hashed((y * n + x) as u32, 1) >> 24) as f32
 }
@@ -138,7 +139,7 @@ fn left_pixel(i: usize, n: usize) -> f32 {
     right_pixel(y, x.saturating_sub(disparity), n) + (hashed(i as u32, 2) >> 30) as f32
 }
 
-/// The sum of seven neighbours along an axis.
+/// Returns the sum of seven neighbours along an axis.
 fn sum_of_seven(volume: &Array<f32>, axis: usize) -> Result<Array<f32>> {
     let at = |offset: i64| {
         let mut by = [0; 3];
@@ -148,7 +149,7 @@ fn sum_of_seven(volume: &Array<f32>, axis: usize) -> Result<Array<f32>> {
     (-2..=3).try_fold(at(-3)?, |sum, offset| Ok(sum + at(offset)?))
 }
 
-/// Stereo matching: for each pixel the distance at which its neighbourhood looks most alike.
+/// Matches stereo images: for each pixel, the disparity at which its neighbourhood matches best.
 pub(super) fn stereo(context: &Context, n: usize) -> std::result::Result<Job, Failure> {
     let left: Vec<f32> = (0..n * n).map(|i| left_pixel(i, n)).collect();
     let right: Vec<f32> = (0..n * n).map(|i| right_pixel(i / n, i % n, n)).collect();

@@ -1,13 +1,14 @@
-//! Benchmarks in which arithmetic is much and memory little: a matrix product, bodies that attract each other.
+//! Benchmarks with much arithmetic and little memory traffic: a matrix product, bodies that attract each
+//! other.
 //!
-//! At full size their references would take long: rows and bodies spread over the whole are compared, a few hundred of them, and
-//! the peer's checksum covers the rest.
+//! At full size their references would take long. Only a few hundred rows or bodies, spread over the whole
+//! result, are compared. The peer's checksum covers the rest.
 
 use crate::inputs::{between, unit, units, weighed};
 use crate::job::{Job, Work, close_at};
 use broadloom::device::{Launch, Module, Result};
 
-/// At most this many rows or bodies are compared.
+/// Maximum number of compared rows or bodies.
 const COMPARED: usize = 128;
 
 const SOFTENING: f32 = 1e-3;
@@ -21,7 +22,8 @@ pub(super) fn matrix_product(module: &Module, n: usize) -> Result<Job> {
         let got = c.read()?;
         let element = |i: usize, seed| f64::from(between(i as u32, seed, -0.5, 0.5));
         let want = |i| (0..n).map(|k| element(i / n * n + k, 1) * element(k * n + i % n, 2)).sum();
-        // Every element of a small product; of a large one, places that reach every row and column.
+        // All elements of a small product are compared. Of a large one, the compared places reach every row
+        // and column.
         let stride = (n / COMPARED).max(1) * 3 + 1;
         close_at(&got, (0..n * n).step_by(if n <= COMPARED { 1 } else { stride * 7 }), want, 1e-4, 1e-6 * n as f64)?;
         Ok(weighed(got.iter().map(|&x| f64::from(x)), 0))
@@ -38,7 +40,7 @@ pub(super) fn matrix_product(module: &Module, n: usize) -> Result<Job> {
 
 pub(super) fn nbody(module: &Module, n: usize) -> Result<Job> {
     let device = module.device();
-    // Place and mass of a body lie together.
+    // Position and mass of a body are contiguous.
     let bodies: Vec<f32> = (0..4 * n).map(|i| unit((i / 4) as u32, 1 + (i % 4) as u32)).collect();
     let (input, out) = (device.upload(&bodies)?, device.zeros::<f32>(4 * n)?);
     let arguments = [(&input).into(), (&out).into(), (n as i32).into(), SOFTENING.into()];

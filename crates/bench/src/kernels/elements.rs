@@ -1,4 +1,4 @@
-//! Benchmarks in which every element is computed for itself.
+//! Elementwise benchmarks.
 
 use crate::error::Failure;
 use crate::inputs::{between, unit, units, weighed};
@@ -30,7 +30,8 @@ pub(super) fn saxpy(module: &Module, n: usize) -> Result<Job> {
         // Each repetition adds to y and rounds once.
         let want = |i| f64::from(unit(i as u32, 2)) + 0.5 * repetitions as f64 * f64::from(unit(i as u32, 1));
         close(&got, want, 1e-7 * (1 + repetitions) as f64, 0.0)?;
-        // The peer is not repeated as often: what one repetition added is compared.
+        // The peer has a different number of repetitions. Therefore the increment of one repetition is
+        // compared.
         let added = got.iter().enumerate().map(|(i, &y)| (f64::from(y) - f64::from(unit(i as u32, 2))) / repetitions as f64);
         Ok(weighed(added, 0))
     };
@@ -61,7 +62,7 @@ pub(super) fn black_scholes(module: &Module, n: usize) -> Result<Job> {
         let sum = |prices: &[f32], first| weighed(prices.iter().map(|&x| f64::from(x)), first);
         Ok(sum(&call, 0) + sum(&put, n))
     };
-    // Operations as they are written, a function counted as one.
+    // Operations as written; a function counts as one.
     Job::new(Work { in_memory: false, ..Work::memory(20 * n, 57 * n) }, judge).keep((price, strike, years)).step(
         module,
         "black_scholes",
@@ -70,7 +71,7 @@ pub(super) fn black_scholes(module: &Module, n: usize) -> Result<Job> {
     )
 }
 
-/// Call and put.
+/// Returns the prices of call and put.
 pub(crate) fn option(index: u32) -> (f64, f64) {
     let price = f64::from(between(index, 1, 5.0, 30.0));
     let strike = f64::from(between(index, 2, 1.0, 100.0));
@@ -82,7 +83,7 @@ pub(crate) fn option(index: u32) -> (f64, f64) {
     (price * n1 - present * n2, present * (1.0 - n2) - price * (1.0 - n1))
 }
 
-/// The normal distribution by a polynomial, as in the kernel.
+/// Returns the normal distribution by a polynomial, as in the kernel.
 fn normal(d: f64) -> f64 {
     let k = 1.0 / (1.0 + 0.231_641_9 * d.abs());
     let terms = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];
@@ -101,7 +102,7 @@ pub(super) fn mandelbrot(module: &Module, n: usize) -> Result<Job> {
     let judge = move |_| {
         let got = out.read()?;
         let place = |i: usize| (-2.0 + step * (i % n) as f32, -1.25 + step * (i / n) as f32);
-        // Rounding decides when a point near the edge escapes: a few may differ.
+        // Rounding decides when a point near the edge escapes, so a few points may differ.
         let different = got.iter().enumerate().filter(|&(i, &steps)| escape(place(i)) != steps).count();
         if different > n * n / 100 {
             return Err(Failure::Wrong(format!("{different} of {} points escape at another step than in the reference", n * n)));

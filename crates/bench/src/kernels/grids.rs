@@ -4,7 +4,7 @@ use crate::inputs::{unit, units, weighed};
 use crate::job::{Job, Work, close, equal, square};
 use broadloom::device::{Argument, Buffer, Launch, Module, Result};
 
-/// Input and output of a benchmark over a square.
+/// Returns input and output of a benchmark over a square.
 fn images(module: &Module, n: usize) -> Result<(Buffer<f32>, Buffer<f32>)> {
     Ok((module.device().upload(&units(n * n, 1, 0.0, 1.0))?, module.device().zeros(n * n)?))
 }
@@ -13,7 +13,7 @@ fn point(n: usize, x: usize, y: usize) -> f64 {
     f64::from(unit((y * n + x) as u32, 1))
 }
 
-/// Whether a point has `radius` others on each side.
+/// Returns whether a point has at least `radius` neighbours on each side.
 fn is_inner(n: usize, x: usize, y: usize, radius: usize) -> bool {
     x.min(y) >= radius && x.max(y) + radius < n
 }

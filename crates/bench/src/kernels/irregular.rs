@@ -1,14 +1,14 @@
-//! Benchmarks whose accesses follow the data: a sparse product, a sort.
+//! Benchmarks with data-dependent accesses: a sparse product, a sort.
 
 use crate::error::Failure;
 use crate::inputs::{hashed, ragged, unit, units, weighed};
 use crate::job::{Job, Work, close, equal};
 use broadloom::device::{Launch, Module, Result};
 
-/// Keys of a row that is sorted.
+/// Number of keys in a sorted row.
 pub(super) const KEYS: usize = 1024;
 
-/// Bytes that a row of the sparse matrix takes, about: 17 entries, where they start, and an element of each vector.
+/// Approximate bytes of a row of the sparse matrix: 17 entries, their offset, and an element of each vector.
 pub(super) const ROW_BYTES: u64 = 17 * 8 + 12;
 
 pub(super) fn sparse_product(module: &Module, rows: usize) -> Result<Job> {
@@ -52,7 +52,7 @@ pub(super) fn bitonic_sort(module: &Module, rows: usize) -> Result<Job> {
         equal(&got, |i| want[i])?;
         Ok(weighed(got.iter().map(|&x| f64::from(x)), 0))
     };
-    // 55 steps of the network; a step compares every pair once.
+    // The network has 55 steps. A step compares every pair once.
     let work = Work { in_memory: false, ..Work::memory(8 * rows * KEYS, 0) };
     Job::new(work, judge).step(module, "bitonic_sort", Launch::linear(rows as u32, KEYS as u32 / 2), &arguments)
 }

@@ -1,7 +1,8 @@
-//! The group `kernels`: what people write in CUDA C++, against the same job in C++ with OpenMP.
+//! The group `kernels`: kernels in CUDA C++, against the same job in C++ with OpenMP.
 //!
-//! A benchmark is a kernel in `kernels/NAME.cu` with the PTX that `nvcc` makes of it, a peer in `peers/NAME.cpp`, and here its size, its
-//! launches and its reference in plain Rust. All three make the same inputs from [`crate::inputs`].
+//! A benchmark is a kernel in `kernels/NAME.cu` with the PTX that `nvcc` makes of it, a peer in
+//! `peers/NAME.cpp`, and here its size, its launches and its reference in plain Rust. All three make the same
+//! inputs from [`crate::inputs`].
 
 mod dense;
 mod elements;
@@ -29,7 +30,7 @@ macro_rules! benchmark {
     };
 }
 
-/// All of them, in the order in which they run.
+/// All benchmarks, in run order.
 pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(vector_add in elements, 1e-12, |scale| scale.elements(12, 1 << 20, 1000), count),
     benchmark!(saxpy in elements, 1e-5, |scale| scale.elements(8, 1 << 20, 1000), count),

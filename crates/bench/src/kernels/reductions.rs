@@ -1,4 +1,4 @@
-//! Benchmarks that bring many elements together: a sum, running sums, counts.
+//! Benchmarks that combine many elements: a sum, prefix sums, a histogram.
 
 use crate::error::Failure;
 use crate::inputs::{hashed, unit, units, weighed};
@@ -7,7 +7,7 @@ use broadloom::device::{Launch, Module, Result};
 
 /// Blocks of a grid-stride loop.
 const BLOCKS: u32 = 1024;
-/// Elements that a block of the scan takes.
+/// Number of elements that a block of the scan processes.
 pub(super) const TILE: usize = 4096;
 
 pub(super) fn reduction(module: &Module, n: usize) -> Result<Job> {

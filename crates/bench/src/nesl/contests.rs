@@ -1,4 +1,4 @@
-//! Flat and irregular work against C++: the programs of `examples/nesl`, called with arrays.
+//! Flat and irregular benchmarks against C++: the programs of `examples/nesl`, called with arrays.
 
 use super::ragged::{filter_sums, list_argmin, list_pairs, list_sort};
 use super::{Contest, line};
@@ -22,7 +22,7 @@ macro_rules! benchmark {
     };
 }
 
-/// All of them, in the order in which they run.
+/// All benchmarks, in run order.
 pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(dot, "dot", 1e-4, 10_000_000, 2000, count),
     benchmark!(black_scholes, "black_scholes", 1e-4, 10_000_000, 500, count),
@@ -37,9 +37,9 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(list_sort, "nesl_list_sort", 1e-9, 1_000_000, 60, |n| format!("{n} lists")),
 ];
 
-/// Fails when a number is further from the reference than a part of it.
+/// Fails if a number differs too much from the reference.
 pub(super) fn near(what: &str, got: f64, want: f64, relative: f64, absolute: f64) -> Result<(), Failure> {
-    // Written so that NaN is far away.
+    // Written so that NaN fails.
     if (got - want).abs() <= relative * want.abs() + absolute {
         return Ok(());
     }
@@ -74,7 +74,7 @@ fn black_scholes_fast(n: usize) -> Contest {
     options(n, Precision::Fast, 2e-4)
 }
 
-/// Prices of options, which may differ from the reference by a number.
+/// Makes a contest of option prices, with an absolute tolerance against the reference.
 fn options(n: usize, precision: Precision, tolerance: f64) -> Contest {
     Contest {
         text: concat!(
@@ -120,7 +120,7 @@ fn quicksort(n: usize) -> Contest {
     }
 }
 
-/// Offsets of ragged rows.
+/// Returns the offsets of ragged rows.
 pub(super) fn rows(n: usize, most: u32) -> Vec<i64> {
     let mut offsets = vec![0i64];
     let mut end = 0;
@@ -175,7 +175,8 @@ fn convex_hull(n: usize) -> Contest {
         arguments: Box::new(move |context| {
             Ok(vec![line(context, &units(n, 31, 0.0, 1.0))?, line(context, &units(n, 32, 0.0, 1.0))?])
         }),
-        // Points that lie on an edge but for rounding may be in the hull or not: the area counts.
+        // Points on an edge of the hull may be included or not because of rounding. Therefore the area is
+        // compared.
         judge: Box::new(move |found| {
             let (x, y) = (&found[0], &found[1]);
             let count = x.len();

@@ -1,5 +1,6 @@
-//! The front door of NESL, in the group `start`: the command from its start to the answer of a one-line program, and how
-//! long it takes to read and to compile a program of about 400 lines: for the first time in a process, and again.
+//! The NESL front end, in the group `start`. It measures the time of the command from its start to the answer
+//! of a one-line program. It also measures the time to read and compile a program of about 400 lines, for the
+//! first time in a process and again.
 
 use crate::error::Failure;
 use crate::measure::median;
@@ -60,7 +61,8 @@ pub(crate) fn run(command: Option<&Path>, device: &str, quick: bool) -> Result<V
     Ok(rows)
 }
 
-/// The definitions of the parts, without their expressions, and a function that calls the problem of each.
+/// Returns the definitions of the parts, without their expressions, and a function that calls the problem of
+/// each.
 fn definitions() -> String {
     let mut text = String::new();
     for (number, part) in PARTS.iter().enumerate() {

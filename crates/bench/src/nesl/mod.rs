@@ -1,13 +1,16 @@
-//! The groups `nesl` and `nesl_programs`: functions of NESL programs, compiled once and called with arrays of the device.
+//! The groups `nesl` and `nesl_programs`: functions of NESL programs, compiled once and called with arrays of
+//! the device.
 //!
-//! A benchmark of the group `nesl` has peers: the same algorithm in C++ with OpenMP (`peers/nesl_NAME.cpp`, or the peer of
-//! a kernel with the same job), and for ragged data Awkward Array. Floats have 32 bits, as in the peers, which are compiled
-//! for fast arithmetic. Contests use the functions of the hardware too, except for `black_scholes`, which is accurate;
-//! `black_scholes_fast` is the same program with those functions. The group
-//! `nesl_programs` is `problem(n)` of every program of `examples/nesl`, which makes its inputs and checks its result
-//! itself.
+//! A benchmark of the group `nesl` has peers: the same algorithm in C++ with OpenMP (`peers/nesl_NAME.cpp`,
+//! or the peer of a kernel with the same job), and for ragged data Awkward Array. Floats have 32 bits, as in
+//! the peers, which are compiled for fast arithmetic. Contests use the functions of the hardware too, except
+//! for `black_scholes`, which is accurate. `black_scholes_fast` is the same program with hardware functions.
 //!
-//! A repetition of either has a time limit ([`LIMIT`]). What takes longer is stopped, and there is no figure.
+//! The group `nesl_programs` is `problem(n)` of every program of `examples/nesl`, which makes its inputs and
+//! checks its result itself.
+//!
+//! A repetition of either group has a time limit ([`LIMIT`]). A repetition beyond it is stopped and gives no
+//! figure.
 
 mod contests;
 mod front;
@@ -33,21 +36,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// The group of benchmarks with peers.
+/// The name of the group with peers.
 pub(crate) const GROUP: &str = "nesl";
 
-/// The longest repetition.
+/// Time limit of a repetition.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// A function of a program, and a flag that ends its calls.
+/// A function of a program, and a flag that stops its calls.
 pub(crate) struct Called {
     program: Program,
     stop: &'static AtomicBool,
-    /// Takes a message when a call begins and when it ends.
+    /// Takes a message when a call begins and another when it ends.
     clock: Sender<()>,
 }
 
-/// Starts a thread that sets the flag when a call takes longer than the limit. It ends with its sender.
+/// Starts a thread that sets the flag when a call exceeds the time limit. The thread ends with its sender.
 fn clock(stop: &'static AtomicBool) -> Sender<()> {
     let (sender, calls) = channel();
     std::thread::spawn(move || {
@@ -64,7 +67,7 @@ fn clock(stop: &'static AtomicBool) -> Sender<()> {
 impl Called {
     /// Compiles a function. Floats have 32 bits if there is a precision for them, else 64.
     pub(crate) fn new(device: &Device, text: &str, function: &str, narrow: Option<Precision>) -> Result<Called, Failure> {
-        // A flag for each program of a run: they are few.
+        // The flags of all programs of a run are leaked; there are only a few.
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let mut options = Options { interrupt: Some(stop), max_bytes: 64 << 30, max_steps: u64::MAX, ..Options::default() };
         options.widths.narrow_float = narrow.is_some();
@@ -77,7 +80,7 @@ impl Called {
     /// Calls the function and waits for its results, within the time limit.
     pub(crate) fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
         self.stop.store(false, Ordering::SeqCst);
-        // The clock counts the calls that begin and end; a failed message means that its thread is gone.
+        // The clock counts the calls that begin and end. Sending fails if its thread is gone.
         let _ = self.clock.send(());
         let results = self.program.call(arguments);
         let _ = self.clock.send(());
@@ -86,7 +89,7 @@ impl Called {
         Ok(results)
     }
 
-    /// Begins a call, within the time limit. Results of the device are under way when it returns.
+    /// Begins a call, within the time limit. Results on the device may still be pending when it returns.
     pub(crate) fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
         self.stop.store(false, Ordering::SeqCst);
         let _ = self.clock.send(());
@@ -102,7 +105,7 @@ impl Called {
         self.program.finish(pending).map_err(|failure| Failure::Outside(failure.0))
     }
 
-    /// Names the time limit in the error of a call that was stopped.
+    /// Names the time limit in the error of a stopped call.
     fn in_time<T>(&self, result: Result<T, broadloom::nesl::program::Failure>) -> Result<T, Failure> {
         result.map_err(|failure| {
             let late = self.stop.load(Ordering::SeqCst);
@@ -110,7 +113,7 @@ impl Called {
         })
     }
 
-    /// Returns what the device has done.
+    /// Returns the counters of the device.
     pub(crate) fn statistics(&mut self) -> Statistics {
         self.program.statistics()
     }
@@ -121,7 +124,7 @@ impl Called {
     }
 }
 
-/// Launches what results of the device still need.
+/// Launches the remaining computations of results on the device.
 fn evaluate(results: &[Column]) -> Result<(), Failure> {
     let nodes: Vec<Node> = results.iter().filter_map(node_of).cloned().collect();
     match nodes.first() {
@@ -141,12 +144,12 @@ fn outside(error: impl std::fmt::Display) -> Failure {
     Failure::Outside(error.to_string())
 }
 
-/// A line of numbers on the device: floats of 32 bits, ints, or offsets of 64 bits.
+/// Uploads a line of numbers: floats of 32 bits, ints, or offsets of 64 bits.
 fn line<T: Element>(context: &Context, values: &[T]) -> Result<Column, Failure> {
     Ok(Column::Device(Array::line(context, values)?.node().clone()))
 }
 
-/// The numbers of a column.
+/// Returns the numbers of a column.
 fn numbers(column: &Column) -> Result<Vec<f64>, Failure> {
     match column {
         Column::Ints(values) => Ok(values.iter().map(|&value| value as f64).collect()),
@@ -166,7 +169,7 @@ fn numbers(column: &Column) -> Result<Vec<f64>, Failure> {
 type MakeArguments = Box<dyn Fn(&Context) -> Result<Vec<Column>, Failure>>;
 type Judge = Box<dyn Fn(&[Vec<f64>]) -> Result<f64, Failure>>;
 
-/// A benchmark of the group: a text with the function `contest`, its arguments for a size, and the judge of its results.
+/// A benchmark of the group: a text with the function `contest`, its arguments, and the judge of its results.
 pub(crate) struct Contest {
     text: String,
     /// The precision of floats.
@@ -177,7 +180,7 @@ pub(crate) struct Contest {
     judge: Judge,
 }
 
-/// A contest made ready on a device.
+/// A contest that is ready to run on a device.
 pub(crate) struct Ready {
     pub(crate) job: Job,
     pub(crate) called: Rc<RefCell<Called>>,
@@ -196,7 +199,7 @@ pub(crate) fn ready(device: &Device, contest: Contest) -> Result<Ready, Failure>
         *last.borrow_mut() = Some(begun);
         Ok(())
     };
-    // A failed condition stays noted in the template, so that the last call tells of all.
+    // A failed condition stays recorded in the template, so the last call reports the failures of all calls.
     let results: RefCell<Vec<Column>> = RefCell::default();
     let judge = move |_| {
         if let Some(pending) = pending.borrow_mut().take() {

@@ -8,14 +8,14 @@ use broadloom::device::Device;
 use broadloom::nesl::Column;
 use std::time::{Duration, Instant};
 
-/// The group.
+/// The name of the group.
 pub(crate) const GROUP: &str = "nesl_programs";
 
-/// Repetitions whose median counts, and the time after which no further one begins.
+/// Number of repetitions for the median, and the time after which no further one begins.
 const REPETITIONS: usize = 3;
 const ENOUGH: Duration = Duration::from_secs(10);
 
-/// A program, and the size of its problem.
+/// A program and its problem size.
 pub(crate) struct Example {
     /// The name of its file.
     pub(crate) name: &'static str,
@@ -64,7 +64,7 @@ pub(crate) const PROGRAMS: &[Example] = examples![
     "inverted_index" 20_000 8
 ];
 
-/// Measures a program. Its result must say that it is right.
+/// Measures a program. Its result must confirm that it is correct.
 pub(crate) fn run(example: &Example, device: &Device, quick: bool) -> Result<Row, Failure> {
     let size = if quick { example.quick } else { example.size };
     let start = Instant::now();
@@ -88,7 +88,7 @@ pub(crate) fn run(example: &Example, device: &Device, quick: bool) -> Result<Row
         }
         Ok(time)
     };
-    // Plans and kernels of the first call serve the later ones.
+    // Later calls reuse the plans and kernels of the first call.
     let first = problem(size)?;
     let mut times = vec![];
     while !quick && times.len() < REPETITIONS && (times.is_empty() || times.iter().sum::<Duration>() < ENOUGH) {

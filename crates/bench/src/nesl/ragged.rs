@@ -1,4 +1,4 @@
-//! Ragged work against Awkward Array: lists of different lengths, some of them empty.
+//! Ragged benchmarks against Awkward Array: lists of different lengths, some of them empty.
 
 use super::contests::{near, rows};
 use super::{Contest, line};
@@ -10,7 +10,7 @@ use broadloom::array::Precision;
 /// The seed of the elements.
 const SEED: u32 = 14;
 
-/// A contest over lists of floats of `most` and more elements.
+/// Makes a contest over lists of floats. `most` is the maximum of their usual lengths.
 fn lists(
     n: usize,
     most: u32,
@@ -35,12 +35,12 @@ fn lists(
     }
 }
 
-/// Rows that are compared with the reference.
+/// Returns the rows that are compared with the reference.
 fn sample(n: usize) -> impl Iterator<Item = usize> {
     (0..n).step_by(n / 1000 + 1)
 }
 
-/// The sums of the elements above a half, for each list.
+/// Makes a contest: for each list, the sum of the elements above a half.
 pub(super) fn filter_sums(n: usize) -> Contest {
     let text = "function contest(lists) : [[float]] -> [float] = {sum({x in list | x > 0.5}) : list in lists};";
     lists(n, 5, text, |found, list, n| {
@@ -52,7 +52,7 @@ pub(super) fn filter_sums(n: usize) -> Contest {
     })
 }
 
-/// The index of the least element of each list, -1 for an empty one.
+/// Makes a contest: for each list, the index of the smallest element, or -1 for an empty list.
 pub(super) fn list_argmin(n: usize) -> Contest {
     let text = "function contest(lists) : [[float]] -> [int] = \
                 {let i = min_index(list) in if #list == 0 then -1 else i : list in lists};";
@@ -66,7 +66,7 @@ pub(super) fn list_argmin(n: usize) -> Contest {
     })
 }
 
-/// The sum of the differences of all pairs of each list.
+/// Makes a contest: for each list, the sum of the differences of all pairs.
 pub(super) fn list_pairs(n: usize) -> Contest {
     let text = "function contest(lists) : [[float]] -> [float] = \
                 {sum({sum({abs(x - y) : y in drop(list, i + 1)}) : x in list; i in index(#list)}) : list in lists};";
@@ -81,7 +81,7 @@ pub(super) fn list_pairs(n: usize) -> Contest {
     })
 }
 
-/// The elements of each list in ascending order.
+/// Makes a contest: for each list, its elements in ascending order.
 pub(super) fn list_sort(n: usize) -> Contest {
     let text = "function contest(lists) : [[float]] -> [[float]] = {sort(list) : list in lists};";
     lists(n, 5, text, |found, list, n| {

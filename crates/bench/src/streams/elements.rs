@@ -1,4 +1,4 @@
-//! Programs that compute each element for itself, or count elements.
+//! Programs with elementwise computations or histograms.
 
 use super::{Precision, Task, floats, program};
 use crate::inputs::{between, hashed, unit, weighed};
@@ -21,12 +21,12 @@ pub(super) fn vector_add(n: usize) -> Task {
     }
 }
 
-/// Accurate functions and divisions.
+/// Makes the task with accurate functions and divisions.
 pub(super) fn black_scholes(n: usize) -> Task {
     options(n, Precision::Accurate)
 }
 
-/// Functions and divisions of the hardware, within the bounds of the accurate ones.
+/// Makes the task with hardware functions and divisions, within the bounds of the accurate ones.
 pub(super) fn black_scholes_fast(n: usize) -> Task {
     options(n, Precision::Fast)
 }
@@ -52,10 +52,10 @@ fn options(n: usize, precision: Precision) -> Task {
     }
 }
 
-/// Words of a block whose bytes are counted by one firing.
+/// Number of words whose bytes one firing counts.
 const BLOCK: usize = 2500;
 
-/// The bytes of the input are those of the peer, four in a word.
+/// Makes the task for `n` bytes. They are those of the peer, four in a word.
 pub(super) fn histogram(n: usize) -> Task {
     let blocks = (n / 4 / BLOCK).max(1);
     let byte = |i: u32| (hashed(i, 1) >> 24) as u8;

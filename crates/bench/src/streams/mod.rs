@@ -1,9 +1,9 @@
-//! The group `streams`: programs of `examples/stream` without their sources and sinks, against the same job in C++
-//! with OpenMP.
+//! The group `streams`: programs of `examples/stream` without their sources and sinks, against the same job
+//! in C++ with OpenMP.
 //!
-//! Input and output are buffers of the device; a repetition launches the kernels of the program over them. Each program
-//! is measured twice: restructured, and as its straight translation, one kernel for each filter with all tapes in
-//! global memory. Peer and program make the same inputs from [`crate::inputs`].
+//! Input and output are buffers of the device. A repetition launches the kernels of the program over them.
+//! Each program is measured twice: restructured, and as its straight translation, one kernel for each filter
+//! with all tapes in global memory. Peer and program make the same inputs from [`crate::inputs`].
 
 mod elements;
 mod signals;
@@ -26,13 +26,13 @@ type Judge = Box<dyn Fn(&[u32]) -> Result<Verdict, Failure>>;
 pub(crate) struct Task {
     /// The text of the program.
     pub(crate) text: &'static str,
-    /// The stream that is measured.
+    /// The measured stream.
     pub(crate) stream: String,
-    /// Steady states of a repetition.
+    /// Number of steady states in a repetition.
     pub(crate) states: u64,
-    /// Gives the word of the input with a number: a float, an int or half of a complex number, as its bits.
+    /// Returns the input word with a number: a float, an int or half of a complex number, as its bits.
     pub(crate) input: fn(u32) -> u32,
-    /// The accuracy of its floats. Peers are compiled with fast arithmetic, so most programs have it too.
+    /// The accuracy of its floats. Peers are compiled with fast arithmetic, so most programs use it too.
     pub(crate) precision: Precision,
     /// The work of a repetition.
     pub(crate) work: Work,
@@ -40,11 +40,11 @@ pub(crate) struct Task {
     pub(crate) judge: Judge,
 }
 
-/// A task made ready on a device.
+/// A task that is ready on a device.
 pub(crate) struct Made {
     pub(crate) job: Job,
     pub(crate) launches: usize,
-    /// From the text to loaded kernels.
+    /// Time from the text to loaded kernels.
     pub(crate) compile: Duration,
 }
 
@@ -54,10 +54,11 @@ impl Task {
         let failed = |failure: broadloom::stream::Failure| Failure::Outside(failure.to_string());
         let start = Instant::now();
         let files = [("benchmark.str", self.text)];
-        // A histogram is one steady state, however many words it counts.
+        // A histogram is one steady state, regardless of the number of words.
         let limits = Limits { schedule: 1 << 30, ..Limits::default() };
         let program = Program::compile_stream(&files, &self.stream, &mut Memory::default(), &limits);
-        // A job owns what it runs, and compiled programs borrow theirs: they live as long as the process.
+        // A job owns what it runs, and compiled programs borrow theirs. Therefore they are leaked and live as
+        // long as the process.
         let program: &'static Program = Box::leak(Box::new(program.map_err(failed)?));
         let options = Options { straight, prefetch, precision: self.precision, ..Options::default() };
         let compiled = Compiled::with(program, device, options).map_err(failed)?;
@@ -78,12 +79,12 @@ impl Task {
     }
 }
 
-/// Returns the floats that words stand for.
+/// Returns the floats that words represent.
 fn floats(words: &[u32]) -> Vec<f32> {
     words.iter().map(|&word| f32::from_bits(word)).collect()
 }
 
-/// Names a program of the examples.
+/// Includes the text of an example program.
 macro_rules! program {
     ($name:literal) => {
         include_str!(concat!("../../../../examples/stream/", $name, ".str"))
@@ -107,11 +108,11 @@ macro_rules! benchmark {
     };
 }
 
-/// A peer by a library that a machine may have.
+/// A peer that uses an optional library.
 pub(crate) struct Library {
     /// The benchmark.
     pub(crate) benchmark: &'static str,
-    /// The name for people.
+    /// The display name.
     pub(crate) name: &'static str,
     /// The name of its file.
     pub(crate) file: &'static str,
@@ -131,7 +132,7 @@ const GNU_RADIO: &[&str] = &[
     "-Wl,--allow-shlib-undefined",
 ];
 
-/// Peers by libraries; those that are not installed are left out.
+/// Peers by libraries. Libraries that are not installed are left out.
 pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         benchmark: "fir",
@@ -178,7 +179,7 @@ fn samples(scale: Scale) -> usize {
     scale.either(1 << 26, 1 << 22, 1 << 10)
 }
 
-/// All of them, in the order in which they run.
+/// All benchmarks, in run order.
 pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(vector_add in elements, "vector_add", 1e-6, |scale| scale.either(100_000_000, 10_000_000, 1000), count),
     benchmark!(black_scholes in elements, "black_scholes", 1e-4, |scale| scale.either(10_000_000, 10_000_000, 500), count),

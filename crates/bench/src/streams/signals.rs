@@ -5,7 +5,7 @@ use crate::inputs::{unit, weighed};
 use crate::job::{Verdict, Work, close_at};
 use std::f64::consts::PI;
 
-/// A sample of the input.
+/// Returns a sample of the input.
 fn sample(index: usize) -> f64 {
     f64::from(unit(index as u32, 1) - 0.5)
 }
@@ -27,7 +27,7 @@ fn task(text: &'static str, stream: &str, states: usize, work: Work, want: impl 
     }
 }
 
-/// Weights of a low pass by a windowed sinc; the middle need not be a whole number.
+/// Returns the weights of a low pass by a windowed sinc. The middle need not be a whole number.
 fn low_pass(rate: f64, cutoff: f64, taps: usize, middle: f64) -> Vec<f64> {
     let w = 2.0 * PI * cutoff / rate;
     let weight = |i: usize| {
@@ -52,12 +52,12 @@ pub(super) fn fir(n: usize) -> Task {
     convolution(n, 64)
 }
 
-/// Many taps: transforms take less time than products.
+/// Makes a convolution with many taps, where transforms take less time than products.
 pub(super) fn long_fir(n: usize) -> Task {
     convolution(n, 512)
 }
 
-/// The number of samples is that of the output; four times as many go in.
+/// Makes the task for `n` output samples. The input has four times as many.
 pub(super) fn fm_radio(n: usize) -> Task {
     let (rate, bands, taps) = (250_000.0, 10, 64);
     let front = low_pass(rate, 60_000.0, taps, 32.0);
@@ -90,18 +90,18 @@ pub(super) fn filter_bank(n: usize) -> Task {
         let of_band = |b: usize| -> f64 {
             let weights: &Vec<f64> = &all[b];
             let kept = |at: usize| filtered(weights, |k| sample(at + k)) * (1.0 + 0.25 * b as f64) * bands as f64;
-            // The initial schedule makes the first output of the stream, so this is one further.
+            // The initial schedule makes the first output of the stream, so the index is one further.
             let at = |i: usize| place + i + 1;
             filtered(weights, |i| if at(i).is_multiple_of(bands) { kept(at(i)) } else { 0.0 })
         };
         (0..bands).map(of_band).sum()
     };
     let states = n / bands;
-    // Both filters of each band; the second one meets a sample at every eighth tap.
+    // Both filters of each band. The second one uses a sample at every eighth tap.
     task(program!("filter_bank"), "FilterBank(8, 32)", states, Work::memory(8 * n, 4 * taps * n), want)
 }
 
-/// The number of samples is that of the output; voice and carrier both have as many.
+/// Makes the task for `n` output samples. Voice and carrier both have `n` samples.
 pub(super) fn vocoder(n: usize) -> Task {
     let (rate, bands, taps, smooth, step) = (8000.0, 8, 32, 64, 16);
     let weights = move |b: usize| -> Vec<f64> {
@@ -128,7 +128,7 @@ pub(super) fn vocoder(n: usize) -> Task {
     task(program!("vocoder"), "Vocoder(8000, 8, 32, 64, 16)", n / step, Work::memory(12 * n, operations), want)
 }
 
-/// The number of samples is that of each antenna.
+/// Makes the task for `n` samples of each antenna.
 pub(super) fn beamformer(n: usize) -> Task {
     let (antennas, beams, taps, decimation) = (12, 4, 64, 2);
     let window = |i: usize| (1.0 - (2.0 * PI * (i + 1) as f64 / (taps + 1) as f64).cos()) / (taps + 1) as f64;

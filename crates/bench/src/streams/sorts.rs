@@ -4,7 +4,7 @@ use super::{Precision, Task, floats, program};
 use crate::inputs::{hashed, unit, weighed};
 use crate::job::{Work, equal};
 
-/// Items of a row.
+/// Number of items in a row.
 pub(super) const ROW: usize = 32;
 
 fn of_floats(text: &'static str, stream: &str, rows: usize) -> Task {
@@ -41,7 +41,7 @@ pub(super) fn comparison_counting(rows: usize) -> Task {
     of_floats(program!("comparison_counting"), "ComparisonCounting", rows)
 }
 
-/// Numbers of 16 bits, by digits of 4.
+/// Makes the task for numbers of 16 bits, sorted by digits of 4 bits.
 pub(super) fn radix_sort(rows: usize) -> Task {
     Task {
         text: program!("radix_sort"),

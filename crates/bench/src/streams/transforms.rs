@@ -5,7 +5,7 @@ use crate::inputs::{unit, weighed};
 use crate::job::{Work, close_at};
 use std::f64::consts::PI;
 
-/// Outputs that are compared with the reference: spread over all of them.
+/// Returns the outputs that are compared with the reference, spread over all of them.
 fn some(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by((count / 500).max(1)).map(move |place| (place + place / 1000 % 97).min(count - 1))
 }
@@ -14,7 +14,7 @@ fn centred(index: u32) -> f32 {
     unit(index, 1) - 0.5
 }
 
-/// Points of an image, row by row.
+/// Makes the task for an image, row by row.
 pub(super) fn dct(side: usize) -> Task {
     Task {
         text: program!("dct"),
@@ -43,7 +43,7 @@ pub(super) fn dct(side: usize) -> Task {
     }
 }
 
-/// Points of a transform.
+/// Number of points of a transform.
 const POINTS: usize = 1024;
 
 pub(super) fn fft(points: usize) -> Task {
@@ -74,7 +74,7 @@ pub(super) fn fft(points: usize) -> Task {
     }
 }
 
-/// Rows of the matrices whose products are computed.
+/// Number of rows of the multiplied matrices.
 pub(super) const SIDE: usize = 32;
 
 fn product(text: &'static str, stream: String, pairs: usize) -> Task {

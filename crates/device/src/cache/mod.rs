@@ -70,7 +70,7 @@ pub struct Origin<'a> {
     pub device: &'static str,
     /// Digest of the source code.
     pub code: [u8; 32],
-    /// Compiler: the version of Broadloom, with the build where that matters.
+    /// Compiler: the version of Broadloom, with the build if that matters.
     pub version: &'a str,
     /// Target: features of the CPU, or the GPU and its driver.
     pub machine: &'a str,

@@ -68,7 +68,7 @@ impl Compiled<'_> {
         text
     }
 
-    /// Tells what the runs so far did: steady states, the time of each stage, firings of each filter.
+    /// Describes the runs so far: steady states, the time of each stage, firings of each filter.
     pub fn report(&self) -> String {
         let statistics = self.statistics();
         let mut text = format!(
@@ -101,7 +101,7 @@ impl Compiled<'_> {
         text
     }
 
-    /// Tells launches, times and filters of the kernels of a piece.
+    /// Describes launches, times and filters of the kernels of a piece.
     fn report_kernels(&self, piece: &Made, text: &mut String) {
         let mut tell = |number: usize, (launches, time): &(AtomicU64, AtomicU64), names: &[&str]| {
             let launches = launches.load(Ordering::Relaxed);
@@ -228,7 +228,8 @@ impl Compiled<'_> {
         }
     }
 
-    /// Draws the restructured program in the DOT language: kernels as clusters, tapes that hold items as edges.
+    /// Draws the restructured program in the DOT language: kernels as clusters, tapes that hold items as
+    /// edges.
     pub fn to_dot(&self) -> String {
         let graph = &self.program.graph;
         let mut text = "digraph compiled {\n  node [shape=box];\n".to_owned();
@@ -286,7 +287,7 @@ impl Compiled<'_> {
                 let _ = writeln!(text, "  {id} [label=\"{}\", style=dashed];", node.name.replace('"', "'"));
             }
         }
-        // A tape between places leads from its writers to its readers.
+        // A tape between placements leads from its writers to its readers.
         for (id, tape) in graph.tapes.iter() {
             let inside = |node: crate::graph::NodeId| match self.classified[node.index()].placement {
                 Placement::Host(_) | Placement::Sequential | Placement::Scan(_) => Some(vec![node.to_string()]),
@@ -302,7 +303,7 @@ impl Compiled<'_> {
     }
 }
 
-/// Where the tapes of an actor lie.
+/// Returns a description of where the tapes of an actor are stored.
 fn tapes(cut: &Cut, actor: &Actor) -> String {
     let mut text = String::new();
     for (word, port) in [("from", &actor.input), ("to", &actor.output)] {

@@ -8,7 +8,7 @@ use broadloom_scalar::Literal;
 use broadloom_skeleton::{Call, Loaded, Result};
 
 impl Ready {
-    /// Returns the kernel for the buffers of a call: the one with accesses of several words needs them aligned.
+    /// Returns the kernel for the buffers of a call. The kernel with wide accesses needs aligned buffers.
     fn kernel(&self, number: usize, call: &Call<'_>) -> Result<&Loaded> {
         let aligned = |buffer: &Buffer<u8>| buffer.address().is_multiple_of(emit::ALIGNMENT);
         let (cut, wide) = (&self.cuts[number], &self.kernels[number]);
@@ -24,7 +24,7 @@ impl Ready {
         Ok(self.narrow[number].get_or_init(|| made))
     }
 
-    /// Runs a kernel on the buffers of the section, for units of which `before` were run earlier.
+    /// Launches a kernel on the buffers of the section. `before` units were run earlier.
     pub(super) fn launch(
         &self,
         kernel: usize,

@@ -1,8 +1,9 @@
-//! The state of a run: tapes and fields in memory of the device, tapes that cross to the host.
+//! The state of a run: tapes and fields in device memory, and tapes that cross to the host.
 //!
-//! A tape that a kernel reads is a line of items: those that were there before the batch, taken ones that
-//! kernels look back at included, then those of the batch. A producer on the device writes the latter in
-//! place. After the batch the last items of the line, as many as were there before, begin the next one.
+//! A tape that a kernel reads is a line of items. The line holds the items that were there before the batch,
+//! followed by those of the batch. The former include popped items that kernels look back at. A producer on
+//! the device writes the items of the batch in place. After the batch, the last items of the line begin the
+//! next one; their number is the number of items before the batch.
 
 use super::run::Trouble;
 use super::words::{encode, state_word};
@@ -19,10 +20,10 @@ use std::collections::HashMap;
 #[derive(Debug)]
 struct Line {
     words: Words,
-    /// Items before the batch, and further room behind it, in items.
+    /// Items before the batch, and extra room behind it, in items.
     before: usize,
     slack: usize,
-    /// The items before the batch, where they are not in `now`.
+    /// The items before the batch, if they are not in `now`.
     kept: Option<Buffer<u8>>,
     /// All items, during a batch.
     now: Option<Buffer<u8>>,
@@ -34,17 +35,17 @@ pub(super) struct Live {
     lines: HashMap<TapeId, Line>,
     /// State of islands, by their first node.
     states: HashMap<NodeId, Vec<Buffer<u8>>>,
-    /// The word in which kernels tell of failed firings.
+    /// The word in which kernels report failed firings.
     flag: Option<Buffer<u32>>,
-    /// Whether a firing can fail at all.
+    /// True if any firing can fail.
     fails: bool,
-    /// Tapes from a file to a kernel: bytes that were given and not taken.
+    /// Tapes from a file to a kernel, with bytes that were fed and not yet consumed.
     pub(super) inputs: Vec<(TapeId, Vec<u8>)>,
-    /// Items for the next batch of a tape from a file, where they are on the device.
+    /// Items for the next batch of a tape from a file, if they are on the device.
     pub(super) given: Option<(TapeId, Buffer<u8>)>,
-    /// Tapes from a kernel to a file: bytes that came out.
+    /// Tapes from a kernel to a file, with the bytes produced.
     pub(super) outputs: Vec<(TapeId, Vec<u8>)>,
-    /// Buffers that came out, where the caller wants them on the device.
+    /// Output buffers, if the caller wants them on the device.
     pub(super) made: Option<Vec<Buffer<u8>>>,
     /// Readers and writers that do not fire.
     pub(super) files: Vec<NodeId>,
@@ -55,11 +56,11 @@ pub(super) struct Live {
 pub(super) struct Inlet {
     pub(super) tape: TapeId,
     pub(super) words: Words,
-    /// Taken items that kernels look back at.
+    /// Popped items that kernels look back at.
     pub(super) kept: i64,
     /// Items in a unit.
     pub(super) items: i64,
-    /// Items in memory for a batch of one unit, at least.
+    /// Minimum number of items in memory for a batch of one unit.
     pub(super) length: i64,
 }
 
@@ -72,8 +73,8 @@ fn missing() -> Trouble {
 }
 
 impl Live {
-    /// Moves what the evaluator left on the tapes and in the fields of nodes on the device to its memory.
-    /// `done` steady states were run.
+    /// Moves the evaluator's tapes and the fields of nodes on the device into device memory. `done` is the
+    /// number of steady states already run.
     pub(super) fn take_over(&mut self, compiled: &Compiled<'_>, machine: &mut Machine<'_>, done: u64) -> Result<(), Trouble> {
         let (device, graph) = (&compiled.device, &compiled.program.graph);
         self.flag = Some(device.zeros::<u32>(1).map_err(|error| failed(&error))?);
@@ -113,12 +114,12 @@ impl Live {
         Ok(())
     }
 
-    /// Returns the word in which kernels tell of failed firings.
+    /// Returns the word in which kernels report failed firings.
     pub(super) fn flag(&self) -> Result<Buffer<u8>, Trouble> {
         self.flag.as_ref().and_then(Buffer::view::<u8>).ok_or_else(missing)
     }
 
-    /// Fails where a firing failed.
+    /// Fails if a firing failed.
     pub(super) fn check(&self) -> Result<(), Trouble> {
         match &self.flag {
             Some(flag) if self.fails && flag.read().map_err(|error| failed(&error))?[0] != 0 => Err(Trouble::Repeat(None)),
@@ -136,12 +137,12 @@ impl Live {
         self.lines.contains_key(&tape)
     }
 
-    /// Makes room for the items of a batch on a tape that a kernel reads.
+    /// Allocates the memory for the items of a batch on a tape that a kernel reads.
     fn open(&mut self, device: &Device, tape: TapeId, items: usize) -> Result<&mut Line, Trouble> {
         let line = self.lines.get_mut(&tape).ok_or_else(missing)?;
         if line.now.is_none() {
             let size = line.words.bytes() as usize;
-            // At least one item: there are no empty buffers.
+            // At least one item, because buffers cannot be empty.
             let length = (line.before + items + line.slack).max(1) * size;
             let stream = Stream::default();
             let now = device.allocate_behind::<u8>(stream, length).map_err(|error| failed(&error))?;
@@ -154,7 +155,7 @@ impl Live {
         Ok(line)
     }
 
-    /// Returns the memory for the items that a producer on the device writes in a batch.
+    /// Returns the memory into which a producer on the device writes the items of a batch.
     pub(super) fn room(&mut self, device: &Device, tape: TapeId, items: usize) -> Result<Buffer<u8>, Trouble> {
         let line = self.open(device, tape, items)?;
         let start = line.before * line.words.bytes() as usize;
@@ -162,8 +163,8 @@ impl Live {
         now.slice(start, now.len() - start).ok_or_else(missing)
     }
 
-    /// Returns the items of a tape that a kernel reads in a batch, those of a producer on the host among
-    /// them.
+    /// Returns the items of a tape that a kernel reads in a batch, including those from a producer on the
+    /// host.
     pub(super) fn line(
         &mut self,
         compiled: &Compiled<'_>,
@@ -214,7 +215,7 @@ impl Live {
     }
 }
 
-/// Returns the state of an island as buffers, one for each type of words that it has.
+/// Returns the state of an island as buffers, one for each word type.
 fn state_of(
     island: &Island,
     compiled: &Compiled<'_>,
@@ -249,7 +250,7 @@ fn state_of(
         let freed: u64 = waiting.iter().map(crate::core::Value::cells).sum();
         waiting.drain(..).for_each(|item| encode(layout, crossing.words, &item, &mut items));
         machine.budget.cells = machine.budget.cells.saturating_sub(freed);
-        // A ring goes on where the first unit reads.
+        // A ring continues at the position that the first unit reads.
         let units = done.wrapping_mul(island.units);
         let first = units.wrapping_mul(crossing.items as u64).wrapping_mul(u64::from(crossing.words.count));
         for (index, word) in items.chunks_exact(size(class)).enumerate() {

@@ -4,14 +4,14 @@
 //! classify → stages → sections → cuts → kernels
 //! ```
 //!
-//! A run executes the initial schedule, and the steady states that fill what filters peek at, on the evaluator.
-//! Then it runs batches of steady states: each stage does all of a batch before the next one begins. Tapes between
-//! host and device cross in blocks, tapes between kernels and the state of filters stay on the device. What nodes print
-//! is put into the order of the schedule.
+//! A run first uses the evaluator for the initial schedule and for the steady states that fill the peeked
+//! items. Then it runs batches of steady states: each stage runs a whole batch before the next stage begins.
+//! Tapes between host and device are copied in blocks. Tapes between kernels and the state of filters stay on
+//! the device. Printed output is put into the order of the schedule.
 //!
 //! Invariants:
 //! - a run prints what the evaluator prints, in the same order;
-//! - where a firing fails, the evaluator repeats the run, and its message is the one that is given;
+//! - if a firing fails, the evaluator repeats the run, and the error shown is the evaluator's;
 //! - the memory of tapes is bounded by the steady states of a batch.
 
 mod explain;
@@ -50,21 +50,23 @@ use plan::{Piece, Stage, plan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Wishes of a caller.
+/// Options of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The most steady states of a batch: what comes out waits for no more of them. Without it the machine decides.
+    /// Maximum number of steady states in a batch, which bounds the delay of output. By default the machine
+    /// decides.
     pub latency: Option<u64>,
-    /// The straight translation: a kernel for each filter, a thread for each firing, all tapes in global memory.
-    /// Restructuring is measured against it.
+    /// The straight translation: a kernel for each filter, a thread for each firing, all tapes in global
+    /// memory. It is the baseline for measuring restructuring.
     pub straight: bool,
-    /// Whether each kernel is waited for and timed, for [`Compiled::report`].
+    /// True if each kernel is waited for and timed, for [`Compiled::report`].
     pub timed: bool,
-    /// The accuracy of floats. With [`Precision::Fast`], stateless filters take the machine's approximations of
-    /// elementary functions, divisions and square roots, and products are not rounded before they are added.
+    /// The accuracy of floats. With [`Precision::Fast`], stateless filters use the machine's approximations
+    /// of elementary functions, divisions and square roots, and products are not rounded before they are
+    /// added.
     pub precision: Precision,
-    /// Whether loops that threads share load the words of their next rounds ahead, and blocks that stage inputs those of
-    /// their next tiles. Without it the cost model decides.
+    /// Enables prefetch. Loops shared by threads prefetch the words of their next rounds, and blocks that
+    /// stage inputs prefetch those of their next tiles. By default the cost model decides.
     pub prefetch: Option<bool>,
 }
 
@@ -94,67 +96,67 @@ struct Counters {
 pub struct Statistics {
     /// Steady states whose sections ran on the device.
     pub states: u64,
-    /// Batches that they were run in.
+    /// Number of batches of these steady states.
     pub batches: u64,
-    /// Runs that the evaluator repeated, because a firing failed or the input ended.
+    /// Runs that the evaluator repeated because a firing failed or the input ended.
     pub repeated: u64,
 }
 
-/// A stage that is ready.
+/// A stage that is ready to run.
 #[derive(Debug)]
 enum Part {
     Host(Vec<bool>),
     Device(Vec<Made>),
 }
 
-/// A piece that is ready.
+/// A piece that is ready to run.
 #[derive(Debug)]
 enum Made {
     Section(Box<Ready>),
     Island(Box<Sole>),
 }
 
-/// An island that is ready.
+/// An island that is ready to run.
 #[derive(Debug)]
 struct Sole {
     island: Island,
-    /// The recurrence that the island is, where its firings are combined.
+    /// The recurrence of the island, if its firings are combined.
     scan: Option<Arc<Recurrence>>,
     kernel: Loaded,
-    /// Launches and nanoseconds of the kernel; the latter only where kernels are timed.
+    /// Launches and nanoseconds of the kernel. The time is only measured if kernels are timed.
     counted: (AtomicU64, AtomicU64),
 }
 
-/// A section that is ready.
+/// A section that is ready to run.
 #[derive(Debug)]
 struct Ready {
     section: Section,
-    /// The section as kernels see it: its units are parts of those of the section.
+    /// The section as kernels see it. Its units are parts of the units of the section.
     fine: Section,
-    /// Parts of a unit.
+    /// Number of parts in a unit.
     parts: i64,
     cuts: Vec<Cut>,
     kernels: Vec<Loaded>,
-    /// For each kernel by firing, the choices for its loops.
+    /// Loop choices for each kernel that runs by firing.
     loops: Vec<Option<Loops>>,
-    /// For each kernel that loads staged words ahead, the most blocks that it has.
+    /// Maximum number of blocks, for each kernel that prefetches staged words.
     ahead: Vec<Option<u64>>,
-    /// The kernels again, made when they are first needed, for buffers that are not aligned.
+    /// Variants of the kernels for unaligned buffers, made when first needed.
     narrow: Vec<OnceLock<Loaded>>,
-    /// Launches and nanoseconds of each kernel; the latter only where kernels are timed.
+    /// Launches and nanoseconds of each kernel. The time is only measured if kernels are timed.
     counted: Vec<(AtomicU64, AtomicU64)>,
-    /// The number of the first item of each buffer in memory, for a batch at the start.
+    /// For each buffer, the number of its first item in memory, for a batch at the start.
     starts: Vec<i64>,
-    /// Items of each buffer that a batch of one unit has in memory.
+    /// For each buffer, the items in memory for a batch of one unit.
     lengths: Vec<i64>,
-    /// For each input, items in memory that were taken before the batch.
+    /// For each input, the items in memory that were popped before the batch.
     kept: Vec<i64>,
-    /// Steady states that the evaluator has to run first.
+    /// Steady states that the evaluator must run first.
     warm_up: u64,
     precision: Precision,
 }
 
-/// Kernels and buffers of a compiled program, for people and tests.
+/// Counts of kernels and buffers of a compiled program, for display and tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Kernels.
@@ -163,13 +165,13 @@ pub struct Summary {
     pub copies: usize,
     /// Filters on the device.
     pub filters: usize,
-    /// Actors, copies included: equal branches are one.
+    /// Actors, copies included. Equal branches are merged into one actor.
     pub actors: usize,
     /// Nodes on the host.
     pub on_host: usize,
-    /// Stateful filters and feedbackloops on the device, neighbours as one.
+    /// Stateful filters and feedbackloops on the device. Neighbours count as one.
     pub islands: usize,
-    /// Stateful filters among them whose firings are combined.
+    /// Stateful filters whose firings are combined.
     pub scans: usize,
 }
 
@@ -179,7 +181,7 @@ impl<'p> Compiled<'p> {
         Compiled::with(program, device, Options::default())
     }
 
-    /// Compiles a program for a device, by the wishes of a caller.
+    /// Compiles a program for a device with the given options.
     pub fn with(program: &'p Program, device: &Device, options: Options) -> Result<Compiled<'p>, Failure> {
         let failed = |error: String| {
             let message = format!("the program cannot be compiled for `{}`: {error}", device.machine().id);
@@ -238,7 +240,7 @@ impl<'p> Compiled<'p> {
         Ok(Compiled { program, device: device.clone(), options, classified, stages, counters })
     }
 
-    /// Returns the class and place of each node, by index.
+    /// Returns the class and placement of each node, by index.
     pub fn nodes(&self) -> &[Classified] {
         &self.classified
     }
@@ -266,7 +268,7 @@ impl<'p> Compiled<'p> {
         summary
     }
 
-    /// Returns the PTX of all kernels, as the device was given them.
+    /// Returns the PTX of all kernels, as passed to the device.
     pub fn ptx(&self) -> Result<String, Failure> {
         let kernels = self.pieces().flat_map(|piece| match piece {
             Made::Section(ready) => &ready.kernels[..],
@@ -276,7 +278,7 @@ impl<'p> Compiled<'p> {
         texts.map(|texts| texts.join("\n")).map_err(|error| self.refused(codes::DEVICE, error.to_string()))
     }
 
-    /// Returns what the runs so far did.
+    /// Returns the counters of the runs so far.
     pub fn statistics(&self) -> Statistics {
         let counters = &self.counters;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -327,7 +329,7 @@ impl Made {
         }
     }
 
-    /// Returns the tapes that come in.
+    /// Returns the input tapes.
     fn inlets(&self) -> Vec<Inlet> {
         match self {
             Made::Section(ready) => ready.inlets(),
@@ -335,7 +337,7 @@ impl Made {
         }
     }
 
-    /// Returns the tapes that go out, with items that kernels write behind those of a batch.
+    /// Returns the output tapes, each with the number of items that kernels write behind those of a batch.
     fn extras(&self) -> Vec<(TapeId, i64)> {
         match self {
             Made::Section(ready) => {
@@ -390,7 +392,7 @@ impl Ready {
             let mut start = range.start;
             let mut keep = 0;
             if buffer.role == Role::Input {
-                // The first item that the consumer has not taken.
+                // The first item that the consumer has not popped.
                 let (to, port) = graph.tapes[buffer.tape].to;
                 let node = &graph.nodes[to];
                 let number = |flow: &crate::graph::Flow| i64::from(flow.pop[port].max.unwrap_or(0));
@@ -425,7 +427,8 @@ impl Ready {
         let sources = (&program.core, graph);
         let large = !options.straight && cut::is_large(&section, device.machine());
         let (fine, parts) = large.then(|| refine(&section)).flatten().unwrap_or_else(|| (section.clone(), 1));
-        // A filter whose loops cannot be shared, or that cannot be transformed after all, is cut as others are.
+        // A filter whose loops cannot be shared, or that cannot be transformed after all, is cut like the
+        // others.
         let mut refused = vec![];
         let (cuts, kernels, loops, ahead) = loop {
             let cuts = match options.straight {
@@ -455,7 +458,7 @@ impl Ready {
                     }
                     Some(Ok(made)) => made,
                     Some(Err(_)) => {
-                        // Of a filter and the one that adds up its firings, the latter.
+                        // Of a filter and the actor that adds up its firings, the latter is refused.
                         refused.extend(cut.actors.last());
                         break;
                     }

@@ -1,4 +1,4 @@
-//! The picture of a restructured program: what is left of the graph, coloured by kernel.
+//! The picture of a restructured program: the remaining graph, coloured by kernel.
 
 use super::Compiled;
 use crate::classify::Placement;
@@ -10,7 +10,7 @@ use cranelift_entity::EntityRef;
 use std::collections::HashMap;
 
 impl Compiled<'_> {
-    /// Draws the restructured program: filters in kernels, each kernel in its colour, and nodes on the host.
+    /// Draws the restructured program: filters in kernels, one colour per kernel, and nodes on the host.
     pub fn picture(&self) -> Picture {
         let graph = &self.program.graph;
         let mut picture = Picture::default();

@@ -1,8 +1,8 @@
-//! Stages: host and device by turns.
+//! Stages: host and device in turn.
 //!
-//! A stage holds nodes of one place: the host, sections of the device, or an island. The number of a stage grows where
-//! a tape crosses between places, so a stage needs nothing from later ones. Within a host stage nodes fire in the order
-//! of the schedule.
+//! A stage holds nodes of one placement: the host, sections of the device, or an island. The stage number
+//! increases where a tape crosses between placements, so a stage needs nothing from later ones. Within a host
+//! stage, nodes fire in the order of the schedule.
 
 use super::Options;
 use super::regions::regions;
@@ -17,13 +17,14 @@ use broadloom_device::Machine;
 use broadloom_skeleton::cost::{self, Costs, Each};
 use cranelift_entity::EntityRef;
 
-/// Operations of a firing from which on vectors combine firings rather than run them in order.
+/// Minimum operations per firing for which vectors combine firings instead of running them in order.
 const SCANNED: u64 = 256;
-/// Operations of filters without state that an island takes in, for each firing of a filter with state beside them.
-/// They hide behind its loads and stores. Vectors run them on all cores otherwise, threads wait longer for memory.
+/// Maximum operations of stateless filters that an island takes in, for each firing of a stateful filter
+/// beside them. They are hidden by its loads and stores. Outside of the island, vectors would run them on all
+/// cores; threads have more memory latency to hide.
 const ABSORBED: Each<u64> = Each { vectors: 8, threads: 32 };
 
-/// The reason for which nodes with a long tape stay on the host.
+/// The reason why nodes with a long tape stay on the host.
 const TOO_LONG: &str = "a steady state has more items than indices of 32 bits reach";
 
 /// A stage.
@@ -38,9 +39,9 @@ pub(crate) enum Stage {
 /// A part of the graph on the device.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
-    /// Firings run in parallel.
+    /// Firings that run in parallel.
     Section(Section),
-    /// Firings follow each other.
+    /// Firings that run one after the other.
     Island(Island),
 }
 
@@ -48,11 +49,12 @@ pub(crate) enum Piece {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) classified: Vec<Classified>,
-    /// The stages; none where everything stays on the host.
+    /// The stages. Empty if everything stays on the host.
     pub(crate) stages: Vec<Stage>,
 }
 
-/// Plans a program. Without a schedule everything stays on the host; so do nodes that were refused before.
+/// Plans a program. Without a schedule everything stays on the host. Nodes that were refused before also stay
+/// there.
 pub(crate) fn plan(
     program: &core::Program,
     graph: &Graph,
@@ -62,7 +64,7 @@ pub(crate) fn plan(
 ) -> Plan {
     let mut classified = classify(program, graph);
     for node in &mut classified {
-        // A core runs cheap firings one after the other faster than twice in parallel.
+        // A core runs cheap firings faster one after the other than twice in parallel.
         if let Placement::Scan(recurrence) = &node.placement
             && Costs::of(machine).in_vectors()
             && cost::function(&recurrence.function) < SCANNED
@@ -146,8 +148,8 @@ pub(crate) fn plan(
     }
 }
 
-/// Makes filters without state that stand beside filters with state a part of the island, where they cost little: the
-/// firings of the latter wait for each other anyhow. Chains of filters come whole, so that a kernel less runs.
+/// Adds stateless filters beside stateful filters to their island if they are cheap: the firings of the
+/// island wait for each other in any case. Chains of filters are added as a whole, which saves a kernel.
 fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classified: &mut [Classified], most: u64) {
     let is_parallel = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Wire);
     let parallel: Vec<NodeId> = graph.nodes.keys().filter(is_parallel).collect();
@@ -158,7 +160,8 @@ fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classifie
         };
         let Some(costs) = part.iter().map(cost).collect::<Option<Vec<u64>>>() else { continue };
         let beside: Vec<NodeId> = part.iter().flat_map(|node| neighbours(graph, *node)).collect();
-        // The threads of a block share the firings of a feedbackloop, as long as nothing in its island has state.
+        // The threads of a block share the firings of a feedbackloop, as long as nothing in its island has
+        // state.
         if beside.iter().any(|node| classified[node.index()].class == Class::Feedback) {
             continue;
         }
@@ -189,7 +192,7 @@ fn is_too_long(items: i64, units: u64, words: Words) -> bool {
     items.saturating_mul(units as i64).saturating_mul(i64::from(words.count)) > MAX_WORDS
 }
 
-/// Leaves everything on the host.
+/// Moves everything to the host.
 fn all_on_host(classified: &mut [Classified], reason: &str) {
     for node in classified {
         if !matches!(node.placement, Placement::Host(_)) {
@@ -198,7 +201,7 @@ fn all_on_host(classified: &mut [Classified], reason: &str) {
     }
 }
 
-/// Connected parts of a set of nodes.
+/// Returns the connected components of a set of nodes.
 fn components(graph: &Graph, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
     let mut part_of = vec![usize::MAX; graph.nodes.len()];
     nodes.iter().for_each(|node| part_of[node.index()] = usize::MAX - 1);
@@ -238,9 +241,11 @@ fn parts_of(nodes: &[NodeId], islands: &[Option<NodeId>]) -> Vec<Vec<NodeId>> {
     parts
 }
 
-/// Returns the island of each node, named by one of its nodes. Neighbours whose firings follow each other are one
-/// island: a filter has one input, so no other way leads into it. An island whose neighbours are all on the host stays
-/// there, and so does one of which a node of the feedbackloop must.
+/// Returns the island of each node, named by one of its nodes. Neighbours whose firings run one after the
+/// other form one island: a filter has one input, so no other path leads into it.
+///
+/// An island stays on the host if all its neighbours are there, or if a node of its feedbackloop must stay
+/// there.
 fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> {
     let loops = feedback_members(graph);
     loop {
@@ -266,7 +271,7 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
         }
         let mut left: Vec<(NodeId, &str)> = vec![];
         for (node, own) in graph.nodes.keys().zip(&found).filter_map(|(node, own)| own.map(|own| (node, own))) {
-            // A loop runs in one place.
+            // A loop runs in one placement.
             let tapes = graph.nodes[node].inputs.iter().chain(&graph.nodes[node].outputs).map(|tape| &graph.tapes[*tape]);
             let broken = tapes.clone().any(|tape| {
                 let other = if tape.from.0 == node { tape.to.0 } else { tape.from.0 };
@@ -297,7 +302,7 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
     }
 }
 
-/// Leaves splitters, joiners and identities on the host where nothing on the device is connected with them.
+/// Moves splitters, joiners and identities to the host if no node on the device is connected with them.
 fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
     let wires: Vec<NodeId> = graph
         .nodes
@@ -317,12 +322,12 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
     }
 }
 
-/// Numbers the stages of nodes.
+/// Returns the stage number of each node.
 fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], regions: &[Option<usize>]) -> Vec<u32> {
     let loops = feedback_members(graph);
     let on_device = |node: NodeId| !matches!(classified[node.index()].placement, Placement::Host(_));
     let mut numbers: Vec<u32> = graph.nodes.keys().map(|node| u32::from(on_device(node))).collect();
-    // Nodes of one place are run together: those of a loop, of an island, and those that messages keep together.
+    // Nodes that run together: those of a loop, of an island, and those that messages keep together.
     let together = |from: NodeId, to: NodeId| {
         if regions[from.index()].is_some() && regions[from.index()] == regions[to.index()] {
             return true;

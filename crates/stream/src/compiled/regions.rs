@@ -1,9 +1,9 @@
 //! Parts of the graph that messages keep together.
 //!
-//! A stage runs a whole batch before the next one begins. A message downstream waits for its receiver, so the filters
-//! between may run anywhere. A message upstream has to find its receiver before a certain firing: all nodes
-//! from the receiver to the sender run on the host, in one stage, in the order of the schedule. The same holds for
-//! messages whose latency may be below 0.
+//! A stage runs a whole batch before the next one begins. A message downstream waits for its receiver, so the
+//! filters between may run anywhere. A message upstream must reach its receiver before a certain firing. All
+//! nodes from the receiver to the sender then run on the host, in one stage, in the order of the schedule.
+//! This also applies to messages whose latency may be below 0.
 
 use crate::classify::{Classified, Placement};
 use crate::core::{Program, StreamKind, facts};
@@ -31,7 +31,7 @@ pub(super) fn regions(program: &Program, graph: &Graph, classified: &mut [Classi
             found.push(members);
         }
     }
-    // Regions that share a node are one, with everything between their nodes.
+    // Regions that share a node are merged, with all nodes between their nodes.
     while let Some((a, b)) = overlapping(&found) {
         let other = found.swap_remove(b);
         found[a].iter_mut().zip(other).for_each(|(own, other)| *own |= other);
@@ -50,7 +50,7 @@ pub(super) fn regions(program: &Program, graph: &Graph, classified: &mut [Classi
     region_of
 }
 
-/// Adds the nodes on all ways between members.
+/// Adds the nodes on all paths between members.
 fn close(graph: &Graph, members: &mut [bool]) {
     let mut below = vec![false; graph.nodes.len()];
     let mut above = vec![false; graph.nodes.len()];

@@ -1,12 +1,12 @@
 //! Resident runs: a compiled program whose input and output are buffers of the device.
 //!
-//! The `FileReader` of the program stands for the input buffer and the `FileWriter` for the output buffer. Everything
-//! between them runs in kernels of one section, so nothing crosses to the host. A run is only given to the device;
-//! [`Resident::check`] waits for it.
+//! The `FileReader` of the program stands for the input buffer and the `FileWriter` for the output buffer.
+//! All nodes between them run in kernels of one section, so nothing crosses to the host. A run is only
+//! submitted to the device; [`Resident::check`] waits for it.
 //!
-//! The input buffer is a *window*: the items that the run takes, before them those that kernels look back at, and
-//! behind them those that filters peek at beyond what they pop. The next window begins
-//! [`Resident::taken_items`] further.
+//! The input buffer is a *window*. It holds the items that the run pops. Before them are the items that
+//! kernels look back at. Behind them are the items that filters peek beyond those they pop. The next window
+//! begins [`Resident::taken_items`] further.
 
 use super::{Compiled, Ready};
 use crate::classify::Placement;
@@ -18,7 +18,7 @@ use cranelift_entity::EntityRef;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The most words of a buffer, so that indices have 32 bits.
+/// Maximum words of a buffer, so that indices have 32 bits.
 const MAX_WORDS: i64 = 1 << 29;
 
 /// A compiled program whose data stay on the device.
@@ -26,19 +26,19 @@ const MAX_WORDS: i64 = 1 << 29;
 pub struct Resident<'c> {
     compiled: &'c Compiled<'c>,
     ready: &'c Ready,
-    /// The buffers of the section that are the input and the output, by number.
+    /// The indices of the input buffer and the output buffer of the section.
     ends: (usize, usize),
-    /// Set by kernels where a firing fails.
+    /// A flag that kernels set if a firing fails.
     flag: Buffer<u32>,
-    /// Tapes between kernels, with the steady states that they have room for.
+    /// Tapes between kernels, with the number of steady states they have room for.
     inner: Mutex<(u64, Vec<Option<Buffer<u8>>>)>,
     /// Steady states before the next run.
     done: AtomicU64,
 }
 
 impl<'c> Resident<'c> {
-    /// Makes a program ready for resident runs. It has one `FileReader` and one `FileWriter`, and all other nodes run
-    /// on the device.
+    /// Prepares a program for resident runs. The program must have one `FileReader` and one `FileWriter`, and
+    /// all other nodes must run on the device.
     pub fn new(compiled: &'c Compiled<'c>) -> Result<Resident<'c>, Failure> {
         let refuse = |message: String| compiled.refused(codes::BAD_SHAPE, message);
         let graph = &compiled.program.graph;
@@ -74,25 +74,25 @@ impl<'c> Resident<'c> {
         states as i64 * self.ready.section.units as i64
     }
 
-    /// Returns the items of the window of a run of so many steady states.
+    /// Returns the number of items in the window of a run of `states` steady states.
     pub fn input_items(&self, states: u64) -> u64 {
         let input = self.ends.0;
         let length = self.ready.lengths[input] + (self.units(states) - 1) * self.ready.section.buffers[input].items;
         length.max(1) as u64
     }
 
-    /// Returns the items from the start of a window to that of the next one.
+    /// Returns the number of items from the start of a window to the start of the next one.
     pub fn taken_items(&self, states: u64) -> u64 {
         (self.units(states) * self.ready.section.buffers[self.ends.0].items) as u64
     }
 
-    /// Returns the items that a run writes.
+    /// Returns the number of items that a run writes.
     pub fn output_items(&self, states: u64) -> u64 {
         (self.units(states) * self.ready.section.buffers[self.ends.1].items) as u64
     }
 
-    /// Returns the number of the first item in the next window, counted from the start of the stream. The window of the
-    /// first run begins behind the steady states that fill what filters peek at.
+    /// Returns the number of the first item in the next window, counted from the start of the stream. The
+    /// window of the first run begins behind the steady states that fill the peeked items.
     pub fn first_input(&self) -> u64 {
         let units = self.units(self.done.load(Ordering::Relaxed));
         (self.ready.starts[self.ends.0] + units * self.ready.section.buffers[self.ends.0].items).max(0) as u64
@@ -105,22 +105,22 @@ impl<'c> Resident<'c> {
         (buffer.start + units * buffer.items).max(0) as u64
     }
 
-    /// Returns the bytes of the window of a run.
+    /// Returns the size in bytes of the window of a run.
     pub fn input_bytes(&self, states: u64) -> u64 {
         self.input_items(states) * self.ready.section.buffers[self.ends.0].words.bytes()
     }
 
-    /// Returns the bytes that a run writes.
+    /// Returns the number of bytes that a run writes.
     pub fn output_bytes(&self, states: u64) -> u64 {
         self.output_items(states) * self.ready.section.buffers[self.ends.1].words.bytes()
     }
 
-    /// Returns the launches of a run.
+    /// Returns the number of kernel launches of a run.
     pub fn launches(&self) -> usize {
         self.ready.kernels.len()
     }
 
-    /// Gives the device a run of so many steady states. `complex` items are pairs of `f32`.
+    /// Submits a run of `states` steady states to the device. `complex` items are pairs of `f32`.
     pub fn run<I: Element, O: Element>(&self, input: &Buffer<I>, output: &Buffer<O>, states: u64) -> Result<(), Failure> {
         let (compiled, ready) = (self.compiled, self.ready);
         let section = &ready.section;
@@ -151,7 +151,8 @@ impl<'c> Resident<'c> {
         Ok(())
     }
 
-    /// Returns memory for the tapes between kernels. Runs share it: the device does them one after the other.
+    /// Returns memory for the tapes between kernels. Runs share it, because the device executes them one
+    /// after the other.
     fn inner(&self, states: u64) -> broadloom_device::Result<Vec<Option<Buffer<u8>>>> {
         let mut known = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0 < states {
@@ -173,7 +174,7 @@ impl<'c> Resident<'c> {
         Ok(known.1.clone())
     }
 
-    /// Waits for the runs so far, and fails where a firing of them failed.
+    /// Waits for the runs so far. Fails if one of their firings failed.
     pub fn check(&self) -> Result<(), Failure> {
         let flag = self.flag.read().map_err(|error| self.compiled.refused(codes::DEVICE, error.to_string()))?;
         if flag[0] != 0 {

@@ -23,18 +23,19 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Bytes of a tape in a batch, about. Threads need many firings; on vectors the tapes of a batch stay in the cache.
+/// Approximate bytes of a tape in a batch. Threads need many firings. On vectors, the tapes of a batch should
+/// stay in the cache.
 const BATCH_BYTES: Each<u64> = Each { vectors: 4 << 20, threads: 64 << 20 };
-/// Items of a tape that crosses to the evaluator, in a batch.
+/// Items per batch of a tape that crosses to the evaluator.
 const HOST_ITEMS: u64 = 1 << 20;
-/// The most steady states of a batch.
+/// Maximum number of steady states in a batch.
 const MAX_BATCH: u64 = 1 << 24;
-/// The most steady states of a batch whose output is put into order.
+/// Maximum number of steady states in a batch whose output is put into order.
 const ORDERED_BATCH: u64 = 1 << 16;
-/// The most words of a buffer, so that indices have 32 bits.
+/// Maximum words of a buffer, so that indices have 32 bits.
 pub(super) const MAX_WORDS: i64 = 1 << 29;
 
-/// A host that counts what is printed, and leaves out what was printed before.
+/// A host that counts printed text and skips text that was printed before.
 struct Counting<'h> {
     host: &'h mut dyn Host,
     printed: usize,
@@ -46,7 +47,7 @@ impl Host for Counting<'_> {
         self.printed += text.len();
         let skip = self.skipped.min(text.len());
         self.skipped -= skip;
-        // Text that was printed before is the start of this text, so it ends before a character.
+        // Text that was printed before is a prefix of this text, so the prefix ends at a character boundary.
         match text.get(skip..) {
             Some("") | None => Ok(()),
             Some(rest) => self.host.print(rest),
@@ -64,9 +65,10 @@ impl Host for Counting<'_> {
 
 /// The reason why a batch ends early.
 pub(super) enum Trouble {
-    /// The evaluator has to repeat the run, and says what is wrong; a node on the host may have said it already.
+    /// The evaluator must repeat the run to report the error. A node on the host may already have reported
+    /// it.
     Repeat(Option<Box<Diagnostic>>),
-    /// The output is not read any more.
+    /// The output is no longer read.
     Closed,
     /// The device failed.
     Device(String),
@@ -142,7 +144,8 @@ fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, se
     Ok(Outcome::Done)
 }
 
-/// Runs the initial schedule and steady states on the evaluator, which keeps what kernels will look back at.
+/// Runs the initial schedule and steady states on the evaluator. It keeps the items that kernels look back
+/// at.
 pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>, states: u64) -> Result<(), Trouble> {
     for inlet in compiled.pieces().flat_map(Made::inlets) {
         machine.past[inlet.tape.index()].0 = inlet.kept as usize;
@@ -159,7 +162,7 @@ pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut 
     Ok(())
 }
 
-/// Returns whether nodes of several stages print, so that their output has to be put into order.
+/// Returns whether nodes of several stages print. Their output must then be put into order.
 fn order_of_output(compiled: &Compiled<'_>) -> bool {
     let prints = |node: NodeId| match &compiled.program.graph.nodes[node].kind {
         NodeKind::Filter(instance) => match &compiled.program.core.streams[instance.stream].kind {
@@ -175,7 +178,7 @@ fn order_of_output(compiled: &Compiled<'_>) -> bool {
     stages.count() > 1
 }
 
-/// Runs a batch: a number of steady states behind those that are done.
+/// Runs a batch: `states` steady states after those that are done.
 pub(super) fn batch(
     compiled: &Compiled<'_>,
     schedule: &Schedule,
@@ -228,7 +231,7 @@ pub(super) fn batch(
     Ok(())
 }
 
-/// Prints what nodes said, in the order of a phase.
+/// Prints the collected output of nodes in the order of a phase.
 fn say(machine: &mut Machine<'_>, phase: &Phase, said: &mut [VecDeque<String>]) -> Result<(), Stop> {
     for (entry, count) in &phase.entries {
         for _ in 0..*count {
@@ -246,8 +249,8 @@ fn say(machine: &mut Machine<'_>, phase: &Phase, said: &mut [VecDeque<String>]) 
 }
 
 impl Compiled<'_> {
-    /// Returns the most steady states of a batch: what keeps the machine busy and its memory small, and no more than
-    /// the caller's wish for latency.
+    /// Returns the maximum number of steady states in a batch. It keeps the machine busy and the memory
+    /// small, and respects the latency option.
     pub fn largest_batch(&self) -> u64 {
         let mut most = if order_of_output(self) { ORDERED_BATCH } else { MAX_BATCH };
         let batch_bytes = Costs::of(self.device.machine()).pick(BATCH_BYTES).min(self.device.machine().memory_bytes / 64);
@@ -269,7 +272,7 @@ impl Compiled<'_> {
         self.options.latency.map_or(most, |latency| most.min(latency.max(1)))
     }
 
-    /// Returns the steady states of a batch whose indices have 32 bits.
+    /// Returns the largest number of steady states in a batch whose indices fit in 32 bits.
     pub(super) fn indexed_batch(&self) -> u64 {
         let mut most = MAX_WORDS as u64;
         self.each_line(&mut |_, items, words| {
@@ -279,7 +282,7 @@ impl Compiled<'_> {
         most
     }
 
-    /// Returns the bytes that tapes in memory of the device have in a batch of the largest size, about.
+    /// Returns the approximate bytes of all tapes in device memory for a batch of the largest size.
     pub fn batch_bytes(&self) -> u64 {
         let (mut bytes, states) = (0u64, self.largest_batch());
         self.each_line(&mut |_, items, words| {
@@ -288,7 +291,7 @@ impl Compiled<'_> {
         bytes
     }
 
-    /// Calls a function with every tape in memory of the device: its items in a steady state, and its words.
+    /// Calls a function with every tape in device memory: its items in a steady state, and its words.
     fn each_line(&self, visit: &mut dyn FnMut(TapeId, i64, Words)) {
         for ready in self.sections() {
             for (index, buffer) in ready.section.buffers.iter().enumerate() {
@@ -319,16 +322,16 @@ fn failed(error: &dyn std::fmt::Display) -> Trouble {
     Trouble::Device(error.to_string())
 }
 
-/// A tape that goes out of a piece.
+/// An output tape of a piece.
 struct Outlet {
     tape: TapeId,
     words: Words,
-    /// Items of the batch, and those that there is room for.
+    /// Items of the batch, and the allocated items.
     items: usize,
     room: usize,
 }
 
-/// Returns memory for a tape that goes out: that of its reader, where it is on the device.
+/// Returns memory for an output tape. A reader on the device provides its own memory.
 fn room(compiled: &Compiled<'_>, live: &mut Live, outlet: &Outlet) -> Result<Buffer<u8>, Trouble> {
     if live.reads(outlet.tape) {
         return live.room(&compiled.device, outlet.tape, outlet.items);
@@ -337,7 +340,7 @@ fn room(compiled: &Compiled<'_>, live: &mut Live, outlet: &Outlet) -> Result<Buf
     compiled.device.allocate::<u8>(bytes).map_err(|error| failed(&error))
 }
 
-/// Gives the items of a tape to whoever takes them on the host.
+/// Passes the items of a tape to their consumer on the host.
 fn hand_over(
     compiled: &Compiled<'_>,
     machine: &mut Machine<'_>,

@@ -1,10 +1,10 @@
 //! Sessions: a compiled program fed in pieces.
 //!
-//! The `FileReader` of a program is its input and the `FileWriter` its output; the names of the files do not matter.
-//! A session takes items as they come, runs as many steady states as there are items for, and returns what came out.
-//! It keeps the rest, so memory stays bounded by the pieces that it is given.
+//! The `FileReader` of a program is its input and the `FileWriter` its output. The names of the files do not
+//! matter. A session takes items as they come, runs as many steady states as there are items for, and returns
+//! the output. It keeps the remaining items, so memory stays bounded by the size of the pieces.
 //!
-//! Where the reader feeds a kernel and the writer follows one, items cross as bytes, untouched.
+//! If the reader feeds a kernel and the writer follows one, items are copied as raw bytes.
 
 use super::Compiled;
 use super::live::Live;
@@ -64,19 +64,20 @@ impl Host for Ports {
     }
 }
 
-/// Delays of a session, in items of the input.
+/// The delays of a session, in input items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Items that have to be fed before kernels run: those of the initial schedule, of the steady states that fill what
-    /// filters peek at, and of the first steady state behind them.
+    /// Items that must be fed before kernels run: those of the initial schedule, of the steady states that
+    /// fill the peeked items, and of the first steady state after them.
     pub start: u64,
-    /// Items of a steady state: output appears whenever as many more were fed, and fewer than as many are held.
+    /// Items of a steady state. Output appears whenever this many more items were fed, and fewer than this
+    /// many are held.
     pub step: u64,
-    /// Items that come out for each step.
+    /// Items produced by each step.
     pub output: u64,
 }
 
-/// A program under way that is fed in pieces.
+/// A running program that is fed in pieces.
 pub struct Session<'s> {
     compiled: &'s Compiled<'s>,
     machine: Machine<'s>,
@@ -84,7 +85,7 @@ pub struct Session<'s> {
     output: Arc<Mutex<Vec<u8>>>,
     reader: NodeId,
     writer: NodeId,
-    /// Bytes of an item of the input, and of the output.
+    /// Bytes of an item of the input and of the output.
     item: (usize, usize),
     types: (Type, Type),
     pending: VecDeque<u8>,
@@ -93,8 +94,8 @@ pub struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    /// Begins a session. The program has one `FileReader` and one `FileWriter`, of `int`, `float`, `double` or
-    /// `complex`.
+    /// Begins a session. The program must have one `FileReader` and one `FileWriter`, of `int`, `float`,
+    /// `double` or `complex`.
     pub fn new(compiled: &'s Compiled<'s>, ports: &'s mut Ports) -> Result<Session<'s>, Failure> {
         let graph = &compiled.program.graph;
         let find = |reads: bool| {
@@ -140,8 +141,8 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Returns how long items stay in the session. What filters peek at beyond what they pop comes on top: it is a
-    /// delay of the program itself.
+    /// Returns how long items stay in the session. Items that filters peek beyond those they pop add a delay;
+    /// it belongs to the program itself.
     pub fn latency(&self) -> Latency {
         let Some(schedule) = &self.compiled.program.schedule else { return Latency { start: 0, step: 0, output: 0 } };
         let warm_up = self.compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
@@ -150,12 +151,12 @@ impl<'s> Session<'s> {
         Latency { start, step, output: schedule.repetition(self.writer) }
     }
 
-    /// Returns the items that were fed and not yet given to a steady state.
+    /// Returns the number of items that were fed and not yet passed to a steady state.
     pub fn held_items(&self) -> u64 {
         (self.pending.len() / self.item.0) as u64
     }
 
-    /// Takes items and returns those that came out. `complex` items are pairs of `f32`.
+    /// Feeds items and returns the produced items. `complex` items are pairs of `f32`.
     pub fn feed<I: Element, O: Element>(&mut self, items: &[I]) -> Result<Vec<O>, Failure> {
         let compiled = self.compiled;
         if !holds::<I>(&self.types.0) || !holds::<O>(&self.types.1) {
@@ -172,8 +173,9 @@ impl<'s> Session<'s> {
         Ok(result)
     }
 
-    /// Takes items on the device and returns those that came out, on the device as well. The items are whole steady
-    /// states, and none are left from earlier calls. The first call uploads what the program looks back at.
+    /// Feeds items on the device and returns the produced items, also on the device. The items must form
+    /// whole steady states, and no items may be left from earlier calls. The first call uploads the items
+    /// that the program looks back at.
     pub fn feed_buffer<I: Element, O: Element>(&mut self, items: &Buffer<I>) -> Result<Vec<Buffer<O>>, Failure> {
         let compiled = self.compiled;
         let refused = |reason: &str| compiled.refused(codes::MISMATCH, reason.to_owned());
@@ -212,7 +214,7 @@ impl<'s> Session<'s> {
         made.iter().map(|buffer| buffer.view::<O>().ok_or_else(|| refused("the output is not aligned"))).collect()
     }
 
-    /// Returns the failure that a piece ended with.
+    /// Returns the failure with which a piece ended.
     fn ended(&self, ended: io::Result<Result<(), Trouble>>) -> Result<(), Failure> {
         let compiled = self.compiled;
         match ended {
@@ -230,7 +232,7 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Runs what the pending items allow.
+    /// Runs as many steady states as the pending items allow.
     fn advance(&mut self) -> Result<(), Trouble> {
         let compiled = self.compiled;
         self.machine.budget.start_stack();
@@ -281,12 +283,12 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Moves pending bytes to where the evaluator reads them.
+    /// Moves pending bytes to the evaluator's input.
     fn give(&mut self, bytes: usize) {
         self.input.lock().unwrap_or_else(PoisonError::into_inner).extend(self.pending.drain(..bytes));
     }
 
-    /// Notes the tapes between files and kernels, whose items are kept as bytes.
+    /// Records the tapes between files and kernels, whose items are kept as bytes.
     fn connect(&mut self) {
         let graph = &self.compiled.program.graph;
         for piece in self.compiled.pieces() {
@@ -308,7 +310,7 @@ impl<'s> Session<'s> {
     }
 }
 
-/// Returns whether a type of the host stands for items of a tape.
+/// Returns whether a host type represents the items of a tape.
 fn holds<T: Element>(ty: &Type) -> bool {
     let is = |wanted: std::any::TypeId| std::any::TypeId::of::<T>() == wanted;
     match ty {

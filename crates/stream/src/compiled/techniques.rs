@@ -1,4 +1,4 @@
-//! Techniques: for each filter, which of them were applied on this machine, and why.
+//! Techniques: for each filter, which optimisations were applied on this machine, and why.
 
 use super::{Compiled, Ready};
 use crate::plural;
@@ -14,14 +14,15 @@ pub(super) struct Technique {
     pub(super) reason: String,
 }
 
-/// Returns the bytes of global memory that a firing moves as the kernel is cut, its own tapes and no others.
+/// Returns the bytes of global memory that a firing moves in the given cut. Only the actor's own tapes count.
 pub(super) fn traffic(ready: &Ready, cut: &Cut, actor: &Actor) -> u64 {
     let ports = [&actor.input, &actor.output].into_iter().flatten();
     let global = ports.filter(|port| cut.places[port.buffer].is_global());
     global.map(|port| port.rate as u64 * ready.fine.buffers[port.buffer].words.bytes()).sum()
 }
 
-/// Returns whether a filter moves more bytes than its operations take time, were its tapes in global memory.
+/// Returns whether a filter is memory bound: with its tapes in global memory, moving its bytes takes longer
+/// than its operations.
 pub(super) fn is_high_traffic(ready: &Ready, actor: &Actor, machine: &Machine) -> bool {
     let ports = [&actor.input, &actor.output].into_iter().flatten();
     let bytes: u64 = ports.map(|port| port.rate as u64 * ready.fine.buffers[port.buffer].words.bytes()).sum();

@@ -1,6 +1,6 @@
-//! Items as the words that kernels see, and back.
+//! Conversion of items to the words that kernels see, and back.
 //!
-//! Words of an item lie leaf by leaf: all scalars of the first member, then those of the next.
+//! Words of an item are stored leaf by leaf: all scalars of the first member, then those of the next.
 
 use crate::core::{Layout, Type, Value};
 use crate::translate::Words;
@@ -34,14 +34,14 @@ fn scalar(value: &Value, element: Element, into: &mut Vec<u8>) {
     }
 }
 
-/// Returns a scalar as a word of the memory of the state.
+/// Returns a scalar as a word of state memory.
 pub(crate) fn state_word(value: &Value, element: Element) -> Vec<u8> {
     let mut bytes = vec![];
     scalar(value, element, &mut bytes);
     bytes
 }
 
-/// Collects the words of each leaf. Returns the number of the leaf behind.
+/// Collects the words of each leaf. Returns the number of the next leaf.
 fn collect(layout: &Layout, element: Element, value: &Value, first: usize, leaves: &mut Vec<Vec<u8>>) -> usize {
     let mut slot = |index: usize| {
         if leaves.len() <= index {
@@ -69,7 +69,7 @@ fn collect(layout: &Layout, element: Element, value: &Value, first: usize, leave
     }
 }
 
-/// Returns the item that words stand for.
+/// Returns the item that the words represent.
 pub fn decode(layout: &Layout, words: Words, bytes: &[u8]) -> Value {
     let size = words.element.bytes() as usize;
     let word = |index: usize| bytes.get(index * size..(index + 1) * size).unwrap_or(&[0; 8][..size]);

@@ -1,4 +1,4 @@
-//! Facts about filters that later stages choose by.
+//! Facts about filters that later stages base their choices on.
 
 use super::{
     Access, Expr, ExprKind, Filter, Function, FunctionId, Math, Place, Program, Rate, Root, Stmt, StmtKind, Stream, Type, Value,
@@ -8,27 +8,28 @@ use cranelift_entity::{EntitySet, PrimaryMap};
 /// Effects of the firings of a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Fields that a firing or a handler writes, in order. Without them, firings are independent of each
-    /// other.
+    /// Fields that a firing or a handler writes, in order. Without such fields, firings are independent of
+    /// each other.
     pub written: Vec<usize>,
-    /// Whether a firing prints.
+    /// True if a firing prints.
     pub prints: bool,
-    /// Whether a firing draws random numbers.
+    /// True if a firing draws random numbers.
     pub random: bool,
-    /// Whether a firing sends messages.
+    /// True if a firing sends messages.
     pub sends: bool,
-    /// Whether a message may have a latency below 0.
+    /// True if a message may have a latency below 0.
     pub sends_back: bool,
-    /// Whether it asks for the number of its firing.
+    /// True if a firing asks for its own number.
     pub counts: bool,
-    /// Whether it peeks.
+    /// True if it peeks.
     pub peeks: bool,
-    /// Whether it makes whole numbers of floats or compares them: the last digit of a float may change much.
+    /// True if a firing converts floats to integers or compares floats. A difference in the last digit may
+    /// then change the result much.
     pub decides: bool,
 }
 
 impl Facts {
-    /// Returns whether firings depend on nothing but the items they see and their number.
+    /// Returns whether firings depend only on the items they read and on their number.
     pub fn is_stateless(&self) -> bool {
         self.written.is_empty() && !self.random
     }
@@ -109,8 +110,8 @@ impl Walk {
     }
 }
 
-/// Returns the parameters that fields, `init`, types and rates of a filter depend on; nothing where their evaluation
-/// has effects, or may differ from one time to the next.
+/// Returns the parameters that the fields, `init`, types and rates of a filter depend on. Returns `None` if
+/// evaluating them has effects or may give different results.
 pub(crate) fn construction(program: &Program, stream: &Stream, filter: &Filter) -> Option<Vec<usize>> {
     let mut reads = Reads { params: vec![], calls: vec![], has_effects: false };
     let types = stream.types.iter().flat_map(|(input, output)| [input, output]);
@@ -200,7 +201,7 @@ enum Part<'a> {
     Expr(&'a Expr),
 }
 
-/// Calls a function with every direct part of a statement, but for the indices of the place of an assignment.
+/// Calls a function with every direct part of a statement, except the indices of the assigned place.
 fn each_part<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(Part<'a>)) {
     match &stmt.kind {
         StmtKind::Block(inner) => inner.iter().for_each(|stmt| visit(Part::Stmt(stmt))),
@@ -233,7 +234,7 @@ fn each_part<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(Part<'a>)) {
     }
 }
 
-/// Calls a function with every operand of an expression, but for the indices of places.
+/// Calls a function with every operand of an expression, except the indices of places.
 pub(crate) fn each_operand<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Read(_) | ExprKind::Step(..) | ExprKind::Random | ExprKind::Pop | ExprKind::Iter => {}
@@ -265,7 +266,7 @@ pub(crate) fn each_operand<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) 
     }
 }
 
-/// Finds the array parameters that functions write, directly or by handing them on, and notes them in the
+/// Finds the array parameters that functions write, directly or by passing them on, and records them in the
 /// functions.
 pub fn mark_written_parameters(functions: &mut PrimaryMap<FunctionId, Function>) {
     loop {
@@ -288,7 +289,7 @@ pub fn mark_written_parameters(functions: &mut PrimaryMap<FunctionId, Function>)
     }
 }
 
-/// Collects the locals that a statement writes, but for declarations.
+/// Collects the locals that a statement writes, except by declarations.
 pub(crate) fn locals_written(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Function>, written: &mut Vec<usize>) {
     if let StmtKind::Assign(Place { root: Root::Local(local), .. }, ..) = &stmt.kind {
         written.push(*local);
@@ -316,7 +317,8 @@ fn locals_written_by_calls(expr: &Expr, functions: &PrimaryMap<FunctionId, Funct
     each_operand(expr, &mut |operand| locals_written_by_calls(operand, functions, written));
 }
 
-/// Calls a function with every place that a statement writes, arguments that functions write included.
+/// Calls a function with every place that a statement writes, including arguments that called functions
+/// write.
 pub(crate) fn each_write(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Function>, visit: &mut dyn FnMut(&Place)) {
     if let StmtKind::Assign(place, ..) = &stmt.kind {
         visit(place);

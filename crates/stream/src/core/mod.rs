@@ -2,13 +2,13 @@
 //!
 //! Names are resolved to indices, every expression has its type, and every implicit conversion is a node. An
 //! anonymous stream is a stream like any other: the names it uses from its surroundings are additional
-//! parameters. Parameters of streams stay symbolic, so one [`Filter`] serves all instances; an instance in a
+//! parameters. Parameters of streams stay symbolic, so one [`Filter`] serves all instances. An instance in a
 //! [`crate::graph::Graph`] adds values.
 //!
 //! Invariants:
 //! - both operands of a [`Binary`] have the type that [`ExprKind::Binary`] names;
 //! - an assignment, a push, an argument and a returned value have exactly the type of their target;
-//! - statements that build graphs stand in composite streams only, tape operations in filters only.
+//! - statements that build graphs occur in composite streams only, tape operations in filters only.
 
 mod facts;
 mod value;
@@ -81,7 +81,7 @@ pub enum Type {
     Portal(StreamId),
     /// A string, in print statements and as a file name.
     Text,
-    /// The type of an expression with a mistake that was reported.
+    /// The type of an expression with an error that was already reported.
     Unknown,
 }
 
@@ -92,7 +92,7 @@ pub struct Declared {
     pub ty: Type,
     /// The lengths, of type int.
     pub lengths: Vec<Expr>,
-    /// Its place.
+    /// Its place in the text.
     pub span: Span,
 }
 
@@ -112,7 +112,7 @@ pub struct Field {
     pub name: Arc<str>,
     /// Its type and lengths.
     pub declared: Declared,
-    /// Its first value; zero where it is absent.
+    /// Its initial value. Absent means zero.
     pub value: Option<Expr>,
     /// Its place.
     pub span: Span,
@@ -132,11 +132,11 @@ pub struct Variable {
 /// A stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Its name, or the word for its kind where it is anonymous.
+    /// Its name, or the keyword of its kind if it is anonymous.
     pub name: Arc<str>,
-    /// Parameters; those of an anonymous stream are what it captures.
+    /// Parameters. Those of an anonymous stream are its captured names.
     pub params: Vec<Variable>,
-    /// Input and output type, where they are written.
+    /// Input and output type, if they are written.
     pub types: Option<(Declared, Declared)>,
     /// Its contents.
     pub kind: StreamKind,
@@ -166,7 +166,7 @@ pub struct Filter {
     pub work: Work,
     /// Message handlers by name.
     pub handlers: Vec<(Arc<str>, FunctionId)>,
-    /// Whether it was declared `stateful`.
+    /// True if it was declared `stateful`.
     pub stateful: bool,
 }
 
@@ -179,7 +179,7 @@ pub struct Work {
     pub push: Rate,
     /// Items popped.
     pub pop: Rate,
-    /// Items looked at.
+    /// Items peeked.
     pub peek: Rate,
     /// Its place.
     pub span: Span,
@@ -192,7 +192,7 @@ pub enum Rate {
     None,
     /// One number.
     Exact(Expr),
-    /// Bounds; an absent one is not known.
+    /// Bounds. An absent bound is not known.
     Range(Option<Expr>, Option<Expr>),
 }
 
@@ -201,9 +201,9 @@ pub enum Rate {
 pub struct Function {
     /// Its name.
     pub name: Arc<str>,
-    /// Number of parameters: they are the first locals.
+    /// Number of parameters. They are the first locals.
     pub params: usize,
-    /// Parameters that the function writes. Arrays given for them are copied back at the return.
+    /// Parameters that the function writes. Arrays passed for them are copied back at the return.
     pub written: Vec<bool>,
     /// The type of the result.
     pub result: Type,
@@ -227,21 +227,21 @@ pub struct Stmt {
 /// The statements.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
-    /// Statements one after the other.
+    /// Statements in sequence.
     Block(Vec<Stmt>),
-    /// Makes a local: zero, or without a value where it is a scalar, or the given value.
+    /// Declares a local with the given value. Without a value, a scalar is unset and any other local is zero.
     Declare(usize, Declared, Option<Expr>),
-    /// Stores into a place, through an operator where one is given.
+    /// Stores into a place, through an operator if one is given.
     Assign(Place, Option<Binary>, Expr),
-    /// Evaluates for the effect.
+    /// Evaluates an expression for its effect.
     Expr(Expr),
     /// Puts an item on the output tape.
     Push(Expr),
-    /// Prints, with a newline where the flag is set.
+    /// Prints, with a newline if the flag is set.
     Print(Expr, bool),
-    /// A condition.
+    /// A conditional statement.
     If(Expr, Box<Stmt>, Option<Box<Stmt>>),
-    /// A loop: condition, step, body, whether the condition is tested before the first round.
+    /// A loop: condition, step, body. The flag is true if the condition is tested before the first round.
     Loop(Option<Expr>, Option<Box<Stmt>>, Box<Stmt>, bool),
     /// Leaves a loop.
     Break,
@@ -270,18 +270,18 @@ pub struct Send {
     pub handler: Arc<str>,
     /// Its arguments.
     pub args: Vec<Expr>,
-    /// The greatest latency: when the message is delivered.
+    /// The maximum latency until the message is delivered.
     pub latency: Option<Expr>,
 }
 
-/// The place of a child in its composite.
+/// The role of a child in its composite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A part of a pipeline, a branch of a splitjoin.
     Child,
     /// The body of a feedbackloop.
     Body,
-    /// The stream on the way back.
+    /// The loop stream of a feedbackloop.
     Loop,
 }
 
@@ -292,7 +292,7 @@ pub struct Create {
     pub stream: Created,
     /// Values of its parameters.
     pub args: Vec<Expr>,
-    /// Portals it is registered with.
+    /// Portals with which it is registered.
     pub portals: Vec<Expr>,
     /// Its place.
     pub span: Span,
@@ -311,12 +311,12 @@ pub enum Created {
     FileWriter(Declared),
 }
 
-/// How a splitter or a joiner distributes items.
+/// The distribution of items by a splitter or a joiner.
 #[derive(Clone, Debug)]
 pub enum Distribution {
     /// Every item to every branch.
     Duplicate,
-    /// The same weight for every branch.
+    /// One weight for all branches.
     Even(Expr),
     /// One weight for each branch.
     Weights(Vec<Expr>),
@@ -329,7 +329,7 @@ pub struct Place {
     pub root: Root,
     /// Its name, for messages.
     pub name: Arc<str>,
-    /// The way to a part of it.
+    /// The path to a part of it.
     pub path: Vec<Access>,
     /// The type of the part.
     pub ty: Type,
@@ -381,9 +381,9 @@ pub enum ExprKind {
     Const(Value),
     /// The value at a place.
     Read(Place),
-    /// A part of a value that is no place.
+    /// A part of a value that is not a place.
     Part(Box<Expr>, Box<Access>),
-    /// `++` or `--`: the place, the step, whether the result is the new value.
+    /// `++` or `--`: the place and the step. The flag is true if the result is the new value.
     Step(Place, i32, bool),
     /// A conversion to the type of the expression.
     Convert(Box<Expr>),
@@ -393,31 +393,32 @@ pub enum ExprKind {
     Not(Box<Expr>),
     /// `~`.
     Complement(Box<Expr>),
-    /// An operation on operands of one type, which is given.
+    /// A binary operation on operands of the given type.
     Binary(Binary, Type, Box<Expr>, Box<Expr>),
-    /// `&&`: the right side is evaluated only where the left one is true.
+    /// `&&`: the right side is evaluated only if the left side is true.
     And(Box<Expr>, Box<Expr>),
-    /// `||`: the right side is evaluated only where the left one is false.
+    /// `||`: the right side is evaluated only if the left side is false.
     Or(Box<Expr>, Box<Expr>),
     /// `? :`.
     Choose(Box<Expr>, Box<Expr>, Box<Expr>),
     /// A function of the filter or of a package.
     Call(FunctionId, Vec<Expr>),
-    /// A mathematical function of doubles, its result rounded to float; or one of a complex number.
+    /// A mathematical function of doubles with its result rounded to float, or a function of a complex
+    /// number.
     Math(Math, Vec<Expr>),
     /// The next number of the random generator, a double in [0, 1).
     Random,
-    /// Takes the first item of the input tape.
+    /// Pops the first item of the input tape.
     Pop,
-    /// Looks at an item of the input tape.
+    /// Peeks at an item of the input tape.
     Peek(Box<Expr>),
     /// Number of finished firings of `work`.
     Iter,
-    /// Strings one behind the other.
+    /// Concatenation of strings.
     Concat(Box<Expr>, Box<Expr>),
     /// An array of given elements.
     List(Vec<Expr>),
-    /// An array from a text file, one value a line: name and length.
+    /// An array from a text file with one value per line: name and length.
     FileArray(Box<Expr>, Box<Expr>),
 }
 
@@ -444,7 +445,7 @@ pub enum Binary {
 }
 
 impl Binary {
-    /// Returns whether the result says how two values compare.
+    /// Returns whether the operation is a comparison.
     pub fn compares(self) -> bool {
         use Binary::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
@@ -527,7 +528,7 @@ impl Math {
 }
 
 impl Type {
-    /// Returns the type as a person writes it.
+    /// Returns the type in source syntax.
     pub fn show(&self, structs: &PrimaryMap<StructId, Struct>) -> String {
         match self {
             Type::Void => "void".to_owned(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A local that was declared and not set.
+    /// A local that was declared and not yet set.
     Unset,
     /// A truth value.
     Boolean(bool),
@@ -32,7 +32,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns the number of scalars in the value.
+    /// Returns the number of scalars in the value, plus one for each array and struct.
     pub fn cells(&self) -> u64 {
         match self {
             Value::Array(parts) | Value::Struct(parts) => 1 + parts.iter().map(Value::cells).sum::<u64>(),
@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// Appends words that are equal for values that are equal bit by bit.
+/// Appends words that identify a value. They are equal for values that are bitwise equal.
 pub(crate) fn identify(value: &Value, words: &mut Vec<u32>) {
     match value {
         Value::Unset => words.push(0),
@@ -75,7 +75,7 @@ pub(crate) fn identify(value: &Value, words: &mut Vec<u32>) {
     }
 }
 
-/// A type with all lengths known: what a tape carries.
+/// A type with all lengths known: the layout of a tape's items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// A scalar.
@@ -124,7 +124,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of scalars, saturated.
+    /// Returns the number of scalars, saturating.
     pub fn cells(&self) -> u64 {
         match self {
             Layout::Scalar(_) => 1,
@@ -142,7 +142,7 @@ impl Layout {
         }
     }
 
-    /// Returns the layout as a person writes it.
+    /// Returns the layout in source syntax.
     pub fn show(&self, structs: &PrimaryMap<StructId, Struct>) -> String {
         let mut lengths = String::new();
         let mut inner = self;

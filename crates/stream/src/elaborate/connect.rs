@@ -1,4 +1,4 @@
-//! Composite streams: from the parts that a body created to connected tapes.
+//! Composite streams: connects the parts that a body created by tapes.
 
 use super::instance::tape_layout;
 use super::site::{Parts, Site};
@@ -37,7 +37,8 @@ impl Builder<'_> {
             }
         }?;
         let built = Built { name: stream.name.to_string(), ..built };
-        // The original drops the declared types of anonymous streams that are no filters; its programs rely on that.
+        // The original compiler drops the declared types of anonymous composite streams. Its programs rely on
+        // that.
         let is_anonymous = matches!(&*stream.name, "pipeline" | "splitjoin" | "feedbackloop");
         if let Some((input, output)) = types.filter(|_| !is_anonymous) {
             self.check_declared(&built, &input, &built.input, ("input", "takes"), stream.span)?;
@@ -72,7 +73,7 @@ impl Builder<'_> {
         Err(Stop::Error(Box::new(error.help("change the declared type, or the stream at that end"))))
     }
 
-    /// Connects an output with an input by a tape.
+    /// Connects an output to an input by a tape.
     fn connect(&mut self, from: &End, to: &End, enqueued: Vec<Value>, is_back_edge: bool) -> TapeId {
         let layout = from.layout.clone();
         let tape = self.tapes.push(Tape { layout, from: (from.node, from.port), to: (to.node, to.port), enqueued, is_back_edge });
@@ -81,7 +82,7 @@ impl Builder<'_> {
         tape
     }
 
-    /// Checks that two streams can stand one behind the other, and connects them.
+    /// Checks that two streams can follow each other, and connects them.
     fn join_ends(&mut self, first: (&Built, Span), second: (&Built, Span)) -> Result<(), Stop> {
         match (&first.0.output, &second.0.input) {
             (None, None) => Ok(()),
@@ -117,7 +118,8 @@ impl Builder<'_> {
         Ok(Built { tree: Tree::Pipeline(trees), input, output, name: String::new() })
     }
 
-    /// The weights of a splitter or joiner, one for each branch; a branch without that end has weight 0.
+    /// Returns the weights of a splitter or joiner, one for each branch. A branch without that end has weight
+    /// 0.
     fn branch_weights(&self, weights: &Weights, ends: &[Option<&End>], word: &str, span: Span) -> Result<Vec<u32>, Stop> {
         let each = match weights {
             Weights::Duplicate => vec![1; ends.len()],
@@ -214,8 +216,8 @@ impl Builder<'_> {
         Ok(Built { tree: Tree::SplitJoin(splitter, trees, joiner), ..built })
     }
 
-    /// Connects a feedbackloop; `closed` says that its input or output is declared void, whatever the weights
-    /// are.
+    /// Connects a feedbackloop. `closed` says that its input or output is declared void, regardless of the
+    /// weights.
     fn feedbackloop(&mut self, parts: Parts, name: &str, place: Span, closed: (bool, bool)) -> Result<Built, Stop> {
         let missing = |word: &str| {
             let error = Diagnostic::error(codes::BAD_SHAPE, format!("the feedbackloop has no `{word}`")).at(place, "");
@@ -318,7 +320,7 @@ impl Builder<'_> {
     }
 }
 
-/// A node's name without its number.
+/// Returns the name of a node without its number.
 fn plain(name: &str) -> &str {
     name.rsplit_once('#').map_or(name, |(name, _)| name)
 }

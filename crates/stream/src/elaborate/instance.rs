@@ -30,7 +30,7 @@ fn too_large(limit: u64, span: Span) -> Stop {
     Stop::error(codes::MEMORY, message, span).help("make arrays smaller, or instances fewer")
 }
 
-/// Evaluates the type of a tape; void has none.
+/// Evaluates the type of a tape. Returns `None` for void.
 pub(super) fn tape_layout<'a, W: World>(code: &mut Code<'a, W>, declared: &'a Declared) -> Result<Option<Layout>, Stop> {
     if declared.ty == Type::Void { Ok(None) } else { code.layout(declared).map(Some) }
 }
@@ -40,7 +40,7 @@ fn rates<'a, W: World>(code: &mut Code<'a, W>, work: &'a Work) -> Result<Rates, 
     let push = rate(code, &work.push, "push", work.span)?;
     let pop = rate(code, &work.pop, "pop", work.span)?;
     let mut peek = rate(code, &work.peek, "peek", work.span)?;
-    // Items that are popped are needed too.
+    // Items that are popped also count as peeked.
     peek.min = peek.min.max(pop.min);
     peek.max = peek.max.zip(pop.max).map(|(peek, pop)| peek.max(pop));
     Ok(Rates { push, pop, peek })
@@ -80,10 +80,10 @@ pub(super) struct Made {
     prework: Option<Rates>,
 }
 
-/// Filters that were made, so that equal instances are evaluated once.
+/// A cache of built filters, so that equal instances are evaluated once.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The parameters that matter, for each filter; none where instances are evaluated one by one.
+    /// The relevant parameters of each filter. `None` if its instances must be evaluated one by one.
     params: HashMap<StreamId, Option<Vec<usize>>>,
     made: HashMap<(StreamId, Vec<u32>), Made>,
 }
@@ -112,7 +112,7 @@ impl Builder<'_> {
         Ok(Made { cells: fields.iter().map(Value::cells).sum(), fields, input, output, work, prework })
     }
 
-    /// Takes an equal instance that was made before, or makes one.
+    /// Returns an equal instance that was built before, or builds one.
     fn make_once(&mut self, id: StreamId, filter: &Filter, params: &[Value]) -> Result<Made, Stop> {
         let stream = &self.program.streams[id];
         let matters = self.known.params.entry(id).or_insert_with(|| construction(self.program, stream, filter));

@@ -1,8 +1,8 @@
 //! Elaboration: runs the bodies of composite streams and builds the [`Graph`].
 //!
-//! In: a checked program. Out: a graph in which all tapes are connected and carry one type, all rates are
-//! evaluated and not negative, and all fields have the values that `init` gave them. Rates that do not fit
-//! together are found later, by [`crate::schedule`].
+//! In: a checked program. Out: a graph whose tapes are all connected and carry one type each. All its rates
+//! are evaluated and not negative. All its fields have the values that `init` gave them. Rates that cannot be
+//! balanced are found later, by [`crate::schedule`].
 
 mod connect;
 mod instance;
@@ -18,7 +18,7 @@ use site::{Parts, Site};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// First state of the random generator.
+/// Initial state of the random generator.
 const SEED: u64 = 1_182_736_490_827;
 
 /// Builds the graph of a program.
@@ -50,7 +50,7 @@ pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Res
     }
 }
 
-/// A stream that was built, with its open ends.
+/// A built stream with its open ends.
 struct Built {
     tree: Tree,
     input: Option<End>,
@@ -84,7 +84,7 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn finish(mut self, tree: Tree) -> Graph {
-        // A number tells nodes of one name apart; a name that stands once needs none.
+        // A number distinguishes nodes with the same name. A unique name needs none.
         for node in self.nodes.values_mut() {
             if let Some((name, "1")) = node.name.rsplit_once('#')
                 && self.names.get(name) == Some(&1)

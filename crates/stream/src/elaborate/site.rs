@@ -1,4 +1,4 @@
-//! The surroundings of code that runs while the graph is built.
+//! The environment of code that runs while the graph is built.
 
 use super::{Builder, Built};
 use crate::codes;
@@ -26,7 +26,7 @@ pub(super) struct Site<'b, 'a> {
     pub(super) parts: Parts,
 }
 
-/// The largest text file for an array.
+/// Maximum size of a text file for an array.
 const MAX_FILE: u64 = 256 << 20;
 
 fn no_tapes(span: Span) -> Stop {

@@ -1,12 +1,12 @@
-//! Operations on scalars. Integers wrap; floats are IEEE single precision; mathematical functions are
-//! computed in double.
+//! Operations on scalars. Integers wrap. Floats are IEEE single precision. Mathematical functions are
+//! computed in double precision.
 
 use crate::core::{Binary, Math, Type, Value};
 
 /// The reason why an operation has no result.
 pub(crate) type Refused = &'static str;
 
-/// Computes a binary operation. Both operands have one type, as core guarantees.
+/// Computes a binary operation. Both operands have the same type, as core guarantees.
 pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Value, Refused> {
     Ok(match (left, right) {
         (Value::Int(left), Value::Int(right)) => match compare(operator, *left, *right) {
@@ -49,7 +49,7 @@ pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Va
     })
 }
 
-/// Computes an operation on integers that is no comparison.
+/// Computes an integer operation that is not a comparison.
 #[inline]
 pub(super) fn int(operator: Binary, a: i32, b: i32) -> Result<i32, Refused> {
     Ok(match operator {
@@ -71,7 +71,7 @@ pub(super) fn int(operator: Binary, a: i32, b: i32) -> Result<i32, Refused> {
     })
 }
 
-/// Computes an operation on floats that is no comparison.
+/// Computes a float operation that is not a comparison.
 #[inline]
 pub(super) fn float(operator: Binary, a: f32, b: f32) -> Result<f32, Refused> {
     Ok(match operator {
@@ -83,7 +83,7 @@ pub(super) fn float(operator: Binary, a: f32, b: f32) -> Result<f32, Refused> {
     })
 }
 
-/// Computes an operation on doubles that is no comparison.
+/// Computes a double operation that is not a comparison.
 #[inline]
 pub(super) fn double(operator: Binary, a: f64, b: f64) -> Result<f64, Refused> {
     Ok(match operator {
@@ -104,7 +104,7 @@ fn bits(operator: Binary, a: bool, b: bool) -> Option<bool> {
     }
 }
 
-/// Compares two numbers; other operations give nothing.
+/// Compares two numbers. Returns `None` for other operations.
 #[inline]
 pub(super) fn compare<T: PartialOrd>(operator: Binary, a: T, b: T) -> Option<bool> {
     Some(match operator {
@@ -127,7 +127,7 @@ pub(super) fn compare<T: PartialOrd>(operator: Binary, a: T, b: T) -> Option<boo
     })
 }
 
-/// Converts a scalar, by a cast or implicitly. Floats become integers by truncation and saturate; NaN becomes
+/// Converts a scalar, by a cast or implicitly. Floats become integers by truncation and saturate. NaN becomes
 /// 0.
 pub(crate) fn convert(value: &Value, to: &Type) -> Option<Value> {
     let number = match value {
@@ -170,7 +170,7 @@ enum Number {
     Double(f64),
 }
 
-/// Computes a mathematical function in double; the caller rounds to float.
+/// Computes a mathematical function in double precision. The caller rounds to float.
 pub(crate) fn math(function: Math, a: f64, b: f64) -> f64 {
     match function {
         Math::Sin => a.sin(),
@@ -209,7 +209,7 @@ pub(crate) fn math(function: Math, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Computes a function of a complex number: the principal value, computed in double.
+/// Computes the principal value of a function of a complex number, in double precision.
 pub(crate) fn complex(function: Math, a: f64, b: f64) -> Value {
     let (real, imaginary) = match function {
         Math::Exp => (a.exp() * b.cos(), a.exp() * b.sin()),

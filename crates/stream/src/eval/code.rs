@@ -13,17 +13,17 @@ use std::sync::Arc;
 /// The reason why evaluation ends early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// A mistake of the program.
+    /// An error of the program.
     Error(Box<Diagnostic>),
     /// A source has no more items.
     EndOfInput,
     /// A firing neither pushed nor popped.
     Idle,
-    /// Nobody reads the output.
+    /// The output is no longer read.
     OutputClosed,
 }
 
-/// Advice for files that cannot be opened.
+/// Help text for files that cannot be opened.
 pub(crate) const PATHS: &str = "paths are relative to the folder in which the program is run";
 
 impl Stop {
@@ -31,7 +31,7 @@ impl Stop {
         Stop::Error(Box::new(Diagnostic::error(code, message).at(span, "")))
     }
 
-    /// Adds advice to an error.
+    /// Adds a help text to an error.
     pub(crate) fn help(self, advice: &str) -> Self {
         match self {
             Stop::Error(error) => Stop::Error(Box::new(error.help(advice))),
@@ -40,7 +40,7 @@ impl Stop {
     }
 }
 
-/// Surroundings of the code: the tapes of a firing, or the graph under construction.
+/// The environment of the code: the tapes of a firing, or the graph under construction.
 pub(crate) trait World {
     fn pop(&mut self, span: Span) -> Result<Value, Stop>;
     fn peek(&mut self, index: i32, span: Span) -> Result<Value, Stop>;
@@ -73,7 +73,7 @@ pub(crate) enum Weights {
     Each(Vec<u32>),
 }
 
-/// How a statement ends.
+/// The control flow after a statement.
 enum Flow {
     Next,
     Break,
@@ -85,7 +85,7 @@ enum Flow {
 /// Steps that are counted before they are charged to the budget.
 const CHUNK: u64 = 1024;
 
-/// An evaluation with the variables that its code sees.
+/// An evaluation with the variables visible to its code.
 pub(crate) struct Code<'a, W> {
     pub(crate) program: &'a Program,
     pub(crate) params: &'a [Value],
@@ -94,7 +94,7 @@ pub(crate) struct Code<'a, W> {
     pub(crate) world: &'a mut W,
     pub(super) stack: Vec<Value>,
     pub(super) base: usize,
-    /// Value of the last `return`.
+    /// The value of the last `return`.
     returned: Value,
     steps: u64,
 }
@@ -110,7 +110,7 @@ impl<'a, W: World> Code<'a, W> {
         Code { program, params, fields, statics, world, stack: vec![], base: 0, returned: Value::Unset, steps: 0 }
     }
 
-    /// Counts a step, and ends the run at the limit.
+    /// Counts a step. Fails at the limit.
     fn step(&mut self, span: Span) -> Result<(), Stop> {
         self.steps += 1;
         if self.steps >= CHUNK {
@@ -144,7 +144,7 @@ impl<'a, W: World> Code<'a, W> {
         Ok(())
     }
 
-    /// Calls a function from outside.
+    /// Calls a function from outside of an evaluation.
     pub(crate) fn enter(&mut self, id: FunctionId, args: Vec<Value>) -> Result<Value, Stop> {
         let function = &self.program.functions[id];
         let base = self.stack.len();
@@ -155,8 +155,8 @@ impl<'a, W: World> Code<'a, W> {
         Ok(result)
     }
 
-    /// Calls a function whose arguments lie on the stack, from `base` on. They stay there, for arguments that are copied
-    /// back.
+    /// Calls a function whose arguments are on the stack, from `base` on. They stay there so that written
+    /// arguments can be copied back.
     fn invoke(&mut self, function: &'a Function, base: usize, span: Span) -> Result<Value, Stop> {
         let Some(body) = &function.body else {
             let message = format!("the function `{}` is native and has no definition here", function.name);
@@ -319,12 +319,12 @@ impl<'a, W: World> Code<'a, W> {
         Ok(())
     }
 
-    /// Returns the zero of a declared type, its lengths evaluated here.
+    /// Returns the zero value of a declared type. Evaluates its lengths.
     pub(crate) fn zero(&mut self, declared: &'a Declared) -> Result<Value, Stop> {
         Ok(self.layout(declared)?.zero())
     }
 
-    /// Evaluates the initialiser of an array. A list may give fewer elements than the array has.
+    /// Evaluates the initialiser of an array. A list may have fewer elements than the array.
     pub(crate) fn initial(&mut self, declared: &'a Declared, value: &'a Expr) -> Result<Value, Stop> {
         let layout = self.layout(declared)?;
         let given = self.eval(value)?;
@@ -374,7 +374,7 @@ impl<'a, W: World> Code<'a, W> {
         arithmetic::binary(operator, left, right).map_err(|message| refused(operator, message, span))
     }
 
-    /// Stores into a place, through an operator where one is given.
+    /// Stores into a place, through an operator if one is given.
     pub(super) fn assign_any(
         &mut self,
         place: &'a Place,
@@ -499,7 +499,8 @@ impl<'a, W: World> Code<'a, W> {
         })
     }
 
-    /// Calls a function of the program. Arrays for parameters that it writes are copied back at its return.
+    /// Calls a function of the program. Arrays passed for parameters that it writes are copied back at its
+    /// return.
     fn call(&mut self, id: FunctionId, args: &'a [Expr], span: Span) -> Result<Value, Stop> {
         let function = &self.program.functions[id];
         let base = self.stack.len();
@@ -535,7 +536,7 @@ pub(super) fn refused(operator: Binary, message: &str, span: Span) -> Stop {
     }
 }
 
-/// Scalars of an array or struct; other values are not counted.
+/// Returns the number of scalars of an array or struct. Other values count 0.
 fn aggregate_cells(value: &Value) -> u64 {
     match value {
         Value::Array(_) | Value::Struct(_) => value.cells(),
@@ -543,7 +544,7 @@ fn aggregate_cells(value: &Value) -> u64 {
     }
 }
 
-/// Puts given elements into an array of a layout; elements that are not given are zero.
+/// Stores the given elements into an array of a layout. Missing elements are zero.
 fn fill(layout: &Layout, given: Value) -> Result<Value, String> {
     match (layout, given) {
         (Layout::Array(element, length), Value::Array(items)) => {

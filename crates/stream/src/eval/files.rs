@@ -1,13 +1,13 @@
-//! Items in files: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian;
-//! `bit` packed, the most significant bit of a byte first.
+//! Items in files: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian.
+//! `bit` items are packed, the most significant bit of a byte first.
 
 use crate::core::{Type, Value};
 use std::io::{self, Read, Write};
 
-/// Reads items.
+/// A reader of items.
 pub(super) struct Reader {
     file: Box<dyn Read + Send>,
-    /// The rest of a byte of bits, and how many are left in it.
+    /// The unread bits of a byte, and their number.
     bits: (u8, u32),
 }
 
@@ -16,7 +16,7 @@ impl Reader {
         Reader { file, bits: (0, 0) }
     }
 
-    /// Fills a buffer; false at the end of the file. A part of an item at the end is dropped.
+    /// Fills a buffer. Returns false at the end of the file. A partial item at the end is dropped.
     fn bytes(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         match self.file.read_exact(buffer) {
             Ok(()) => Ok(true),
@@ -53,10 +53,10 @@ impl Reader {
     }
 }
 
-/// Writes items.
+/// A writer of items.
 pub(super) struct Writer {
     file: Box<dyn Write + Send>,
-    /// Bits that wait for a full byte, and how many they are.
+    /// Bits that wait for a full byte, and their number.
     bits: (u8, u32),
 }
 

@@ -10,7 +10,7 @@ use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
 
-/// The error for a firing that moved too few items.
+/// Returns the error for a firing that moved too few items.
 pub(super) fn rate_error(graph: &Graph, id: NodeId, word: &str, count: u32, rate: Rate, span: Span) -> Stop {
     let node = &graph.nodes[id];
     let declared = match (rate.known(), rate.max) {
@@ -31,7 +31,7 @@ pub(super) fn rate_error(graph: &Graph, id: NodeId, word: &str, count: u32, rate
     Stop::Error(Box::new(error.help(format!("make the {word} rate and the code agree on every path"))))
 }
 
-/// A firing under way.
+/// A firing in progress.
 pub(super) struct Firing<'m, 'a> {
     pub(super) machine: &'m mut Machine<'a>,
     pub(super) node: NodeId,

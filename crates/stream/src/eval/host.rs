@@ -1,10 +1,10 @@
-//! The world outside of a program: standard output and files.
+//! The environment of a program: standard output and files.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex};
 
-/// The way of programs to standard output and to files.
+/// The access of programs to standard output and to files.
 pub trait Host: Send {
     /// Prints a text. An error ends the program.
     fn print(&mut self, text: &str) -> io::Result<()>;
@@ -21,7 +21,7 @@ pub trait Host: Send {
 pub struct Memory {
     /// The printed text.
     pub output: String,
-    /// Files by name, shared with writers that are open.
+    /// Files by name, shared with open writers.
     pub files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
 }
 
@@ -61,7 +61,7 @@ impl Host for Memory {
     }
 }
 
-/// The host of a command: files of this machine, and a function that prints.
+/// The host of a command-line tool: files of this machine, and a function that prints.
 pub struct System<F>(pub F);
 
 impl<F: FnMut(&str) -> io::Result<()> + Send> Host for System<F> {

@@ -1,5 +1,6 @@
-//! Messages. Time is the flow of information: a message with latency L that is sent in firing n of its sender
-//! meets what firing n + L of the sender produces (downstream) or needs (upstream).
+//! Messages. Time is the flow of information. A message with latency L that is sent in firing n of its sender
+//! refers to firing n + L of the sender. Downstream, it arrives together with the items that this firing
+//! produces. Upstream, it arrives with the items that this firing needs.
 //!
 //! Let `need(d)` be the number of firings of the upper filter that d firings of the lower filter need. A
 //! message downstream arrives before firing d of the receiver, the first with `need(d) ≥ n + L`. A message
@@ -36,7 +37,7 @@ struct Route {
     downstream: bool,
     lower: NodeId,
     upper: NodeId,
-    /// Rates of the nodes between them: the first firing, where it differs, and the others.
+    /// Rates of the nodes between them: the first firing, if it differs, and the others.
     firings: BTreeMap<NodeId, (Option<Firing>, Firing)>,
     fired: BTreeMap<NodeId, u64>,
     /// Items on the tapes between the nodes.
@@ -44,7 +45,7 @@ struct Route {
     /// `needs[d - forgotten]` is the number of firings of the upper filter that d firings of the lower one
     /// need.
     needs: VecDeque<u64>,
-    /// Entries that are too old to be asked for.
+    /// Number of old entries that were dropped.
     forgotten: u64,
 }
 
@@ -76,7 +77,7 @@ impl Route {
             forgotten: 0,
         };
         for (id, node) in graph.nodes.iter().filter(|(id, _)| from[id.index()] && to[id.index()]) {
-            // The input of the upper filter and the output of the lower one play no part.
+            // The input of the upper filter and the output of the lower one are not relevant.
             let unknown = |flow: &crate::graph::Flow| {
                 let input = id != upper && flow.pop.iter().chain(&flow.peek).any(|rate| rate.known().is_none());
                 input || (id != lower && flow.push.iter().any(|rate| rate.known().is_none()))
@@ -99,7 +100,7 @@ impl Route {
         Ok(route)
     }
 
-    /// Counts a firing of a node, and before it the firings that it needs.
+    /// Counts a firing of a node, after the firings that it needs.
     fn fire(&mut self, graph: &Graph, target: NodeId) {
         let mut chain = vec![target];
         while let Some(node) = chain.last().copied() {
@@ -139,7 +140,7 @@ impl Route {
         self.needs[firings.saturating_sub(self.forgotten) as usize]
     }
 
-    /// Drops what lies far behind the present firing of the sender.
+    /// Drops entries far before the present firing of the sender.
     fn forget(&mut self, sender_fired: u64) {
         while self.needs.len() as u64 > MEMORY {
             let present = if self.downstream { self.needs[1] } else { self.forgotten + 1 };
@@ -151,7 +152,7 @@ impl Route {
         }
     }
 
-    /// Returns after how many firings of the receiver a message is delivered.
+    /// Returns the number of firings of the receiver after which a message is delivered.
     fn delivery(&mut self, graph: &Graph, time: u64) -> u64 {
         if !self.downstream {
             return self.need(graph, time);
@@ -164,7 +165,7 @@ impl Route {
     }
 }
 
-/// Returns the pairs of filters of which the first may send messages to the second.
+/// Returns the pairs of filters in which the first may send messages to the second.
 pub(crate) fn correspondents(graph: &Graph) -> Vec<(NodeId, NodeId)> {
     let mut pairs = vec![];
     for (sender, node) in graph.nodes.iter() {
@@ -182,10 +183,10 @@ pub(crate) fn has_upstream_messages(graph: &Graph) -> bool {
     correspondents(graph).iter().any(|(sender, receiver)| sender != receiver && graph.reach(*sender, false)[receiver.index()])
 }
 
-/// The longest latency.
+/// Maximum latency.
 const MAX_LATENCY: i32 = 1 << 24;
 
-/// Firings for which a route is remembered.
+/// Number of firings for which a route is remembered.
 const MEMORY: u64 = 1 << 16;
 
 impl Machine<'_> {

@@ -1,11 +1,11 @@
-//! The evaluator: what programs mean.
+//! The evaluator: the reference semantics of programs.
 //!
 //! [`run()`] executes a [`crate::graph::Graph`] on the host, one item at a time. Compiled code is compared
 //! with it.
 //!
 //! Invariants:
 //! - nothing here prints or opens a file: the [`Host`] does;
-//! - steps, memory and the depth of calls are bounded by [`Limits`]; reaching a limit is an error with a
+//! - steps, memory and the depth of calls are bounded by [`Limits`]. Reaching a limit is an error with a
 //!   place.
 
 mod arithmetic;
@@ -27,14 +27,14 @@ pub(crate) use run::{Machine, random};
 pub use run::{Outcome, Settings, run};
 pub use show::show_value;
 
-/// Bounds of elaboration and execution.
+/// Limits of elaboration and execution.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Rounds of loops, calls and firings.
+    /// Loop rounds, calls and firings.
     pub steps: u64,
-    /// Of these, steps while the graph is built.
+    /// Steps while the graph is built, part of `steps`.
     pub construction: u64,
-    /// Of these, steps of one firing.
+    /// Steps of one firing, part of `steps`.
     pub firing: u64,
     /// Scalars that fields, locals and tapes hold at one time.
     pub cells: u64,
@@ -42,7 +42,8 @@ pub struct Limits {
     pub depth: u32,
     /// Filters, splitters and joiners.
     pub nodes: u32,
-    /// Firings of a steady state; with dynamic rates, firings in a row that give no item to a filter that waits for one.
+    /// Firings of a steady state. With dynamic rates: consecutive firings that give no item to a waiting
+    /// filter.
     pub schedule: u64,
 }
 
@@ -60,7 +61,7 @@ impl Default for Limits {
     }
 }
 
-/// The part of the limits that is used up.
+/// The used part of the limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     pub(crate) limits: Limits,
@@ -69,11 +70,11 @@ pub(crate) struct Budget {
     pub(crate) firing_end: u64,
     pub(crate) cells: u64,
     pub(crate) depth: u32,
-    /// Address near the start of the stack, and bytes of it that may be used.
+    /// An address near the start of the stack, and the bytes of stack that may be used.
     stack: (usize, usize),
 }
 
-/// Bytes of stack that [`with_stack`] provides.
+/// Stack size in bytes that [`with_stack`] provides.
 const STACK: usize = 1 << 30;
 
 impl Budget {
@@ -82,20 +83,20 @@ impl Budget {
         Budget { limits, steps: 0, firing_end: u64::MAX, cells: 0, depth: 0, stack: (&raw const here as usize, STACK / 8 * 7) }
     }
 
-    /// Measures the stack from here, on another thread than before.
+    /// Measures the stack from here, after a move to another thread.
     pub(crate) fn start_stack(&mut self) {
         let here = 0u8;
         self.stack = (&raw const here as usize, STACK / 8 * 7);
     }
 
-    /// Whether calls may nest deeper.
+    /// Returns whether calls may nest deeper.
     pub(crate) fn has_stack(&self) -> bool {
         let here = 0u8;
         self.stack.0.abs_diff(&raw const here as usize) < self.stack.1
     }
 }
 
-/// Runs a function on a thread with a large stack, since programs may recurse.
+/// Runs a function on a thread with a large stack, because programs may recurse.
 pub(crate) fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("stream".into()).stack_size(STACK).spawn_scoped(scope, work)?;

@@ -43,7 +43,7 @@ impl<'a, W: World> Code<'a, W> {
         }
     }
 
-    /// Returns the value at the end of a part of the path of a place.
+    /// Returns the value at the end of a prefix of the path of a place.
     pub(super) fn find(&self, place: &Place, way: &[Access], path: &Path) -> Result<&Value, Stop> {
         let mut value = self.root(place.root);
         for (access, index) in way.iter().zip(path) {
@@ -56,7 +56,7 @@ impl<'a, W: World> Code<'a, W> {
         if matches!(value, Value::Unset) { Err(unset(place)) } else { Ok(value) }
     }
 
-    /// Returns the value at a place that is no part of a complex number.
+    /// Returns the value at a place that is not a part of a complex number.
     pub(super) fn look(&mut self, place: &'a Place) -> Result<&Value, Stop> {
         let value = match &place.path[..] {
             [] => self.root(place.root),
@@ -75,7 +75,7 @@ impl<'a, W: World> Code<'a, W> {
         if matches!(value, Value::Unset) { Err(unset(place)) } else { Ok(value) }
     }
 
-    /// Returns the variable at the end of a part of the path of a place.
+    /// Returns the variable at the end of a prefix of the path of a place.
     pub(super) fn slot(&mut self, place: &Place, way: &[Access], path: &Path) -> Result<&mut Value, Stop> {
         let mut value = match place.root {
             Root::Local(index) => &mut self.stack[self.base + index],
@@ -101,7 +101,7 @@ impl<'a, W: World> Code<'a, W> {
     pub(super) fn write_at(&mut self, place: &Place, path: &Path, new: Value) -> Result<(), Stop> {
         if let Some((access @ (Access::Real | Access::Imaginary), way)) = place.path.split_last() {
             let slot = self.slot(place, way, path)?;
-            // Setting one part of a complex local that has no value yet: the other part is 0.
+            // Setting one part of an unset complex local: the other part is 0.
             let (real, imaginary) = match slot {
                 Value::Complex(real, imaginary) => (*real, *imaginary),
                 Value::Unset => (0.0, 0.0),
@@ -124,12 +124,12 @@ impl<'a, W: World> Code<'a, W> {
     }
 }
 
-/// Returns an element of an array. A negative index is beyond the end of all arrays once its sign is dropped.
+/// Returns an element of an array. As an unsigned number, a negative index is beyond the end of every array.
 fn element(parts: &[Value], index: i32, span: Span) -> Result<&Value, Stop> {
     parts.get(index as u32 as usize).ok_or_else(|| outside(index, parts.len(), span))
 }
 
-/// Takes a part of a value that is no variable.
+/// Returns a part of a value that is not a variable.
 pub(super) fn part(value: &Value, access: &Access, index: i32, span: Span) -> Result<Value, Stop> {
     match (value, access) {
         (Value::Complex(real, _), Access::Real) => Ok(Value::Float(*real)),

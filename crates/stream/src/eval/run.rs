@@ -13,34 +13,34 @@ use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
 
-/// How a program is run.
+/// Settings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Number of steady states, after the initial schedule; endless where it is absent.
+    /// Number of steady states after the initial schedule. Endless if absent.
     pub iterations: Option<u64>,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
-    /// The order of firings; chosen by the program where it is absent.
+    /// The order of firings. If absent, the program decides.
     pub style: Option<Style>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All iterations were run.
     Done,
     /// An input file ended.
     EndOfInput,
-    /// Nothing can fire any more.
+    /// Nothing can fire.
     Idle,
-    /// The output is not read any more.
+    /// The output is no longer read.
     OutputClosed,
 }
 
-/// Items are printed in portions of this many bytes.
+/// Output is printed in portions of this many bytes.
 const PORTION: usize = 1 << 16;
 
-/// The most firings of one node between two iterations of a program with dynamic rates.
+/// Maximum firings of one node between two iterations of a program with dynamic rates.
 const MAX_DRAIN: u32 = 1 << 20;
 
 /// Advances the random generator and returns a number in [0, 1).
@@ -55,8 +55,8 @@ pub(crate) fn random(state: &mut u64) -> f64 {
 
 /// Runs a graph.
 ///
-/// A program whose rates are all known runs by its schedule. A program with dynamic rates runs on demand: an
-/// iteration fires each sink until some source has fired, and then whatever else can fire.
+/// A program with known rates runs by its schedule. A program with dynamic rates runs on demand: an iteration
+/// fires each sink until some source has fired, and then every other node that can fire.
 pub fn run(program: &Program, graph: &Graph, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Box<Diagnostic>> {
     let mut machine = Machine::new(program, graph, host, settings);
     let result = machine
@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) fired: u64,
     /// Finished firings of `work`.
     pub(crate) iterations: i32,
-    /// Whether a firing is under way.
+    /// True while a firing is in progress.
     busy: bool,
     pub(super) mail: VecDeque<Mail>,
     reader: Option<Reader>,
@@ -91,16 +91,16 @@ pub(crate) struct Machine<'a> {
     pub(super) graph: &'a Graph,
     host: &'a mut dyn Host,
     pub(crate) tapes: Vec<VecDeque<Value>>,
-    /// For each tape the last items that were taken from it, and how many are kept.
+    /// For each tape, how many popped items are kept, and those items.
     pub(crate) past: Vec<(usize, VecDeque<Value>)>,
     pub(crate) nodes: Vec<State>,
     flows: Vec<Flow>,
     pub(crate) budget: Budget,
     pub(super) random: u64,
-    /// Whether firings pull what they need.
+    /// True if firings pull the items they need.
     pub(super) on_demand: bool,
     text: String,
-    /// The output of each node, firing by firing, where output is put into order later.
+    /// The output of each node, firing by firing, if output is put into order later.
     pub(crate) said: Option<Vec<VecDeque<String>>>,
     pub(super) messages: Messages,
 }
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
         Ok(Outcome::Done)
     }
 
-    /// A program without an end shows its output after every iteration.
+    /// Flushes the output of an endless program after every iteration.
     fn flush_if_endless(&mut self, left: Option<u64>) -> Result<(), Stop> {
         if left.is_none() { self.flush() } else { Ok(()) }
     }
@@ -166,7 +166,7 @@ impl<'a> Machine<'a> {
         self.phase_of(phase, &|_| true)
     }
 
-    /// Fires the nodes of a phase that are chosen.
+    /// Fires the chosen nodes of a phase.
     pub(crate) fn phase_of(&mut self, phase: &Phase, chosen: &dyn Fn(NodeId) -> bool) -> Result<(), Stop> {
         for (entry, count) in &phase.entries {
             match entry {
@@ -226,7 +226,7 @@ impl<'a> Machine<'a> {
         Ok(Outcome::Done)
     }
 
-    /// Fires whatever has its items, but for sources.
+    /// Fires every node that has its items, except sources.
     fn drain(&mut self) -> Result<(), Stop> {
         loop {
             let mut fired = false;
@@ -250,7 +250,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether a node can fire with what is on its tapes. Without a known rate it cannot be said.
+    /// Returns whether a node can fire with the items on its tapes. Returns false if a rate is not known.
     fn has_items(&self, node: NodeId) -> bool {
         let first = self.graph.nodes[node].first_flow().filter(|_| self.nodes[node.index()].fired == 0);
         let flow = first.as_ref().unwrap_or(&self.flows[node.index()]);
@@ -348,7 +348,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Provides the items that a firing needs at its start, as far as they are known.
+    /// Provides the items that a firing needs at its start, as far as the rates are known.
     fn pull_inputs(&mut self, id: NodeId) -> Result<(), Stop> {
         let graph = self.graph;
         let first = graph.nodes[id].first_flow().filter(|_| self.nodes[id.index()].fired == 0);
@@ -401,7 +401,8 @@ impl<'a> Machine<'a> {
         let node = &self.graph.nodes[id];
         let (input, output) = (node.inputs.first().copied(), node.outputs.first().copied());
         self.nodes[id.index()].busy = true;
-        // A pop from a tape of dynamic rate fires its producer: steps of an inner firing do not count for the outer one.
+        // A pop from a tape of dynamic rate fires its producer. Steps of an inner firing do not count for the
+        // outer one.
         let (start, outer_end) = (self.budget.steps, self.budget.firing_end);
         self.budget.firing_end = start.saturating_add(self.budget.limits.firing);
         let mut firing = Firing { machine: self, node: id, input, output, rates, popped: 0, pushed: 0 };
@@ -410,7 +411,7 @@ impl<'a> Machine<'a> {
         self.budget.firing_end = outer_end.saturating_add(self.budget.steps - start);
         self.nodes[id.index()].busy = false;
         result.map_err(|stop| match stop {
-            // The innermost firing is the one that failed.
+            // The innermost firing is the failed one.
             Stop::Error(error) if error.notes.iter().all(|note| !note.starts_with("in firing")) => {
                 let note = format!("in firing {} of `{}`", self.nodes[id.index()].fired + 1, self.graph.nodes[id].name);
                 Stop::Error(Box::new(error.note(note)))
@@ -473,7 +474,7 @@ impl<'a> Machine<'a> {
         state.writer.as_mut().map_or(Ok(()), |writer| writer.write(value).map_err(failed))
     }
 
-    /// Writes what files still wait for.
+    /// Flushes the pending output of files.
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
         for (id, node) in self.graph.nodes.iter() {
             if let Some(writer) = &mut self.nodes[id.index()].writer {

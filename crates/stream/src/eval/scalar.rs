@@ -1,5 +1,5 @@
-//! Evaluation of scalars. Every expression has its type, so numbers and truth values are computed unwrapped;
-//! [`Code::eval_any`] does the rest.
+//! Evaluation of scalars. Every expression has its type, so numbers and truth values are computed unwrapped.
+//! [`Code::eval_any`] evaluates all other types.
 
 use super::arithmetic;
 use super::code::{Code, Stop, World, refused};
@@ -12,7 +12,7 @@ fn needed(what: &str, span: Span) -> Stop {
     Stop::error(codes::RUN_TIME, format!("{what} is needed here"), span)
 }
 
-/// Defines the function that evaluates expressions of one type of number.
+/// Defines the function that evaluates expressions of one number type.
 macro_rules! number {
     ($(#[$attribute:meta])* $name:ident, $variant:ident, $ty:ty, $what:literal, $negate:expr, $from:ident => $($convert:tt)+) => {
         $(#[$attribute])*
@@ -125,7 +125,7 @@ impl<'a, W: World> Code<'a, W> {
         .ok_or_else(|| needed("a truth value", expr.span))
     }
 
-    /// Stores into a place, through an operator where one is given.
+    /// Stores into a place, through an operator if one is given.
     pub(super) fn assign(&mut self, place: &'a Place, operator: Option<Binary>, value: &'a Expr, span: Span) -> Result<(), Stop> {
         /// Stores a number of one type.
         macro_rules! store {

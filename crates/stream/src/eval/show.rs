@@ -1,4 +1,4 @@
-//! Values as `print` shows them: numbers as `Float.toString` and `Integer.toString` of Java do.
+//! Values as printed by `print`: numbers have the format of Java's `Float.toString` and `Integer.toString`.
 
 use crate::core::Value;
 
@@ -28,12 +28,13 @@ pub fn show_value(value: &Value) -> String {
     }
 }
 
-/// Chooses the digits that Java shows: the shortest that give the number, but two where one would do and two are nearer.
+/// Chooses the digits that Java shows. These are the shortest that identify the number, except if one digit
+/// would do and two digits are nearer.
 fn at_least_two(shortest: String, two: String, is_it: impl Fn(&str) -> bool) -> String {
     if !shortest.contains('.') && !two.contains(".0e") && is_it(&two) { two } else { shortest }
 }
 
-/// Arranges the shortest digits of a number, given as `d.ddde±n`.
+/// Formats the shortest digits of a number, given as `d.ddde±n`.
 fn floating(shortest: &str, value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -159,7 +159,7 @@ impl Lowerer {
     }
 }
 
-/// "1 is", "2 are".
+/// Returns a number and its verb: "1 is", "2 are".
 pub(super) fn are(count: usize) -> String {
     if count == 1 { "1 is".to_owned() } else { format!("{count} are") }
 }

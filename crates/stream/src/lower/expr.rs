@@ -7,7 +7,7 @@ use crate::syntax::ast;
 use broadloom_diag::{Diagnostic, Span};
 use std::sync::Arc;
 
-/// The most indices and members in one place.
+/// Maximum number of indices and members in one place.
 pub(crate) const MAX_PATH: usize = 8;
 
 impl Lowerer {

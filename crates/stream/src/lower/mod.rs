@@ -1,8 +1,8 @@
-//! From the syntax tree to [`core`](crate::core): names, types, conversions.
+//! Lowering from the syntax tree to [`core`](crate::core): names, types, conversions.
 //!
-//! Every declaration is lowered once, whether it is used or not, so that all mistakes are found. A mistake is
-//! reported and its expression gets the type [`Type::Unknown`], which fits everywhere; the result is handed
-//! out only where there was no mistake.
+//! Every declaration is lowered once, even if it is not used, so that all errors are found. An error is
+//! reported and its expression gets the type [`Type::Unknown`], which fits everywhere. The result is returned
+//! only if there was no error.
 
 mod call;
 mod expr;
@@ -73,10 +73,10 @@ struct Lowerer {
 /// The stream, package or section that is being lowered.
 #[derive(Default)]
 struct Unit {
-    /// Whether names of the unit around it are visible.
+    /// True if names of the enclosing unit are visible.
     anonymous: bool,
     params: Vec<Variable>,
-    /// For an anonymous stream, the values of its parameters in the unit around it.
+    /// For an anonymous stream, the values of its parameters in the enclosing unit.
     captures: Vec<Expr>,
     fields: Vec<(Arc<str>, Type)>,
     functions: HashMap<Arc<str>, FunctionId>,
@@ -110,7 +110,7 @@ enum Context {
 }
 
 impl Lowerer {
-    /// Reports a mistake, once: some parts are looked at twice.
+    /// Reports an error once. Some parts are lowered twice.
     fn error(&mut self, error: Diagnostic) {
         let same = |other: &Diagnostic| other.message == error.message && other.primary == error.primary;
         if !self.errors.iter().any(same) {
@@ -130,7 +130,7 @@ impl Lowerer {
         ty.show(&self.structs)
     }
 
-    /// The expression that stands for a mistake that was reported.
+    /// Returns the expression that replaces one with a reported error.
     fn broken(&self, span: Span) -> Expr {
         Expr { kind: ExprKind::Const(Value::Unset), ty: Type::Unknown, span }
     }
@@ -152,7 +152,7 @@ impl Lowerer {
                     self.repeated("member", &member.name);
                 }
                 let declared = self.declared(&member.ty);
-                // A struct may contain structs that stand before it only, so that no struct contains itself.
+                // A struct may only contain structs declared before it, so that no struct contains itself.
                 if let Type::Struct(inner) = element_of(&declared.ty)
                     && inner.index() >= index
                 {
@@ -273,7 +273,7 @@ impl Lowerer {
         self.error(error.at(name.span, "this is the second").help("rename or remove one of them"));
     }
 
-    /// The type of a written type, its lengths left out.
+    /// Returns the type of a written type, without its lengths.
     fn type_of(&mut self, ty: &ast::Type) -> Type {
         let base = match &ty.base {
             ast::Base::Void => Type::Void,
@@ -320,7 +320,8 @@ impl Lowerer {
         Field { name: field.name.name.clone(), declared, value, span: field.name.span }
     }
 
-    /// Portals are made where receivers are registered: in the bodies of composite streams.
+    /// Reports a portal that is declared in filter code. Portals are made where receivers are registered: in
+    /// the bodies of composite streams.
     fn no_portal_here(&mut self, ty: &Type, name: &ast::Ident) {
         if matches!(element_of(ty), Type::Portal(_)) {
             let error =
@@ -444,7 +445,7 @@ impl Lowerer {
     }
 }
 
-/// The type inside of all array dimensions.
+/// Returns the element type inside all array dimensions.
 fn element_of(ty: &Type) -> &Type {
     let mut inner = ty;
     while let Type::Array(element) = inner {
@@ -453,7 +454,7 @@ fn element_of(ty: &Type) -> &Type {
     inner
 }
 
-/// Whether a statement never ends normally: it returns, or loops without end.
+/// Returns whether a statement never ends normally: it returns, or loops forever.
 fn always_returns(stmt: &Stmt) -> bool {
     use crate::core::StmtKind;
     match &stmt.kind {
@@ -466,7 +467,7 @@ fn always_returns(stmt: &Stmt) -> bool {
     }
 }
 
-/// Adds the most similar name as advice.
+/// Adds the most similar name as a help text.
 fn suggest<'a>(error: Diagnostic, name: &str, names: impl Iterator<Item = &'a Arc<str>>) -> Diagnostic {
     let best = names.map(|other| (distance(name, other), other)).min();
     match best {
@@ -475,7 +476,7 @@ fn suggest<'a>(error: Diagnostic, name: &str, names: impl Iterator<Item = &'a Ar
     }
 }
 
-/// Number of single-character changes between two names, letters compared without case.
+/// Returns the number of single-character changes between two names. Letters are compared without case.
 fn distance(left: &str, right: &str) -> usize {
     let left: Vec<u8> = left.bytes().take(64).map(|byte| byte.to_ascii_lowercase()).collect();
     let right: Vec<u8> = right.bytes().take(64).map(|byte| byte.to_ascii_lowercase()).collect();

@@ -6,7 +6,7 @@ use crate::core::{Binary, Expr, ExprKind, Type, Value};
 use crate::syntax::ast;
 use broadloom_diag::{Diagnostic, Span};
 
-/// The position of a numeric type in the order of implicit conversions.
+/// Returns the position of a numeric type in the order of implicit conversions.
 fn rank(ty: &Type) -> Option<u32> {
     Some(match ty {
         Type::Bit => 1,
@@ -20,7 +20,7 @@ fn rank(ty: &Type) -> Option<u32> {
     })
 }
 
-/// Whether values of a type convert to another without a cast.
+/// Returns whether values of a type convert to another without a cast.
 fn converts(from: &Type, to: &Type) -> bool {
     match (rank(from), rank(to)) {
         (Some(from_rank), Some(to_rank)) => from_rank < to_rank && !(*from == Type::Double && *to == Type::Complex),
@@ -28,7 +28,7 @@ fn converts(from: &Type, to: &Type) -> bool {
     }
 }
 
-/// Whether an expression consists of the literals 0 and 1, which are bits too.
+/// Returns whether an expression consists of the literals 0 and 1, which are also bits.
 fn is_bit_literal(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(Value::Int(0 | 1)) => true,
@@ -38,7 +38,8 @@ fn is_bit_literal(expr: &Expr) -> bool {
 }
 
 impl Lowerer {
-    /// Converts an expression to a type, where that is implicit; the error names what the value is for.
+    /// Converts an expression to a type if the conversion is implicit. The error names the purpose of the
+    /// value.
     pub(super) fn coerce(&mut self, expr: Expr, to: &Type, purpose: &str) -> Expr {
         match self.try_coerce(expr, to) {
             Ok(expr) => expr,
@@ -73,13 +74,13 @@ impl Lowerer {
             return Ok(expr);
         }
         if *to == Type::Bit && expr.ty == Type::Int {
-            // The lowest bit is kept.
+            // Only the lowest bit is kept.
             return Ok(if is_bit_literal(&expr) { as_bit(expr) } else { convert(expr, Type::Bit) });
         }
         if converts(&expr.ty, to) { Ok(convert(expr, to.clone())) } else { Err(Box::new(expr)) }
     }
 
-    /// The type to which two operands convert.
+    /// Returns the type to which two operands convert.
     pub(super) fn common(&self, left: &Type, right: &Type) -> Option<Type> {
         match (left, right) {
             (left, right) if left == right => Some(left.clone()),
@@ -135,7 +136,7 @@ impl Lowerer {
             Op::ShiftRight => (Binary::ShiftRight, false),
             Op::And | Op::Or => return self.broken(span),
         };
-        // A literal 0 or 1 beside a bit is a bit.
+        // A literal 0 or 1 next to a bit is a bit.
         let (left, right) = match (&left.ty, &right.ty) {
             (Type::Bit, Type::Int) if is_bit_literal(&right) => (left, as_bit(right)),
             (Type::Int, Type::Bit) if is_bit_literal(&left) => (as_bit(left), right),
@@ -191,7 +192,7 @@ impl Lowerer {
             None => Diagnostic::error(codes::BAD_OPERANDS, format!("`{symbol}` is not defined for {left_type}"))
                 .at(left.span, format!("this is of type {left_type}")),
         };
-        // `a & b == c` is `a & (b == c)`, here as in C.
+        // `a & b == c` is `a & (b == c)`, as in C.
         let compared = |expr: &Expr| matches!(&expr.kind, ExprKind::Binary(operator, ..) if operator.compares());
         let mixed = right.is_some_and(|right| (left.ty == Type::Boolean) != (right.ty == Type::Boolean));
         if matches!(symbol, "&" | "|" | "^") && mixed && (compared(left) || right.is_some_and(compared)) {

@@ -150,7 +150,7 @@ impl Lowerer {
         let core = match operator {
             None => None,
             Some(operator) => {
-                // The operator must be defined for both sides; its result is converted back by rule of
+                // The operator must be defined for both sides. Its result is converted back by the rule of
                 // assignment.
                 let span = target.span.to(value.span);
                 if self.binary(operator, read(place.clone()), value.clone(), span).ty == Type::Unknown {

@@ -8,7 +8,7 @@ use broadloom_diag::{Diagnostic, Span};
 use std::sync::Arc;
 
 impl Lowerer {
-    /// Lowers a stream. The values it captures from the unit around it come with it.
+    /// Lowers a stream. Returns it with the values that it captures from the enclosing unit.
     pub(super) fn stream(&mut self, stream: &ast::Stream, anonymous: bool) -> (Stream, Vec<Expr>) {
         let mut params: Vec<Variable> = vec![];
         for param in &stream.params {
@@ -20,7 +20,7 @@ impl Lowerer {
             params.push(Variable { name: param.name.name.clone(), ty, span: param.name.span });
         }
         self.units.push(Unit { anonymous, params, ..Unit::default() });
-        // Lengths of parameters are checked, and do not decide anything: an array brings its own length.
+        // Lengths of parameters are only checked: an array brings its own length.
         for param in &stream.params {
             self.declared(&param.ty);
         }

@@ -1,7 +1,7 @@
 //! Prefetch of staged inputs.
 //!
-//! A block runs several tiles of units, one after the other. It loads staged words of its next tile into registers, works
-//! on the current tile in shared memory, and then moves the registers there.
+//! A block runs several tiles of units, one after the other. It prefetches the staged words of its next tile
+//! into registers, computes the current tile in shared memory, and then moves the registers to shared memory.
 
 use super::cut::{Cut, Place, Shape};
 use super::emit::{Held, Store};
@@ -12,20 +12,20 @@ use broadloom_scalar::{Type, Value, Variable};
 use broadloom_skeleton::cost::Costs;
 use broadloom_skeleton::kit::Writer;
 
-/// Accesses of a thread whose words wait in registers, over all inputs of a tile.
+/// Maximum accesses of a thread whose words wait in registers, over all inputs of a tile.
 const ACCESSES: i64 = 8;
 
-/// Registers for the next tile.
+/// Registers that hold the next tile.
 pub(super) struct Ahead {
     rows: Vec<Row>,
     threads: u32,
     thread: Value,
-    /// Units of a full tile, and of all tiles.
+    /// Units of a full tile, and units of all tiles.
     full: i64,
     whole: Value,
 }
 
-/// Registers for one input.
+/// Registers that hold one input.
 struct Row {
     buffer: usize,
     global: Held,
@@ -33,7 +33,7 @@ struct Row {
     registers: Vec<Variable>,
 }
 
-/// Returns the units of a tile.
+/// Returns the number of units in a tile.
 pub(super) fn units_of_tile(cut: &Cut) -> i64 {
     match cut.shape {
         Shape::Block(units) => units,
@@ -41,7 +41,8 @@ pub(super) fn units_of_tile(cut: &Cut) -> i64 {
     }
 }
 
-/// Returns the most blocks of a kernel that prefetches, where it can and the caller or the cost model wishes it.
+/// Returns the maximum number of blocks of a kernel that prefetches. Returns `None` if the kernel cannot
+/// prefetch, or if neither the caller nor the cost model asks for it.
 pub(crate) fn blocks(section: &Section, cut: &Cut, starts: &[i64], machine: &Machine, wish: Option<bool>) -> Option<u64> {
     if !can_prefetch(section, cut, starts) {
         return None;
@@ -51,7 +52,7 @@ pub(crate) fn blocks(section: &Section, cut: &Cut, starts: &[i64], machine: &Mac
     wish.unwrap_or(costs.prefetches_tiles(resident)).then(|| costs.busy(resident))
 }
 
-/// Returns whether a kernel stages inputs that its threads load several words at a time.
+/// Returns whether a kernel stages inputs with vector loads.
 pub(crate) fn can_prefetch(section: &Section, cut: &Cut, starts: &[i64]) -> bool {
     let by_tile = match cut.shape {
         Shape::Block(_) => true,
@@ -61,7 +62,7 @@ pub(crate) fn can_prefetch(section: &Section, cut: &Cut, starts: &[i64]) -> bool
     by_tile && spans(section, cut, starts).next().is_some()
 }
 
-/// Returns the staged inputs whose tiles have whole accesses for each thread.
+/// Returns the staged inputs whose tiles give each thread a whole number of accesses.
 fn spans<'s>(section: &'s Section, cut: &'s Cut, starts: &'s [i64]) -> impl Iterator<Item = (usize, Span)> + 's {
     let staged = cut.places.iter().enumerate().filter(|(_, place)| matches!(place, Place::Staged(_)));
     staged.filter_map(move |(index, _)| {
@@ -71,7 +72,7 @@ fn spans<'s>(section: &'s Section, cut: &'s Cut, starts: &'s [i64]) -> impl Iter
 }
 
 impl Ahead {
-    /// Declares registers, and loads the words of a first tile.
+    /// Declares the registers and loads the words of a first tile.
     pub(super) fn new(
         k: &Writer,
         section: &Section,
@@ -95,7 +96,7 @@ impl Ahead {
         made
     }
 
-    /// Loads the words of a tile, where it is a full one.
+    /// Loads the words of a tile if it is a full one.
     pub(super) fn load(&self, k: &Writer, tile: Value) {
         let first = k.mul(tile, self.full);
         k.if_then(k.le(k.add(first, self.full), self.whole), || {
@@ -110,7 +111,7 @@ impl Ahead {
         });
     }
 
-    /// Moves the words of an input to shared memory. Returns the accesses of a thread that are done.
+    /// Moves the words of an input to shared memory. Returns the number of finished accesses of a thread.
     pub(super) fn unload(&self, k: &Writer, buffer: usize, shared: &Held) -> i64 {
         let Some(row) = self.rows.iter().find(|row| row.buffer == buffer) else { return 0 };
         for (round, register) in row.registers.iter().enumerate() {

@@ -1,22 +1,24 @@
 //! Collapse of equal branches.
 //!
-//! Branches of a round-robin splitjoin that run the same stateless code become one actor with as many firings as all
-//! of them together: the splitter, the joiner and the copies of the code are gone. Branches that are pipelines
-//! collapse filter by filter; the tapes between their filters become one tape, on which the branches take turns.
+//! Branches of a round-robin splitjoin that run the same stateless code become one actor with as many firings
+//! as all of them together. The splitter, the joiner and the copies of the code disappear. Branches that are
+//! pipelines collapse filter by filter. The tapes between their filters become one tape, on which the
+//! branches alternate.
 
 use super::section::{Actor, Port, Section};
 use super::wiring::Step;
 
-/// How collapsed branches take turns.
+/// The way collapsed branches alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turns {
-    /// A round of the splitter each: its items lie side by side, and so do those of the joiner.
+    /// Each branch takes one round of the splitter. Its items are contiguous, and so are those of the joiner.
     Rounds,
-    /// A firing each: a splitter that deals fewer items than a firing takes is a permutation.
+    /// Each branch takes one firing. If the splitter deals fewer items than a firing takes, the input is
+    /// permuted.
     Firings,
 }
 
-/// Equal branches that become one actor.
+/// Equal branches that are merged into one actor.
 struct Group {
     /// The actors, in the order of the branches.
     actors: Vec<usize>,
@@ -25,7 +27,7 @@ struct Group {
     turns: Turns,
 }
 
-/// Returns the weight of a port that is branch `number` of `branches` equal ones.
+/// Returns the weight of a port if it is branch `number` of `branches` equal ones.
 fn branch_weight(port: &Port, number: usize, branches: usize) -> Option<i64> {
     match port.steps.first()? {
         Step::Spread { weight, total, offset } => {
@@ -36,7 +38,7 @@ fn branch_weight(port: &Port, number: usize, branches: usize) -> Option<i64> {
     }
 }
 
-/// Collapses what can be collapsed.
+/// Collapses all equal branches.
 pub(super) fn collapse(section: &mut Section) {
     while let Some(group) = find(section) {
         merge(section, &group);
@@ -75,7 +77,7 @@ fn find(section: &Section) -> Option<Group> {
     None
 }
 
-/// Returns how equal branches take turns, where they can be one actor.
+/// Returns how equal branches alternate if they can be one actor.
 fn turns(section: &Section, group: &[usize], weight: i64) -> Option<Turns> {
     let actors: Vec<&Actor> = group.iter().map(|index| &section.actors[*index]).collect();
     let first = actors[0];
@@ -108,21 +110,21 @@ fn turns(section: &Section, group: &[usize], weight: i64) -> Option<Turns> {
     if whole && (privates || joins(out_weight)) {
         return Some(Turns::Rounds);
     }
-    // Whole rounds of splitter, firings and joiner lie before the first firing.
+    // Whole rounds of splitter, firings and joiner precede the first firing.
     let starts = |port: &Port, weight: i64| port.start % port.rate == 0 && port.start % weight == 0;
     let join = branch_weight(output, 0, group.len());
     let fits = starts(input, weight) && join.map_or(output.start % output.rate == 0, |join| starts(output, join));
     (fits && (privates || join.is_some_and(joins))).then_some(Turns::Firings)
 }
 
-/// Whether a port is the branch of a joiner that the first port belongs to.
+/// Returns whether a port is branch `number` of the joiner to which the first port belongs.
 fn joined(port: &Port, first: &Port, number: usize, branches: usize, weight: i64) -> bool {
     port.buffer == first.buffer
         && port.steps.get(1..) == first.steps.get(1..)
         && branch_weight(port, number, branches) == Some(weight)
 }
 
-/// Whether the output of an actor goes to one reader by a tape of its own.
+/// Returns whether the output of an actor goes to one reader by a tape of its own.
 fn private(section: &Section, actor: &Actor) -> bool {
     let Some(output) = &actor.output else { return false };
     let role = section.buffers[output.buffer].role;
@@ -163,7 +165,7 @@ fn merge(section: &mut Section, group: &Group) {
     let outputs: Vec<usize> =
         group.iter().filter_map(|index| section.actors[*index].output.as_ref().map(|port| port.buffer)).collect();
     if outputs.iter().any(|buffer| *buffer != outputs[0]) {
-        // The tapes of the branches become one, on which their readers take turns.
+        // The tapes of the branches become one tape, on which their readers alternate.
         section.buffers[outputs[0]].items *= branches;
         section.buffers[outputs[0]].start *= branches;
         for (number, buffer) in outputs.iter().enumerate() {

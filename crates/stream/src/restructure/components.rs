@@ -1,14 +1,15 @@
-//! Components: firings of several filters, one behind the other, that a thread runs in registers.
+//! Components: consecutive firings of several filters that a thread runs in registers.
 //!
-//! Three stages of butterflies exchange items among groups of eight: a group needs nothing of the others. Such a group
-//! is a *component*. In a kernel by block, the threads share components instead of firings. A thread loads the words of
-//! a component, runs its operations in registers and stores the results, so that several filters need one pass through
-//! shared memory and one barrier together.
+//! Three stages of butterflies exchange items among groups of eight. A group needs nothing of the others.
+//! Such a group is a *component*. In a kernel by block, the threads share components instead of firings. A
+//! thread loads the words of a component, runs its operations in registers and stores the results. Several
+//! filters then need only one pass through shared memory and one barrier.
 //!
-//! An operation is a firing, or a round of one. The words that it reads and writes follow from the round alone.
-//! Operations that hand items to each other belong to one component. Components with the same operations
-//! and the same registers are a *class*. Numbers that differ between the components of a class, such as the places of
-//! words, are sums of multiples of the digits of a component's number, so that one piece of code serves the whole class.
+//! An operation is a firing, or a round of one. The words that it reads and writes depend on the round alone.
+//! Operations that pass items to each other belong to one component. Components with the same operations and
+//! the same registers form a *class*. Numbers that differ between the components of a class, such as the
+//! places of words, are sums of multiples of the digits of a component's number. One piece of code therefore
+//! serves the whole class.
 
 use super::cut::{Cut, Place};
 use super::digits::Digits;
@@ -19,21 +20,21 @@ use broadloom_scalar::{Binding, Builder, Function, Id, Literal, Op, Type, Unroll
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-/// Operations of a filter in a unit, at most.
+/// Maximum operations of a filter in a unit.
 const MAX_OPERATIONS: i64 = 4096;
-/// Filters that are tried together, at most.
+/// Maximum number of filters tried together.
 const MAX_ACTORS: usize = 16;
-/// Filters of a kernel that are looked through, at most: where there are more, each has few firings.
+/// Maximum number of filters of a kernel that are searched. In larger kernels each filter has few firings.
 const MAX_FILTERS: usize = 128;
-/// Operations of a component, at most: its code is written out.
+/// Maximum operations of a component, because its code is unrolled.
 const WRITTEN_OUT: usize = 256;
-/// Words of an operation that is a component by itself, at most.
+/// Maximum words of an operation that is a component by itself.
 const ALONE: usize = 256;
-/// Places that are found for the rounds of a filter, at most.
+/// Maximum number of places that are computed for the rounds of a filter.
 const MAX_PLACES: i64 = 1 << 16;
-/// Classes of components, at most.
+/// Maximum number of classes of components.
 const MAX_CLASSES: usize = 4;
-/// Bytes of an access, at most.
+/// Maximum bytes of an access.
 const ACCESS: u32 = 16;
 
 /// An operation of a component. Registers are numbered.
@@ -57,7 +58,7 @@ struct Word {
 /// Components with the same code.
 #[derive(Clone, Debug)]
 struct Class {
-    /// Components of a unit.
+    /// Number of components in a unit.
     count: i64,
     operations: Vec<Operation>,
     loads: Vec<Word>,
@@ -76,13 +77,13 @@ pub struct Components {
     pub inputs: Vec<usize>,
     /// Buffers that are written.
     pub outputs: Vec<usize>,
-    /// Whether each component writes the words of the output that it reads of the input.
+    /// True if each component overwrites in the output the words that it reads from the input.
     pub in_place: bool,
     classes: Vec<Class>,
 }
 
 impl Components {
-    /// Returns the components of a unit.
+    /// Returns the number of components in a unit.
     pub fn count(&self) -> i64 {
         self.classes.iter().map(|class| class.count).sum()
     }
@@ -96,14 +97,16 @@ struct Accesses {
     writes: Vec<i64>,
 }
 
-/// The code of an operation, and the rounds of a firing.
+/// Returns the code of an operation, and the number of rounds in a firing.
 fn code(actor: &Actor) -> (&Function, i64) {
     actor.code.rounds.as_ref().map_or((&actor.code.function, 1), |rounds| (&rounds.function, i64::from(rounds.count)))
 }
 
-/// Finds components of the actors of a kernel by block: as many filters together as have at most `words` words in
-/// registers at the same time. Components are numbered in the order of their first operations, or, `by_place`, of the
-/// words that they load, so that neighbouring lanes of vectors load neighbouring words.
+/// Finds components of the actors of a kernel by block. It groups as many filters as possible with at most
+/// `words` live words in registers.
+///
+/// Components are numbered in the order of their first operations. With `by_place`, they are numbered in the
+/// order of the words they load, so that neighbouring lanes of vectors load neighbouring words.
 pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: bool) -> Vec<Components> {
     if cut.actors.len() > MAX_FILTERS {
         return vec![];
@@ -129,22 +132,22 @@ pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: b
     found
 }
 
-/// Returns whether an actor by itself has components: its operations are shared as they are anyway, but the places of
-/// their words lie behind splitters or joiners.
+/// Returns whether an actor by itself forms components. Its operations are shared in any case, but its words
+/// are accessed through splitters or joiners.
 fn is_wired(section: &Section, cut: &Cut, index: usize) -> bool {
     let actor = &section.actors[index];
     let wired = [&actor.input, &actor.output].into_iter().flatten().any(|port| !port.steps.is_empty());
     wired && (actor.code.rounds.is_none() || cut.rounds(section, index).is_some())
 }
 
-/// Returns the accesses of an actor's operations in a unit, where they can belong to components.
+/// Returns the accesses of an actor's operations in a unit, if they can belong to components.
 fn accesses(section: &Section, cut: &Cut, index: usize) -> Option<Vec<Accesses>> {
     let actor = &section.actors[index];
     let (input, output) = (actor.input.as_ref()?, actor.output.as_ref()?);
     let (_, rounds) = code(actor);
     let own = Range::new(0, actor.firings);
     let exact = !actor.code.fails && !actor.code.numbered && cut.unit.firings[index] == Some(own) && cut.extra == 0;
-    // Stores to global memory are those of the unit.
+    // Stores to global memory must be those of the unit.
     let whole = match (cut.places[output.buffer], cut.unit.items[output.buffer]) {
         (Place::Written, Some(wanted)) => output.items(own) == preimage(&output.steps, wanted),
         (Place::Shared(_), _) => true,
@@ -171,7 +174,7 @@ fn accesses(section: &Section, cut: &Cut, index: usize) -> Option<Vec<Accesses>>
     Some(found)
 }
 
-/// Returns the accesses of an actor's rounds, words counted from the start of a firing.
+/// Returns the accesses of an actor's rounds, with words counted from the start of a firing.
 fn trace(actor: &Actor) -> Option<Vec<Accesses>> {
     let (function, rounds) = code(actor);
     if function.body().blocks().count() != 1 {
@@ -206,7 +209,7 @@ fn trace(actor: &Actor) -> Option<Vec<Accesses>> {
     (0..rounds).map(of_round).collect()
 }
 
-/// Returns whether the results of a function follow from more than its first parameter.
+/// Returns whether the results of a function depend on more than its first parameter.
 fn depends_on_items(function: &Function) -> bool {
     let body = function.body();
     let mut work: Vec<Id> = function.results().to_vec();
@@ -243,7 +246,8 @@ fn users<'s>(section: &Section, actors: impl Iterator<Item = &'s Actor>) -> Vec<
     found
 }
 
-/// Returns how a group uses its buffers; nothing where a buffer between its actors is used by others too.
+/// Returns how a group uses its buffers. Returns `None` if a buffer between its actors is also used by
+/// others.
 fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<HashMap<usize, Use>> {
     let own = users(section, actors.iter().map(|index| &section.actors[*index]));
     let mut found = HashMap::new();
@@ -260,12 +264,13 @@ fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<H
     Some(found)
 }
 
-/// The operations of a component and its registers, without what differs between the components of a class.
+/// The operations of a component and its registers, without the numbers that differ between the components of
+/// a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Form {
-    /// Actor, registers that are read, registers that are written.
+    /// Actor, registers read, registers written.
     operations: Vec<(usize, Vec<usize>, Vec<usize>)>,
-    /// Buffers of the words that are loaded, and the registers that they go to.
+    /// Buffers of the loaded words, and the registers that receive them.
     loads: Vec<(usize, usize)>,
     stores: Vec<(usize, usize)>,
     registers: usize,
@@ -287,10 +292,10 @@ fn root(parent: &mut [usize], mut at: usize) -> usize {
     at
 }
 
-/// The accesses of each actor, and how many actors read and write each buffer.
+/// The accesses of each actor, and the numbers of actors that read and write each buffer.
 type Known<'k> = (&'k HashMap<usize, Vec<Accesses>>, &'k [(usize, usize)]);
 
-/// Returns the components of some actors.
+/// Returns the components of a group of actors.
 fn find(
     (section, cut): (&Section, &Cut),
     actors: &[usize],
@@ -316,7 +321,7 @@ fn find(
             return None;
         }
     }
-    // Components follow in the order of their first operations.
+    // Components are in the order of their first operations.
     let mut number: HashMap<usize, usize> = HashMap::new();
     let mut members: Vec<Vec<usize>> = vec![];
     for operation in 0..all.len() {
@@ -350,7 +355,7 @@ fn find(
             None => return None,
         }
     }
-    // Words of one operation are loaded where it reads them.
+    // Words of a single operation are loaded at their first read.
     let most = if actors.len() == 1 { ALONE } else { most };
     let none_inside = !uses.values().any(|own| *own == Use::Inner);
     if classes.iter().any(|(form, _)| live(form) > most) || (none_inside && actors.len() > 1) {
@@ -417,7 +422,7 @@ fn form(
     Some((form, numbers))
 }
 
-/// Returns the most registers that hold a word at the same time.
+/// Returns the maximum number of live registers.
 fn live(form: &Form) -> usize {
     let mut last = vec![0; form.registers];
     for (at, (_, reads, _)) in form.operations.iter().enumerate() {
@@ -437,7 +442,7 @@ fn live(form: &Form) -> usize {
     most
 }
 
-/// Makes a class of components.
+/// Makes a class of components. Returns `None` if its numbers are not functions of digits.
 fn class(form: &Form, numbers: &[Numbers]) -> Option<Class> {
     let count = numbers.len() as i64;
     let digits = |of: &dyn Fn(&Numbers) -> i64| Digits::of(count, &|component| of(&numbers[component as usize]));
@@ -457,26 +462,26 @@ fn class(form: &Form, numbers: &[Numbers]) -> Option<Class> {
     Some(Class { count, operations, loads, stores, registers: form.registers })
 }
 
-/// Words that one access takes: they lie side by side.
+/// Contiguous words of one access.
 struct Run<'w> {
     words: Vec<&'w Word>,
 }
 
 impl Emitter<'_> {
-    /// The threads of a block share the components of its units.
+    /// Writes the code by which the threads of a block share the components of its units.
     pub(super) fn by_component(&self, own: &Components, thread: Value, units: Value) {
         let (k, threads) = (self.k, i64::from(self.cut.threads));
         for class in &own.classes {
             let count = class.count;
             if count % threads == 0 {
-                // Each thread has some components of every unit.
+                // Each thread runs some components of every unit.
                 k.for_step(k.literal(0i32), units, 1, Unroll::Never, |unit| {
                     k.for_step(thread, k.literal(count as i32), threads as u32, Unroll::Never, |component| {
                         self.component(class, unit, component);
                     });
                 });
             } else if threads % count == 0 {
-                // Each thread has one component of some units.
+                // Each thread runs one component of some units.
                 let (first, component) = (k.div(thread, count as i32), k.rem(thread, count as i32));
                 k.for_step(first, units, (threads / count) as u32, Unroll::Never, |unit| self.component(class, unit, component));
             } else {
@@ -487,7 +492,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a component of a unit.
+    /// Writes the code of one component of a unit.
     fn component(&self, class: &Class, unit: Value, component: Value) {
         let k = self.k;
         let values: RefCell<Vec<Option<Value>>> = RefCell::new(vec![None; class.registers]);
@@ -501,7 +506,7 @@ impl Emitter<'_> {
                 values.borrow_mut()[word.register] = Some(k.lane(value, lane));
             }
         };
-        // Several operations find their words in registers; one alone loads them where it reads them.
+        // Several operations find their words in registers. A single operation loads them at its reads.
         if class.operations.len() > 1 {
             loads.iter().for_each(load);
         }
@@ -565,7 +570,7 @@ impl Emitter<'_> {
         found
     }
 
-    /// Returns whether an access to some words from a first one on is aligned in all components and units.
+    /// Returns whether an access to `lanes` words from `first` on is aligned in all components and units.
     fn is_aligned(&self, first: &Word, lanes: i64) -> bool {
         let Some(held) = self.held[first.buffer] else { return false };
         let (count, items) = (i64::from(held.words.count), self.section.buffers[first.buffer].items);
@@ -589,7 +594,7 @@ impl Emitter<'_> {
             if held.padding == 0 {
                 return Some((held, k.add(own, constant as i32)));
             }
-            // The padding of a multiple of 32 words is known, and so is that of words behind one.
+            // The padding of a multiple of 32 words is constant, and so is that of the words after it.
             let aligned = word.place.is_multiple_of(32) && items * count % 32 == 0;
             let rest = if aligned || constant < 0 { constant.min(0) } else { constant % 32 };
             let known = constant - rest;

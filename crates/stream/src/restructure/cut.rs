@@ -1,14 +1,19 @@
-//! Cuts: which actors of a section become one kernel, and where its buffers lie.
+//! Cuts: which actors of a section become one kernel, and where its buffers are stored.
 //!
-//! A kernel runs in one of four shapes. *By thread*: a thread runs all firings of a unit, and what passes between
-//! actors stays in registers and local arrays. *By block*: the threads of a block share the firings of several
-//! units, actor by actor, and what passes between actors stays in shared memory. Items that several units need,
-//! because a filter peeks, are computed once for each block. *By firing*: a filter that adds up many items has a block
-//! for each firing, also together with the filter behind it that adds up its firings. *By spectrum*: a long convolution
-//! has a block for each two windows.
+//! A kernel has one of four shapes:
 //!
-//! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape on which
-//! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
+//! - *By thread*: a thread runs all firings of a unit. Items between actors stay in registers and local
+//!   arrays.
+//! - *By block*: the threads of a block share the firings of several units, actor by actor. Items between
+//!   actors stay in shared memory. Items that several units need because a filter peeks are computed once for
+//!   each block.
+//! - *By firing*: a filter that adds up many items has a block for each firing. The kernel may also contain
+//!   the filter behind it if that one adds up its firings.
+//! - *By spectrum*: a long convolution has a block for every two windows.
+//!
+//! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape
+//! where they would be apart, or where windows overlap, is copied through shared memory by all threads of the
+//! block.
 
 use super::components::{Components, components};
 use super::registers::{ACCESS, Registers};
@@ -19,35 +24,37 @@ use crate::translate::{Rounds, Words};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{Costs, Each, Execution};
 
-/// Words that a thread keeps between the actors of a unit.
+/// Maximum words that a thread keeps between the actors of a unit.
 const THREAD_WORDS: Each<u64> = Each { vectors: 256, threads: 64 };
-/// Operations of a unit whose firings are written out one by one, so that items between actors are registers.
+/// Maximum operations of a unit whose firings are unrolled, so that items between actors are registers.
 const WRITTEN_OUT: u64 = 6144;
 /// Threads of a block.
 pub const THREADS: Each<u32> = Each { vectors: 64, threads: 128 };
-/// Threads of a block that has one firing.
+/// Threads of a block that runs one firing.
 const FIRING_THREADS: Each<u32> = Each { vectors: 128, threads: 256 };
-/// Threads of a block that has many firings whose items are added up: they share the copies of counters.
+/// Threads of a block that runs many firings whose items are added up. They share the copies of counters.
 const TOTAL_THREADS: Each<u32> = Each { vectors: 128, threads: 512 };
-/// Bytes of shared memory for the buffers of a block, so that several blocks are resident.
+/// Maximum bytes of shared memory for the buffers of a block, so that several blocks are resident.
 const SHARED: Each<u64> = Each { vectors: 40 << 10, threads: 40 << 10 };
-/// Firings of each actor for every thread of a block, about.
+/// Approximate firings of each actor per thread of a block.
 const ROUNDS: i64 = 4;
-/// The most units of a block.
+/// Maximum units of a block.
 const MAX_UNITS: i64 = 1 << 14;
 
-/// Firings of an actor in a unit, from which on the threads of a block share them unless all are written out.
+/// Minimum firings of an actor in a unit for which the threads of a block share them, unless all are
+/// unrolled.
 const MANY_FIRINGS: i64 = 32;
-/// Firings of a unit, up to which each has a block on threads even where its items lie apart: too few for a thread each.
+/// Maximum firings of a unit for which each has a block on threads, even if its items are strided. These are
+/// too few for one thread per firing.
 const FEW_FIRINGS: i64 = 4096;
 
-/// Words of a component that are in registers at the same time, at most.
+/// Maximum live words of a component in registers.
 const COMPONENT_WORDS: Each<usize> = Each { vectors: 32, threads: 32 };
-/// Operations of a unit, up to which a thread has several of them.
+/// Maximum operations of a unit for which a thread runs several units.
 const SHORT_UNIT: u64 = 256;
 /// Words that a lane of vectors loads and stores together.
 const QUAD: i64 = 4;
-/// Words of several units that a thread loads and stores, at most.
+/// Maximum words of several units that a thread loads and stores.
 const MANY_WORDS: i64 = 32;
 
 /// The place of a buffer in a kernel.
@@ -59,32 +66,32 @@ pub enum Place {
     Written,
     /// Memory of the thread.
     Local,
-    /// Shared memory, so many bytes behind its start.
+    /// Shared memory at this byte offset.
     Shared(u64),
-    /// Global memory that is read, copied to shared memory first.
+    /// Global memory that is read and first copied to shared memory, at this byte offset.
     Staged(u64),
-    /// Global memory that is written from shared memory at the end.
+    /// Global memory that is written from shared memory at the end, at this byte offset.
     Collected(u64),
-    /// Global memory that is read into registers, several words at a time.
+    /// Global memory that is read into registers with vector loads.
     Loaded,
-    /// Global memory that is written from registers at the end, several words at a time.
+    /// Global memory that is written from registers at the end with vector stores.
     Kept,
     /// Not in this kernel.
     Elsewhere,
 }
 
 impl Place {
-    /// Returns whether the buffer lies in global memory.
+    /// Returns whether the buffer is in global memory.
     pub fn is_global(self) -> bool {
         self.is_input() || self.is_output()
     }
 
-    /// Returns whether the kernel reads it in global memory.
+    /// Returns whether the kernel reads the buffer in global memory.
     pub fn is_input(self) -> bool {
         matches!(self, Place::Read | Place::Staged(_) | Place::Loaded)
     }
 
-    /// Returns whether the kernel writes it in global memory.
+    /// Returns whether the kernel writes the buffer in global memory.
     pub fn is_output(self) -> bool {
         matches!(self, Place::Written | Place::Collected(_) | Place::Kept)
     }
@@ -102,13 +109,13 @@ impl Place {
 /// The shape of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A unit for each thread.
+    /// One unit per thread.
     Thread,
-    /// The number of units for each block.
+    /// This number of units per block.
     Block(i64),
-    /// A firing for each block, or several blocks for each: its threads share the rounds of loops.
+    /// One or several blocks per firing. Their threads share the rounds of loops.
     Firing,
-    /// Windows of so many items for each block: a convolution by the fast Fourier transform.
+    /// Windows of this many items per block: a convolution by the fast Fourier transform.
     Spectrum(u32),
 }
 
@@ -123,7 +130,7 @@ pub struct Cut {
     pub threads: u32,
     /// Units of a thread, in a kernel by thread.
     pub per_thread: i64,
-    /// Whether buffers in shared memory are padded against bank conflicts.
+    /// True if buffers in shared memory are padded against bank conflicts.
     pub padded: bool,
     /// The place of each buffer of the section.
     pub places: Vec<Place>,
@@ -131,36 +138,36 @@ pub struct Cut {
     pub unit: Needs,
     /// Firings and items that all units of a block need.
     pub block: Needs,
-    /// Items of each buffer that a block holds, those that are computed and not needed included.
+    /// Items of each buffer that a block holds, including those that are computed and not needed.
     pub extents: Vec<Option<Range>>,
     /// Bytes of shared memory.
     pub shared_bytes: u64,
     /// Actors whose firings a thread runs together in registers, in a kernel by block.
     pub components: Vec<Components>,
-    /// For each actor, the end of the firings that a batch of one unit needs, in all kernels.
+    /// For each actor, the end of the firings that a batch of one unit needs, over all kernels.
     pub last: Vec<Option<i64>>,
-    /// Units beyond those of the batch, so that later kernels have what they peek at.
+    /// Units beyond those of the batch, so that later kernels have the items they peek.
     pub extra: i64,
 }
 
 impl Cut {
-    /// Returns whether the firings of a unit, in a kernel by thread, are written out one by one.
+    /// Returns whether the firings of a unit are unrolled, in a kernel by thread.
     pub fn is_written_out(&self, section: &Section) -> bool {
         let costs =
             self.actors.iter().map(|index| cost(&section.actors[*index]).saturating_mul(section.actors[*index].firings as u64));
         costs.fold(0u64, u64::saturating_add) <= WRITTEN_OUT
     }
 
-    /// Returns the code of a round, where the threads of a block share the rounds of an actor's firings: where these are
-    /// too few for all threads.
+    /// Returns the code of a round if the threads of a block share the rounds of an actor's firings. They do
+    /// so if there are too few firings for all threads.
     pub fn rounds<'s>(&self, section: &'s Section, index: usize) -> Option<&'s Rounds> {
         let firings = self.block.firings[index].map_or(0, Range::len);
         let few = matches!(self.shape, Shape::Block(_)) && firings < 2 * i64::from(self.threads);
         section.actors[index].code.rounds.as_ref().filter(|_| few)
     }
 
-    /// Returns the words that are left out behind every 32 of a buffer in shared memory. Padding costs some operations
-    /// for each access, so a buffer has none where few accesses would use one bank together.
+    /// Returns the padding: the words left out after every 32 words of a buffer in shared memory. Padding
+    /// costs some operations for each access. A buffer has none if few accesses would conflict on a bank.
     pub fn padding(&self, section: &Section, buffer: usize) -> u64 {
         let words = section.buffers[buffer].words;
         match self.shape {
@@ -191,13 +198,13 @@ impl Cut {
     }
 }
 
-/// Returns the words that are left out behind every 32 of a tape in shared memory, so that threads that are a power of
-/// two apart use different banks. Pairs of words stay aligned.
+/// Returns the words left out after every 32 words of a tape in shared memory, so that threads a power of two
+/// apart use different banks. Pairs of words stay aligned.
 pub(crate) fn padding(words: Words) -> u64 {
     if words.count.is_multiple_of(2) && words.element.bytes() <= 4 { 2 } else { 1 }
 }
 
-/// Returns the words that an array has in shared memory with some left out behind every 32.
+/// Returns the number of words of an array in shared memory, including its padding.
 pub(crate) fn padded(words: u64, padding: u64) -> u64 {
     words + (words / 32 + 1) * padding
 }
@@ -229,7 +236,7 @@ pub fn cut(section: &Section, machine: &Machine) -> Vec<Cut> {
     cut_with(section, machine, &[])
 }
 
-/// Cuts a section into kernels for a machine. Some actors, by number, do not share loops.
+/// Cuts a section into kernels for a machine. The `refused` actors, by number, do not share loops.
 pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) -> Vec<Cut> {
     let all = section.actors.len();
     let whole = section.needs(0..all, section.outputs(1));
@@ -256,7 +263,8 @@ pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) 
             continue;
         }
         let all = (start + 1..all).find(|index| adds_up(*index) || points(*index).is_some()).unwrap_or(all);
-        // The most actors that fit, fewer by halves; one alone always fits, since it needs no memory of its own.
+        // The largest group of actors that fits, found by halving. One actor always fits, because it needs no
+        // memory of its own.
         let mut end = all;
         let found = loop {
             let actors: Vec<usize> = (start..end).collect();
@@ -265,7 +273,7 @@ pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) 
             }
             end = start + ((end - start) / 2).max(1);
         };
-        // Then more of them, one by one.
+        // More actors are then added one by one.
         let mut best = (end, found);
         while best.0 < all {
             let actors: Vec<usize> = (start..best.0 + 1).collect();
@@ -281,7 +289,8 @@ pub(crate) fn cut_with(section: &Section, machine: &Machine, refused: &[usize]) 
     cuts
 }
 
-/// Makes the straight translation: a kernel for each actor, a thread for each firing, all buffers in global memory.
+/// Makes the straight translation: a kernel for each actor, a thread for each firing, all buffers in global
+/// memory.
 pub fn straight(section: &Section, machine: &Machine) -> Vec<Cut> {
     let whole = section.needs(0..section.actors.len(), section.outputs(1));
     let cutter = Cutter { section, costs: Costs::of(machine), whole };
@@ -290,11 +299,11 @@ pub fn straight(section: &Section, machine: &Machine) -> Vec<Cut> {
 }
 
 impl Cutter<'_> {
-    /// Returns the cut of an actor that has a block for each firing, where nothing is computed twice.
+    /// Returns the cut of an actor with a block for each firing, if nothing is computed twice.
     fn by_firing(&self, index: usize) -> Option<Cut> {
         let mut cut = self.cut(&[index], true)?;
         let actor = &self.section.actors[index];
-        // Items that lie apart are better read by neighbouring threads of many firings.
+        // Strided items are better read by neighbouring threads of many firings.
         let runs = actor.input.as_ref().is_some_and(|port| port.steps.is_empty());
         let few = self.costs.execution() == Execution::Threads && actor.firings <= FEW_FIRINGS;
         if !(runs || few) || cut.extra > 0 || cut.unit.firings[index].is_none_or(|range| range.len() != actor.firings) {
@@ -305,9 +314,10 @@ impl Cutter<'_> {
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
-    /// Returns the cut of an actor and of the one behind it, which adds up what all its firings of a unit push.
+    /// Returns the cut of an actor and of the one behind it, which adds up the items pushed by all its
+    /// firings in a unit.
     ///
-    /// The firing *j* of the second actor takes the item *j* of every firing of the first.
+    /// Firing *j* of the second actor takes item *j* of every firing of the first.
     fn by_total(&self, index: usize) -> Option<Cut> {
         let (first, last) = (&self.section.actors[index], &self.section.actors[index + 1]);
         let (from, to) = (first.output.as_ref()?, last.input.as_ref()?);
@@ -344,7 +354,7 @@ impl Cutter<'_> {
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
-    /// Returns the cut of a convolution by transforms.
+    /// Returns the cut of a convolution by Fourier transforms.
     fn by_spectrum(&self, index: usize, points: u32) -> Option<Cut> {
         let mut cut = self.cut(&[index], true)?;
         cut.places.iter_mut().for_each(|place| *place = place.direct());
@@ -370,8 +380,8 @@ impl Cutter<'_> {
         cut
     }
 
-    /// Returns the items of the outputs of a kernel that units need: crossing buffers begin with the first item that
-    /// anybody needs.
+    /// Returns the output items of a kernel that `units` units need. Crossing buffers begin with the first
+    /// item that any actor needs.
     fn wanted(&self, places: &[Place], units: i64) -> Vec<Option<Range>> {
         let each = places.iter().zip(&self.section.buffers).zip(&self.whole.items);
         each.map(|((place, buffer), items)| match (place, items) {
@@ -381,7 +391,8 @@ impl Cutter<'_> {
         .collect()
     }
 
-    /// Returns a cut of these actors with a unit for each thread, items between them in shared memory without a place.
+    /// Returns a cut of the given actors with a unit for each thread. Items between them are in shared memory
+    /// that is not laid out yet.
     fn base(&self, actors: &[usize]) -> Option<Cut> {
         let section = self.section;
         let inside = |index: &usize| actors.contains(index);
@@ -398,7 +409,7 @@ impl Cutter<'_> {
             let to_outside = section.buffers[buffer].role == Role::Output || users(true).any(|index| !inside(&index));
             *place = match (is_read, is_written) {
                 (false, false) => Place::Elsewhere,
-                // A buffer that several kernels write in parts is read by later ones alone.
+                // A buffer that several kernels write in parts may only be read by later kernels.
                 (true, true) if from_outside || to_outside => return None,
                 (true, true) => Place::Shared(0),
                 (true, false) => Place::Read,
@@ -431,7 +442,7 @@ impl Cutter<'_> {
         Some(cut)
     }
 
-    /// Returns a cut of these actors, where they fit into one kernel.
+    /// Returns a cut of the given actors if they fit into one kernel.
     fn cut(&self, actors: &[usize], must: bool) -> Option<Cut> {
         let section = self.section;
         let mut cut = self.base(actors)?;
@@ -445,7 +456,7 @@ impl Cutter<'_> {
             self.stage_by_thread(&mut cut);
             return Some(cut);
         }
-        // By block: more units until every thread has enough to do, and recomputed firings are few.
+        // By block: units are added until every thread has enough to do and recomputed firings are few.
         let mut best = None;
         let staged = self.staged_by_block(&cut);
         for places in [staged, cut.places.clone()] {
@@ -470,14 +481,15 @@ impl Cutter<'_> {
             }
         }
         if best.is_none() && must {
-            // One actor with its tapes in global memory: a unit for each thread, or a firing where they are many.
+            // One actor with its tapes in global memory: a unit for each thread, or a firing for each thread
+            // if there are many.
             let index = actors[0];
             return Some(if section.actors[index].firings >= MANY_FIRINGS { self.plain(cut, index) } else { cut });
         }
         best
     }
 
-    /// Items of buffers that a block reads or writes.
+    /// Returns the items of buffers that a block reads or writes.
     fn extents(&self, cut: &Cut, needs: &Needs) -> Vec<Option<Range>> {
         let mut extents = needs.items.clone();
         for index in &cut.actors {
@@ -491,14 +503,14 @@ impl Cutter<'_> {
         extents
     }
 
-    /// Whether a thread can run a unit by itself: it computes nothing twice and keeps little.
+    /// Returns whether a thread can run a unit by itself: it computes nothing twice and keeps few words.
     fn fits_thread(&self, cut: &Cut) -> bool {
         let words = |buffer: usize| match (cut.places[buffer], cut.extents[buffer]) {
             (Place::Shared(_), Some(extent)) => extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count),
             _ => 0,
         };
         let all: u64 = (0..cut.places.len()).map(words).sum();
-        // Where all firings are written out, a buffer takes registers from its first use to its last.
+        // If all firings are unrolled, a buffer takes registers from its first use to its last.
         let uses = |index: usize, buffer: usize| {
             let actor = &self.section.actors[index];
             [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
@@ -521,15 +533,15 @@ impl Cutter<'_> {
         kept <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
     }
 
-    /// Whether no kernel but this writes a buffer.
+    /// Returns whether this kernel is the only writer of a buffer.
     fn is_alone(&self, cut: &Cut, buffer: usize) -> bool {
         let others = self.section.actors.iter().enumerate().filter(|(index, _)| !cut.actors.contains(index));
         others.map(|(_, actor)| actor).all(|actor| actor.output.as_ref().is_none_or(|port| port.buffer != buffer))
     }
 
-    /// Keeps the tapes of a unit in registers where its firings are written out: words that lie side by side are
-    /// loaded and stored together. On threads, each has several small units, so that it has several accesses under way.
-    /// Lanes of vectors load and store quads, which are transposed in registers.
+    /// Keeps the tapes of a unit in registers if its firings are unrolled. Contiguous words use vector loads
+    /// and stores. On threads, each thread runs several small units, so that it has several accesses in
+    /// flight. Lanes of vectors load and store quads, which are transposed in registers.
     fn keep_in_registers(&self, cut: &mut Cut) {
         if cut.extra > 0 || !cut.is_written_out(self.section) {
             return;
@@ -554,7 +566,7 @@ impl Cutter<'_> {
         let operations: u64 = all.map(|actor| cost(actor).saturating_mul(actor.firings as u64)).fold(0, u64::saturating_add);
         let direct = cut.places.iter().any(|place| matches!(place, Place::Read | Place::Written));
         if threads && !direct && kept > 0 && operations <= SHORT_UNIT {
-            // Neighbouring threads store whole sectors together where each has one access.
+            // If each thread has one access, neighbouring threads store whole sectors together.
             let stored = |units: i64| {
                 let outputs = cut.places.iter().zip(&self.section.buffers).filter(|(place, _)| **place == Place::Kept);
                 outputs.map(|(_, own)| units * own.items * own.words.bytes() as i64).max().unwrap_or(0)
@@ -565,13 +577,14 @@ impl Cutter<'_> {
         }
     }
 
-    /// Whether the items of a unit lie anywhere in a buffer.
+    /// Returns whether the items of a unit are scattered over a buffer.
     fn is_scattered(&self, buffer: usize) -> bool {
         let ports = self.section.actors.iter().flat_map(|actor| [&actor.input, &actor.output]).flatten();
         ports.filter(|port| port.buffer == buffer).any(|port| port.absolute)
     }
 
-    /// Copies tapes of a kernel by thread through shared memory where neighbouring threads would be words apart.
+    /// Copies tapes of a kernel by thread through shared memory if neighbouring threads would access words
+    /// with a stride.
     fn stage_by_thread(&self, cut: &mut Cut) {
         if cut.extra > 0 || self.costs.execution() != Execution::Threads {
             return;
@@ -581,7 +594,7 @@ impl Cutter<'_> {
             let (Place::Read | Place::Written, Some(extent)) = (*place, cut.extents[buffer]) else { continue };
             let own = &self.section.buffers[buffer];
             let apart = own.items * i64::from(own.words.count);
-            // A thread writes its part whole, and nobody else writes the tape.
+            // A thread must write its part as a whole, and no other kernel may write the tape.
             let alone = self.is_alone(cut, buffer);
             let whole = extent.len() == own.items && cut.unit.items[buffer] == Some(extent);
             if apart < 2 || self.is_scattered(buffer) || (*place == Place::Written && !(alone && whole)) {
@@ -599,8 +612,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// Returns the places of a kernel by block that copies inputs to shared memory where windows overlap or threads
-    /// would be words apart.
+    /// Returns the places of a kernel by block that stages inputs in shared memory if windows overlap or
+    /// threads would access words with a stride.
     fn staged_by_block(&self, cut: &Cut) -> Vec<Place> {
         let mut places = cut.places.clone();
         if cut.extra > 0 || self.costs.execution() != Execution::Threads {
@@ -624,15 +637,16 @@ impl Cutter<'_> {
         let own: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units).sum();
         let rounds = |index: &usize| cut.rounds(self.section, *index).map_or(1, |rounds| i64::from(rounds.count));
         let shared: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units * rounds(index)).sum();
-        // Every actor has work for all threads, and all together have more.
+        // Every actor must have work for all threads, and all actors together must have more.
         let each = |index: &usize| self.section.actors[*index].firings * units * rounds(index) >= i64::from(cut.threads);
         let enough = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
         let busy = enough && cut.actors.iter().all(each);
         busy && (firings(&cut.block) - own) * 8 <= own
     }
 
-    /// Finds firings of several actors of a kernel by block that a thread runs in registers. What passes between them
-    /// takes no memory, and their inputs are not staged: a thread loads the words of a component at once.
+    /// Finds firings of several actors of a kernel by block that a thread runs in registers. Items between
+    /// them take no memory. Their inputs are not staged, because a thread loads the words of a component at
+    /// once.
     fn group(&self, cut: &mut Cut) {
         if !matches!(cut.shape, Shape::Block(_)) {
             return;
@@ -659,7 +673,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Gives buffers places in shared memory. Buffers that are not used at the same time share a place.
+    /// Assigns offsets in shared memory to buffers. Buffers that are not live at the same time share memory.
     fn lay_out(&self, cut: &mut Cut) {
         let mut taken: Vec<(u64, u64, usize, usize)> = vec![];
         let mut placed: Vec<Option<usize>> = vec![None; cut.places.len()];
@@ -681,10 +695,10 @@ impl Cutter<'_> {
                 let at = |index: Option<&usize>| cut.actors.iter().position(|own| Some(own) == index).unwrap_or(position);
                 group.map_or((position, position), |group| (at(group.actors.first()), at(group.actors.last())))
             };
-            // Staged items are there from the start.
+            // Staged items are live from the start.
             let first = if is_staged { 0 } else { span(cut.actors.iter().position(uses).unwrap_or(0)).0 };
             let last = span(cut.actors.iter().rposition(uses).unwrap_or(0)).1;
-            // Components that write the words that they read have one place for both tapes.
+            // Components that work in place use the same memory for both tapes.
             let group = cut.components.iter().find(|group| group.in_place && group.outputs == [buffer]);
             let before = group.and_then(|group| placed[group.inputs[0]]).filter(|at: &usize| taken[*at].3 <= span(first).1);
             if let Some(at) = before {

@@ -1,18 +1,19 @@
-//! Functions of a number that are sums of multiples of its digits, in a base that differs from place to place.
+//! Functions of a number that are sums of multiples of its digits, in a mixed-radix base.
 
 use broadloom_scalar::{Builder, Value};
 
-/// A number that follows from the number of a component.
+/// A number computed from the number of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digits {
-    /// The value of the number zero.
+    /// The value for the number zero.
     pub start: i64,
-    /// Digits by the value of their place and their base, with their factors.
+    /// Digits: the place value, the base, and the factor of each.
     pub terms: Vec<(i64, i64, i64)>,
 }
 
 impl Digits {
-    /// Returns the digits of a function of the numbers below `count`, where it has some.
+    /// Returns a function of the numbers below `count` as a sum over digits. Returns `None` if it has no such
+    /// form.
     pub fn of(count: i64, at: &dyn Fn(i64) -> i64) -> Option<Digits> {
         let start = at(0);
         let mut terms: Vec<(i64, i64, i64)> = vec![];
@@ -34,7 +35,7 @@ impl Digits {
         (0..count).all(|number| found.value(number) == at(number)).then_some(found)
     }
 
-    /// Returns the value of a number.
+    /// Returns the value of the function for a number.
     pub fn value(&self, number: i64) -> i64 {
         self.terms.iter().fold(self.start, |sum, (place, base, factor)| sum + number / place % base * factor)
     }
@@ -48,7 +49,7 @@ impl Digits {
         })
     }
 
-    /// Returns whether the sum without its start is always a multiple.
+    /// Returns whether the sum without its start is always a multiple of `of`.
     pub(super) fn is_multiple_of(&self, of: i64) -> bool {
         self.terms.iter().all(|term| term.2 % of == 0)
     }

@@ -11,7 +11,7 @@ use broadloom_scalar::{
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program, Result};
 
-/// The alignment of buffers that wide programs need, in bytes.
+/// The buffer alignment that wide programs need, in bytes.
 pub(crate) const ALIGNMENT: u64 = 16;
 
 /// The memory of a buffer within a kernel.
@@ -25,17 +25,17 @@ pub(super) enum Store {
 #[derive(Clone, Copy)]
 pub(super) struct Held {
     pub(super) store: Store,
-    /// The number of the item at the start of the memory.
+    /// The number of the first item in the memory.
     pub(super) start: i64,
-    /// Items before the block's own, in global memory.
+    /// Items before the block's own items, in global memory.
     pub(super) base: Option<Value>,
     pub(super) words: Words,
-    /// Words that are left out behind every 32.
+    /// Words left out after every 32 words.
     pub(super) padding: u32,
 }
 
 impl Held {
-    /// The index of a word, from the number of an item and a word behind its first.
+    /// Returns the index of a word, from the number of an item and of a word after its first.
     fn index(&self, k: &Builder, item: Value, word: Option<Value>) -> Value {
         let item = match self.base {
             Some(base) => k.add(base, item),
@@ -46,7 +46,7 @@ impl Held {
         self.pad(k, word.map_or(first, |word| k.add(first, word)))
     }
 
-    /// The index with padding before it.
+    /// Returns the index including the padding before it.
     pub(super) fn pad(&self, k: &Builder, index: Value) -> Value {
         match self.padding {
             0 => index,
@@ -69,20 +69,20 @@ impl Held {
     }
 }
 
-/// The place of a firing's word: its number counts from the first word of the firing.
+/// The place of a firing's words. Words are counted from the first word of the firing.
 pub(super) struct Window<'w> {
     pub(super) port: &'w Port,
     pub(super) held: Held,
     /// The first item of the firing, on the tape of the actor.
     pub(super) first: Value,
-    /// The least number of an item.
+    /// The smallest possible number of an item.
     pub(super) least: i64,
-    /// The table of [`anchors`], where there is one.
+    /// The table of [`anchors`], if there is one.
     pub(super) anchors: &'w [(i64, i64)],
 }
 
 impl Window<'_> {
-    /// Returns whether the items of a firing lie side by side.
+    /// Returns whether the items of a firing are contiguous.
     fn is_run(&self) -> bool {
         let port = self.port;
         port.steps.is_empty() || (port.seen == port.rate && port.start % port.rate == 0 && keeps_runs(&port.steps, port.rate))
@@ -99,7 +99,7 @@ impl Window<'_> {
         self.held.index(k, self.item(k, position), word)
     }
 
-    /// Returns the number of the item that a word belongs to.
+    /// Returns the number of the item to which a word belongs.
     fn item(&self, k: &Builder, position: Value) -> Value {
         let known = k.as_literal(position).and_then(Literal::as_i128);
         let item = known.and_then(|known| usize::try_from(known / i128::from(self.held.words.count)).ok());
@@ -117,26 +117,29 @@ pub(super) struct Emitter<'e> {
     pub(super) cut: &'e Cut,
     pub(super) k: &'e Writer,
     pub(super) held: Vec<Option<Held>>,
-    /// Buffers in global memory, also where a copy in shared memory is used.
+    /// Buffers in global memory, even if a copy in shared memory is used.
     pub(super) global: Vec<Option<Held>>,
     /// The number of the first unit of the block or thread.
     pub(super) unit: Value,
-    /// Units of the block, where they may be fewer than those of a full one.
+    /// Units of the block, if they may be fewer than those of a full block.
     pub(super) units: Option<Value>,
     /// All units of the batch.
     pub(super) all: Value,
     pub(super) bad: broadloom_scalar::Variable,
-    /// Whether accesses to global memory have several words.
+    /// True if accesses to global memory use vector loads and stores.
     pub(super) wide: bool,
-    /// Registers with words of the tile, where they are loaded ahead.
+    /// Registers with prefetched words of the tile.
     pub(super) ahead: Option<&'e Ahead>,
     /// For each actor, the tables of its windows: input, output.
     pub(super) anchors: &'e [[Vec<(i64, i64)>; 2]],
 }
 
-/// Writes the program of a cut. Its inputs and outputs are the global buffers in the order of the section, then
-/// the flag of failed firings; `starts` are the numbers of their first items. Its size is the number of units; its scalar the number of the first.
-/// A `wide` program needs buffers that are aligned to [`ALIGNMENT`]. One that prefetches has so many blocks at most.
+/// Writes the program of a cut.
+///
+/// Its inputs and outputs are the global buffers in the order of the section, then the flag of failed
+/// firings. `starts` are the numbers of their first items. Its size is the number of units. Its scalar is the
+/// number of the first unit. A `wide` program needs buffers that are aligned to [`ALIGNMENT`]. A program that
+/// prefetches launches at most `blocks` blocks.
 pub(crate) fn program(
     section: &Section,
     cut: &Cut,
@@ -182,7 +185,7 @@ pub(crate) fn program(
             let blocks = k.convert(k.grid_size(Axis::X), Type::I32);
             k.for_step(block_number, tiles, blocks, Unroll::Never, |tile| {
                 maker.tile(tile, first, ends, Some((&ahead, k.add(tile, blocks))));
-                // The next tile takes the place of this one.
+                // The next tile overwrites this one.
                 k.barrier();
             });
         }
@@ -211,7 +214,7 @@ struct Tiles<'t> {
 }
 
 impl Tiles<'_> {
-    /// Returns the buffers in global memory, for units from a first one on.
+    /// Returns the buffers in global memory for the units from `unit` on.
     fn global(&self, unit: Value) -> Vec<Option<Held>> {
         let k = self.k;
         let held = |(index, buffer): (usize, &super::section::Buffer)| {
@@ -224,7 +227,7 @@ impl Tiles<'_> {
         self.section.buffers.iter().enumerate().map(held).collect()
     }
 
-    /// Writes a tile. With registers that hold words of it, those of another tile are loaded before it is computed.
+    /// Writes a tile. If registers hold its words, those of another tile are loaded before it is computed.
     fn tile(&self, tile: Value, first: Value, (thread, all, whole): (Value, Value, Value), ahead: Option<(&Ahead, Value)>) {
         let Tiles { section, cut, k, arena, bad, wide, .. } = *self;
         let (unit, units) = match cut.shape {
@@ -288,7 +291,7 @@ impl Tiles<'_> {
     }
 }
 
-/// Returns an empty draft. Products of accurate programs are rounded before they are added.
+/// Returns an empty draft. In accurate programs, products are rounded before they are added.
 pub(super) fn drafted(name: &str, precision: Precision) -> Draft {
     let mut draft = Draft::new(name, 1);
     if precision == Precision::Accurate {
@@ -309,7 +312,7 @@ fn tables(section: &Section, cut: &Cut, index: usize) -> [Vec<(i64, i64)>; 2] {
 }
 
 impl Emitter<'_> {
-    /// A thread runs all firings of its unit.
+    /// Writes the code of a thread that runs all firings of its unit.
     pub(super) fn by_thread(&self, number: Value) {
         let k = self.k;
         let keeps = self.cut.places.contains(&Place::Local);
@@ -331,11 +334,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// The threads of a block share the firings of its units, actor by actor. `staged` is called behind the copies of inputs.
+    /// Writes the code of a block whose threads share the firings of its units, actor by actor. `staged` is
+    /// called after the copies of inputs.
     fn by_block(&self, number: Value, thread: Value, staged: &dyn Fn()) {
         let k = self.k;
         let Some(units) = self.units else { return };
-        // Shared memory that was read and written since the last barrier, in bytes.
+        // Byte ranges of shared memory that were read and written since the last barrier.
         let (mut read, mut written) = (Vec::<(u64, u64)>::new(), Vec::<(u64, u64)>::new());
         let bytes_of = |buffer: usize| {
             let extent = self.cut.extents[buffer]?;
@@ -360,7 +364,7 @@ impl Emitter<'_> {
         let overlaps = |list: &[(u64, u64)], own: Option<(u64, u64)>| {
             own.is_some_and(|own| list.iter().any(|other| own.0 < other.1 && other.0 < own.1))
         };
-        // Writers of one buffer write different places of it.
+        // Writers of one buffer write disjoint parts of it.
         let mut writing: Vec<usize> = vec![];
         for index in &self.cut.actors {
             let Some(firings) = self.cut.unit.firings[*index] else { continue };
@@ -392,7 +396,7 @@ impl Emitter<'_> {
                 self.by_component(group, thread, units);
                 continue;
             }
-            // Firings of the block: those of a unit, and for each further unit as many more.
+            // Firings of the block: those of a unit, and a unit's firings more for each further unit.
             let more = k.mul(k.sub(units, 1), actor.firings);
             let mut end = k.add(more, firings.end);
             if let Some(last) = self.last(*index) {
@@ -415,7 +419,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the end of the firings of an actor, counted from the first unit here, that the batch has items for.
+    /// Returns the end of the firings of an actor for which the batch has items, counted from the first unit
+    /// here.
     fn last(&self, index: usize) -> Option<Value> {
         let (k, last) = (self.k, self.cut.last[index].filter(|_| self.cut.extra > 0)?);
         let left = k.sub(self.all, k.add(self.unit, 1));
@@ -490,7 +495,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the items of an output that the block may store, where its firings make others too.
+    /// Returns the range of output items that the block may store, if its firings compute other items too.
     fn guard(&self, index: usize, port: &Port) -> Option<(Value, Value)> {
         let k = self.k;
         if self.cut.places[port.buffer] != Place::Written || port.absolute {

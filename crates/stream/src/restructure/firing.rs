@@ -1,7 +1,7 @@
-//! Kernels with a block for each firing, or several: filters that add up many items.
+//! Kernels with one or several blocks for each firing: filters that add up many items.
 //!
-//! A filter behind such a filter that adds up what its firings push is part of the kernel: the loops of all firings are
-//! one, and only the totals are written.
+//! A following filter that adds up the pushed items of these firings is part of the kernel. The loops of all
+//! firings are then merged, and only the totals are written.
 
 use super::cut::{Cut, cost};
 use super::emit::{Held, Store, Window, drafted};
@@ -18,16 +18,16 @@ use broadloom_skeleton::kit::{Shared, Writer, reduce_block};
 use broadloom_skeleton::{Argument, Count, Operator, Output, Program as Kernels};
 use std::cell::Cell;
 
-/// Rounds of a loop for each thread, before the loop is split among blocks.
+/// Minimum loop rounds of each thread before the loop is split among blocks.
 const ROUNDS: Each<u32> = Each { vectors: 512, threads: 16 };
-/// Blocks for each core, at most, among which a loop is split.
+/// Maximum blocks per core among which a loop is split.
 const BLOCKS: Each<u64> = Each { vectors: 4, threads: 8 };
-/// Words that all parts of a firing keep, at most.
+/// Maximum words that all parts of a firing store.
 const KEPT_WORDS: u32 = 1 << 22;
-/// Operations of a round that is written out for each word of a row, at most.
+/// Maximum operations of a round that is unrolled for each word of a row.
 const SHORT_ROUND: u64 = 64;
 
-/// The operator of a fold.
+/// Returns the operator of a fold.
 fn operator(fold: Fold, element: Element) -> Result<Operator, String> {
     let named = |identity: i32, combine: &dyn Fn(&Builder, Value, Value) -> Value| {
         let f = Builder::function("fold");
@@ -56,7 +56,7 @@ struct Maker<'m> {
     input: Option<usize>,
     output: Option<usize>,
     flag: usize,
-    /// The memory that parts keep their words in.
+    /// The memory in which parts store their words.
     kept: Option<usize>,
 }
 
@@ -65,15 +65,15 @@ struct Maker<'m> {
 struct Split {
     share: Share,
     parts: u32,
-    /// Words that a part keeps, and whether all parts add theirs up.
+    /// Number of words that a part stores. `adds` is true if all parts add up theirs.
     words: u32,
     adds: bool,
     /// Copies of arrays in shared memory.
     copies: u32,
-    /// Rows that a thread loads together, and whether those of the next rounds are loaded ahead.
+    /// Rows that a thread loads together. `prefetched` is true if the rows of the next rounds are prefetched.
     pieces: u32,
     prefetched: bool,
-    /// Threads that take neighbouring rounds.
+    /// Threads that run neighbouring rounds.
     together: u32,
 }
 
@@ -82,8 +82,8 @@ impl Split {
         Split { share: Share::Whole, parts: 1, words: 0, adds: false, copies: 1, pieces: 0, prefetched: false, together: 32 };
 }
 
-/// Returns the number of firings in a row whose loops are one, in a cut of a filter and of the one behind it that adds
-/// up what it pushes.
+/// Returns the number of consecutive firings with merged loops, in a cut of a filter and of the following
+/// filter that adds up its items.
 fn firings_in_row(section: &Section, cut: &Cut) -> Option<i64> {
     (cut.actors.len() == 2).then(|| section.actors[cut.actors[0]].firings)
 }
@@ -95,14 +95,14 @@ pub(crate) struct Loops {
     pub(crate) parts: u32,
     /// Copies of arrays in shared memory.
     pub(crate) copies: u32,
-    /// Whether words are loaded by rows.
+    /// True if words are loaded by rows.
     pub(crate) by_rows: bool,
-    /// Whether the rows of the next rounds are loaded before the current rounds run.
+    /// True if the rows of the next rounds are prefetched.
     pub(crate) prefetched: bool,
 }
 
-/// Returns whether the input of a firing can be loaded by rows: single words of 4 bytes side by side, of which every
-/// firing begins with a whole row.
+/// Returns whether the input of a firing can be loaded by rows. This needs contiguous items of one 4-byte
+/// word, and every firing must begin with a whole row.
 fn has_rows(section: &Section, cut: &Cut) -> bool {
     let actor = &section.actors[cut.actors[0]];
     let Some(port) = &actor.input else { return false };
@@ -114,12 +114,13 @@ fn has_rows(section: &Section, cut: &Cut) -> bool {
     port.steps.is_empty() && whole && short && buffer.words.count == 1 && buffer.words.element.bytes() == 4
 }
 
-/// Returns the operations for an item of the input.
+/// Returns the number of operations per input item.
 fn round_cost(actor: &Actor) -> u64 {
     cost(actor) / u64::from(actor.code.window.pop.max(1))
 }
 
-/// Writes the program of a cut by firing, and returns its choices. Its inputs and outputs are those of [`super::emit::program`].
+/// Writes the program of a cut by firing, and returns its choices. Its inputs and outputs are those of
+/// [`super::emit::program`].
 pub(crate) fn program(
     (program, graph): (&Program, &Graph),
     section: &Section,
@@ -138,7 +139,7 @@ pub(crate) fn program(
     let output = last.output.as_ref().map(|port| draft.output(Output { ty: element(port), count: Count::Constant(0) }));
     let flag = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
     let maker = Maker { program, graph, section, cut, starts, number, input, output, flag, kept: None };
-    // How long the loop is, and what a part keeps, is known once a part was written.
+    // The length of the loop and the words that a part stores are only known after a part was written.
     let measure = Cell::new(Measure::default());
     let probe = Writer::new(name, [cut.threads, 1, 1]);
     let part = Split { share: Share::Part, parts: 2, words: 1, ..Split::WHOLE };
@@ -156,7 +157,7 @@ pub(crate) fn program(
     let failed = |error: broadloom_skeleton::Error| error.to_string();
     let by_rows = has_rows(section, cut) && costs.pick(LOOP_ROWS) > 0;
     let pieces = if by_rows { costs.pick(LOOP_ROWS) } else { 0 };
-    // Copies of counters pay where each is added to often.
+    // Copies of counters pay off if each counter is incremented often.
     let copies = if parts < 2 { 1 } else { costs.counter_copies(words, u64::from(rounds / parts) * u64::from(added)) };
     let resident = costs.resident_blocks(cut.threads, words * (copies + 1) * 4);
     let operations = round_cost(actor) * u64::from(ROW * pieces);
@@ -171,7 +172,7 @@ pub(crate) fn program(
         draft.launch(k, grid(1), block).map_err(failed)?;
         return Ok((draft.finish(), loops));
     }
-    // All blocks are resident together.
+    // All blocks are resident at the same time.
     let parts = parts.min(u32::try_from(costs.busy(resident)).unwrap_or(parts)).max(2);
     let bytes = u64::from(if adds { 1 } else { parts }) * u64::from(words) * 4 * firings as u64;
     let kept = Some(draft.temporary(Count::size(0) * Count::Constant(bytes), adds));
@@ -226,7 +227,7 @@ impl Maker<'_> {
             }
             _ => None,
         };
-        // A filter behind that adds up firings gives as many items as one of them.
+        // A following filter that adds up firings pushes as many items as one of them.
         let (last, many) = match (&self.cut.actors[..], in_row) {
             ([_, last], Some(_)) => (*last, true),
             _ => (index, false),

@@ -1,12 +1,12 @@
-//! Islands: parts of the graph whose firings follow each other in one kernel.
+//! Islands: parts of the graph whose firings run one after the other in one kernel.
 //!
-//! A stateful filter is an island, and so is a feedbackloop with everything in it. The kernel has one block.
-//! It runs the units of a batch one after the other; in a unit it runs the *steps* of a schedule: a node and
-//! a number of its firings. Fields that firings write and the items of tapes within the island stay in memory
-//! of the device between batches.
+//! A stateful filter is an island, and so is a feedbackloop with all its nodes. The kernel has one block. It
+//! runs the units of a batch one after the other. In a unit it runs the *steps* of a schedule; a step is a
+//! node and a number of its firings. Fields that firings write and the items of tapes within the island stay
+//! in device memory between batches.
 //!
-//! Where no node has state and the items of a loop's tapes allow it, a *round* takes several units at once,
-//! and the threads of the block share the firings of a step.
+//! If no node has state and the items of a loop's tapes allow it, a *round* takes several units at once. The
+//! threads of the block then share the firings of a step.
 
 use crate::core::{Filter, Layout, Program, StreamKind, Type, Value, facts};
 use crate::graph::{Graph, Instance, NodeId, NodeKind, TapeId};
@@ -15,34 +15,34 @@ use crate::translate::{Reason, Words, element, leaves};
 use broadloom_scalar::Element;
 use cranelift_entity::EntityRef;
 
-/// Words of a tape within an island that a thread keeps in registers or a local array.
+/// Maximum words of a tape within an island that a thread keeps in registers or a local array.
 const LOCAL_WORDS: u64 = 64;
-/// Elements of a field that a thread keeps in a local array.
+/// Maximum elements of a field that a thread keeps in a local array.
 const LOCAL_ELEMENTS: u64 = 32;
-/// The most steps of a unit.
+/// Maximum steps of a unit.
 const MAX_STEPS: usize = 512;
-/// Units of a round where the threads of a block share the firings of a step, the most first.
+/// Units of a round in which the threads of a block share the firings of a step, the largest first.
 const ROUNDS: [i64; 3] = [256, 64, 16];
-/// The most words of state.
+/// Maximum words of state.
 const MAX_STATE: u64 = 1 << 24;
 
-/// Firings of a node, one after the other.
+/// Consecutive firings of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The place of the node in the list of the island.
+    /// The position of the node in the list of the island.
     pub node: usize,
-    /// The number of the first firing, in its part of a round.
+    /// The number of the first firing, within its repetition of the round.
     pub first: i64,
-    /// Firings.
+    /// Number of firings.
     pub count: i64,
 }
 
 /// Steps of a round of units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Units.
+    /// Number of units.
     pub units: i64,
-    /// How often the steps are repeated.
+    /// Number of repetitions of the steps.
     pub times: i64,
     /// The steps.
     pub steps: Vec<Step>,
@@ -59,14 +59,14 @@ pub struct Crossing {
     pub items: i64,
 }
 
-/// The place of words in the memory of the state: the words of one type lie in one buffer.
+/// The place of words in state memory. Words of one type share a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
     /// The type of a word.
     pub element: Element,
     /// The first word.
     pub start: u64,
-    /// Words.
+    /// Number of words.
     pub words: u64,
 }
 
@@ -77,8 +77,8 @@ pub struct Inner {
     pub crossing: Crossing,
     /// Items on the tape between units.
     pub remaining: i64,
-    /// Whether the items of a unit stay in the thread; else the tape is a ring in memory, its length a power
-    /// of two.
+    /// True if the items of a unit stay in the thread. Otherwise the tape is a ring in memory, and its length
+    /// is a power of two.
     pub local: bool,
     /// The place of the items.
     pub stored: Stored,
@@ -89,9 +89,9 @@ pub struct Inner {
 pub struct Kept {
     /// The type.
     pub ty: Type,
-    /// Whether it is a variable of the thread.
+    /// True if it is a variable of the thread.
     pub scalar: bool,
-    /// Whether it is a local array of the thread.
+    /// True if it is a local array of the thread.
     pub local: bool,
     /// The place.
     pub stored: Stored,
@@ -100,7 +100,7 @@ pub struct Kept {
 /// A field that firings write.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The place of the node in the list of the island.
+    /// The position of the node in the list of the island.
     pub node: usize,
     /// The field.
     pub field: usize,
@@ -113,7 +113,7 @@ pub struct Field {
 /// A part of the graph that one block runs in order.
 #[derive(Clone, Debug)]
 pub struct Island {
-    /// The nodes, producers before consumers but for back edges.
+    /// The nodes, producers before consumers, except along back edges.
     pub nodes: Vec<NodeId>,
     /// Firings of each node in a unit.
     pub firings: Vec<i64>,
@@ -121,13 +121,13 @@ pub struct Island {
     pub first: Vec<i64>,
     /// Units in a steady state.
     pub units: u64,
-    /// Tapes that come in.
+    /// Input tapes.
     pub inputs: Vec<Crossing>,
-    /// Tapes that go out.
+    /// Output tapes.
     pub outputs: Vec<Crossing>,
-    /// Tapes within.
+    /// Tapes within the island.
     pub inner: Vec<Inner>,
-    /// Fields.
+    /// Fields that firings write.
     pub fields: Vec<Field>,
     /// Words of state for each type of [`CLASSES`].
     pub state_words: [u64; 3],
@@ -137,10 +137,10 @@ pub struct Island {
     pub rounds: Vec<Round>,
 }
 
-/// Types of words in the memory of the state.
+/// Word types in state memory.
 pub const CLASSES: [Element; 3] = [Element::I32, Element::F32, Element::F64];
 
-/// Returns the number of the type that words of an element have in memory.
+/// Returns the index in [`CLASSES`] of the type that an element has in memory.
 pub fn class_of(element: Element) -> usize {
     match element {
         Element::F32 => 1,
@@ -195,7 +195,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Makes an island of nodes.
+/// Makes an island from nodes.
 pub(crate) fn island(
     program: &Program,
     graph: &Graph,
@@ -264,7 +264,7 @@ pub(crate) fn island(
 }
 
 impl Island {
-    /// Takes words of the state.
+    /// Allocates words of the state.
     fn store(&mut self, element: Element, words: u64) -> Result<Stored, Reason> {
         let class = class_of(element);
         let start = self.state_words[class];
@@ -275,7 +275,7 @@ impl Island {
         Ok(Stored { element: CLASSES[class], start, words })
     }
 
-    /// Returns whether no node keeps anything but the items of tapes.
+    /// Returns whether the nodes keep nothing but the items of tapes.
     pub fn is_stateless(&self) -> bool {
         self.fields.is_empty()
     }
@@ -283,7 +283,7 @@ impl Island {
     fn plan_rounds(&mut self, graph: &Graph, schedule: &Schedule, many_threads: bool) -> Result<(), Reason> {
         let single = self.round(graph, schedule, 1).ok_or("its firings have no order that repeats")?;
         if many_threads && self.is_stateless() {
-            // The delay of the loop allows several units side by side. The number chosen keeps the steps few.
+            // The delay of the loop allows several units in parallel. The chosen number keeps the steps few.
             for units in ROUNDS {
                 let Some(round) = self.round(graph, schedule, units) else { continue };
                 let least = round.steps.iter().map(|step| step.count).min().unwrap_or(0);
@@ -299,7 +299,7 @@ impl Island {
         Ok(())
     }
 
-    /// Orders the firings of some units: each node in turn fires as often as its items allow.
+    /// Orders the firings of `units` units: each node in turn fires as often as its items allow.
     fn round(&self, graph: &Graph, schedule: &Schedule, units: i64) -> Option<Round> {
         let place = |node: NodeId| self.nodes.iter().position(|other| *other == node);
         let mut items: Vec<i64> = schedule.remaining.iter().map(|items| *items as i64).collect();
@@ -343,7 +343,7 @@ impl Island {
                 return None;
             }
         }
-        // Steps that repeat are written once.
+        // Repeated steps are written once.
         let repeats = |period: usize| {
             steps.len().is_multiple_of(period)
                 && steps.iter().zip(&steps[period..]).all(|(a, b)| a.node == b.node && a.count == b.count)
@@ -360,7 +360,7 @@ impl Island {
     }
 }
 
-/// Nodes in an order in which producers come first, back edges left out.
+/// Returns the nodes with producers first, ignoring back edges.
 fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
     let mut left = nodes.to_vec();
     let mut done: Vec<NodeId> = vec![];

@@ -1,14 +1,14 @@
 //! Linear filters: recognised from their code and combined.
 //!
-//! A filter is linear where every float that it pushes is a sum of floats that it sees, with constant
-//! coefficients, and of a constant. Whether it is follows from its code: a value is *free* of the input,
-//! *linear* in it, or neither. Products of two linear values, comparisons and indices of them are neither.
-//! The coefficients come from one evaluation of the code on linear forms.
+//! A filter is linear if every float that it pushes is a constant plus a sum of the floats that it peeks,
+//! with constant coefficients. This follows from its code: a value is *free* of the input, *linear* in it, or
+//! neither. Products of two linear values, comparisons of them and indices of them are neither. The
+//! coefficients come from one evaluation of the code on linear forms.
 //!
-//! Two linear filters, one behind the other, are one whose matrix is the product. Linear branches of a
-//! splitjoin that duplicates are one filter that pushes for all of them. Filters are combined where that
-//! takes fewer products. Combined filters add in another order, and products of linear filters are not rounded before
-//! they are added; the last digits may differ.
+//! Two consecutive linear filters are one filter whose matrix is the product of theirs. Linear branches of a
+//! splitjoin that duplicates are one filter that pushes for all of them. Filters are combined if that takes
+//! fewer products. Combined filters add in another order, and products of linear filters are not rounded
+//! before they are added. The last digits may therefore differ.
 
 use super::refine::gcd;
 use super::section::{Actor, Port, Role, Section};
@@ -22,22 +22,22 @@ use broadloom_scalar::{AccessorKind, BinaryOp, Builder, Element, Function, Liter
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
 
-/// The most items that a linear filter sees, and pushes.
+/// Maximum number of items that a linear filter peeks, and pushes.
 const MAX_ITEMS: u32 = 512;
-/// Items that a filter sees times its operations, at most, where it is combined: its matrix is written out.
+/// Maximum product of peeked items and operations of a combined filter, because its matrix is written out.
 const MAX_MATRIX: u64 = 1 << 20;
-/// Operations of a firing whose coefficients are looked for, at most.
+/// Maximum operations of a firing whose coefficients are searched.
 const MAX_WORK: u64 = 1 << 20;
-/// Coefficients of a convolution, from which on the fast Fourier transform may be faster, and as many as a window has
-/// items.
+/// Numbers of coefficients of a convolution for which the fast Fourier transform may be faster. The maximum
+/// is the size of a window.
 const TAPS: std::ops::RangeInclusive<i64> = 64..=4096;
-/// Items that several firings of a filter push together, at most, where they become one firing.
+/// Maximum number of items that several firings of a filter push together if they are merged into one.
 const MAX_ROWS: i64 = 64;
-/// Branches of a splitjoin that become one filter where each alone would not, at most.
+/// Maximum number of splitjoin branches that are merged if merging a single branch does not pay off.
 const MAX_BRANCHES: usize = 64;
-/// Rows of coefficients that share the loads of items, at most: each has its sum in a register.
+/// Maximum rows of coefficients that share the loads of items. Each has its sum in a register.
 const SHARED_ROWS: usize = 8;
-/// Coefficients of a row that are written out; more are a loop over a table.
+/// Maximum coefficients of a row that are unrolled. Larger rows are a loop over a table.
 const WRITTEN_OUT: usize = 16;
 
 /// The dependence of a value on the input.
@@ -48,7 +48,7 @@ enum Class {
     Other,
 }
 
-/// A linear filter: a row of coefficients for each item that it pushes, and its constant.
+/// A linear filter: for each item that it pushes, a row of coefficients and a constant.
 #[derive(Clone, Debug, PartialEq)]
 struct Linear {
     rows: Vec<Vec<f64>>,
@@ -61,7 +61,7 @@ impl Linear {
     }
 }
 
-/// Returns whether all that a function writes is linear in what it reads.
+/// Returns whether all values that a function writes are linear in the values it reads.
 fn is_linear(function: &Function) -> bool {
     let body = function.body();
     let statements = || body.blocks().flat_map(|(_, block)| &block.statements);
@@ -137,21 +137,21 @@ fn is_linear(function: &Function) -> bool {
     }
 }
 
-/// Returns whether a filter is linear, and its matrix is small.
+/// Returns whether a filter is linear and its matrix is small.
 fn is_candidate(code: &Translated) -> bool {
     let seen = code.window.peek.max(code.window.pop);
     let work = u64::from(seen) * broadloom_skeleton::cost::function(&code.function);
     seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && work <= MAX_MATRIX && is_linear_filter(code)
 }
 
-/// Returns whether a filter of floats is linear, and its coefficients are found in few operations.
+/// Returns whether a filter of floats is linear and its coefficients are found in few operations.
 fn is_linear_filter(code: &Translated) -> bool {
     let float = Words { element: Element::F32, count: 1 };
     let fits = code.input == Some(float) && code.output == Some(float) && !code.fails && !code.numbered;
     fits && broadloom_skeleton::cost::function(&code.function) <= MAX_WORK && is_linear(&code.function)
 }
 
-/// Returns the coefficients of a filter, where it is linear: one evaluation gives all of them.
+/// Returns the coefficients of a filter if it is linear. One evaluation gives all of them.
 fn coefficients(code: &Translated) -> Option<Linear> {
     let window = code.window;
     let (seen, pushed) = (window.peek.max(window.pop) as usize, window.push as usize);
@@ -169,27 +169,27 @@ fn coefficients(code: &Translated) -> Option<Linear> {
     finite.then_some(Linear { rows, constants })
 }
 
-/// Rounds coefficients: floats of the code have 32 bits.
+/// Rounds coefficients to 32 bits, because floats of the code have 32 bits.
 fn round(rows: &mut [Vec<f64>]) {
     rows.iter_mut().flatten().for_each(|one| *one = f64::from(*one as f32));
 }
 
-/// Returns the items from the first to the last one with a coefficient.
+/// Returns the range from the first to the last item with a nonzero coefficient.
 fn support(row: &[f64]) -> std::ops::Range<usize> {
     let used = |one: &f64| *one != 0.0;
     let first = row.iter().position(used).unwrap_or(0);
     first..row.iter().rposition(used).map_or(first, |last| last + 1)
 }
 
-/// Returns the items that all rows see.
+/// Returns the items that all rows use.
 fn shared_support(rows: &[Vec<f64>]) -> std::ops::Range<usize> {
     let supports = || rows.iter().map(|row| support(row));
     let start = supports().map(|support| support.start).max().unwrap_or(0);
     start..supports().map(|support| support.end).min().unwrap_or(0).max(start)
 }
 
-/// Divides the rows of a linear filter into groups that share their loads: neighbours that see about the same items.
-/// Returns the number of the first row of each group with the rows.
+/// Divides the rows of a linear filter into groups that share their loads: neighbours that use almost the
+/// same items. Returns each group with the number of its first row.
 fn together(linear: &Linear) -> Vec<(usize, &[Vec<f64>])> {
     let (mut groups, mut start) = (vec![], 0);
     while start < linear.rows.len() {
@@ -228,7 +228,8 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
         };
         let (shared, width) = (shared_support(rows), rows.first().map_or(0, Vec::len));
         if shared.clone().filter(|item| rows.iter().any(|row| row[*item] != 0.0)).count() > WRITTEN_OUT {
-            // Items that some rows do not see are written out: an infinity must not reach further than they see.
+            // Items that some rows do not use are unrolled, so that an infinity does not spread to other
+            // rows.
             write_out(0..shared.start);
             let columns = shared.clone().flat_map(|item| rows.iter().map(move |row| row[item]));
             let entries: Vec<Literal> = columns.map(|one| Literal::from(one as f32)).collect();
@@ -266,7 +267,7 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
     })
 }
 
-/// Codes that were looked at: whether they are linear, and their coefficients once they were asked for.
+/// A cache of examined codes: true if the code is linear, and its coefficients once they were computed.
 #[derive(Default)]
 struct Known(Vec<(Arc<Translated>, bool, Option<Linear>)>);
 
@@ -278,7 +279,7 @@ impl Known {
         })
     }
 
-    /// Notes the coefficients of code that was written from them.
+    /// Records the coefficients of code that was generated from them.
     fn note(&mut self, code: &Arc<Translated>, mut linear: Linear) {
         round(&mut linear.rows);
         self.0.push((code.clone(), true, Some(linear)));
@@ -300,7 +301,7 @@ impl Known {
     }
 }
 
-/// When two filters are combined.
+/// The condition for combining two filters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pays {
     Always,
@@ -308,7 +309,7 @@ enum Pays {
     Never,
 }
 
-/// Combines linear filters of a section, but for those whose last digits decide something.
+/// Combines linear filters of a section, except those whose last digits decide something.
 pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
     let mut known = Known::default();
     let pays = |_: &Actor| Pays::WithFewerProducts;
@@ -318,8 +319,8 @@ pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
     {}
 }
 
-/// Finds the coefficients of filters that are long convolutions: each item that they push sees the items before it one
-/// place further.
+/// Finds the coefficients of filters that are long convolutions: each pushed item uses the items of the one
+/// before it, shifted by one.
 pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
     for actor in &mut section.actors {
         let (Some(from), Some(to)) = (&actor.input, &actor.output) else { continue };
@@ -341,7 +342,8 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
     }
 }
 
-/// Contracts products and sums of linear filters, but for those whose last digits decide something or are printed.
+/// Contracts products and sums of linear filters, except those whose last digits decide something or are
+/// printed.
 pub(super) fn contract(section: &mut Section, classified: &[Classified]) {
     let mut known: Vec<(Arc<Translated>, Arc<Translated>)> = vec![];
     for actor in &mut section.actors {
@@ -373,18 +375,18 @@ fn only(section: &Section, buffer: usize, reads: bool) -> Option<usize> {
     (section.buffers[buffer].role == Role::Inner && users.next().is_none()).then_some(first)
 }
 
-/// Whether an actor is a filter whose firings are all alike, and whose last digits may change.
+/// Returns whether an actor is a filter whose firings are all alike and whose last digits may change.
 fn is_plain(actor: &Actor, classified: &[Classified]) -> bool {
     let exact = |node: &NodeId| classified[node.index()].exact;
     !actor.nodes.is_empty() && !actor.has_prework && !actor.nodes.iter().any(exact)
 }
 
-/// Whether an actor is a filter whose sums may be rounded in other places, too: nobody prints them.
+/// Returns whether an actor is a filter whose sums may be rounded differently, because they are not printed.
 fn is_loose(actor: &Actor, classified: &[Classified]) -> bool {
     is_plain(actor, classified) && !actor.nodes.iter().any(|node| classified[node.index()].printed)
 }
 
-/// Several firings of a filter as one.
+/// Merges several firings of a filter into one.
 fn repeated(one: &Linear, pop: usize, firings: usize) -> Linear {
     let width = one.rows.first().map_or(0, Vec::len) + (firings - 1) * pop;
     let mut all = Linear { rows: vec![], constants: vec![] };
@@ -399,8 +401,8 @@ fn repeated(one: &Linear, pop: usize, firings: usize) -> Linear {
     all
 }
 
-/// The combination of two filters, one behind the other. The second one begins with item `offset` of a firing of the
-/// first one.
+/// Returns the combination of two consecutive filters. The second one begins with item `offset` of a firing
+/// of the first one.
 fn behind(first: &Linear, pop: usize, second: &Linear, offset: usize) -> Linear {
     let pushed = first.rows.len();
     let seen_items = offset + second.rows.first().map_or(0, Vec::len);
@@ -421,7 +423,7 @@ fn behind(first: &Linear, pop: usize, second: &Linear, offset: usize) -> Linear 
     Linear { rows, constants }
 }
 
-/// Combines two filters, one behind the other, where that pays or is asked for. Returns whether there were any.
+/// Combines two consecutive filters if that pays off or is requested. Returns whether there were any.
 fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known, wanted: impl Fn(&Actor) -> Pays) -> bool {
     for buffer in 0..section.buffers.len() {
         let (Some(from), Some(to)) = (only(section, buffer, false), only(section, buffer, true)) else { continue };
@@ -441,7 +443,7 @@ fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known
         {
             continue;
         }
-        // Firings of both that move as many items.
+        // Firings of both that move the same number of items.
         let common = push / gcd(push, pop) * pop;
         let (firings, repeats) = (common / push, common / pop);
         let most = i64::from(MAX_ITEMS);
@@ -491,7 +493,7 @@ fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known
     false
 }
 
-/// Products of the linear filters of a section in a unit.
+/// Returns the number of products of the linear filters of a section in a unit.
 fn products(section: &Section, known: &mut Known) -> u64 {
     let mut sum = 0;
     for actor in &section.actors {
@@ -501,8 +503,9 @@ fn products(section: &Section, known: &mut Known) -> u64 {
     sum
 }
 
-/// Combines whole splitjoins that duplicate, with the filter behind them: branches may each take more products as one
-/// filter than as several, and all of them together fewer. Returns whether there were any.
+/// Combines whole splitjoins that duplicate with the filter behind them. Each branch alone may take more
+/// products as one filter than as several, while all of them together take fewer. Returns whether there were
+/// any.
 fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known) -> bool {
     for buffer in 0..section.buffers.len() {
         let Some(behind) = only(section, buffer, true) else { continue };
@@ -529,8 +532,8 @@ fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mu
     false
 }
 
-/// Combines the branches of a splitjoin that duplicates, where a linear filter stands behind it. Looks at one buffer
-/// where it is given. Returns whether there was any.
+/// Combines the branches of a splitjoin that duplicates, if a linear filter follows it. With `buffer`, it
+/// looks at that buffer only. Returns whether there was any.
 fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known, buffer: Option<usize>) -> bool {
     for buffer in buffer.map_or(0..section.buffers.len(), |buffer| buffer..buffer + 1) {
         let Some(behind) = only(section, buffer, true) else { continue };

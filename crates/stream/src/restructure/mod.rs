@@ -1,12 +1,16 @@
 //! Restructuring: from a graph to kernels.
 //!
-//! [`Section`]s are the connected parts of the graph that run on the device; equal branches of splitjoins collapse
-//! to one actor, linear filters are combined; [`cut`](cut::cut) says which actors
-//! of a section become one kernel, in which shape, and where their buffers lie; `components` finds firings of several
-//! filters that a thread runs in registers; `emit` writes the kernels, `firing` those of filters that add up many items,
-//! `spectrum` those of long convolutions, `ahead` prefetches what blocks stage.
-//! [`Island`]s are stateful filters and feedbackloops, whose firings follow each other; `sequential` writes their
-//! kernels. A [`Recurrence`](recurrence::Recurrence) is a stateful filter whose firings `scan` combines in parallel.
+//! - [`Section`]s are the connected parts of the graph that run on the device. Equal branches of splitjoins
+//!   collapse to one actor, and linear filters are combined.
+//! - [`cut`](cut::cut) decides which actors of a section become one kernel, in which shape, and where their
+//!   buffers are stored.
+//! - `components` finds firings of several filters that a thread runs in registers.
+//! - `emit` writes the kernels, `firing` those of filters that add up many items, `spectrum` those of long
+//!   convolutions.
+//! - `ahead` prefetches the staged inputs of blocks.
+//! - [`Island`]s are stateful filters and feedbackloops, whose firings run one after the other. `sequential`
+//!   writes their kernels.
+//! - A [`Recurrence`](recurrence::Recurrence) is a stateful filter whose firings `scan` combines in parallel.
 
 pub(crate) mod ahead;
 mod collapse;

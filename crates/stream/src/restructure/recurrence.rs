@@ -1,14 +1,16 @@
 //! Recurrences: stateful filters whose firings can be combined, recognised from their code.
 //!
-//! The state of a firing is a list of numbers. It is a recurrence where each of them becomes
+//! The state of a firing is a list of numbers. It is a recurrence if each of them becomes one of:
 //!
-//! - a sum of states with constant coefficients and of something that does not depend on the state: running sums,
-//!   counters, `y = a·y + x`, several of them coupled; or
-//! - the least, the greatest, or the bits in common of itself and of something that does not depend on the state.
+//! - a sum of states with constant coefficients and of a term that does not depend on the state: running
+//!   sums, counters, `y = a·y + x`, several of them coupled;
+//! - the minimum, the maximum, or a bitwise operation, of itself and of a term that does not depend on the
+//!   state.
 //!
-//! Then the state behind many firings follows from the state before them and from what the firings come to
-//! when they start with an *identity*: zero for sums. Firings are run in chunks from identities, in parallel;
-//! chunks are combined; firings are run again from the right states.
+//! The firings can start with an *identity* instead of the state: zero for sums. The state after many firings
+//! follows from the state before them and from the result of the firings from the identity. Firings run in
+//! chunks from identities, in parallel. The chunks are combined. The firings then run again from the right
+//! states.
 
 use super::island::written;
 use crate::core::{Layout, Type as StreamType};
@@ -19,12 +21,12 @@ use broadloom_scalar::{
 use broadloom_scalar::{Value, reading};
 use std::rc::Rc;
 
-/// The most numbers of a state.
+/// Maximum numbers in a state.
 const MAX_STATES: usize = 4;
-/// The most that a power of a coefficient may grow to.
+/// Maximum to which a power of a coefficient may grow.
 const MAX_GROWTH: f64 = 1e4;
 
-/// A coefficient: exact for integers, which wrap, and as a float.
+/// A coefficient: as an exact integer, which wraps, and as a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Coefficient {
     int: i64,
@@ -52,12 +54,12 @@ impl Coefficient {
     }
 }
 
-/// The way a number of the state is combined.
+/// The rule that combines a number of the state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Rule {
-    /// A sum of states and something else.
+    /// A sum of states and another term.
     Sum(Vec<Coefficient>),
-    /// An operation on itself and something else.
+    /// An operation on itself and another term.
     Fold(BinaryOp),
 }
 
@@ -67,7 +69,8 @@ pub(crate) type Matrix = Vec<Vec<Coefficient>>;
 /// A stateful filter whose firings can be combined.
 #[derive(Clone, Debug)]
 pub struct Recurrence {
-    /// The code of a firing: parameters are its number and the state, results the state behind it.
+    /// The code of a firing. Its parameters are the firing's number and the state. Its results include the
+    /// state after the firing.
     pub(crate) function: Function,
     pub(crate) elements: Vec<Element>,
     pub(crate) rules: Vec<Rule>,
@@ -76,7 +79,7 @@ pub struct Recurrence {
     pub(crate) output: Option<Words>,
 }
 
-/// Recognises a recurrence.
+/// Recognises a recurrence. Returns `None` if the firings cannot be combined.
 pub(crate) fn recognise(subject: &Subject<'_>) -> Option<Recurrence> {
     let fields = written(subject.program, subject.filter, subject.instance).ok()?;
     if fields.is_empty() || fields.len() > MAX_STATES {
@@ -130,7 +133,7 @@ pub(crate) fn recognise(subject: &Subject<'_>) -> Option<Recurrence> {
     found.is_tame().then_some(found)
 }
 
-/// The dependence of a node on the state: coefficients, or none where it is no sum.
+/// The dependence of a node on the state: its coefficients, or `None` if it is not a sum.
 type Form = Option<Vec<Coefficient>>;
 
 /// Returns the form of each node.
@@ -191,7 +194,7 @@ fn rule(function: &Function, forms: &[Form], index: usize) -> Option<Rule> {
     let body = function.body();
     let result = function.results()[index + 1];
     if let Some(form) = &forms[result.index()] {
-        // Numbers of other types do not come in by a sum.
+        // States of other types must not contribute to a sum.
         let element = body.type_of(result).element();
         let types = function.parameters()[1..].iter().map(|parameter| parameter.ty.element());
         let alike = types.zip(form).all(|(other, coefficient)| other == element || *coefficient == Coefficient::ZERO);
@@ -214,7 +217,7 @@ fn rule(function: &Function, forms: &[Form], index: usize) -> Option<Rule> {
                     CompareOp::Lt | CompareOp::Le => false,
                     CompareOp::Eq | CompareOp::Ne => return None,
                 };
-                // Of equal numbers either one will do; floats that are no numbers stay where they are.
+                // Of equal numbers either one may be taken. A comparison with NaN must keep the state.
                 let takes_free = is_free(*yes);
                 if !is_int && !takes_free {
                     return None;
@@ -271,7 +274,7 @@ impl Recurrence {
         !(0..28).any(grown)
     }
 
-    /// Returns the amounts by which firings change the state, where it is nothing but counters.
+    /// Returns the amounts by which firings change the state, if it consists of counters only.
     pub(crate) fn steps(&self) -> Option<Vec<i32>> {
         let body = self.function.body();
         let is_own = |id: Id, index: usize| matches!(body.node(id).op, Op::Parameter(number) if number as usize == index + 1);
@@ -306,8 +309,8 @@ impl Recurrence {
         k.literal(matrix[row][column].literal(self.elements[row]))
     }
 
-    /// Writes the code of the state behind firings: `power` is that of the matrix for their number, `left`
-    /// the state before them, `right` what they come to from the identity.
+    /// Writes the code of the state after firings. `power` is the power of the matrix for their number,
+    /// `left` the state before them, and `right` their result from the identity.
     pub(crate) fn combine(&self, k: &Builder, power: &Matrix, left: &[Value], right: &[Value]) -> Vec<Value> {
         let coefficient = |row: usize, column: usize| {
             let element = self.elements[row];
@@ -317,7 +320,7 @@ impl Recurrence {
         self.combine_with(k, &coefficient, left, right)
     }
 
-    /// Writes the same for coefficients that are computed.
+    /// Writes the code of [`Self::combine`] for coefficients that are computed at run time.
     pub(crate) fn combine_with(
         &self,
         k: &Builder,
@@ -337,7 +340,7 @@ impl Recurrence {
         (0..self.rules.len()).map(row).collect()
     }
 
-    /// Writes a firing. Returns the state behind it.
+    /// Writes a firing. Returns the state after it.
     pub(crate) fn fire(
         &self,
         k: &Builder,

@@ -1,23 +1,23 @@
-//! Refinement: parts of a unit that do not depend on each other.
+//! Refinement: divides a unit into parts that do not depend on each other.
 //!
-//! A unit is the smallest part of a steady state with whole numbers of firings of all nodes. Splitters and joiners,
-//! which are index arithmetic, can make it far larger than what the filters need: the blocks of 8×8 points of an image
-//! are independent, but a splitter that collects them fires once for a whole row of blocks. Where the tapes of such a
-//! unit do not fit into a kernel, it is divided.
+//! A unit is the smallest part of a steady state with whole numbers of firings of all nodes. Splitters and
+//! joiners are index arithmetic, but they can make a unit far larger than the filters need. For example, the
+//! blocks of 8×8 points of an image are independent, but a splitter that collects them fires once for a whole
+//! row of blocks. If the tapes of such a unit do not fit into a kernel, the unit is divided.
 //!
-//! A part has the same share of the firings of all actors. On tapes between actors its items lie in a row of their
-//! own, which no other part uses. Tapes of the host may be read and written anywhere: ways there begin with numbers
-//! that count from the start of the batch ([`Port::absolute`]).
+//! A part has the same share of the firings of all actors. On tapes between actors, its items are contiguous
+//! and used by no other part. Tapes of the host may be read and written anywhere: index arithmetic there
+//! begins with numbers that count from the start of the batch ([`Port::absolute`]).
 
 use super::section::{Port, Role, Section};
 use super::wiring::{Range, preimage, shift};
 
-/// Divides the units of a section into as many parts as possible. Returns the section whose units are the parts, and
-/// their number in a unit.
+/// Divides the units of a section into as many parts as possible. Returns the section whose units are the
+/// parts, and the number of parts in a unit.
 pub(crate) fn refine(section: &Section) -> Option<(Section, i64)> {
     let all = section.actors.len();
     let needs = section.needs(0..all, section.outputs(1));
-    // Units that compute nothing of their neighbours.
+    // Checks that units compute nothing of their neighbours.
     let exact = |index: usize| {
         let actor = &section.actors[index];
         let ports = [&actor.input, &actor.output].into_iter().flatten();
@@ -39,7 +39,7 @@ pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Returns the section whose units are so many parts of its units.
+/// Returns the section whose units are `parts` parts of each original unit.
 fn divided(section: &Section, parts: i64) -> Option<Section> {
     let mut made = section.clone();
     made.units *= parts as u64;

@@ -1,7 +1,8 @@
-//! Tapes of global memory in registers, in kernels by thread whose firings are written out.
+//! Tapes of global memory in registers, in kernels by thread whose firings are unrolled.
 //!
-//! The words of a unit, or of several, are loaded before the first firing that reads them, as many at a time as lie
-//! side by side, and stored together behind the last firing. Local arrays with constant indices become registers.
+//! The words of one or several units are loaded before the first firing that reads them, with vector loads
+//! for contiguous words. They are stored together after the last firing. Local arrays with constant indices
+//! become registers.
 
 use super::cut::{Cut, Place};
 use super::emit::{Emitter, Held, Store};
@@ -9,22 +10,22 @@ use super::section::{Port, Section};
 use super::wiring::{Range, Step, apply, keeps_runs, shift, target};
 use broadloom_scalar::{Array, Unroll, Value};
 
-/// Words of a unit that are kept, at most.
+/// Maximum words of a unit that are kept in registers.
 const MAX_WORDS: i64 = 64;
-/// Bytes of an access, at most.
+/// Maximum bytes of an access.
 pub(super) const ACCESS: u32 = 16;
 
 /// The order of a buffer's items in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Registers {
-    /// The way from there to the buffer, where the items of a unit lie anywhere in it.
+    /// The steps from the register order to the buffer, if the items of a unit are scattered over it.
     pub(super) post: Option<Vec<Step>>,
     /// The number of the first item.
     first: i64,
 }
 
 impl Registers {
-    /// Returns the order of a buffer that the firings of a unit read or write once.
+    /// Returns the order of a buffer if the firings of a unit read or write it once.
     pub(super) fn of(section: &Section, cut: &Cut, buffer: usize) -> Option<Registers> {
         let own = &section.buffers[buffer];
         if own.items * i64::from(own.words.count) > MAX_WORDS {
@@ -42,7 +43,7 @@ impl Registers {
         if !ports.iter().all(|(port, _)| port.absolute) {
             return None;
         }
-        // The steps at the end that keep the longest runs lead from registers to memory.
+        // The last steps, from where the longest runs are kept, lead from registers to memory.
         let (first, _) = ports.first()?;
         let cuts = [4, 2, 1].into_iter().flat_map(|run| (0..=first.steps.len()).map(move |at| (run, at)));
         cuts.filter(|(run, at)| keeps_runs(&first.steps[*at..], *run)).find_map(|(_, at)| {
@@ -63,7 +64,7 @@ impl Registers {
     }
 }
 
-/// The ports of a kernel at a buffer, with the firings of a unit.
+/// Returns the ports of a kernel at a buffer, with the firings of a unit.
 fn ports<'s>(section: &'s Section, cut: &'s Cut, buffer: usize) -> impl Iterator<Item = (&'s Port, i64)> {
     let actors = cut.actors.iter().map(|index| &section.actors[*index]);
     let ports =
@@ -80,12 +81,12 @@ struct Bank {
     items: i64,
     /// Words of an access.
     lanes: i64,
-    /// Accesses that were written, by number.
+    /// Accesses that were already written, by number.
     done: Vec<bool>,
 }
 
 impl Bank {
-    /// Writes the load of an access, or the store.
+    /// Writes the load or the store of an access.
     fn access(&mut self, e: &Emitter<'_>, number: i64, inward: bool) {
         let k = e.k;
         let (first, count) = (number * self.lanes, i64::from(self.global.words.count));
@@ -115,7 +116,8 @@ impl Bank {
 }
 
 impl Emitter<'_> {
-    /// A thread runs all firings of its units, whose tapes are registers as far as they are kept there.
+    /// Writes the code of a thread that runs all firings of its units. Their tapes are kept in registers
+    /// where possible.
     pub(super) fn by_registers(&self, number: Value, whole: Value) {
         let (k, units) = (self.k, self.cut.per_thread);
         if units == 1 {
@@ -128,7 +130,7 @@ impl Emitter<'_> {
             || self.in_registers(number),
             || {
                 k.for_step(self.unit, whole, 1, Unroll::Never, |unit| {
-                    // Words of global memory, one by one.
+                    // Words of global memory, accessed one by one.
                     let base = |held: Option<Held>, items: i64| {
                         held.map(|held| Held { base: held.base.map(|_| k.mul(unit, items)), ..held })
                     };
@@ -165,7 +167,7 @@ impl Emitter<'_> {
                 Bank { registers, array, global, items: own.items, lanes, done: vec![false; (words / lanes) as usize] }
             }));
         }
-        // Within the thread, ways end in the order of registers.
+        // Within the thread, steps end in the order of registers.
         for actor in &mut section.actors {
             for port in [&mut actor.input, &mut actor.output].into_iter().flatten() {
                 if let Some(post) = banks[port.buffer].as_ref().and_then(|bank| bank.registers.post.as_ref()) {

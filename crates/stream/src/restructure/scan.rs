@@ -1,11 +1,12 @@
 //! Kernels of recurrences: three passes over the firings of a batch.
 //!
-//! A thread has a chunk of neighbouring firings, a block a tile of chunks.
+//! A thread has a chunk of neighbouring firings, a block has a tile of chunks.
 //!
-//! 1. Each thread runs its chunk from the identity and keeps the result; the block combines the results of its threads.
-//! 2. One block runs over the results of tiles and keeps the state at the start of each.
-//! 3. Each block finds the states at the start of its chunks, and each thread runs its chunk again and pushes. The
-//!    thread with the last firing stores the state.
+//! 1. Each thread runs its chunk from the identity and keeps the result. The block combines the results of
+//!    its threads.
+//! 2. One block scans the results of the tiles and keeps the state at the start of each.
+//! 3. Each block finds the states at the start of its chunks. Each thread runs its chunk again and pushes.
+//!    The thread with the last firing stores the state.
 
 use super::island::{CLASSES, Island, class_of};
 use super::recurrence::{Matrix, Recurrence};
@@ -13,9 +14,9 @@ use broadloom_scalar::{Axis, Builder, Element, Memory, Type, Unroll, Value};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
 
-/// Firings of a thread.
+/// Firings per thread.
 const CHUNK: u32 = 16;
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
 
 /// Writes the program of an island that is one recurrence. Its inputs, outputs, size and scalar are those of
@@ -79,7 +80,7 @@ impl Maker<'_> {
         &self.recurrence.elements
     }
 
-    /// Words of a temporary are integers, floats by their bits.
+    /// Returns the memory of a temporary. Its words are integers; floats are stored by their bits.
     fn temporary(&self, k: &Writer, temporary: usize) -> Memory {
         k.memory(Argument::Temporary(temporary), Element::I32)
     }
@@ -102,7 +103,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The place of a number of the state in memory.
+    /// Returns the memory and the index of a number of the state.
     fn place(&self, k: &Writer, index: usize) -> Result<(Memory, Value), String> {
         let stored = self.island.fields[index].leaves[0].stored;
         let number = self.classes[class_of(stored.element)].ok_or("its state has no memory")?;
@@ -113,7 +114,7 @@ impl Maker<'_> {
         k.assume(k.convert(k.count(count.clone(), Type::U32), Type::I32), 0, 1 << 30)
     }
 
-    /// Runs the firings of a chunk from a state; pushes where it is wanted. Returns the state behind it.
+    /// Runs the firings of a chunk from a state, and pushes if `pushes` is set. Returns the state after them.
     fn run(&self, k: &Writer, first: Value, end: Value, state: &[Value], pushes: bool) -> Vec<Value> {
         let recurrence = self.recurrence;
         let variables: Vec<_> = state.iter().map(|value| k.variable_with(*value)).collect();
@@ -139,7 +140,7 @@ impl Maker<'_> {
         variables.iter().map(|variable| k.get(*variable)).collect()
     }
 
-    /// The first firing of the thread's chunk, and the one behind its last.
+    /// Returns the first firing of the thread's chunk, and the end of the chunk.
     fn chunk(&self, k: &Writer) -> (Value, Value) {
         let first = k.mul(k.convert(k.global_thread(Axis::X), Type::I32), CHUNK as i32);
         let end = k.min(k.add(first, CHUNK as i32), self.count(k, &self.firings));
@@ -153,7 +154,8 @@ impl Maker<'_> {
         let own = self.run(k, first, end, &recurrence.identity(k), false);
         let chunk = k.convert(k.global_thread(Axis::X), Type::I32);
         self.put(k, self.temporary(k, self.of_chunks), chunk, &own);
-        // Neighbours are combined, then pairs of neighbours, and so on: thread 0 has the tile.
+        // Neighbours are combined, then pairs of neighbours, and so on, until thread 0 has the result of the
+        // tile.
         let shared = k.shared(Element::I32, THREADS * self.elements().len() as u32);
         self.put(k, shared, thread, &own);
         let mut distance = 1;
@@ -205,7 +207,7 @@ impl Maker<'_> {
             places.push(self.place(k, index)?);
         }
         k.if_then(k.eq(thread, 0), || {
-            // The power of the matrix for as many tiles as a thread has.
+            // The power of the matrix for the number of tiles per thread.
             let matrix: Vec<Vec<_>> = (0..n)
                 .map(|row| {
                     let one = |column: usize| recurrence.coefficient(k, &recurrence.power(0), row, column);
@@ -251,7 +253,7 @@ impl Maker<'_> {
         let chunk = k.convert(k.global_thread(Axis::X), Type::I32);
         let tile = self.get(k, self.temporary(k, self.starts), block);
         let own = self.get(k, self.temporary(k, self.of_chunks), chunk);
-        // Thread 0 begins with the state of the tile, so what is combined up to a thread is the state behind
+        // Thread 0 begins with the state of the tile, so the combined value up to a thread is the state after
         // it.
         let led = recurrence.combine(k, &recurrence.power(u64::from(CHUNK)), &tile, &own);
         let is_first = k.eq(thread, 0);

@@ -1,12 +1,13 @@
 //! Sections: connected parts of the graph that run on the device.
 //!
-//! A section consists of *actors*, which are filters with their code, and *buffers*, which are tapes that hold items.
-//! Identities, splitters and joiners are neither: they are steps of index arithmetic between actors and buffers. An
-//! actor that copies stands only where items pass from a splitter, or from the host, into a joiner or to the host.
+//! A section consists of *actors*, which are filters with their code, and *buffers*, which are tapes that
+//! hold items. Identities, splitters and joiners are neither: they are steps of index arithmetic between
+//! actors and buffers. A copying actor is only needed where items pass from a splitter, or from the host,
+//! into a joiner or to the host.
 //!
-//! A *unit* is the smallest part of a steady state in which every node of the section fires a whole number of times.
-//! Numbers of items and firings are counted from the start of the program less those of the units before; so they are
-//! the same for all units, and index arithmetic needs no other constants.
+//! A *unit* is the smallest part of a steady state in which every node of the section fires a whole number of
+//! times. Numbers of items and firings are counted from the start of the program, less those of the units
+//! before. They are therefore equal for all units, and index arithmetic needs no other constants.
 
 use super::spectrum::Taps;
 use super::wiring::{Range, Step, image, preimage};
@@ -20,21 +21,21 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The connection of an actor with a buffer.
+/// The connection of an actor to a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Port {
     /// The buffer.
     pub buffer: usize,
-    /// The way from the actor's tape to the buffer.
+    /// The steps from the actor's tape to the buffer.
     pub steps: Vec<Step>,
     /// The first item of the firing with number 0.
     pub start: i64,
-    /// Items from one firing to the next.
+    /// Items from the start of one firing to the next.
     pub rate: i64,
-    /// Items of a firing, at least the rate.
+    /// Items that a firing uses, at least the rate.
     pub seen: i64,
-    /// Whether the way is taken from numbers that count from the start of the batch, since those within a unit do
-    /// not lie in places of their own.
+    /// True if the steps apply to numbers that count from the start of the batch, because the items of a unit
+    /// are not contiguous.
     pub absolute: bool,
 }
 
@@ -50,15 +51,15 @@ impl Port {
 pub struct Actor {
     /// The nodes that it stands for.
     pub nodes: Vec<NodeId>,
-    /// The name for people.
+    /// The display name.
     pub name: String,
     /// The code.
     pub code: Arc<Translated>,
     /// Firings in a unit.
     pub firings: i64,
-    /// The number that code sees in the firing with number 0: finished firings of `work`.
+    /// The number that the code sees in firing 0: finished firings of `work`.
     pub first: i64,
-    /// Whether the first firing of the program is another function.
+    /// True if the first firing of the program runs another function.
     pub has_prework: bool,
     /// Firings before the first unit.
     pub before: i64,
@@ -66,20 +67,20 @@ pub struct Actor {
     pub input: Option<Port>,
     /// The output.
     pub output: Option<Port>,
-    /// Whether it stands for several linear filters.
+    /// True if it replaces several linear filters.
     pub combined: bool,
-    /// The coefficients, where it is a convolution and has many of them.
+    /// The coefficients, if it is a long convolution.
     pub taps: Option<Arc<Taps>>,
 }
 
 /// A role of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The host gives its items.
+    /// The host produces its items.
     Input,
-    /// The host takes its items.
+    /// The host consumes its items.
     Output,
-    /// Actors give and take its items.
+    /// Actors produce and consume its items.
     Inner,
 }
 
@@ -126,15 +127,16 @@ struct Maker<'a> {
     units: u64,
     buffers: Vec<Buffer>,
     by_tape: HashMap<TapeId, usize>,
-    /// Joiners that are index arithmetic, as far as they were asked for.
+    /// A cache of joiners that are index arithmetic.
     shuffles: RefCell<HashMap<NodeId, Option<(Step, TapeId)>>>,
 }
 
-/// Ports of a joiner that is read through, at most, where it is no permutation, and steps behind them.
+/// Maximum ports of a joiner that is not a permutation and is resolved to index arithmetic, and maximum steps
+/// after them.
 const MAX_PORTS: usize = 4;
 const MAX_STEPS: usize = 12;
 
-/// The thing at an end of a tape.
+/// The producer or consumer at an end of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Host,
@@ -143,7 +145,8 @@ enum End {
     Joiner,
 }
 
-/// Makes a section of nodes that run on the device; equal branches and linear filters are merged on request.
+/// Makes a section from nodes that run on the device. Equal branches and linear filters are merged on
+/// request.
 pub(crate) fn section(
     graph: &Graph,
     schedule: &Schedule,
@@ -178,7 +181,7 @@ pub(crate) fn section(
                 taps: None,
             });
         }
-        // Items that pass by all filters are copied where they have to lie somewhere else.
+        // Items that pass no filter are copied if they must be stored somewhere else.
         for tape in &node.outputs {
             let (tape, target) = maker.target(*tape);
             let passes = matches!(node.kind, NodeKind::Duplicate | NodeKind::Split(_))
@@ -231,7 +234,8 @@ pub(crate) fn section(
     Ok(made)
 }
 
-/// Orders actors so that producers come first: in rounds, each with the actors whose producers are all done.
+/// Orders actors so that producers come first, in rounds: a round has the actors whose producers are all
+/// done.
 fn sorted(actors: Vec<Actor>) -> Vec<Actor> {
     let mut writers: HashMap<usize, usize> = HashMap::new();
     let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -267,7 +271,7 @@ fn sorted(actors: Vec<Actor>) -> Vec<Actor> {
     done
 }
 
-/// Nodes in an order in which producers come first.
+/// Returns the nodes with producers first.
 fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
     let mut found = vec![];
     let mut done = vec![false; graph.nodes.len()];
@@ -296,7 +300,7 @@ fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
 }
 
 impl Maker<'_> {
-    /// Returns the tape before identities, and what gives its items.
+    /// Returns the tape before identities, and the producer of its items.
     fn origin(&self, tape: TapeId) -> (TapeId, End) {
         let mut tape = tape;
         loop {
@@ -313,7 +317,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the tape before identities, and what takes its items behind them.
+    /// Returns the tape before identities, and the consumer of its items after them.
     fn target(&self, tape: TapeId) -> (TapeId, (End, NodeId)) {
         let first = tape;
         let mut tape = tape;
@@ -331,7 +335,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the last tape behind identities.
+    /// Returns the last tape after identities.
     fn last(&self, tape: TapeId) -> TapeId {
         let mut tape = tape;
         loop {
@@ -353,8 +357,8 @@ impl Maker<'_> {
         Ok(Step::Spread { weight, total, offset })
     }
 
-    /// Returns the index arithmetic that a joiner is, with the tape that its items come from: a permutation or
-    /// repetition behind a splitter, or a choice among ways to one tape.
+    /// Returns the index arithmetic of a joiner and the tape that its items come from. It is a permutation or
+    /// repetition after a splitter, or a selection among paths to one tape.
     fn shuffle(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
         if let Some(known) = self.shuffles.borrow().get(&joiner) {
             return known.clone();
@@ -365,7 +369,7 @@ impl Maker<'_> {
         found
     }
 
-    /// Returns the choice among ways to one tape that a joiner is.
+    /// Returns the selection of a joiner whose ports all lead to one tape.
     fn choice(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
         let node = &self.graph.nodes[joiner];
         let NodeKind::Join(weights) = &node.kind else { return None };
@@ -385,7 +389,7 @@ impl Maker<'_> {
         Some((step, from?))
     }
 
-    /// Returns the tape that the items of a tape lie on, and the way to it.
+    /// Returns the tape that stores the items of a tape, and the steps to it.
     fn way(&self, tape: TapeId) -> Option<(TapeId, Vec<Step>)> {
         let (mut tape, mut steps) = (tape, vec![]);
         loop {
@@ -410,8 +414,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the way through the permutation behind a tape, and the tape behind it. The items of a unit are
-    /// exchanged among themselves.
+    /// Returns the step through the permutation after a tape, and the tape after the permutation. The items
+    /// of a unit are exchanged among themselves.
     fn through(&self, tape: TapeId) -> Option<(Step, TapeId)> {
         let (End::Splitter, splitter) = self.target(tape).1 else { return None };
         let mut at = *self.graph.nodes[splitter].outputs.first()?;
@@ -434,7 +438,8 @@ impl Maker<'_> {
         (items % period == 0 && start % period == 0).then_some((back, behind))
     }
 
-    /// Returns whether the items of a tape, permuted further or not, end in a joiner that holds items or at the host.
+    /// Returns whether the items of a tape, after any further permutations, end at the host or in a joiner
+    /// that holds items.
     fn ends_elsewhere(&self, tape: TapeId) -> bool {
         let mut tape = tape;
         loop {
@@ -450,7 +455,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns whether the filters before a permutation write behind it.
+    /// Returns whether the filters before a permutation write their items after it.
     fn is_written_through(&self, joiner: NodeId) -> bool {
         let Some((_, input)) = self.shuffle(joiner) else { return false };
         let (tape, end) = self.origin(input);
@@ -463,7 +468,7 @@ impl Maker<'_> {
         is_written && self.through(tape).is_some_and(|(_, behind)| self.ends_elsewhere(behind))
     }
 
-    /// Returns the permutation that a joiner is, with the input of its splitter.
+    /// Returns the permutation of a joiner, with the input of its splitter.
     fn permutation(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
         let node = &self.graph.nodes[joiner];
         let NodeKind::Join(weights) = &node.kind else { return None };
@@ -505,13 +510,13 @@ impl Maker<'_> {
         Some((step, self.graph.nodes[splitter].inputs[0]))
     }
 
-    /// Returns the buffer whose items a reader of a tape sees, and the way to it.
+    /// Returns the buffer that a reader of a tape reads, and the steps to it.
     fn source(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
         let (origin, steps) = self.way(tape).ok_or("items pass a port of weight 0")?;
         Ok((self.buffer(origin)?, steps))
     }
 
-    /// Returns the buffer that a writer of a tape fills, and the way to it.
+    /// Returns the buffer that a writer of a tape writes, and the steps to it.
     fn sink(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
         let mut steps = vec![];
         let mut tape = tape;
@@ -536,11 +541,11 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the buffer of a tape, which stands before identities.
+    /// Returns the buffer of a tape. The buffer's tape is the one before identities.
     fn buffer(&mut self, tape: TapeId) -> Result<usize, Reason> {
         let (tape, source) = self.origin(tape);
         let (_, (target, _)) = self.target(tape);
-        // The tape that the host sees stands behind identities.
+        // The host sees the tape after identities.
         let seen = if target == End::Host { self.last(tape) } else { tape };
         if let Some(known) = self.by_tape.get(&tape) {
             return Ok(*known);
@@ -557,7 +562,7 @@ impl Maker<'_> {
         Ok(self.buffers.len() - 1)
     }
 
-    /// Returns the items that a tape gets in a unit, and the number of the first.
+    /// Returns the number of items that a tape gets in a unit, and the number of the first.
     fn flow(&self, tape: TapeId) -> (i64, i64) {
         let (from, port) = self.graph.tapes[tape].from;
         let node = &self.graph.nodes[from];
@@ -591,7 +596,7 @@ impl Maker<'_> {
         Ok(Port { buffer, steps, start: before * push + shift, rate: push, seen: push, absolute: false })
     }
 
-    /// Makes an actor that copies the items of a tape to where they have to lie.
+    /// Makes an actor that copies the items of a tape to their buffer.
     fn copy(&mut self, tape: TapeId, name: &str) -> Result<Actor, Reason> {
         let (source, from) = self.source(tape)?;
         let (sink, to) = self.sink_of_copy(tape)?;
@@ -613,7 +618,7 @@ impl Maker<'_> {
         })
     }
 
-    /// The buffer of a copy is that behind the tape, never the one before it.
+    /// Returns the buffer that a copy writes: the one after the tape, never the one before it.
     fn sink_of_copy(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
         match self.target(tape).1 {
             (End::Host, _) => {
@@ -628,7 +633,7 @@ impl Maker<'_> {
     }
 }
 
-/// Code that copies an item.
+/// Returns code that copies an item.
 fn copying(words: Words) -> Result<Translated, Reason> {
     let b = Builder::function("copy");
     b.parameter("firing", Type::I32);
@@ -656,23 +661,24 @@ fn copying(words: Words) -> Result<Translated, Reason> {
     })
 }
 
-/// Work to be done: firings of each actor and items of each buffer.
+/// Work to do: firings of each actor and items of each buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Firings of each actor; none where nobody needs them.
+    /// Firings of each actor. `None` if they are not needed.
     pub firings: Vec<Option<Range>>,
     /// Items of each buffer.
     pub items: Vec<Option<Range>>,
 }
 
 impl Section {
-    /// Returns the items of outputs that units give.
+    /// Returns the items of outputs that units produce.
     pub fn outputs(&self, units: i64) -> Vec<Option<Range>> {
         let range = |buffer: &Buffer| Range::new(buffer.start, buffer.start + units * buffer.items);
         self.buffers.iter().map(|buffer| (buffer.role == Role::Output).then(|| range(buffer))).collect()
     }
 
-    /// Returns what actors, given by their numbers in order, have to compute so that buffers hold wanted items.
+    /// Returns the firings and items that actors must compute so that buffers hold the wanted items. The
+    /// actors are given by number, in order.
     pub fn needs(&self, actors: impl DoubleEndedIterator<Item = usize>, wanted: Vec<Option<Range>>) -> Needs {
         let mut items = wanted;
         let mut firings: Vec<Option<Range>> = vec![None; self.actors.len()];

@@ -14,9 +14,9 @@ use std::rc::Rc;
 enum Store {
     /// Memory with the items of the batch in order.
     Line(Memory),
-    /// A local array: items that were there before the unit, then those of the unit.
+    /// A local array: items from before the unit, then those of the unit.
     Local(Array),
-    /// A ring in memory, behind a start; its length is a power of two.
+    /// A ring in memory: its memory, its start and its length, which is a power of two.
     Ring(Memory, i64, i64),
 }
 
@@ -28,7 +28,7 @@ struct Held {
     words: Words,
     /// Items in a unit.
     items: i64,
-    /// Items that lie before the first one that is written in a unit.
+    /// Items before the first one that is written in a unit.
     remaining: i64,
 }
 
@@ -40,8 +40,7 @@ struct Now {
 }
 
 impl Held {
-    /// Returns the index of a word, counted from the first item of the unit that is taken, or that is
-    /// written.
+    /// Returns the index of a word, counted from the first item that the unit pops or, if `written`, pushes.
     fn index(&self, k: &Builder, now: Now, word: Value, written: bool) -> Value {
         let count = i64::from(self.words.count);
         let shift = if written { self.remaining * count } else { 0 };
@@ -94,7 +93,7 @@ struct Emitter<'e> {
     bad: Variable,
 }
 
-/// Returns whether the firings of a filter can be written into a kernel, or why not.
+/// Checks that the firings of a filter can be written into a kernel. Returns the reason if not.
 pub(crate) fn accepts(subject: &Subject<'_>) -> Result<(), Reason> {
     let k = Builder::kernel("firing");
     let state = written(subject.program, subject.filter, subject.instance)?.into_iter().map(|(field, layout)| {
@@ -120,9 +119,11 @@ pub(crate) fn accepts(subject: &Subject<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Writes the program of an island. Its inputs are the tapes that come in; its outputs are those that go out,
-/// the memory of the state for each type that has some, then the flag of failed firings. Its size is the
-/// number of units; its scalar the number of the first.
+/// Writes the program of an island.
+///
+/// Its inputs are the input tapes. Its outputs are the output tapes, the state memory of each type in use,
+/// then the flag of failed firings. Its size is the number of units. Its scalar is the number of the first
+/// unit.
 pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &str) -> Result<Kernels, String> {
     let mut draft = Draft::new(name, 1);
     draft.keep_products();
@@ -198,7 +199,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
     let mut problem = None;
     let mut start = k.literal(0i32);
     for round in &island.rounds {
-        // A round of several units takes as many of them as fit, the next one the rest.
+        // A round of several units takes as many of them as fit. The next round takes the rest.
         let end = if round.units == 1 { units } else { k.sub(units, k.rem(units, round.units as i32)) };
         k.for_step(start, end, round.units as i32, Unroll::Never, |unit| {
             let now = Now { unit, since: k.add(first, unit) };
@@ -231,7 +232,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
 }
 
 impl Emitter<'_> {
-    /// Moves a leaf of the state between memory and the thread.
+    /// Copies a leaf of the state between memory and the thread.
     fn exchange(&self, item: &Loaded, memory: Memory, inward: bool) {
         let (k, start) = (self.k, item.kept.stored.start as i32);
         let is_bool = element(&item.kept.ty) == Ok(Element::Bool);
@@ -251,7 +252,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Moves the items that remain on a tape between memory and the thread.
+    /// Copies the items that remain on a tape between memory and the thread.
     fn exchange_tape(&self, array: Array, inner: &Inner, memories: &[Option<Memory>; 3], inward: bool) {
         let k = self.k;
         let Some(memory) = memories[class_of(inner.crossing.words.element)] else { return };
@@ -319,7 +320,7 @@ impl Emitter<'_> {
             let words = rate(&flow.push, port) * i64::from(held.words.count);
             Ok((held, k.mul(firing, words as i32)))
         };
-        // Copies items of one tape to another, both from a word on.
+        // Copies items of one tape to another, each from a given word on.
         let copy = |(source, first): (Held, Value), skip: i64, (sink, second): (Held, Value), put: i64, items: i64| {
             let count = i64::from(source.words.count);
             k.for_step(0, k.literal((items * count) as i32), 1, Unroll::Auto, |word| {

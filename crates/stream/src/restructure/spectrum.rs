@@ -1,15 +1,16 @@
 //! Long convolutions by the fast Fourier transform.
 //!
-//! A filter that adds up many neighbouring items with constant coefficients takes one product for each coefficient and
-//! item. The transform takes some `log` of the coefficients instead. A block transforms a window of items, multiplies
-//! with the transform of the coefficients and transforms back (overlap-save): of a window of `points` items, those
-//! come out right whose coefficients all lie inside. Two windows are the real and the imaginary part of one transform.
+//! A filter that adds up many neighbouring items with constant coefficients takes one product for each
+//! coefficient and item. With the transform, the cost grows with the `log` of the number of coefficients
+//! instead. A block transforms a window of items, multiplies it with the transform of the coefficients and
+//! transforms back (overlap-save). Of a window of `points` items, those results are valid whose coefficients
+//! all lie inside. Two windows are the real and the imaginary part of one transform.
 //!
-//! Forward passes take items in their order and leave frequencies by reversed digits, passes back do the opposite. So
-//! nothing is put into order, and a thread reads and writes the same four places in a pass. The last pass forward,
-//! the product and the first pass back stay in registers.
+//! Forward passes take items in order and leave frequencies in digit-reversed order. Backward passes do the
+//! opposite. No reordering is needed, and a thread reads and writes the same four places in a pass. The last
+//! forward pass, the product and the first backward pass stay in registers.
 //!
-//! One infinity would spread to all items of a window: blocks that see one add up products.
+//! One infinity would spread to all items of a window. Blocks that see one add up products instead.
 
 use super::cut::Cut;
 use super::section::Section;
@@ -22,12 +23,12 @@ use std::f64::consts::TAU;
 
 /// Sizes of transforms.
 const POINTS: [u32; 3] = [256, 1024, 4096];
-/// The time of a point in a pass, in products with coefficients: a quarter of a butterfly of four, and the exchange with
-/// other threads.
+/// The time of a point in a pass, in products with coefficients: a quarter of a radix-4 butterfly, and the
+/// exchange with other threads.
 const POINT: Each<u64> = Each { vectors: 18, threads: 24 };
 
-/// The coefficients of a convolution: an item is a constant and the sum of the items from its place on, each times its
-/// coefficient.
+/// The coefficients of a convolution. A pushed item is the constant plus the sum of the items from its place
+/// on, each times its coefficient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taps {
     /// Coefficients, in the order of items.
@@ -36,21 +37,21 @@ pub struct Taps {
     pub constant: f64,
 }
 
-/// Passes of a transform in one direction.
+/// Returns the number of passes of a transform in one direction.
 fn passes(points: u32) -> u32 {
     points.ilog2() / 2
 }
 
-/// Items of a window that come out right.
+/// Returns the number of valid items of a window.
 fn valid(points: u32, taps: usize) -> u32 {
     (points + 1).saturating_sub(taps as u32)
 }
 
-/// Returns the size of the transform that is faster than adding up products, where there is one.
+/// Returns the size of the transform if one is faster than adding up products.
 pub(super) fn points(taps: &Taps, machine: &Machine) -> Option<u32> {
     let count = taps.coefficients.len();
     let point = Costs::of(machine).pick(POINT);
-    // Times of an item, with a common factor. The two transforms of a window serve two windows.
+    // Times per item, with a common factor. The two transforms of a window serve two windows.
     let time = |points: u32| match valid(points, count) {
         0 => None,
         valid => Some((u64::from(passes(points)) * point * u64::from(points) * 64 / u64::from(valid), points)),
@@ -176,7 +177,8 @@ impl Maker<'_> {
         Complex(k.fma(a.0, b.0, k.neg(k.mul(a.1, b.1))), k.fma(a.0, b.1, k.mul(a.1, b.0)))
     }
 
-    /// The first place of a thread in a pass, whose places lie `span` apart, and its number among those of one group.
+    /// Returns the first place of a thread in a pass whose places are `span` apart, and its number in its
+    /// group.
     fn places(&self, span: u32) -> (Value, Value) {
         let k = self.k;
         let number = k.and(self.thread, span as i32 - 1);
@@ -202,8 +204,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The sums and differences of four numbers. One transform is the other with the second and the last output
-    /// exchanged.
+    /// Returns the radix-4 butterfly of four numbers. The backward transform exchanges the second and the
+    /// last output.
     fn butterfly(&self, a: &[Complex], back: bool) -> Vec<Complex> {
         let (even, odd) = (self.add(a[0], a[2]), self.add(a[1], a[3]));
         let (across, turned) = (self.sub(a[0], a[2]), self.sub(a[1], a[3]));
@@ -214,7 +216,8 @@ impl Maker<'_> {
         vec![self.add(even, odd), second, self.sub(even, odd), last]
     }
 
-    /// The roots of unity of a pass, for the four numbers of a thread but the first.
+    /// Multiplies three of the four numbers of a thread with the roots of unity of a pass. The first is
+    /// unchanged.
     fn turned(&self, span: u32, values: Vec<Complex>, back: bool) -> Vec<Complex> {
         let k = self.k;
         if span == 1 {
@@ -238,7 +241,7 @@ impl Maker<'_> {
         self.butterfly(&self.turned(span, values, true), true)
     }
 
-    /// The product with the transform of the coefficients, at places of reversed digits.
+    /// Multiplies values with the transform of the coefficients, at digit-reversed places.
     fn times_spectrum(&self, values: Vec<Complex>, taps: &Taps) -> Vec<Complex> {
         let (k, points) = (self.k, self.points as usize);
         let roots: Vec<(f64, f64)> = (0..points).map(|one| (TAU * one as f64 / points as f64).sin_cos()).collect();

@@ -7,9 +7,9 @@ use broadloom_scalar::{Unroll, Value};
 
 /// Bytes of an access to global memory.
 const ACCESS: u32 = 16;
-/// Accesses of a thread that are under way together.
+/// Accesses of a thread that are in flight together.
 const TOGETHER: i64 = 4;
-/// Accesses of a thread that are written out.
+/// Maximum accesses of a thread that are unrolled.
 const WRITTEN_OUT: i64 = 16;
 
 /// The words of a buffer that a full block copies.
@@ -23,11 +23,11 @@ pub(super) struct Span {
     pub(super) all: i64,
     /// Words of an access.
     pub(super) lanes: i64,
-    /// Accesses of each thread; words are copied one by one behind them.
+    /// Accesses per thread. The words after them are copied one by one.
     pub(super) rounds: i64,
 }
 
-/// Returns the words of a buffer whose memory begins with the item `start`, for blocks of `full` units.
+/// Returns the words of a buffer whose memory begins with item `start`, for blocks of `full` units.
 pub(super) fn span(section: &Section, cut: &Cut, buffer: usize, start: i64, full: i64, wide: bool) -> Option<Span> {
     let items = cut.unit.items[buffer]?;
     let own = &section.buffers[buffer];
@@ -41,8 +41,8 @@ pub(super) fn span(section: &Section, cut: &Cut, buffer: usize, start: i64, full
 }
 
 impl Emitter<'_> {
-    /// Copies staged inputs in, or collected outputs out, for units from a first one on; a full block has `full` of
-    /// them. Returns whether there are any.
+    /// Copies staged inputs in, or collected outputs out, for the units from `first` on. A full block has
+    /// `full` units. Returns whether there are any.
     pub(super) fn copy(&self, inward: bool, first: Value, (units, full): (Value, i64), thread: Value) -> bool {
         let k = self.k;
         let mut any = false;
@@ -88,7 +88,7 @@ impl Emitter<'_> {
                 });
                 from = k.select(is_full, k.literal((rounds * threads * lanes) as i32), from);
                 if rounds * threads * lanes == all {
-                    // A full block is done.
+                    // A full block is already done.
                     k.if_then(k.not(is_full), || self.move_each(inward, (global, shared), start, (thread, count)));
                     continue;
                 }
@@ -98,18 +98,18 @@ impl Emitter<'_> {
         any
     }
 
-    /// Moves words one by one.
+    /// Copies words one by one.
     fn move_each(&self, inward: bool, both: (Held, Held), start: Value, (first, count): (Value, Value)) {
         self.k.for_step(first, count, self.cut.threads, Unroll::Never, |word| {
             self.move_words(inward, both, start, &[word], 1);
         });
     }
 
-    /// Moves words from several places, as many side by side from each.
+    /// Copies words from several places, `lanes` contiguous words from each.
     fn move_words(&self, inward: bool, (global, shared): (Held, Held), start: Value, places: &[Value], lanes: usize) {
         let k = self.k;
         let Store::Memory(memory) = global.store else { return };
-        // Words that are accessed together lie on one side of the padding.
+        // Words that are accessed together are not separated by padding.
         let near: Vec<Value> = places.iter().map(|place| shared.pad(k, *place)).collect();
         let load = |place: &Value| {
             let at = k.add(start, *place);

@@ -1,13 +1,16 @@
 //! Index arithmetic of splitters and joiners.
 //!
-//! Items of a tape are numbered from the start of the program. The item *i* of a splitter's output is the item
-//! (*i* / w) · W + o + *i* mod w of its input, where w is the weight of the output, W the sum of all weights and o the
-//! sum of those before it. The same holds for the input of a joiner and its output. So neither moves anything: a
-//! reader of a splitter and a writer of a joiner compute where their items lie.
+//! Items of a tape are numbered from the start of the program. An output of a splitter has a weight w; W is
+//! the sum of all weights and o the sum of the weights before it. Item *i* of the output is the item
+//!
+//! (*i* / w) · W + o + *i* mod w
+//!
+//! of the input. The input of a joiner maps to its output in the same way. Neither moves any data: a reader
+//! after a splitter and a writer before a joiner compute the places of their items.
 
 use broadloom_scalar::{Builder, Value};
 
-/// A step from the number of an item on one tape to that on another.
+/// A step from the number of an item on one tape to its number on another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// A port of a splitter or joiner.
@@ -19,28 +22,29 @@ pub enum Step {
         /// Items of the ports before it.
         offset: i64,
     },
-    /// A joiner right behind a splitter, all weights of each equal: a permutation.
+    /// A joiner directly after a splitter, each with equal weights: a permutation.
     Shuffle {
-        /// Branches.
+        /// Number of branches.
         branches: i64,
-        /// Items that the splitter gives a branch at a time; none where it duplicates.
+        /// Items that the splitter gives a branch at a time. `None` if it duplicates.
         split: Option<i64>,
         /// Items that the joiner takes from a branch at a time.
         join: i64,
         /// Steps within each branch.
         inner: Vec<Step>,
     },
-    /// A joiner whose ports all lead to one tape: each takes its turn.
+    /// A joiner whose ports all lead to one tape, in turn.
     Select {
-        /// For each port, its items in a round and the way from there.
+        /// For each port, its items in a round and the steps from there.
         ports: Vec<(i64, Vec<Step>)>,
-        /// Items after which the targets repeat, further on by the second number.
+        /// The number of items after which the targets repeat, and the distance by which they are then
+        /// shifted.
         round: (i64, i64),
     },
 }
 
 impl Step {
-    /// Returns a joiner with the given ports, where its targets repeat after a few rounds.
+    /// Returns a joiner with the given ports if its targets repeat after a few rounds.
     pub fn select(ports: Vec<(i64, Vec<Step>)>) -> Option<Step> {
         let total: i64 = ports.iter().map(|(weight, _)| weight).sum();
         if total == 0 || ports.iter().any(|(weight, _)| *weight == 0) {
@@ -54,7 +58,7 @@ impl Step {
         })
     }
 
-    /// Returns the permutation that leads back.
+    /// Returns the inverse permutation.
     pub fn inverse(&self) -> Option<Step> {
         match self {
             Step::Shuffle { branches, split: Some(split), join, inner } => {
@@ -76,13 +80,14 @@ impl Step {
         }
     }
 
-    /// Returns whether the targets repeat as code relies on.
+    /// Returns whether the targets repeat as generated code requires.
     pub fn repeats(&self) -> bool {
         let (items, moved) = self.round();
         shift(std::slice::from_ref(self), items) == Some(moved)
     }
 
-    /// Returns the items after which targets repeat, and how much further on they are then.
+    /// Returns the number of items after which targets repeat, and the distance by which they are then
+    /// shifted.
     fn round(&self) -> (i64, i64) {
         match self {
             Step::Spread { weight, total, .. } => (*weight, *total),
@@ -96,7 +101,7 @@ impl Step {
     }
 }
 
-/// Rounds of a joiner after which its targets repeat, at most.
+/// Maximum rounds of a joiner after which its targets repeat.
 const MAX_REPEAT: i64 = 1 << 14;
 
 fn lcm(a: i64, b: i64) -> i64 {
@@ -107,7 +112,8 @@ fn lcm(a: i64, b: i64) -> i64 {
     a / x.max(1) * b
 }
 
-/// Returns how much further on the targets are of items that are `count` further on, where that is so for all items.
+/// Returns the distance between the targets of two items that are `count` apart, if it is equal for all
+/// items.
 pub fn shift(steps: &[Step], count: i64) -> Option<i64> {
     steps.iter().try_fold(count, |count, step| match step {
         Step::Spread { weight, total, .. } => (count % weight == 0).then(|| count / weight * total),
@@ -151,12 +157,12 @@ fn spread(index: i64, weight: i64, total: i64, offset: i64) -> i64 {
     index.div_euclid(weight) * total + offset + index.rem_euclid(weight)
 }
 
-/// Items, from the first to the one behind the last.
+/// Items from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The first.
+    /// The first item.
     pub start: i64,
-    /// The one behind the last.
+    /// The end, after the last item.
     pub end: i64,
 }
 
@@ -166,7 +172,7 @@ impl Range {
         Range { start, end }
     }
 
-    /// Returns the smallest range that holds both.
+    /// Returns the smallest range that contains both.
     #[must_use]
     pub fn hull(self, other: Range) -> Range {
         Range { start: self.start.min(other.start), end: self.end.max(other.end) }
@@ -177,13 +183,13 @@ impl Range {
         (self.end - self.start).max(0)
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the range is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 }
 
-/// Returns a range that holds the targets of all items of a range.
+/// Returns a range that contains the targets of all items of a range.
 pub fn image(steps: &[Step], range: Range) -> Range {
     steps.iter().fold(range, |range, step| match step {
         Step::Spread { weight, total, offset } => Range {
@@ -211,8 +217,8 @@ pub fn image(steps: &[Step], range: Range) -> Range {
     })
 }
 
-/// Returns a range that holds the items whose targets lie in a range, for the steps of a writer: joiners and
-/// permutations. It is exact where the range consists of whole periods of the latter.
+/// Returns a range that contains the items whose targets are in a range, for the steps of a writer: joiners
+/// and permutations. It is exact if the range consists of whole periods of the permutations.
 pub fn preimage(steps: &[Step], range: Range) -> Range {
     steps.iter().rev().fold(range, |range, step| match step {
         Step::Spread { weight, total, offset } => {
@@ -226,7 +232,7 @@ pub fn preimage(steps: &[Step], range: Range) -> Range {
     })
 }
 
-/// Returns whether `length` items from every multiple of `length` stay side by side.
+/// Returns whether `length` items from every multiple of `length` stay contiguous.
 pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
     steps.iter().all(|step| match step {
         Step::Spread { weight, total, offset } => weight % length == 0 && total % length == 0 && offset % length == 0,
@@ -237,12 +243,15 @@ pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
     })
 }
 
-/// Targets that are computed for the table of a window, at most.
+/// Maximum number of targets that are computed for the table of a window.
 const MAX_TABLE: i64 = 1 << 16;
 
-/// Returns for each of the `seen` items of a firing another item of it and the distance from that one's target, which
-/// is the same for all firings. Few items stand for all where their targets lie in rows. Firings begin `rate` items
-/// apart from `start` on, and their ways repeat after some multiple of `firings`. Returns none where there is no table.
+/// Returns an *anchor* for each of the `seen` items of a firing: another item of the firing, and the distance
+/// from its target. The distance is equal for all firings.
+///
+/// A few items serve as anchors for all if the targets form rows. Firings begin `rate` items apart, from
+/// `start` on. Their steps repeat after some multiple of `firings`. Returns an empty table if the steps do
+/// not repeat soon enough, or if there are too many anchors.
 pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i64) -> Vec<(i64, i64)> {
     let most = MAX_TABLE / seen.max(1);
     let repeats = |count: &i64| shift(steps, count * rate).is_some();

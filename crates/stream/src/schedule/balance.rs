@@ -34,7 +34,7 @@ impl Fraction {
     }
 }
 
-/// Returns the firings of each node in a steady state, by index. All rates have to be known.
+/// Returns the firings of each node in a steady state, by index. All rates must be known.
 pub fn balance(graph: &Graph) -> Result<Vec<u64>, Box<Diagnostic>> {
     let firings: Vec<Firing> = graph.nodes.values().map(|node| Firing::new(node.flow())).collect();
     let mut rates: Vec<Option<Fraction>> = vec![None; graph.nodes.len()];
@@ -87,7 +87,7 @@ fn too_large(graph: &Graph, node: NodeId) -> Box<Diagnostic> {
     Box::new(error.help("rates without a common factor multiply; make the rates of neighbours alike"))
 }
 
-/// The error for a tape on which what is produced never equals what is consumed.
+/// Returns the error for a tape whose producer and consumer rates cannot be balanced.
 fn unbalanced(graph: &Graph, tape: TapeId, firings: &[Firing], rates: &[Option<Fraction>]) -> Box<Diagnostic> {
     let (from, to) = (graph.tapes[tape].from, graph.tapes[tape].to);
     let (producer, consumer) = (&graph.nodes[from.0], &graph.nodes[to.0]);

@@ -19,8 +19,7 @@ struct Buffers {
     join: Vec<u64>,
 }
 
-/// Phases that the branches run in one round of the joiner, and the items that they need, take and give in
-/// them.
+/// Phases that the branches run in one round of the joiner, with the items they peek, pop and push.
 struct Round {
     runs: Vec<usize>,
     peeked: Vec<u64>,
@@ -47,7 +46,7 @@ impl Scheduler<'_> {
         Arc::new(Phase { entries, peek: total(&flow.peek), pop: total(&flow.pop), push: total(&flow.push) })
     }
 
-    /// The branch in which a node stands.
+    /// Returns the index of the branch that contains a node.
     fn branch_of(children: &[Tree], node: NodeId) -> Option<usize> {
         fn contains(tree: &Tree, node: NodeId) -> bool {
             match tree {
@@ -82,7 +81,7 @@ impl Scheduler<'_> {
                     weights[branch] = u64::from(rate.min);
                 }
             }
-            // The splitter takes all of the input of the stream; what it gives goes to branches.
+            // The splitter takes all of the input of the stream. Its output goes to the branches.
             Junction { phase: self.fire_phase(node), weights, firings: self.repetitions[node.index()] / rounds }
         });
         let joiner = join.map(|node| {
@@ -117,7 +116,7 @@ impl Scheduler<'_> {
         (!steady.is_empty()).then_some(Stream { init, steady, rounds, used: 0 })
     }
 
-    /// Makes one phase for each round of the joiner, and one for what is left then.
+    /// Makes one phase for each round of the joiner, and one phase for the remaining firings.
     fn rounds_of_joiner(
         &mut self,
         children: &mut [Stream],
@@ -132,7 +131,8 @@ impl Scheduler<'_> {
             let mut round =
                 Round { runs: vec![0; count], peeked: vec![0; count], popped: vec![0; count], pushed: vec![0; count] };
             let mut joined = 1;
-            // Branches run what the joiner needs, the splitter what the branches need.
+            // The joiner determines how far the branches run, and the branches determine how often the
+            // splitter fires.
             for (child, stream) in children.iter().enumerate() {
                 while buffers.join[child].saturating_add(round.pushed[child]) < join.weights[child] {
                     self.tick()?;
@@ -148,7 +148,7 @@ impl Scheduler<'_> {
                     }
                 }
             }
-            // Data moves on as far as it goes.
+            // Data moves on as far as possible.
             for (child, stream) in children.iter().enumerate() {
                 let given = splitter.as_ref().map_or(0, |splitter| splitter.weights[child].saturating_mul(split));
                 let have = buffers.split[child].saturating_add(given);
@@ -185,7 +185,8 @@ impl Scheduler<'_> {
         Some(())
     }
 
-    /// Fires the splitter, the branches and the joiner, in this order. `None`: there are not enough items.
+    /// Fires the splitter, the branches and the joiner, in this order. Returns `None` if there are not enough
+    /// items.
     fn splitjoin_phase(
         &mut self,
         children: &mut [Stream],
@@ -233,7 +234,7 @@ impl Scheduler<'_> {
         let rounds = [body.rounds, back.rounds, junctions[0], junctions[1]].into_iter().fold(0, gcd);
         let (join_flow, split_flow) = (graph.nodes[join].flow(), graph.nodes[split].flow());
         let back_tape = *graph.nodes[join].inputs.last()?;
-        // The loop stream stands at the last port of the joiner and of the splitter.
+        // The loop stream is connected to the last port of the joiner and of the splitter.
         let rates = Loop {
             join: self.loop_phase(join, join_flow.pop.len() > 1, false),
             split: self.loop_phase(split, false, split_flow.push.len() > 1),
@@ -262,8 +263,8 @@ impl Scheduler<'_> {
         (!steady.is_empty()).then_some(Stream { init, steady, rounds, used: 0 })
     }
 
-    /// The phase that fires the joiner or splitter of a loop. Only an outer port belongs to the interface of
-    /// the stream.
+    /// Returns the phase that fires the joiner or splitter of a loop. Only an outer port belongs to the
+    /// interface of the stream.
     fn loop_phase(&self, node: NodeId, outer_input: bool, outer_output: bool) -> Arc<Phase> {
         let flow = self.graph.nodes[node].flow();
         let first = |rates: &[Rate]| rates.first().map_or(0, |rate| u64::from(rate.min));
@@ -272,7 +273,7 @@ impl Scheduler<'_> {
         Arc::new(Phase { entries: vec![(Entry::Fire(node), 1)], peek: taken, pop: taken, push })
     }
 
-    /// Moves items through a loop, the splitter first, until all parts have run what was wanted.
+    /// Moves items through a loop, starting with the splitter, until all parts have run their wanted firings.
     fn go_round(
         &mut self,
         rates: &Loop,
@@ -348,11 +349,11 @@ struct Loop {
     to_body: u64,
     from_body: u64,
     to_back: u64,
-    /// Whether items leave the loop.
+    /// True if items leave the loop.
     leaves: bool,
 }
 
-/// Items at the four tapes of a feedbackloop.
+/// Numbers of items on the four tapes of a feedbackloop.
 struct Items {
     before_body: u64,
     after_body: u64,

@@ -13,7 +13,7 @@ pub(crate) struct Firing {
 }
 
 impl Firing {
-    /// Takes the upper bounds of rates, which are the rates where those are known.
+    /// Takes the upper bounds of the rates. A rate without an upper bound uses its lower bound.
     pub(crate) fn new(flow: Flow) -> Self {
         let numbers = |rates: Vec<Rate>| rates.into_iter().map(|rate| u64::from(rate.max.unwrap_or(rate.min))).collect();
         Firing { pop: numbers(flow.pop), peek: numbers(flow.peek), push: numbers(flow.push) }
@@ -24,7 +24,7 @@ impl Firing {
 #[derive(Clone, Debug)]
 pub(super) struct Levels<'a> {
     pub(super) graph: &'a Graph,
-    /// The first firing, where it differs, and all others.
+    /// The first firing, if it differs, and all other firings.
     pub(super) firings: Vec<(Option<Firing>, Firing)>,
     pub(super) items: Vec<u64>,
     pub(super) most: Vec<u64>,
@@ -38,19 +38,19 @@ impl<'a> Levels<'a> {
         Levels { graph, firings, most: items.clone(), items, fired: vec![0; graph.nodes.len()] }
     }
 
-    /// The rates of the next firing of a node.
+    /// Returns the rates of the next firing of a node.
     pub(super) fn next(&self, node: NodeId) -> &Firing {
         let (first, other) = &self.firings[node.index()];
         first.as_ref().filter(|_| self.fired[node.index()] == 0).unwrap_or(other)
     }
 
-    /// The first input of a node that has too few items for its next firing.
+    /// Returns the first input of a node that has too few items for its next firing.
     pub(super) fn lacking(&self, node: NodeId) -> Option<usize> {
         let inputs = &self.graph.nodes[node].inputs;
         self.next(node).peek.iter().zip(inputs).position(|(need, tape)| self.items[tape.index()] < *need)
     }
 
-    /// Fires a node, where it has enough items. Returns whether it fired.
+    /// Fires a node if it has enough items. Returns whether it fired.
     pub(super) fn fire(&mut self, node: NodeId) -> bool {
         if self.lacking(node).is_some() {
             return false;

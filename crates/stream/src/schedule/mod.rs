@@ -1,14 +1,14 @@
 //! Schedules: how often and in which order nodes fire.
 //!
 //! A *steady state* fires every node a fixed number of times and leaves every tape with as many items as
-//! before. The *initial schedule* runs before it: it fires every `prework`, and fills tapes up to what
-//! filters peek beyond what they pop.
+//! before. The *initial schedule* runs before it. It fires every `prework` and fills the tapes with the items
+//! that filters peek beyond those they pop.
 //!
-//! - [`balance`] finds the repetitions of the steady state, or the tape that has none.
-//! - `phased` orders firings by hierarchical phases, as the original does, so that output appears
-//!   in its order.
-//! - `pull` orders firings so that nothing fires before it is needed. It judges deadlock, and serves
-//!   programs whose messages travel upstream.
+//! - [`balance`] finds the repetitions of the steady state, or reports the tape that cannot be balanced.
+//! - `phased` orders firings by hierarchical phases, like the original compiler, so that output appears in
+//!   the same order.
+//! - `pull` fires a node only when its items are needed. It detects deadlock, and serves programs whose
+//!   messages travel upstream.
 
 mod balance;
 mod branches;
@@ -28,7 +28,7 @@ use cranelift_entity::EntityRef;
 use levels::Levels;
 use std::sync::Arc;
 
-/// A schedule of a graph whose rates are all known.
+/// A schedule of a graph with known rates.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Firings of each node in a steady state, by the index of the node.
@@ -39,14 +39,14 @@ pub struct Schedule {
     pub init: Vec<Arc<Phase>>,
     /// The steady state.
     pub steady: Vec<Arc<Phase>>,
-    /// The most items that each tape holds at one time, by the index of the tape.
+    /// Maximum number of items that each tape holds at one time, by the index of the tape.
     pub bounds: Vec<u64>,
     /// Items that remain on each tape between steady states.
     pub remaining: Vec<u64>,
 }
 
 impl Schedule {
-    /// Returns the most items that a tape holds at one time.
+    /// Returns the maximum number of items that a tape holds at one time.
     pub fn bound(&self, tape: TapeId) -> u64 {
         self.bounds.get(cranelift_entity::EntityRef::index(tape)).copied().unwrap_or(0)
     }
@@ -57,16 +57,16 @@ impl Schedule {
     }
 }
 
-/// Which order of firings is wanted, where several are possible.
+/// The order of firings to use if several are possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// The order of the original.
+    /// The order of the original compiler.
     Phased,
-    /// Nothing fires before it is needed.
+    /// A node fires only when its items are needed.
     Pull,
 }
 
-/// Makes the schedule of a graph. All rates have to be known.
+/// Makes the schedule of a graph. All rates must be known.
 pub fn schedule(graph: &Graph, limits: &Limits, style: Style) -> Result<Schedule, Box<Diagnostic>> {
     let repetitions = balance(graph)?;
     let firings = repetitions.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
@@ -98,7 +98,7 @@ pub fn schedule(graph: &Graph, limits: &Limits, style: Style) -> Result<Schedule
     })
 }
 
-/// Runs a schedule on numbers of items. Returns it with its bounds where it is one.
+/// Simulates a schedule on numbers of items. Returns the schedule with its bounds if it is valid.
 fn verify(graph: &Graph, repetitions: &[u64], init: Vec<Arc<Phase>>, steady: Vec<Arc<Phase>>) -> Option<Schedule> {
     let mut levels = Levels::new(graph);
     init.iter().all(|phase| levels.run(phase)).then_some(())?;

@@ -1,14 +1,21 @@
 //! Phased schedules, after Karczmarek's *minimal latency* scheduling of hierarchical streams.
 //!
 //! Every stream has a list of initial phases and a list of steady phases, which repeat. A phase of a filter
-//! is one firing. A pipeline makes each of its phases by pulling: the last child runs one phase (a sink:
-//! about the square root of the items it takes in a steady state), the children before it run what that
-//! needs, and then data moves on as far as it goes. A splitjoin makes one phase for each round of its joiner.
-//! A feedbackloop moves whatever can move, from its end to its start, and ends a phase when an item leaves.
+//! is one firing.
+//!
+//! A pipeline makes each of its phases by pulling:
+//!
+//! - The last child runs one phase. A sink instead runs about the square root of the items it takes in a
+//!   steady state.
+//! - The children before it run what that needs.
+//! - Data then moves on as far as possible.
+//!
+//! A splitjoin makes one phase for each round of its joiner. A feedbackloop moves whatever can move, from its
+//! end to its start, and ends a phase when an item leaves.
 //!
 //! The order of firings decides the order of output of different filters, and what is printed before the
-//! first steady state; that is why it is the order of the original. Where this construction finds no
-//! schedule, `super::pull` does.
+//! first steady state. Therefore it follows the original compiler. If this construction finds no schedule,
+//! `super::pull` does.
 
 use crate::eval::Limits;
 use crate::graph::{Flow, Graph, NodeId, Rate, Tree};
@@ -20,25 +27,25 @@ use std::sync::Arc;
 pub struct Phase {
     /// Firings and phases, each with its number of repetitions.
     pub entries: Vec<(Entry, u64)>,
-    /// Items that have to be at the input of the stream when the phase begins.
+    /// Items that must be available at the input of the stream when the phase begins.
     pub peek: u64,
-    /// Items taken from the input.
+    /// Items popped from the input.
     pub pop: u64,
-    /// Items put on the output.
+    /// Items pushed to the output.
     pub push: u64,
 }
 
 /// A part of a phase.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// A firing of a node.
+    /// One firing of a node.
     Fire(NodeId),
-    /// All of another phase.
+    /// A whole nested phase.
     Phase(Arc<Phase>),
 }
 
 impl Phase {
-    /// Adds an entry; an entry that is the same as the last one makes it repeat.
+    /// Adds an entry. An entry equal to the last one increases its repetition count.
     pub(super) fn append(&mut self, entry: Entry) {
         match (self.entries.last_mut(), &entry) {
             (Some((Entry::Fire(last), count)), Entry::Fire(node)) if last == node => *count += 1,
@@ -47,7 +54,7 @@ impl Phase {
         }
     }
 
-    /// Adds a phase of a child, which may stand at the input and at the output of the stream.
+    /// Adds a phase of a child. The child may be at the input and at the output of the stream.
     pub(super) fn append_child(&mut self, child: &Arc<Phase>, at_input: bool, at_output: bool) {
         if at_input {
             self.peek = self.peek.max(self.pop.saturating_add(child.peek));
@@ -63,23 +70,24 @@ impl Phase {
 /// Phases in their order.
 type Phases = Vec<Arc<Phase>>;
 
-/// Makes the initial and the steady phases of a graph. `None`: the construction does not work for it.
+/// Makes the initial and the steady phases of a graph. Returns `None` if the construction finds no schedule.
 pub(super) fn phases(graph: &Graph, repetitions: &[u64], limits: &Limits) -> Option<(Phases, Phases)> {
     let mut scheduler = Scheduler { graph, repetitions, left: limits.schedule };
     let stream = scheduler.stream(&graph.tree)?;
     Some((stream.init, stream.steady))
 }
 
-/// The phases of a stream, and how far they are used.
+/// The phases of a stream, and the number of phases already used.
 pub(super) struct Stream {
     pub(super) init: Vec<Arc<Phase>>,
     pub(super) steady: Vec<Arc<Phase>>,
-    /// Greatest common divisor of the repetitions in the stream: its steady states in one of the graph.
+    /// Greatest common divisor of the repetitions in the stream: the number of its steady states in one of
+    /// the graph.
     pub(super) rounds: u64,
     pub(super) used: usize,
 }
 
-/// Items that a list of phases needs, takes and gives.
+/// Items that a list of phases peeks, pops and pushes.
 pub(super) struct Totals {
     pub(super) peek: u64,
     pub(super) pop: u64,
@@ -97,14 +105,14 @@ pub(super) fn totals(phases: &[Arc<Phase>]) -> Totals {
 }
 
 impl Stream {
-    /// The phase at a distance from the next one: initial phases first, then the steady ones, again and
-    /// again.
+    /// Returns the phase at a distance from the next one: initial phases first, then the steady phases in a
+    /// cycle.
     pub(super) fn phase(&self, ahead: usize) -> &Arc<Phase> {
         let index = self.used + ahead;
         self.init.get(index).unwrap_or_else(|| &self.steady[(index - self.init.len()) % self.steady.len()])
     }
 
-    /// Items that have to be at the input after the initial phases, and during them.
+    /// Returns the items that must be available at the input during and after the initial phases.
     pub(super) fn init_need(&self) -> u64 {
         let (init, steady) = (totals(&self.init), totals(&self.steady));
         let beyond = init.peek.saturating_sub(init.pop).max(steady.peek.saturating_sub(steady.pop));
@@ -112,7 +120,7 @@ impl Stream {
     }
 }
 
-/// A number of items as a signed one.
+/// Converts a number of items to a signed number, saturating.
 fn number(items: u64) -> i64 {
     i64::try_from(items).unwrap_or(i64::MAX)
 }
@@ -124,7 +132,7 @@ pub(super) fn gcd(a: u64, b: u64) -> u64 {
 pub(super) struct Scheduler<'a> {
     pub(super) graph: &'a Graph,
     pub(super) repetitions: &'a [u64],
-    /// Steps that may still be taken.
+    /// Steps left of the limit.
     left: u64,
 }
 
@@ -168,7 +176,7 @@ impl Scheduler<'_> {
         let mut items = vec![0i64; children.len() + 1];
         let mut stages: Vec<u64> = children.iter().map(|child| child.init.len() as u64).collect();
         for index in 0..last {
-            // Each child has to give its neighbour what that peeks beyond what it pops.
+            // Each child has to provide the items that its successor peeks beyond those it pops.
             let next = totals(&children[index + 1].steady);
             let need = next.peek.saturating_sub(next.pop);
             let (mut count, mut pushed) = (0, 0u64);
@@ -206,13 +214,13 @@ impl Scheduler<'_> {
         let last = children.len() - 1;
         let mut at_once = at_once;
         let first_at_once = (wanted[0] as f32 * at_once as f32 / wanted[last] as f32) as u64;
-        // A child without input could run for ever.
+        // A child without input could run forever.
         let takes_input: Vec<bool> = children.iter().map(|child| totals(&child.steady).pop > 0).collect();
         let mut result = vec![];
         while wanted.iter().any(|count| *count > 0) {
             let mut borrowed = vec![0i64; children.len() + 1];
             let mut runs = vec![0usize; children.len()];
-            // From the end to the start: run what was asked for, and what that needs.
+            // From the end to the start: run the wanted phases and the phases they need.
             let mut child = last;
             at_once = at_once.min(wanted[last]).max(1);
             if wanted[last] == 0 {
@@ -232,7 +240,7 @@ impl Scheduler<'_> {
             while (runs[0] as u64) < wanted[0].min(first_at_once) && children[0].phase(runs[0]).peek == 0 {
                 self.advance(children, 0, &mut runs, items, &mut borrowed)?;
             }
-            // From the start to the end: data moves on as far as it goes.
+            // From the start to the end: data moves on as far as possible.
             for child in 1..children.len() {
                 loop {
                     let need = children[child].phase(runs[child]).peek;
@@ -267,7 +275,7 @@ impl Scheduler<'_> {
     ) -> Option<()> {
         self.tick()?;
         let phase = children[child].phase(runs[child]);
-        // The number of items becomes negative while they are borrowed.
+        // The number of items becomes negative while items are borrowed.
         borrowed[child] = borrowed[child].max(number(phase.peek).saturating_sub(items[child]));
         items[child] = items[child].saturating_sub(number(phase.pop));
         borrowed[child + 1] = borrowed[child + 1].saturating_sub(number(phase.push)).max(0);

@@ -1,4 +1,4 @@
-//! Pull schedules: a node fires only when a node behind it needs its items.
+//! Pull schedules: a node fires only when a later node needs its items.
 
 use super::levels::Levels;
 use super::phased::{Entry, Phase};
@@ -9,8 +9,8 @@ use broadloom_diag::Diagnostic;
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
 
-/// Returns the fewest firings of each node after which every `prework` has run and every tape holds what its
-/// consumer peeks beyond what it pops.
+/// Returns the minimum firings of each node after which every `prework` has run and every tape holds the
+/// items that its consumer peeks beyond those it pops.
 pub(super) fn init_counts(graph: &Graph, levels: &Levels<'_>, limits: &Limits) -> Result<Vec<u64>, Box<Diagnostic>> {
     let mut counts: Vec<u64> = levels.firings.iter().map(|(first, _)| u64::from(first.is_some())).collect();
     let mut waiting: Vec<NodeId> = graph.nodes.keys().collect();
@@ -55,8 +55,8 @@ pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> R
     let mut left = counts.to_vec();
     let mut phase = Phase::default();
     let mut in_chain = vec![false; graph.nodes.len()];
-    // Sinks are pulled in turn, each in proportion to its firings; then whatever else has to fire, from the
-    // end to the start.
+    // Sinks are pulled in turn, each in proportion to its firings. The remaining firings follow from the end
+    // to the start.
     let mut sinks: Vec<NodeId> = graph.nodes.iter().filter(|(_, node)| node.outputs.is_empty()).map(|(id, _)| id).collect();
     sinks.retain(|sink| left[sink.index()] > 0);
     while !sinks.is_empty() {
@@ -78,8 +78,8 @@ pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> R
     Ok(Arc::new(phase))
 }
 
-/// Fires a node once, and before it what it needs. Returns whether that was possible. `in_chain` marks nodes
-/// that wait; it is all false before and after.
+/// Fires a node once, after the producers it needs. Returns whether that was possible. `in_chain` marks
+/// waiting nodes; it is all false before and after.
 fn pull(
     graph: &Graph,
     levels: &mut Levels<'_>,
@@ -92,7 +92,7 @@ fn pull(
     while let Some(node) = chain.last().copied() {
         if let Some(port) = levels.lacking(node) {
             let producer = graph.tapes[graph.nodes[node].inputs[port]].from.0;
-            // A producer that waits for this node, or that has fired its share, will not help.
+            // A producer that waits for this node, or that has used all its firings, cannot help.
             if in_chain[producer.index()] || left[producer.index()] == 0 {
                 return false;
             }
@@ -111,7 +111,7 @@ fn pull(
     true
 }
 
-/// The error for a graph that cannot go on, found by following what nodes wait for.
+/// Returns the error for a deadlocked graph, found by following the missing items.
 fn deadlock(graph: &Graph, levels: &Levels<'_>, start: NodeId) -> Box<Diagnostic> {
     let mut seen = vec![false; graph.nodes.len()];
     let mut node = start;
@@ -124,7 +124,7 @@ fn deadlock(graph: &Graph, levels: &Levels<'_>, start: NodeId) -> Box<Diagnostic
         }
         node = graph.tapes[tape].from.0;
     }
-    // Without a shortage at the moment, the loop lacks items for what its filters peek.
+    // If no tape is short at the moment, the loop lacks the items that its filters peek.
     let back = back.or_else(|| {
         let (tape, found) = graph.tapes.iter().find(|(_, tape)| tape.is_back_edge)?;
         Some((tape, found.enqueued.len() as u64, found.enqueued.len() as u64 + 1))

@@ -1,4 +1,4 @@
-//! The syntax tree: programs as written, with places and without any resolution of names.
+//! The syntax tree: programs as written, with places and without name resolution.
 
 use broadloom_diag::Span;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub struct Ident {
     pub span: Span,
 }
 
-/// A program: all declarations, in the order of the text within each kind.
+/// A program: all declarations, of each kind in the order of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     /// Filters, pipelines, splitjoins and feedbackloops.
@@ -119,15 +119,15 @@ pub struct Variable {
 /// A stream declaration, or an anonymous stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Its name, absent for an anonymous stream.
+    /// Its name. Absent for an anonymous stream.
     pub name: Option<Ident>,
     /// Its parameters.
     pub params: Vec<Parameter>,
-    /// Input and output type; anonymous composites may leave them out.
+    /// Input and output type. Anonymous composites may omit them.
     pub types: Option<(Type, Type)>,
     /// Its kind and contents.
     pub kind: StreamKind,
-    /// The place of the word that says the kind.
+    /// The place of the keyword of its kind.
     pub span: Span,
 }
 
@@ -143,9 +143,9 @@ pub enum StreamKind {
 /// The kinds of composite streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Composite {
-    /// Streams one behind the other.
+    /// Streams in sequence.
     Pipeline,
-    /// Streams side by side, between a splitter and a joiner.
+    /// Parallel streams between a splitter and a joiner.
     SplitJoin,
     /// A body whose output partly returns to its input.
     FeedbackLoop,
@@ -166,7 +166,7 @@ pub struct Filter {
     pub functions: Vec<Function>,
     /// Message handlers.
     pub handlers: Vec<Function>,
-    /// Whether the word `stateful` stands before `filter`.
+    /// True if the word `stateful` stands before `filter`.
     pub stateful: bool,
 }
 
@@ -177,7 +177,7 @@ pub struct Work {
     pub rates: Rates,
     /// Its statements.
     pub body: Vec<Stmt>,
-    /// The place of its word.
+    /// The place of its keyword.
     pub span: Span,
 }
 
@@ -188,7 +188,7 @@ pub struct Rates {
     pub push: Option<Rate>,
     /// Items popped.
     pub pop: Option<Rate>,
-    /// Items looked at.
+    /// Items peeked.
     pub peek: Option<Rate>,
 }
 
@@ -232,9 +232,9 @@ pub enum StmtKind {
     Block(Vec<Stmt>),
     /// Declarations of locals.
     Declare(Vec<Variable>),
-    /// An assignment, with the operator of a compound one.
+    /// An assignment, with the operator if it is compound.
     Assign(Expr, Option<Binary>, Expr),
-    /// A call, `++`, `--`, `pop()` or `peek(e)` for its effect.
+    /// A call, `++`, `--`, `pop()` or `peek(e)`, evaluated for its effect.
     Expr(Expr),
     /// `push(e)`.
     Push(Expr),
@@ -284,7 +284,7 @@ pub enum Latency {
 pub struct Create {
     /// The stream.
     pub stream: Created,
-    /// Portals it is registered with.
+    /// Portals with which it is registered.
     pub portals: Vec<Ident>,
     /// Its place.
     pub span: Span,
@@ -299,12 +299,12 @@ pub enum Created {
     Anonymous(Box<Stream>),
 }
 
-/// How a splitter or a joiner distributes items.
+/// The distribution of items by a splitter or a joiner.
 #[derive(Clone, Debug)]
 pub enum Distribution {
     /// Every item to every branch.
     Duplicate,
-    /// The same weight for every branch; 1 where it is absent.
+    /// One weight for all branches. Absent means 1.
     Even(Option<Expr>),
     /// One weight for each branch.
     Weights(Vec<Expr>),
@@ -317,7 +317,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Its place.
     pub span: Span,
-    /// Height of the tree, which the parser bounds.
+    /// Height of the tree. The parser bounds it.
     pub height: u32,
 }
 
@@ -356,7 +356,7 @@ pub enum ExprKind {
     Not(Box<Expr>),
     /// `~e`.
     Complement(Box<Expr>),
-    /// `++e`, `e++`, `--e`, `e--`: the place, the step, whether the step comes first.
+    /// `++e`, `e++`, `--e`, `e--`: the place and the step. The flag is true if the step comes first.
     Step(Box<Expr>, i32, bool),
     /// A binary operation.
     Binary(Binary, Box<Expr>, Box<Expr>),

@@ -4,7 +4,7 @@ use super::token::{KEYWORDS, PUNCTUATION, Placed, Token};
 use crate::codes;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
-/// Splits a text into tokens, the last of which is [`Token::End`].
+/// Splits a text into tokens. The last one is [`Token::End`].
 pub(super) fn lex(source: SourceId, text: &str) -> (Vec<Placed>, Diagnostics) {
     let mut lexer = Lexer { source, text, at: 0, tokens: vec![], errors: Diagnostics::new() };
     lexer.run();
@@ -195,7 +195,7 @@ impl Lexer<'_> {
         let character = rest.chars().next().unwrap_or(' ');
         self.at += character.len_utf8();
         if character == '\'' {
-            // The rest of a character literal gives no further mistakes.
+            // The rest of a character literal causes no further errors.
             let end = rest[1..].find(['\'', '\n']).filter(|end| *end <= 4 && rest.as_bytes()[end + 1] == b'\'');
             self.at += end.map_or(0, |end| end + 1);
             let error = Diagnostic::error(codes::BAD_CHARACTER, "there are no character literals").at(self.span(from), "");

@@ -4,7 +4,7 @@ use broadloom_diag::Span;
 use std::fmt;
 use std::sync::Arc;
 
-/// Words with a meaning of their own.
+/// Reserved words.
 pub(super) const KEYWORDS: [&str; 52] = [
     "add",
     "bit",

@@ -1,15 +1,16 @@
 //! Loops that the threads of a block share.
 //!
-//! A firing with a long loop runs in a block of its own. All threads do the same, but for such loops: a
-//! thread runs every so many rounds, and what the rounds add up is added up over the threads behind the loop.
-//! Elements of an array of integers to which rounds add are counted in shared memory. Only thread 0 pushes,
-//! but in loops whose rounds push side by side.
+//! A firing with a long loop runs in a block of its own. All threads execute the same code, except such
+//! loops. There each thread runs a share of the rounds, and sums over the rounds are reduced over the threads
+//! after the loop. Elements of an array of integers that rounds add to are counted in shared memory. Only
+//! thread 0 pushes, except in loops whose rounds push independently.
 //!
-//! Where a loop is very long, several blocks run *parts* of it and keep what they came to; another kernel
-//! adds that up and does the rest of the firing. Integers of an array are added to those of all parts at once.
+//! If a loop is very long, several blocks run *parts* of it and store their partial results. Another kernel
+//! adds those up and runs the rest of the firing. Integers of an array are instead added to a common total
+//! with atomics.
 //!
-//! Where a round pops one word, a thread takes neighbouring rounds and loads their words together, and those of its next
-//! rounds before it runs the current ones.
+//! If a round pops one word, a thread takes neighbouring rounds and loads their words together. It can
+//! prefetch the words of its next rounds before it runs the current ones.
 
 use super::count::{Head, Moved};
 use super::stmt::End;
@@ -21,12 +22,12 @@ use broadloom_scalar::{AtomicOp, Element, Literal, Memory, Order, Scope, Type as
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Rounds of a loop that threads share, at least.
+/// Minimum rounds of a loop that threads share.
 const ROUNDS: u32 = 128;
-/// Elements of an array in shared memory, at most.
+/// Maximum elements of an array in shared memory.
 const SHARED_ELEMENTS: u32 = 4096;
 
-/// How rounds are combined.
+/// The reduction over rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fold {
     Add,
@@ -39,11 +40,11 @@ pub(crate) enum Fold {
 /// The work of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// A firing.
+    /// A whole firing.
     Whole,
     /// A part of the first loop of a firing.
     Part,
-    /// The rest of a firing, behind the parts.
+    /// The rest of a firing, after the parts.
     Rest,
 }
 
@@ -53,53 +54,54 @@ pub(crate) struct Cooperation<'a> {
     pub(crate) thread: Made,
     pub(crate) threads: i32,
     pub(crate) share: Share,
-    /// The number of this part, and of all.
+    /// The number of this part, and the number of parts.
     pub(crate) part: Made,
     pub(crate) parts: i32,
-    /// Threads that take neighbouring rounds; others have stretches of their own.
+    /// Threads that take neighbouring rounds. Other groups of threads take stretches of their own.
     pub(crate) together: i32,
-    /// Consecutive firings whose loops are one, where the filter behind adds up what they push.
+    /// Consecutive firings with merged loops, if the following filter adds up their items.
     pub(crate) firings: u32,
-    /// Copies of each array in shared memory: lanes of a warp that add to different copies use different banks.
+    /// Copies of each array in shared memory. Lanes of a warp that add to different copies use different
+    /// banks.
     pub(crate) copies: u32,
-    /// Words that a thread loads together, and those of its next rounds.
+    /// Words that a thread loads together, and prefetches for its next rounds.
     pub(crate) rows: Option<Rows<'a>>,
-    /// Combines a value of all threads, for all of them.
+    /// Reduces a value over all threads. All threads get the result.
     pub(crate) reduce: &'a dyn Fn(Fold, Made) -> Made,
     /// Declares integers in shared memory.
     pub(crate) array: &'a dyn Fn(u32) -> Memory,
-    /// Keeps a word of this part, and returns one of a part.
+    /// Stores a word of this part, and returns a word of any part.
     pub(crate) keep: &'a dyn Fn(Made, Made),
     pub(crate) kept: &'a dyn Fn(Made, Made) -> Made,
-    /// Adds a word to that of all parts.
+    /// Adds a word to the total of all parts.
     pub(crate) add: &'a dyn Fn(Made, Made),
-    /// The measure of a part.
+    /// The size of a part, which is measured while it is written.
     pub(crate) measure: &'a Cell<Measure>,
 }
 
-/// The measure of a part.
+/// The size of a part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measure {
-    /// Words that it keeps.
+    /// Words that it stores.
     pub(crate) words: u32,
-    /// Whether it adds them to those of all parts.
+    /// True if it adds them to the total of all parts.
     pub(crate) adds: bool,
-    /// Rounds of the loop of all parts.
+    /// Loop rounds of all parts together.
     pub(crate) rounds: u32,
-    /// Additions to elements of arrays in a round.
+    /// Additions to array elements in a round.
     pub(crate) added: u32,
 }
 
-/// Loads of several neighbouring words of the input.
+/// Vector loads of the input.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Loads [`ROW`] words from a word on, a multiple of [`ROW`].
+    /// Loads [`ROW`] words from a word number that is a multiple of [`ROW`].
     pub(crate) load: &'a dyn Fn(Made) -> Made,
-    /// Whether the tape is aligned as loads need it.
+    /// True at run time if the tape is aligned for these loads.
     pub(crate) aligned: Made,
-    /// Rows of a thread that are loaded together.
+    /// Rows that a thread loads together.
     pub(crate) pieces: u32,
-    /// Whether the rows of the next rounds are loaded before the current rounds run.
+    /// True if the rows of the next rounds are prefetched.
     pub(crate) prefetched: bool,
 }
 
@@ -120,17 +122,17 @@ struct Walk {
     own: Vec<usize>,
     reads: Vec<usize>,
     fits: bool,
-    /// Arrays outside of the loop that rounds set elements of, where that is asked for.
+    /// Arrays outside of the loop whose elements the rounds set, if requested.
     outs: Option<Vec<usize>>,
-    /// Conditions and loops within the body.
+    /// Nesting depth of conditions and loops within the body.
     nesting: u32,
     pushes: bool,
-    /// Whether it peeks, or calls a function that may.
+    /// True if it peeks, or calls a function that may.
     peeks: bool,
 }
 
-/// Returns the integers and arrays of integers to which the rounds of a loop add, where they do nothing else and see
-/// nothing but the items that they pop.
+/// Returns the integers and arrays of integers to which the rounds of a loop add. Returns `None` if the
+/// rounds do anything else or depend on anything but the items that they pop.
 pub(super) fn sums_of(program: &Program, id: FunctionId, body: &Stmt) -> Option<Vec<usize>> {
     let found = shape(program, body)?;
     let mut walk = Walk { fits: true, ..Walk::default() };
@@ -142,8 +144,8 @@ pub(super) fn sums_of(program: &Program, id: FunctionId, body: &Stmt) -> Option<
     Some(sums.collect::<Vec<usize>>()).filter(|sums| fits && !sums.is_empty())
 }
 
-/// Returns the arrays outside of a loop that its rounds set elements of, and whether they push. Rounds do
-/// nothing else to what lies outside.
+/// Returns the arrays outside of a loop whose elements its rounds set, and whether the rounds push. Returns
+/// `None` if the rounds have other effects outside of the loop.
 pub(super) fn main_shape(program: &Program, body: &Stmt) -> Option<(Vec<usize>, bool)> {
     let mut walk = Walk { fits: true, outs: Some(vec![]), ..Walk::default() };
     walk.stmt(program, body);
@@ -165,7 +167,7 @@ fn fold_of(operator: Binary, ty: &Type) -> Option<Fold> {
     })
 }
 
-/// Returns what the rounds of a loop do, where they can run in any order.
+/// Returns the effects of the rounds of a loop if they can run in any order.
 fn shape(program: &Program, body: &Stmt) -> Option<Shape> {
     let mut walk = Walk { fits: true, ..Walk::default() };
     walk.stmt(program, body);
@@ -182,7 +184,7 @@ impl Walk {
         }
     }
 
-    /// Notes an update of a place; returns whether it is one that can be shared.
+    /// Records an update of a place. Returns whether the update can be shared.
     fn update(&mut self, program: &Program, place: &Place, fold: Option<Fold>) -> bool {
         each_index(place, &mut |index| self.expr(program, index));
         match (place.root, &place.path[..], fold) {
@@ -282,7 +284,7 @@ impl Walk {
                 each_index(place, &mut |index| self.expr(program, index));
             }
             ExprKind::Step(place, ..) => {
-                // The value of a step is used: only a variable of the round may have one.
+                // The value of a step is used, which is only allowed for a variable of the round.
                 self.fits &= matches!(place.root, Root::Local(local) if self.own.contains(&local));
                 each_index(place, &mut |index| self.expr(program, index));
             }
@@ -312,8 +314,8 @@ fn each_loop<'s>(body: &'s [Stmt], visit: &mut dyn FnMut(&'s Stmt)) {
     }
 }
 
-/// Returns whether a function has a loop at its top level that threads can share, and the arrays that such
-/// loops count in.
+/// Returns whether a function has a loop at its top level that threads can share, and the arrays in which
+/// such loops count.
 pub(crate) fn shared_loops(program: &Program, id: FunctionId) -> (bool, Vec<usize>) {
     let (mut any, mut arrays) = (false, vec![]);
     if let Some(body) = &program.functions[id].body {
@@ -347,7 +349,7 @@ impl<'a> Translator<'a> {
         fits.then_some(shape)
     }
 
-    /// Declares an array in shared memory, all zero.
+    /// Declares an array in shared memory, initialised to zero.
     pub(super) fn shared_array(&mut self, local: usize, layout: &Layout) -> Result<Option<Ref>, Reason> {
         let Some(cooperation) = self.cooperation.filter(|_| self.shared_arrays.contains(&local)) else { return Ok(None) };
         let Layout::Array(inner, length) = layout else { return Ok(None) };
@@ -371,7 +373,7 @@ impl<'a> Translator<'a> {
         Ok(Some(Ref { layout: layout.clone(), store, first: 0, at: Atom::Known(Value::Int(0)) }))
     }
 
-    /// Returns whether a place lies in an array in shared memory.
+    /// Returns whether a place is in an array in shared memory.
     pub(super) fn is_shared(&self, place: &Place) -> bool {
         let is_own = matches!(place.root, Root::Local(local) if self.shared_arrays.contains(&local));
         is_own && self.cooperation.is_some() && self.frames.len() == 1
@@ -402,7 +404,7 @@ impl<'a> Translator<'a> {
             }
             _ => (memory, index),
         };
-        // Counting by ones has an instruction of its own, for integers without a sign.
+        // Adding unsigned integers by ones has an instruction of its own.
         let memory = b.shared_view(memory, Element::U32, 0u32);
         b.atomic(AtomicOp::Add, memory, index, b.convert(value, ScalarType::U32), Order::Relaxed(Scope::Block));
         Ok(())
@@ -455,7 +457,7 @@ impl<'a> Translator<'a> {
         let heads = (self.popped.clone(), self.pushed.clone());
         let end = start.wrapping_add((count as i32).wrapping_mul(stride));
         let adds_up = !shape.scalars.is_empty() || !shape.arrays.is_empty();
-        // Firings whose loops are one: the loops have all their pops.
+        // Firings with merged loops: the loops contain all their pops.
         let firings = if adds_up && !self.split { cooperation.firings } else { 1 };
         let total = u32::try_from(u64::from(count) * u64::from(firings)).ok().filter(|total| *total < 1 << 30);
         let Some(total) = total else { return Err("its loops are too long together".into()) };
@@ -471,7 +473,7 @@ impl<'a> Translator<'a> {
         if share == Share::Whole && cooperation.share == Share::Part {
             return Err("a loop before the one that is split is long as well".into());
         }
-        // Every thread adds up on its own.
+        // Each thread adds up separately.
         let mut own: Vec<(usize, Fold, Ref, Variable, Element)> = vec![];
         for (acc, fold) in &shape.scalars {
             let entry = &mut self.frame()?.locals[*acc];
@@ -507,7 +509,7 @@ impl<'a> Translator<'a> {
             .iter()
             .map(|array| self.counters.iter().find(|(local, _)| local == array).map(|(_, counters)| *counters))
             .collect();
-        // Integers are added to those of all parts; floats are added up in the order of the parts.
+        // Integers are added to the total of all parts. Floats are added up in the order of the parts.
         let is_sum =
             |(_, fold, _, _, element): &(usize, Fold, Ref, Variable, Element)| *fold == Fold::Add && *element == Element::I32;
         let adds = share != Share::Whole && !arrays.is_empty() && own.iter().all(is_sum);
@@ -556,7 +558,7 @@ impl<'a> Translator<'a> {
                 b.for_step(cooperation.thread, b.literal(*length as i32), cooperation.threads, Unroll::Never, |index| {
                     let sum = b.variable_with(b.load(*memory, index));
                     if let Some(counters) = counters {
-                        // Neighbouring threads begin with different copies, which lie in different banks.
+                        // Neighbouring threads begin with different copies, which are in different banks.
                         let (copies, first) = (cooperation.copies as i32, b.mul(index, cooperation.copies as i32));
                         b.for_step(0, b.literal(copies), 1, Unroll::By(8), |copy| {
                             let copy = b.rem(b.add(copy, cooperation.thread), copies);
@@ -612,7 +614,7 @@ impl<'a> Translator<'a> {
         let one_word = rounds.moved == Moved { pops: Some(1), pushes: Some(0) };
         let rows = cooperation.rows.filter(|_| plain && at_start && one_word && together == cooperation.threads);
         let unit = rows.map_or(together, |rows| together * (ROW * rows.pieces) as i32);
-        // The rounds of a stretch follow each other.
+        // The rounds of a stretch are consecutive.
         let groups = (cooperation.threads / together).max(1);
         let (stretches, stretch) = match share {
             Share::Part => (cooperation.parts * groups, b.mul(cooperation.part, groups)),
@@ -638,7 +640,7 @@ impl<'a> Translator<'a> {
         done
     }
 
-    /// Writes the rounds of whole rows. Returns the first round that is left.
+    /// Writes the rounds of whole rows. Returns the first remaining round.
     fn run_rows(
         &mut self,
         cooperation: &Cooperation<'a>,
@@ -666,7 +668,7 @@ impl<'a> Translator<'a> {
             None => load(first),
             Some(next) => {
                 let now = next.iter().map(|next| b.get(*next)).collect();
-                // The last rows are loaded again instead of those behind the end.
+                // At the end, the last rows are loaded again, because there are no rows after them.
                 let ahead = load(b.min(b.add(first, unit), b.sub(end, unit)));
                 next.iter().zip(ahead).for_each(|(next, row)| b.set(*next, row));
                 now
@@ -685,7 +687,7 @@ impl<'a> Translator<'a> {
         done.map(|()| end)
     }
 
-    /// Writes a round with a number.
+    /// Writes the round with a given number.
     fn run_round(&mut self, rounds: &Rounds<'a>, round: Made) -> Result<(), Reason> {
         let b = self.b;
         let at = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
@@ -715,7 +717,7 @@ struct Rounds<'a> {
     local: usize,
     start: i32,
     stride: i32,
-    /// Rounds of a firing, and of all firings whose loops are one.
+    /// Rounds of a firing, and rounds of all firings with merged loops.
     count: u32,
     total: u32,
     firings: u32,

@@ -1,8 +1,8 @@
 //! Positions on the tapes within a firing.
 //!
-//! A position is *fixed* as long as it follows from constants and loop counters: a loop that pops two items in each
-//! round sees the item at twice its counter. Where pops or pushes hang on data the position becomes a variable, and
-//! every access checks it.
+//! A position is *fixed* if it follows from constants and loop counters. For example, a loop that pops two
+//! items in each round reads the item at twice its counter. If pops or pushes depend on data, the position
+//! becomes a variable, and every access checks it.
 
 use super::stmt::written_locals;
 use super::store::{Atom, Term};
@@ -13,13 +13,13 @@ use broadloom_scalar::{Type as ScalarType, Variable};
 /// A position on a tape, in items from the start of the firing's window.
 #[derive(Clone, Debug)]
 pub(super) enum Head {
-    /// It follows from constants and counters of loops.
+    /// Computed from constants and loop counters.
     Fixed(Atom),
-    /// It is counted.
+    /// Counted in a variable.
     Counted(Variable),
 }
 
-/// Items popped and pushed by a piece of code; `None` where they hang on data.
+/// Items popped and pushed by a piece of code. `None` if they depend on data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moved {
     pub(super) pops: Option<u32>,
@@ -34,13 +34,13 @@ impl Moved {
         Moved { pops: add(self.pops, other.pops), pushes: add(self.pushes, other.pushes) }
     }
 
-    /// Either of two, whichever is taken.
+    /// Returns the items moved by one of two branches. A number is known only if both are equal.
     fn or(self, other: Moved) -> Moved {
         let same = |a: Option<u32>, b: Option<u32>| a.filter(|_| a == b);
         Moved { pops: same(self.pops, other.pops), pushes: same(self.pushes, other.pushes) }
     }
 
-    /// Repeated; where the number of rounds is not known, only nothing stays known.
+    /// Returns the items moved by repeated code. If the number of rounds is not known, only zero stays known.
     fn times(self, rounds: Option<u32>) -> Moved {
         let times = |a: Option<u32>| match (a, rounds) {
             (Some(0), _) => Some(0),
@@ -51,7 +51,7 @@ impl Moved {
     }
 }
 
-/// How a statement may end.
+/// The possible exits of a statement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exits {
     jumps: bool,
@@ -59,12 +59,12 @@ struct Exits {
 }
 
 impl<'a> Translator<'a> {
-    /// Counts what a statement moves.
+    /// Counts the items that a statement moves.
     pub(super) fn moved(&mut self, stmt: &'a Stmt) -> Moved {
         self.followed(stmt).0
     }
 
-    /// Follows a statement with the constants that are known here.
+    /// Analyses a statement with the constants that are known here.
     fn followed(&mut self, stmt: &'a Stmt) -> (Moved, Exits) {
         let kept: Option<Vec<Option<Value>>> =
             self.frames.last().map(|frame| frame.locals.iter().map(|local| local.known.clone()).collect());
@@ -75,21 +75,21 @@ impl<'a> Translator<'a> {
         found
     }
 
-    /// Notes the value of a local while code is followed.
+    /// Records the value of a local during the analysis.
     fn note(&mut self, local: usize, value: Option<Value>) {
         if let Some(entry) = self.frames.last_mut().and_then(|frame| frame.locals.get_mut(local)) {
             entry.known = value;
         }
     }
 
-    /// Forgets the values of locals that a statement writes.
+    /// Drops the values of locals that a statement writes.
     fn forget(&mut self, stmt: &'a Stmt) {
         let count = self.frames.last().map_or(0, |frame| frame.locals.len());
         let written = written_locals(std::slice::from_ref(stmt), self, count);
         written.into_iter().enumerate().filter(|(_, written)| *written).for_each(|(local, _)| self.note(local, None));
     }
 
-    /// Returns whether a statement can leave the loop or the function that it stands in.
+    /// Returns whether a statement can leave the enclosing loop or function.
     pub(super) fn leaves(&mut self, stmt: &'a Stmt) -> bool {
         let exits = self.followed(stmt).1;
         exits.jumps || exits.returns
@@ -126,7 +126,7 @@ impl<'a> Translator<'a> {
                     let (inner, exits) = branch.map_or((Moved::NOTHING, none), |stmt| self.moved_by_stmt(stmt, depth));
                     return (moved.add(inner), exits);
                 }
-                // Neither side sees what the other wrote.
+                // Neither branch sees the writes of the other.
                 self.forget(then);
                 let (yes, left) = self.moved_by_stmt(then, depth);
                 self.forget(then);
@@ -172,7 +172,7 @@ impl<'a> Translator<'a> {
         let (mut moved, mut exits) = (Moved::NOTHING, Exits::default());
         for stmt in statements {
             let (own, found) = self.moved_by_stmt(stmt, depth);
-            // Statements behind a possible exit may or may not run.
+            // Statements after a possible exit may or may not run.
             if (exits.jumps || exits.returns) && own != Moved::NOTHING {
                 moved = Moved { pops: None, pushes: None };
             }
@@ -188,7 +188,7 @@ impl<'a> Translator<'a> {
         }
         let program = self.subject.program;
         let function = &program.functions[id];
-        // The locals of the callee are not those of the caller.
+        // The callee has its own locals.
         let hidden = self.frames.last_mut().map(|frame| std::mem::take(&mut frame.locals));
         if let Some(frame) = self.frames.last_mut() {
             frame.locals = vec![Default::default(); function.locals.len()];
@@ -211,7 +211,7 @@ impl<'a> Translator<'a> {
         indices.fold(Moved::NOTHING, |moved, index| moved.add(self.moved_by(index, depth)))
     }
 
-    /// Counts what an expression moves.
+    /// Counts the items that an expression moves.
     pub(super) fn moved_by(&mut self, expr: &'a Expr, depth: u32) -> Moved {
         let mut all = |exprs: &[&'a Expr]| exprs.iter().fold(Moved::NOTHING, |sum, expr| sum.add(self.moved_by(expr, depth)));
         match &expr.kind {
@@ -247,7 +247,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Makes positions variables where what a statement moves is not known before it runs.
+    /// Turns positions into variables if the items that a statement moves are not known before it runs.
     pub(super) fn prepare(&mut self, moved: Moved) {
         if moved.pops.is_none() {
             let head = self.popped.clone();
@@ -274,7 +274,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Returns a position some items further.
+    /// Returns a position advanced by a number of items.
     pub(super) fn advanced(&self, head: &Head, by: i32) -> Head {
         match head {
             Head::Fixed(Atom::Known(Value::Int(at))) => Head::Fixed(Atom::Known(Value::Int(at.wrapping_add(by)))),
@@ -296,7 +296,7 @@ impl<'a> Translator<'a> {
 
     pub(super) fn peek(&mut self, index: Atom) -> Result<Term, Reason> {
         let at = self.position(&self.popped.clone());
-        // The index itself must not be negative; the sum is checked against the window.
+        // The index itself must not be negative. The sum is checked against the window.
         if let Atom::Made(value) = &index
             && self.b.range(*value).0 < 0
         {
@@ -310,7 +310,7 @@ impl<'a> Translator<'a> {
             (Atom::Known(Value::Int(at)), Atom::Known(Value::Int(index))) => Atom::Known(Value::Int(at.saturating_add(*index))),
             (Atom::Known(Value::Int(0)), _) => index,
             _ => {
-                // In 64 bits, since the sum of two integers may wrap.
+                // The sum is computed in 64 bits, because the sum of two integers may wrap.
                 let wide = |value| self.b.convert(value, ScalarType::I64);
                 let (at, index) = (self.made(&at), self.made(&index));
                 let ((low, high), (least, most)) = (self.b.range(at), self.b.range(index));
@@ -335,7 +335,7 @@ impl<'a> Translator<'a> {
         self.write_item(at, value)
     }
 
-    /// Checks that the firing popped and pushed what was declared.
+    /// Checks that the firing popped and pushed the declared numbers of items.
     pub(super) fn check_rates(&mut self) -> Result<(), Reason> {
         for (head, rate) in [(self.popped.clone(), self.window.pop), (self.pushed.clone(), self.window.push)] {
             match head {

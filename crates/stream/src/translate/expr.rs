@@ -8,7 +8,7 @@ use crate::eval::{binary as compute, convert};
 use broadloom_scalar::{Type as ScalarType, Value as Made};
 
 impl<'a> Translator<'a> {
-    /// Returns the value of an expression that consists of constants, without code.
+    /// Returns the value of a constant expression, without code.
     pub(super) fn known_value(&self, expr: &'a Expr) -> Option<Value> {
         match &expr.kind {
             ExprKind::Const(value) => Some(value.clone()),
@@ -59,7 +59,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Returns a condition that consists of constants.
+    /// Returns the value of a constant condition.
     pub(super) fn known_truth(&self, expr: &'a Expr) -> Option<bool> {
         match self.known_value(expr)? {
             Value::Boolean(value) => Some(value),
@@ -118,8 +118,8 @@ impl<'a> Translator<'a> {
         Ok(Term::Ref(place))
     }
 
-    /// Evaluates the indices of a place, left to right, and returns where it lies. The parts of a complex number
-    /// are left to the caller.
+    /// Evaluates the indices of a place, left to right, and returns its storage. The caller handles the parts
+    /// of a complex number.
     pub(super) fn resolve(&mut self, place: &'a Place) -> Result<Ref, Reason> {
         let mut at = match self.root(place.root)? {
             Term::Ref(place) => place,
@@ -364,7 +364,7 @@ impl<'a> Translator<'a> {
         })
     }
 
-    /// Computes `&&` or `||`: the right side only where it counts.
+    /// Computes `&&` or `||`. The right side is evaluated only if it matters.
     fn short(&mut self, left: &'a Expr, right: &'a Expr, is_and: bool) -> Result<Term, Reason> {
         let left = self.atom(left)?;
         if let Atom::Known(Value::Boolean(known)) = left {
@@ -427,7 +427,8 @@ impl<'a> Translator<'a> {
         Ok(self.load(&place))
     }
 
-    /// Translates a call. Arrays for parameters that the function writes are copied back at its return.
+    /// Translates a call. Arrays passed for parameters that the function writes are copied back at its
+    /// return.
     fn call(&mut self, id: FunctionId, args: &'a [Expr]) -> Result<Term, Reason> {
         let function = self.function(id);
         let (mut values, mut back) = (vec![], vec![]);
@@ -464,7 +465,7 @@ impl<'a> Translator<'a> {
         if let (Atom::Known(left), Atom::Known(right)) = (left, right) {
             return match compute(operator, left, right) {
                 Ok(value) => Ok(Atom::Known(value)),
-                // A division by a constant zero fails where it is reached.
+                // A division by constant zero fails when it is reached.
                 Err(_) if matches!(operator, Binary::Divide | Binary::Modulo) => {
                     self.b.set(self.bad, true);
                     Ok(Atom::Known(Value::Int(0)))

@@ -1,9 +1,10 @@
 //! Mathematical functions.
 //!
-//! Elementary functions are computed in double precision and rounded once. Functions that are exact for floats are
-//! computed in single precision where their arguments come from floats: the result is the same. So are `exp`, `log` and
-//! `sqrt`, whose results keep their relative error: `sqrt` is exact, the others are wrong by about one unit in the last
-//! place. Rejected: `sin` and `cos` in single precision. Sums of waves that cancel out then lose all their digits.
+//! Elementary functions are computed in double precision and rounded once. Functions that are exact for
+//! floats are computed in single precision if their arguments come from floats; the result is equal. `exp`,
+//! `log` and `sqrt` are also computed in single precision, because their results keep their relative error.
+//! `sqrt` is exact, and the others are off by about one unit in the last place. Rejected: `sin` and `cos` in
+//! single precision. Sums of waves that cancel out then lose all their digits.
 
 use super::store::{Atom, Term};
 use super::{Reason, Translator};
@@ -11,7 +12,8 @@ use crate::core::{Expr, ExprKind, Math, Type, Value};
 use crate::eval::{complex_math, math as compute};
 use broadloom_scalar::{Type as ScalarType, Value as Made};
 
-/// Returns the floats that the arguments of a function are converted from, where it is computed in single precision.
+/// Returns the floats from which the arguments of a function are converted, if it is computed in single
+/// precision.
 pub(super) fn narrow(function: Math, args: &[Expr]) -> Option<Vec<&Expr>> {
     let is_exact =
         matches!(function, Math::Min | Math::Max | Math::Abs | Math::Floor | Math::Ceil | Math::Rint | Math::Signum | Math::Sqrt);
@@ -55,7 +57,7 @@ impl Translator<'_> {
         Term::Atom(Atom::Made(self.b.convert(value, ScalarType::F32)))
     }
 
-    /// Computes a function of doubles, or one of floats that is computed in single precision.
+    /// Computes a function of doubles, or a function of floats in single precision.
     fn function_of(&self, function: Math, a: Made, second: Option<Made>) -> Result<Made, Reason> {
         let b = self.b;
         let number = |value: f64| b.constant(b.type_of(a), value);
@@ -102,7 +104,7 @@ impl Translator<'_> {
         })
     }
 
-    /// Computes a function of a complex number: the principal value.
+    /// Computes the principal value of a function of a complex number.
     fn complex_function(&self, function: Math, real: &Atom, imaginary: &Atom) -> Term {
         let b = self.b;
         let wide = |atom: &Atom| b.convert(self.made(atom), ScalarType::F64);

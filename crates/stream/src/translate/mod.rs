@@ -1,22 +1,24 @@
 //! Translation of a filter's firing into scalar code.
 //!
-//! The result is a [`Function`] of the number of the firing. It reads the words that the firing sees through one
-//! accessor and writes the words that it pushes through another, both counted from the start of the firing's
-//! window. Where words lie in memory is not its concern. It returns whether the firing failed: an index outside of
-//! an array, a division by zero, a rate that is not kept, a variable that is read before it is set. What exactly
-//! went wrong, the evaluator says, which repeats the firing.
+//! The result is a [`Function`] of the number of the firing. It reads input words through one accessor and
+//! writes the pushed words through another. Both count words from the start of the firing's window. Where
+//! words are stored in memory is not its concern.
+//!
+//! The function returns whether the firing failed: an index outside of an array, a division by zero, a broken
+//! rate, or a variable that is read before it is set. The evaluator then repeats the firing and reports the
+//! exact error.
 //!
 //! Parameters, fields that no firing writes and `static` variables are constants of the code. Everything that
 //! depends on constants alone is computed here, by the evaluator's own arithmetic.
 //!
-//! Invariant: a translated firing gives the evaluator's items bit for bit, but for elementary functions, which are
-//! computed in double precision and rounded once.
+//! Invariant: a translated firing gives the evaluator's items bit for bit, except for elementary functions,
+//! which are computed in double precision and rounded once.
 //!
-//! [`fire`] writes the same code straight into a kernel. There the fields that firings write have places: variables,
-//! local arrays or device memory.
+//! [`fire`] writes the same code directly into a kernel. There, the fields that firings write are stored in
+//! variables, local arrays or device memory.
 //!
-//! Filters that print, send messages, draw random numbers or recurse are refused with the reason. A function does not
-//! write fields either.
+//! Filters that print, send messages, draw random numbers or recurse are refused with the reason. `translate`
+//! also refuses filters that write fields, except inductions.
 
 mod cooperate;
 mod count;
@@ -38,23 +40,23 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use store::{Atom, Ref, Term, leaf_count};
 
-/// The reason why a filter is not translated, in words that follow the name of the filter.
+/// The reason why a filter is not translated, as text that follows the name of the filter.
 pub type Reason = String;
 
 /// The words of an item on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Words {
-    /// The type of a word. Items that mix types are words of `i32`, floats by their bits.
+    /// The type of a word. Items with mixed types use words of `i32`, with floats stored by their bits.
     pub element: Element,
     /// Words of an item.
     pub count: u32,
 }
 
-/// The most words of an item.
+/// Maximum words of an item.
 const MAX_WORDS: u64 = 1 << 14;
 
 impl Words {
-    /// Returns the words of a layout; `None` where kernels do not have it.
+    /// Returns the words of a layout. Returns `None` if kernels do not support it.
     pub fn of(layout: &Layout) -> Option<Words> {
         let (mut element, mut count, mut fits) = (None, 0u64, true);
         leaves(layout, 1, &mut |ty, times| {
@@ -94,11 +96,11 @@ impl Words {
 /// Rates of a firing, in items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// Items taken.
+    /// Items popped.
     pub pop: u32,
-    /// Items seen, at least those taken.
+    /// Items peeked, at least those popped.
     pub peek: u32,
-    /// Items put.
+    /// Items pushed.
     pub push: u32,
 }
 
@@ -116,7 +118,7 @@ pub struct Induction {
 /// The firing of a filter as scalar code: parameter 0 is the number of the firing, of type `i32`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Translated {
-    /// The code. Its accessors are the input, then the output, where the filter has them.
+    /// The code. Its accessors are the input, then the output, if the filter has them.
     pub function: Function,
     /// Words of an item of the input.
     pub input: Option<Words>,
@@ -124,19 +126,19 @@ pub struct Translated {
     pub output: Option<Words>,
     /// Rates of a firing.
     pub window: Window,
-    /// Whether a firing can fail.
+    /// True if a firing can fail.
     pub fails: bool,
-    /// Whether a firing depends on its number.
+    /// True if a firing depends on its number.
     pub numbered: bool,
     /// Words of local arrays, before they become registers.
     pub local_words: u64,
-    /// Whether a firing adds up many items in loops whose rounds threads can share.
+    /// True if a firing adds up many items in loops whose rounds threads can share.
     pub adds_up: bool,
-    /// Whether a firing pushes sums of integers alone, so that consecutive firings can be added up as one.
+    /// True if a firing pushes only sums of integers, so that consecutive firings can be added up as one.
     pub pushes_sums: bool,
-    /// Whether a firing pushes the sum of the integers that it pops.
+    /// True if a firing pushes the sum of the integers that it pops.
     pub adds_items: bool,
-    /// The code of a round of the firing's loop, where its rounds are independent.
+    /// The code of a round of the firing's loop, if its rounds are independent.
     pub rounds: Option<Rounds>,
 }
 
@@ -145,14 +147,14 @@ pub struct Translated {
 pub struct Rounds {
     /// The code of a round: parameter 1 is its number.
     pub function: Function,
-    /// Rounds of a firing.
+    /// Number of rounds in a firing.
     pub count: u32,
 }
 
-/// Words of the input of a firing whose loops threads share, at least.
+/// Minimum input words of a firing whose loops threads share.
 const SHARED_WORDS: u64 = 256;
 
-/// A filter to be translated, with everything that is constant.
+/// A filter to translate, with all its constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) program: &'a Program,
@@ -161,12 +163,12 @@ pub(crate) struct Subject<'a> {
     pub(crate) statics: &'a [Value],
     pub(crate) input: Option<&'a Layout>,
     pub(crate) output: Option<&'a Layout>,
-    /// Fields that firings change by a constant amount each.
+    /// Fields that each firing changes by a constant amount.
     pub(crate) inductions: &'a [Induction],
 }
 
 impl<'a> Subject<'a> {
-    /// Returns the filter of a node. No field is an induction.
+    /// Returns the filter of a node, without inductions.
     pub(crate) fn of(
         program: &'a Program,
         graph: &'a Graph,
@@ -182,27 +184,27 @@ impl<'a> Subject<'a> {
 /// The state of a local.
 #[derive(Clone, Debug, Default)]
 struct Local {
-    /// Its value, where it is set once.
+    /// Its value, if it is set only once.
     term: Option<Term>,
     /// Its storage.
     place: Option<Ref>,
-    /// Its value here, where it is constant.
+    /// Its value at this point, if it is constant.
     known: Option<Value>,
-    /// Whether it is certainly set here.
+    /// True if it is definitely set at this point.
     set: bool,
-    /// Whether it is set, at run time.
+    /// A flag that is true at run time if it is set.
     flag: Option<Variable>,
 }
 
-/// A function that is being translated.
+/// A function during translation.
 struct Frame {
     function: FunctionId,
     locals: Vec<Local>,
-    /// The place of the result, where it is returned from several places.
+    /// The storage of the result, if there are several returns.
     result: Option<Ref>,
-    /// The result, where it is returned at the end.
+    /// The result, if the only return is at the end.
     returned: Option<Term>,
-    /// Whether the function was left, where that happens before its end.
+    /// A flag that is true at run time if the function was left before its end.
     left: Option<Variable>,
     /// Locals that are written after their declaration.
     written: Vec<bool>,
@@ -213,18 +215,18 @@ pub(crate) type Reads<'a> = &'a dyn Fn(&Builder, Made) -> Made;
 /// Code that writes a word that a firing pushes.
 pub(crate) type Writes<'a> = &'a dyn Fn(&Builder, Made, Made);
 
-/// The place in a kernel where a firing is written.
+/// The site in a kernel where a firing is written.
 pub(crate) struct Site<'a> {
     pub(crate) b: &'a Builder,
     pub(crate) reads: Reads<'a>,
     pub(crate) writes: Writes<'a>,
     /// The number of the firing.
     pub(crate) firing: Made,
-    /// The variable that tells of failures.
+    /// The variable that records failures.
     pub(crate) bad: Variable,
     /// Fields that firings write, with the storage of their leaves.
     pub(crate) state: &'a [(usize, Layout, Rc<Vec<Leaf>>)],
-    /// The threads that run the firing together, where they do.
+    /// The threads that run the firing together, if there are several.
     pub(crate) cooperation: Option<Cooperation<'a>>,
 }
 
@@ -243,23 +245,24 @@ struct Translator<'a> {
     inductions: HashMap<usize, Variable>,
     state: HashMap<usize, Ref>,
     cooperation: Option<Cooperation<'a>>,
-    /// Arrays that rounds of shared loops add to, and their copies where they have several.
+    /// Arrays that rounds of shared loops add to, and their memory if they have several copies.
     shared_arrays: Vec<usize>,
     counters: Vec<(usize, Memory)>,
-    /// A word of the input that is loaded, after its position.
+    /// The position of an input word that is already loaded, and the word.
     loaded: Option<(Made, Made)>,
-    /// Conditions and loops around the statement.
+    /// Nesting depth of conditions and loops.
     nesting: u32,
-    /// Rounds so far of all loops of the firing whose number of rounds is not known.
+    /// Rounds so far of all loops of the firing without a known number of rounds.
     looped: Variable,
-    /// Product of the rounds of the counted loops around the statement.
+    /// Product of the rounds of the enclosing counted loops.
     enclosing_rounds: u64,
-    /// Whether the statement stands in a shared loop.
+    /// True inside a shared loop.
     sharing: bool,
-    /// Whether a loop was split among blocks, and whether the code ends there.
+    /// `split` is true if a loop was split among blocks, `stopped` if the code ends there.
     split: bool,
     stopped: bool,
-    /// The loop along which the firing is split, whether its body is being written, and its rounds.
+    /// The loop along which the firing is split, a flag that is true while its body is written, and its
+    /// number of rounds.
     rounds: Option<rounds::Split<'a>>,
     in_round: bool,
     count: u32,
@@ -267,11 +270,11 @@ struct Translator<'a> {
     numbered: bool,
 }
 
-/// The input and the output of a firing, where it has them, with the words of their items.
+/// The input and the output of a firing, if it has them, with the words of their items.
 type Ends<'a> = (Option<(Reads<'a>, Words)>, Option<(Writes<'a>, Words)>);
 
 impl<'a> Translator<'a> {
-    /// Starts a firing: its number, and the variable that is set where it fails.
+    /// Starts a firing from its number and the variable that records failures.
     fn new(
         b: &'a Builder,
         subject: Subject<'a>,
@@ -313,13 +316,14 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator repeats it.
+/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator
+/// repeats it.
 const MAX_LOOPED: i32 = 1 << 24;
 
 /// Maximum rounds of nested counted loops. A filter with more rounds stays in the evaluator.
 const MAX_COUNTED: u64 = 1 << 28;
 
-/// Calls inside of calls.
+/// Maximum depth of nested calls.
 const MAX_DEPTH: usize = 64;
 
 /// Returns the rates of a filter, and the words of its tapes.
@@ -437,7 +441,7 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
 }
 
 impl<'a> Translator<'a> {
-    /// Marks the firing as failed where a condition holds.
+    /// Marks the firing as failed if a condition holds at run time.
     fn fail_if(&mut self, condition: Made) {
         self.b.set(self.bad, self.b.or(self.b.get(self.bad), condition));
     }
@@ -446,7 +450,7 @@ impl<'a> Translator<'a> {
         self.frames.last_mut().ok_or_else(|| "its code stands outside of a function".into())
     }
 
-    /// Returns the layout of a declared type, whose lengths are constant.
+    /// Returns the layout of a declared type. Its lengths must be constant.
     fn layout(&mut self, declared: &'a Declared) -> Result<Layout, Reason> {
         let mut inner = &declared.ty;
         while let Type::Array(element) = inner {
@@ -538,7 +542,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Writes a word. Of threads that do the same, one writes it.
+    /// Writes a word. If several threads run the same code, only one of them writes it.
     fn put_word(&self, writes: Writes<'a>, at: Made, word: Made) {
         match self.cooperation.filter(|_| !self.sharing) {
             None => writes(self.b, at, word),
@@ -546,8 +550,8 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Calls a function for each leaf of an item: its number, type, count and first word. Words of an item lie
-    /// leaf by leaf.
+    /// Calls a function for each leaf of an item: its number, type, count and first word. Words of an item
+    /// are stored leaf by leaf.
     fn each_word(
         &mut self,
         layout: &Layout,

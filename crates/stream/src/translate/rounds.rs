@@ -1,14 +1,14 @@
-//! Firings that are split along their loop, so that threads share one.
+//! Firings that are split along their loop, so that threads share one firing.
 //!
-//! A filter such as a stage of a Fourier transform has few firings of many independent rounds:
+//! A filter such as a stage of a Fourier transform has few firings with many independent rounds:
 //!
 //! ```text
 //! for (i …) { out[i] = …; out[i + n / 2] = …; }    or    for (i …) { …; push(…); }
 //! for (i …) { push(out[i]); pop(); }                      for (i …) pop();
 //! ```
 //!
-//! The code of one round computes what stands before the loop again, and pushes its items where they belong.
-//! Every position of the array is written once, which is checked for all rounds.
+//! The code of one round recomputes the statements before the loop, and pushes its items at their final
+//! positions. Every position of the array must be written once. This is checked for all rounds.
 
 use super::cooperate::main_shape;
 use super::count::Head;
@@ -18,10 +18,10 @@ use super::{Local, Reason, Translator};
 use crate::core::{Access, Expr, ExprKind, Place, Program, Root, Stmt, StmtKind, Value};
 use broadloom_scalar::Value as Made;
 
-/// The most rounds of a loop.
+/// Maximum rounds of a loop.
 const MAX_ROUNDS: u32 = 1 << 14;
 
-/// The loop of a firing that is split.
+/// The loop along which a firing is split.
 #[derive(Clone, Copy)]
 pub(super) struct Split<'a> {
     main: &'a Stmt,
@@ -31,7 +31,7 @@ pub(super) struct Split<'a> {
     pub(super) round: Made,
 }
 
-/// Lists the statements of a body, blocks opened.
+/// Lists the statements of a body, with nested blocks flattened.
 pub(super) fn flat<'s>(body: &'s [Stmt], into: &mut Vec<&'s Stmt>) {
     for stmt in body {
         match &stmt.kind {
@@ -45,7 +45,7 @@ fn is_pop(stmt: &Stmt) -> bool {
     matches!(&stmt.kind, StmtKind::Expr(Expr { kind: ExprKind::Pop, .. }))
 }
 
-/// Returns the array whose elements a loop pushes in order, beside pops.
+/// Returns the array whose elements a loop pushes in order, besides its pops.
 pub(super) fn pushed_array(body: &Stmt, step: Option<&Stmt>) -> Option<usize> {
     let mut statements = vec![];
     flat(std::slice::from_ref(body), &mut statements);
@@ -79,7 +79,7 @@ pub(super) fn find<'a>(program: &'a Program, body: &'a [Stmt], round: Made) -> O
         match &stmt.kind {
             StmtKind::Declare(..) | StmtKind::Assign(..) if main.is_none() => {}
             StmtKind::Declare(_, _, None) => {}
-            // A counter that is set again for the next loop.
+            // A counter that is reset for the next loop.
             StmtKind::Declare(_, _, Some(Expr { kind: ExprKind::Const(_), .. })) => {}
             StmtKind::Assign(Place { root: Root::Local(_), path, .. }, None, Expr { kind: ExprKind::Const(_), .. })
                 if path.is_empty() => {}
@@ -113,18 +113,18 @@ pub(super) fn find<'a>(program: &'a Program, body: &'a [Stmt], round: Made) -> O
 }
 
 impl<'a> Translator<'a> {
-    /// Returns whether a loop is the one that is split.
+    /// Returns whether this is the loop that is split.
     pub(super) fn is_split(&self, stmt: &'a Stmt) -> bool {
         self.rounds.is_some_and(|split| std::ptr::eq(split.main, stmt))
     }
 
-    /// Returns whether a place is an element of the array whose elements are pushed where they belong.
+    /// Returns whether a place is an element of the array that is pushed directly.
     pub(super) fn is_pushed(&self, place: &Place) -> bool {
         let array = self.rounds.and_then(|split| split.out).filter(|_| self.in_round && self.frames.len() == 1);
         array.is_some_and(|(array, _)| place.root == Root::Local(array))
     }
 
-    /// Writes one round of the loop, where the code ends.
+    /// Writes one round of the loop. The code ends after it.
     pub(super) fn one_round(
         &mut self,
         body: &'a Stmt,
@@ -164,7 +164,7 @@ impl<'a> Translator<'a> {
         Ok(End::Closed)
     }
 
-    /// Checks that a loop pushes as many elements as a firing does, from the first on.
+    /// Checks that a loop pushes the number of elements that a firing pushes, from the first on.
     fn check_emit(&mut self, emit: &'a Stmt) -> Result<(), Reason> {
         let StmtKind::Loop(_, Some(step), _, _) = &emit.kind else { return Err("it pushes out of order".into()) };
         let StmtKind::Expr(Expr { kind: ExprKind::Step(place, 1, _), .. }) = &step.kind else {

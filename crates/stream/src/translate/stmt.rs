@@ -10,16 +10,16 @@ use crate::core::{
 use broadloom_scalar::Unroll;
 use std::rc::Rc;
 
-/// Whether the statement behind can be reached.
+/// The reachability of the code after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Open,
     Closed,
 }
 
-/// Values and definiteness of locals at a point of the code.
+/// Values and definite assignment of locals at a point of the code.
 type Facts = Vec<Fact>;
-/// The value of a local, and whether it is certainly set.
+/// The value of a local, and a flag that is true if it is definitely set.
 type Fact = (Option<Value>, bool);
 
 impl<'a> Translator<'a> {
@@ -52,7 +52,8 @@ impl<'a> Translator<'a> {
         for (index, arg) in args.into_iter().enumerate() {
             let local = &mut frame.locals[index];
             local.set = true;
-            // A parameter keeps its value where the function writes a field that was given for it.
+            // A parameter is also copied if its argument is a stored field, so that writes to the field do
+            // not change it.
             let is_field =
                 matches!(&arg, Term::Ref(place) if self.state.values().any(|own| Rc::ptr_eq(&own.store, &place.store)));
             if written[index] || is_field {
@@ -77,7 +78,7 @@ impl<'a> Translator<'a> {
         }
         self.frames.push(frame);
         let done = if returns_early {
-            // One round of a loop, which a return leaves.
+            // A loop with one round, which a return leaves.
             let once = self.b.literal(true);
             self.b.begin_while();
             self.b.begin_while_body(once);
@@ -232,7 +233,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Returns the storage of a local, made where it has none of this layout.
+    /// Returns the storage of a local. Allocates it if there is none of this layout.
     fn local_place(&mut self, local: usize, layout: &Layout) -> Result<Ref, Reason> {
         if let Some(place) = &self.frame()?.locals[local].place
             && place.layout == *layout
@@ -320,7 +321,7 @@ impl<'a> Translator<'a> {
     ) -> Result<(), Reason> {
         match (part, value) {
             (Some(part), Term::Atom(value)) => {
-                // Setting one part of a complex local that has no value: the other part is 0.
+                // Setting one part of an unset complex local: the other part is 0.
                 if let Root::Local(local) = place.root
                     && place.path.len() == 1
                     && !self.frame()?.locals[local].set
@@ -404,7 +405,8 @@ impl<'a> Translator<'a> {
                 let merge = |(a, b): (&Fact, &Fact)| (a.0.clone().filter(|_| a.0 == b.0), a.1 && b.1);
                 let merged = after_then.iter().zip(&after_else).map(merge).collect();
                 self.restore(&merged)?;
-                // Both sides moved as much; a position that was made inside of one is not there behind it.
+                // Both branches moved the same number of items. A position computed inside of one branch is
+                // not available after it.
                 self.popped = self.same_head(&heads_then.0, &heads.0, yes.pops);
                 self.pushed = self.same_head(&heads_then.1, &heads.1, yes.pushes);
             }
@@ -412,7 +414,7 @@ impl<'a> Translator<'a> {
         Ok(End::Open)
     }
 
-    /// The position behind a condition, both sides of which moved as much.
+    /// Returns the position after a condition whose branches moved the same number of items.
     pub(super) fn same_head(&self, inside: &Head, before: &Head, moved: Option<u32>) -> Head {
         match (before, moved) {
             (Head::Fixed(_), Some(moved)) => self.advanced(before, moved as i32),
@@ -420,7 +422,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Translates a loop: a counting one where its counter is changed by its step alone.
+    /// Translates a loop. It becomes a counted loop if only its step changes its counter.
     fn repeat(&mut self, stmt: &'a Stmt) -> Result<End, Reason> {
         let StmtKind::Loop(condition, step, body, tested_first) = &stmt.kind else { return Ok(End::Open) };
         let moved = self.moved(stmt);
@@ -454,7 +456,7 @@ impl<'a> Translator<'a> {
                 return end;
             }
             let body_moved = self.moved(body);
-            // A zero step needs no code; the counter counts rounds where positions follow from it.
+            // A zero step needs no code. The counter counts rounds if positions depend on it.
             let end = start.wrapping_add((count as i32).wrapping_mul(stride));
             let counter = self.b.begin_for(self.b.literal(start), self.b.literal(end), stride, Unroll::Auto);
             let per_round = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
@@ -502,7 +504,7 @@ impl<'a> Translator<'a> {
             self.leave_outer_loop()?;
             return Ok(End::Open);
         }
-        // A loop with a condition. A step runs before the condition of all rounds but the first.
+        // A loop with a condition. The step runs before the condition in every round except the first.
         let first = self.b.variable_with(self.b.literal(true));
         self.b.begin_while();
         if let Some(step) = step {
@@ -516,7 +518,7 @@ impl<'a> Translator<'a> {
         let mut condition = match condition {
             Some(condition) if *tested_first => self.atom(condition)?,
             Some(condition) => {
-                // Not tested before the first round.
+                // The condition is not tested before the first round.
                 let result = self.b.variable_with(self.b.literal(true));
                 let again = self.b.not(self.b.get(first));
                 self.b.begin_if(again);
@@ -557,7 +559,7 @@ impl<'a> Translator<'a> {
         Ok(End::Open)
     }
 
-    /// Leaves the loop around a loop in which the function was left.
+    /// Leaves the enclosing loop if the function was left in an inner loop.
     fn leave_outer_loop(&mut self) -> Result<(), Reason> {
         if let Some(left) = self.frame()?.left {
             let gone = self.b.get(left);
@@ -568,8 +570,8 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Returns counter, stride and number of rounds of a loop whose counter starts at a known value, changes by
-    /// its step alone, and ends at a known value.
+    /// Returns the counter, stride and number of rounds of a loop. The counter must start and end at known
+    /// values, and only its step may change it.
     pub(super) fn rounds(&mut self, stmt: &'a Stmt) -> Option<(usize, i32, u32)> {
         let StmtKind::Loop(Some(condition), Some(step), body, true) = &stmt.kind else { return None };
         let (local, stride) = step_of(step)?;
@@ -604,20 +606,20 @@ impl<'a> Translator<'a> {
             (Binary::NotEqual, _) if (bound - start) % by == 0 && (bound - start) / by >= 0 => (bound - start) / by,
             _ => return None,
         };
-        // A counter that wraps is not followed.
+        // Counters that wrap are not supported.
         i32::try_from(start + rounds * by).ok()?;
         Some((local, stride, u32::try_from(rounds).ok()?))
     }
 }
 
-/// The counter of a loop, its first value, the rounds and the stride, where all are known.
+/// Returns the counter of a loop, its first value, the number of rounds and the stride, if all are known.
 fn counted_loop(before: &Facts, rounds: Option<(usize, i32, u32)>) -> Option<(usize, i32, u32, i32)> {
     let (local, stride, count) = rounds?;
     let Some(Value::Int(start)) = before[local].0 else { return None };
     Some((local, start, count, stride))
 }
 
-/// Whether a loop's body begins the next round early.
+/// Returns whether a loop's body contains `continue`.
 fn continues(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -627,7 +629,7 @@ fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// The comparison with its sides exchanged.
+/// Returns the comparison with exchanged operands.
 fn mirrored(operator: Binary) -> Option<Binary> {
     Some(match operator {
         Binary::Less => Binary::Greater,
@@ -639,7 +641,7 @@ fn mirrored(operator: Binary) -> Option<Binary> {
     })
 }
 
-/// The local that a step changes by a constant, and the constant.
+/// Returns the local that a step changes by a constant, and the constant.
 fn step_of(step: &Stmt) -> Option<(usize, i32)> {
     let plain = |place: &Place| match (place.root, place.path.is_empty(), &place.ty) {
         (Root::Local(local), true, Type::Int) => Some(local),
@@ -674,7 +676,7 @@ fn step_of(step: &Stmt) -> Option<(usize, i32)> {
     (by != 0).then_some((local, by))
 }
 
-/// The constant that a term is.
+/// Returns the value of a constant term.
 fn known(term: &Term) -> Option<Value> {
     match term {
         Term::Atom(Atom::Known(value)) => Some(value.clone()),
@@ -682,7 +684,7 @@ fn known(term: &Term) -> Option<Value> {
     }
 }
 
-/// Locals that statements write after their declaration.
+/// Returns a flag for each local: true if the statements write it after its declaration.
 pub(super) fn written_locals(body: &[Stmt], translator: &Translator<'_>, count: usize) -> Vec<bool> {
     let mut written = vec![];
     body.iter().for_each(|stmt| locals_written(stmt, &translator.subject.program.functions, &mut written));
@@ -691,7 +693,7 @@ pub(super) fn written_locals(body: &[Stmt], translator: &Translator<'_>, count: 
     flags
 }
 
-/// Whether a function returns before its end.
+/// Returns whether a function returns before its end.
 fn returns_early(body: &[Stmt]) -> bool {
     fn inside(stmt: &Stmt, at_end: bool) -> bool {
         match &stmt.kind {

@@ -1,8 +1,8 @@
-//! Variables of a translated filter: the scalars of a value, each kind in storage of its own.
+//! Variables of a translated filter: the scalars of a value, each kind in its own storage.
 //!
-//! A value of any layout falls into *leaves*: one for each scalar member on the way through structs and arrays,
-//! two for a complex number. A leaf inside of arrays is one local array over all of them. So `complex[8]` is two
-//! arrays of eight floats, and an index that is known leaves nothing but registers.
+//! A value of any layout is divided into *leaves*: one for each scalar member inside structs and arrays, two
+//! for a complex number. A leaf inside arrays is one local array over all of them. For example, `complex[8]`
+//! is two arrays of eight floats. With known indices, all accesses become registers.
 
 use super::{Reason, Translator};
 use crate::core::{Layout, Type, Value};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 pub(super) enum Atom {
     /// A constant.
     Known(Value),
-    /// Computed.
+    /// A computed value.
     Made(Made),
 }
 
@@ -28,18 +28,18 @@ pub(super) enum Term {
     Atom(Atom),
     /// A complex number.
     Complex(Atom, Atom),
-    /// An array or struct, where it lies.
+    /// An array or struct, by its storage.
     Ref(Ref),
 }
 
-/// A place in storage.
+/// A location in storage.
 #[derive(Clone, Debug)]
 pub(super) struct Ref {
     pub(super) layout: Layout,
     pub(super) store: Rc<Vec<Leaf>>,
     /// The first leaf.
     pub(super) first: usize,
-    /// The index so far; the lengths of arrays below multiply it.
+    /// The index so far. The lengths of inner arrays multiply it.
     pub(super) at: Atom,
 }
 
@@ -50,9 +50,9 @@ pub(crate) enum Leaf {
     Variable(Variable),
     /// A local array.
     Array(Array, Element),
-    /// Constants, which become a table where the index is not known.
+    /// Constants, which become a table if the index is not known.
     Constants(Rc<[Value]>, Cell<Option<TableId>>),
-    /// Memory of the device from an index on. Truth values are integers there.
+    /// Device memory from an index on. Truth values are stored as integers.
     Memory(Memory, i32, Element),
 }
 
@@ -114,7 +114,7 @@ fn scatter(layout: &Layout, value: &Value, first: usize, into: &mut [Vec<Value>]
     Some(())
 }
 
-/// Returns the scalars of a value, leaf by leaf; `None` where the value does not have the layout.
+/// Returns the scalars of a value, leaf by leaf. Returns `None` if the value does not have the layout.
 pub(crate) fn scalars(layout: &Layout, value: &Value) -> Option<Vec<Vec<Value>>> {
     let mut parts = vec![vec![]; leaf_count(layout)];
     scatter(layout, value, 0, &mut parts)?;
@@ -134,7 +134,7 @@ pub(super) fn literal(value: &Value) -> Option<Literal> {
     })
 }
 
-/// Returns the layout that a value has; `None` where it is ragged or holds what kernels do not have.
+/// Returns the layout of a value. Returns `None` if the value is ragged or not supported by kernels.
 pub(super) fn layout_of(value: &Value, ty: &Type) -> Option<Layout> {
     Some(match (value, ty) {
         (Value::Array(parts), Type::Array(element)) => {
@@ -159,7 +159,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Makes storage for a layout. Its contents are not set.
+    /// Allocates storage for a layout. Its contents are not set.
     pub(super) fn allocate(&mut self, layout: &Layout) -> Result<Ref, Reason> {
         let mut wanted = vec![];
         leaves(layout, 1, &mut |ty, count| wanted.push((ty.clone(), count)));
@@ -180,7 +180,7 @@ impl Translator<'_> {
         Ok(Ref { layout: layout.clone(), store: store.into(), first: 0, at: Atom::Known(Value::Int(0)) })
     }
 
-    /// Makes storage that holds a constant.
+    /// Allocates storage that holds a constant.
     pub(super) fn constant(&self, layout: &Layout, value: &Value) -> Result<Ref, Reason> {
         let mut parts = vec![vec![]; leaf_count(layout)];
         scatter(layout, value, 0, &mut parts).ok_or("it reads a constant that is ragged")?;
@@ -188,7 +188,7 @@ impl Translator<'_> {
         Ok(Ref { layout: layout.clone(), store: store.into(), first: 0, at: Atom::Known(Value::Int(0)) })
     }
 
-    /// Returns the element of an array at an index, which is checked.
+    /// Returns the element of an array at an index, with a bounds check.
     pub(super) fn element(&mut self, place: &Ref, index: Atom) -> Result<Ref, Reason> {
         let Layout::Array(inner, length) = &place.layout else { return Err("it indexes a value that is no array".into()) };
         let index = self.checked_index(index, 0, i64::from(*length));
@@ -205,7 +205,7 @@ impl Translator<'_> {
         Ok(Ref { layout: (**inner).clone(), at, ..place.clone() })
     }
 
-    /// Returns an index that lies within bounds. One that does not marks the firing as failed.
+    /// Returns an index within bounds. An index out of bounds marks the firing as failed.
     pub(super) fn checked_index(&mut self, index: Atom, low: i64, high: i64) -> Atom {
         match index {
             Atom::Known(Value::Int(known)) if (low..high).contains(&i64::from(known)) => index,
@@ -258,7 +258,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Returns the value at a place: scalars now, arrays and structs by their place.
+    /// Returns the value at a place: a scalar by value, an array or struct by reference.
     pub(super) fn load(&self, place: &Ref) -> Term {
         match &place.layout {
             Layout::Scalar(Type::Complex) => Term::Complex(
@@ -335,7 +335,7 @@ impl Translator<'_> {
         self.store_leaf(&place.store[place.first + leaf], &Atom::Made(index), &Atom::Made(value))
     }
 
-    /// Loads a scalar of a leaf that has `count` of them at the place.
+    /// Loads a scalar of a leaf that has `count` scalars at the place.
     pub(super) fn load_word(&self, place: &Ref, leaf: usize, count: u64, index: Made) -> Made {
         let at = match &place.at {
             Atom::Known(Value::Int(0)) => index,
@@ -365,5 +365,5 @@ impl Translator<'_> {
     }
 }
 
-/// The longest array of a thread.
+/// Maximum length of a thread's array.
 const MAX_ARRAY: u32 = 1 << 14;

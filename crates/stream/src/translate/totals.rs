@@ -1,14 +1,15 @@
-//! Filters whose firings are added up by the filter behind them.
+//! Filters whose firings are added up by the following filter.
 //!
-//! A reduction in two steps counts blocks of items in one filter and adds the counts of all blocks in another:
+//! A reduction in two steps counts blocks of items in one filter and adds the counts of all blocks in
+//! another:
 //!
 //! ```text
 //! int[256] counts; for (i …) counts[pop()] += 1; for (i …) push(counts[i]);
 //! int sum = 0; for (i …) sum += pop(); push(sum);
 //! ```
 //!
-//! Sums of integers do not depend on their order, so the loops of consecutive firings of the first filter can be one
-//! long loop, behind which it pushes the totals.
+//! Sums of integers do not depend on their order. The loops of consecutive firings of the first filter can
+//! therefore be merged into one long loop, after which the totals are pushed.
 
 use super::cooperate::sums_of;
 use super::rounds::{flat, pushed_array};
@@ -20,7 +21,7 @@ fn statements(program: &Program, id: FunctionId) -> Option<Vec<&Stmt>> {
     Some(found)
 }
 
-/// Returns the local whose declaration or assignment sets an integer to a constant.
+/// Returns the local that a declaration or assignment sets to an integer constant, and the constant.
 fn constant(stmt: &Stmt) -> Option<(usize, i32)> {
     let known = |value: &Expr| match value.kind {
         ExprKind::Const(Value::Int(known)) => Some(known),
@@ -42,14 +43,14 @@ fn reads(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Returns whether a firing pushes sums of integers, from zero on, and nothing else: the items that consecutive firings
-/// push are added up by one firing with the loops of all of them.
+/// Returns whether a firing pushes only sums of integers that start at zero. The items of consecutive firings
+/// are then added up by one firing with the loops of all of them.
 pub(super) fn pushes_sums(program: &Program, id: FunctionId) -> bool {
     let Some(statements) = statements(program, id) else { return false };
     let (mut zeros, mut sums, mut pushed) = (vec![], None, false);
     for stmt in statements {
         match &stmt.kind {
-            // Counters of loops are constants too.
+            // Loop counters are constants too.
             _ if let Some((local, known)) = constant(stmt) => {
                 if sums.as_ref().is_some_and(|sums: &Vec<usize>| sums.contains(&local)) {
                     return false;

@@ -10,7 +10,7 @@ fn compile(text: &str) -> Program {
     Program::compile("graph.str", text, &mut host, &Limits::default()).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Facts of the filter with a name.
+/// Returns the facts of the filter with a name.
 fn facts_of(program: &Program, name: &str) -> Facts {
     let node = program.graph.nodes.values().find(|node| node.name == name).expect("the filter");
     let NodeKind::Filter(instance) = &node.kind else { panic!("{name} is no filter") };

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 /// A generator of programs.
 pub(crate) struct Random {
     pub(crate) random: broadloom_random::Random,
-    /// One filter in so many has state.
+    /// One in this many filters has state.
     pub(crate) stateful: u64,
-    /// One filter in so many adds up many items.
+    /// One in this many filters adds up many items.
     pub(crate) reductions: u64,
 }
 
@@ -28,14 +28,14 @@ impl Random {
             "work push {push} pop {pop} peek {peek} {{ int a = s; for (int i = 0; i < {peek}; i++) a = a * 3 + peek(i); "
         );
         if self.below(self.stateful) == 0 {
-            // Some have to run in order, some can be combined.
+            // Some firings must run in order, some can be combined.
             text += ["s = a % 1000; ", "s = a; ", "s = s ^ peek(0); ", "if (peek(0) > s) s = peek(0); "][self.below(4) as usize];
         }
         let _ = write!(text, "for (int i = 0; i < {push}; i++) push(a % 9973 + i); for (int i = 0; i < {pop}; i++) pop(); }} }}");
         text
     }
 
-    /// A filter that adds up many items, some of them in an array.
+    /// Returns a filter that adds up many items, some of them in an array.
     fn reduction(&mut self, push: u64, pop: u64) -> String {
         let factor = 128 / pop + 1 + self.below(8);
         let (push, pop) = (push * factor, pop * factor);
@@ -48,7 +48,7 @@ impl Random {
         )
     }
 
-    /// A stream that pushes `push` items for every `pop` items, times a common factor.
+    /// Returns a stream that pushes `push` items for every `pop` items, times a common factor.
     fn stream(&mut self, depth: u64, push: u64, pop: u64) -> String {
         match self.below(if depth == 0 { 1 } else { 4 }) {
             0 if self.below(self.reductions) == 0 => self.reduction(push, pop),
@@ -64,7 +64,7 @@ impl Random {
                 let mut text = String::from("splitjoin { split ");
                 let duplicate = self.below(2) == 0;
                 text += &if duplicate { "duplicate;".to_owned() } else { format!("roundrobin({weight});") };
-                // All branches have one proportion of output to input, times factors of their own.
+                // All branches have the same ratio of output to input, each times its own factor.
                 let (out, taken) = (push, if duplicate { pop * count } else { pop });
                 for _ in 0..count {
                     let factor = 1 + self.below(2);
@@ -85,7 +85,7 @@ impl Random {
         }
     }
 
-    /// A program with a source that counts, a stream, and a sink that prints.
+    /// Returns a program with a source that counts, a stream, and a sink that prints.
     pub(crate) fn program(&mut self, depth: u64) -> String {
         let (push, pop) = (1 + self.below(4), 1 + self.below(4));
         let inner = self.stream(depth, push, pop);

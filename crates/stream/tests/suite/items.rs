@@ -7,7 +7,7 @@ use broadloom_stream::translate::Words;
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
 
-/// Every item comes back as it was.
+/// Every item survives encoding and decoding.
 #[test]
 fn items_come_back() {
     let scalar = |ty: Type| Layout::Scalar(ty);

@@ -1,5 +1,5 @@
-//! Random graphs with rates without common factors, nested splitjoins, peeks, `prework` and feedback: two
-//! schedules that are made in different ways give the same output, and tapes stay within the stated bounds.
+//! Random graphs with rates without common factors, nested splitjoins, peeks, `prework` and feedback. Two
+//! different schedules give the same output, and tapes stay within the stated bounds.
 
 use crate::graphs::Random;
 use broadloom_stream::Program;

@@ -4,7 +4,7 @@ use broadloom_scalar::{Builder, Type};
 use broadloom_stream::restructure::digits::Digits;
 use broadloom_stream::restructure::wiring::{Range, Step, anchors, apply, image, preimage, shift, target};
 
-/// Reversed bits are digits with a factor each; places that follow each other are one digit.
+/// Reversed bits are digits, each with a factor. Contiguous places are one digit.
 #[test]
 fn numbers_are_sums_of_digits() {
     let reversed = Digits::of(8, &|n| (n & 1) * 4 + (n & 2) + n / 4 + 5).unwrap();

@@ -42,7 +42,7 @@ pub(crate) use known::Known;
 /// Name of the pass.
 pub const NAME: &str = "fold";
 
-/// Maximum number of rounds; further rounds find next to nothing.
+/// Maximum number of rounds. Further rounds find almost nothing.
 const ROUNDS: usize = 4;
 
 /// Folds a function, given some facts.

@@ -1,8 +1,8 @@
 //! Selection of the calls to inline.
 //!
-//! A function that stays small gets everything inlined, at any depth. If that would exceed
-//! [`MOST_INSTRUCTIONS`], as in a tree of calls that doubles at each level, calls are selected from the
-//! leaves up: those of functions that are [`SMALL`] after their own inlining, and those of functions that are
+//! A function that stays small gets everything inlined, at any depth. This could exceed
+//! [`MOST_INSTRUCTIONS`], as in a tree of calls that doubles at each level. Calls are then selected from the
+//! leaves up: calls of functions that are [`SMALL`] after their own inlining, and calls of functions that are
 //! called in one place only. The copied code of one kernel is at most [`MOST_COPIED`] instructions, so code
 //! grows by at most that amount over its source.
 

@@ -2,10 +2,10 @@
 //!
 //! Code is emitted block by block, and values are read and written as *variables*. The value of a variable at
 //! a point is found when it is read: in the block itself, in its single predecessor, or as a block parameter
-//! if there are several predecessors (after Braun et al., "Simple and Efficient Construction of Static Single
-//! Assignment Form"). A block is *sealed* when all its predecessors are known. Before that, each variable
-//! read in it is a parameter whose arguments follow. Parameters with only one value, and unused code, are
-//! removed at the end.
+//! if there are several predecessors. The method follows Braun et al., "Simple and Efficient Construction of
+//! Static Single Assignment Form". A block is *sealed* when all its predecessors are known. Before that, each
+//! variable read in it is a parameter whose arguments follow. Parameters with only one value, and unused
+//! code, are removed at the end.
 //!
 //! A conditional branch leads to two new blocks, so all other blocks are entered by jumps only.
 

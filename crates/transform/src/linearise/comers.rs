@@ -1,8 +1,8 @@
 //! Lanes that reach a block, if thread indices alone decide it.
 //!
-//! Threads below the sixteenth may be on one side of a branch and synchronise there with a mask computed from
-//! their index, as tiles of a warp do. In a block of known shape both are numbers: the branches that lead to
-//! such a block are evaluated for every thread, and so is the mask.
+//! For example, the first sixteen threads may be on one side of a branch and synchronise there, as tiles of a
+//! warp do. Their mask is computed from their index. In a block of known shape both are numbers: the branches
+//! that lead to such a block are evaluated for every thread, and so is the mask.
 
 use super::LANES;
 use super::converge::{Definitions, Side};

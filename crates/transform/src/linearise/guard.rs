@@ -30,7 +30,7 @@ pub(super) enum Manner {
     Together,
 }
 
-/// Returns the treatment of an instruction under a mask, except for plain loads of steady addresses.
+/// Returns the treatment of an instruction under a mask, except for plain loads with steady addresses.
 pub(super) fn manner(data: &InstData) -> Manner {
     let effects = data.effects();
     if is_speculable(data) || data.class() == Some(Class::Fence) {

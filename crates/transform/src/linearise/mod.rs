@@ -14,10 +14,14 @@
 //! - [`converge`], [`comers`] and [`spin`]: code that cannot run this way, because lanes would wait for each
 //!   other.
 //!
-//! Rejected, each with a [`Reason`]: loops with several entries; barriers that not all lanes of a warp reach,
-//! and warp operations that name lanes that may be elsewhere; loops in which a lane may wait for an action of
-//! another lane after the loop; divergent branches nested more than a hundred deep; `brx.idx`; results in
-//! registers, and `exit` in a called function.
+//! Rejected, each with a [`Reason`]:
+//! - loops with several entries;
+//! - barriers that not all lanes of a warp reach;
+//! - warp operations that name lanes that may be elsewhere;
+//! - loops in which a lane may wait for an action of another lane after the loop;
+//! - divergent branches nested more than a hundred deep;
+//! - `brx.idx`;
+//! - results in registers, and `exit` in a called function.
 //!
 //! Not taken: partial linearisation in one order of all blocks (Moll and Hack). It keeps more uniform
 //! branches between overlapping divergent regions, but needs a mask for each block instead of each region.

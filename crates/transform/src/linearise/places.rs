@@ -5,10 +5,10 @@
 //! that a block waits for lies below all addresses that it writes afterwards. Then the writer of an awaited
 //! word waits for a lower address, and so on, until one does not wait.
 //!
-//! An address is split into a sum of values that are uniform in a block, `%tid.x`, and the iteration counts
-//! of the loops around the wait, each times a constant. Indices are assumed not to wrap around. A store that
-//! is not meant for waiting threads (neither volatile nor atomic), through another parameter of the kernel,
-//! does not count.
+//! An address is split into a sum of terms, each times a constant. The terms are values that are uniform in a
+//! block, `%tid.x`, and the iteration counts of the loops around the wait. Indices are assumed not to wrap
+//! around. A store that is not meant for waiting threads (neither volatile nor atomic), through another
+//! parameter of the kernel, does not count.
 
 use super::spin::waits;
 use crate::purity::{is_plain_load, is_plain_store, is_pure};

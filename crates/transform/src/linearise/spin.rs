@@ -11,7 +11,7 @@
 //! - a plain load, if nothing else ends the loop: see [`Waiting`].
 //!
 //! A `cas` that compares with a value read in the loop retries because another lane has succeeded, so some
-//! lane always makes progress. The same holds for a lock that is released in the loop.
+//! lane always makes progress. A lock that is released in the loop is allowed for that reason too.
 //!
 //! Lanes that poll the same phase of the same mbarrier get the same answer and leave together. But they must
 //! not leave other lanes behind that might complete the phase: see [`refuse_asking_apart`].

@@ -184,7 +184,7 @@ fn in_plan(level: &Level, plan: &Plan, blend: &mut dyn FnMut(Node)) {
 }
 
 fn in_masked(level: &Level, head: Node, masked: &Masked, blend: &mut dyn FnMut(Node)) {
-    // A node has one value for its parameters if a single edge leads there. Two edges to the same node count
+    // A node has one value for its parameters if a single edge leads there. Two edges to one node count
     // twice.
     let mut ways: BTreeMap<Node, usize> = BTreeMap::new();
     let mut leave = |node: Node| {

@@ -52,7 +52,7 @@ fn what_is_small_is_inlined_whole() {
 fn a_tree_of_calls_does_not_grow_with_its_leaves() {
     let (size, functions) = sizes(&levels(40, 2, 3));
     assert!(size < 2 * MOST_INSTRUCTIONS && functions > 3, "{size} instructions in {functions} functions");
-    // Many calls on each level do not let it grow either.
+    // Many calls on each level do not increase the size either.
     let (size, _) = sizes(&levels(12, 100, 30));
     assert!(size < 2 * MOST_COPIED, "{size} instructions");
 }

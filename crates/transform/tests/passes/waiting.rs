@@ -145,7 +145,7 @@ fn loops_that_end_by_themselves_do_not_wait() {
     }
 }
 
-/// No benchmark pays for waiting, and in the corpus only those kernels wait that are about it.
+/// No benchmark contains a waiting loop. In the corpus, only the kernels in [`WAITING`] do.
 #[test]
 fn real_kernels_wait_where_they_are_meant_to() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

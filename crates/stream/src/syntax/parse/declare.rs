@@ -23,7 +23,7 @@ impl Parser {
         program
     }
 
-    /// Goes behind the declaration that began at a token: behind the brace that closes it.
+    /// Skips the declaration that began at a token, up to the end of its closing brace.
     fn recover(&mut self, start: usize) {
         let failed = self.at;
         self.at = start;
@@ -59,7 +59,7 @@ impl Parser {
                 program.streams.push(self.stream(Some((input, output)), true)?);
             }
         }
-        // A `;` behind a declaration is not in the grammar; it harms nobody.
+        // A `;` after a declaration is not in the grammar. It is accepted.
         self.accept(";");
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Parser {
                     let body = Some(self.block()?);
                     filter.handlers.push(Function { result, name, params, rates: Rates::default(), body });
                 }
-                // An empty declaration is not in the grammar; it harms nobody.
+                // An empty declaration is not in the grammar. It is accepted.
                 Token::Word(";") => self.at += 1,
                 _ => match self.behind_type() {
                     Some(ahead) if matches!(self.peek(ahead), Token::Name(_)) && self.is_at(ahead + 1, "(") => {

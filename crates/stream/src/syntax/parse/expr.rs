@@ -54,10 +54,10 @@ impl Parser {
         }
     }
 
-    /// Parses an operand with the casts, signs and steps before and behind it.
+    /// Parses an operand with the casts, signs and steps before and after it.
     ///
-    /// The original allows one sign and none before a cast; nothing else could be meant, so any sequence is
-    /// accepted.
+    /// The original compiler allows one sign and none before a cast. Any sequence is accepted here, because
+    /// it cannot be ambiguous.
     pub(super) fn unary(&mut self) -> Parsed<Expr> {
         let from = self.span();
         let word = match self.peek(0) {

@@ -1,6 +1,6 @@
 //! The parser: recursive descent over tokens.
 //!
-//! A declaration with a mistake is left out and reported; the parser goes on with the declaration behind it.
+//! A declaration with an error is left out and reported. The parser continues with the next declaration.
 
 mod declare;
 mod expr;
@@ -12,10 +12,10 @@ use super::token::{Placed, Token};
 use crate::codes;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
-/// The deepest nesting of statements and streams, and the greatest height of an expression.
+/// Maximum nesting of statements and streams, and maximum height of an expression.
 const MAX_NESTING: u32 = 256;
 
-/// The result of a part of the parser; an error was not yet reported.
+/// The result of a part of the parser. An error is not yet reported.
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 /// Parses a program.
@@ -45,7 +45,7 @@ impl Parser {
         self.tokens[self.at.min(self.tokens.len() - 1)].span
     }
 
-    /// The place of the token before the current one.
+    /// Returns the place of the token before the current one.
     fn before(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -68,7 +68,7 @@ impl Parser {
         if self.accept(word) { Ok(self.before()) } else { Err(self.unexpected(&format!("`{word}`"))) }
     }
 
-    /// The error that something else was expected at the current token.
+    /// Returns the error that something else was expected at the current token.
     fn unexpected(&self, wanted: &str) -> Box<Diagnostic> {
         let found = self.peek(0);
         let mut error = Diagnostic::error(codes::UNEXPECTED, format!("expected {wanted}, found {found}"));
@@ -98,7 +98,7 @@ impl Parser {
         }
     }
 
-    /// Parses something inside of something else, to a bounded depth.
+    /// Parses nested syntax, to a bounded depth.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting >= MAX_NESTING {
             return Err(self.too_deep(self.span()));
@@ -124,7 +124,7 @@ impl Parser {
         Ok(Expr { kind, span, height })
     }
 
-    /// The base that the current token names, where it is a primitive type.
+    /// Returns the base type that the current token names, if it is a primitive type.
     fn primitive(&self) -> Option<Base> {
         Some(match self.peek(0) {
             Token::Word("boolean") => Base::Boolean,
@@ -170,7 +170,7 @@ impl Parser {
         Ok(Type { base, lengths, span: from.to(self.before()) })
     }
 
-    /// The offset behind a type that begins at the current token, without parsing its lengths.
+    /// Returns the offset after a type that begins at the current token, without parsing its lengths.
     fn behind_type(&self) -> Option<usize> {
         let mut ahead = 1;
         match self.peek(0) {

@@ -142,7 +142,7 @@ impl Parser {
             return Ok(StmtKind::Declare(self.variables()?));
         }
         if matches!(self.peek(0), Token::Word("portal" | "float2" | "float3" | "float4")) || self.primitive().is_some() {
-            // A type at the start of a statement can only be a declaration: report what is wrong in it.
+            // A type at the start of a statement can only begin a declaration. The error in it is reported.
             return Ok(StmtKind::Declare(self.variables()?));
         }
         if let (Token::Name(_), true, Token::Name(_), true) = (self.peek(0), self.is_at(1, "."), self.peek(2), self.is_at(3, "("))

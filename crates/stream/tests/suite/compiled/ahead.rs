@@ -1,11 +1,12 @@
-//! Prefetch of what blocks stage in shared memory.
+//! Prefetch of inputs that blocks stage in shared memory.
 
 use super::{compile_stream, devices};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
 use broadloom_stream::compiled::{Compiled, Options, Resident};
 
-/// Streams of which a kernel stages its input, with steady states of a run: some tiles are full, the last is not.
+/// Streams whose kernel stages its input, and the steady states of a run. Some tiles are full, the last one
+/// is not.
 const STREAMS: [(&str, &str, u64); 4] = [
     (include_str!("../../../../../examples/stream/matrix_multiply.str"), "MatrixMultiply(16)", 61),
     (include_str!("../../../../../examples/stream/comparison_counting.str"), "ComparisonCounting(32)", 701),
@@ -31,8 +32,8 @@ fn outputs(compiled: &Compiled<'_>, device: &Device, states: u64) -> Vec<Vec<u32
     vec![run(0), run(1)]
 }
 
-/// Blocks load the items of their next units ahead where that is asked for. Results do not depend on it, and the checker
-/// finds neither races nor words that are read before they are written.
+/// Blocks prefetch the items of their next units on request. Results do not depend on it. The checker finds
+/// neither races nor words that are read before they are written.
 #[test]
 fn staged_items_of_the_next_units_are_prefetched() {
     let interp = Interp::new(broadloom_interp::Options { check: true, ..Default::default() });
@@ -47,7 +48,7 @@ fn staged_items_of_the_next_units_are_prefetched() {
         assert!(off.explain().contains("prefetch: no, other blocks compute while one loads what it stages"), "{stream}");
         assert!(!with(&checked, None).explain().contains(yes), "{stream}: several blocks are resident");
         assert!(!with(&cpu, Some(true)).explain().contains(yes), "{stream}: a core stages nothing");
-        // Loads before the loop, and in it.
+        // Loads before the loop and in it.
         let loads = |compiled: &Compiled<'_>| compiled.ptx().unwrap().matches("ld.global.v4").count();
         assert!(loads(&on) > loads(&off), "{stream}: {} and {}", loads(&on), loads(&off));
         let expected = outputs(&off, &checked, states);

@@ -1,4 +1,5 @@
-//! Filters beside others: messages, neighbours of stateful filters, and decisions behind linear filters.
+//! Interactions between filters: messages, neighbours of stateful filters, and decisions after linear
+//! filters.
 
 use super::{check, compile, devices};
 use broadloom_stream::compiled::Compiled;
@@ -15,7 +16,7 @@ int->int filter Twice { work push 2 pop 1 { int x = pop(); push(2 * x); push(x);
 int->void filter Printer { work pop 1 { println(pop()); } }
 ";
 
-/// Filters between a sender and a receiver below it run on the device, and messages keep their times.
+/// Filters between a sender and a receiver below it run on the device, and messages arrive on time.
 #[test]
 fn messages_downstream_leave_filters_on_the_device() {
     for (latency, on_host) in [("[2:2]", 3), ("", 3), ("[0:70]", 3), ("[-2:-1]", 4)] {
@@ -25,7 +26,7 @@ fn messages_downstream_leave_filters_on_the_device() {
         );
         for device in devices() {
             let (summary, statistics) = check(&text.replace("LATENCY", latency), 300, &device);
-            // A message into the past is an error, the evaluator's.
+            // A message into the past is an error that the evaluator reports.
             let fails = latency.contains('-');
             assert_eq!((summary.on_host, statistics.repeated), (on_host, u64::from(fails)), "{latency} {summary:?}");
             assert!(fails || (statistics.states > 290 && statistics.batches == 1), "{latency} {statistics:?}");
@@ -49,7 +50,7 @@ fn messages_upstream_keep_only_what_is_between_on_the_host() {
     }
 }
 
-/// Cheap filters around filters with state are in their kernel; expensive ones have kernels of their own.
+/// Cheap filters around stateful filters are in their kernel. Expensive ones have kernels of their own.
 #[test]
 fn cheap_neighbours_of_state_are_in_its_kernel() {
     let program = |around: &str| {
@@ -77,7 +78,8 @@ fn cheap_neighbours_of_state_are_in_its_kernel() {
     }
 }
 
-/// Linear filters before a filter that rounds or compares add as written: their last digits decide.
+/// Linear filters before a filter that rounds or compares add in the written order, because their last digits
+/// matter.
 #[test]
 fn linear_filters_before_decisions_stay_exact() {
     let program = |last: &str| {

@@ -5,7 +5,7 @@ use broadloom_device::Device;
 use broadloom_stream::compiled::Compiled;
 use broadloom_stream::eval::{Memory, Settings};
 
-/// Items of a little noise, and one that is not finite where that is wanted.
+/// Returns a program with small noise as input, and with one infinite item if `strange` is set.
 fn program(filters: &str, strange: bool) -> String {
     let strange = if strange { "if (n == 700) x = x * 1e38 * 1e38;" } else { "" };
     format!(
@@ -30,7 +30,7 @@ fn program(filters: &str, strange: bool) -> String {
     )
 }
 
-/// Runs a program on the evaluator and on a device, and returns how many convolutions were transformed.
+/// Runs a program on the evaluator and on a device. Returns the number of convolutions that were transformed.
 fn transformed(text: &str, device: &Device) -> usize {
     let program = compile(text);
     let settings = Settings { iterations: Some(1500), ..Settings::default() };
@@ -63,9 +63,9 @@ fn long_convolutions_are_transformed() {
         assert_eq!(transformed(&program("add Fir(64, 0);", false), &device), 0);
         // Two filters are one convolution.
         assert_eq!(transformed(&program("add Fir(150, 0); add Fir(151, 0.5);", false), &device), 1);
-        // The first makes what the second sees beyond the batch.
+        // The first filter computes the items that the second peeks beyond the batch.
         assert_eq!(transformed(&program("add Fir(200, 0); add Absolute(); add Fir(300, 0);", false), &device), 2);
-        // Several items of a firing, each one place further.
+        // One firing pushes several items, each shifted by one place.
         assert_eq!(transformed(&program("add Pairs(201);", false), &device), 1);
     }
 }
@@ -77,7 +77,7 @@ fn infinities_reach_as_far_as_the_coefficients() {
     }
 }
 
-/// Sums close to 0 would show where they are rounded.
+/// Sums close to 0 would show different rounding.
 #[test]
 fn what_is_printed_is_added_up() {
     let text = program("add Fir(300, 0);", false).replace("FileWriter<float>(\"out\")", "Printer()");

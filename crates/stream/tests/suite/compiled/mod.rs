@@ -25,7 +25,7 @@ fn compile(text: &str) -> Program {
     Program::compile("x.str", text, &mut host, &Limits::default()).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Runs a program on the evaluator and on a device. Returns the summary of the latter.
+/// Runs a program on the evaluator and on a device. Returns the summary and the statistics of the latter.
 fn check(text: &str, iterations: u64, device: &Device) -> (Summary, Statistics) {
     let program = compile(text);
     let settings = Settings { iterations: Some(iterations), ..Settings::default() };
@@ -62,7 +62,7 @@ fn a_pipeline_is_one_kernel() {
     }
 }
 
-/// Fast floats are those of the machine; accurate ones are the evaluator's.
+/// Fast floats are computed by the machine; accurate floats equal the evaluator's.
 #[test]
 fn floats_are_as_accurate_as_asked_for() {
     let text = "
@@ -90,7 +90,7 @@ void->void pipeline Top {
     }
 }
 
-/// Random programs print the same lines on a device, the last steady states on it.
+/// Random programs print the same lines on a device, where the last steady states run.
 #[test]
 fn random_graphs_agree_with_the_evaluator() {
     let [interp, cpu] = devices();
@@ -116,7 +116,8 @@ fn random_graphs_agree_with_the_evaluator() {
     assert!(compared > 60 && kernels > compared && states > compared as u64, "{compared} {kernels} {states}");
 }
 
-/// Splitters and joiners are index arithmetic, equal branches one actor, permutations no copies.
+/// Splitters and joiners become index arithmetic, equal branches become one actor, permutations need no
+/// copies.
 #[test]
 fn structure_of_splitjoins() {
     let [interp, _] = devices();
@@ -148,7 +149,7 @@ fn structure_of_splitjoins() {
     .replace("duplicate", "roundrobin(2, 4, 2)");
     let (summary, _) = check(&around(&different, ""), 20, &interp);
     assert_eq!((summary.kernels, summary.copies, summary.actors), (1, 0, 4), "{summary:?}");
-    // A permutation, and the same one within another, between filters.
+    // A permutation, and a nested one, between filters.
     let permutation = "add Twice; add Turn(2); add Turn(3); add Twice;";
     let turn = "int->int pipeline Turn(int n) {
         add splitjoin { split roundrobin(1); for (int i = 0; i < n; i++) add Identity<int>; join roundrobin(4); }
@@ -157,13 +158,13 @@ fn structure_of_splitjoins() {
     int->int splitjoin Half { split roundrobin(2); add Identity<int>; add Identity<int>; join roundrobin(1); }";
     let (summary, _) = check(&around(permutation, turn), 20, &interp);
     assert_eq!((summary.kernels, summary.copies, summary.actors), (1, 0, 3), "{summary:?}");
-    // Items that pass by all filters are copied: nobody else puts them in order.
+    // Items that pass no filter are copied, because no other actor puts them in order.
     let passing = "add splitjoin { split duplicate; add Identity<int>; add Twice; join roundrobin(1, 1); }";
     let (summary, _) = check(&around(passing, ""), 20, &interp);
     assert_eq!((summary.kernels, summary.copies), (1, 1), "{summary:?}");
 }
 
-/// The transform of the examples, larger: one kernel.
+/// The Fourier transform of the examples, enlarged, is one kernel.
 #[test]
 fn a_fourier_transform_is_one_kernel() {
     let text = include_str!("../../../../../examples/stream/fft.str").replace("int n = 16", "int n = 64");
@@ -199,7 +200,7 @@ fn failing_firings_end_as_on_the_evaluator() {
     assert_eq!(statistics.repeated, 0);
 }
 
-/// A loop without an end is stopped on the device, and the message is the evaluator's.
+/// An endless loop is stopped on the device with the evaluator's message.
 #[test]
 fn endless_loops_are_stopped() {
     let [_, cpu] = devices();
@@ -225,7 +226,7 @@ fn endless_loops_are_stopped() {
     }
 }
 
-/// Items on the device stay there, and the state of filters is kept from call to call.
+/// Items on the device stay there, and the state of filters is kept between calls.
 #[test]
 fn sessions_take_buffers_of_the_device() {
     let text = "void->void pipeline Top {
@@ -241,7 +242,7 @@ fn sessions_take_buffers_of_the_device() {
         let (mut whole, mut pieces) = (Ports::default(), Ports::default());
         let expected: Vec<f32> = Session::new(&compiled, &mut whole).unwrap().feed::<f32, f32>(&input).unwrap();
         let mut session = Session::new(&compiled, &mut pieces).unwrap();
-        // The first items fill what the first filter looks at.
+        // The first items fill those that the first filter peeks.
         let mut found: Vec<f32> = session.feed::<f32, f32>(&input[..4]).unwrap();
         for piece in input[4..].chunks_exact(2046) {
             let buffer = device.upload(piece).unwrap();
@@ -253,7 +254,7 @@ fn sessions_take_buffers_of_the_device() {
     }
 }
 
-/// A wish for latency bounds batches, and the explanation tells of every technique.
+/// The latency option bounds batches, and the explanation covers every technique.
 #[test]
 fn explanations_tell_of_techniques_and_latency() {
     let [interp, _] = devices();
@@ -280,7 +281,7 @@ fn explanations_tell_of_techniques_and_latency() {
     assert!(compiled.statistics().batches >= 6, "{:?}", compiled.statistics());
 }
 
-/// Filters that add up many items have a block for each firing, and several where the loop is long.
+/// Filters that add up many items have a block for each firing, and several if the loop is long.
 #[test]
 fn sums_and_histograms_are_reductions() {
     let program = |filter: &str| {
@@ -322,13 +323,13 @@ fn sums_and_histograms_are_reductions() {
             assert!(explained.contains("reduction: yes"), "{explained}");
         }
     }
-    // Rounds that read what they add up stay in order.
+    // Rounds that read their own sums stay in order.
     let running = "work push 1 pop 300 { int s = 0; for (int i = 0; i < 300; i++) { s += pop(); if (s > 90) s += 1; } push(s); }";
     let (_, statistics) = check(&program(running), 4, &devices()[0]);
     assert_eq!(statistics.repeated, 0);
 }
 
-/// Filters with state of any kind and feedbackloops run on the device, and neighbours among them are one kernel.
+/// Filters with any kind of state and feedbackloops run on the device. Neighbours among them share a kernel.
 #[test]
 fn stateful_filters_run_on_the_device() {
     let program = |inner: &str| {
@@ -390,13 +391,13 @@ fn stateful_filters_run_on_the_device() {
     let wide = compile(&program(&echo(600)));
     let compiled = Compiled::new(&wide, &interp).unwrap();
     assert!(compiled.explain().contains("share the firings of 256 units"), "{}", compiled.explain());
-    // A firing that fails ends as on the evaluator.
+    // A failing firing ends as on the evaluator.
     let failing = "add int->int filter { int s = 9; work push 1 pop 1 { s -= 1; push(pop() / s); } }";
     let (_, statistics) = check(&program(failing), 40, &interp);
     assert_eq!(statistics.repeated, 1);
 }
 
-/// Running sums, linear recurrences, extremes and counters are scans where threads are many.
+/// Running sums, linear recurrences, extremes and counters become scans on machines with many threads.
 #[test]
 fn recurrences_are_scans() {
     let [interp, cpu] = devices();
@@ -425,7 +426,7 @@ fn recurrences_are_scans() {
         let (summary, _) = check(&text, 40, &cpu);
         assert!(summary.scans == 0 && summary.islands == 1, "one core runs cheap firings in order: {summary:?}");
     }
-    // Several tiles, and state from batch to batch.
+    // Several tiles, and state that is kept between batches.
     let text = program(&format!("add int->int filter {{ {} }}", ints[1]));
     let long = compile(&text.replace("n++ * 37 % 1001 - 400", "n++ % 1001"));
     let compiled = Compiled::with(&long, &interp, Options { latency: Some(4500), ..Options::default() }).unwrap();
@@ -434,7 +435,7 @@ fn recurrences_are_scans() {
     long.run(&mut expected, &settings).unwrap();
     compiled.run(&mut found, &settings).unwrap();
     assert!(found.output == expected.output && compiled.statistics().batches == 2, "{:?}", compiled.statistics());
-    // Floats are added in another order.
+    // Floats are added in a different order.
     let text = program(
         "add int->float filter { work push 1 pop 1 { push(pop() * 0.25); } }
          add float->float filter { float y; float z = 1; work push 1 pop 1 { float x = pop(); y = 0.9 * y + 0.1 * x; z = 0.5 * z + y; push(z); } }
@@ -456,7 +457,7 @@ fn recurrences_are_scans() {
     assert_eq!((summary.scans, summary.islands), (0, 1));
 }
 
-/// Linear filters are one where that takes fewer products.
+/// Linear filters are combined if that takes fewer products.
 #[test]
 fn linear_filters_are_combined() {
     let text = "void->void pipeline Top {
@@ -484,7 +485,7 @@ fn linear_filters_are_combined() {
     for device in devices() {
         let compiled = Compiled::new(&program, &device).unwrap();
         let summary = compiled.summary();
-        // The source, all linear filters, the square.
+        // The actors: the source, all linear filters, the square.
         assert_eq!((summary.actors, summary.filters, summary.on_host), (3, 12, 1), "{}", compiled.explain());
         let mut found = Memory::default();
         compiled.run(&mut found, &settings).unwrap();
@@ -512,7 +513,7 @@ fn output_of_several_stages_is_in_order() {
     assert!(summary.kernels == 2 && statistics.states > 20 && statistics.repeated == 0, "{summary:?} {statistics:?}");
 }
 
-/// A session takes pieces of any length and gives what one piece gives.
+/// A session takes pieces of any length and gives the output of one piece.
 #[test]
 fn sessions_are_fed_in_pieces() {
     let text = "void->void pipeline Top {
@@ -552,8 +553,8 @@ fn compile_stream(text: &str, stream: &str) -> Result<Program, broadloom_stream:
     Program::compile_stream(&[("x.str", text)], stream, &mut Memory::default(), &Limits::default())
 }
 
-/// A stream of a program is compiled alone, with files around it. Runs on buffers of the device, restructured and
-/// straight, give what a session gives.
+/// A stream of a program is compiled alone, with files around it. Resident runs, restructured and straight,
+/// give the output of a session.
 #[test]
 fn resident_runs_agree_with_sessions() {
     let fm_radio = include_str!("../../../../../examples/stream/fm_radio.str");
@@ -582,13 +583,13 @@ fn resident_runs_agree_with_sessions() {
                 interp.upload(&input[first..first + resident.input_items(states) as usize]).unwrap()
             };
             let output = interp.zeros::<f32>(resident.output_items(states) as usize).unwrap();
-            // Two runs, the second on a window further on.
+            // Two runs, the second on a later window.
             for states in [states, states / 2] {
                 let first = resident.first_output() as usize;
                 resident.run(&window(states), &output, states).unwrap();
                 resident.check().unwrap();
                 let items = resident.output_items(states) as usize;
-                // Linear filters that are combined round in another place.
+                // Combined linear filters round differently.
                 let near = |(found, wanted): (&f32, &f32)| (found - wanted).abs() <= 1e-4 * wanted.abs().max(1.0);
                 let found = output.read().unwrap();
                 assert!(found[..items].iter().zip(&expected[first..first + items]).all(near), "{stream}: {found:?}");
@@ -614,7 +615,7 @@ fn resident_runs_are_refused() {
     assert!(refusal.contains("resident run needs"), "{refusal}");
 }
 
-/// Returns whether floats are equal but for their last digits.
+/// Returns whether floats are equal except for their last digits.
 fn near(found: &[u8], expected: &[u8]) -> bool {
     let floats = |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks().0.iter().map(|word| f32::from_le_bytes(*word)).collect() };
     let (found, expected) = (floats(found), floats(expected));
@@ -622,13 +623,13 @@ fn near(found: &[u8], expected: &[u8]) -> bool {
     found.len() == expected.len() && found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-6 * most)
 }
 
-/// Runs a stream on the evaluator and, with data on each device, restructured and straight; all give the same words.
-/// Returns the summary of the restructured one on a machine with threads.
+/// Runs a stream on the evaluator and, with data on each device, restructured and straight. All must give the
+/// same words. Returns the summary of the restructured one on a machine with threads.
 fn agree(text: &str, stream: &str, states: u64, input: &dyn Fn(usize) -> u32) -> Summary {
     agree_as(text, stream, states, input, &|found, expected| found == expected)
 }
 
-/// As [`agree`], but the words of the restructured one are compared by a function.
+/// Does the same as [`agree`], but compares the words of the restructured program with a function.
 fn agree_as(text: &str, stream: &str, states: u64, input: &dyn Fn(usize) -> u32, same: &dyn Fn(&[u8], &[u8]) -> bool) -> Summary {
     let program = compile_stream(text, stream).unwrap_or_else(|failure| panic!("{failure}"));
     let mut last = None;
@@ -653,8 +654,8 @@ fn agree_as(text: &str, stream: &str, states: u64, input: &dyn Fn(usize) -> u32,
     last.unwrap()
 }
 
-/// Units that splitters and joiners make large are divided into parts; these are filters side by side in one kernel,
-/// and permutations are neither copied where they are read nor where they are written.
+/// Units that splitters and joiners make large are divided into parts. These become parallel filters in one
+/// kernel. Permutations are copied neither at their readers nor at their writers.
 #[test]
 fn large_units_are_divided() {
     let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
@@ -668,8 +669,8 @@ fn large_units_are_divided() {
     assert_eq!((product.kernels, product.copies), (1, 0), "{product:?}");
 }
 
-/// Branches of a splitter that deals single items are one filter, and the counts of a histogram are summed by the kernel
-/// that counts.
+/// Branches of a splitter that deals single items become one filter. The counts of a histogram are summed by
+/// the kernel that counts.
 #[test]
 fn branches_of_single_items_collapse() {
     let word = |i: usize| (i as u32).wrapping_mul(2_654_435_761);
@@ -681,8 +682,8 @@ fn branches_of_single_items_collapse() {
     assert!(sort.actors < sort.filters * 2 / 3, "{sort:?}");
 }
 
-/// Functions that are exact for floats are computed in single precision, one instruction for each minimum. Lanes of
-/// vectors load and store rows by quads.
+/// Functions that are exact for floats are computed in single precision, one instruction for each minimum.
+/// Lanes of vectors load and store rows by quads.
 #[test]
 fn sorts_compare_in_single_precision() {
     let text = include_str!("../../../../../examples/stream/bitonic_sort.str");
@@ -695,8 +696,8 @@ fn sorts_compare_in_single_precision() {
     }
 }
 
-/// Stages of a Fourier transform that exchange items among few run in registers; several stages share a barrier, and
-/// the words of a complex number are accessed together.
+/// Stages of a Fourier transform that exchange items in small groups run in registers. Several stages share a
+/// barrier, and the words of a complex number are accessed together.
 #[test]
 fn stages_run_in_components() {
     let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
@@ -717,7 +718,8 @@ fn stages_run_in_components() {
     }
 }
 
-/// Rounds of a product of blocks find their items by one sum of digits, not by the steps of splitters for each.
+/// Rounds of a block product compute their places by one sum of digits, not by the steps of splitters for
+/// each item.
 #[test]
 fn rounds_share_the_places_of_their_words() {
     let float = |i: usize| ((i * i % 97) as f32 / 8.0 - 5.0).to_bits();
@@ -731,7 +733,7 @@ fn rounds_share_the_places_of_their_words() {
     }
 }
 
-/// Windows that lie side by side have no padding, so that taps differ by constants; those that lie apart have.
+/// Contiguous windows have no padding, so that taps differ by constants. Strided windows have padding.
 #[test]
 fn windows_side_by_side_have_no_padding() {
     let text = "float->float filter Square { work push 1 pop 1 { float x = pop(); push(x * x); } }
@@ -751,8 +753,8 @@ fn windows_side_by_side_have_no_padding() {
     assert!((32..48).contains(&shifts), "{shifts} shifts for two filters of 32 taps\n{ptx}");
 }
 
-/// A bank of linear filters that go down and up in rate is one linear filter: its bands alone would take more products as
-/// one filter, all of them together take fewer.
+/// A bank of linear filters that go down and up in rate becomes one linear filter. Each band alone would take
+/// more products as one filter, but all of them together take fewer.
 #[test]
 fn a_bank_of_linear_filters_is_one_filter() {
     let text = include_str!("../../../../../examples/stream/filter_bank.str");
@@ -765,7 +767,7 @@ fn a_bank_of_linear_filters_is_one_filter() {
     }
 }
 
-/// A block has as many units as give every filter work for all threads.
+/// A block has enough units to give every filter work for all threads.
 #[test]
 fn every_filter_has_work_for_all_threads() {
     let float = |i: usize| ((i * 7919 % 1013) as f32).to_bits();

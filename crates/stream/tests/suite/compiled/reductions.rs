@@ -1,10 +1,10 @@
-//! Reductions in two steps: filters whose firings are added up by the filter behind them.
+//! Reductions in two steps: filters whose firings are added up by the following filter.
 
 use super::{agree, compile_stream, devices};
 use broadloom_device::Device;
 use broadloom_stream::compiled::{Compiled, Options, Resident};
 
-/// Counts blocks of words and adds the counts of all blocks up.
+/// Returns a program that counts blocks of words and adds up the counts of all blocks.
 fn two_steps(count: &str, push: u32, words: u32, blocks: u32) -> String {
     let total = if push == 1 { "Sum" } else { "Total" };
     format!(
@@ -36,11 +36,12 @@ fn explained(text: &str, device: &Device, options: Options) -> String {
     Compiled::with(&compile_stream(text, "Both").unwrap(), device, options).unwrap().explain()
 }
 
-/// Both steps are one kernel that writes totals alone.
+/// Both steps are one kernel that writes only totals.
 #[test]
 fn firings_that_are_added_up_are_one_reduction() {
     let [interp, _] = devices();
-    // Rounds that see their number, many counters, few, and words of a firing that are no multiple of a row.
+    // Rounds that use their number, many counters, few counters, and firings whose words are not a multiple
+    // of a row.
     let cases = [
         (bins(256, 400, "h[x & 255] += 1; h[(x >> 8) & 255]++;", "h[i]"), 256, 400, 6),
         (bins(16, 4096, "h[(x + i) & 15] += i;", "h[i]"), 16, 4096, 8),
@@ -61,7 +62,7 @@ fn firings_that_are_added_up_are_one_reduction() {
     }
 }
 
-/// Firings whose items are no plain sums are not one.
+/// Firings whose items are not plain sums are not merged.
 #[test]
 fn other_firings_stay_apart() {
     let sum = |body: &str| format!("int a = 0; for (int i = 0; i < 300; i++) {{ {body} }} push(a);");
@@ -80,7 +81,7 @@ fn other_firings_stay_apart() {
     }
 }
 
-/// Counters have a copy for each lane where they are added to often.
+/// Counters have a copy for each lane if they are incremented often.
 #[test]
 fn counters_have_copies_for_lanes() {
     let [interp, cpu] = devices();
@@ -91,8 +92,8 @@ fn counters_have_copies_for_lanes() {
     assert!(!explained(&rarely, &interp, Options::default()).contains("copies of its arrays"));
 }
 
-/// Words are loaded ahead where threads have little to do in between, or where that is asked for. Results do not depend on
-/// it, nor on the place of the words in memory.
+/// Words are prefetched if threads have little to do in between, or on request. Results do not depend on
+/// prefetch, nor on the address of the words.
 #[test]
 fn words_of_the_next_rounds_are_prefetched() {
     let [interp, cpu] = devices();
@@ -110,7 +111,7 @@ fn words_of_the_next_rounds_are_prefetched() {
             for prefetch in [false, true] {
                 let options = Options { prefetch: Some(prefetch), ..Options::default() };
                 let compiled = Compiled::with(&program, device, options).unwrap();
-                // Loads before the loop, and in it.
+                // Loads before the loop and in it.
                 let loads = compiled.ptx().unwrap().matches(".v4").count();
                 let wanted = if device.machine().id == "cpu" { 0 } else { [2, 4][usize::from(prefetch)] };
                 assert_eq!(loads, wanted, "{}", compiled.ptx().unwrap());
