@@ -106,8 +106,19 @@ impl Ready {
             Some(operator) => Some(Fold { operator, sink: made(sink, group.values(tape).len())? }),
             None => None,
         };
-        let pattern =
-            Stencil { domain: domain(tape, group, false), rows, step: 1, columns: 1, skew: 0, live, inner, edge, reach, fold };
+        let pattern = Stencil {
+            domain: domain(tape, group, false),
+            rows,
+            step: 1,
+            columns: 1,
+            skew: 0,
+            live,
+            inner,
+            edge,
+            border: None,
+            reach,
+            fold,
+        };
         Ready::one(pattern.into(), later, library)
     }
 
@@ -125,7 +136,8 @@ impl Ready {
         let edge = codes.get(1).map(source).transpose()?;
         let Patch { rows, columns, step, skew, .. } = patch;
         let (domain, fold) = (domain(tape, group, false), None);
-        let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, reach, fold };
+        let border = None;
+        let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, border, reach, fold };
         Ready::one(pattern.into(), true, library)
     }
 

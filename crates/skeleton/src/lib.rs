@@ -120,7 +120,7 @@ pub use segmented_sort::SegmentedSort;
 pub use segments::{SegmentNumbers, SegmentedReduce};
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
-pub use stencil::{Fold, Stencil};
+pub use stencil::{Border, Fold, Stencil};
 pub use sweep::{Split, Sweep, SweepSpread};
 pub use tiled::{Staging, Tile, TiledStencil};
 pub use transpose::Transpose;

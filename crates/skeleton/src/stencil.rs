@@ -41,8 +41,8 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 /// The sizes of a call are the lengths of the axes; the last but one is at least the product of rows and step, and the last, divided by columns, leaves `skew`. The results
 /// of the functions are those of the first row, column by column, then those of the second, and so on. The position that they are given is that of the first
 /// row and column. The scalars of a call are, for each axis, the
-/// first position and the one behind the last that [`Stencil::inner`] may be asked for, of the functions' index type; then those of `inner`, then those
-/// of `edge`, then those of a sink. Inputs are those of `inner`, then those of `edge`, then those of a sink.
+/// first position and the one behind the last that [`Stencil::inner`] may be asked for, of the functions' index type; with a border, the first column and the one
+/// behind the last that [`Border::along_rows`] may be asked for; then those of `inner`, `edge`, the border and a sink. Inputs are in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stencil {
     /// The positions: two axes or more.
@@ -64,10 +64,28 @@ pub struct Stencil {
     /// Function near them, if it is another: of a strip, or of one position, as its results are. On threads that have several columns or rows apart it is one of a
     /// position. On vectors the function of a position computes a strip row by row: for large functions, since code with boundary rules is long.
     pub edge: Option<Source>,
+    /// Functions of strips near the edges of one axis, if there are any. Then `edge` is asked for near the corners only.
+    pub border: Option<Border>,
     /// Lanes before and behind its own that the functions read. Lanes of patches have several columns each.
     pub reach: (u32, u32),
     /// Reduction of results along the first axis, if there is one.
     pub fold: Option<Fold>,
+}
+
+/// Functions of strips near the edges of one of the last two axes, in the interior of all others. Each gives the results of [`Stencil::rows`] positions that lie
+/// [`Stencil::step`] apart, from the first on that it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Border {
+    /// Function of positions of a row that is near the upper or the lower edge.
+    pub along_rows: Source,
+    /// Function of positions of a column that is near the left or the right edge, in rows that patches cover.
+    pub along_columns: Source,
+}
+
+impl Border {
+    fn sources(&self) -> [&Source; 2] {
+        [&self.along_rows, &self.along_columns]
+    }
 }
 
 /// A reduction of results along the first axis, and the use of its results.
@@ -121,7 +139,14 @@ impl Stencil {
         if self.reach.0.saturating_add(self.reach.1) > LANES / 2 {
             return Err(bad(format!("lanes that look at {} others", self.reach.0 + self.reach.1)));
         }
-        let sources: Vec<&Source> = std::iter::once(&self.inner).chain(&self.edge).collect();
+        let border = || self.border.iter().flat_map(Border::sources);
+        let strip = values * self.rows as usize;
+        if border().any(|source| source.index() != self.inner.index() || source.results() != &results[..strip])
+            || self.border.is_some() && (in_vectors || !self.frames())
+        {
+            return Err(bad("a border of other strips than those of patches".to_owned()));
+        }
+        let sources: Vec<&Source> = std::iter::once(&self.inner).chain(&self.edge).chain(border()).collect();
         let Some(fold) = &self.fold else { return self.domain.check("stencil", &sources, &Sink::STORE) };
         if fold.operator.types() != results[..values] {
             return Err(bad(format!("`{}` does not give what the operator takes", self.inner.function().name())));
@@ -141,9 +166,11 @@ impl Stencil {
         let index = self.check(costs.in_vectors())?;
         let axes = self.domain.axes();
         let mut draft = Draft::new("stencil", axes);
-        let bounds = (0..2 * axes).map(|_| draft.scalar(self.inner.index())).collect();
+        let of_border = if self.border.is_some() { 2 } else { 0 };
+        let bounds = (0..2 * axes + of_border).map(|_| draft.scalar(self.inner.index())).collect();
         let inner = draft.source(&self.inner);
         let edge = self.edge.as_ref().map(|edge| draft.source(edge));
+        let border = self.border.as_ref().map(|border| border.sources().map(|source| draft.source(source)));
         let results = self.inner.results();
         let values = &results[..results.len() / (self.rows * self.columns) as usize];
         let outlet = match &self.fold {
@@ -156,7 +183,7 @@ impl Stencil {
             draft.limit(self.domain.count());
         }
         let branches = !costs.in_vectors();
-        let parts = Parts { stencil: self, bounds, inner, edge, outlet, index, values: values.len(), branches };
+        let parts = Parts { stencil: self, bounds, inner, edge, border, outlet, index, values: values.len(), branches };
         match costs.execution() {
             Execution::Vectors => {
                 let blocks = Count::Constant(costs.busy(cost::STENCIL_BLOCKS));
@@ -174,10 +201,12 @@ impl Stencil {
 
 struct Parts<'a> {
     stencil: &'a Stencil,
-    /// Numbers of scalars: for each axis where the interior starts and where it ends.
+    /// Numbers of scalars: for each axis where the interior starts and where it ends; then the same of strips along rows.
     bounds: Vec<usize>,
     inner: Inlet,
     edge: Option<Inlet>,
+    /// Strips along rows, and strips along columns.
+    border: Option<[Inlet; 2]>,
     outlet: Outlet,
     index: Type,
     /// Values of a row.

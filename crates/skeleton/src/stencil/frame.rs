@@ -2,11 +2,19 @@
 //!
 //! Code of a whole patch with boundary rules is several times as long as that of the interior: too long for the cache of instructions, and a warp at the end of
 //! a row would execute it for a few of its lanes. So patches cover rows and columns of the interior only, and all other positions are the *frame*. The first
-//! blocks of the grid compute the frame, a position of a thread at a time, while others begin with patches.
+//! blocks of the grid compute the frame, while others begin with patches.
 //!
-//! Patches start with the first row of the interior. The last ones start further up where rows do not come out even, and store those rows only that no other patch
-//! has. The columns of a row that are covered follow from the address of its first element, so the frame has a few columns more at both sides and leaves out the positions that a patch has. Where an
-//! address of an input is no multiple of 16, all positions are the frame's.
+//! Patches start with the first row of the interior. The last ones start further up where rows do not come out even, and store only rows that no other patch has.
+//! The columns of a row that are covered follow from the address of its first element. The frame has a few columns more at both sides and leaves out the positions
+//! of patches. Where an address of an input is no multiple of 16, all positions are the frame's.
+//!
+//! A position that is computed alone shares nothing with its neighbours. With a [`Border`](super::Border), most of the frame is computed in strips as patches are:
+//!
+//! | part of the frame | unit | boundary rules |
+//! | --- | --- | --- |
+//! | rows above and below the covered ones | strip along the row | of rows |
+//! | columns left and right of the covered ones, in covered rows | strip along the column | of columns |
+//! | corners | position | of both |
 
 use super::{LANES, Parts, Strip};
 use crate::cost::{self, Costs};
@@ -22,7 +30,21 @@ struct Covered {
     last: [Value; 2],
     /// The column from which on, and the one up to which, all columns of a covered row are covered.
     columns: [Value; 2],
+    /// The columns that strips along rows have, in rows above and below those that are covered.
+    along: [Value; 2],
 }
+
+/// The positions that patches leave.
+struct Frame<'c> {
+    covered: &'c Covered,
+    /// The rows between those above and those below; none where some images are outside of the interior.
+    rows: [Value; 2],
+    /// The columns of strips along rows.
+    along: [Value; 2],
+}
+
+/// A unit of the frame's work: its image and its number there.
+type Unit = (Value, Value);
 
 impl Parts<'_> {
     /// Returns whether all positions of some axes above rows and columns are in the interior.
@@ -76,6 +98,11 @@ impl Parts<'_> {
         k.sub(k.sub(behind, k.and(behind, around)), shift)
     }
 
+    /// Returns the number of positions, one beside the other, that as many strips as the step have.
+    fn group(&self) -> u32 {
+        self.stencil.rows * self.stencil.step
+    }
+
     fn covered(&self, k: &Writer) -> Covered {
         let (axes, stencil) = (self.axes(), self.stencil);
         let ty = stencil.inner.index();
@@ -85,7 +112,7 @@ impl Parts<'_> {
             (first, end, length)
         };
         let (first, end, height) = bounds(axes - 2);
-        let (behind, group) = ((stencil.rows - 1) * stencil.step, stencil.rows * stencil.step);
+        let (behind, group) = ((stencil.rows - 1) * stencil.step, self.group());
         let tall = k.sub(k.min(k.add(end, behind), height), first);
         let tall = k.select(k.ge(tall, group), tall, k.constant(ty, 0));
         let tall = if stencil.columns == 1 {
@@ -116,8 +143,16 @@ impl Parts<'_> {
         };
         let first = k.min(first, width);
         let columns = [first, k.max(end, first)];
+        let along = match self.border {
+            None => [k.constant(ty, 0); 2],
+            Some(_) => {
+                let [first, end] = [0, 1].map(|end| k.min(k.scalar(self.bounds[2 * axes + end], ty), width));
+                let wide = k.sub(k.min(k.add(end, (stencil.rows - 1) * stencil.step), width), first);
+                [first, k.add(first, k.select(k.ge(wide, group), wide, k.constant(ty, 0)))]
+            }
+        };
         let own = |bounds: [Value; 2]| bounds.map(|bound| k.convert(bound, self.index));
-        Covered { rows: own(rows), last: own(last), columns: own(columns) }
+        Covered { rows: own(rows), last: own(last), columns: own(columns), along: own(along) }
     }
 
     /// Patches of the interior, and a function of one position for all others.
@@ -201,41 +236,144 @@ impl Parts<'_> {
         });
     }
 
-    /// The positions of the frame, from one on and so many apart.
+    /// Computes the frame, from a unit of its work on and so many apart. Positions of their own come first, then strips along rows, then strips along columns.
     fn frame(&self, k: &Writer, edge: &Inlet, covered: &Covered, own: Value, apart: Value) {
         let axes = self.axes();
         let (height, width) = (self.length(k, axes - 2), self.length(k, axes - 1));
-        let lengths: Vec<Value> = (0..axes - 2).map(|axis| self.length(k, axis)).collect();
         // Where some images are not in the interior, all positions are looked at.
         let all_inside = self.images_inside(k);
-        let [top, bottom] = covered.rows.map(|row| k.select(all_inside, row, k.constant(self.index, 0)));
-        let [left, right] = covered.columns;
-        let bands = k.mul(k.add(top, k.sub(height, bottom)), width);
-        let side = k.add(left, k.sub(width, right));
-        let each = k.add(bands, k.mul(k.sub(bottom, top), side));
-        let all = k.mul(k.count(Count::product(0..axes - 2), self.index), each);
-        k.for_step(own, all, apart, Unroll::Never, |number| {
+        let [rows, along] =
+            [covered.rows, covered.along].map(|ends| ends.map(|end| k.select(all_inside, end, k.constant(self.index, 0))));
+        let frame = Frame { covered, rows, along };
+        let tall = k.add(rows[0], k.sub(height, rows[1]));
+        let side = k.add(covered.columns[0], k.sub(width, covered.columns[1]));
+        let inner = k.sub(rows[1], rows[0]);
+        let corners = k.mul(tall, k.sub(width, k.sub(along[1], along[0])));
+        let alone = if self.border.is_some() { corners } else { k.add(corners, k.mul(inner, side)) };
+        let images = k.count(Count::product(0..axes - 2), self.index);
+        let unit = |number: Value, each: Value| {
             let image = k.div(number, each);
-            let number = k.sub(number, k.mul(image, each));
+            (image, k.sub(number, k.mul(image, each)))
+        };
+        let all_alone = k.mul(images, alone);
+        let Some([along_rows, along_columns]) = &self.border else {
+            return k.for_step(own, all_alone, apart, Unroll::Never, |number| self.alone(k, edge, &frame, unit(number, alone)));
+        };
+        let strips = |length: Value| k.mul(k.div(k.add(length, self.group() - 1), self.group()), self.stencil.step);
+        let each_row = k.mul(tall, strips(k.sub(along[1], along[0])));
+        let each_column = k.mul(side, strips(inner));
+        let [all_rows, all_columns] = [each_row, each_column].map(|each| k.mul(images, each));
+        let of_rows = k.add(all_alone, all_rows);
+        k.for_step(own, k.add(of_rows, all_columns), apart, Unroll::Never, |number| {
+            k.if_else(
+                k.lt(number, all_alone),
+                || self.alone(k, edge, &frame, unit(number, alone)),
+                || {
+                    k.if_else(
+                        k.lt(number, of_rows),
+                        || self.along_row(k, along_rows, &frame, unit(k.sub(number, all_alone), each_row)),
+                        || self.along_column(k, along_columns, covered, unit(k.sub(number, of_rows), each_column)),
+                    );
+                },
+            );
+        });
+    }
+
+    /// Returns the index that is so many behind the first one outside of a range.
+    fn outside(&self, k: &Writer, number: Value, [first, end]: [Value; 2]) -> Value {
+        k.select(k.lt(number, first), number, k.add(k.sub(number, first), end))
+    }
+
+    /// Returns the first position of a strip that it stores, and the first that it computes, in a range of whole groups but for the last.
+    fn strip_in(&self, k: &Writer, strip: Value, [first, end]: [Value; 2]) -> [Value; 2] {
+        let (group, ahead) = (k.div(strip, self.stencil.step), k.rem(strip, self.stencil.step));
+        let own = k.add(first, k.mul(group, self.group()));
+        [own, k.add(k.min(own, k.sub(end, self.group())), ahead)]
+    }
+
+    /// Stores the values of a position of an image.
+    fn put_alone(
+        &self,
+        k: &Writer,
+        stored: Option<Value>,
+        (image, above): (Value, &[Value]),
+        [row, column]: [Value; 2],
+        values: &[Value],
+    ) {
+        let (height, width) = (self.length(k, self.axes() - 2), self.length(k, self.axes() - 1));
+        let wide = |value: Value| k.convert(value, self.place());
+        let line = k.add(k.mul(image, height), row);
+        let position: Vec<Value> = above.iter().copied().chain([row, column]).collect();
+        self.outlet.put_where(k, stored, &position, k.add(k.mul(wide(line), wide(width)), wide(column)), values);
+    }
+
+    /// Returns the position of an image.
+    fn above(&self, k: &Writer, image: Value) -> Vec<Value> {
+        let lengths: Vec<Value> = (0..self.axes() - 2).map(|axis| self.length(k, axis)).collect();
+        unravel(k, image, &lengths)
+    }
+
+    /// Computes a position near the edges of several axes, or any of the frame where there are no strips.
+    fn alone(&self, k: &Writer, edge: &Inlet, frame: &Frame<'_>, (image, number): Unit) {
+        let axes = self.axes();
+        let (height, width) = (self.length(k, axes - 2), self.length(k, axes - 1));
+        let (covered, [top, bottom]) = (frame.covered, frame.rows);
+        let place = if self.border.is_some() {
+            let [left, right] = frame.along;
+            let along = k.sub(width, k.sub(right, left));
+            let row = k.div(number, along);
+            let column = k.sub(number, k.mul(row, along));
+            [self.outside(k, row, frame.rows), self.outside(k, column, frame.along)]
+        } else {
+            let [left, right] = covered.columns;
+            let bands = k.mul(k.add(top, k.sub(height, bottom)), width);
             let is_band = k.lt(number, bands);
-            let along = k.select(is_band, width, side);
+            let along = k.select(is_band, width, k.add(left, k.sub(width, right)));
             let from = k.select(is_band, number, k.sub(number, bands));
             let row = k.div(from, along);
             let column = k.sub(from, k.mul(row, along));
-            let beside = k.select(k.lt(column, left), column, k.add(k.sub(column, left), right));
-            let column = k.select(is_band, column, beside);
-            let below = k.select(k.lt(row, top), row, k.add(k.sub(row, top), bottom));
-            let row = k.select(is_band, below, k.add(row, top));
-            let above = unravel(k, image, &lengths);
-            let is_taken = self.is_taken(k, covered, image, &above, [row, column]);
-            k.if_then(k.not(is_taken), || {
-                let position: Vec<Value> = above.iter().copied().chain([row, column]).collect();
-                let results = edge.at_unwritten(k, &position);
-                let wide = |value: Value| k.convert(value, self.place());
-                let line = k.add(k.mul(image, height), row);
-                self.outlet.put(k, &position, k.add(k.mul(wide(line), wide(width)), wide(column)), &results);
-            });
+            let column = k.select(is_band, column, self.outside(k, column, covered.columns));
+            [k.select(is_band, self.outside(k, row, frame.rows), k.add(row, top)), column]
+        };
+        let above = self.above(k, image);
+        k.if_then(k.not(self.is_taken(k, covered, image, &above, place)), || {
+            let position: Vec<Value> = above.iter().copied().chain(place).collect();
+            let results = edge.at_unwritten(k, &position);
+            self.put_alone(k, None, (image, &above), place, &results);
         });
+    }
+
+    /// Computes a strip along a row above or below those that are covered.
+    fn along_row(&self, k: &Writer, inlet: &Inlet, frame: &Frame<'_>, (image, number): Unit) {
+        let [left, right] = frame.along;
+        let step = self.stencil.step;
+        let strips = k.mul(k.div(k.add(k.sub(right, left), self.group() - 1), self.group()), step);
+        let row = k.div(number, strips);
+        let [own, first] = self.strip_in(k, k.sub(number, k.mul(row, strips)), frame.along);
+        let (row, above) = (self.outside(k, row, frame.rows), self.above(k, image));
+        let position: Vec<Value> = above.iter().copied().chain([row, first]).collect();
+        let results = inlet.at_unwritten(k, &position);
+        for (index, values) in (0..).zip(results.chunks(self.values)) {
+            let column = k.add(first, index * step);
+            self.put_alone(k, Some(k.ge(column, own)), (image, &above), [row, column], values);
+        }
+    }
+
+    /// Computes a strip along a column to the left or to the right of those that are covered in all rows.
+    fn along_column(&self, k: &Writer, inlet: &Inlet, covered: &Covered, (image, number): Unit) {
+        let [left, right] = covered.columns;
+        let side = k.add(left, k.sub(self.length(k, self.axes() - 1), right));
+        let strip = k.div(number, side);
+        let column = self.outside(k, k.sub(number, k.mul(strip, side)), covered.columns);
+        let [own, first] = self.strip_in(k, strip, covered.rows);
+        let above = self.above(k, image);
+        let position: Vec<Value> = above.iter().copied().chain([first, column]).collect();
+        let results = inlet.at_unwritten(k, &position);
+        for (index, values) in (0..).zip(results.chunks(self.values)) {
+            let row = k.add(first, index * self.stencil.step);
+            let is_taken = self.is_taken(k, covered, image, &above, [row, column]);
+            self.put_alone(k, Some(k.and(k.ge(row, own), k.not(is_taken))), (image, &above), [row, column], values);
+        }
     }
 
     /// Returns whether a patch has a position.
