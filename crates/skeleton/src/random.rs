@@ -1,4 +1,5 @@
-//! Random numbers that depend on a key and a counter only, so every position has its own, the same on every device.
+//! Random numbers that depend only on a key and a counter. Each position has its own numbers, equal on every
+//! device.
 //!
 //! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3*, SC 2011).
 
@@ -7,7 +8,7 @@ use broadloom_scalar::{Builder, Type, Value};
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
-/// Four random words, `u32`, for a counter of four and a key of two.
+/// Returns four random words, `u32`, for a counter of four words and a key of two.
 ///
 /// ```
 /// use broadloom_scalar::{Builder, Type};
@@ -31,7 +32,8 @@ pub fn philox(b: &Builder, counter: [Value; 4], key: [Value; 2]) -> [Value; 4] {
     words
 }
 
-/// Four random words for a position, any integer, and a seed, a `u64`. `stream` tells apart what is drawn for the same position.
+/// Returns four random words for a position (any integer) and a seed (a `u64`). `stream` selects independent
+/// draws for one position.
 pub fn words_at(b: &Builder, position: Value, seed: Value, stream: u32) -> [Value; 4] {
     let halves = |value: Value| {
         let value = b.convert(value, Type::U64);
