@@ -28,7 +28,7 @@ pub enum Error {
     Operations {
         /// The function.
         operation: String,
-        /// Number of its operations. An elementary function counts as many operations.
+        /// Number of its operations. An elementary function counts as a large number of operations.
         count: u64,
         /// The maximum.
         most: u64,

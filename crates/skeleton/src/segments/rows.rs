@@ -1,8 +1,11 @@
-//! Short segments on a CPU in rows of elements: a warp reads 32 neighbours at a time, wherever segments begin and end.
+//! Short segments on a CPU in rows of elements: a warp reads 32 neighbours at a time, independent of the
+//! bounds of segments.
 //!
-//! A row holds the elements of several segments. Lanes combine them with a scan that starts anew where a segment starts, and each segment takes its result
-//! from the lane of its last element. Where the operator has an exact inverse, the scan runs through the whole row, and a segment is the difference of two of its values.
-//! Elements that are left open at the end of a row are carried to the next one. Such an operator takes two rows at a time where segments are tiny.
+//! A row holds the elements of several segments. Lanes combine them with a scan that restarts at the start of
+//! each segment. Each segment takes its result from the lane of its last element. If the operator has an
+//! exact inverse, the scan runs through the whole row, and a segment is the difference of two of its values.
+//! Elements that are still open at the end of a row are carried to the next one. An operator with an inverse
+//! takes two rows at a time for tiny segments.
 
 use super::parts::Left;
 use super::walk::{PAIR, Row, Walk};
@@ -13,13 +16,14 @@ use crate::kit::{Accumulator, Writer, broadcast, choose, scan_from_heads, scan_w
 use broadloom_scalar::{Axis, BinaryOp, Level, Shuffle, Unroll, Value};
 
 impl Parts {
-    /// A warp walks through a part. The first segment may have begun in another part and is taken on its own; the last one may end in another.
+    /// Walks through a part of a warp. The first segment may have started in another part and is reduced
+    /// separately. The last one may end in another part.
     pub(super) fn part_in_rows(&self, k: &Writer, left: &Left, run: &Count) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let lane = k.thread(Axis::X);
         let piece = sequence.piece(k, run);
         let [_, segments, _] = sequence.sizes(k);
-        // Elements behind the last segment belong to none.
+        // Elements after the last segment belong to none.
         let to = k.min(piece.to, k.max(sequence.offset(k, segments), piece.from));
         let has_end = k.lt(piece.first, piece.last);
         let end = k.min(sequence.offset(k, k.min(k.add(piece.first, 1), segments)), to);
@@ -50,7 +54,7 @@ impl Parts {
         k.if_then(k.eq(lane, 0), || left.tail.store(k, rest.number, &carry.get(k)));
     }
 
-    /// Walks through a part in rows. What is carried belongs to the open segment, before and behind.
+    /// Walks through a part in rows. `carry` has the values of the open segment, before and after the walk.
     fn walk(&self, k: &Writer, piece: &Piece, carry: &Accumulator<'_>) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let (lane, nothing) = (k.thread(Axis::X), operator.nothing(k));
@@ -90,11 +94,11 @@ impl Parts {
             };
             let segment = k.add(open, sequence.wide(k, lane));
             k.if_then(is_ended, || self.outlet.put(k, &[segment], beside(k, open), &results));
-            // Behind the last of 32 ends, others may come: the next row starts there.
+            // After the last of 32 ends, more may follow: the next row starts there.
             carry.set(k, &choose(k, k.eq(ended, 32), &nothing, &next));
             walk.go_on(k, &row, ended);
         });
-        // Ends behind the last element.
+        // Ends after the last element.
         let (open, values) = (k.get(walk.open), carry.get(k));
         k.for_step(open, piece.last, 32, Unroll::Never, |group| {
             let segment = k.add(group, sequence.wide(k, lane));
