@@ -67,8 +67,8 @@ impl Domain {
         Count::product(0..self.axes)
     }
 
-    /// Checks that sources and a sink have as many axes as the domain. Returns the index type that they need,
-    /// `u32` or `u64`.
+    /// Checks that sources have as many axes as the domain. Returns the index type that the sources and the
+    /// sink need, `u32` or `u64`.
     pub fn check(self, pattern: &'static str, sources: &[&Source], sink: &Sink) -> Result<Type> {
         if let Some(source) = sources.iter().find(|source| !source.given().is_empty()) {
             let reason = format!("`{}` takes values with a position, and none are given", source.function().name());

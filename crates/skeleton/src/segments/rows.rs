@@ -123,7 +123,8 @@ impl Parts {
         (choose(k, k.gt(row.after, start), &at_end, &empty), broadcast(k, &values, 31))
     }
 
-    /// Returns the same by differences of a scan of the whole row, in which so many segments end.
+    /// Returns the results of [`Parts::scanned`] as differences of a scan of the whole row. `ended` segments
+    /// end in the row.
     fn differences(
         &self,
         k: &Writer,
@@ -138,7 +139,7 @@ impl Parts {
         let without = |values: &[Value], before: &[Value]| without(k, inverse, values, before);
         let prefixes = scan_warp(k, operator, own, lane);
         let at_end = choose(k, k.eq(row.after, 0), &nothing, &at(k, &prefixes, k.sub(row.after, 1)));
-        // The open segment began before the row, where the scan has the inverse of what was carried.
+        // The open segment started before the row. The scan value there is the inverse of the carried value.
         let begin = without(&nothing, carry);
         let before: Vec<Value> = at_end.iter().map(|value| k.shuffle(Shuffle::Up, *value, 1u32)).collect();
         let before = choose(k, k.eq(lane, 0), &begin, &before);
@@ -146,7 +147,8 @@ impl Parts {
         (without(&at_end, &before), without(&broadcast(k, &prefixes, 31), &last))
     }
 
-    /// Returns the same for two rows, in which so many segments end: one at least, and not all of the lanes'.
+    /// Returns the results of [`Parts::scanned`] for two rows, as differences. `ended` segments end in them:
+    /// at least one, and fewer than there are lanes.
     fn pair_differences(
         &self,
         k: &Writer,
@@ -171,12 +173,12 @@ impl Parts {
     }
 }
 
-/// Values from which others are taken away.
+/// Removes the values `before` from combined values.
 fn without(k: &Writer, inverse: BinaryOp, values: &[Value], before: &[Value]) -> Vec<Value> {
     values.iter().zip(before).map(|(value, before)| k.binary(inverse, *value, *before)).collect()
 }
 
-/// The values of another lane.
+/// Returns the values of another lane.
 fn at(k: &Writer, values: &[Value], lane: Value) -> Vec<Value> {
     values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
 }
