@@ -17,7 +17,8 @@
 //!   iterations are unrolled, and local arrays are kept in registers. 64-bit indices become 32-bit ones if
 //!   [promises](Builder::assume), loop bounds and [`LaunchBounds`] show that they fit. Products are fused
 //!   with sums ([`Lowering::contract`]).
-//! - [`traced::Traced`] gives values the operators of Rust, for closures that are called once to be recorded.
+//! - [`traced::Traced`] provides values with the operators of Rust, for closures that are called once to be
+//!   recorded.
 //! - [`op`] defines the result of each operation, including corner cases.
 //!
 //! A function and a kernel that applies it to every element:

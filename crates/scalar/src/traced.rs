@@ -52,7 +52,7 @@ impl<T> Clone for Traced<'_, T> {
 impl<T> Copy for Traced<'_, T> {}
 
 impl<'t, T> Traced<'t, T> {
-    /// Gives a value of a builder the operators of a kind.
+    /// Wraps a value of a builder, with the operators of a kind.
     pub fn new(builder: &'t Builder, value: Value) -> Traced<'t, T> {
         Traced { builder, value, kind: PhantomData, closure: PhantomData }
     }
@@ -301,7 +301,8 @@ impl<'t> Traced<'t, i32> {
     }
 }
 
-/// `log2(1 + f) / f` for `f` between √½ − 1 and √2 − 1, lowest power first. The error of the logarithm is below 5·10⁻⁸.
+/// `log2(1 + f) / f` for `f` between √½ − 1 and √2 − 1, lowest power first. The error of the logarithm is
+/// below 5·10⁻⁸.
 const LOG2: [f32; 8] =
     [1.442_694_8, -0.721_357_1, 0.480_939_4, -0.360_088_1, 0.286_708_6, -0.250_061_48, 0.236_882_15, -0.145_756_24];
 /// `2^r` for `r` between −½ and ½, lowest power first.

@@ -100,7 +100,7 @@ impl<T> Boundary<T> {
         }
     }
 
-    /// Returns the same rule with another form of its constant.
+    /// Returns the same rule with a converted constant.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Boundary<U> {
         match self {
             Boundary::Clamp => Boundary::Clamp,

@@ -84,7 +84,7 @@ pub enum Error {
         program: String,
         /// The sizes.
         sizes: Vec<u64>,
-        /// The least size.
+        /// The minimum size.
         least: u64,
     },
     /// Building or lowering code failed.

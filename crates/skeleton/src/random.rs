@@ -43,12 +43,12 @@ pub fn words_at(b: &Builder, position: Value, seed: Value, stream: u32) -> [Valu
     philox(b, [low, high, b.literal(stream), b.literal(0u32)], seed)
 }
 
-/// A number from 0 up to but not including 1, an `f32` with 24 random bits, from a random word.
+/// Returns a number from 0 up to but not including 1, an `f32` with 24 random bits, from a random word.
 pub fn uniform_f32(b: &Builder, word: Value) -> Value {
     b.mul(b.convert(b.shr(word, 8), Type::F32), 2f64.powi(-24))
 }
 
-/// A number from 0 up to but not including 1, an `f64` with 53 random bits, from two random words.
+/// Returns a number from 0 up to but not including 1, an `f64` with 53 random bits, from two random words.
 pub fn uniform_f64(b: &Builder, high: Value, low: Value) -> Value {
     let bits = b.or(b.shl(b.convert(high, Type::U64), 32), b.convert(low, Type::U64));
     b.mul(b.convert(b.shr(bits, 11), Type::F64), 2f64.powi(-53))

@@ -185,7 +185,8 @@ impl Sequence {
         k.sub(k.add(self.offset(k, k.add(segment, 1)), segment), self.base(k))
     }
 
-    /// Counts the ends among the first `number` of the sequence. All lanes of a warp must call it with the same number.
+    /// Counts the ends among the first `number` of the sequence. All lanes of a warp must call it with the
+    /// same number.
     fn ends_before(&self, k: &Writer, number: Value, lane: Value) -> Value {
         let [n, segments, _] = self.sizes(k);
         let range = (k.sub(k.max(number, n), n), k.min(number, segments));

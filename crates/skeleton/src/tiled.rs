@@ -375,7 +375,8 @@ impl Parts<'_> {
             let image = k.div(number, down);
             let above = unravel(&k, image, &lengths[..last.saturating_sub(1)]);
             let first_y = k.mul(k.sub(number, k.mul(image, down)), tall);
-            // Rows of the tile and its halo, the threads side by side along them. What lies behind the rule's reach is not read.
+            // Rows of the tile and its halo, with adjacent threads along them. Every place is loaded through
+            // the boundary rule, also beyond the domain.
             k.for_step(y, k.literal(height), block[1], Unroll::Never, |row| {
                 k.for_step(x, k.literal(width + before_x + behind_x), block[0], Unroll::Never, |column| {
                     let mut place: Vec<Value> = above.iter().map(|index| signed(*index)).collect();

@@ -20,7 +20,7 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// For a divisor that is not 0; 0 counts as 1.
+    /// Returns the precomputed numbers of a divisor. 0 counts as 1.
     pub const fn new(divisor: u32) -> Divisor {
         let divisor = if divisor == 0 { 1 } else { divisor };
         let shift = 32 - (divisor - 1).leading_zeros();

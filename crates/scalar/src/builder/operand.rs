@@ -14,7 +14,7 @@ pub enum Operand {
     Integer(i128),
     /// A number. It becomes any float type, or an integer type that can represent it.
     Float(f64),
-    /// A truth value.
+    /// A `bool`.
     Bool(bool),
 }
 

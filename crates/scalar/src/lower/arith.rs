@@ -252,7 +252,7 @@ impl Emitter<'_> {
                 let sign = self.f.and(Type::B16, y, 0x8000);
                 self.f.to(reg).or(Type::B16, magnitude, sign)
             }
-            // PTX names the sign first.
+            // PTX takes the sign first.
             BinaryOp::CopySign => self.f.to(reg).copysign(ty, y, x),
             BinaryOp::MulHigh
             | BinaryOp::Rem

@@ -422,7 +422,7 @@ fn convert(b: &Builder, x: Value, to: Element) -> Option<Value> {
     if !first.is_integer() || !from.is_integer() || !to.is_integer() {
         return None;
     }
-    // What the first conversion kept, or what the second drops anyway.
+    // The first conversion preserved the value, or the second drops the lost bits anyway.
     let (low, high) = b.range(inner);
     let kept = from.range().is_some_and(|(least, most)| least <= low && high <= most);
     (kept || to.bits() <= from.bits()).then(|| b.convert(inner, to))

@@ -131,7 +131,7 @@ impl<'t> Reading<'t> {
         let Some(operators) = LEVELS.get(level) else { return self.postfix(scanner) };
         let mut left = self.level(scanner, level + 1)?;
         loop {
-            // `<` and `>` compare, unless they are part of a shift.
+            // `<` and `>` are comparisons, unless they are part of a shift.
             let longer = scanner.sees("<<") || scanner.sees(">>");
             let found = operators.iter().find(|operator| scanner.eat(operator)).copied();
             let single = || ["<", ">"].into_iter().find(|operator| level == 0 && !longer && scanner.eat(operator));

@@ -183,7 +183,7 @@ impl<'t> Scanner<'t> {
             }
             return Some(self.take(length));
         }
-        // A fraction, unless two points make a range; then an exponent with its sign.
+        // A fraction, unless two points form a range. An exponent with its sign may follow.
         if bytes.get(length) == Some(&b'.') && bytes.get(length + 1).is_some_and(u8::is_ascii_digit) {
             length += 1 + bytes[length + 1..].iter().take_while(|byte| is_word(byte)).count();
         }

@@ -1,4 +1,5 @@
-//! Cooperation of the threads of a warp or a block: ordered reductions and scans of one list of values per thread.
+//! Cooperation of the threads of a warp or a block: ordered reductions and scans of one list of values per
+//! thread.
 
 use super::Writer;
 use crate::operator::Operator;

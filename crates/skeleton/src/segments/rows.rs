@@ -108,11 +108,13 @@ impl Parts {
         carry.set(k, &choose(k, k.lt(open, piece.last), &nothing, &values));
     }
 
-    /// Returns the results of the segments that end in a row, one for each lane, and what the row leaves open.
+    /// Returns the results of the segments that end in a row, one per lane, and the values that the row
+    /// leaves open.
     fn scanned(&self, k: &Writer, row: &Row, own: &[Value], carry: &[Value]) -> (Vec<Value>, Vec<Value>) {
         let (operator, lane) = (&self.operator, k.thread(Axis::X));
         let nothing = operator.nothing(k);
-        // Results of the operator only: copies of elements are NaNs that keep their bits, which an executor would have to watch in every step.
+        // Combining with the identity makes all values results of the operator. Plain copies could be NaNs
+        // that keep their bits, which an executor would have to handle in every step.
         let own = operator.combine(k, &nothing, own);
         let (values, has_head) = scan_from_heads(k, operator, &own, row.heads(k), lane);
         let values = operator.combine(k, &choose(k, has_head, &nothing, carry), &values);
