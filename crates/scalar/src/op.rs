@@ -289,7 +289,7 @@ pub enum Vote {
     All,
     /// True if the predicate is true in some lane.
     Any,
-    /// True if the predicate is equal in all lanes.
+    /// True if the predicate is the same in all lanes.
     Uniform,
 }
 
@@ -351,7 +351,7 @@ pub enum Op {
     Select(Id, Id, Id),
     /// A conversion to another type.
     Convert(Id),
-    /// The bits as another type of equal width.
+    /// The bits as another type of the same width.
     Bitcast(Id),
     /// An elementary function.
     Math(MathFunction, Precision, Ids),
@@ -392,7 +392,7 @@ pub enum Op {
     Vote(Vote, Id, Id),
     /// The mask of lanes in which the predicate is true: predicate, members.
     Ballot(Id, Id),
-    /// The mask of lanes with an equal value: value, members.
+    /// The mask of lanes with the same value: value, members.
     Match(Id, Id),
     /// A reduction over the warp: value, members.
     WarpReduce(WarpReduce, Id, Id),

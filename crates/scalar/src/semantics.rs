@@ -188,14 +188,14 @@ pub(crate) fn convert(x: Literal, to: Element) -> Literal {
         (Some(value), Element::Bool) => (value != 0.0).into(),
         (Some(value), Element::F16 | Element::F32 | Element::F64) => Literal::from_f64(to, value).unwrap_or(x),
         (Some(value), _) if value.is_nan() => Literal::zero(to),
-        // Beyond 128 bits `as` saturates. Clamping to a narrower range afterwards gives an equal result.
+        // Beyond 128 bits `as` saturates. Clamping to a narrower range afterwards gives the same result.
         (Some(value), _) => hold(to, value as i128),
         (None, Element::Bool) => (x.bits() != 0).into(),
         (None, _) => Literal::from_i128(to, x.as_i128().unwrap_or(0)),
     }
 }
 
-/// Reinterprets the bits as another type of equal width.
+/// Reinterprets the bits as another type of the same width.
 pub(crate) fn bitcast(x: Literal, to: Element) -> Literal {
     Literal::from_bits(to, x.bits())
 }

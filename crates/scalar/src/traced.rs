@@ -183,7 +183,7 @@ impl<'t, T: Bits> Not for Traced<'t, T> {
     }
 }
 
-/// Methods that call the builder's method with an equal name.
+/// Methods that call the builder's method of the same name.
 macro_rules! methods {
     ($bound:ident: $($(#[$doc:meta])* $name:ident($($other:ident)?);)*) => {
         impl<'t, T: $bound> Traced<'t, T> {
@@ -332,7 +332,7 @@ impl<'t> Traced<'t, f32> {
     }
 
     /// Returns a power of a number from 0 to 1, with a positive exponent. It takes half of the operations of
-    /// [`pow`](Traced::pow) and returns equal bits on all devices. The relative error is below (1 +
+    /// [`pow`](Traced::pow) and returns the same bits on all devices. The relative error is below (1 +
     /// exponent)·2⁻²² + |log₂ result|·2⁻²⁴. Numbers below 2⁻¹²⁶ count as 0.
     #[must_use]
     #[track_caller]

@@ -116,7 +116,7 @@ impl Element {
         })
     }
 
-    /// Returns the unsigned integer type of equal width, or `None` for `bool`.
+    /// Returns the unsigned integer type of the same width, or `None` for `bool`.
     pub const fn unsigned(self) -> Option<Element> {
         Element::integer(self.bits(), false)
     }
@@ -185,7 +185,7 @@ impl Type {
         self.lanes == 1
     }
 
-    /// Returns a type of another element with an equal number of lanes.
+    /// Returns a type of another element with the same number of lanes.
     #[must_use]
     pub const fn with(self, element: Element) -> Type {
         Type { element, lanes: self.lanes }
@@ -313,7 +313,7 @@ impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.as_f64(), self.as_i128()) {
             (Some(value), _) => match self.element {
-                // The shortest text that reads back as an equal value is that of the type itself.
+                // The shortest text that reads back as the same value is that of the type itself.
                 Element::F32 => write!(f, "{:?}", f32::from_bits(self.bits as u32)),
                 Element::F16 => write!(f, "{}", f16::from_bits(self.bits as u16)),
                 _ => write!(f, "{value:?}"),

@@ -54,8 +54,8 @@ pub(crate) struct InSegments<'o> {
 impl Operator {
     /// Makes an operator from a function of two equal lists of values, the left one first, that returns such
     /// a list. If the operator is also commutative, elements are taken in an order that suits the machine.
-    /// The order is the same for equal sizes. The identity has one literal for each value, used for all lanes
-    /// of a vector, or one for each lane.
+    /// The order is the same for the same sizes. The identity has one literal for each value, used for all
+    /// lanes of a vector, or one for each lane.
     pub fn new(function: Function, identity: &[Literal], commutative: bool) -> Result<Operator> {
         let bad = |reason: &str| Err(Error::Function { function: function.name().to_owned(), reason: reason.to_owned() });
         let types = function.result_types();

@@ -8,7 +8,7 @@ fn wide(element: Element) -> Type {
     if element.bits() == 64 { Type::U64 } else { Type::U32 }
 }
 
-/// Returns the key as an unsigned number of equal width, in key order: -0 before +0, NaN at both ends by
+/// Returns the key as an unsigned number of the same width, in key order: -0 before +0, NaN at both ends by
 /// sign.
 fn by_bits(k: &Writer, key: Value, unsigned: Element, descending: bool) -> Value {
     let element = k.type_of(key).element();

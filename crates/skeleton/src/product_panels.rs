@@ -9,7 +9,7 @@
 //! broadcast to all lanes. Between pieces the sums are kept in a temporary.
 //!
 //! There is one launch: a core reads only panels that it wrote itself. The numbers of strips and panels of a
-//! tile are computed from the sizes, so that tiles have equal size and every core has some. Copies are in
+//! tile are computed from the sizes, so that tiles have the same size and every core has some. Copies are in
 //! memory with 64-bit addresses, so that the innermost loop computes only sums.
 
 use crate::cost::{Blocking, Costs};
@@ -51,7 +51,7 @@ impl Parts {
         let panels_each = all_panels.clone().div_ceil(across.clone());
         let strips_each = all_strips.clone().div_ceil(down.clone());
         let tiles = down.clone() * across.clone();
-        // Pieces of the common axis have equal length, in whole vectors.
+        // Pieces of the common axis have the same length, in whole vectors.
         let pieces = Count::size(2).div_ceil(depth).max(1u32);
         let depth_each = Count::size(2).div_ceil(pieces).div_ceil(16u32).max(1u32) * 16u32;
         // One row of padding per panel avoids cache conflicts between panels.

@@ -1,5 +1,5 @@
-//! Random numbers that depend only on a key and a counter. Each position has its own numbers, equal on every
-//! device.
+//! Random numbers that depend only on a key and a counter. Each position has its own numbers, the same on
+//! every device.
 //!
 //! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3*, SC 2011).
 

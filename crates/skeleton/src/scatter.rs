@@ -33,8 +33,8 @@ pub struct Scatter {
     pub base: Source,
     /// The way in which values for one place are combined with each other and with the base: sums, minima,
     /// maxima, and truth values. With `None` the value from the last position is stored. Floats are added to
-    /// each other in an order that is the same for equal sizes, then to the base. Sums of `f16` are kept as
-    /// `f32`.
+    /// each other in an order that is the same for the same sizes, then to the base. Sums of `f16` are kept
+    /// as `f32`.
     pub combine: Option<Combine>,
     /// Use of the results.
     pub sink: Sink,

@@ -1,9 +1,9 @@
 //! Reductions of segments of a line, balanced for segments of any length.
 //!
 //! Elements and the ends of segments form one sequence, from the first offset on: each end follows the
-//! elements of its segment. The sequence is split into equal parts. All parts therefore have equal work, for
-//! one segment as for a million empty ones (Merrill and Garland's merge path). The end of segment `s` has the
-//! number `offset(s + 1) - offset(0) + s` in the sequence, so the start of a part can be searched for.
+//! elements of its segment. The sequence is split into equal parts. All parts therefore have the same work,
+//! for one segment as for a million empty ones (Merrill and Garland's merge path). The end of segment `s` has
+//! the number `offset(s + 1) - offset(0) + s` in the sequence, so the start of a part can be searched for.
 //!
 //! On a GPU a part is a tile of a block. A first kernel visits all ends and finds the start of each tile. In
 //! the second kernel a block loads its elements into shared memory and marks the ends. Each thread walks

@@ -38,8 +38,8 @@ pub struct Sweep {
     /// the other axes, or the numbers of lines. If the sweep restarts, they have the number of a part in
     /// place of the axis.
     pub start: Source,
-    /// True if lines are split into parts of equal length, each with a start of its own. Parts are numbered
-    /// in the order of the sweep.
+    /// True if lines are split into parts of the same length, each with a start of its own. Parts are
+    /// numbered in the order of the sweep.
     pub restarts: bool,
     /// Number of values of the state.
     pub states: usize,

@@ -237,7 +237,7 @@ impl Builder {
         })
     }
 
-    /// Converts an integer to a `u32` that shifts equally.
+    /// Converts an integer to a `u32` that shifts in the same way.
     fn shift_count(&self, count: Value) -> Value {
         match self.type_of(count).element() {
             Element::U32 => count,

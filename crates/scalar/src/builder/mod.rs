@@ -396,7 +396,7 @@ impl State {
     }
 }
 
-/// Returns the type `bool` with an equal number of lanes.
+/// Returns the type `bool` with the same number of lanes.
 fn truth(ty: Type) -> Type {
     ty.with(Element::Bool)
 }

@@ -60,7 +60,7 @@ impl Builder {
         (0..self.type_of(vector).lanes()).map(|lane| self.lane(vector, lane)).collect()
     }
 
-    /// Applies a function of plain values to each lane of values with an equal number of lanes.
+    /// Applies a function of plain values to each lane of values with the same number of lanes.
     #[track_caller]
     pub(crate) fn each_lane(&self, values: &[Value], mut apply: impl FnMut(&[Value]) -> Value) -> Value {
         let lanes = values.iter().map(|value| self.type_of(*value).lanes()).max().unwrap_or(1);
@@ -76,7 +76,7 @@ impl Builder {
         self.vector(&results)
     }
 
-    /// Reinterprets the bits as a type of equal size, such as `u32` and `f32`, or `u64` and `u32x2`. The
+    /// Reinterprets the bits as a type of the same size, such as `u32` and `f32`, or `u64` and `u32x2`. The
     /// first lane has the lowest bits.
     #[track_caller]
     pub fn bitcast(&self, value: impl Into<Operand>, to: impl Into<Type>) -> Value {

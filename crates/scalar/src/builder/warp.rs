@@ -137,7 +137,7 @@ impl Builder {
         self.place(Op::Ballot(predicate.id, members.id), Type::U32)
     }
 
-    /// Returns the mask of lanes with an equal value, a `u32`.
+    /// Returns the mask of lanes with the same value, a `u32`.
     #[track_caller]
     pub fn match_any(&self, value: Value, members: Option<Value>) -> Value {
         let (Some(value), Some(members)) = (self.checked(value), self.members(members)) else { return self.poison() };

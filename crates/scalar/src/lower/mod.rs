@@ -40,7 +40,7 @@ pub struct Lowering {
     pub version: IsaVersion,
     /// Target machine.
     pub target: Target,
-    /// True if code is simplified first. Results stay equal bit for bit.
+    /// True if code is simplified first. Results stay the same bit for bit.
     pub simplify: bool,
     /// True if products that are only added are fused with the sum, as C compilers for GPUs do. Requires
     /// `simplify`.

@@ -1,11 +1,11 @@
 //! Values of the builder with the operators of Rust, so that an expansion reads like its formula.
 //!
-//! A [`Float`] is an `f32` or `f64`. Its [`Bits`] are the signed integer of equal width, and comparisons
+//! A [`Float`] is an `f32` or `f64`. Its [`Bits`] are the signed integer of the same width, and comparisons
 //! return a [`Truth`]. One code serves both widths: [`Float::pick`] chooses the parts that differ, and
 //! numbers take the type of the other operand.
 //!
 //! Invariant: expansions consist only of basic operations, whose results are exact or rounded according to
-//! IEEE 754. An expansion therefore has equal bits on every device.
+//! IEEE 754. An expansion therefore has the same bits on every device.
 
 use crate::builder::{Builder, Operand, Value};
 use crate::op::{BinaryOp, CompareOp, UnaryOp};
@@ -207,7 +207,7 @@ impl<'b> Float<'b> {
         Bits { builder: self.builder, value, double: self.double }
     }
 
-    /// Returns an integer of equal width.
+    /// Returns an integer of the same width.
     pub(super) fn integer(self, number: i64) -> Bits<'b> {
         let value = self.builder.constant(self.pick(Type::I32, Type::I64), number);
         Bits { builder: self.builder, value, double: self.double }
@@ -301,7 +301,7 @@ impl<'b> Bits<'b> {
         Truth { builder: self.builder, value: self.builder.compare(op, self.value, other) }
     }
 
-    /// Returns another integer of equal width.
+    /// Returns another integer of the same width.
     pub(super) fn number(self, number: i64) -> Bits<'b> {
         self.like(self.builder.constant(self.ty(), number))
     }

@@ -4,9 +4,9 @@
 //! shared and constants are hoisted. Before code is lowered or evaluated, [`expand`] replaces it by basic
 //! operations, one family of functions per file.
 //!
-//! The result of a function has equal bits on every device, because the basic operations have. [`accuracy`]
-//! states its distance from the exact result, and a test measures it. Special values follow annex F of the C
-//! standard. The fast mode uses hardware instructions instead.
+//! The result of a function has the same bits on every device, because the basic operations have.
+//! [`accuracy`] states its distance from the exact result, and a test measures it. Special values follow
+//! annex F of the C standard. The fast mode uses hardware instructions instead.
 
 pub mod accuracy;
 mod error;

@@ -92,7 +92,7 @@ fn settle<T: PartialEq>(mut code: T, pass: impl Fn(&T) -> Result<T>) -> Result<T
 }
 
 impl Function {
-    /// Simplifies the function. Results stay equal bit for bit.
+    /// Simplifies the function. Results stay the same bit for bit.
     pub fn simplify(&self) -> Result<Function> {
         let function = rewrite_function(self, unroll(), true)?;
         let function = rewrite_function(&function, scalarise(), true)?;
@@ -108,8 +108,8 @@ impl Function {
         rewrite_function(self, contract(self.body(), self.results()), true)
     }
 
-    /// Returns the function simplified and contracted for good: its results have equal bits in every kernel
-    /// that contains it.
+    /// Returns the function simplified and contracted for good: its results have the same bits in every
+    /// kernel that contains it.
     pub fn settle_products(&self) -> Result<Function> {
         // Code without loops and variables cannot be simplified beyond its operations.
         let is_plain = self.body().blocks.len() == 1 && self.body().vars.is_empty() && self.body().arrays.is_empty();
@@ -124,7 +124,7 @@ impl Function {
 }
 
 impl Kernel {
-    /// Simplifies the kernel. Results stay equal bit for bit.
+    /// Simplifies the kernel. Results stay the same bit for bit.
     pub fn simplify(&self) -> Result<Kernel> {
         let kernel = rewrite_kernel(self, unroll(), true)?;
         let kernel = rewrite_kernel(&kernel, scalarise(), true)?;

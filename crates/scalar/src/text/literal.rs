@@ -1,4 +1,4 @@
-//! Literals as text: written text reads back as equal bits.
+//! Literals as text: written text reads back as the same bits.
 
 use crate::types::{Element, Literal, half_from};
 

@@ -4,7 +4,7 @@
 //! [`function`] reads a function. A language that contains functions, such as the textual form of graphs,
 //! reads its own lines with [`Lines`] and [`Scanner`].
 //!
-//! A function that was printed and read prints as an equal text. It computes equal results, but is not an
+//! A function that was printed and read prints as the same text. It computes the same results, but is not an
 //! equal value: nodes are numbered in the order of reading.
 //!
 //! ```

@@ -41,7 +41,7 @@ impl Applied {
         Applied { device: device.clone(), kernel: loaded.kernel("map").unwrap() }
     }
 
-    /// Returns the results for lists of arguments of equal length, one list for each parameter.
+    /// Returns the results for lists of arguments of the same length, one list for each parameter.
     pub(crate) fn run<T: broadloom_device::Element>(&self, arguments: &[&[T]]) -> Vec<T> {
         let count = arguments[0].len();
         let inputs: Vec<_> = arguments.iter().map(|values| self.device.upload(values).unwrap()).collect();

@@ -40,7 +40,7 @@ fn arguments() -> Vec<f32> {
     positive.into_iter().flat_map(|x| [x, -x]).collect()
 }
 
-/// Returns true if both are NaN, equal infinities, or equal zeros, or if neither is one of these.
+/// Returns true if both are NaN, the same infinity, or the same zero, or if neither is one of these.
 fn alike(a: f64, b: f64) -> bool {
     let special = |x: f64| !x.is_finite() || x == 0.0;
     (a.is_nan() && b.is_nan()) || if special(a) || special(b) { a.to_bits() == b.to_bits() } else { true }

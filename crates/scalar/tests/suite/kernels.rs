@@ -350,7 +350,7 @@ fn loads_under_the_condition_they_hang_on() {
     let loads: Vec<usize> = moved.split("bra").map(|part| part.matches("ld.global").count()).collect();
     assert_eq!(loads, [0, 4, 1], "{moved}");
 
-    // Loads do not move over a store, which may be to an equal address.
+    // Loads do not move over a store, which may be to the same address.
     let stored = |b: &Builder, input| b.store(input, b.add(b.thread(Axis::X), 64), 1.0f32);
     let kept = text(&looked_up(stored));
     assert!(!kept.contains("bra"), "{kept}");

@@ -1,4 +1,4 @@
-//! Every operation on every type that supports it: evaluator, interpreter and CPU return equal bits.
+//! Every operation on every type that supports it: evaluator, interpreter and CPU return the same bits.
 
 use crate::support::random::{Literals, Random};
 use crate::support::{devices, exact_lowerings, map_kernel, run_map, same};

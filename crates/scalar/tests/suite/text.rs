@@ -16,7 +16,7 @@ fn read(text: &str) -> Result<Function, String> {
     Ok(read)
 }
 
-/// Checks that a function prints as an equal text after it was read back.
+/// Checks that a function prints as the same text after it was read back.
 fn reads_back(function: &Function) {
     let text = function.to_string();
     let again = read(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));

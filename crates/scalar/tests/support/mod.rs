@@ -76,13 +76,13 @@ pub(crate) fn keep(module: &broadloom_ptx::Verified) {
     }
 }
 
-/// Returns two lowerings with equal results: not simplified, and simplified.
+/// Returns two lowerings with the same results: not simplified, and simplified.
 pub(crate) fn exact_lowerings() -> [(&'static str, Lowering); 2] {
     let plain = Lowering { simplify: false, contract: false, ..Lowering::default() };
     [("plain", plain.clone()), ("simplified", Lowering { simplify: true, ..plain })]
 }
 
-/// Returns true for equal bits, or if both are NaN.
+/// Returns true for the same bits, or if both are NaN.
 pub(crate) fn same(a: Literal, b: Literal) -> bool {
     a == b || (a.is_nan() && b.is_nan())
 }

@@ -95,9 +95,9 @@ pub fn scan_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value)
     values
 }
 
-/// Scans a warp that is split into parts. `heads` has one bit per lane at which a part starts, and is equal
-/// in all lanes. Returns for each lane the values from the start of its part up to and including the lane.
-/// Also returns a flag: the part of the lane starts in this warp.
+/// Scans a warp that is split into parts. `heads` has one bit per lane at which a part starts, and is the
+/// same in all lanes. Returns for each lane the values from the start of its part up to and including the
+/// lane. Also returns a flag: the part of the lane starts in this warp.
 ///
 /// The lanes that take part in a step are bits of a number too, so only values move between lanes.
 pub fn scan_from_heads(k: &Writer, operator: &Operator, values: &[Value], heads: Value, lane: Value) -> (Vec<Value>, Value) {

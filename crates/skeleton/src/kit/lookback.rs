@@ -279,7 +279,7 @@ impl Chain {
     }
 
     /// Publishes `whole`, the values of a tile, and returns the combined values before it on its line. All
-    /// threads of a block of at least three warps call it once, with equal values.
+    /// threads of a block of at least three warps call it once, with the same values.
     pub fn before(&self, k: &Writer, line: Option<Value>, tile: Value, whole: &[Value]) -> Vec<Value> {
         let operator = &self.operator;
         let thread = k.thread(Axis::X);

@@ -69,7 +69,7 @@ impl Parts<'_> {
             let (length, count) = (k.count(Count::size(above[axis]), self.index), together(axis));
             let index = |row: u32| match count {
                 1 => run,
-                // Rows beyond the last one repeat it and store equal results.
+                // Rows beyond the last one repeat it and store the same results.
                 _ => k.min(k.add(k.mul(run, count), row), k.sub(length, 1)),
             };
             let indices: Vec<Value> = (0..count).map(index).collect();

@@ -2,9 +2,9 @@
 //!
 //! 1. The digits of all rounds are counted at once: elements have the same digits in every round, and only
 //!    their order changes. Equal digits in a warp are not searched for. An atomic addition of one in shared
-//!    memory without a result is one instruction, which handles lanes with equal addresses.
+//!    memory without a result is one instruction, which handles lanes with the same address.
 //! 2. One warp per round computes prefix sums over the digits.
-//! 3. In each round a block has a tile. A warp finds the lanes with equal digits by one ballot per bit, and
+//! 3. In each round a block has a tile. A warp finds the lanes with the same digit by one ballot per bit, and
 //!    keeps places for each digit in shared memory. One thread per digit publishes the count of the tile. It
 //!    then looks back over earlier tiles until it finds one that has published the count up to its end.
 //!    Elements go through shared memory in the order of digits, so that neighbouring threads write to

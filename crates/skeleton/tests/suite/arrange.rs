@@ -172,7 +172,7 @@ fn transposes_of_any_axis_with_last() {
     }
 }
 
-/// Equal words on every device, and numbers that are distributed evenly.
+/// The same words on every device, and numbers that are distributed evenly.
 #[test]
 fn random_numbers() {
     let f = Builder::function("draw");

@@ -18,7 +18,7 @@ fn products_of_all_types_and_shapes() {
     let elements: Vec<Element> = Element::ALL.into_iter().filter(|element| *element != Element::Bool).collect();
     for (name, bench) in benches() {
         for element in &elements {
-            // The tiles of a GPU have equal code for all integers.
+            // The tiles of a GPU have the same code for all integers.
             if name != "cpu" && matches!(element, Element::I16 | Element::U16 | Element::U32 | Element::U64 | Element::I8) {
                 continue;
             }

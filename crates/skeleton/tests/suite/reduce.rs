@@ -209,7 +209,7 @@ fn several_at_once() {
     }
 }
 
-/// Equal bits in every run, at any address of the buffer.
+/// Same bits in every run, at any address of the buffer.
 #[test]
 fn sums_of_floats_repeat() {
     let mut random = Random(5);
