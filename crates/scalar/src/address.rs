@@ -130,7 +130,7 @@ fn step(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
 }
 
 /// Adds a constant that could not be split off a sum to the part of the sum that changes in more loops. Reads
-/// around a position share the other part, and each adds its distance in one instruction.
+/// around a position share this part with its constant, and each adds its distance in one instruction.
 fn grouped(b: &Builder, sum: Value) -> Value {
     let operands = |sum: Value| match b.op(sum) {
         Some(Op::Binary(BinaryOp::Add, x, y)) => Some((b.wrap(x), b.wrap(y))),

@@ -143,8 +143,8 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Finds the live nodes. Live are side effects such as stores and writes, the loops and conditions that
-    /// contain them, and these results.
+    /// Finds the live nodes: those on which these results, side effects such as stores and writes, and the
+    /// bounds and conditions of loops and branches depend.
     pub(crate) fn of(body: &Body, structure: &Structure, results: &[Id]) -> Live {
         let mut live = Live {
             nodes: vec![false; body.nodes.len()],

@@ -88,7 +88,7 @@ impl Fitted {
     }
 
     /// Runs the program like [`Fitted::run`]. `zeros` is zeroed memory of the caller for temporaries that
-    /// must be zero, [`Fitted::zeroed_bytes`] long. One fill can so serve several programs.
+    /// must be zero, [`Fitted::zeroed_bytes`] long. One fill can serve several programs.
     pub fn run_with(&self, call: &Call<'_>, zeros: Option<&Buffer<u8>>) -> Result<()> {
         let loaded = &self.loaded;
         loaded.check_given(call)?;

@@ -277,7 +277,7 @@ impl Parts<'_> {
     }
 }
 
-/// Functions with more operations are emitted once.
+/// Number of operations above which a function is emitted once, in a loop.
 const LARGE: u64 = 1024;
 /// Maximum number of nodes of a function that fits into about 32 registers.
 const SMALL: usize = crate::cost::FEW_REGISTERS;

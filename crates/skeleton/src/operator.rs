@@ -129,15 +129,15 @@ impl Operator {
     }
 
     /// Returns the minimum and its first position: values of type `ty` with positions of an integer type. NaN
-    /// counts as greater than all numbers. The identity is NaN, or the greatest value of an integer type,
-    /// with the greatest position.
+    /// counts as greater than all numbers. The identity is NaN for floats, otherwise the greatest value of
+    /// the type, with the greatest position.
     pub fn arg_min(ty: impl Into<Type>, position: Element) -> Result<Operator> {
         Operator::arg("arg_min", ty.into(), position, false)
     }
 
     /// Returns the maximum and its first position: values of type `ty` with positions of an integer type. NaN
-    /// counts as less than all numbers. The identity is NaN, or the least value of an integer type, with the
-    /// greatest position.
+    /// counts as less than all numbers. The identity is NaN for floats, otherwise the least value of the
+    /// type, with the greatest position.
     pub fn arg_max(ty: impl Into<Type>, position: Element) -> Result<Operator> {
         Operator::arg("arg_max", ty.into(), position, true)
     }
@@ -156,7 +156,7 @@ impl Operator {
         let first = f.or(beats(x, y), f.and(f.lt(i, j), f.not(beats(y, x))));
         let results = [f.select(first, a, b), f.select(first, i, j)];
         let worst = match (ty.element().is_float(), greater) {
-            // With this identity even a NaN at a position comes first.
+            // Even a NaN at a position comes before this identity.
             (true, _) => nan(ty.element()),
             (false, true) => least(ty.element()),
             (false, false) => greatest(ty.element()),

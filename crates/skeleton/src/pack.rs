@@ -6,8 +6,8 @@
 //! them.
 //!
 //! If the other values follow the chosen ones, nothing can be stored before all are counted. The line is then
-//! split into parts, one for each block. A first kernel counts the chosen values of each part, a second one
-//! adds up the counts, and a third one reads the parts again and stores. Within a warp a ballot gives the
+//! split into parts, one for each block. A first kernel counts the chosen values of each part, and a second
+//! one adds up the counts. A third one reads the parts again and stores. Within a warp a ballot gives the
 //! index of each value.
 
 mod once;

@@ -5,7 +5,7 @@
 //! panel, so that elements that are used together are contiguous. The packed panels stay in the second-level
 //! cache of its core. Then it takes one strip after the other. A copy of its rows of the left factor stays in
 //! the first-level cache, while the panels pass by. The sums of a strip by a panel are in registers. Along
-//! the common axis the warp takes a row of the panel and one number of each row of the strip, which is
+//! the common axis the warp takes a row of the panel and one number of each row of the strip. The number is
 //! broadcast to all lanes. Between pieces the sums are kept in a temporary.
 //!
 //! There is one launch: a core reads only panels that it wrote itself. The numbers of strips and panels of a
@@ -44,7 +44,8 @@ impl Parts {
         // With few panels per tile the left factor is copied often. With few strips per tile the right one
         // is.
         let across = all_panels.clone().div_ceil(panels).max(all_panels.clone().div_ceil(FEW_PANELS).min(cores));
-        // All cores get equally many. If there are too few panels, tiles are also divided by rows.
+        // All cores get the same number of tiles. If there are too few panels, tiles are also divided by
+        // rows.
         let across = (across.div_ceil(cores) * cores).min(all_panels.clone().div_ceil(FEW_PANELS));
         let together = Count::from(cores).div_ceil(across.clone());
         let down = (all_strips.clone().div_ceil(strips).div_ceil(together.clone()) * together).min(all_strips.clone());

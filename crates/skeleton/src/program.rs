@@ -79,7 +79,7 @@ pub struct Program {
     pub temporaries: Vec<Temporary>,
     /// The launches, in order.
     pub steps: Vec<Step>,
-    /// True if a product that is only added may be fused with the sum, which changes the last bits.
+    /// True if a product whose only use is a sum may be fused with it, which changes the last bits.
     pub contract: bool,
     /// An equivalent product of matrices in memory, for a device that has a library for it.
     pub product: Option<PlainProduct>,

@@ -32,8 +32,8 @@ pub fn philox(b: &Builder, counter: [Value; 4], key: [Value; 2]) -> [Value; 4] {
     words
 }
 
-/// Returns four random words for a position (any integer) and a seed (a `u64`). `stream` selects independent
-/// draws for one position.
+/// Returns four random words for a position (any integer) and a seed (a `u64`). `stream` distinguishes
+/// several draws for one position.
 pub fn words_at(b: &Builder, position: Value, seed: Value, stream: u32) -> [Value; 4] {
     let halves = |value: Value| {
         let value = b.convert(value, Type::U64);

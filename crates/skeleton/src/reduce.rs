@@ -331,7 +331,8 @@ impl Parts<'_> {
             let from = k.mul(part, run);
             (from, k.min(k.add(from, run), units), k.constant(self.index, 1))
         } else {
-            // Units are strided by the number of blocks, so unit counts of blocks differ by at most one.
+            // The units of a part have a stride of the number of parts, so unit counts of parts differ by at
+            // most one.
             (part, units, parts)
         };
         let accumulators = || -> Vec<_> { (0..shape.chains).map(|_| Accumulator::new(&k, self.operator())).collect() };

@@ -126,9 +126,9 @@ impl Source {
         self.function.result_types()
     }
 
-    /// Returns for each input of a line: it is read unconditionally at the position itself. Neighbouring
-    /// positions then read neighbouring elements, and all of these elements exist. An element that is read
-    /// under a condition may not exist.
+    /// Returns for each input: true if the position has one index, and the input is read unconditionally at
+    /// the position itself. Neighbouring positions then read neighbouring elements, and all of these elements
+    /// exist. An element that is read under a condition may not exist.
     pub(crate) fn contiguous(&self) -> Vec<bool> {
         if self.axes != 1 {
             return vec![false; self.function.accessors().len()];

@@ -60,8 +60,8 @@ pub struct Sweep {
     pub spread: SweepSpread,
 }
 
-/// A way to combine the steps of a part of a line into one *element*, so that its last state is computed from
-/// its first without a sweep. For `state · a + b`, an element is the pair *(a, b)*.
+/// A way to combine the steps of a part of a line into one *element*. With it, the last state is computed
+/// from the first without a sweep. For `state · a + b`, an element is the pair *(a, b)*.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Split {
     /// Function that returns the element of one step. Its parameters are the constants of the line, its

@@ -95,7 +95,7 @@ impl Builder {
         self.end_while();
     }
 
-    // The same constructs as pairs.
+    // `begin_…`/`end_…` pairs of these constructs.
 
     /// Opens a block. Returns `None` if the nesting is too deep, and records this mistake once.
     #[track_caller]

@@ -87,7 +87,8 @@ impl Emitter<'_> {
     }
 
     /// Rounds towards zero, clamps to the range, and converts NaN to 0. The instruction does so for 32 bits.
-    /// For 64 bits it gives another result for NaN. Narrower ranges are clamped afterwards.
+    /// With a 64-bit source or target it gives another result for NaN. Narrower ranges are clamped
+    /// afterwards.
     fn float_to_integer(&mut self, x: Reg, from: Element, to: Element) -> Reg {
         let (x, from) = match from {
             Element::F16 => (self.f.cvt((Type::F32, Type::F16), x), Element::F32),

@@ -42,7 +42,7 @@ pub struct Lowering {
     pub target: Target,
     /// True if code is simplified first. Results stay the same bit for bit.
     pub simplify: bool,
-    /// True if products that are only added are fused with the sum, as C compilers for GPUs do. Requires
+    /// True if products whose only use is a sum are fused with it, as C compilers for GPUs do. Requires
     /// `simplify`.
     pub contract: bool,
     /// True if kernels may start while earlier kernels still run, which GPUs support from `sm_90` on. Such a
@@ -155,8 +155,8 @@ fn word(name: &str) -> String {
     word
 }
 
-/// Chooses the order of a kernel: its own with nodes as late as possible, or that of its streamed form with
-/// nodes as early as possible, if fewer values are live at once.
+/// Chooses the order of a kernel. The default is its own order with nodes as late as possible. The streamed
+/// form with nodes as early as possible is chosen if fewer values are live at once.
 fn scheduled<'b>(body: &'b Body, streamed: Option<&'b Body>) -> (&'b Body, Structure, Schedule) {
     let structure = Structure::of(body);
     let late = Schedule::of(body, &structure, &[]);

@@ -19,8 +19,8 @@ pub struct Accuracy {
     pub fast: Option<FastAccuracy>,
 }
 
-/// The stated accuracy of the fast mode. Within `range`, the error is at most `relative |f(x)| + growth |x
-/// f(x)| + absolute`. Subnormal results may be 0.
+/// The stated accuracy of the fast mode. Within `range`, the error is at most
+/// `relative |f(x)| + growth |x f(x)| + absolute`. Subnormal results may be 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastAccuracy {
     /// Part relative to the result.

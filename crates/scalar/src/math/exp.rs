@@ -1,10 +1,10 @@
 //! Exponentials: `exp`, `exp2`, `exp10`, `expm1`.
 //!
-//! An argument is split into `n` steps of a power of two and a rest `r`: `exp x = 2^n exp r` with `|r| <= ln
-//! 2 / 2`, for which a polynomial suffices. Adding the [`rounder`](Float::rounder) yields `n` in the lowest
-//! bits, and a shift moves it into the exponent. Arguments are clamped to the range in which results are
-//! neither 0 nor infinite, so two factors are enough to scale by `n`. A subnormal result is rounded once, by
-//! the second factor.
+//! An argument is split into `n` steps of a power of two and a rest `r`: `exp x = 2^n exp r` with
+//! `|r| <= ln 2 / 2`, for which a polynomial suffices. Adding the [`rounder`](Float::rounder) yields `n` in
+//! the lowest bits, and a shift moves it into the exponent. Arguments are clamped to the range in which
+//! results are neither 0 nor infinite, so two factors are enough to scale by `n`. A subnormal result is
+//! rounded once, by the second factor.
 
 use super::float::{Coefficients, Float};
 use std::f64::consts::{LN_2, LOG2_10, LOG2_E, LOG10_2};

@@ -1,13 +1,13 @@
 //! The gamma function and its logarithm.
 //!
-//! For arguments that are not small, Stirling's formula is used: `log gamma(s) = (s - 1/2) log s - s + log(2
-//! pi)/2 + M(1/s)`. The large terms are sums of two numbers each, and `M`, or its exponential, is a
-//! polynomial. Small arguments of `tgamma` are moved up by three: `gamma(z) = gamma(z + 3) / (z (z + 1) (z +
-//! 2))`. Around its zeros at 1 and 2, `lgamma` is a polynomial times both distances. Negative arguments are
-//! reflected: `gamma(-z) = -pi / (z sin(pi z) gamma(z))`.
+//! For arguments that are not small, Stirling's formula is used:
+//! `log gamma(s) = (s - 1/2) log s - s + log(2 pi)/2 + M(1/s)`. The large terms are sums of two numbers each,
+//! and `M`, or its exponential, is a polynomial. Small arguments of `tgamma` are moved up by three:
+//! `gamma(z) = gamma(z + 3) / (z (z + 1) (z + 2))`. Around its zeros at 1 and 2, `lgamma` is a polynomial
+//! times both distances. Negative arguments are reflected: `gamma(-z) = -pi / (z sin(pi z) gamma(z))`.
 //!
-//! All is computed in `f64`, also for `f32`. These functions are rarely used, and the `f32` results are so
-//! nearly correctly rounded.
+//! All is computed in `f64`, also for `f32`. These functions are rarely used, and the `f32` results become
+//! nearly correctly rounded in this way.
 
 use super::exp::{less_one, range, reduce, scale};
 use super::float::Float;

@@ -68,8 +68,8 @@ fn half_pi_low(x: Float<'_>) -> f64 {
     x.pick(-4.371138828673793e-08, 6.123233995736766e-17)
 }
 
-/// Returns a condition, `s` and `t`. The condition is true if `a` is above 1/2. `asin a` is `pi/2 - 2 (s +
-/// t)` if it is true, and `s + t` otherwise.
+/// Returns a condition, `s` and `t`. The condition is true if `a` is above 1/2. `asin a` is
+/// `pi/2 - 2 (s + t)` if it is true, and `s + t` otherwise.
 fn arc_sine<'b>(a: Float<'b>) -> (Truth<'b>, Float<'b>, Float<'b>) {
     let big = a.gt(0.5);
     let z = big.select(a.fma(-0.5, 0.5), a * a);

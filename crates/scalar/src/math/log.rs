@@ -1,8 +1,8 @@
 //! Logarithms: `log`, `log2`, `log10`, `log1p`, and the inverse hyperbolic functions, which are logarithms.
 //!
-//! A number is split into `2^e m` with `m` between `sqrt(1/2)` and `sqrt 2`. Then `log m = f + w` with `f = m
-//! - 1` exact and `w = f^2 (-1/2 + f P(f))` by a polynomial, without a division. If the argument is a sum,
-//! `log(1 + t)`, the scaled `f` is computed from `t` itself, so that adding 1 loses nothing.
+//! A number is split into `2^e m` with `m` between `sqrt(1/2)` and `sqrt 2`. Then `log m = f + w` with
+//! `f = m - 1` exact and `w = f^2 (-1/2 + f P(f))` by a polynomial, without a division. If the argument is a
+//! sum, `log(1 + t)`, the scaled `f` is computed from `t` itself, so that adding 1 loses nothing.
 
 use super::exp::{least_curved, ln2_low};
 use super::float::{Bits, Coefficients, Float};

@@ -66,8 +66,8 @@ pub(super) fn hypot<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     (p.equals(f64::INFINITY) | q.equals(f64::INFINITY)).select(f64::INFINITY, length)
 }
 
-/// Computes the logarithm of a positive number as a sum of two numbers. With `s = f / (2 + f)` it is `2s + s
-/// z (2/3 + z P(z))`. The first terms are computed with their rounding errors.
+/// Computes the logarithm of a positive number as a sum of two numbers. With `s = f / (2 + f)` it is
+/// `2s + s z (2/3 + z P(z))`. The first terms are computed with their rounding errors.
 pub(super) fn log_pair<'b>(a: Float<'b>) -> (Float<'b>, Float<'b>) {
     let (e, m) = decompose(a);
     let f = m - 1.0;

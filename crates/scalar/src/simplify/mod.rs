@@ -7,8 +7,8 @@
 //!    conditional assignments become selections;
 //! 2. `scalarise`: local arrays that are indexed only by literals become variables, whose values are
 //!    propagated in turn;
-//! 3. `contract`: a product that is only added becomes a fused multiply-add, as C compilers for GPUs do by
-//!    default;
+//! 3. `contract`: a product whose only use is a sum becomes a fused multiply-add, as C compilers for GPUs do
+//!    by default;
 //! 4. [`guard`]: loads that only one side of selections needs are executed only if that side is taken, for
 //!    lowering only;
 //! 5. `expand`: elementary functions are expanded, for lowering only;
@@ -99,8 +99,8 @@ impl Function {
         settle(function, |function| rewrite_function(function, unroll(), true))
     }
 
-    /// Contracts products that are only added into fused multiply-adds. This is faster and more exact, but
-    /// changes bits. A function that [keeps its products](Builder::keep_products) is unchanged.
+    /// Contracts products whose only use is a sum into fused multiply-adds. This is faster and more exact,
+    /// but changes bits. A function that [keeps its products](Builder::keep_products) is unchanged.
     pub fn contract(&self) -> Result<Function> {
         if self.body().keeps_products {
             return Ok(self.clone());
@@ -131,8 +131,8 @@ impl Kernel {
         settle(kernel, |kernel| rewrite_kernel(kernel, unroll(), true))
     }
 
-    /// Contracts products that are only added into fused multiply-adds. This is faster and more exact, but
-    /// changes bits. A kernel with a part that [keeps its products](Builder::keep_products) is unchanged.
+    /// Contracts products whose only use is a sum into fused multiply-adds. This is faster and more exact,
+    /// but changes bits. A kernel with a part that [keeps its products](Builder::keep_products) is unchanged.
     pub fn contract(&self) -> Result<Kernel> {
         if self.body().keeps_products {
             return Ok(self.clone());

@@ -1,8 +1,8 @@
 //! Narrowing of 64-bit index arithmetic whose values fit into 32 bits.
 //!
 //! If an operand was extended from 32 bits, and ranges show that all operands and the result fit, the
-//! operation moves inside of the extension. A chain of index arithmetic so shrinks from its leaves on. One
-//! extension remains at its end, where an address takes it for free.
+//! operation moves inside of the extension. In this way a chain of index arithmetic shrinks from its leaves
+//! on. One extension remains at its end, where an address takes it for free.
 
 use crate::builder::{Builder, Value};
 use crate::op::{BinaryOp, CompareOp, Op};

@@ -67,7 +67,7 @@ enum End {
 }
 
 impl<'t> Parser<'_, 't> {
-    /// Declares a name that is not used in this scope.
+    /// Declares a name. It must not be in use here.
     fn declare(&mut self, name: &'t str, named: Named, span: Span) -> Parsed<()> {
         let taken = match self.reading.names.get(name) {
             Some(Named::Value(old)) => self.reading.builder.is_usable(*old),

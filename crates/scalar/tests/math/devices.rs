@@ -1,4 +1,4 @@
-//! Same bits in the evaluator, in the interpreter and on the CPU.
+//! Comparison of bits in the evaluator, in the interpreter and on the CPU.
 
 use crate::applied::{Applied, cpu, function_of, interp};
 use crate::single::{pairs, random};

@@ -1,4 +1,4 @@
-//! Random functions return the same bits when evaluated and when run, simplified or not.
+//! Random functions return the same bits evaluated and run, simplified or not.
 //!
 //! `BROADLOOM_SCALAR_FUNCTIONS=n` makes n of them, starting at the seed `BROADLOOM_SCALAR_SEED`.
 

@@ -1,8 +1,8 @@
 //! Random functions: expressions of all types, variables, conditions, terminating loops, local arrays,
 //! tables.
 //!
-//! Undefined behaviour does not affect the results: the bits and the sign of NaN are made definite before
-//! they are used, and indices are inside of arrays.
+//! Behaviour that the language leaves open does not affect the results: the bits and the sign of NaN are made
+//! definite before they are used, and indices are inside of arrays.
 
 use super::random::{Literals, Random};
 use broadloom_scalar::{

@@ -20,7 +20,7 @@
 //! slower.
 //!
 //! **Blocks wait only for blocks with smaller numbers.** Every device starts blocks in the order of their
-//! numbers. A GPU does so (CUB's scans depend on it too, though no manual promises it), the CPU takes them
+//! numbers. A GPU does so: CUB's scans depend on it too, though no manual promises it. The CPU takes blocks
 //! from a counter, and the interpreter runs them one by one. A block that another block waits for has
 //! therefore started, and no block waits forever. Blocks that take numbers from a counter in memory, as in
 //! CUB's one-sweep sort, do not need this order. On an H200 the counter took 6 % of a scan.
@@ -189,8 +189,8 @@ impl Chain {
         self.wait_until(k, entry, wanted, |_, there| k.vote(Vote::All, there, None))
     }
 
-    /// Loads entries until the last ended one is present: an entry is ended if its first value is true. Does
-    /// not wait for the entries before that one.
+    /// Loads entries and waits until all are present from the last ended one on. An entry is ended if its
+    /// first value is true. Earlier entries may be missing, and are then the identity.
     fn wait_since_end(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
         self.wait_until(k, entry, wanted, |first_word, there| {
             let missing = k.not(k.ballot(there, None));

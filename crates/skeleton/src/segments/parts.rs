@@ -35,8 +35,8 @@ impl Parts {
         self.inlet.at_given(k, &[place], &[k.convert(segment, Type::I32)])
     }
 
-    /// Returns true if warps read rows of elements. A source that takes the number of its segment reads the
-    /// data of a segment. In rows each lane has its own segment.
+    /// Returns true if warps read rows of elements. They do not for a source that takes the number of its
+    /// segment: its reads of segment data form rows if each lane has one segment.
     fn in_rows(&self, machine: &Machine) -> bool {
         let (inputs, values) = (self.inlet.inputs().len() as u64, self.operator.types().len() as u64);
         let operations = cost::function(self.operator.function());

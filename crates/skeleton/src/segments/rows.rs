@@ -125,8 +125,8 @@ impl Parts {
         (choose(k, k.gt(row.after, start), &at_end, &empty), broadcast(k, &values, 31))
     }
 
-    /// Returns the results of [`Parts::scanned`] as differences of a scan of the whole row. `ended` segments
-    /// end in the row.
+    /// Returns the results of `scanned` as differences of a scan of the whole row. `ended` segments end in
+    /// the row.
     fn differences(
         &self,
         k: &Writer,
@@ -149,8 +149,8 @@ impl Parts {
         (without(&at_end, &before), without(&broadcast(k, &prefixes, 31), &last))
     }
 
-    /// Returns the results of [`Parts::scanned`] for two rows, as differences. `ended` segments end in them:
-    /// at least one, and fewer than there are lanes.
+    /// Returns the results of `scanned` for two rows, as differences. `ended` segments end in them: at least
+    /// one, and fewer than there are lanes.
     fn pair_differences(
         &self,
         k: &Writer,

@@ -182,7 +182,7 @@ impl Parts {
             k.store(any, warp, ended);
         });
         k.barrier();
-        // The same scan over warps. Every warp computes it.
+        // A scan over warps follows. Every warp computes it.
         let of_warp = k.and(lane, WARPS - 1);
         let warps_ended = k.and(k.ballot(k.ne(k.load(any, of_warp), 0), None), (1u32 << WARPS) - 1);
         let up_to_warp = scan(&totals.get(k, of_warp), warps_ended, WARPS);

@@ -79,9 +79,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes two rows at a time, as long as at least one and fewer than 32 segments end in them. `rows` gets
-    /// the number of elements before the end of each lane's segment (64 or more if it does not end in the
-    /// rows), and the number of segments that end. This saves most checks of a step, and more lanes have an
-    /// end.
+    /// two numbers. The first is the number of elements before the end of each lane's segment, 64 or more if
+    /// it does not end in the rows. The second is the number of segments that end. This saves most checks of
+    /// a step, and more lanes have an end.
     pub(super) fn pairs(&self, k: &Writer, rows: impl Fn(Value, Value)) {
         let is_inner = || {
             let (open, place) = (k.get(self.open), k.get(self.place));

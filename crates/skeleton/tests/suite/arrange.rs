@@ -139,7 +139,7 @@ fn transposes_of_any_axis_with_last() {
     for (name, bench) in benches() {
         for shape in [vec![3u64, 40, 35], vec![2, 3, 4, 37], vec![2, 2, 3, 2, 33]] {
             for axis in 0..shape.len() - 1 {
-                // Positions as numbers. The sink adds the value that it computes itself.
+                // Positions as numbers. The sink also stores the number of its own position.
                 let f = Builder::function("digits");
                 let position: Vec<_> = shape.iter().map(|_| f.parameter("i", Type::I32)).collect();
                 let number =
@@ -172,7 +172,7 @@ fn transposes_of_any_axis_with_last() {
     }
 }
 
-/// The same words on every device, and numbers that are distributed evenly.
+/// Random words are the same on every device, and numbers are distributed evenly.
 #[test]
 fn random_numbers() {
     let f = Builder::function("draw");

@@ -27,7 +27,7 @@ fn the_least_recently_used_goes() {
     assert_eq!(library.len(), 3);
     for constant in 3..20 {
         library.get(&adds(constant)).unwrap();
-        // A program in use is not replaced.
+        // A program that is used repeatedly is not replaced.
         let again = library.get(&adds(0)).unwrap();
         assert!(std::ptr::eq(again.program(), first.program()), "{constant}");
         assert_eq!(library.len(), 3);
@@ -65,7 +65,7 @@ fn elements_of_several_lanes_beyond_32_bits() {
     };
     let device = Device::new(Cpu::new(options).unwrap());
     let program = Map { domain: Domain::LINE, source, sink }.program(device.machine()).unwrap().load(&device).unwrap();
-    // Untouched memory takes no physical memory.
+    // Untouched memory is not backed by physical pages.
     let memory = device.allocate::<u8>(4 * (FAR + 16)).unwrap();
     let end = memory.slice(4 * FAR, 64).unwrap();
     end.write(&[7u8; 64]).unwrap();

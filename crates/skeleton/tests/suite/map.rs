@@ -81,7 +81,7 @@ fn several_inputs_outputs_and_scalars_of_mixed_types() {
     }
 }
 
-/// Positions of up to six axes, with long and short last axes, as numbers with one decimal digit per axis.
+/// Positions of up to six axes, with long and short last axes, as numbers with three decimal digits per axis.
 #[test]
 fn positions_of_many_axes() {
     let shapes: [&[u64]; 16] = [

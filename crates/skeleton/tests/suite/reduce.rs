@@ -209,7 +209,7 @@ fn several_at_once() {
     }
 }
 
-/// Same bits in every run, at any address of the buffer.
+/// Sums of floats have the same bits in every run, at any address of the buffer.
 #[test]
 fn sums_of_floats_repeat() {
     let mut random = Random(5);
