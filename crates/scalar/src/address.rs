@@ -1,19 +1,21 @@
 //! Addresses from indices.
 //!
-//! An index is taken apart into what a loop changes, what it does not, and a constant. The address is the start of the memory, plus the
-//! part that does not change (which the schedule moves out of the loop), plus the rest; the constant becomes the offset that instructions
-//! add for nothing. Parts of a 32-bit index come apart only where ranges show that their sum does not wrap; a constant that is not negative comes off a signed index
-//! always: the sum is not negative where there is memory, so what is left of it has not wrapped.
+//! An index is split into a part that a loop changes, a part that it does not change, and a constant. The
+//! address is the start of the memory, plus the unchanged part (which the schedule moves out of the loop),
+//! plus the rest. The constant becomes the immediate offset of an instruction, which is free. A 32-bit index
+//! is split only if ranges show that the sum of its parts does not wrap. There is one exception: a
+//! non-negative constant is always split off a signed index. The sum is not negative inside of the memory, so
+//! the rest has not wrapped.
 
 use crate::builder::{Builder, Value};
 use crate::memory::{Access, Base};
 use crate::op::{BinaryOp, Id, Op};
 use crate::types::{Element, Literal, Type};
 
-/// Offsets of instructions stay well within 24 bits.
+/// Limit that keeps offsets of instructions well within 24 bits.
 const FAR: i128 = 1 << 23;
 
-/// The two operands of a sum that does not wrap where it is extended to an address.
+/// Returns the two operands of a sum that does not wrap when it is extended to an address.
 fn parts(b: &Builder, value: Value) -> Option<(Value, Value)> {
     let Some(Op::Binary(BinaryOp::Add, x, y)) = b.op(value) else { return None };
     let (x, y) = (b.wrap(x), b.wrap(y));
@@ -24,7 +26,8 @@ fn parts(b: &Builder, value: Value) -> Option<(Value, Value)> {
     (exact || element.bits() == 64).then_some((x, y))
 }
 
-/// A constant taken off an index, through an extension to 64 bits too, and through a multiplication in 64 bits, such as that of the number of a vector by its lanes.
+/// Splits a constant off an index. It looks through an extension to 64 bits and through a 64-bit
+/// multiplication, such as that of the number of a vector by its lanes.
 fn constant(b: &Builder, index: Value) -> (Value, i128) {
     if let Some(literal) = b.as_literal(index).and_then(Literal::as_i128)
         && literal.abs() < FAR
@@ -63,7 +66,7 @@ fn constant(b: &Builder, index: Value) -> (Value, i128) {
     }
 }
 
-/// A constant taken off a signed index of 32 bits. It may have been summed up unsigned.
+/// Splits a constant off a signed 32-bit index. The sum may be unsigned.
 fn signed(b: &Builder, index: Value) -> Option<(Value, i128)> {
     if b.type_of(index) != Type::I32 {
         return None;
@@ -77,17 +80,17 @@ fn signed(b: &Builder, index: Value) -> Option<(Value, i128)> {
     }
 }
 
-/// A constant that is added, not negative.
+/// Splits off a non-negative constant that is added last.
 fn last(b: &Builder, sum: Value) -> Option<(Value, i128)> {
     let Some(Op::Binary(BinaryOp::Add, rest, literal)) = b.op(sum) else { return None };
     let offset = b.as_literal(b.wrap(literal)).and_then(Literal::as_i128)?;
     (0..FAR).contains(&offset).then(|| (b.wrap(rest), offset))
 }
 
-/// Sums are taken apart so often at most.
+/// Maximum number of parts that are split off a sum.
 const PARTS: usize = 8;
 
-/// `address + index * bytes` in 64 bits; parts that are there in fewer loops are added first.
+/// Computes `address + index * bytes` in 64 bits. Parts that change in fewer loops are added first.
 fn advance(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
     let mut rest = index;
     let mut outer = vec![];
@@ -118,7 +121,7 @@ fn step(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
         return address;
     }
     let wide = b.convert(index, Type::U64);
-    // Not simplified: extending first and then multiplying is one instruction.
+    // Not simplified: the extension followed by the multiplication is one instruction.
     let scaled = match bytes {
         1 => wide,
         _ => b.intern(Op::Binary(BinaryOp::Mul, wide.id, b.literal(u64::from(bytes)).id), Type::U64),
@@ -126,8 +129,8 @@ fn step(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
     b.intern(Op::Binary(BinaryOp::Add, address.id, scaled.id), Type::U64)
 }
 
-/// Adds a constant that could not be taken off a sum to the part of it that more loops change. Reads around a position share this part, and each
-/// adds its distance in one instruction.
+/// Adds a constant that could not be split off a sum to the part of the sum that changes in more loops. Reads
+/// around a position share this part with its constant, and each adds its distance in one instruction.
 fn grouped(b: &Builder, sum: Value) -> Value {
     let operands = |sum: Value| match b.op(sum) {
         Some(Op::Binary(BinaryOp::Add, x, y)) => Some((b.wrap(x), b.wrap(y))),
@@ -136,12 +139,12 @@ fn grouped(b: &Builder, sum: Value) -> Value {
     let Some((inner, literal)) = operands(sum).filter(|(_, literal)| b.as_literal(*literal).is_some()) else { return sum };
     let Some((x, y)) = operands(inner).filter(|(x, y)| b.loops_around(*x) != b.loops_around(*y)) else { return sum };
     let (fixed, varying) = if b.loops_around(x) < b.loops_around(y) { (x, y) } else { (y, x) };
-    // Not simplified, which would have the constant outside again.
+    // Not simplified, because that would move the constant outside again.
     let add = |x: Value, y: Value| b.intern(Op::Binary(BinaryOp::Add, x.id, y.id), b.type_of(sum));
     add(fixed, add(varying, literal))
 }
 
-/// The place with its index in the address, all but a constant.
+/// Moves all of the index except a constant into the address of a place.
 pub(crate) fn place(b: &Builder, base: Base, index: Value, access: Access) -> (Base, Id, Access) {
     let bytes = access.element.bytes();
     if b.is_poison(index) {
@@ -162,7 +165,7 @@ pub(crate) fn place(b: &Builder, base: Base, index: Value, access: Access) -> (B
                 Base::Shared(shared, Some(bytes)) => b.add(b.pure(Op::SharedAddress(shared), Element::U32), b.wrap(bytes)),
                 Base::SharedAt(address) | Base::Global(address) => b.wrap(address),
             };
-            // Shared addresses are 32 bits, so sums may wrap on the way.
+            // Shared addresses have 32 bits, so intermediate sums may wrap.
             let address = b.add(start, b.mul(b.convert(rest, Type::U32), bytes));
             (Base::SharedAt(address.id), zero, access)
         }

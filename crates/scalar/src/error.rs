@@ -1,19 +1,20 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 use thiserror::Error as ThisError;
 
-/// Why code could not be built, lowered or evaluated.
+/// Reason why code could not be built, lowered or evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Error {
-    /// Calls of the builder that do not fit together; each says what and, where it was written, the place in the Rust source.
+    /// Calls of the builder that do not fit together. Each problem names the mistake and, if known, its place
+    /// in the Rust source.
     #[error("`{name}` is not valid: {}", problems.join("; "))]
     Invalid {
         /// The function or kernel.
         name: String,
-        /// Mistakes, the first one first.
+        /// Mistakes, in order.
         problems: Vec<String>,
     },
-    /// An elementary function that is not there for a type.
+    /// An elementary function that does not exist for a type.
     #[error("`{function}` of `{element}` is not available")]
     NoSuchMath {
         /// The function.
@@ -21,23 +22,25 @@ pub enum Error {
         /// The type.
         element: &'static str,
     },
-    /// The evaluator met something that has no result: an index outside of its array, a broken promise, too many steps.
+    /// An operation without a result in the evaluator: an index outside of its array, a broken promise, too
+    /// many steps.
     #[error("in `{name}`: {reason}")]
     Evaluation {
         /// The function.
         name: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A kernel beyond a limit of PTX that only its machine code meets: the local arrays of a thread in all, parameters, registers.
+    /// A kernel beyond a limit of PTX that only its machine code reaches: the total size of local arrays of a
+    /// thread, parameters, registers.
     #[error("`{name}` is too large: {reason}")]
     TooLarge {
         /// The kernel.
         name: String,
-        /// Which limit, and by how much.
+        /// The limit, and by how much it is exceeded.
         reason: String,
     },
-    /// The PTX that came out is not valid; this is a fault of the lowering.
+    /// Invalid PTX. This is a fault of the lowering.
     #[error("the PTX of `{name}` is not valid, please report this: {reason}")]
     Lowering {
         /// The kernel.

@@ -1,8 +1,9 @@
-//! The evaluator: what a function gives for values of the host, one statement after the other.
+//! The evaluator: runs a function on values of the host, statement by statement.
 //!
-//! It is the simple implementation against which lowered code is compared: it knows no schedule and no simplification, computes a node
-//! when a statement needs it, and forgets it as soon as anything placed has happened. What the language leaves open it reports: indices
-//! outside of arrays, elements that were never set, promises that do not hold, loops without an end.
+//! It is the simple implementation to which lowered code is compared. It knows no schedule and no
+//! simplification. It computes a node when a statement needs it, and forgets it after any placed operation.
+//! It reports operations that the language leaves undefined: indices outside of arrays, elements that were
+//! never set, broken promises, endless loops.
 
 use crate::body::{Body, Statement};
 use crate::error::{Error, Result};
@@ -13,47 +14,48 @@ use crate::semantics;
 use crate::types::{Literal, Type};
 use smallvec::{SmallVec, smallvec};
 
-/// A value: its lanes.
+/// The lanes of a value.
 pub type Lanes = SmallVec<[Literal; 1]>;
 
-/// The arrays behind the accessors of a function that is evaluated. A number says which accessor is meant, in the order in which they were
-/// declared. `None` is an error.
+/// The arrays of the accessors of a function during evaluation. Accessors are numbered in order of
+/// declaration. `None` is an error.
 #[allow(unused_variables, reason = "the defaults give nothing")]
 pub trait Environment {
-    /// An input at a position.
+    /// Returns the element of an input at a position.
     fn read(&mut self, accessor: usize, position: &[i128]) -> Option<Lanes> {
         None
     }
-    /// A window at offsets.
+    /// Returns the element of a window at offsets.
     fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
         None
     }
-    /// An output at a position gets a value.
+    /// Stores a value in an output at a position.
     fn write(&mut self, accessor: usize, position: &[i128], value: &[Literal]) -> Option<()> {
         None
     }
-    /// The next element of a queue.
+    /// Takes the next element of a queue.
     fn pop(&mut self, accessor: usize) -> Option<Lanes> {
         None
     }
-    /// An element of a queue, counted from the next.
+    /// Returns an element of a queue, counted from the next one.
     fn peek(&mut self, accessor: usize, offset: i128) -> Option<Lanes> {
         None
     }
-    /// An element goes to the end of a queue.
+    /// Appends an element to a queue.
     fn push(&mut self, accessor: usize, value: &[Literal]) -> Option<()> {
         None
     }
 }
 
-/// No accessors.
+/// An environment without accessors.
 impl Environment for () {}
 
-/// Statements that are executed before it counts as endless.
+/// Maximum number of executed statements. More count as an endless loop.
 const FUEL: u64 = 5_000_000;
 
 impl Function {
-    /// Evaluates the function for these arguments, one literal for each lane of each parameter; results likewise.
+    /// Evaluates the function for these arguments, one literal for each lane of each parameter. Results have
+    /// the same form.
     pub fn evaluate(&self, arguments: &[Literal]) -> Result<Vec<Literal>> {
         self.evaluate_in(arguments, &mut ())
     }
@@ -63,8 +65,8 @@ impl Function {
         Ok(self.run(arguments, environment, None)?.0)
     }
 
-    /// Evaluates the function once for inputs of any value: what it writes must be sums of what it reads, each with a constant factor, and
-    /// of a constant. Accessors have one axis.
+    /// Evaluates the function once for all values of its inputs. Each written value must be a constant plus a
+    /// sum of inputs with constant factors. Accessors have one axis.
     pub fn linear_forms(&self, arguments: &[Literal]) -> Result<Vec<LinearForm>> {
         let tape = self.run(arguments, &mut (), Some(Tape::default()))?.1;
         Ok(tape.map(Tape::finish).unwrap_or_default())
@@ -76,7 +78,7 @@ impl Function {
         environment: &mut dyn Environment,
         tape: Option<Tape>,
     ) -> Result<(Vec<Literal>, Option<Tape>)> {
-        // The expansions of elementary functions are evaluated, not some library's.
+        // The expansions of elementary functions are evaluated, not those of a library.
         let plain = crate::simplify::expand_math(self)?;
         let body = plain.body();
         let mut parameters = vec![];
@@ -121,7 +123,7 @@ fn evaluation(name: &str, reason: String) -> Error {
     Error::Evaluation { name: name.to_owned(), reason }
 }
 
-/// Ends of a block.
+/// The ways in which a block ends.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     On,
@@ -137,12 +139,12 @@ struct Thread<'a> {
     placed: Vec<Option<Lanes>>,
     /// Pure values, with the time at which they were computed.
     cache: Vec<Option<(u64, Lanes)>>,
-    /// Counts the placed values that happened.
+    /// Number of placed operations so far.
     time: u64,
     vars: Vec<Literal>,
     arrays: Vec<Vec<Option<Literal>>>,
     fuel: u64,
-    /// The sums and products of inputs, where inputs have any value. Literals are the values for inputs of zero then.
+    /// Sums and products of inputs, if inputs are symbolic. Literals then are the values for inputs of zero.
     tape: Option<Tape>,
     node_forms: Vec<Option<Form>>,
     var_forms: Vec<Option<Form>>,
@@ -166,7 +168,7 @@ impl Thread<'_> {
         self.cache[id.index()].as_ref().filter(|(time, _)| *time == self.time).map(|(_, lanes)| lanes)
     }
 
-    /// The value of a node: operands first, without recursion.
+    /// Returns the value of a node. Computes operands first, without recursion.
     fn value(&mut self, id: Id) -> Result<Lanes> {
         let mut stack = vec![id];
         while let Some(top) = stack.last().copied() {
@@ -211,7 +213,7 @@ impl Thread<'_> {
         ids.iter().map(|id| self.integer(*id)).collect()
     }
 
-    /// A pure node whose operands are known.
+    /// Computes a pure node whose operands are known.
     fn pure(&mut self, id: Id) -> Result<Lanes> {
         let node = self.body.node(id);
         let element = node.ty.element();
@@ -257,7 +259,7 @@ impl Thread<'_> {
         })
     }
 
-    /// The part of a pure node that depends on inputs.
+    /// Returns the part of a pure node that depends on inputs.
     fn form(&mut self, id: Id) -> Result<Option<Form>> {
         if self.tape.is_none() {
             return Ok(None);
@@ -298,7 +300,7 @@ impl Thread<'_> {
         })
     }
 
-    /// The part of a placed node that depends on inputs.
+    /// Returns the part of a placed node that depends on inputs.
     fn accessed_form(&mut self, op: &Op) -> Result<Option<Form>> {
         Ok(match op {
             Op::Get(var) => self.var_forms[var.index()],
@@ -317,7 +319,7 @@ impl Thread<'_> {
         })
     }
 
-    /// A placed node happens.
+    /// Executes a placed node.
     fn define(&mut self, id: Id) -> Result<()> {
         let node = self.body.node(id);
         if self.tape.is_some() {

@@ -1,7 +1,8 @@
 //! Linear forms: values as sums of inputs with constant factors.
 //!
-//! A tape holds the sums and products of inputs in the order in which they were computed. The factors of a form follow from one walk over
-//! the tape from its end: each step hands its factor to its operands. The walk ends where no factor is left to hand on.
+//! A tape holds the sums and products of inputs in the order in which they were computed. One walk over the
+//! tape from its end computes the factors of a form: each step passes its factor to its operands. The walk
+//! ends when no factor is left to pass on.
 
 /// A value on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,20 +15,22 @@ enum Step {
     Add(Form, Form),
 }
 
-/// A value that a function writes: a constant and a sum of what it reads. See [`Function::linear_forms`](crate::Function::linear_forms).
+/// A value that a function writes: a constant plus a weighted sum of inputs. See
+/// [`Function::linear_forms`](crate::Function::linear_forms).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearForm {
-    /// The accessor that is written.
+    /// Number of the accessor that is written.
     pub accessor: usize,
-    /// The position.
+    /// Position that is written.
     pub position: i128,
     /// The constant.
     pub constant: f64,
-    /// Accessors and positions that are read, with their factors. A position that is read several times has several.
+    /// Accessors and positions that are read, with their factors. A position that is read several times has
+    /// several entries.
     pub factors: Vec<(usize, i128, f64)>,
 }
 
-/// The sums and products of inputs, and what is written.
+/// The sums and products of inputs, and the written values.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     steps: Vec<Step>,
@@ -56,7 +59,7 @@ impl Tape {
         self.written.push((accessor, position, constant, form));
     }
 
-    /// Returns what was written.
+    /// Returns the forms of the written values.
     pub(crate) fn finish(self) -> Vec<LinearForm> {
         let mut waiting: Vec<Option<f64>> = vec![None; self.steps.len()];
         let form = |(accessor, position, constant, form): &(usize, i128, f64, Option<Form>)| {

@@ -1,4 +1,4 @@
-//! Functions: what front ends hand to patterns, to be inlined into kernels.
+//! Functions: code that front ends pass to patterns, to be inlined into kernels.
 
 use crate::body::{Body, Statement};
 use crate::builder::{AccessorDecl, ParameterDecl};
@@ -10,8 +10,8 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// A function of one thread: parameters, accessors, code, results. It is a value: cheap to clone, compared and hashed by what it is, so it
-/// can be part of a key.
+/// A function of one thread: parameters, accessors, code, results. It is cheap to clone, and compared and
+/// hashed by value, so it can be part of a key.
 #[derive(Clone)]
 pub struct Function(Arc<Data>);
 
@@ -34,29 +34,29 @@ impl Function {
         results: Vec<Id>,
     ) -> Function {
         let mut hasher = DefaultHasher::new();
-        // Names say nothing about what is computed.
+        // Names are not hashed, because they do not affect the result.
         parameters.iter().for_each(|parameter| parameter.ty.hash(&mut hasher));
         accessors.iter().for_each(|accessor| (accessor.kind, accessor.ty, accessor.rank).hash(&mut hasher));
         (&body, &results).hash(&mut hasher);
         Function(Arc::new(Data { hash: hasher.finish(), name, parameters, accessors, body, results }))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn parameters(&self) -> &[ParameterDecl] {
         &self.0.parameters
     }
 
-    /// Its accessors.
+    /// Returns its accessors.
     pub fn accessors(&self) -> &[AccessorDecl] {
         &self.0.accessors
     }
 
-    /// Its code.
+    /// Returns its code.
     pub fn body(&self) -> &Body {
         &self.0.body
     }
@@ -71,31 +71,32 @@ impl Function {
         self.body().nodes().map(|(_, node)| operations(&node.op)).sum()
     }
 
-    /// Returns how often each node is computed in a call, about: the rounds of the loops around it. A loop whose number of rounds is not
-    /// known counts as so many; both sides of a condition count. `None` if there are no loops.
+    /// Estimates the number of times that each node is computed in a call: the iterations of the loops around
+    /// it. A loop with an unknown number of iterations counts as `unknown`. Both sides of a condition count.
+    /// Returns `None` if there are no loops.
     pub fn times(&self, unknown: u64) -> Option<Vec<u64>> {
         let has_loops = self.body().blocks().any(|(_, block)| block.loops > 0);
         has_loops.then(|| times(self.body(), self.results(), unknown))
     }
 
-    /// Its results, as nodes of the body.
+    /// Returns its results, as nodes of the body.
     pub fn results(&self) -> &[Id] {
         &self.0.results
     }
 
-    /// The types of its results.
+    /// Returns the types of its results.
     pub fn result_types(&self) -> Vec<Type> {
         self.0.results.iter().map(|id| self.0.body.type_of(*id)).collect()
     }
 }
 
-/// Returns how often each node is computed: never where nothing needs it.
+/// Returns the number of times that each node is computed: 0 if it is not needed.
 fn times(body: &Body, results: &[Id], unknown: u64) -> Vec<u64> {
     let structure = Structure::of(body);
     let schedule = Schedule::of(body, &structure, results);
     let mut of_block: Vec<u64> = vec![0; body.blocks().count()];
     of_block[Body::ENTRY.index()] = 1;
-    // Blocks come before the blocks inside of them.
+    // Blocks come before the blocks inside them.
     for block in &structure.order {
         let own = of_block[block.index()];
         for statement in &body.block(*block).statements {
@@ -112,7 +113,7 @@ fn times(body: &Body, results: &[Id], unknown: u64) -> Vec<u64> {
     schedule.place_of.iter().map(|place| place.map_or(0, |(block, _)| of_block[block.index()])).collect()
 }
 
-/// The rounds of a loop between literals.
+/// Returns the number of iterations of a loop whose bounds are literals.
 fn rounds(body: &Body, bounds: [Id; 3]) -> Option<u64> {
     let [start, end, step] = bounds.map(|id| body.literal(id).and_then(Literal::as_i128));
     let (distance, step) = (end?.checked_sub(start?)?, step?);

@@ -1,35 +1,35 @@
-//! Inlining: the code of a function written into another builder, its accessors replaced by whatever stands behind them.
+//! Inlining: emits the code of a function into another builder and replaces its accessors by bindings.
 
 use crate::builder::{Builder, Value};
 use crate::function::Function;
 use crate::rewrite::{Options, Rewrite};
 
-/// The code behind an accessor where a function is inlined: it emits the reads or writes.
+/// The code of an accessor of an inlined function: it emits the reads or writes.
 ///
-/// Closures do for most: see [`reading`], [`windowing`], [`writing`], [`pushing`].
+/// Closures suffice in most cases: see [`reading`], [`windowing`], [`writing`], [`pushing`].
 #[allow(unused_variables, reason = "the defaults refuse")]
 pub trait Binding {
-    /// The element at a position.
+    /// Emits a read of the element at a position.
     fn read(&mut self, builder: &Builder, position: &[Value]) -> Value {
         builder.fail("this binding does not read at positions")
     }
-    /// The element at offsets from the position that the thread works on.
+    /// Emits a read of the element at offsets from the position of the thread.
     fn window(&mut self, builder: &Builder, offsets: &[Value]) -> Value {
         builder.fail("this binding is no window")
     }
-    /// Writes an element at a position.
+    /// Emits a write of an element at a position.
     fn write(&mut self, builder: &Builder, position: &[Value], value: Value) {
         builder.fail("this binding does not write at positions");
     }
-    /// Takes the next element.
+    /// Emits code that takes the next element.
     fn pop(&mut self, builder: &Builder) -> Value {
         builder.fail("this binding is no queue to read")
     }
-    /// Looks at an element, counted from the next.
+    /// Emits a read of an element, counted from the next one.
     fn peek(&mut self, builder: &Builder, offset: Value) -> Value {
         builder.fail("this binding is no queue to read")
     }
-    /// Appends an element.
+    /// Emits code that appends an element.
     fn push(&mut self, builder: &Builder, value: Value) {
         builder.fail("this binding is no queue to write");
     }
@@ -53,21 +53,21 @@ macro_rules! adapters {
 }
 
 adapters! {
-    /// A closure that reads at a position.
+    /// Makes a binding from a closure that reads at a position.
     reading Reading read(position: &[Value]) -> Value;
-    /// A closure that reads at offsets from the position that the thread works on.
+    /// Makes a binding from a closure that reads at offsets from the position of the thread.
     windowing Windowing window(offsets: &[Value]) -> Value;
-    /// A closure that writes at a position.
+    /// Makes a binding from a closure that writes at a position.
     writing Writing write(position: &[Value], value: Value);
-    /// A closure that takes the next element of a queue.
+    /// Makes a binding from a closure that takes the next element of a queue.
     popping Popping pop() -> Value;
-    /// A closure that appends to a queue.
+    /// Makes a binding from a closure that appends to a queue.
     pushing Pushing push(value: Value);
 }
 
 impl Builder {
-    /// Writes the code of a function here, and gives its results. `arguments` are its parameters, `bindings` its accessors, both in the order
-    /// in which they were declared.
+    /// Emits the code of a function here and returns its results. `arguments` are its parameters and
+    /// `bindings` its accessors, both in order of declaration.
     ///
     /// ```
     /// use broadloom_scalar::{AccessorKind, Builder, Type, reading};

@@ -1,4 +1,4 @@
-//! Kernels: whole programs of a thread, launched over a grid.
+//! Kernels: complete programs of a thread, launched over a grid.
 
 use crate::body::Body;
 use crate::builder::ParameterDecl;
@@ -9,24 +9,25 @@ use std::sync::Arc;
 /// Facts about the launches of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchBounds {
-    /// Threads of a block, exactly.
+    /// Exact number of threads of a block.
     pub block: Option<[u32; 3]>,
-    /// Threads of a block, at most, when they are not known exactly.
+    /// Maximum number of threads of a block, if the exact number is unknown.
     pub max_threads: Option<u32>,
-    /// Blocks that a multiprocessor should hold at least.
+    /// Minimum number of blocks that a multiprocessor should hold.
     pub min_blocks: Option<u32>,
-    /// Blocks of the grid in each direction, at most.
+    /// Maximum number of blocks of the grid in each direction.
     pub max_grid: Option<[u32; 3]>,
 }
 
 impl LaunchBounds {
-    /// One-dimensional blocks of exactly so many threads.
+    /// Returns bounds for one-dimensional blocks of exactly this number of threads.
     pub fn block(threads: u32) -> LaunchBounds {
         LaunchBounds { block: Some([threads, 1, 1]), ..LaunchBounds::default() }
     }
 }
 
-/// A kernel: parameters, code, what is known of its launches. Cheap to clone, compared and hashed by what it is.
+/// A kernel: parameters, code, and facts about its launches. It is cheap to clone, and compared and hashed by
+/// value.
 #[derive(Clone)]
 pub struct Kernel(Arc<Data>);
 
@@ -47,12 +48,12 @@ impl Kernel {
         Kernel(Arc::new(Data { hash: hasher.finish(), name, parameters, bounds, body }))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn parameters(&self) -> &[ParameterDecl] {
         &self.0.parameters
     }
@@ -62,7 +63,7 @@ impl Kernel {
         &self.0.bounds
     }
 
-    /// Its code.
+    /// Returns its code.
     pub fn body(&self) -> &Body {
         &self.0.body
     }

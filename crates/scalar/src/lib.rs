@@ -1,20 +1,25 @@
-//! What one thread computes: typed, structured, imperative code.
+//! The code of one thread: typed, structured and imperative.
 //!
-//! Everything above becomes this before it becomes PTX: an array expression, the body of a comprehension, an effect, a filter. And the
-//! parallel patterns are written *in* it: a pattern is Rust code that builds a whole [`Kernel`] and inlines the user's [`Function`]s into it.
-//! One simplifier and one lowering serve all.
+//! Array expressions, bodies of comprehensions, effects and filters become this code before they become PTX.
+//! The parallel patterns are written *in* it: a pattern is Rust code that builds a whole [`Kernel`] and
+//! inlines the user's [`Function`]s into it. One simplifier and one lowering serve all.
 //!
 //! - [`Type`] is an [`Element`] type with a number of lanes; [`Literal`] is one element.
-//! - A [`Builder`] writes a function or kernel. A [`Value`] is a copyable handle. Pure expressions are shared as they are made and have no
-//!   place; what depends on a place (variables, memory, accessors, other threads) happens where it is called. Mistakes are noted and come
-//!   back from [`Builder::finish_function`] and [`Builder::finish_kernel`].
-//! - A [`Function`] is a value: it can be compared, hashed, printed, [evaluated](Function::evaluate) and [inlined](Builder::inline). Its
-//!   *accessors* are inputs and outputs that become code only there: see [`Binding`].
-//! - A [`Kernel`] has pointers and scalars as parameters, shared memory, barriers, warp operations, atomics. [`lower`] makes PTX of it,
-//!   [simplified](Kernel::simplify): loops with few rounds written out, local arrays in registers, 64-bit indices in 32 bits where
-//!   [promises](Builder::assume), loop bounds and [`LaunchBounds`] show that they fit, products fused with sums ([`Lowering::contract`]).
-//! - [`traced::Traced`] gives values the operators of Rust, for closures that are called once to be recorded.
-//! - What each operation computes, also in the corners, stands in [`op`].
+//! - A [`Builder`] writes a function or kernel. A [`Value`] is a copyable handle. Pure expressions are shared
+//!   when they are made, and have no place. Operations that depend on a place (variables, memory, accessors,
+//!   other threads) happen at their call. Mistakes are recorded and returned by [`Builder::finish_function`]
+//!   and [`Builder::finish_kernel`].
+//! - A [`Function`] is a value: it can be compared, hashed, printed, [evaluated](Function::evaluate) and
+//!   [inlined](Builder::inline). Its *accessors* are inputs and outputs that become code only when it is
+//!   inlined: see [`Binding`].
+//! - A [`Kernel`] has pointers and scalars as parameters, shared memory, barriers, warp operations and
+//!   atomics. [`lower`] translates it to PTX after [simplification](Kernel::simplify). Loops with few
+//!   iterations are unrolled, and local arrays are kept in registers. 64-bit indices become 32-bit ones if
+//!   [promises](Builder::assume), loop bounds and [`LaunchBounds`] show that they fit. Products are fused
+//!   with sums ([`Lowering::contract`]).
+//! - [`traced::Traced`] provides values with the operators of Rust, for closures that are called once to be
+//!   recorded.
+//! - [`op`] defines the result of each operation, including corner cases.
 //!
 //! A function and a kernel that applies it to every element:
 //!

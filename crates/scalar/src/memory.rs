@@ -1,4 +1,4 @@
-//! Places in memory, and how they are accessed.
+//! Places in memory, and the kinds of access to them.
 
 use crate::op::{Id, SharedId};
 use crate::types::Element;
@@ -8,14 +8,14 @@ use crate::types::Element;
 pub enum Base {
     /// A global address, a `u64`.
     Global(Id),
-    /// An array in shared memory, so many bytes (a `u32`) behind its start.
+    /// An array in shared memory, with an offset in bytes (a `u32`) from its start.
     Shared(SharedId, Option<Id>),
     /// An address in shared memory, a `u32`.
     SharedAt(Id),
 }
 
 impl Base {
-    /// Shows the values that it is made of.
+    /// Calls a function for each operand.
     pub fn each_operand(&self, mut see: impl FnMut(Id)) {
         match self {
             Base::Global(id) | Base::SharedAt(id) | Base::Shared(_, Some(id)) => see(*id),
@@ -23,13 +23,13 @@ impl Base {
         }
     }
 
-    /// Returns whether it is in shared memory.
+    /// Returns true if it is in shared memory.
     pub const fn is_shared(self) -> bool {
         matches!(self, Base::Shared(..) | Base::SharedAt(_))
     }
 }
 
-/// Whose accesses are ordered.
+/// The threads among which accesses are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// The threads of the block.
@@ -43,50 +43,50 @@ pub enum Scope {
 /// Memory order of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Order {
-    /// Nothing: nobody else accesses the place at the same time.
+    /// No order: no other thread accesses the place at the same time.
     #[default]
     Weak,
-    /// It happens, as it stands.
+    /// The access is performed exactly as written.
     Volatile,
-    /// It happens at once, in no order with others.
+    /// The access is atomic, without order relative to others.
     Relaxed(Scope),
-    /// A load: what follows comes after it.
+    /// A load: later accesses happen after it.
     Acquire(Scope),
-    /// A store: what stands before comes before it.
+    /// A store: earlier accesses happen before it.
     Release(Scope),
-    /// An atomic operation: both.
+    /// An atomic operation: both acquire and release.
     AcquireRelease(Scope),
 }
 
 /// Cache policies of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cache {
-    /// As usual.
+    /// Default caching.
     #[default]
     Normal,
-    /// A load from memory that nobody writes while the kernel runs.
+    /// A load from memory that is not written while the kernel runs.
     ReadOnly,
-    /// Used once: first to leave the cache.
+    /// Used once: evicted first.
     Streaming,
-    /// A load from memory that nobody writes while the kernel runs, used once.
+    /// A load from memory that is not written while the kernel runs, used once.
     ReadOnlyStreaming,
 }
 
-/// A cache that memory is brought into.
+/// A cache level for prefetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// The nearest one.
+    /// First-level cache.
     First,
-    /// The one behind it.
+    /// Second-level cache.
     Second,
 }
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Access {
-    /// The type of an element in memory; the index counts these, also where several are accessed at once.
+    /// Type of an element in memory. The index counts these, also if several are accessed at once.
     pub element: Element,
-    /// Added to the index.
+    /// Constant that is added to the index.
     pub offset: i32,
     /// Memory order.
     pub order: Order,
@@ -95,26 +95,26 @@ pub struct Access {
 }
 
 impl Access {
-    /// As usual.
+    /// Returns an access with default order and caching.
     pub const fn of(element: Element) -> Access {
         Access { element, offset: 0, order: Order::Weak, cache: Cache::Normal }
     }
 
-    /// With an order.
+    /// Returns the access with an order.
     #[must_use]
     pub const fn order(mut self, order: Order) -> Access {
         self.order = order;
         self
     }
 
-    /// With a hint for the caches.
+    /// Returns the access with a cache policy.
     #[must_use]
     pub const fn cache(mut self, cache: Cache) -> Access {
         self.cache = cache;
         self
     }
 
-    /// Returns whether a load need not happen when nobody uses the value.
+    /// Returns true if a load may be removed when its value is not used.
     pub const fn is_plain(self) -> bool {
         matches!(self.order, Order::Weak)
     }

@@ -1,6 +1,7 @@
-//! The names of comparisons and elementary functions as methods, for every type of values that has them.
+//! Names of comparisons and elementary functions, as methods for all types of values that have them.
 
-/// Calls a macro with all comparisons: the name of the method, the [`CompareOp`](crate::CompareOp), and a text for documentation.
+/// Calls a macro with all comparisons: the name of the method, the [`CompareOp`](crate::CompareOp), and a
+/// text for documentation.
 #[macro_export]
 macro_rules! for_comparisons {
     ($call:ident) => {

@@ -1,8 +1,9 @@
-//! What can be computed: the operations and the nodes made of them.
+//! Operations, and the nodes made of them.
 //!
-//! A [`Node`] is an operation on earlier nodes with the type of its result. *Pure* nodes depend on nothing but their operands and
-//! never fail: they have no place of their own, equal ones are the same node, and they are computed where that is best: before all their
-//! uses, outside of the loops that do not change them. All others are *placed*: they happen where a statement says so, each time it is reached.
+//! A [`Node`] is an operation on earlier nodes with the type of its result. *Pure* nodes depend only on their
+//! operands and never fail. They have no place: equal ones are one node. They are computed at the best place,
+//! before all their uses and outside of the loops that do not change them. All other nodes are *placed*: they
+//! happen at a statement, each time it is reached.
 //!
 //! Every pure operation has a defined result for all operands:
 //!
@@ -12,13 +13,14 @@
 //! | integer `x / 0`, `x % 0` | 0 and `x` |
 //! | integer `MIN / -1`, `MIN % -1` | `MIN` and 0 |
 //! | shifts by the width or more | 0, or the sign for signed `>>` |
-//! | `min`, `max` of floats | a number beats NaN; -0 is less than +0 |
-//! | float to integer | towards zero, the nearest value in range, NaN to 0: as Rust's `as` |
+//! | `min`, `max` of floats | a number is preferred to NaN; -0 is less than +0 |
+//! | float to integer | rounded towards zero, clamped to the range, NaN to 0: as Rust's `as` |
 //! | integer to narrower integer | modulo the width |
-//! | number to `bool` | whether it is not zero (NaN is not) |
+//! | number to `bool` | true if it is not zero; true for NaN |
 //! | a table at an index beyond its end | its last entry |
 //!
-//! Float arithmetic is that of IEEE 754, rounded to nearest even, with subnormal numbers; which NaN comes out is not specified.
+//! Float arithmetic follows IEEE 754: rounding to nearest even, with subnormal numbers. The bits of a NaN
+//! result are not specified.
 
 use crate::math::{MathFunction, Precision};
 use crate::memory::{Access, Base};
@@ -30,7 +32,7 @@ use smallvec::SmallVec;
 pub struct Id(pub(crate) u32);
 
 impl Id {
-    /// As an index.
+    /// Returns the number as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -43,7 +45,7 @@ macro_rules! numbered {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            /// As an index.
+            /// Returns the number as an index.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -73,10 +75,10 @@ macro_rules! operations {
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {
-            /// All of them.
+            /// All variants.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
 
-            /// Its name in printed code.
+            /// Returns its name in printed code.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
             }
@@ -87,9 +89,9 @@ macro_rules! operations {
 operations! {
     /// An operation on one value.
     UnaryOp {
-        /// The sign changed. Integers and floats.
+        /// Negation. Integers and floats.
         Neg "neg",
-        /// All bits changed; of a truth value, the other. Integers and `bool`.
+        /// All bits inverted; logical not for `bool`. Integers and `bool`.
         Not "not",
         /// The absolute value. Integers and floats.
         Abs "abs",
@@ -111,21 +113,23 @@ operations! {
         RoundEven "round_even",
         /// The square root, correctly rounded. Floats.
         Sqrt "sqrt",
-        /// About 1/x: at most 1 ulp, `rcp.approx`. `f32`.
+        /// Approximation of 1/x: at most 1 ulp, `rcp.approx`. `f32`.
         RcpApprox "rcp_approx",
-        /// About the square root: 2^-23 relative, `sqrt.approx`. `f32`.
+        /// Approximation of the square root: 2^-23 relative, `sqrt.approx`. `f32`.
         SqrtApprox "sqrt_approx",
-        /// About the reciprocal of the square root: 2^-22.9 relative, `rsqrt.approx`. `f32` and `f64`.
+        /// Approximation of the reciprocal square root: 2^-22.9 relative, `rsqrt.approx`. `f32` and `f64`.
         RsqrtApprox "rsqrt_approx",
-        /// About 2 to the power of x: 2 ulp, `ex2.approx`. `f32`.
+        /// Approximation of 2 to the power of x: 2 ulp, `ex2.approx`. `f32`.
         Exp2Approx "exp2_approx",
-        /// About the logarithm to base 2: 2^-22, `lg2.approx`. `f32`.
+        /// Approximation of the logarithm to base 2: 2^-22, `lg2.approx`. `f32`.
         Log2Approx "log2_approx",
-        /// About the sine, for small angles: 2^-20.5 absolute within one turn, `sin.approx`. `f32`.
+        /// Approximation of the sine, for small angles: 2^-20.5 absolute within one turn, `sin.approx`.
+        /// `f32`.
         SinApprox "sin_approx",
-        /// About the cosine, for small angles: 2^-20.5 absolute within one turn, `cos.approx`. `f32`.
+        /// Approximation of the cosine, for small angles: 2^-20.5 absolute within one turn, `cos.approx`.
+        /// `f32`.
         CosApprox "cos_approx",
-        /// About the hyperbolic tangent: 2^-11 relative, `tanh.approx`. `f32`.
+        /// Approximation of the hyperbolic tangent: 2^-11 relative, `tanh.approx`. `f32`.
         TanhApprox "tanh_approx",
     }
 }
@@ -145,9 +149,9 @@ operations! {
         Div "/",
         /// The remainder, with the sign of the dividend. Integers.
         Rem "%",
-        /// The lesser one. Integers and floats.
+        /// The minimum. Integers and floats.
         Min "min",
-        /// The greater one. Integers and floats.
+        /// The maximum. Integers and floats.
         Max "max",
         /// Bitwise and. Integers and `bool`.
         And "&",
@@ -155,23 +159,23 @@ operations! {
         Or "|",
         /// Bitwise exclusive or. Integers and `bool`.
         Xor "^",
-        /// Shifted left. Integers.
+        /// Shift left. Integers.
         Shl "<<",
-        /// Shifted right; the sign comes in for signed types. Integers.
+        /// Shift right; arithmetic for signed types. Integers.
         Shr ">>",
-        /// The sum, held to the range of the type. Integers.
+        /// The sum, clamped to the range of the type. Integers.
         AddSaturating "add_saturating",
-        /// The difference, held to the range of the type. Integers.
+        /// The difference, clamped to the range of the type. Integers.
         SubSaturating "sub_saturating",
         /// The magnitude of the first with the sign of the second. Floats.
         CopySign "copysign",
-        /// About the quotient: 2 ulp, `div.full`. `f32`.
+        /// Approximation of the quotient: 2 ulp, `div.full`. `f32`.
         DivApprox "div_approx",
     }
 }
 
 operations! {
-    /// A comparison. All but `Ne` are false when an operand is NaN.
+    /// A comparison. All except `Ne` are false if an operand is NaN.
     CompareOp {
         /// Equal.
         Eq "==",
@@ -202,7 +206,7 @@ impl CompareOp {
         }
     }
 
-    /// The comparison that is true where this one is false, when no operand is NaN.
+    /// Returns the comparison that is true exactly if this one is false, for operands other than NaN.
     #[must_use]
     pub const fn inverse(self) -> CompareOp {
         match self {
@@ -226,7 +230,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// All of them.
+    /// All directions.
     pub const ALL: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -238,54 +242,54 @@ impl Axis {
     }
 }
 
-/// Special registers of a thread; all are `u32`.
+/// Special registers of a thread. All are `u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Special {
-    /// The index of the thread in its block.
+    /// Index of the thread in its block.
     Thread(Axis),
-    /// Threads of a block.
+    /// Number of threads of a block.
     BlockSize(Axis),
-    /// The index of the block in its grid.
+    /// Index of the block in its grid.
     Block(Axis),
-    /// Blocks of the grid.
+    /// Number of blocks of the grid.
     GridSize(Axis),
-    /// The lane of the thread in its warp.
+    /// Lane of the thread in its warp.
     Lane,
-    /// The bit of this lane.
+    /// Bit of this lane.
     LaneMaskEq,
-    /// The bits of the lower lanes.
+    /// Bits of the lower lanes.
     LaneMaskLt,
-    /// The bits of this lane and the lower ones.
+    /// Bits of this lane and the lower ones.
     LaneMaskLe,
-    /// The bits of the higher lanes.
+    /// Bits of the higher lanes.
     LaneMaskGt,
-    /// The bits of this lane and the higher ones.
+    /// Bits of this lane and the higher ones.
     LaneMaskGe,
-    /// Bytes of dynamic shared memory, as the launch says.
+    /// Number of bytes of dynamic shared memory of the launch.
     DynamicSharedBytes,
 }
 
-/// Sources of a shuffle's value.
+/// The source lane of a shuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shuffle {
-    /// The lane this far below; a lane that has none there keeps its own value.
+    /// The lane at this distance below. A lane without a source keeps its own value.
     Up,
-    /// The lane this far above; a lane that has none there keeps its own value.
+    /// The lane at this distance above. A lane without a source keeps its own value.
     Down,
-    /// The lane whose number differs in these bits.
+    /// The lane whose number is the exclusive or with this mask.
     Xor,
-    /// The lane of this number.
+    /// The lane with this number.
     Index,
 }
 
-/// A question to all lanes of a warp.
+/// A vote of all lanes of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Vote {
-    /// True if it is true in all lanes.
+    /// True if the predicate is true in all lanes.
     All,
-    /// True if it is true in some lane.
+    /// True if the predicate is true in some lane.
     Any,
-    /// True if it is the same in all lanes.
+    /// True if the predicate is the same in all lanes.
     Uniform,
 }
 
@@ -304,25 +308,25 @@ pub enum WarpReduce {
 /// Atomic operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtomicOp {
-    /// Adds. `i32 u32 i64 u64 f16 f32 f64`.
+    /// Addition. `i32 u32 i64 u64 f16 f32 f64`.
     Add,
-    /// Keeps the lesser one. `i32 u32 i64 u64`.
+    /// Minimum. `i32 u32 i64 u64`.
     Min,
-    /// Keeps the greater one. `i32 u32 i64 u64`.
+    /// Maximum. `i32 u32 i64 u64`.
     Max,
-    /// Bitwise. 32- and 64-bit integers.
+    /// Bitwise and. 32- and 64-bit integers.
     And,
-    /// Bitwise. 32- and 64-bit integers.
+    /// Bitwise or. 32- and 64-bit integers.
     Or,
-    /// Bitwise. 32- and 64-bit integers.
+    /// Bitwise exclusive or. 32- and 64-bit integers.
     Xor,
-    /// Puts the value there. Everything of 32 and 64 bits.
+    /// Replaces the value. All types of 32 and 64 bits.
     Exchange,
-    /// Puts the value there if it held what is expected. Everything of 16, 32 and 64 bits but floats.
+    /// Replaces the value if it equals the expected one. All types of 16, 32 and 64 bits except floats.
     CompareExchange,
 }
 
-/// Operands that are few.
+/// A short list of operands.
 pub type Ids = SmallVec<[Id; 4]>;
 
 /// An operation with its operands.
@@ -333,7 +337,7 @@ pub enum Op {
     Literal(Literal),
     /// A parameter of the function or kernel. A pointer is a `u64`.
     Parameter(u32),
-    /// A special value of the thread.
+    /// A special register of the thread.
     Special(Special),
     /// An operation on one value.
     Unary(UnaryOp, Id),
@@ -343,9 +347,9 @@ pub enum Op {
     Compare(CompareOp, Id, Id),
     /// `a * b + c`, rounded once. Floats.
     Fma(Id, Id, Id),
-    /// The second where the first is true, else the third.
+    /// The second operand if the first is true, otherwise the third.
     Select(Id, Id, Id),
-    /// The value in another type.
+    /// A conversion to another type.
     Convert(Id),
     /// The bits as another type of the same width.
     Bitcast(Id),
@@ -357,7 +361,7 @@ pub enum Op {
     Lane(Id, u8),
     /// An entry of a constant table.
     Table(TableId, Id),
-    /// The value, of which is promised that it is in this range.
+    /// A value that is promised to be in this range.
     Assume(Id, i128, i128),
     /// The address of an array in shared memory, a `u32`.
     SharedAddress(SharedId),
@@ -365,7 +369,7 @@ pub enum Op {
     LocalAddress(ArrayId),
 
     // Placed.
-    /// Counter of a loop.
+    /// The counter of a loop.
     Counter(BlockId),
     /// The value of a variable.
     Get(Var),
@@ -377,25 +381,27 @@ pub enum Op {
     Read(AccessorId, Ids),
     /// An input at offsets from the position of the thread.
     Window(AccessorId, Ids),
-    /// The next element of a queue, which moves on.
+    /// The next element of a queue, which advances.
     Pop(AccessorId),
-    /// An element of a queue, counted from the next.
+    /// An element of a queue, counted from the next one.
     Peek(AccessorId, Id),
-    /// A value of another lane: value, amount or lane, members. Groups of lanes: 32, 16, 8, 4 or 2.
+    /// A value of another lane: group size, value, amount or lane, members. Groups have 32, 16, 8, 4 or 2
+    /// lanes.
     Shuffle(Shuffle, u8, Id, Id, Id),
     /// A vote: predicate, members.
     Vote(Vote, Id, Id),
-    /// The mask of lanes in which it is true: predicate, members.
+    /// The mask of lanes in which the predicate is true: predicate, members.
     Ballot(Id, Id),
     /// The mask of lanes with the same value: value, members.
     Match(Id, Id),
     /// A reduction over the warp: value, members.
     WarpReduce(WarpReduce, Id, Id),
-    /// The mask of lanes that are here.
+    /// The mask of active lanes.
     ActiveMask,
-    /// An atomic operation on memory at an index, giving the old value; the last operand is the expected one.
+    /// An atomic operation on memory at an index. Its result is the old value. The last operand is the
+    /// expected value.
     Atomic(AtomicOp, Base, Id, Access, Id, Option<Id>),
-    /// All threads of the block wait; gives how many of them said true.
+    /// A block barrier. Its result is the number of threads whose predicate is true.
     BarrierCount(Id),
 }
 
@@ -408,7 +414,7 @@ pub struct Node {
     pub ty: Type,
 }
 
-/// Patterns of all pure operations, for a match that treats them alike.
+/// Pattern of all pure operations, for matches that treat them alike.
 macro_rules! pure_op {
     () => {
         Op::Literal(_)
@@ -431,7 +437,7 @@ macro_rules! pure_op {
     };
 }
 
-/// Patterns of all placed operations, for a match that treats them alike.
+/// Pattern of all placed operations, for matches that treat them alike.
 macro_rules! placed_op {
     () => {
         Op::Counter(_)
@@ -453,7 +459,8 @@ macro_rules! placed_op {
     };
 }
 
-/// Calls a function for each operand of an operation, in order. It takes `&Id` or `&mut Id`, as the operation is borrowed.
+/// Calls a function for each operand of an operation, in order. The function takes `&Id` or `&mut Id`,
+/// depending on the borrow of the operation.
 macro_rules! visit_operands {
     ($base:expr) => {
         match $base {
@@ -500,7 +507,7 @@ macro_rules! visit_operands {
 pub(crate) use {placed_op, pure_op};
 
 impl Op {
-    /// Returns whether it depends on nothing but its operands, and may be computed anywhere.
+    /// Returns true if the operation depends only on its operands and may be computed anywhere.
     pub fn is_pure(&self) -> bool {
         match self {
             pure_op!() => true,
@@ -508,7 +515,7 @@ impl Op {
         }
     }
 
-    /// Returns whether it may be left out when nobody uses its result.
+    /// Returns true if the operation may be removed when its result is not used.
     pub fn is_removable(&self) -> bool {
         match self {
             Op::Get(_) | Op::Element(..) | Op::Read(..) | Op::Window(..) | Op::Peek(..) => true,
@@ -517,12 +524,12 @@ impl Op {
         }
     }
 
-    /// Shows its operands, in order.
+    /// Calls a function for each operand, in order.
     pub fn each_operand(&self, mut see: impl FnMut(Id)) {
         visit_operands!(self, |id: &Id| see(*id));
     }
 
-    /// Returns the operation on other operands.
+    /// Returns the operation with other operands.
     #[must_use]
     pub fn with_operands(&self, mut change: impl FnMut(Id) -> Id) -> Op {
         let mut op = self.clone();

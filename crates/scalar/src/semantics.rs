@@ -1,24 +1,25 @@
-//! What every basic operation computes, on literals: the definition that folding and the evaluator share.
+//! The result of every basic operation on literals: the definition that folding and the evaluator share.
 //!
-//! It says in Rust what the table in [`op`](crate::op) says in words. The executors are the second implementation, and the tests compare
-//! them.
+//! It is the Rust form of the table in [`op`](crate::op). The executors are the second implementation, and
+//! tests compare them.
 
 use crate::op::{BinaryOp, CompareOp, UnaryOp};
 use crate::types::{Element, Literal};
 use half::f16;
 
-/// An integer modulo the width of its type.
+/// Reduces an integer modulo the width of its type.
 fn wrap(element: Element, value: i128) -> Literal {
     Literal::from_bits(element, value as u64)
 }
 
-/// An integer held to the range of its type.
+/// Clamps an integer to the range of its type.
 fn hold(element: Element, value: i128) -> Literal {
     let (low, high) = element.range().unwrap_or((0, 0));
     wrap(element, value.clamp(low, high))
 }
 
-/// A float operation, in the type itself; halves go through `f32`, whose rounding does no harm to one operation.
+/// Applies a float operation in the type itself. `f16` goes through `f32`, whose rounding does not change the
+/// result of one operation.
 fn float1(x: Literal, op32: impl Fn(f32) -> f32, op64: impl Fn(f64) -> f64) -> Literal {
     match x.element() {
         Element::F16 => f16::from_f32(op32(f16::from_bits(x.bits() as u16).to_f32())).into(),
@@ -38,14 +39,14 @@ fn float2(x: Literal, y: Literal, op32: impl Fn(f32, f32) -> f32, op64: impl Fn(
     }
 }
 
-/// The operation on one value.
+/// Applies an operation to one value.
 pub(crate) fn unary(op: UnaryOp, x: Literal) -> Literal {
     let element = x.element();
     let bits = element.bits();
     let sign = 1u64 << (bits - 1);
     let count = |count: u32| wrap(element, i128::from(count));
     let integer = x.as_i128().unwrap_or(0);
-    // Sign bits of floats change whatever the value is, NaN included.
+    // Operations on the sign bit of floats apply to all values, including NaN.
     match op {
         UnaryOp::Neg if element.is_float() => Literal::from_bits(element, x.bits() ^ sign),
         UnaryOp::Neg => wrap(element, -integer),
@@ -61,7 +62,8 @@ pub(crate) fn unary(op: UnaryOp, x: Literal) -> Literal {
         UnaryOp::Trunc => float1(x, f32::trunc, f64::trunc),
         UnaryOp::RoundEven => float1(x, f32::round_ties_even, f64::round_ties_even),
         UnaryOp::Sqrt => float1(x, f32::sqrt, f64::sqrt),
-        // The approximations are as near as `f32` can be; executors may differ by what the manual allows.
+        // The approximations are as accurate as `f32` allows. Executors may differ within the bounds of the
+        // manual.
         UnaryOp::RcpApprox => float1(x, |x| 1.0 / x, |x| 1.0 / x),
         UnaryOp::SqrtApprox => float1(x, f32::sqrt, f64::sqrt),
         UnaryOp::RsqrtApprox => float1(x, |x| (1.0 / f64::from(x).sqrt()) as f32, |x| 1.0 / x.sqrt()),
@@ -73,7 +75,7 @@ pub(crate) fn unary(op: UnaryOp, x: Literal) -> Literal {
     }
 }
 
-/// A number beats NaN, and -0 lies below +0.
+/// Returns the minimum or maximum. A number is preferred to NaN, and -0 is less than +0.
 fn choose_float(x: Literal, y: Literal, want_less: bool) -> Literal {
     let (Some(a), Some(b)) = (x.as_f64(), y.as_f64()) else { return x };
     if a.is_nan() {
@@ -86,7 +88,7 @@ fn choose_float(x: Literal, y: Literal, want_less: bool) -> Literal {
     if x_is_less == want_less { x } else { y }
 }
 
-/// The operation on two values of one type; the amount of a shift is `u32`.
+/// Applies an operation to two values of one type. The amount of a shift is `u32`.
 pub(crate) fn binary(op: BinaryOp, x: Literal, y: Literal) -> Literal {
     let element = x.element();
     let bits = element.bits();
@@ -135,7 +137,7 @@ pub(crate) fn binary(op: BinaryOp, x: Literal, y: Literal) -> Literal {
     }
 }
 
-/// The comparison.
+/// Applies a comparison.
 pub(crate) fn compare(op: CompareOp, x: Literal, y: Literal) -> bool {
     let order = match (x.as_f64(), y.as_f64()) {
         (Some(a), Some(b)) => a.partial_cmp(&b),
@@ -151,12 +153,13 @@ pub(crate) fn compare(op: CompareOp, x: Literal, y: Literal) -> bool {
     }
 }
 
-/// `x * y + z`, rounded once.
+/// Computes `x * y + z`, rounded once.
 pub(crate) fn fma(x: Literal, y: Literal, z: Literal) -> Literal {
     match x.element() {
         Element::F16 => {
             let [a, b, c] = [x, y, z].map(|value| f16::from_bits(value.bits() as u16).to_f64());
-            // The product is exact in `f64`. What the sum loses there decides which way an even last bit leans.
+            // The product is exact in `f64`. The rounding error of the sum decides the direction if the last
+            // bit is even.
             let (product, rough) = (a * b, a * b + c);
             let back = rough - product;
             let lost = (product - (rough - back)) + (c - back);
@@ -179,20 +182,20 @@ pub(crate) fn fma(x: Literal, y: Literal, z: Literal) -> Literal {
     }
 }
 
-/// The value in another type, as Rust's `as` does it.
+/// Converts a value to another type, like Rust's `as`.
 pub(crate) fn convert(x: Literal, to: Element) -> Literal {
     match (x.as_f64(), to) {
         (Some(value), Element::Bool) => (value != 0.0).into(),
         (Some(value), Element::F16 | Element::F32 | Element::F64) => Literal::from_f64(to, value).unwrap_or(x),
         (Some(value), _) if value.is_nan() => Literal::zero(to),
-        // Beyond 128 bits `as` saturates, and what is held to a narrower range afterwards is the same.
+        // Beyond 128 bits `as` saturates. Clamping to a narrower range afterwards gives the same result.
         (Some(value), _) => hold(to, value as i128),
         (None, Element::Bool) => (x.bits() != 0).into(),
         (None, _) => Literal::from_i128(to, x.as_i128().unwrap_or(0)),
     }
 }
 
-/// The bits as another type of the same width.
+/// Reinterprets the bits as another type of the same width.
 pub(crate) fn bitcast(x: Literal, to: Element) -> Literal {
     Literal::from_bits(to, x.bits())
 }

@@ -1,17 +1,18 @@
-//! Where things are in a body: blocks in blocks, and the block in which a value is there.
+//! The structure of a body: the nesting of blocks, and the block in which each value is available.
 
 use crate::body::{Body, Statement};
 use crate::op::{BlockId, Id, Op, Var};
 
-/// The tree of blocks, and the home of each node: the innermost block in which all that it depends on is there.
+/// The tree of blocks, and the home of each node: the innermost block in which all of its dependencies are
+/// available.
 pub(crate) struct Structure {
-    /// The block and the statement that a block stands in. The body of a `while` stands at the end of its head.
+    /// The block and statement that contain a block. The body of a `while` is at the end of its head.
     pub(crate) parents: Vec<Option<(BlockId, usize)>>,
-    /// When the block was entered and left in a walk; a block that is not reached has none.
+    /// Times at which a walk entered and left each block. `None` if the block is unreachable.
     spans: Vec<Option<(u32, u32)>>,
     /// Blocks in the order of the walk.
     pub(crate) order: Vec<BlockId>,
-    /// The home of each node; `None` for placed nodes that no statement defines.
+    /// Home of each node. `None` for placed nodes that no statement defines.
     pub(crate) homes: Vec<Option<BlockId>>,
     depths: Vec<u32>,
 }
@@ -44,7 +45,7 @@ impl Structure {
         structure
     }
 
-    /// Nesting is bounded, so this recursion is.
+    /// The depth of recursion is bounded, because nesting is.
     fn enter(&mut self, body: &Body, block: BlockId, clock: &mut u32) {
         let start = *clock;
         *clock += 1;
@@ -62,7 +63,7 @@ impl Structure {
                     self.depths[head.index()] = self.depths[block.index()] + 1;
                     self.parents[inner.index()] = Some((*head, body.block(*head).statements.len()));
                     self.depths[inner.index()] = self.depths[head.index()] + 1;
-                    // The body lies inside of its head.
+                    // The body of a `while` is inside of its head.
                     let head_start = *clock;
                     self.enter(body, *head, clock);
                     self.enter(body, *inner, clock);
@@ -80,7 +81,7 @@ impl Structure {
         self.spans[block.index()] = Some((start, *clock));
     }
 
-    /// Returns whether a block is another one or inside of it.
+    /// Returns true if a block is equal to another one or inside of it.
     pub(crate) fn is_inside(&self, block: BlockId, outer: BlockId) -> bool {
         match (self.spans[block.index()], self.spans[outer.index()]) {
             (Some(inner), Some(outer)) => outer.0 <= inner.0 && inner.1 <= outer.1,
@@ -92,7 +93,7 @@ impl Structure {
         self.depths[block.index()]
     }
 
-    /// The innermost block that has both inside, with the place in it at which each is.
+    /// Returns the innermost block that contains both places, and the earlier of their places in it.
     pub(crate) fn meet(&self, a: (BlockId, usize), b: (BlockId, usize)) -> (BlockId, usize) {
         let (mut a, mut b) = (a, b);
         while a.0 != b.0 {
@@ -106,7 +107,7 @@ impl Structure {
     }
 }
 
-/// The variables and arrays that are set in blocks and all that is inside of them.
+/// The variables and arrays that are set in some blocks, including nested ones.
 #[derive(Default)]
 pub(crate) struct Assigned {
     pub(crate) vars: Vec<Var>,
@@ -134,7 +135,7 @@ impl Assigned {
     }
 }
 
-/// Which nodes, variables and arrays something that counts depends on.
+/// The nodes, variables and arrays that live code depends on.
 pub(crate) struct Live {
     pub(crate) nodes: Vec<bool>,
     pub(crate) vars: Vec<bool>,
@@ -142,7 +143,8 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Nothing counts but stores, writes and the like, loops and conditions that hold some, and these results.
+    /// Finds the live nodes: those on which these results, side effects such as stores and writes, and the
+    /// bounds and conditions of loops and branches depend.
     pub(crate) fn of(body: &Body, structure: &Structure, results: &[Id]) -> Live {
         let mut live = Live {
             nodes: vec![false; body.nodes.len()],

@@ -1,7 +1,7 @@
 //! Symbolic values with the operators and functions of Rust's numbers.
 //!
-//! A front end calls a closure once with [`Traced`] values, which record the operations on them. Numbers beside traced values
-//! become constants of the code.
+//! A front end calls a closure once with [`Traced`] values, which record the operations on them. Numbers that
+//! are combined with traced values become constants of the code.
 
 use crate::{BinaryOp, Builder, CompareOp, Lanes, Literal, MathFunction, Precision, Type, Value};
 use half::f16;
@@ -52,7 +52,7 @@ impl<T> Clone for Traced<'_, T> {
 impl<T> Copy for Traced<'_, T> {}
 
 impl<'t, T> Traced<'t, T> {
-    /// Gives a value of a builder the operators of a kind.
+    /// Wraps a value of a builder, with the operators of a kind.
     pub fn new(builder: &'t Builder, value: Value) -> Traced<'t, T> {
         Traced { builder, value, kind: PhantomData, closure: PhantomData }
     }
@@ -72,7 +72,7 @@ impl<'t, T> Traced<'t, T> {
     }
 }
 
-/// Operand beside a traced value: another traced value, or a constant.
+/// Second operand of an operation on a traced value: another traced value, or a constant.
 pub trait Term<'t, T> {
     /// Returns the value in a builder.
     fn term(self, builder: &'t Builder) -> Value;
@@ -262,14 +262,14 @@ macro_rules! functions {
 crate::for_functions!(functions);
 
 impl<'t> Traced<'t, bool> {
-    /// Tests if both are true.
+    /// Returns logical and.
     #[must_use]
     #[track_caller]
     pub fn and(self, other: impl Term<'t, bool>) -> Traced<'t, bool> {
         self & other
     }
 
-    /// Tests if one of both is true.
+    /// Returns logical or.
     #[must_use]
     #[track_caller]
     pub fn or(self, other: impl Term<'t, bool>) -> Traced<'t, bool> {
@@ -284,7 +284,7 @@ impl<'t> Traced<'t, bool> {
         Traced::new(self.builder, self.builder.select(self.value, yes, no))
     }
 
-    /// [`Traced::select`] under the name that arrays give it.
+    /// Calls [`Traced::select`], under the name that arrays use.
     #[must_use]
     #[track_caller]
     pub fn cond<T: Kind>(self, yes: impl Term<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
@@ -301,13 +301,14 @@ impl<'t> Traced<'t, i32> {
     }
 }
 
-/// `log2(1 + f) / f` for `f` between √½ − 1 and √2 − 1, lowest power first. The error of the logarithm is below 5·10⁻⁸.
+/// `log2(1 + f) / f` for `f` between √½ − 1 and √2 − 1, lowest power first. The error of the logarithm is
+/// below 5·10⁻⁸.
 const LOG2: [f32; 8] =
     [1.442_694_8, -0.721_357_1, 0.480_939_4, -0.360_088_1, 0.286_708_6, -0.250_061_48, 0.236_882_15, -0.145_756_24];
 /// `2^r` for `r` between −½ and ½, lowest power first.
 const EXP2: [f32; 7] =
     [1.0, std::f32::consts::LN_2, 0.240_226_52, 0.055_503_27, 0.009_617_995, 0.001_340_043_1, 0.000_154_780_18];
-/// Number that rounds to integers when it is added, which are in the lowest bits of the sum.
+/// Number whose addition rounds to integers. The integers are in the lowest bits of the sum.
 const ROUNDER: f32 = 12_582_912.0;
 
 impl<'t> Traced<'t, f32> {
@@ -330,9 +331,9 @@ impl<'t> Traced<'t, f32> {
         rest.iter().rev().fold(self.constant(last), |sum, coefficient| sum * self + *coefficient)
     }
 
-    /// Returns a power of a number from 0 to 1, with a positive exponent. It has half of the operations of
-    /// [`pow`](Traced::pow), and the same bits on all devices. The relative error is below
-    /// (1 + exponent)·2⁻²² + |log₂ result|·2⁻²⁴. Numbers below 2⁻¹²⁶ count as 0.
+    /// Returns a power of a number from 0 to 1, with a positive exponent. It takes half of the operations of
+    /// [`pow`](Traced::pow) and returns the same bits on all devices. The relative error is below (1 +
+    /// exponent)·2⁻²² + |log₂ result|·2⁻²⁴. Numbers below 2⁻¹²⁶ count as 0.
     #[must_use]
     #[track_caller]
     pub fn power_of_unit(self, exponent: impl Term<'t, f32>) -> Traced<'t, f32> {

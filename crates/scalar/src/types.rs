@@ -1,8 +1,8 @@
 //! The types of values, and literal values.
 //!
-//! A [`Type`] is an [`Element`] type and a number of lanes. One lane is a plain value; 2, 3, 4, 8 or 16 make a small vector, as pixels,
-//! points and wide accesses want them. A [`Literal`] is one element: its type and its bits, so literals compare and hash by what they
-//! are, NaN and -0 included.
+//! A [`Type`] is an [`Element`] type and a number of lanes. One lane is a plain value. 2, 3, 4, 8 or 16 lanes
+//! form a small vector, for pixels, points and wide accesses. A [`Literal`] is one element: its type and its
+//! bits. Literals are compared and hashed by type and bits, including NaN and -0.
 
 use half::f16;
 use std::fmt;
@@ -26,7 +26,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// All of them.
+    /// All element types.
     pub const ALL: [Element; 12] = [
         Element::Bool,
         Element::I8,
@@ -42,7 +42,7 @@ impl Element {
         Element::F64,
     ];
 
-    /// Its name, as in Rust.
+    /// Returns its name, as in Rust.
     pub const fn name(self) -> &'static str {
         match self {
             Element::Bool => "bool",
@@ -60,7 +60,7 @@ impl Element {
         }
     }
 
-    /// Bits of a value; a truth value has one.
+    /// Returns the number of bits of a value. `bool` has one.
     pub const fn bits(self) -> u32 {
         match self {
             Element::Bool => 1,
@@ -71,27 +71,28 @@ impl Element {
         }
     }
 
-    /// Bytes in memory; a truth value has one, 0 or 1.
+    /// Returns the number of bytes in memory. `bool` has one, which is 0 or 1.
     pub const fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
     }
 
-    /// Returns whether it is `f16`, `f32` or `f64`.
+    /// Returns true if it is `f16`, `f32` or `f64`.
     pub const fn is_float(self) -> bool {
         matches!(self, Element::F16 | Element::F32 | Element::F64)
     }
 
-    /// Returns whether it is an integer type.
+    /// Returns true if it is an integer type.
     pub const fn is_integer(self) -> bool {
         !self.is_float() && !matches!(self, Element::Bool)
     }
 
-    /// Returns whether it is an integer type with a sign.
+    /// Returns true if it is a signed integer type.
     pub const fn is_signed(self) -> bool {
         matches!(self, Element::I8 | Element::I16 | Element::I32 | Element::I64)
     }
 
-    /// The least and the greatest value of an integer type; 0 and 1 of `bool`; `None` for floats.
+    /// Returns the least and the greatest value of an integer type. They are 0 and 1 for `bool`. Returns
+    /// `None` for floats.
     pub const fn range(self) -> Option<(i128, i128)> {
         if self.is_float() {
             return None;
@@ -100,7 +101,7 @@ impl Element {
         Some(if self.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) })
     }
 
-    /// The integer type of so many bits.
+    /// Returns the integer type with this number of bits.
     pub const fn integer(bits: u32, signed: bool) -> Option<Element> {
         Some(match (bits, signed) {
             (8, true) => Element::I8,
@@ -115,12 +116,12 @@ impl Element {
         })
     }
 
-    /// The integer type of the same width without a sign; `None` for `bool`.
+    /// Returns the unsigned integer type of the same width, or `None` for `bool`.
     pub const fn unsigned(self) -> Option<Element> {
         Element::integer(self.bits(), false)
     }
 
-    /// The bits that a value may have.
+    /// Returns the mask of the bits of a value.
     pub(crate) const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
@@ -156,12 +157,12 @@ impl Type {
 }
 
 impl Type {
-    /// A plain value.
+    /// Returns the type of a plain value.
     pub const fn of(element: Element) -> Type {
         Type { element, lanes: 1 }
     }
 
-    /// A small vector; there are 1, 2, 3, 4, 8 or 16 lanes.
+    /// Returns the type of a small vector with 1, 2, 3, 4, 8 or 16 lanes.
     pub const fn vector(element: Element, lanes: usize) -> Option<Type> {
         match lanes {
             1 | 2 | 3 | 4 | 8 | 16 => Some(Type { element, lanes: lanes as u8 }),
@@ -169,7 +170,7 @@ impl Type {
         }
     }
 
-    /// The type of an element.
+    /// Returns the type of an element.
     pub const fn element(self) -> Element {
         self.element
     }
@@ -179,18 +180,18 @@ impl Type {
         self.lanes as usize
     }
 
-    /// Returns whether it has one lane.
+    /// Returns true if it has one lane.
     pub const fn is_scalar(self) -> bool {
         self.lanes == 1
     }
 
-    /// As many lanes of another type.
+    /// Returns a type of another element with the same number of lanes.
     #[must_use]
     pub const fn with(self, element: Element) -> Type {
         Type { element, lanes: self.lanes }
     }
 
-    /// Bytes in memory.
+    /// Returns the number of bytes in memory.
     pub const fn bytes(self) -> u32 {
         self.element.bytes() * self.lanes as u32
     }
@@ -219,12 +220,12 @@ pub struct Literal {
 }
 
 impl Literal {
-    /// From bits; those beyond the width of the type are dropped.
+    /// Makes a literal from bits. Bits beyond the width of the type are dropped.
     pub const fn from_bits(element: Element, bits: u64) -> Literal {
         Literal { element, bits: bits & element.mask() }
     }
 
-    /// An integer or truth value, modulo the width of the type; a float nearest to it.
+    /// Makes a literal from an integer: modulo the width of an integer type, or the nearest float.
     pub fn from_i128(element: Element, value: i128) -> Literal {
         match element {
             Element::F16 => half_from(value as f64).into(),
@@ -235,7 +236,7 @@ impl Literal {
         }
     }
 
-    /// The float of this type nearest to a value; `None` if the type is no float.
+    /// Returns the float of this type that is nearest to a value. Returns `None` if the type is not a float.
     pub fn from_f64(element: Element, value: f64) -> Option<Literal> {
         match element {
             Element::F16 => Some(half_from(value).into()),
@@ -245,7 +246,7 @@ impl Literal {
         }
     }
 
-    /// Reads values that stand one behind the other in memory. Bytes that are less than a value are left out.
+    /// Reads consecutive values from memory. Trailing bytes that do not form a value are ignored.
     pub fn from_bytes(element: Element, bytes: &[u8]) -> impl Iterator<Item = Literal> + '_ {
         bytes.chunks_exact(element.bytes() as usize).map(move |chunk| {
             let mut bits = [0; 8];
@@ -254,27 +255,27 @@ impl Literal {
         })
     }
 
-    /// Returns the bytes of values that stand one behind the other in memory.
+    /// Returns the bytes of consecutive values in memory.
     pub fn to_bytes(values: &[Literal]) -> Vec<u8> {
         values.iter().flat_map(|value| value.bits.to_le_bytes().into_iter().take(value.element.bytes() as usize)).collect()
     }
 
-    /// Zero, or false.
+    /// Returns zero, or false.
     pub const fn zero(element: Element) -> Literal {
         Literal { element, bits: 0 }
     }
 
-    /// Its type.
+    /// Returns its type.
     pub const fn element(self) -> Element {
         self.element
     }
 
-    /// Its bits.
+    /// Returns its bits.
     pub const fn bits(self) -> u64 {
         self.bits
     }
 
-    /// The value of an integer, 0 or 1 of a truth value; `None` for floats.
+    /// Returns the value of an integer, or 0 or 1 for `bool`. Returns `None` for floats.
     pub const fn as_i128(self) -> Option<i128> {
         if self.element.is_float() {
             return None;
@@ -284,7 +285,7 @@ impl Literal {
         Some(if self.element.is_signed() { ((high as i64) >> shift) as i128 } else { (high >> shift) as i128 })
     }
 
-    /// The value of a float, exactly; `None` for other types.
+    /// Returns the exact value of a float, or `None` for other types.
     pub fn as_f64(self) -> Option<f64> {
         match self.element {
             Element::F16 => Some(f16::from_bits(self.bits as u16).to_f64()),
@@ -294,7 +295,7 @@ impl Literal {
         }
     }
 
-    /// Returns whether it is true; `None` for other types.
+    /// Returns the value of a `bool`, or `None` for other types.
     pub const fn as_bool(self) -> Option<bool> {
         match self.element {
             Element::Bool => Some(self.bits != 0),
@@ -302,7 +303,7 @@ impl Literal {
         }
     }
 
-    /// Returns whether it is a float that is no number.
+    /// Returns true if it is a NaN.
     pub fn is_nan(self) -> bool {
         self.as_f64().is_some_and(f64::is_nan)
     }
@@ -312,7 +313,7 @@ impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.as_f64(), self.as_i128()) {
             (Some(value), _) => match self.element {
-                // The shortest text that gives the value back is that of its own type.
+                // The shortest text that reads back as the same value is that of the type itself.
                 Element::F32 => write!(f, "{:?}", f32::from_bits(self.bits as u32)),
                 Element::F16 => write!(f, "{}", f16::from_bits(self.bits as u16)),
                 _ => write!(f, "{value:?}"),
@@ -323,8 +324,8 @@ impl fmt::Display for Literal {
     }
 }
 
-/// The nearest half, ties to even. Through `f32` with what is lost kept in the last bit, so that only one rounding counts; the library
-/// does not look at the lower half of an `f64`.
+/// Rounds to the nearest half, ties to even. The value goes through `f32`, with the rounding error kept in
+/// the last bit, so that only one rounding takes effect. The library ignores the lower half of an `f64`.
 pub(crate) fn half_from(value: f64) -> f16 {
     let near = value as f32;
     let back = f64::from(near);

@@ -1,4 +1,4 @@
-//! Boundary rules: the elements outside of an array.
+//! Boundary rules: values for reads outside of an array.
 
 use broadloom_scalar::{Builder, Lanes, Value};
 
@@ -9,17 +9,17 @@ pub enum Rule {
     Inside,
     /// The nearest element.
     Clamp,
-    /// The axis starts again.
+    /// Periodic: the index wraps around.
     Wrap,
-    /// The axis goes back and forth; the elements at its ends are seen once each time.
+    /// Reflection at the ends. The elements at the ends are not repeated.
     Mirror,
     /// A constant.
     Constant,
 }
 
 impl Rule {
-    /// Returns the index inside of an axis that stands for any index; `None` where the constant does, or where the axis has
-    /// no elements.
+    /// Returns the index inside of the axis that replaces `index`. Returns `None` if the constant replaces
+    /// the element, or if the axis has no elements.
     ///
     /// ```
     /// use broadloom_skeleton::Rule;
@@ -45,8 +45,9 @@ impl Rule {
         }
     }
 
-    /// Writes the code that applies the rule to a signed index of an axis with `extent` elements, at least one. Returns an
-    /// index that can be read, and, for [`Rule::Constant`], whether the element there is the one that is meant.
+    /// Emits the code that applies the rule to a signed index of an axis with `extent` elements, at least
+    /// one. Returns an index that is safe to read. For [`Rule::Constant`] it also returns a condition: the
+    /// original index is inside.
     pub fn place(self, b: &Builder, index: Value, extent: Value) -> (Value, Option<Value>) {
         let cycle = |period: Value| {
             let rest = b.rem(index, period);
@@ -67,14 +68,14 @@ impl Rule {
     }
 }
 
-/// The elements outside of an array.
+/// The values of elements outside of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Boundary<T = Lanes> {
     /// The nearest element.
     Clamp,
-    /// The array starts again.
+    /// Periodic: the array repeats.
     Wrap,
-    /// The array goes back and forth; the elements at its ends are seen once each time.
+    /// Reflection at the ends. The elements at the ends are not repeated.
     Mirror,
     /// This value.
     Constant(T),
@@ -99,7 +100,7 @@ impl<T> Boundary<T> {
         }
     }
 
-    /// Returns the same rule with another form of its constant.
+    /// Returns the same rule with a converted constant.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Boundary<U> {
         match self {
             Boundary::Clamp => Boundary::Clamp,

@@ -1,15 +1,19 @@
-//! Chain: several functions of neighbourhoods in one pass, with the rows between them in rings.
+//! Chain: several functions of neighbourhoods in one pass, with the intermediate rows in ring buffers.
 //!
-//! A block has some columns of the domain and walks down its rows. In each step every stage computes one row: the first stage the newest one, later
-//! stages rows further up, as far behind as they look down. The rows that later stages still read are kept in a ring in shared memory, so values between
-//! stages never reach memory, and a row is computed once. Only columns beside those of a block are computed by its neighbours, too.
+//! A block has some columns of the domain and walks down its rows. In each step every stage computes one row.
+//! The first stage computes the newest row. A later stage lags behind by the number of rows that it looks
+//! down. The rows that later stages still read are kept in a ring in shared memory. Values between stages
+//! therefore never reach global memory, and a row is computed once. Only columns next to those of a block are
+//! also computed by its neighbours.
 //!
-//! [`ChainLayout`] says how far stages lie behind each other, how many rows rings have, and how many columns a block has.
+//! [`ChainLayout`] has the lags of the stages, the rows of the rings, and the columns of a block.
 //!
-//! A stage has two functions, as a [`Stencil`](crate::Stencil) has: one far from all edges, one that applies boundary rules. A rule leads to places that lie
-//! between a position and the place without the rule, or as far on its other side, so that they are in the ring, too.
+//! A stage has two functions, like a [`Stencil`](crate::Stencil): one far from all edges, and one that
+//! applies boundary rules. A rule maps a place to one between the position and that place, or to one at most
+//! as far on the other side. The mapped place is therefore in the ring too.
 //!
-//! A block is one warp, which takes 32 columns at a time. Where a warp is run as vectors, shared memory is in the cache of a core.
+//! A block is one warp, which takes 32 columns at a time. On a machine that runs warps as vectors, shared
+//! memory is in the cache of a core.
 
 use crate::cost::{self, Costs, LANES};
 use crate::kit::{Draft, Writer, unravel};
@@ -20,11 +24,12 @@ use broadloom_scalar::{
     AccessorDecl, AccessorKind, Axis, Binding, Cache, Element, Function, Memory, Shuffle, Type, Unroll, Value, reading,
 };
 
-/// Computes functions of neighbourhoods one behind the other, row by row.
-///
-/// The sizes of a call are the lengths of the axes; the last is at least 32. Scalars are, for each stage and axis, the first position and the one behind the
-/// last that its `inner` function may be asked for; then for each stage the scalars of `inner` and of `edge`. Inputs are for each stage those of `inner` and
-/// of `edge` that are no staged values. Outputs are the stored values of all stages.
+/// Computes functions of neighbourhoods in sequence, row by row.
+/// The sizes of a call are the lengths of the axes. The last one is at least 32. The scalars start with the
+/// bounds of the interior: for each stage and axis, the first position for which `inner` may be called and
+/// the end of these positions. For each stage the scalars of `inner` and of `edge` follow. Inputs are, for
+/// each stage, those of `inner` and of `edge` that are not staged values. Outputs are the stored values of
+/// all stages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
     /// The positions: two axes or more.
@@ -38,15 +43,15 @@ pub struct Chain {
 pub struct Stage {
     /// Function far from all edges.
     pub inner: Tap,
-    /// Function near them, if it is another.
+    /// Function near edges, if it differs.
     pub edge: Option<Tap>,
-    /// Windows in which it reads earlier stages.
+    /// Windows in which the stage reads earlier stages.
     pub reaches: Vec<Reach>,
-    /// For each value, whether later stages read it.
+    /// For each value: true if later stages read it.
     pub staged: Vec<bool>,
-    /// For each value, whether it is stored.
+    /// For each value: true if it is stored.
     pub stored: Vec<bool>,
-    /// Cost of a position, in simple operations.
+    /// Cost of one position, in simple operations.
     pub cost: u64,
 }
 
@@ -55,9 +60,9 @@ pub struct Stage {
 pub struct Reach {
     /// The number of the earlier stage.
     pub stage: usize,
-    /// Rows above and below the position.
+    /// Number of rows above and below the position.
     pub rows: (u32, u32),
-    /// Columns before and behind the position.
+    /// Number of columns before and after the position.
     pub columns: (u32, u32),
 }
 
@@ -68,18 +73,19 @@ pub struct Reach {
 pub struct Tap {
     /// The function.
     pub function: Function,
-    /// For each accessor, what it reads.
+    /// For each accessor, the source that it reads.
     pub reads: Vec<TapRead>,
 }
 
 /// The source of an accessor of a [`Tap`].
 ///
-/// All but a number are read at three indices: a row, a column, and the distance of the column from that of the position before a boundary rule. The last
-/// one is the column again where no rule was applied. The distance is less than 32, and the rule is one that leads back by as much at most. Indices along
-/// other axes are those of the position.
+/// All sources except [`TapRead::Number`] are read at three indices: a row, a column, and a distance. The
+/// distance is the offset of the column from that of the position, before a boundary rule. If no rule was
+/// applied, the third index is the column again. The distance is less than 32, and the rule leads back by at
+/// most as much. Indices along other axes are those of the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TapRead {
-    /// An input, at an index that counts its elements.
+    /// An input, read at an element index.
     Number,
     /// An input over the domain.
     Column,
@@ -87,28 +93,29 @@ pub enum TapRead {
     Stage(usize, usize),
 }
 
-/// The order of the rows of a chain, and its rings.
+/// The row lags of the stages of a chain, and the rings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainLayout {
-    /// For each stage, the number of rows that it lies behind the newest one.
+    /// For each stage, the number of rows that it lags behind the newest one.
     pub lags: Vec<u32>,
-    /// For each stage, the rows above and below those of a block for which it is computed.
+    /// For each stage, the number of rows above and below those of a block for which it is also computed.
     pub rows: Vec<(u32, u32)>,
-    /// For each stage, the columns before and behind those of a block for which it is computed.
+    /// For each stage, the number of columns before and after those of a block for which it is also computed.
     pub columns: Vec<(u32, u32)>,
-    /// For each stage, the rows of its ring.
+    /// For each stage, the number of rows of its ring.
     pub rings: Vec<u32>,
     /// For each stage and value, its first byte in shared memory.
     pub places: Vec<Vec<u64>>,
-    /// Columns of a block, at most.
+    /// Maximum number of columns of a block.
     pub width: u32,
     /// Bytes of shared memory.
     pub bytes: u64,
 }
 
 impl ChainLayout {
-    /// The layout for stages, each with its windows, the bytes of an element of each value that is staged, 0 for others, and its cost; `None` if no columns fit
-    /// into the shared memory of a machine.
+    /// Returns the layout for stages. Each stage has its windows, the bytes per element of each value (0 for
+    /// a value that is not staged), and its cost. Returns `None` if no columns fit into the shared memory of
+    /// the machine.
     pub fn new(stages: &[(&[Reach], Vec<u32>, u64)], machine: &Machine) -> Option<ChainLayout> {
         let count = stages.len();
         let (mut lags, mut rings) = (vec![0u32; count], vec![1u32; count]);
@@ -127,7 +134,7 @@ impl ChainLayout {
             for reach in reaches.iter() {
                 wider(&mut rows[reach.stage], own_rows, reach.rows)?;
                 wider(&mut columns[reach.stage], own_columns, reach.columns)?;
-                // From the row that the reader looks up to, to the one that was computed last.
+                // From the topmost row that the reader needs to the row that was computed last.
                 let ring = (lags[number] - lags[reach.stage]).checked_add(reach.rows.0)?.checked_add(1)?;
                 rings[reach.stage] = rings[reach.stage].max(ring);
             }
@@ -137,7 +144,7 @@ impl ChainLayout {
         let mut best: Option<u128> = None;
         for width in cost::CHAIN_COLUMNS {
             let (places, bytes) = layout.places(stages, width);
-            // A row costs about as much besides as 32 of its columns.
+            // Each row has a fixed cost of about 32 columns.
             let groups = |stage: usize| u128::from(layout.pitch(stage, width).div_ceil(LANES) + 1);
             let work = stages.iter().enumerate().map(|(number, (.., cost))| u128::from(*cost + 1) * groups(number));
             let work = (work.sum::<u128>() << 10) / u128::from(width);
@@ -149,13 +156,13 @@ impl ChainLayout {
         best.map(|_| layout)
     }
 
-    /// Columns of a row of a stage, for a block with so many.
+    /// Returns the number of columns of a row of a stage, for a block of `width` columns.
     fn pitch(&self, stage: usize, width: u32) -> u32 {
         let (before, behind) = self.columns[stage];
         width + before + behind
     }
 
-    /// The first byte of each staged value, and all bytes.
+    /// Returns the first byte of each staged value, and the total number of bytes.
     fn places(&self, stages: &[(&[Reach], Vec<u32>, u64)], width: u32) -> (Vec<Vec<u64>>, u64) {
         let mut all = 0u64;
         let mut places = vec![];
@@ -171,29 +178,30 @@ impl ChainLayout {
         (places, all)
     }
 
-    /// Returns the columns of a stage that are computed for each column of a block, in hundredths.
+    /// Returns the number of columns that a stage computes per column of a block, in hundredths.
     pub fn growth(&self, stage: usize) -> u64 {
         u64::from(self.pitch(stage, self.width)) * 100 / u64::from(self.width.max(1))
     }
 
-    /// Returns the rows on one side of a block for which stages are computed, at most.
+    /// Returns the maximum number of rows on one side of a block for which a stage is also computed.
     fn most_rows(&self) -> u32 {
         self.rows.iter().map(|(above, below)| *above.max(below)).max().unwrap_or(0)
     }
 
-    /// Returns the rows or columns on one side of a block for which stages are computed, at most.
+    /// Returns the maximum number of rows or columns on one side of a block for which a stage is also
+    /// computed.
     pub fn most_around(&self) -> u32 {
         self.columns.iter().map(|(before, behind)| *before.max(behind)).fold(self.most_rows(), u32::max)
     }
 }
 
 impl Chain {
-    /// The types of the values of a stage.
+    /// Returns the types of the values of a stage.
     fn values(&self, stage: usize) -> Vec<Type> {
         self.stages[stage].inner.function.result_types()
     }
 
-    /// The layout of the rows for a machine.
+    /// Returns the row layout for a machine.
     fn layout(&self, machine: &Machine) -> Option<ChainLayout> {
         let bytes = |number: usize| {
             let staged = self.values(number).into_iter().zip(&self.stages[number].staged);
@@ -244,7 +252,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         self.check()?;
         let axes = self.domain.axes();
@@ -296,24 +304,24 @@ struct Port {
 struct Parts<'a> {
     chain: &'a Chain,
     layout: ChainLayout,
-    /// For each stage the numbers of scalars: for each axis where the interior starts and where it ends.
+    /// For each stage, the numbers of scalars: for each axis the start and the end of the interior.
     bounds: Vec<Vec<usize>>,
     ports: Vec<(Port, Option<Port>)>,
-    /// For each stage and value the number of its output, if it is stored.
+    /// For each stage and value, the number of its output, if it is stored.
     outputs: Vec<Vec<Option<usize>>>,
 }
 
-/// The part of the domain that a block has. Numbers are `i32` unless said otherwise.
+/// The part of the domain that belongs to a block. Numbers are `i32` unless stated otherwise.
 struct Place {
-    /// The indices of the axes above rows and columns.
+    /// Indices of the axes other than rows and columns.
     above: Vec<Value>,
-    /// The first row, and the one behind the last.
+    /// First row, and end of the rows.
     rows: [Value; 2],
-    /// The first column, and the one behind the last.
+    /// First column, and end of the columns.
     columns: [Value; 2],
-    /// The number of the first element of the image, in 64 bits.
+    /// Number of the first element of the image, in 64 bits.
     start: Value,
-    /// The memory of all rings.
+    /// Memory of all rings.
     room: Memory,
 }
 
@@ -326,7 +334,7 @@ impl Parts<'_> {
         k.count(Count::size(axis), Type::I32)
     }
 
-    /// The bounds of a part of a length that is divided evenly.
+    /// Returns the bounds of one part of a length that is divided evenly.
     fn part(&self, k: &Writer, length: Value, number: Value, parts: Value) -> [Value; 2] {
         let wide = |value: Value| k.convert(value, Type::I64);
         let bound = |number: Value| k.convert(k.div(k.mul(wide(number), wide(length)), wide(parts)), Type::I32);
@@ -340,7 +348,8 @@ impl Parts<'_> {
         let room = k.large_shared(Element::U8, Count::Constant(self.layout.bytes.max(16)));
         let images = Count::product(0..axes - 2);
         let across = Count::size(axes - 1).div_ceil(self.layout.width);
-        // Rows are divided where there are too few columns and images for all cores, into parts for which little is computed twice.
+        // Rows are divided if columns and images are too few for all cores. The parts are large enough that
+        // little is computed twice.
         let wanted = Count::Constant(Costs::of(machine).busy(cost::CHAIN_BLOCKS)).div_ceil(across.clone() * images.clone());
         let least = (cost::CHAIN_ROWS * self.layout.most_rows()).max(cost::CHAIN_LEAST_ROWS);
         let down = wanted.min(Count::size(axes - 2).div_ceil(least));
@@ -390,7 +399,7 @@ impl Parts<'_> {
             let rows_inside = k.and(above, self.inside(k, number, axes - 2, row));
             let last = k.sub(right, LANES);
             k.for_step(left, right, LANES, Unroll::Never, |start| {
-                // The last columns are taken with some before them, so that all lanes have one.
+                // The last group of columns overlaps the one before, so that every lane has a column.
                 let start = k.min(start, last);
                 let column = k.add(start, lane);
                 let end = k.add(start, LANES - 1);
@@ -415,19 +424,20 @@ impl Parts<'_> {
         }
     }
 
-    /// Returns whether a position along an axis is in the interior of a stage.
+    /// Returns a condition: a position along an axis is in the interior of a stage.
     fn inside(&self, k: &Writer, stage: usize, axis: usize, position: Value) -> Value {
         let [first, end] = [0, 1].map(|end| k.scalar(self.bounds[stage][2 * axis + end], Type::I32));
         k.and(k.ge(position, first), k.lt(position, end))
     }
 
-    /// The memory of a staged value.
+    /// Returns the memory of a staged value.
     fn memory(&self, k: &Writer, (stage, value): (usize, usize), room: Memory) -> Memory {
         let element = self.chain.values(stage)[value].element();
         k.shared_view(room, element, self.layout.places[stage][value] as u32)
     }
 
-    /// The place of a value in the ring of a stage, for a column of 64 bits: so an executor of vectors sees that neighbours lie side by side.
+    /// Returns the place of a value in the ring of a stage. The column has 64 bits, so that a vector executor
+    /// sees that neighbours are contiguous.
     fn index(&self, k: &Writer, stage: usize, place: &Place, row: Value, column: Value) -> Value {
         let pitch = self.layout.pitch(stage, self.layout.width);
         let left = k.sub(place.columns[0], self.layout.columns[stage].0);
@@ -441,13 +451,14 @@ impl Parts<'_> {
         k.add(k.convert(start, Type::I64), column)
     }
 
-    /// The number of an element of the domain in memory, for a column of 64 bits.
+    /// Returns the number of an element of the domain in memory. The column has 64 bits.
     fn linear(&self, k: &Writer, place: &Place, row: Value, column: Value) -> Value {
         let width = k.convert(self.length(k, self.axes() - 1), Type::I64);
         k.add(k.add(place.start, k.mul(k.convert(row, Type::I64), width)), column)
     }
 
-    /// Reads a value of a row. Under a boundary rule, 32 neighbours are loaded that have the values of all lanes, and lanes exchange them.
+    /// Reads a value of a row. Under a boundary rule, 32 neighbours that contain the values of all lanes are
+    /// loaded, and lanes exchange them.
     fn read(&self, k: &Writer, ty: Type, at: &[Value], start: Value, load: &dyn Fn(Value, Value) -> Value) -> Value {
         let [row, column, distance] = [at[0], at[1], at[2]];
         if column == distance || !ty.is_scalar() || ty.bytes() != 4 {
@@ -461,7 +472,7 @@ impl Parts<'_> {
         k.shuffle(Shuffle::Index, loaded, k.convert(k.sub(column, first), Type::U32))
     }
 
-    /// The results at a position in 32 columns that begin with `start`.
+    /// Returns the results at a position within the 32 columns that begin at `start`.
     fn results(&self, k: &Writer, tap: &Tap, port: &Port, position: &[Value], place: &Place, start: Value) -> Vec<Value> {
         let mut arguments = position.to_vec();
         arguments.extend(port.scalars.iter().map(|(number, ty)| k.scalar(*number, *ty)));
@@ -485,7 +496,7 @@ impl Parts<'_> {
         k.inline(&tap.function, &arguments, &mut bindings)
     }
 
-    /// Keeps the results of a position: in rings for later stages, in memory where they are stored.
+    /// Stores the results of a position: in rings for later stages, and in the outputs of stored values.
     fn keep(&self, k: &Writer, number: usize, results: &[Value], place: &Place, [row, column]: [Value; 2]) {
         let stage = &self.chain.stages[number];
         let wide = |value: Value| k.convert(value, Type::I64);
@@ -503,7 +514,7 @@ impl Parts<'_> {
         if !stage.stored.contains(&true) {
             return;
         }
-        // Other blocks store what is computed beside the rows and columns of this one.
+        // Rows and columns next to those of this block are stored by other blocks.
         let within = |at: Value, own: [Value; 2]| k.and(k.ge(at, own[0]), k.lt(at, own[1]));
         match (self.layout.rows[number], self.layout.columns[number]) {
             ((0, 0), (0, 0)) => store(),

@@ -5,43 +5,44 @@ use broadloom_scalar::{BinaryOp, Element, Function, Lanes, Literal, Type};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A way to combine elements. Each is associative, or taken to be.
-///
-/// It has a name and is independent of a type; [`Combine::operator`] is the [`Operator`] for one type.
+/// A way to combine elements. Each is associative, or assumed to be.
+/// It has a name and is independent of the type. [`Combine::operator`] returns the [`Operator`] for one type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Combine {
     /// The sum. Integers and floats.
     Sum,
     /// The product. Integers and floats.
     Product,
-    /// The least. Integers and floats; a number beats NaN.
+    /// The minimum. Integers and floats. Numbers are preferred to NaN.
     Min,
-    /// The greatest. Integers and floats; a number beats NaN.
+    /// The maximum. Integers and floats. Numbers are preferred to NaN.
     Max,
     /// True if all are true. `bool`, and integers bit by bit.
     All,
     /// True if one is true. `bool`, and integers bit by bit.
     Any,
-    /// True if an odd number is true. `bool`, and integers bit by bit.
+    /// True if an odd number of values is true. `bool`, and integers bit by bit.
     Odd,
     /// An operator on one value, in the order of elements.
     By(Arc<Operator>),
 }
 
-/// Maximum number of operations of a function that combines two values: a kernel has dozens of copies of it.
+/// Maximum number of operations of a function that combines two values. A kernel contains dozens of copies of
+/// it.
 const MOST_OPERATIONS: u64 = 512;
 
 impl Combine {
-    /// All ways that have a name.
+    /// All named ways.
     pub const EVERY: [Combine; 7] =
         [Combine::Sum, Combine::Product, Combine::Min, Combine::Max, Combine::All, Combine::Any, Combine::Odd];
 
-    /// Combines by a function of two values of one type. `identity`, lane by lane, changes nothing that it is combined with.
+    /// Combines by a function of two values of one type. `identity` has a literal for each lane and is
+    /// neutral for the function.
     pub fn by(function: Function, identity: &[Literal]) -> Result<Combine> {
         Combine::made(function, identity, false)
     }
 
-    /// Combines by a function that is commutative: elements are taken in an order that suits the machine.
+    /// Combines by a commutative function. Elements are taken in an order that suits the machine.
     pub fn commutative(function: Function, identity: &[Literal]) -> Result<Combine> {
         Combine::made(function, identity, true)
     }
@@ -72,7 +73,7 @@ impl Combine {
         }
     }
 
-    /// Returns whether elements of a type can be combined so.
+    /// Returns true if elements of the type can be combined in this way.
     pub fn takes(&self, ty: Type) -> bool {
         match self {
             Combine::Sum | Combine::Product | Combine::Min | Combine::Max => ty.element() != Element::Bool,
@@ -81,7 +82,7 @@ impl Combine {
         }
     }
 
-    /// Returns the operation on two values; `None` of [`Combine::By`].
+    /// Returns the operation on two values, or `None` for [`Combine::By`].
     pub fn binary(&self) -> Option<BinaryOp> {
         Some(match self {
             Combine::Sum => BinaryOp::Add,

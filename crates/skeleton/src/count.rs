@@ -1,10 +1,10 @@
-//! Numbers that follow from the sizes of a call.
+//! Numbers computed from the sizes of a call.
 
 use std::ops::{Add, Mul};
 use std::sync::Arc;
 
-/// A number that follows from the sizes of a call: blocks of a grid, elements of a temporary. It is data, so that a program can be
-/// compared, printed and kept, and serves all sizes.
+/// A number computed from the sizes of a call, such as the blocks of a grid or the elements of a temporary.
+/// It is data: a program with counts can be compared, printed and kept, and serves all sizes.
 ///
 /// ```
 /// use broadloom_skeleton::Count;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
-    /// A number for all sizes.
+    /// A number that is independent of sizes.
     Constant(u64),
     /// A size of the call, by its number.
     Size(usize),
@@ -23,28 +23,28 @@ pub enum Count {
     Sum(Arc<(Count, Count)>),
     /// A product.
     Product(Arc<(Count, Count)>),
-    /// A quotient, rounded up; 0 when the divisor is 0.
+    /// A quotient, rounded up. 0 if the divisor is 0.
     DivCeil(Arc<(Count, Count)>),
-    /// A quotient, rounded down; 0 when the divisor is 0.
+    /// A quotient, rounded down. 0 if the divisor is 0.
     DivFloor(Arc<(Count, Count)>),
-    /// The lesser one.
+    /// The minimum.
     Min(Arc<(Count, Count)>),
-    /// The greater one.
+    /// The maximum.
     Max(Arc<(Count, Count)>),
 }
 
 impl Count {
-    /// A size of the call.
+    /// Returns a size of the call.
     pub const fn size(index: usize) -> Count {
         Count::Size(index)
     }
 
-    /// The product of the sizes in a range.
+    /// Returns the product of the sizes in a range.
     pub fn product(sizes: std::ops::Range<usize>) -> Count {
         sizes.map(Count::Size).reduce(|a, b| a * b).unwrap_or(Count::Constant(1))
     }
 
-    /// Divided and rounded up.
+    /// Divides and rounds up.
     #[must_use]
     pub fn div_ceil(self, by: impl Into<Count>) -> Count {
         match (self, by.into()) {
@@ -54,25 +54,25 @@ impl Count {
         }
     }
 
-    /// Divided and rounded down.
+    /// Divides and rounds down.
     #[must_use]
     pub fn div_floor(self, by: impl Into<Count>) -> Count {
         Count::DivFloor(Arc::new((self, by.into())))
     }
 
-    /// The lesser one.
+    /// Returns the minimum of two counts.
     #[must_use]
     pub fn min(self, other: impl Into<Count>) -> Count {
         Count::Min(Arc::new((self, other.into())))
     }
 
-    /// The greater one.
+    /// Returns the maximum of two counts.
     #[must_use]
     pub fn max(self, other: impl Into<Count>) -> Count {
         Count::Max(Arc::new((self, other.into())))
     }
 
-    /// Returns the number with other numbers in place of the sizes.
+    /// Returns the count with other counts substituted for the sizes.
     pub fn with(&self, sizes: &[Count]) -> Count {
         let both = |pair: &Arc<(Count, Count)>| (pair.0.with(sizes), pair.1.with(sizes));
         match self {
@@ -87,7 +87,7 @@ impl Count {
         }
     }
 
-    /// The number for these sizes; `None` when it is beyond 64 bits or one of the sizes is not there.
+    /// Returns the number for these sizes. Returns `None` if it exceeds 64 bits or a size is missing.
     pub fn of(&self, sizes: &[u64]) -> Option<u64> {
         match self {
             Count::Constant(value) => Some(*value),

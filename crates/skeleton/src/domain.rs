@@ -1,11 +1,11 @@
-//! Index spaces, and how threads are spread over them.
+//! Index spaces, and their distribution over threads.
 
 use crate::{Count, Error, Result, Sink, Source};
 use broadloom_scalar::Type;
 
-/// The shape of an index space as far as code depends on it: how many axes, and whether the last one is long. Sizes are no part of it.
-///
-/// The sizes of a call are the lengths of the axes, the last one varies fastest.
+/// The shape of an index space as far as code depends on it: the number of axes, and a flag for a long last
+/// axis. Sizes are not part of it.
+/// The sizes of a call are the lengths of the axes. The last axis varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Domain {
     axes: usize,
@@ -13,14 +13,14 @@ pub struct Domain {
     device: bool,
 }
 
-/// From which length on a last axis has its own threads.
+/// Minimum length of a last axis that gets its own threads.
 const LONG: u64 = crate::cost::LANES as u64;
 
 impl Domain {
     /// One axis.
     pub const LINE: Domain = Domain { axes: 1, rows: true, device: false };
 
-    /// Returns the fast choice for these sizes.
+    /// Returns the domain that is fastest for these sizes.
     ///
     /// ```
     /// use broadloom_skeleton::Domain;
@@ -34,19 +34,20 @@ impl Domain {
         }
     }
 
-    /// A domain with so many axes, the last of which is long.
+    /// Returns a domain with this number of axes and a long last axis.
     pub const fn with_axes(axes: usize) -> Domain {
         Domain { axes, rows: true, device: false }
     }
 
-    /// Returns the domain with a length on the device. The first size of a call is a bound: the length of the first axis is in memory, a `u32` behind all inputs, and is at
-    /// most the bound. Only a map has such a domain.
+    /// Returns the domain with a length in device memory. The first size of a call is then an upper bound of
+    /// the length of the first axis. The length itself is a `u32` in memory, the last of all inputs. Only a
+    /// map has such a domain.
     #[must_use]
     pub const fn counted_on_device(self) -> Domain {
         Domain { device: true, ..self }
     }
 
-    /// Returns whether the length of the first axis is in memory.
+    /// Returns true if the length of the first axis is in device memory.
     pub const fn is_counted_on_device(self) -> bool {
         self.device
     }
@@ -56,7 +57,7 @@ impl Domain {
         self.axes
     }
 
-    /// Returns whether the last axis is long, so that neighbouring threads can work along it.
+    /// Returns true if the last axis is long, so that neighbouring threads can work along it.
     pub const fn has_rows(self) -> bool {
         self.rows
     }
@@ -66,7 +67,8 @@ impl Domain {
         Count::product(0..self.axes)
     }
 
-    /// Checks that sources and a sink have its positions. Returns the type of indices that they need, `u32` or `u64`.
+    /// Checks that sources have as many axes as the domain. Returns the index type that the sources and the
+    /// sink need, `u32` or `u64`.
     pub fn check(self, pattern: &'static str, sources: &[&Source], sink: &Sink) -> Result<Type> {
         if let Some(source) = sources.iter().find(|source| !source.given().is_empty()) {
             let reason = format!("`{}` takes values with a position, and none are given", source.function().name());
@@ -75,7 +77,7 @@ impl Domain {
         self.check_positions(pattern, sources, sink)
     }
 
-    /// Checks positions for a pattern that gives values with them.
+    /// Checks the axes, for a pattern that passes values with positions.
     pub(crate) fn check_positions(self, pattern: &'static str, sources: &[&Source], sink: &Sink) -> Result<Type> {
         let mut wide = sink.written().is_some_and(|written| written.index().element().bits() == 64);
         for source in sources {

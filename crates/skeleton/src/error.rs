@@ -2,15 +2,15 @@
 
 use broadloom_scalar::Type;
 
-/// Why a program could not be made or run.
+/// Reason why a program could not be made or run.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// A function that does not fit where it is given.
+    /// A function that does not fit its use.
     #[error("`{function}` does not fit: {reason}")]
     Function {
-        /// Its name.
+        /// Name of the function.
         function: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// A pattern whose parts do not fit together.
@@ -28,17 +28,17 @@ pub enum Error {
     Operations {
         /// The function.
         operation: String,
-        /// The number of its operations; elementary functions count for many.
+        /// Number of its operations. An elementary function counts as a large number of operations.
         count: u64,
         /// The maximum.
         most: u64,
     },
-    /// A call with other buffers, scalars or sizes than the program takes.
+    /// A call with another number of buffers, scalars or sizes than the program takes.
     #[error("`{program}` is called with {given} {what}, not {wanted}")]
     Number {
         /// The program.
         program: String,
-        /// Thing that is counted.
+        /// Kind of thing that is counted.
         what: &'static str,
         /// Expected number.
         wanted: usize,
@@ -50,7 +50,7 @@ pub enum Error {
     Scalar {
         /// The program.
         program: String,
-        /// Which scalar.
+        /// Number of the scalar.
         index: usize,
         /// Expected type.
         wanted: Type,
@@ -62,14 +62,14 @@ pub enum Error {
     Output {
         /// The program.
         program: String,
-        /// Which output.
+        /// Number of the output.
         index: usize,
-        /// Bytes that are needed.
+        /// Required bytes.
         wanted: u64,
-        /// Bytes that there are.
+        /// Bytes of the buffer.
         given: u64,
     },
-    /// Sizes beyond what the program's indices reach, or whose product is beyond all memory.
+    /// Sizes that exceed the range of the program's indices, or whose product exceeds all memory.
     #[error("the sizes {sizes:?} are too large for `{program}`")]
     Sizes {
         /// The program.
@@ -77,14 +77,14 @@ pub enum Error {
         /// The sizes.
         sizes: Vec<u64>,
     },
-    /// Sizes below what the program is made for.
+    /// Sizes below the minimum of the program.
     #[error("the sizes {sizes:?} are too small for `{program}`: one must be at least {least}")]
     Small {
         /// The program.
         program: String,
         /// The sizes.
         sizes: Vec<u64>,
-        /// The least size.
+        /// The minimum size.
         least: u64,
     },
     /// Building or lowering code failed.

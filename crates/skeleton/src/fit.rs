@@ -1,4 +1,5 @@
-//! Programs for known sizes: grids, counts and parameter blocks are computed once; a run writes addresses and scalars into them.
+//! Programs for known sizes. Grids, counts and parameter blocks are computed once. A run only writes
+//! addresses and scalars into them.
 
 use crate::program::Argument;
 use crate::{Call, Loaded, Result};
@@ -6,17 +7,17 @@ use broadloom_device::{Buffer, CheckedLaunch};
 use broadloom_scalar::Literal;
 use smallvec::SmallVec;
 
-/// Bytes to whose multiples temporaries within one buffer are aligned.
+/// Alignment, in bytes, of temporaries within one buffer.
 const ALIGNMENT: usize = 256;
 
-/// A program that is ready to run on a device for calls of the same sizes: see [`Loaded::fit`].
+/// A program that is ready to run on a device for calls with fixed sizes: see [`Loaded::fit`].
 ///
-/// It does what [`Loaded::run`] does, with less of the host's time.
+/// It has the effect of [`Loaded::run`] and takes less host time.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     loaded: Loaded,
     sizes: Vec<u64>,
-    /// Least number of bytes of each output.
+    /// Minimum number of bytes of each output.
     outputs: Vec<u64>,
     temporaries: Vec<usize>,
     launches: Vec<Prepared>,
@@ -25,9 +26,9 @@ pub struct Fitted {
 #[derive(Clone, Debug)]
 struct Prepared {
     launch: CheckedLaunch,
-    /// The parameters, but for what comes with a call.
+    /// The parameter block, without the values of the call.
     params: SmallVec<[u8; 64]>,
-    /// Places of what comes with a call.
+    /// Offsets of the values that come with a call.
     places: Vec<(usize, Argument)>,
 }
 
@@ -69,26 +70,25 @@ impl Fitted {
         Ok(Fitted { loaded: loaded.clone(), sizes: sizes.to_vec(), outputs, temporaries, launches })
     }
 
-    /// The sizes.
+    /// Returns the sizes.
     pub fn sizes(&self) -> &[u64] {
         &self.sizes
     }
 
-    /// Returns the bytes of its temporaries that must be zero when it runs.
+    /// Returns the total bytes of the temporaries that must be zero at the start of a run.
     pub fn zeroed_bytes(&self) -> usize {
         let zeroed = self.temporaries.iter().zip(&self.loaded.program().temporaries).filter(|(_, temporary)| temporary.zeroed);
         zeroed.map(|(bytes, _)| bytes.next_multiple_of(ALIGNMENT)).sum()
     }
 
-    /// Runs it. The sizes of the call are those that it was made for.
-    ///
-    /// Returns before the work is done: reading a buffer waits for it, and reports what failed.
+    /// Runs the program. The sizes of the call must be the sizes of this value.
+    /// Returns before the work is done. Reading a buffer waits for it and reports errors.
     pub fn run(&self, call: &Call<'_>) -> Result<()> {
         self.run_with(call, None)
     }
 
-    /// Runs it as [`Fitted::run`] does. `zeros` is memory of the caller for temporaries that must be zero, [`Fitted::zeroed_bytes`] of it: one fill serves
-    /// several programs.
+    /// Runs the program like [`Fitted::run`]. `zeros` is zeroed memory of the caller for temporaries that
+    /// must be zero, [`Fitted::zeroed_bytes`] long. One fill can serve several programs.
     pub fn run_with(&self, call: &Call<'_>, zeros: Option<&Buffer<u8>>) -> Result<()> {
         let loaded = &self.loaded;
         loaded.check_given(call)?;
@@ -123,7 +123,7 @@ impl Fitted {
                         let scalar = call.scalars[*index];
                         write(&mut params, *place, scalar.bits(), scalar.element().bytes() as usize);
                     }
-                    // It stands there already.
+                    // Counts are already in the parameter block.
                     Argument::Count(..) => {}
                 }
             }

@@ -1,10 +1,11 @@
 //! Histogram: the number of positions in each bin.
 //!
-//! A block counts in shared memory, on a GPU in one copy per warp where there is room, and finally adds its counts to the result. If there are
-//! too many bins, all threads count in global memory. Integer sums do not depend on the order, so results are deterministic.
+//! A block counts in shared memory, on a GPU in one copy per warp if there is room, and finally adds its
+//! counts to the result. If there are too many bins, all threads count in global memory. Integer sums do not
+//! depend on the order, so results are deterministic.
 //!
-//! A thread of a GPU reads adjacent elements with accesses of 16 bytes, two at a time, where inputs are read at the position itself and are
-//! aligned.
+//! A thread of a GPU reads adjacent elements with 16-byte accesses, two at a time, if inputs are read at the
+//! position itself and are aligned.
 
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Writer, unravel};
@@ -13,10 +14,11 @@ use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Type, Unroll, Value};
 
-/// Counts for each bin the positions of a domain at which a [`Source`] gives its number, and gives the counts to a [`Sink`] whose positions are bins.
+/// Counts the positions of a domain for each bin. A [`Source`] returns the bin of a position. The counts go
+/// to a [`Sink`] whose positions are bins.
 ///
-/// The source gives one integer; what is no number of a bin is not counted. Counts are `u32`, or `u64` where positions have 64 bits. The sizes of a call are the
-/// lengths of the axes, then the number of bins.
+/// The source returns one integer. A number that is not a bin is not counted. Counts are `u32`, or `u64` if
+/// positions have 64 bits. The sizes of a call are the lengths of the axes, then the number of bins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Histogram {
     /// The positions.
@@ -25,24 +27,26 @@ pub struct Histogram {
     pub source: Source,
     /// Use of the counts.
     pub sink: Sink,
-    /// Bins that need room in shared memory; `None` if they are too many for every machine. See [`Histogram::room`].
+    /// Number of bins to reserve in shared memory. `None` if there are too many for every machine. See
+    /// [`Histogram::room`].
     pub room: Option<u32>,
 }
 
-/// Most bins that are counted in shared memory, on any machine.
+/// Maximum number of bins that are counted in shared memory, on any machine.
 const MOST: u64 = cost::SHARED_BINS.vectors as u64;
-/// Accesses of a thread of a GPU that are under way together.
+/// Number of accesses of a GPU thread that are in flight together.
 const PIECES: u32 = cost::HISTOGRAM_PIECES;
-/// Warps of a block of a CPU: several, so that barriers stand around what they count, and they can have counters for each lane.
+/// Number of warps of a block on a CPU. With several, barriers enclose the counting, and each lane can have
+/// its own counters.
 const CPU_WARPS: u32 = cost::HISTOGRAM_WARPS;
 
 impl Histogram {
-    /// Room for so many bins in shared memory.
+    /// Returns the number of bins to reserve in shared memory for `bins` bins.
     pub fn room(bins: u64) -> Option<u32> {
         (bins <= MOST).then(|| (bins.max(256) as u32).next_power_of_two())
     }
 
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let bad = |reason: String| Err(Error::Pattern { pattern: "histogram", reason });
         let axes = self.domain.axes();
@@ -67,7 +71,8 @@ impl Histogram {
         let costs = Costs::of(machine);
         let is_cpu = costs.in_vectors();
         let room = self.room.filter(|room| *room <= costs.pick(cost::SHARED_BINS));
-        // Positions that are counted together follow each other: those of a block on a GPU, those of a warp on a CPU, whose warps run one after the other.
+        // Positions that are counted together are adjacent: those of a block on a GPU, and those of a warp on
+        // a CPU, which runs warps one after the other.
         let (block, groups) = if is_cpu { ([32, CPU_WARPS, 1], CPU_WARPS) } else { ([256, 1, 1], 1) };
         let (threads, step) = (block[0] * block[1], block[0]);
         let k = Writer::new("histogram", block);
@@ -87,13 +92,13 @@ impl Histogram {
             k.barrier();
         }
         let own = room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
-        // As many blocks as keep the machine busy, and none with little to do.
+        // The blocks keep the machine busy, and none has too little work.
         let busy = costs.blocks(cost::HISTOGRAM_BLOCKS, cost::BLOCK_THREADS);
         let mut blocks = count.clone().div_ceil(threads * costs.pick(cost::COUNTED)).min(busy);
         if let Some(room) = room.filter(|room| *room > cost::SHARED_BINS.threads) {
             blocks = blocks.min(count.clone().div_ceil(room * cost::COUNTED_PER_BIN));
         }
-        // Neighbours that a thread of a GPU takes by one access.
+        // Number of neighbours that a GPU thread loads by one access.
         let width =
             if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= cost::COUNTED.threads) };
         let unit = width.map_or(1, |width| threads * PIECES * width as u32);
@@ -102,7 +107,7 @@ impl Histogram {
         let number = if groups == 1 { number } else { k.add(k.mul(number, groups), k.convert(group, index)) };
         let from = k.min(k.mul(number, run), n);
         let to = k.min(k.add(from, run), n);
-        // Whatever a byte is, there is a counter for it; those of no bin are left where they are.
+        // Every value of a byte has a counter. Counters of values that are not bins are ignored.
         let has_room = ty == Type::U8 && room.is_some_and(|room| room >= 256);
         let count_bin = |bin: Value| {
             // A negative number becomes a very large one.
@@ -129,7 +134,7 @@ impl Histogram {
             count_bin(inlet.at(&k, &position)[0]);
         };
         let lane = k.convert(lane, index);
-        // What is left of the line when all that is taken by wide accesses has been.
+        // Start of the rest of the line, after the wide accesses.
         let from = match width {
             None => from,
             Some(width) => {
@@ -189,7 +194,7 @@ trait Signed {
 }
 
 impl Signed for Type {
-    /// The integer type of the same width with a sign.
+    /// Returns the signed integer type of the same width.
     fn signed(self) -> Type {
         if self.element().bits() == 64 { Type::I64 } else { Type::I32 }
     }

@@ -1,7 +1,7 @@
 //! Equality and hashing of values behind trait objects.
 //!
-//! Caches of programs and plans are keyed by patterns and operations, which other crates may define. A type that is
-//! `Eq` and `Hash` is a [`Key`] by itself; values of different types are never equal.
+//! Caches of programs and plans are keyed by patterns and operations, which other crates may define. Every
+//! type that is `Eq` and `Hash` implements [`Key`]. Values of different types are never equal.
 
 use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};

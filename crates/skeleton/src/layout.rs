@@ -1,19 +1,21 @@
-//! Layouts: the way from the indices of an accessor to elements of a buffer.
+//! Layouts: the mapping from the indices of an accessor to the elements of a buffer.
 //!
-//! A function reads and writes at positions, in windows and in queues; it never knows where elements lie. Binding a function
-//! ([`Source::bound`], [`Sink::bound`]) puts an [`Access`] with a [`Layout`] behind each of its accessors. The result reads
-//! and writes buffers at one index, which is what patterns take, so every pattern takes bound functions.
+//! A function reads and writes at positions, in windows and in queues. It does not know the places of
+//! elements in memory. Binding a function ([`Source::bound`], [`Sink::bound`]) puts an [`Access`] with a
+//! [`Layout`] behind each of its accessors. The result reads and writes buffers at one index. Patterns take
+//! such functions, so every pattern takes bound functions.
 //!
 //! | memory | layout |
 //! | --- | --- |
-//! | rows one behind the other | `Layout::strided(&[columns, 1.into()])` |
-//! | an image with a pitch, or a region of a larger one | the pitch as the stride of rows, [`Layout::offset`] for the first pixel |
-//! | pixels of several channels side by side, in a type of several lanes | the stride of a pixel, [`Layout::lanes_apart`] by 1 |
-//! | planes one behind the other | [`Layout::lanes_apart`] by the size of a plane |
-//! | planes or fields in buffers of their own | [`Layout::lanes_in_buffers`] |
+//! | contiguous rows | `Layout::strided(&[columns, 1.into()])` |
+//! | an image with a pitch, or a region of a larger image | the pitch as the stride of rows, [`Layout::offset`] for the first pixel |
+//! | interleaved channels, in a type of several lanes | the stride of a pixel, [`Layout::lanes_apart`] by 1 |
+//! | planes in one buffer | [`Layout::lanes_apart`] by the size of a plane |
+//! | planes or fields in separate buffers | [`Layout::lanes_in_buffers`] |
 //! | a field of an array of records | the size of a record as stride, [`Layout::offset`] for the field, both in elements of the field |
 //!
-//! The numbers of a layout are constants of the code or scalars of a call, so an image with another pitch compiles nothing.
+//! The numbers of a layout are constants of the code or scalars of a call. With scalars, an image with
+//! another pitch compiles nothing.
 
 use crate::{Boundary, Error, Result, Sink, Source};
 use broadloom_scalar::{Accessor, AccessorDecl, AccessorKind, Binding, Builder, Function, Lanes, Literal, Type, Value, Variable};
@@ -21,7 +23,7 @@ use broadloom_scalar::{Accessor, AccessorDecl, AccessorKind, Binding, Builder, F
 /// A number of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Number {
-    /// A part of the code.
+    /// A constant of the code.
     Constant(i64),
     /// A scalar of the call, of type `i64`.
     Scalar,
@@ -33,20 +35,20 @@ impl From<i64> for Number {
     }
 }
 
-/// The places of the lanes of an element.
+/// The placement of the lanes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Arrangement {
-    /// Side by side, aligned, accessed at once: strides count whole elements.
+    /// Contiguous, aligned, accessed at once. Strides count whole elements.
     Together,
-    /// So far apart: strides count lanes.
+    /// At this distance from each other. Strides count lanes.
     Apart(Number),
-    /// Each in a buffer of its own.
+    /// Each in a separate buffer.
     Buffers,
 }
 
-/// The places of elements in memory: the element at indices *i, j, …* lies at *offset + i·stride₀ + j·stride₁ + …*.
-///
-/// Padding is a stride that is larger than what it strides over. Strides may be zero or negative.
+/// The places of elements in memory: the element at indices *i, j, …* is at *offset + i·stride₀ + j·stride₁ +
+/// …*.
+/// A stride that is larger than the extent that it steps over means padding. Strides may be zero or negative.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     strides: Vec<Number>,
@@ -55,36 +57,38 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Elements of a line one behind the other.
+    /// Returns the layout of a line of contiguous elements.
     pub fn line() -> Layout {
         Layout::strided(&[Number::Constant(1)])
     }
 
-    /// A stride for each index, in elements.
+    /// Returns a layout with a stride for each index, in elements.
     pub fn strided(strides: &[Number]) -> Layout {
         Layout { strides: strides.to_vec(), offset: Number::Constant(0), lanes: Arrangement::Together }
     }
 
-    /// Rows of elements at a distance that the call says, in elements: one scalar.
+    /// Returns a layout of rows with a pitch, in elements. The pitch is a scalar of the call.
     pub fn pitched() -> Layout {
         Layout::strided(&[Number::Scalar, Number::Constant(1)])
     }
 
-    /// The first element lies so far behind the start of the buffer, counted like strides.
+    /// Sets the offset of the first element from the start of the buffer, in the unit of strides.
     #[must_use]
     pub fn offset(mut self, offset: impl Into<Number>) -> Layout {
         self.offset = offset.into();
         self
     }
 
-    /// Neighbouring lanes of an element lie so far apart, as planes do. Strides and the offset count lanes.
+    /// Sets the distance between the lanes of an element, as for planes. Strides and the offset then count
+    /// lanes.
     #[must_use]
     pub fn lanes_apart(mut self, distance: impl Into<Number>) -> Layout {
         self.lanes = Arrangement::Apart(distance.into());
         self
     }
 
-    /// Each lane of an element has a buffer of its own. Strides and the offset count elements in each.
+    /// Places each lane of an element in a separate buffer. Strides and the offset count elements of each
+    /// buffer.
     #[must_use]
     pub fn lanes_in_buffers(mut self) -> Layout {
         self.lanes = Arrangement::Buffers;
@@ -96,7 +100,8 @@ impl Layout {
         self.strides.len()
     }
 
-    /// Returns the numbers in the order in which a call gives those that are scalars: strides, offset, distance of lanes.
+    /// Returns the numbers in the order in which a call passes the scalar ones: strides, offset, distance of
+    /// lanes.
     pub fn numbers(&self) -> Vec<Number> {
         let lanes = match self.lanes {
             Arrangement::Apart(distance) => Some(distance),
@@ -105,40 +110,40 @@ impl Layout {
         self.strides.iter().copied().chain([self.offset]).chain(lanes).collect()
     }
 
-    /// Returns how many buffers hold elements of a type.
+    /// Returns the number of buffers that hold elements of a type.
     pub fn buffers(&self, ty: Type) -> usize {
         if self.lanes == Arrangement::Buffers { ty.lanes() } else { 1 }
     }
 
-    /// Returns the type of the elements of a buffer that holds elements of a type.
+    /// Returns the element type of a buffer that holds elements of a type.
     fn stored(&self, ty: Type) -> Type {
         if self.lanes == Arrangement::Together { ty } else { ty.element().into() }
     }
 }
 
-/// The memory behind an accessor: a layout, and how the accessor's indices become those of the layout.
+/// The memory of an accessor: a layout, and the mapping from the accessor's indices to those of the layout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// The indices of an input or output are those of the layout. All of them lie in the buffer.
+    /// The indices of an input or output are those of the layout. All of them must be inside the buffer.
     Element(Layout),
-    /// Offsets of a window are added to the position that the thread works on.
+    /// The offsets of a window are added to the position of the thread.
     Window {
         /// The layout.
         layout: Layout,
-        /// For each index of the layout, the index of the position that offsets are added to.
+        /// For each index of the layout, the index of the position to which offsets are added.
         around: Vec<usize>,
-        /// The elements outside. The extents of the axes are scalars of the call, behind those of the layout.
+        /// The elements outside. The extents of the axes are scalars of the call, after those of the layout.
         boundary: Boundary,
     },
-    /// A queue: each firing takes or appends `rate` elements. The number of the firing is an index of the position.
-    ///
-    /// Elements that are peeked at behind those that a firing takes must be in the buffer too.
+    /// A queue. Each firing takes or appends `rate` elements. The number of the firing is an index of the
+    /// position.
+    /// Elements that are peeked beyond those that a firing takes must be in the buffer too.
     Queue {
         /// The layout, of one index.
         layout: Layout,
         /// The index of the position.
         axis: usize,
-        /// Elements of a firing. A scalar comes behind those of the layout.
+        /// Number of elements per firing. As a scalar it follows those of the layout.
         rate: Number,
     },
 }
@@ -157,7 +162,7 @@ impl Access {
         }
     }
 
-    /// Returns how many scalars a call gives for it.
+    /// Returns the number of scalars that a call passes for the access.
     pub fn scalars(&self) -> usize {
         let own = match self {
             Access::Element(_) => vec![],
@@ -200,23 +205,23 @@ impl Access {
     }
 }
 
-/// An access within the function that is bound.
+/// An access inside the function that is being bound.
 struct Bound<'a> {
     access: &'a Access,
     ty: Type,
     buffers: Vec<Accessor>,
     strides: Vec<Value>,
     offset: Value,
-    /// The distance of lanes.
+    /// Distance between lanes.
     distance: Option<Value>,
-    /// For each index of a window, the index of the position and the extent.
+    /// For each index of a window: the index of the position, and the extent.
     around: Vec<(Value, Value)>,
-    /// The first element of a firing, and how many it has passed.
+    /// First element of the firing, and the number of elements passed so far.
     queue: Option<(Value, Variable)>,
 }
 
 impl Bound<'_> {
-    /// The place of an element in each buffer, or of its first lane.
+    /// Returns the place of an element in each buffer, or of its first lane.
     fn place(&self, b: &Builder, indices: &[Value]) -> Value {
         if let ([index], [stride]) = (indices, &self.strides[..])
             && is_literal(b, *stride, 1)
@@ -228,7 +233,7 @@ impl Bound<'_> {
         each.fold(self.offset, |sum, (index, stride)| b.add(sum, b.mul(b.convert(*index, Type::I64), *stride)))
     }
 
-    /// The places of lanes with the buffers that hold them; `None` where all are accessed at once.
+    /// Returns the buffer and the place of each lane. Returns `None` if all lanes are accessed at once.
     fn lanes(&self, b: &Builder, place: Value) -> Option<Vec<(Accessor, Value)>> {
         let lanes = 0..self.ty.lanes();
         match self.access.layout().lanes {
@@ -266,7 +271,8 @@ impl Bound<'_> {
         }
     }
 
-    /// The place of the element of a queue that comes `offset` behind the next one; counts it if `passes`.
+    /// Returns the place of the queue element `offset` after the next one. Advances the queue if `passes` is
+    /// true.
     fn next(&self, b: &Builder, offset: Option<Value>, passes: bool) -> Option<Value> {
         let (first, passed) = self.queue?;
         let so_far = b.get(passed);
@@ -334,13 +340,13 @@ impl Binding for Bound<'_> {
     }
 }
 
-/// A constant as a value of a type.
+/// Returns a constant as a value of a type.
 pub(crate) fn constant(b: &Builder, lanes: &Lanes, ty: Type) -> Value {
     let values: Vec<Value> = lanes.iter().map(|lane: &Literal| b.literal(*lane)).collect();
     if ty.is_scalar() { values[0] } else { b.vector(&values) }
 }
 
-/// Puts accesses behind the accessors of a function.
+/// Binds the accessors of a function to accesses.
 fn bind(function: &Function, axes: usize, accesses: &[Access]) -> Result<Function> {
     let accessors = function.accessors();
     if accessors.len() != accesses.len() {
@@ -394,11 +400,10 @@ fn bind(function: &Function, axes: usize, accesses: &[Access]) -> Result<Functio
 }
 
 impl Source {
-    /// Binds a function of a position with so many indices: accessors of any rank, windows, and queues that are read. Each
-    /// has an [`Access`], in their order.
-    ///
-    /// The inputs are the buffers of the accesses in order. The scalars are those of the function, then those of the accesses
-    /// in order.
+    /// Binds a function of a position with `axes` indices: accessors of any rank, windows, and queues that
+    /// are read. There is one [`Access`] for each accessor, in order.
+    /// The inputs are the buffers of the accesses, in order. The scalars are those of the function, then
+    /// those of the accesses, in order.
     ///
     /// ```
     /// use broadloom_scalar::{AccessorKind, Builder, Type};
@@ -428,10 +433,10 @@ impl Source {
 }
 
 impl Sink {
-    /// Binds a function of a position with so many indices and of so many values, like [`Source::bound`]; outputs and queues
-    /// that are written have accesses too.
-    ///
-    /// Its results are stored at the position. Threads write different elements, unless it is no matter which one stays.
+    /// Binds a function of a position with `axes` indices and of `values` values, like [`Source::bound`].
+    /// Outputs and queues that are written have accesses too.
+    /// Its results are stored at the position. Threads must write different elements, unless any of the
+    /// written values may remain.
     pub fn bound(function: &Function, axes: usize, values: usize, accesses: &[Access]) -> Result<Sink> {
         Sink::new(bind(function, axes, accesses)?, axes, values)
     }

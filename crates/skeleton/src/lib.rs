@@ -1,9 +1,10 @@
 //! Parallel patterns.
 //!
-//! A pattern is a value made of scalar functions for its input and output sides ([`Source`], [`Sink`]) and of what else its code depends on.
-//! For a machine it becomes a [`Program`]: kernels, and how they are launched for any sizes. Whatever a planner fuses into a pattern comes in as
-//! these functions. Patterns and programs can be compared and hashed; sizes and scalars are no part of them, so nothing is compiled again
-//! when only those change.
+//! A pattern is a value. It consists of scalar functions for its inputs and outputs ([`Source`], [`Sink`])
+//! and of everything else that its code depends on. For a machine it becomes a [`Program`]: kernels, and
+//! their launches for any sizes. A planner fuses work into a pattern through these functions. Patterns and
+//! programs can be compared and hashed. Sizes and scalars are not part of them, so a change of only those
+//! does not compile anything again.
 //!
 //! | pattern | what it does |
 //! | --- | --- |
@@ -15,15 +16,15 @@
 //! | [`Scan`] | all prefixes along an axis; within segments of any length by [`Operator::segmented`] |
 //! | [`SegmentedReduce`] | an associative [`Operator`] over segments of a line |
 //! | [`SegmentNumbers`] | the segment of each element of a line |
-//! | [`Pack`] | the values at chosen positions, and the others behind them |
-//! | [`Scatter`] | values sent to places, and combined there |
-//! | [`Histogram`] | how many positions fall into each bin |
+//! | [`Pack`] | the values at chosen positions, followed by the others |
+//! | [`Scatter`] | values written to computed places, and combined there |
+//! | [`Histogram`] | the number of positions in each bin |
 //! | [`Transpose`] | two axes exchanged |
 //! | [`Product`] | the product of two matrices |
-//! | [`Sort`] | stable, by several keys of any type |
-//! | [`SegmentedSort`] | the same within segments that are short |
+//! | [`Sort`] | a stable sort by several keys of any type |
+//! | [`SegmentedSort`] | a stable sort within short segments |
 //!
-//! Patterns of another shape are written with the [`kit`].
+//! The [`kit`] is for patterns of another shape.
 //!
 //! ```
 //! use broadloom_device::Device;

@@ -1,4 +1,4 @@
-//! Loaded programs, found by pattern.
+//! A cache of loaded programs, keyed by pattern.
 
 use crate::{
     Chain, Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Relay, Result, Scan, Scatter, SegmentNumbers,
@@ -10,17 +10,17 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A parallel pattern: a value that becomes a program for a machine. It is its own key in a [`Library`], so all that
-/// its code depends on takes part in its equality, and sizes do not.
+/// A parallel pattern: a value that becomes a program for a machine. It is its own key in a [`Library`]. Its
+/// equality therefore covers everything that its code depends on, and excludes sizes.
 ///
-/// The patterns of this crate implement it. A crate that writes kernels of another shape implements it for a type of
-/// its own.
+/// The patterns of this crate implement it. A crate that writes kernels of another shape implements it for
+/// its own type.
 pub trait Generator: Key + fmt::Debug + Send + Sync {
     /// Writes the program for a machine.
     fn program(&self, machine: &Machine) -> Result<Program>;
 }
 
-/// Any pattern. It is the key under which a program is found; cheap to clone.
+/// A pattern of any type: the key of a program in a [`Library`]. It is cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pattern(Arc<dyn Generator>);
 
@@ -64,13 +64,13 @@ macro_rules! generators {
 generators!(Map Stencil Reduce Scan SegmentedReduce SegmentNumbers Pack Histogram Transpose Product Sort SegmentedSort Scatter Sweep
     TiledStencil Chain Relay);
 
-/// Programs that a library keeps.
+/// Maximum number of programs in a library by default.
 const MOST: usize = 1024;
 
-/// The programs of a device that are ready; cheap to clone, and shared by all clones.
-///
-/// A pattern that was asked for before costs a look into a table. There are never more than [`Library::most`] programs: the one that was not asked for
-/// for longest goes first. Whoever holds a [`Loaded`] program can go on using it. Compiled code is also kept on disk, by the device.
+/// The loaded programs of a device. It is cheap to clone, and all clones share the programs.
+/// A pattern that was requested before costs one table lookup. There are never more than [`Library::most`]
+/// programs: the least recently used one is removed first. A [`Loaded`] program that was removed remains
+/// usable. The device also keeps compiled code on disk.
 #[derive(Clone, Debug)]
 pub struct Library {
     device: Device,
@@ -78,7 +78,7 @@ pub struct Library {
     loaded: Arc<Mutex<Shelf>>,
 }
 
-/// Programs, each with when it was last asked for.
+/// Programs, each with the time of its last use.
 #[derive(Debug, Default)]
 struct Shelf {
     programs: HashMap<Pattern, (u64, Loaded)>,
@@ -93,14 +93,15 @@ impl Shelf {
         Some(loaded.clone())
     }
 
-    /// Adds a program, and gives what must go for it. What another thread has added meanwhile stays.
+    /// Adds a program. Returns the program to use and the programs to drop. A program that another thread has
+    /// added meanwhile is kept.
     fn add(&mut self, pattern: &Pattern, loaded: Loaded, most: usize) -> (Loaded, Vec<Loaded>) {
         if let Some(known) = self.get(pattern) {
             return (known, vec![loaded]);
         }
         let mut gone = vec![];
         while self.programs.len() >= most.max(1) {
-            // Compiling a program costs far more than a look at all that there are.
+            // A linear search is cheap compared to compiling a program.
             let oldest = self.programs.iter().min_by_key(|(_, (used, _))| *used).map(|(pattern, _)| pattern.clone());
             let Some((_, program)) = oldest.and_then(|oldest| self.programs.remove(&oldest)) else { break };
             gone.push(program);
@@ -111,22 +112,22 @@ impl Shelf {
 }
 
 impl Library {
-    /// An empty one.
+    /// Makes an empty library.
     pub fn new(device: &Device) -> Library {
         Library::with_most(device, MOST)
     }
 
-    /// An empty one that keeps so many programs, and at least one.
+    /// Makes an empty library that keeps at most `most` programs, and at least one.
     pub fn with_most(device: &Device, most: usize) -> Library {
         Library { device: device.clone(), most: most.max(1), loaded: Arc::default() }
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Returns the maximum number of programs that are kept.
+    /// Returns the maximum number of programs.
     pub fn most(&self) -> usize {
         self.most
     }
@@ -135,12 +136,12 @@ impl Library {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program of a pattern, ready to run.
+    /// Returns the program of a pattern, ready to run.
     pub fn get(&self, pattern: &Pattern) -> Result<Loaded> {
         if let Some(known) = self.shelf().get(pattern) {
             return Ok(known);
         }
-        // Not under the lock: others need not wait for a compiler, nor for what is unloaded.
+        // The lock is not held here: other threads need not wait for a compilation or for unloading.
         let loaded = pattern.program(self.device.machine())?.load(&self.device)?;
         let (loaded, gone) = self.shelf().add(pattern, loaded, self.most);
         drop(gone);
@@ -152,7 +153,7 @@ impl Library {
         self.shelf().programs.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns true if there are no programs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,13 +1,13 @@
-//! Map: the same function at every position.
+//! Map: one function at every position.
 //!
 //! | domain | on a GPU | on a CPU |
 //! | --- | --- | --- |
-//! | a line | each thread has a few neighbours, moved by accesses of 16 bytes where inputs are read at the position itself and all buffers are aligned | a warp runs along a stretch, 32 positions at a time |
-//! | a last axis that is long | threads along it, a few rows each | a warp runs along a stretch of a row, or through several that are short |
-//! | a last axis that is short | threads along all positions; a position is found by division | the same in stretches |
+//! | a line | each thread has a few neighbours. 16-byte accesses move them if inputs are read at the position itself and all buffers are aligned | a warp runs along a stretch, 32 positions at a time |
+//! | a long last axis | threads along it, a few rows each | a warp runs along a stretch of a row, or through several short rows |
+//! | a short last axis | threads along all positions; a position is computed by division | likewise, in stretches |
 //!
-//! Rejected: patches of eight columns and four rows for warps that read at computed places, so that these lie in fewer lines of the cache. On an H200 an image that is turned took
-//! 7 % longer.
+//! Rejected: patches of eight columns and four rows for warps that read at computed places, so that the reads
+//! fall in fewer cache lines. On an H200 a rotated image took 7 % longer.
 
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
@@ -16,9 +16,9 @@ use crate::{Count, Domain, Program, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Type, Unroll, Value};
 
-/// Computes a [`Source`] at every position of a domain, and gives the values to a [`Sink`].
-///
-/// The sizes of a call are the lengths of the axes; inputs, outputs and scalars are those of the source, then those of the sink.
+/// Computes a [`Source`] at every position of a domain and passes the values to a [`Sink`].
+/// The sizes of a call are the lengths of the axes. Inputs, outputs and scalars are those of the source, then
+/// those of the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Map {
     /// The positions.
@@ -30,7 +30,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let results = self.source.results();
         self.sink.check("map", self.domain.axes(), &results)?;
@@ -68,7 +68,7 @@ impl Parts<'_> {
         (0..self.map.domain.axes()).map(|axis| k.count(Count::size(axis), self.index)).collect()
     }
 
-    /// The product of some lengths.
+    /// Returns the product of the lengths of some axes.
     fn product(&self, k: &Writer, axes: std::ops::Range<usize>) -> Value {
         let Some(length) = self.length.filter(|_| axes.contains(&0)) else { return k.count(Count::product(axes), self.index) };
         let length = k.load(k.memory(Argument::Input(length), Element::U32), k.literal(0u32));
@@ -76,7 +76,7 @@ impl Parts<'_> {
         if axes.end == 1 { length } else { k.mul(length, k.count(Count::product(1..axes.end), self.index)) }
     }
 
-    /// Writes the work of a block, which does nothing beyond a length that is in memory.
+    /// Emits the work of a block. If the length is in memory, a block beyond it does nothing.
     fn guarded(&self, k: &Writer, first: Value, n: Value, block: impl FnOnce()) {
         match self.length {
             Some(_) => k.if_then(k.lt(first, n), block),
@@ -84,13 +84,13 @@ impl Parts<'_> {
         }
     }
 
-    /// One position.
+    /// Emits the work of one position.
     fn at(&self, k: &Writer, position: &[Value], linear: Value) {
         let values = self.inlet.at(k, position);
         self.outlet.put(k, position, linear, &values);
     }
 
-    /// A position by its number.
+    /// Emits the work of the position with a number.
     fn at_number(&self, k: &Writer, number: Value) {
         match self.map.domain.axes() {
             0 => self.at(k, &[], number),
@@ -99,7 +99,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Returns the number of neighbours of a thread that are moved together.
+    /// Returns the number of neighbours that a thread moves with one access.
     fn width(&self) -> Option<usize> {
         if self.map.domain.axes() != 1 || self.outlet.writes_elsewhere() {
             return None;
@@ -113,19 +113,20 @@ impl Parts<'_> {
         moved.iter().all(|ty| ty.is_scalar()).then_some(width)
     }
 
-    /// Returns whether two rows of what is computed fit into 32 registers, about.
+    /// Returns true if two rows of the function fit into about 32 registers.
     fn is_small(&self) -> bool {
         let source = &self.map.source;
         let narrow = source.inputs().iter().chain(&source.results()).all(|ty| ty.bytes() <= 4);
         narrow && source.function().body().nodes().len() <= SMALL
     }
 
-    /// Returns whether what is computed is so much that it is written out once: moving it faster would save nothing, and compilers take long for it.
+    /// Returns true if the function is so large that it is emitted once, in a loop. Wider accesses would then
+    /// gain nothing, and compilation would take long.
     fn is_large(&self) -> bool {
         self.map.source.function().operations() > LARGE
     }
 
-    /// All positions in one line.
+    /// Emits the kernel for all positions as one line.
     fn line(&self, draft: &mut Draft) -> Result<()> {
         let count = self.map.domain.count();
         if self.cpu {
@@ -160,7 +161,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// A thread's neighbours, all of which are there.
+    /// Emits the work of a thread for its neighbours. All of them are inside.
     fn neighbours(&self, k: &Writer, first: Value, thread: Value, width: usize) {
         let start = k.add(first, k.convert(k.mul(thread, width), self.index));
         let row = self.inlet.row(k, start, width);
@@ -172,7 +173,7 @@ impl Parts<'_> {
         self.outlet.put_row(k, start, &values);
     }
 
-    /// All positions in one line, for warps that run along it.
+    /// Emits the kernel for all positions as one line, for warps that run along stretches.
     fn stretches(&self, draft: &mut Draft, count: Count) -> Result<()> {
         let block = [32, 1, 1];
         let k = Writer::new("map", block);
@@ -184,7 +185,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// A warp runs from `first` to the end of the stretch or to `n`.
+    /// Runs a warp from `first` to the end of the stretch or to `n`.
     fn stretch(&self, k: &Writer, first: Value, n: Value, at: impl Fn(Value), lane: Value) {
         let left = k.sub(n, first);
         let some = |end: Value| {
@@ -211,7 +212,7 @@ impl Parts<'_> {
         );
     }
 
-    /// Threads along the last axis, the others as one axis of rows.
+    /// Emits the kernel with threads along the last axis, and all other axes as one axis of rows.
     fn rows(&self, draft: &mut Draft) -> Result<()> {
         let axes = self.map.domain.axes();
         let (rows, length) = (Count::product(0..axes - 1), Count::size(axes - 1));
@@ -219,7 +220,8 @@ impl Parts<'_> {
             let mut position = unravel(k, row, &lengths[..axes - 1]);
             position.push(column);
             let start = k.mul(row, lengths[axes - 1]);
-            // In 32 bits a CPU could not know that the lanes of a warp stay side by side; a GPU does not care.
+            // With 32 bits, a CPU could not know that the lanes of a warp are contiguous. A GPU does not
+            // depend on it.
             let linear =
                 if self.cpu { k.add(k.convert(start, Type::U64), k.convert(column, Type::U64)) } else { k.add(start, column) };
             self.at(k, &position, linear);
@@ -230,7 +232,7 @@ impl Parts<'_> {
             let lengths = self.lengths(&k);
             let lane = k.convert(k.thread(Axis::X), self.index);
             let first = k.mul(k.convert(k.block(Axis::X), self.index), cost::STRETCH);
-            // As many rows as make a stretch.
+            // Number of rows that make up one stretch.
             let each = Count::Constant(cost::STRETCH.into()).div_ceil(length.clone());
             let groups = rows.div_ceil(each.clone());
             let (all, each) = (self.product(&k, 0..axes - 1), k.count(each, self.index));
@@ -245,7 +247,8 @@ impl Parts<'_> {
             return Ok(());
         }
         let block = [64, 4, 1];
-        // Loads at computed places wait for long, and all warps that a multiprocessor can hold should be there meanwhile: as many as small functions leave room for.
+        // Loads at computed places have a high latency. Small functions leave room for as many warps as a
+        // multiprocessor can hold, which hides it.
         let (k, each) = match self.is_small() {
             true => (Writer::with_blocks("map", block, 8), 2),
             false => (Writer::new("map", block), 4),
@@ -274,9 +277,9 @@ impl Parts<'_> {
     }
 }
 
-/// Operations of a function that is written out once.
+/// Number of operations above which a function is emitted once, in a loop.
 const LARGE: u64 = 1024;
-/// Nodes of a function that gets by with 32 registers, about.
+/// Maximum number of nodes of a function that fits into about 32 registers.
 const SMALL: usize = crate::cost::FEW_REGISTERS;
-/// Most blocks in the second direction of a grid.
+/// Maximum number of blocks in the second direction of a grid.
 const MAX_ROWS: u32 = crate::cost::GRID_ROWS;

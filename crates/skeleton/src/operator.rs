@@ -5,7 +5,8 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Valu
 
 /// An associative operator on one or several values, with its identity.
 ///
-/// Several values at once are several reductions in one pass, or parts of one thing, such as the least value and where it is.
+/// Several values are several reductions in one pass, or parts of one result, such as the minimum and its
+/// position.
 ///
 /// ```
 /// use broadloom_scalar::{Builder, Type};
@@ -20,40 +21,41 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Valu
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operator {
     function: Function,
-    /// Lane by lane.
+    /// The identity, lane by lane.
     identity: Vec<Literal>,
     commutative: bool,
-    /// The operation that takes a value from the end of a combined one, if that is exact.
+    /// Operation that removes a value from the front of a combined one, if that is exact.
     inverse: Option<BinaryOp>,
     makeup: Makeup,
 }
 
-/// The operators that an operator is made of.
+/// The composition of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Makeup {
-    /// None.
+    /// No parts.
     Single,
-    /// One, within segments.
+    /// One operator, applied within segments.
     Segmented(Box<Operator>),
-    /// Several, their values one behind the other.
+    /// Several operators. Their values follow each other.
     All(Vec<Operator>),
 }
 
-/// A part of an operator that works within segments.
+/// A part of an operator that is applied within segments.
 #[derive(Clone, Debug)]
 pub(crate) struct InSegments<'o> {
-    /// The number of the value that says where segments start.
+    /// Number of the value that marks the starts of segments.
     pub(crate) head: usize,
-    /// The values.
+    /// Numbers of the combined values.
     pub(crate) values: std::ops::Range<usize>,
     /// The operator within a segment.
     pub(crate) operator: &'o Operator,
 }
 
 impl Operator {
-    /// A function of two equal lists of values, the left one first, that gives such a list. Where it is also commutative, elements are taken
-    /// in an order that suits the machine; the order is always the same for the same sizes. The identity has a literal for each value, which is in all lanes of a
-    /// vector, or one for each lane.
+    /// Makes an operator from a function of two equal lists of values, the left one first, that returns such
+    /// a list. If the operator is also commutative, elements are taken in an order that suits the machine.
+    /// The order is the same for the same sizes. The identity has one literal for each value, used for all
+    /// lanes of a vector, or one for each lane.
     pub fn new(function: Function, identity: &[Literal], commutative: bool) -> Result<Operator> {
         let bad = |reason: &str| Err(Error::Function { function: function.name().to_owned(), reason: reason.to_owned() });
         let types = function.result_types();
@@ -76,7 +78,7 @@ impl Operator {
         Ok(Operator { function, identity, commutative, inverse: None, makeup: Makeup::Single })
     }
 
-    /// A binary operation on one value of any type that has it.
+    /// Makes an operator from a binary operation on one value of any type that supports it.
     pub(crate) fn plain(name: &str, op: BinaryOp, ty: Type, identity: Literal) -> Result<Operator> {
         let f = Builder::function(name);
         let (a, b) = (f.parameter("a", ty), f.parameter("b", ty));
@@ -90,47 +92,52 @@ impl Operator {
         Ok(Operator { inverse, ..operator })
     }
 
-    /// Returns the operation `-` for which `(a + b) - a` is always `b`, `+` being this operator; `None` if there is none.
+    /// Returns the operation `-` with `(a + b) - a = b` for all values, where `+` is this operator. Returns
+    /// `None` if there is none.
     pub(crate) fn inverse(&self) -> Option<BinaryOp> {
         self.inverse
     }
 
-    /// The sum; of truth values, whether the number of true ones is odd.
+    /// Returns the sum. For `bool` it is exclusive or.
     pub fn sum(ty: impl Into<Type>) -> Result<Operator> {
         let ty = ty.into();
         let op = if ty.element() == Element::Bool { BinaryOp::Xor } else { BinaryOp::Add };
         Operator::plain("sum", op, ty, Literal::zero(ty.element()))
     }
 
-    /// The product; of truth values, whether all are true.
+    /// Returns the product. For `bool` it is logical and.
     pub fn product(ty: impl Into<Type>) -> Result<Operator> {
         let ty = ty.into();
         let op = if ty.element() == Element::Bool { BinaryOp::And } else { BinaryOp::Mul };
         Operator::plain("product", op, ty, Literal::from_i128(ty.element(), 1))
     }
 
-    /// The least value: numbers before NaN, -0 before +0. Of nothing, the greatest there is.
+    /// Returns the minimum. Numbers are preferred to NaN, and -0 is less than +0. The identity is the
+    /// greatest value of the type.
     pub fn min(ty: impl Into<Type>) -> Result<Operator> {
         let ty = ty.into();
         let op = if ty.element() == Element::Bool { BinaryOp::And } else { BinaryOp::Min };
         Operator::plain("min", op, ty, greatest(ty.element()))
     }
 
-    /// The greatest value: numbers before NaN, +0 before -0. Of nothing, the least there is.
+    /// Returns the maximum. Numbers are preferred to NaN, and +0 is greater than -0. The identity is the
+    /// least value of the type.
     pub fn max(ty: impl Into<Type>) -> Result<Operator> {
         let ty = ty.into();
         let op = if ty.element() == Element::Bool { BinaryOp::Or } else { BinaryOp::Max };
         Operator::plain("max", op, ty, least(ty.element()))
     }
 
-    /// The least value and where it is first: values of type `ty` with positions of an integer type. NaN counts as greater than all
-    /// numbers. Of nothing, NaN or the greatest value there is, and the greatest position.
+    /// Returns the minimum and its first position: values of type `ty` with positions of an integer type. NaN
+    /// counts as greater than all numbers. The identity is NaN for floats, otherwise the greatest value of
+    /// the type, with the greatest position.
     pub fn arg_min(ty: impl Into<Type>, position: Element) -> Result<Operator> {
         Operator::arg("arg_min", ty.into(), position, false)
     }
 
-    /// The greatest value and where it is first: values of type `ty` with positions of an integer type. NaN counts as less than all
-    /// numbers. Of nothing, NaN or the least value there is, and the greatest position.
+    /// Returns the maximum and its first position: values of type `ty` with positions of an integer type. NaN
+    /// counts as less than all numbers. The identity is NaN for floats, otherwise the least value of the
+    /// type, with the greatest position.
     pub fn arg_max(ty: impl Into<Type>, position: Element) -> Result<Operator> {
         Operator::arg("arg_max", ty.into(), position, true)
     }
@@ -141,7 +148,7 @@ impl Operator {
         let (b, j) = (f.parameter("b", ty), f.parameter("j", position));
         let number = |x: Value| if ty.element() == Element::Bool { f.convert(x, Type::U32) } else { x };
         let (x, y) = (number(a), number(b));
-        // A NaN is neither before nor behind: a number beats it, and it beats nothing.
+        // A NaN is unordered: a number beats it, and it beats nothing.
         let beats = |x: Value, y: Value| {
             let stays = if greater { f.ge(y, x) } else { f.le(y, x) };
             if ty.element().is_float() { f.and(f.eq(x, x), f.not(stays)) } else { f.not(stays) }
@@ -149,7 +156,7 @@ impl Operator {
         let first = f.or(beats(x, y), f.and(f.lt(i, j), f.not(beats(y, x))));
         let results = [f.select(first, a, b), f.select(first, i, j)];
         let worst = match (ty.element().is_float(), greater) {
-            // So that even a NaN comes before it.
+            // Even a NaN at a position comes before this identity.
             (true, _) => nan(ty.element()),
             (false, true) => least(ty.element()),
             (false, false) => greatest(ty.element()),
@@ -157,7 +164,8 @@ impl Operator {
         Operator::new(f.finish_function(&results)?, &[worst, greatest(position)], true)
     }
 
-    /// [`Operator::arg_min`] for elements that are combined in the order of their positions: the first of equal ones is the one that was there before.
+    /// [`Operator::arg_min`] for elements that are combined in the order of their positions. Of equal values,
+    /// the left one is kept.
     pub fn arg_min_in_order(ty: impl Into<Type>, position: Element) -> Result<Operator> {
         Operator::arg_in_order("arg_min", ty.into(), position, false)
     }
@@ -174,7 +182,7 @@ impl Operator {
         let (b, j) = (f.parameter("b", ty), f.parameter("j", position));
         let number = |x: Value| if ty.element() == Element::Bool { f.convert(x, Type::U32) } else { x };
         let (x, y) = (number(a), number(b));
-        // A NaN is neither before nor behind: a number beats it, and it beats nothing.
+        // A NaN is unordered: a number beats it, and it beats nothing.
         let stays = if greater { f.ge(x, y) } else { f.le(x, y) };
         let comes = if ty.element().is_float() { f.and(f.not(stays), f.eq(y, y)) } else { f.not(stays) };
         let comes = f.or(comes, f.eq(i, f.literal(greatest(position))));
@@ -182,7 +190,7 @@ impl Operator {
         Operator::new(f.finish_function(&results)?, any.identity(), false)
     }
 
-    /// Several operators at once, their values one behind the other.
+    /// Combines several operators into one. Their values follow each other.
     pub fn all(operators: &[Operator]) -> Result<Operator> {
         let f = Builder::function("together");
         let declare = || -> Vec<Vec<Value>> {
@@ -201,7 +209,8 @@ impl Operator {
         Ok(Operator { makeup: Makeup::All(operators.to_vec()), ..all })
     }
 
-    /// The parts of an operator all of whose values are combined within segments; `None` if some are not.
+    /// Returns the parts of an operator that combines all its values within segments. Returns `None` if it
+    /// combines some across segments.
     pub(crate) fn in_segments(&self) -> Option<Vec<InSegments<'_>>> {
         let parts = match &self.makeup {
             Makeup::Single => return None,
@@ -218,9 +227,10 @@ impl Operator {
         each.collect()
     }
 
-    /// Returns the operator within segments: one more value in front, a `bool` that is true where a segment starts. A [`Scan`](crate::Scan) by
-    /// it starts anew at each segment, and its work is spread evenly however long segments are. The value at the last position of a segment is the segment's
-    /// reduction; a [`Sink`](crate::Sink) that stores it there only makes a reduction of segments.
+    /// Returns the operator applied within segments. It has one more value in front: a `bool` that is true at
+    /// the start of a segment. A [`Scan`](crate::Scan) with it restarts at each segment, and its work is
+    /// spread evenly for segments of any length. The value at the last position of a segment is the reduction
+    /// of the segment. A [`Sink`](crate::Sink) that stores only this value makes a reduction of segments.
     ///
     /// ```
     /// use broadloom_scalar::{Element, Type};
@@ -250,27 +260,27 @@ impl Operator {
         Ok(Operator { makeup: Makeup::Segmented(Box::new(self.clone())), ..segmented })
     }
 
-    /// The function.
+    /// Returns the function.
     pub fn function(&self) -> &Function {
         &self.function
     }
 
-    /// The identity, lane by lane.
+    /// Returns the identity, lane by lane.
     pub fn identity(&self) -> &[Literal] {
         &self.identity
     }
 
-    /// Returns whether elements may be taken in another order.
+    /// Returns true if elements may be combined in any order.
     pub fn is_commutative(&self) -> bool {
         self.commutative
     }
 
-    /// The types of its values.
+    /// Returns the types of its values.
     pub fn types(&self) -> Vec<Type> {
         self.function.result_types()
     }
 
-    /// Writes the code that combines two lists of values.
+    /// Emits the code that combines two lists of values.
     pub fn combine(&self, k: &Builder, left: &[Value], right: &[Value]) -> Vec<Value> {
         k.inline(&self.function, &[left, right].concat(), &mut [])
     }
@@ -287,7 +297,7 @@ fn nan(element: Element) -> Literal {
     Literal::from_f64(element, f64::NAN).unwrap_or(Literal::zero(element))
 }
 
-/// The greatest value of a type: of floats, infinity.
+/// Returns the greatest value of a type: infinity for floats.
 fn greatest(element: Element) -> Literal {
     match element.range() {
         Some((_, high)) => Literal::from_i128(element, high),
@@ -295,7 +305,7 @@ fn greatest(element: Element) -> Literal {
     }
 }
 
-/// The least value of a type: of floats, minus infinity.
+/// Returns the least value of a type: minus infinity for floats.
 fn least(element: Element) -> Literal {
     match element.range() {
         Some((low, _)) => Literal::from_i128(element, low),

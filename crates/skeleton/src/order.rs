@@ -1,20 +1,21 @@
-//! Order-preserving keys: values of all types as unsigned integers in the same order, and back.
+//! Order-preserving keys: conversion of values of all types to unsigned integers in the same order, and back.
 
 use crate::kit::Writer;
 use broadloom_scalar::{Element, Literal, Type, Value};
 
-/// The type that numbers in the order of keys have.
+/// Returns the type of order-preserving keys for an element type.
 fn wide(element: Element) -> Type {
     if element.bits() == 64 { Type::U64 } else { Type::U32 }
 }
 
-/// A number without a sign, of as many bits, that is in the order of keys: -0 before +0, NaN at both ends by their signs.
+/// Returns the key as an unsigned number of the same width, in key order: -0 before +0, NaN at both ends by
+/// sign.
 fn by_bits(k: &Writer, key: Value, unsigned: Element, descending: bool) -> Value {
     let element = k.type_of(key).element();
     let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
     let bits = k.bitcast(key, unsigned);
     let bits = if element.is_float() {
-        // All bits of negative ones change, of others the sign.
+        // Negative numbers have all bits inverted, others only the sign.
         let signs = k.sub(k.shr(bits, element.bits() - 1), 1);
         k.xor(bits, k.or(k.not(signs), sign))
     } else if element.is_signed() {
@@ -25,7 +26,7 @@ fn by_bits(k: &Writer, key: Value, unsigned: Element, descending: bool) -> Value
     if descending { k.xor(bits, k.literal(Literal::from_bits(unsigned, u64::MAX))) } else { bits }
 }
 
-/// A number without a sign, `u32` or `u64`, that is in the order of keys: -0 before +0, NaN behind all, in descending order too.
+/// Returns an order-preserving key as `u32` or `u64`: -0 before +0, NaN last, also in descending order.
 pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
     let element = k.type_of(key).element();
     let Some(unsigned) = element.unsigned() else {
@@ -38,7 +39,7 @@ pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
     k.convert(bits, wide(element))
 }
 
-/// Inverts [`ordered`]; any NaN becomes some NaN.
+/// Inverts [`ordered`]. Every NaN becomes one fixed NaN.
 pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
     let Some(unsigned) = element.unsigned() else {
         return k.ne(if descending { k.xor(number, 1) } else { number }, 0);
@@ -57,7 +58,8 @@ pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descendi
     k.bitcast(bits, element)
 }
 
-/// Returns the number of NaN patterns of one sign. The order of bits has them before all numbers; sorted, they stand behind.
+/// Returns the number of NaN patterns of one sign. In the order of bits they come before all numbers; in
+/// sorted order they come last.
 fn nans(k: &Writer, element: Element, unsigned: Element) -> Value {
     let mantissa = match element {
         Element::F16 => 10,
@@ -67,12 +69,13 @@ fn nans(k: &Writer, element: Element, unsigned: Element) -> Value {
     k.literal(Literal::from_bits(unsigned, (1 << mantissa) - 1))
 }
 
-/// Like [`ordered`], but each key has a number of its own: NaN are behind all others in the order of their bits.
+/// Returns an order-preserving key that differs for each bit pattern. NaNs come after all numbers, in the
+/// order of their bits.
 pub(crate) fn distinct(k: &Writer, key: Value, descending: bool) -> Value {
     let element = k.type_of(key).element();
     match element.unsigned().filter(|_| element.is_float()) {
         None => ordered(k, key, descending),
-        // Modulo the bits there are, what is before all numbers comes behind them.
+        // The subtraction wraps: the NaNs before all numbers move behind them.
         Some(unsigned) => k.convert(k.sub(by_bits(k, key, unsigned, descending), nans(k, element, unsigned)), wide(element)),
     }
 }

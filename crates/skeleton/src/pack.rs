@@ -1,12 +1,14 @@
 //! Pack: the values at chosen positions of a line, without gaps.
 //!
-//! A block has a tile of the line, and finds the number of values chosen before it by look-back ([`Chain`](crate::kit::Chain)): one pass over memory.
-//! On a GPU a tile fits into registers. On a CPU it fits into the cache of a core: a block counts its chosen values, then reads the tile again
-//! and stores them.
+//! A block has a tile of the line. It finds the number of values chosen before the tile by look-back
+//! ([`Chain`](crate::kit::Chain)), in one pass over memory. On a GPU a tile fits into registers. On a CPU it
+//! fits into the cache of a core: a block counts its chosen values, then reads the tile again and stores
+//! them.
 //!
-//! If the other values follow the chosen ones, nothing can be stored before all are counted. The line is split into parts, one for each
-//! block. A first kernel counts the chosen values of each part, a second one adds up the counts, and a third one reads the parts again and
-//! stores. Within a warp a ballot gives the index of each value.
+//! If the other values follow the chosen ones, nothing can be stored before all are counted. The line is then
+//! split into parts, one for each block. A first kernel counts the chosen values of each part, and a second
+//! one adds up the counts. A third one reads the parts again and stores. Within a warp a ballot gives the
+//! index of each value.
 
 mod once;
 
@@ -18,19 +20,20 @@ use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
 
-/// Gives a [`Sink`] the values of a [`Source`] at the positions of a line that it chooses, in their order; the positions of the sink count what is
-/// chosen. With `rest`, all others follow behind them, in their order too.
+/// Passes to a [`Sink`] the values of a [`Source`] at the chosen positions of a line, in order. The positions
+/// of the sink number the chosen values. With `rest`, all other values follow, also in order.
 ///
-/// The first result of the source is a `bool`, whether the position is chosen; the others are the values. The size of a call is the length of the
-/// line, which outputs have too; what is behind the last value is not written. The last output has one element, how many were chosen: a `u32`, also where positions
-/// have 64 bits, so fewer than 2³² may be chosen.
+/// The first result of the source is a `bool`, true at a chosen position. The others are the values. The size
+/// of a call is the length of the line, which is also the length of the outputs. Elements after the last
+/// value are not written. The last output has one element: the number of chosen positions, a `u32` also if
+/// positions have 64 bits. So fewer than 2³² positions may be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pack {
-    /// Flag of a position, true where it is chosen, and the values.
+    /// Flag of a position, true if it is chosen, and the values.
     pub source: Source,
     /// Use of the values.
     pub sink: Sink,
-    /// True if what is not chosen follows.
+    /// True if the values that are not chosen follow.
     pub rest: bool,
 }
 
@@ -41,13 +44,13 @@ struct Parts<'a> {
     index: Type,
     sum: Operator,
     warps: u32,
-    /// Rows of a warp in a tile.
+    /// Number of rows of a warp in a tile.
     rows: u32,
     total: usize,
 }
 
 impl Pack {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let results = self.source.results();
         let Some((&Type::BOOL, types)) = results.split_first() else {
@@ -82,7 +85,7 @@ impl Pack {
     }
 }
 
-/// Positions of the smallest part.
+/// Number of positions of the smallest part.
 const UNIT: u32 = cost::PART;
 
 /// Returns the output for the number of chosen positions.
@@ -98,7 +101,7 @@ impl Parts<'_> {
     fn in_three_steps(&self, draft: &mut Draft, busy: u64) -> Result<()> {
         let block = [32 * self.warps, 1, 1];
         let units = Count::size(0).div_ceil(UNIT);
-        // Where there is nothing, the second kernel still says so.
+        // The second kernel also runs for an empty line and stores the total.
         let parts = units.clone().min(busy).max(1u32);
         let run = units.div_ceil(parts.clone()) * UNIT;
         let counts = draft.temporary(parts.clone() * self.index.bytes(), false);
@@ -119,13 +122,13 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// A warp for each tile, on a CPU.
+    /// Emits the kernel of a CPU: one warp for each tile.
     fn in_turn(&self, draft: &mut Draft, costs: Costs<'_>) -> Result<()> {
         let bytes: u32 = self.pack.source.inputs().iter().map(|ty| ty.bytes()).sum();
         let most = (costs.read_twice() / bytes.max(1)).clamp(UNIT, 32 * UNIT) / UNIT;
         let units = Count::size(0).div_ceil(UNIT).div_ceil(costs.busy(4)).min(most).max(1u32);
         let run = units * UNIT;
-        // Where there is nothing, one tile says so.
+        // An empty line has one tile, which stores the total.
         let tiles = Count::size(0).div_ceil(run.clone()).max(1u32);
         let chain = Chain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
         let k = Writer::new("pack", [32, 1, 1]);
@@ -147,7 +150,7 @@ impl Parts<'_> {
         (from, k.min(k.add(from, run), n))
     }
 
-    /// Counts the chosen positions of a range, for thread 0.
+    /// Counts the chosen positions of a range. Thread 0 has the result.
     fn count(&self, k: &Writer, from: Value, to: Value) -> Value {
         let threads = 32 * self.warps;
         let thread = k.thread(Axis::X);
@@ -169,7 +172,7 @@ impl Parts<'_> {
         reduce_block(k, &self.sum, &sum.get(k), thread, threads)[0]
     }
 
-    /// A warp replaces what is chosen in each part by what is chosen before it.
+    /// Replaces the number of chosen positions of each part by the number before it, in one warp.
     fn places(&self, k: &Writer, counts: impl Fn(&Writer) -> Memory, parts: &Count) {
         let parts = k.count(parts.clone(), self.index);
         let lane = k.thread(Axis::X);
@@ -186,7 +189,7 @@ impl Parts<'_> {
         k.if_then(k.eq(lane, 0), || store_total(k, self.total, carry.get(k)[0]));
     }
 
-    /// Goes through a range before which so many are chosen.
+    /// Stores the values of a range. `before` is the number of chosen positions before it.
     fn store(&self, k: &Writer, from: Value, to: Value, before: Value) {
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
@@ -238,7 +241,7 @@ impl Parts<'_> {
                 if let Some(all) = all {
                     let there = if checked { k.lt(place(row), to) } else { k.literal(true) };
                     let place = if self.warps == 1 {
-                        // Counted as what is chosen is, which vectors store side by side.
+                        // Counted like the chosen values, which vectors store contiguously.
                         let others = k.convert(k.popcount(k.and(k.not(*ballot), lower)), self.index);
                         k.add(k.add(all, k.sub(first, so_far)), others)
                     } else {
@@ -248,7 +251,7 @@ impl Parts<'_> {
                 }
             }
             if totals.is_some() {
-                // The totals are written again in the next round.
+                // The totals are overwritten in the next round.
                 k.barrier();
             }
         };

@@ -1,21 +1,22 @@
 //! Products whose factors are matrices in memory, for a device that has a library for them.
 //!
-//! A factor is such a matrix if its function reads one input at an index that is linear in the position. The coefficients follow from literals
-//! and scalars, so the call knows whether rows or columns are contiguous. If neither are, the kernels of the program run.
+//! A factor is such a matrix if its function reads one input at an index that is linear in the position. The
+//! coefficients are computed from literals and scalars, so the call determines if rows or columns are
+//! contiguous. If neither are contiguous, the kernels of the program run.
 
 use crate::{Call, Source};
 use broadloom_device::{Matrix, MatrixProduct, ProductElement};
 use broadloom_scalar::{BinaryOp, Id, Op};
 
-/// Several scalars and a literal, multiplied.
+/// A product of scalars and a literal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Term {
     factor: i64,
-    /// By their numbers in the call.
+    /// Numbers of the scalars in the call.
     scalars: Vec<usize>,
 }
 
-/// An affine index: the factors of the two indices of a position, and the rest.
+/// An affine index: the coefficients of the two indices of a position, and the constant term.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Linear {
     of: [Vec<Term>; 2],
@@ -29,7 +30,8 @@ struct Factor {
     index: Linear,
 }
 
-/// A product of two matrices in memory into the first output of a program. Its sizes are rows, columns, what is common.
+/// A product of two matrices in memory into the first output of a program. Its sizes are the rows, the
+/// columns and the common length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PlainProduct {
     element: Element,
@@ -43,7 +45,8 @@ enum Element {
 }
 
 impl PlainProduct {
-    /// From two factors, with the numbers of their first inputs and scalars.
+    /// Makes the product from two sources, with the numbers of their first inputs and scalars. Returns `None`
+    /// if the sources are not plain matrices.
     pub(crate) fn of(left: (&Source, usize, usize), right: (&Source, usize, usize)) -> Option<PlainProduct> {
         let element = match left.0.results()[..] {
             [ty] if ty == broadloom_scalar::Type::F32 => Element::F32,
@@ -54,7 +57,7 @@ impl PlainProduct {
         Some(PlainProduct { element, factors: [factor(left)?, factor(right)?] })
     }
 
-    /// Returns the call of the library, if matrices lie as it takes them.
+    /// Returns the arguments of the library call, if the library supports the layout of the matrices.
     pub(crate) fn call(&self, call: &Call<'_>) -> Option<MatrixProduct> {
         let [rows, columns, common] = *call.sizes else { return None };
         let element = match self.element {
@@ -85,7 +88,7 @@ impl PlainProduct {
         let right = matrix(&self.factors[1], common, columns)?;
         let result = Matrix { address: call.outputs[0].address(), stride: columns.max(1), transposed: false };
         let product = MatrixProduct { element, rows, columns, common, left, right, result };
-        // Nothing is read beyond an input.
+        // The library must not read beyond the end of an input.
         let reach = product.bytes()?;
         let inside = |side: &Matrix, factor: &Factor, bytes: u64| {
             let input = &call.inputs[factor.input];
@@ -112,7 +115,7 @@ fn factor(source: &Source, first_input: usize, first_scalar: usize) -> Option<Fa
     Some(Factor { input: first_input + accessor.index(), index })
 }
 
-/// An index as what is added up to it.
+/// Decomposes an index into a sum of terms.
 fn linear(source: &Source, id: Id, first_scalar: usize) -> Option<Linear> {
     let node = source.function().body().node(id);
     let below = |id: Id| linear(source, id, first_scalar);
@@ -127,7 +130,7 @@ fn linear(source: &Source, id: Id, first_scalar: usize) -> Option<Linear> {
                 _ => found.rest = one(1, vec![first_scalar + number.checked_sub(source.axes())?]),
             }
         }
-        // Positions and indices are numbers that both types hold.
+        // Positions and indices are in the range of both types.
         Op::Convert(value) if node.ty.element().is_integer() => return below(*value),
         Op::Assume(value, ..) => return below(*value),
         Op::Binary(BinaryOp::Add, a, b) => {

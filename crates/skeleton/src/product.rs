@@ -1,7 +1,8 @@
 //! Matrix product.
 //!
-//! If both factors are matrices in memory and the device has a library for them, the library multiplies ([`crate::plain`]). On other GPUs a
-//! block has a square tile of the result ([`tiles`]). On a CPU the product is blocked for registers and caches (`product_panels`).
+//! If both factors are matrices in memory and the device has a library for them, the library computes the
+//! product ([`crate::plain`]). On other GPUs a block has a square tile of the result ([`tiles`]). On a CPU
+//! the product is blocked for registers and caches (`product_panels`).
 
 mod tiles;
 
@@ -12,10 +13,13 @@ use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Type, Value};
 
-/// The product of two matrices: gives a [`Sink`] at (i, j) the sum over k of the left [`Source`] at (i, k) times the right one at (k, j).
+/// The product of two matrices. The result at (i, j) is the sum over k of the left [`Source`] at (i, k) times
+/// the right one at (k, j). It goes to a [`Sink`].
 ///
-/// Both sources give one number of the same type. Sums of `f16` are kept as `f32`; floats are multiplied and added with one rounding, in the order of k. On a CPU,
-/// sums over pieces of k are added up in their order. The sizes of a call are the rows of the left factor, the columns of the right one, and what they have in common.
+/// Both sources return one number of the same type. Sums of `f16` are kept as `f32`. Floats are multiplied
+/// and added with one rounding, in the order of k. On a CPU, sums over pieces of k are added up in their
+/// order. The sizes of a call are the rows of the left factor, the columns of the right one, and their common
+/// length.
 ///
 /// A source is computed again for every tile of the result, so it should not cost much more than a read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +33,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let types = self.left.results();
         let ty = match types[..] {
@@ -64,15 +68,15 @@ impl Product {
     }
 }
 
-/// The parts of a product, whatever the machine.
+/// The parts of a product on any machine.
 pub(crate) struct Parts {
     pub(crate) left: Inlet,
     pub(crate) right: Inlet,
     pub(crate) outlet: Outlet,
-    /// The type of an index.
+    /// Type of an index.
     pub(crate) index: Type,
     pub(crate) ty: Type,
-    /// The type in which sums are kept.
+    /// Type of sums.
     pub(crate) sum: Type,
 }
 

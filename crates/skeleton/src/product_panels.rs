@@ -1,13 +1,16 @@
-//! Matrix product on a CPU, blocked for its registers and caches as libraries for linear algebra are.
+//! Matrix product on a CPU, blocked for registers and caches as in linear algebra libraries.
 //!
-//! A block is one warp with a tile of the result: some *strips* of rows by some *panels* of 32 columns. It goes along the common axis in pieces. Of each piece
-//! it copies its columns of the right factor, panel by panel, so that what is used together lies side by side; they stay in the second-level cache of its core.
-//! Then it takes one strip after the other: a copy of its rows of the left factor stays in the first-level cache, while the panels pass by. Sums of a strip by
-//! a panel are in registers: along the common axis the warp takes a row of the panel and one number of each row of the strip, which all lanes share. Between
-//! pieces sums wait in a temporary.
+//! A block is one warp with a tile of the result: some *strips* of rows by some *panels* of 32 columns. It
+//! walks along the common axis in pieces. For each piece it packs its columns of the right factor, panel by
+//! panel, so that elements that are used together are contiguous. The packed panels stay in the second-level
+//! cache of its core. Then it takes one strip after the other. A copy of its rows of the left factor stays in
+//! the first-level cache, while the panels pass by. The sums of a strip by a panel are in registers. Along
+//! the common axis the warp takes a row of the panel and one number of each row of the strip. The number is
+//! broadcast to all lanes. Between pieces the sums are kept in a temporary.
 //!
-//! There is one launch: a core reads no panels but those that it wrote itself. How many strips and panels a tile has follows from the sizes, so that tiles are
-//! equally large and every core has some. Copies are in memory that is addressed by 64 bits, so that the innermost loop has nothing to compute but sums.
+//! There is one launch: a core reads only panels that it wrote itself. The numbers of strips and panels of a
+//! tile are computed from the sizes, so that tiles have the same size and every core has some. Copies are in
+//! memory with 64-bit addresses, so that the innermost loop computes only sums.
 
 use crate::cost::{Blocking, Costs};
 use crate::kit::{Draft, Writer};
@@ -17,16 +20,16 @@ use crate::{Count, Result};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Level, Literal, Type, Unroll, Value, Variable};
 
-/// Lanes of a warp, and columns of a panel.
+/// Number of lanes of a warp, and of columns of a panel.
 const LANES: u32 = crate::cost::LANES;
-/// Elements between rows of a copy, so that rows do not fall onto each other in a cache.
+/// Padding between rows of a copy, in elements. It avoids cache conflicts between rows.
 const PAD: u32 = crate::cost::ROW_PADDING;
 
-/// Panels that a tile should have at least.
+/// Minimum number of panels that a tile should have.
 const FEW_PANELS: u32 = crate::cost::PRODUCT_PANELS;
-/// Rows of the right factor that are asked for before they are copied.
+/// Number of rows of the right factor that are prefetched before they are copied.
 const ROWS_AHEAD: u32 = crate::cost::FACTOR_ROWS_AHEAD;
-/// Rows of a panel that are asked for before they are multiplied.
+/// Number of rows of a panel that are prefetched before they are multiplied.
 const STEPS_AHEAD: u32 = crate::cost::PANEL_ROWS_AHEAD;
 
 impl Parts {
@@ -38,19 +41,21 @@ impl Parts {
         let cores = u32::try_from(costs.busy(1)).unwrap_or(u32::MAX);
         let all_panels = Count::size(1).div_ceil(LANES);
         let all_strips = Count::size(0).div_ceil(rows);
-        // With few panels to a tile the left factor is copied often, with few strips the right one is.
+        // With few panels per tile the left factor is copied often. With few strips per tile the right one
+        // is.
         let across = all_panels.clone().div_ceil(panels).max(all_panels.clone().div_ceil(FEW_PANELS).min(cores));
-        // As many for one core as for another; where there are too few panels, by tiles below each other.
+        // All cores get the same number of tiles. If there are too few panels, tiles are also divided by
+        // rows.
         let across = (across.div_ceil(cores) * cores).min(all_panels.clone().div_ceil(FEW_PANELS));
         let together = Count::from(cores).div_ceil(across.clone());
         let down = (all_strips.clone().div_ceil(strips).div_ceil(together.clone()) * together).min(all_strips.clone());
         let panels_each = all_panels.clone().div_ceil(across.clone());
         let strips_each = all_strips.clone().div_ceil(down.clone());
         let tiles = down.clone() * across.clone();
-        // Pieces of the common axis are equally long, in whole vectors.
+        // Pieces of the common axis have the same length, in whole vectors.
         let pieces = Count::size(2).div_ceil(depth).max(1u32);
         let depth_each = Count::size(2).div_ceil(pieces).div_ceil(16u32).max(1u32) * 16u32;
-        // One row more than a panel has keeps panels from falling onto each other in a cache.
+        // One row of padding per panel avoids cache conflicts between panels.
         let panel_rows = depth_each.clone() + 1u32;
         let packed =
             draft.temporary(tiles.clone() * panels_each.clone() * panel_rows.clone() * (LANES * self.sum.bytes()), false);
@@ -70,7 +75,8 @@ impl Parts {
         let lane_wide = k.convert(lane, Type::U64);
         let tile = self.wide(&k, k.block(Axis::X));
         let narrow = |value: Value| k.convert(value, Type::U32);
-        // The first of a tile's strips or panels, and how many it has: the same number, or one less.
+        // Returns the first strip or panel of a tile and the number of them. Counts of tiles differ by at
+        // most one.
         let share = |number: Value, all: &Count, among: &Count| {
             let start = |number: Value| k.div(k.mul(k.convert(number, Type::U64), long(all)), long(among));
             let first = start(number);
@@ -82,14 +88,14 @@ impl Parts {
         let (first_panel, own_panels) = share(column_of_tiles, &all_panels, &across);
         let last = k.sub(m, 1);
         let tile_wide = k.convert(tile, Type::U64);
-        // Where a lane's column of a row of a panel is.
+        // Place of the lane's column in the first row of a panel.
         let first_packed = k.add(k.mul(tile_wide, k.mul(long(&(panels_each.clone() * panel_rows.clone())), LANES)), lane_wide);
         let panel_length = k.mul(long(&panel_rows), LANES);
         let packed_at = |panel: Value, row: Value| {
             k.add(k.add(first_packed, k.mul(k.convert(panel, Type::U64), panel_length)), k.mul(k.convert(row, Type::U64), LANES))
         };
         let left_at = k.mul(tile_wide, rows * stride);
-        // Where its sum of the first row of a strip waits.
+        // Place of the lane's sum in the first row of a strip.
         let first_kept = k.add(k.mul(tile_wide, long(&sums_each)), lane_wide);
         let keep_at = |strip: Value, panel: Value| {
             let number = k.add(k.mul(k.convert(strip, Type::U64), long(&panels_each)), k.convert(panel, Type::U64));
@@ -113,7 +119,7 @@ impl Parts {
                 let first_row = k.mul(k.add(first_strip, self.wide(&k, strip)), rows);
                 k.warp_barrier();
                 k.for_step(0, k.literal(rows), 1, Unroll::Never, |row| {
-                    // Rows behind the last one are like it, and nobody sees what becomes of them.
+                    // Rows beyond the last one repeat it. Their results are not stored.
                     let i = k.min(k.add(first_row, self.wide(&k, row)), last);
                     let to = k.add(left_at, k.convert(k.mul(row, stride), Type::U64));
                     k.for_step(0, length, LANES, Unroll::Never, |start| {
@@ -143,7 +149,7 @@ impl Parts {
                             k.set(*sum, self.multiply_add(&k, a, b, k.get(*sum)));
                         }
                     });
-                    // What earlier pieces came to is added last.
+                    // Sums of earlier pieces are added last.
                     k.if_then(k.not(is_first), || {
                         for (r, sum) in (0..rows).zip(&sums) {
                             k.set(*sum, k.add(k.load(kept, wait_at(r)), k.get(*sum)));
@@ -160,7 +166,7 @@ impl Parts {
                 });
             });
         };
-        // Where there is nothing to add up, one empty piece gives the zeros.
+        // If the common axis is empty, one empty piece stores the zeros.
         k.for_step(0, k.max(common, 1), depth_each, Unroll::Never, piece);
         draft.launch(k, [tiles, 1u32.into(), 1u32.into()], block)?;
         Ok(())

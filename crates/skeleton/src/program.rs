@@ -4,7 +4,7 @@ use crate::{Count, Error, Loaded, PlainProduct, Result};
 use broadloom_device::Device;
 use broadloom_scalar::{Kernel, Type};
 
-/// An argument of a kernel, by its number among those of the call.
+/// An argument of a kernel, by its number among the arguments of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// The address of an input.
@@ -15,7 +15,7 @@ pub enum Argument {
     Temporary(usize),
     /// A scalar.
     Scalar(usize),
-    /// A number that follows from the sizes, as a value of an integer type.
+    /// A count, computed from the sizes, as a value of an integer type.
     Count(Count, Type),
 }
 
@@ -24,7 +24,7 @@ pub enum Argument {
 pub struct Temporary {
     /// Bytes.
     pub bytes: Count,
-    /// True if all of them are zero when the run starts; else they are anything.
+    /// True if all bytes are zero when the run starts. Otherwise they are undefined.
     pub zeroed: bool,
 }
 
@@ -33,18 +33,18 @@ pub struct Temporary {
 pub struct Output {
     /// The type of its elements.
     pub ty: Type,
-    /// Least number of elements; 0 for an output that is written at computed places.
+    /// Minimum number of elements. 0 for an output that is written at computed places.
     pub count: Count,
 }
 
-/// A launch. Where its grid is empty for the sizes of a call, it does not happen.
+/// A launch. It is skipped if its grid is empty for the sizes of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The kernel, by its number in the program.
     pub kernel: usize,
-    /// Blocks in each direction.
+    /// Number of blocks in each direction.
     pub grid: [Count; 3],
-    /// Threads of a block in each direction.
+    /// Number of threads of a block in each direction.
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared_bytes: Count,
@@ -52,45 +52,46 @@ pub struct Step {
     pub arguments: Vec<Argument>,
 }
 
-/// A pattern for a machine: kernels, and their launches for any sizes. It is a value: it can be compared and printed.
+/// A pattern for a machine: kernels, and their launches for any sizes. It is a value that can be compared and
+/// printed.
 ///
-/// Inputs are those of the pattern's functions, one function behind the other in the order in which the pattern names them; scalars
-/// likewise.
+/// The inputs are those of the pattern's functions, in the order in which the pattern names the functions.
+/// The scalars follow the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
     /// Name in traces and errors.
     pub name: String,
     /// The kernels.
     pub kernels: Vec<Kernel>,
-    /// The types of the elements of its inputs.
+    /// Element types of the inputs.
     pub inputs: Vec<Type>,
-    /// Its outputs.
+    /// The outputs.
     pub outputs: Vec<Output>,
-    /// The types of its scalars.
+    /// Types of the scalars.
     pub scalars: Vec<Type>,
     /// Number of sizes of a call.
     pub sizes: usize,
-    /// Numbers that must be less than 2³¹, because the program's indices have 32 bits.
+    /// Counts that must be less than 2³¹, because the program's indices have 32 bits.
     pub limits: Vec<Count>,
-    /// Numbers that must be at least so large.
+    /// Counts with their minimum values.
     pub least: Vec<(Count, u64)>,
     /// Temporary memory.
     pub temporaries: Vec<Temporary>,
     /// The launches, in order.
     pub steps: Vec<Step>,
-    /// True if products that are only added to may be fused with the sum, which changes the last bits.
+    /// True if a product whose only use is a sum may be fused with it, which changes the last bits.
     pub contract: bool,
-    /// A product of matrices in memory that is the same as all launches, for a device that has a library for it.
+    /// An equivalent product of matrices in memory, for a device that has a library for it.
     pub product: Option<PlainProduct>,
 }
 
 impl Program {
-    /// The program made ready for a device.
+    /// Loads the program on a device.
     pub fn load(self, device: &Device) -> Result<Loaded> {
         Loaded::new(self, device)
     }
 
-    /// Checks that its steps name kernels and arguments that are there.
+    /// Checks that all steps refer to existing kernels and arguments.
     pub(crate) fn check(&self) -> Result<()> {
         let check = |what: &'static str, index: usize, given: usize| match index < given {
             true => Ok(()),
@@ -116,7 +117,7 @@ impl Program {
         self.outputs.iter().map(|output| self.count(&output.count, sizes)).collect()
     }
 
-    /// Returns the bytes of each temporary for these sizes.
+    /// Returns the number of bytes of each temporary for these sizes.
     pub fn temporary_bytes(&self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.temporaries.iter().map(|temporary| self.count(&temporary.bytes, sizes)).collect()
     }

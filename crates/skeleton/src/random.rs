@@ -1,4 +1,5 @@
-//! Random numbers that depend on a key and a counter only, so every position has its own, the same on every device.
+//! Random numbers that depend only on a key and a counter. Each position has its own numbers, the same on
+//! every device.
 //!
 //! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3*, SC 2011).
 
@@ -7,7 +8,7 @@ use broadloom_scalar::{Builder, Type, Value};
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
-/// Four random words, `u32`, for a counter of four and a key of two.
+/// Returns four random words, `u32`, for a counter of four words and a key of two.
 ///
 /// ```
 /// use broadloom_scalar::{Builder, Type};
@@ -31,7 +32,8 @@ pub fn philox(b: &Builder, counter: [Value; 4], key: [Value; 2]) -> [Value; 4] {
     words
 }
 
-/// Four random words for a position, any integer, and a seed, a `u64`. `stream` tells apart what is drawn for the same position.
+/// Returns four random words for a position (any integer) and a seed (a `u64`). `stream` distinguishes
+/// several draws for one position.
 pub fn words_at(b: &Builder, position: Value, seed: Value, stream: u32) -> [Value; 4] {
     let halves = |value: Value| {
         let value = b.convert(value, Type::U64);
@@ -41,12 +43,12 @@ pub fn words_at(b: &Builder, position: Value, seed: Value, stream: u32) -> [Valu
     philox(b, [low, high, b.literal(stream), b.literal(0u32)], seed)
 }
 
-/// A number from 0 up to but not including 1, an `f32` with 24 random bits, from a random word.
+/// Returns a number from 0 up to but not including 1, an `f32` with 24 random bits, from a random word.
 pub fn uniform_f32(b: &Builder, word: Value) -> Value {
     b.mul(b.convert(b.shr(word, 8), Type::F32), 2f64.powi(-24))
 }
 
-/// A number from 0 up to but not including 1, an `f64` with 53 random bits, from two random words.
+/// Returns a number from 0 up to but not including 1, an `f64` with 53 random bits, from two random words.
 pub fn uniform_f64(b: &Builder, high: Value, low: Value) -> Value {
     let bits = b.or(b.shl(b.convert(high, Type::U64), 32), b.convert(low, Type::U64));
     b.mul(b.convert(b.shr(bits, 11), Type::F64), 2f64.powi(-53))

@@ -1,16 +1,19 @@
 //! Reduce: an associative operator over some axes of a domain.
 //!
-//! Reduced and kept axes may stand in any order. Adjacent threads work along the last axis where it is long:
+//! Reduced and kept axes may be in any order. Adjacent threads work along the last axis if it is long:
 //!
 //! - along *kept* positions: each thread loops over all positions that are reduced into its result;
-//! - along *reduced* positions: a warp or a block computes one result. Its threads take adjacent positions, and combine their values in the
-//!   order of threads. On a CPU a warp computes four results at a time where there are many. Inputs that all four read, such as the vector
-//!   of a matrix-vector product, are then read once.
+//! - along *reduced* positions: a warp or a block computes one result. Its threads take adjacent positions
+//!   and combine their values in the order of threads. On a CPU a warp computes four results at a time if
+//!   there are many. Inputs that all four read, such as the vector of a matrix-vector product, are then read
+//!   once.
 //!
-//! If there are too few results to keep the machine busy, the reduced positions are *split*: parts are combined first, and a second kernel
-//! combines the parts in their order. The number of parts follows from sizes and machine, so results are deterministic.
+//! If there are too few results to keep the machine busy, the reduced positions are *split*. Parts are
+//! combined first, and a second kernel combines the parts in their order. The number of parts is computed
+//! from sizes and machine, so results are deterministic.
 //!
-//! Rejected: a counter by which the last block to finish combines the parts. It saves a launch, and every block pays a fence.
+//! Rejected: a counter by which the last block to finish combines the parts. It saves a launch, but every
+//! block pays for a fence.
 
 mod columns;
 
@@ -23,15 +26,15 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Unroll, Value};
 use std::ops::Range;
 
-/// Combines the values of a [`Source`] along some axes of a domain by an [`Operator`], and gives the results to a [`Sink`] whose positions are
-/// those of the axes that are kept.
+/// Combines the values of a [`Source`] along some axes of a domain by an [`Operator`]. The results go to a
+/// [`Sink`] whose positions are those of the kept axes.
 ///
-/// The sizes of a call are the lengths of all axes. The results over no elements are the operator's identity.
+/// The sizes of a call are the lengths of all axes. A result over no elements is the operator's identity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reduce {
     /// The positions.
     pub domain: Domain,
-    /// For each axis, whether it is reduced.
+    /// For each axis: true if it is reduced.
     pub reduced: Vec<bool>,
     /// The values.
     pub source: Source,
@@ -43,40 +46,42 @@ pub struct Reduce {
     pub spread: Spread,
 }
 
-/// The spread of threads over a reduction. Every spread gives a right result for all sizes; [`Spread::of`] chooses a fast one.
+/// The distribution of threads over a reduction. Every spread gives correct results for all sizes.
+/// [`Spread::of`] chooses a fast one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spread {
-    /// True if neighbouring threads have neighbouring results; else they work on the same one.
+    /// True if neighbouring threads compute neighbouring results. Otherwise they work on one result together.
     pub along_kept: bool,
-    /// True if a block, rather than a warp, has a result. On a CPU a block is a warp, which has several results at a time if not.
+    /// True if a block computes a result, false if a warp does. On a CPU a block is a warp; if false, it
+    /// computes several results at a time.
     pub blocks: bool,
-    /// True if what is reduced into one result is split among several blocks.
+    /// True if the positions of one result are split among several blocks.
     pub split: bool,
-    /// Rows of results that a lane of a CPU has at a time where neighbours have neighbouring results, along the last two kept axes before them: what the rows
-    /// share is read once.
+    /// Number of rows of results per lane of a CPU if `along_kept` is true, along the two kept axes before
+    /// the last. Values that the rows share are read once.
     pub rows: [u32; 2],
 }
 
-/// Most rows of results along an axis that a lane has at a time.
+/// Maximum number of rows of results per lane along one axis.
 const MAX_ROWS: u64 = 4;
 
 impl Spread {
-    /// Most rows of results that a lane has at a time.
+    /// Maximum number of rows of results per lane.
     pub const MOST_ROWS: usize = 9;
 
-    /// A number that stands for this way.
+    /// Encodes the spread as a number.
     pub fn number(self) -> u64 {
         let flags = [self.along_kept, self.blocks, self.split].map(u64::from);
         flags[0] | flags[1] << 1 | flags[2] << 2 | u64::from(self.rows[0]) << 8 | u64::from(self.rows[1]) << 36
     }
 
-    /// The way that a [number](Spread::number) stands for.
+    /// Decodes a spread from its [number](Spread::number).
     pub fn from_number(number: u64) -> Spread {
         let rows = [8, 36].map(|shift| (number >> shift & 0xfff_ffff) as u32);
         Spread { along_kept: number & 1 != 0, blocks: number & 2 != 0, split: number & 4 != 0, rows }
     }
 
-    /// Returns the fast choice for these sizes.
+    /// Returns a fast spread for these sizes.
     pub fn of(machine: &Machine, sizes: &[u64], reduced: &[bool]) -> Spread {
         let product = |which: bool| {
             let lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| **reduced == which);
@@ -94,10 +99,11 @@ impl Spread {
         Spread { along_kept, blocks: !along_kept && blocks, split, rows: [1, 1] }
     }
 
-    /// Returns the spread for a source whose neighbouring rows read much the same: as many of them at a time as come out even, about.
+    /// Returns the spread for a source whose neighbouring rows read mostly the same values. The number of
+    /// rows per lane divides the lengths about evenly.
     pub fn sharing(self, sizes: &[u64], reduced: &[bool]) -> Spread {
         let mut lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(length, _)| *length).rev().skip(1);
-        // Of what a lane does at a time, some is done once for all rows.
+        // A lane does some of its work once for all rows.
         let best = |length: u64, most: u64| {
             let effort = |rows: &u64| length.div_ceil(*rows).saturating_mul(rows + 2);
             (1..=most.min(length).max(1)).min_by_key(effort).unwrap_or(1)
@@ -108,13 +114,13 @@ impl Spread {
     }
 }
 
-/// Tiles that a block has at most where several have one result.
+/// Maximum number of tiles per block if several blocks have one result.
 const MOST_TILES: u32 = cost::REDUCE_TILES;
-/// Threads of a block of a GPU.
+/// Number of threads of a block on a GPU.
 const THREADS: u32 = cost::BLOCK_THREADS;
 
 impl Reduce {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let axes = self.domain.axes();
         if self.reduced.len() != axes {
@@ -163,10 +169,10 @@ struct Parts<'a> {
     kept: Count,
 }
 
-/// The parts of results that a first kernel leaves for a second.
+/// The parts of results that the first kernel passes to the second.
 struct Pieces {
     values: Temporaries,
-    /// Parts of a result.
+    /// Number of parts of a result.
     count: Count,
 }
 
@@ -183,7 +189,7 @@ impl Parts<'_> {
         axes.iter().map(|axis| k.count(Count::size(*axis), self.index)).collect()
     }
 
-    /// The values at a kept and a reduced position.
+    /// Returns the values at a kept and a reduced position.
     fn at(&self, k: &Writer, kept: &[Value], folded: &[Value]) -> Vec<Value> {
         self.inlet.at(k, &self.position(kept, folded))
     }
@@ -198,7 +204,7 @@ impl Parts<'_> {
         k.convert(value, self.index)
     }
 
-    /// Memory for the parts of all results, if what is reduced is split into so many.
+    /// Allocates memory for the parts of all results, `count` per result, if the reduced positions are split.
     fn pieces(&self, draft: &mut Draft, count: Count) -> Option<Pieces> {
         self.reduce.spread.split.then(|| {
             let values = Temporaries::new(draft, &self.operator().types(), &(self.kept.clone() * count.clone()));
@@ -206,10 +212,10 @@ impl Parts<'_> {
         })
     }
 
-    // Neighbouring threads have neighbouring results.
+    // Spread along kept positions: neighbouring threads compute neighbouring results.
 
-    /// Into how many parts what is reduced is split for so many blocks, with memory for them: as many as fill the machine, and none of fewer than 16
-    /// elements.
+    /// Returns the number of parts of the reduced positions for this number of blocks, and memory for the
+    /// parts. The parts fill the machine, and have at least 16 elements each.
     fn split(&self, draft: &mut Draft, machine: &Machine, folded: &Count, blocks: &Count) -> (Count, Option<Pieces>) {
         let costs = Costs::of(machine);
         let busy = costs.blocks(cost::REDUCE_COLUMN_BLOCKS, costs.pick(cost::COLUMN_THREADS));
@@ -253,7 +259,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The second kernel: each thread combines the parts of a result.
+    /// Emits the second kernel: each thread combines the parts of one result.
     fn combine_columns(&self, draft: &mut Draft, pieces: &Pieces, threads: u32) -> Result<()> {
         let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);
@@ -271,9 +277,9 @@ impl Parts<'_> {
         Ok(())
     }
 
-    // Neighbouring threads work on the same result.
+    // Spread along reduced positions: neighbouring threads work on one result.
 
-    /// The reduced axes as rows, which a block goes through one by one, and the axes within a row.
+    /// Returns the reduced axes that form rows, which a block visits one by one, and the axes within a row.
     fn rows(&self) -> (&[usize], &[usize]) {
         let last_is_folded = self.reduce.reduced.last() == Some(&true);
         match self.folded_axes.split_last() {
@@ -289,7 +295,7 @@ impl Parts<'_> {
         }
         let shape = self.shape();
         let (above, within) = self.rows();
-        // A unit is a tile of a row; a block has a run of them.
+        // A unit is a tile of a row. A block has a run of units.
         let tiles = self.product(within).div_ceil(shape.tile);
         let units = self.product(above) * tiles.clone();
         let busy = Costs::of(machine).blocks(cost::REDUCE_ROW_BLOCKS, THREADS);
@@ -309,7 +315,7 @@ impl Parts<'_> {
         let parts = k.count(split.clone(), self.index);
         let all_groups = self.kept.clone() * split.clone();
         if shape.groups > 1 {
-            // Warps of a block beyond the last result have nothing to do.
+            // Warps beyond the last result do nothing.
             k.begin_if(k.lt(group, k.count(all_groups.clone(), self.index)));
         }
         let (result, part) = if pieces.is_some() {
@@ -325,7 +331,8 @@ impl Parts<'_> {
             let from = k.mul(part, run);
             (from, k.min(k.add(from, run), units), k.constant(self.index, 1))
         } else {
-            // Every so many units, so that no block has more than one more than another.
+            // The units of a part have a stride of the number of parts, so unit counts of parts differ by at
+            // most one.
             (part, units, parts)
         };
         let accumulators = || -> Vec<_> { (0..shape.chains).map(|_| Accumulator::new(&k, self.operator())).collect() };
@@ -343,7 +350,8 @@ impl Parts<'_> {
                 self.tile_in_order(&k, &shape, &kept, &row, tile, &sums[0]);
                 return;
             }
-            // A tile has sums of its own: few small numbers meet a large one, so that little is lost of them.
+            // Each tile has its own sums. Few small numbers are added to a large one, so little precision is
+            // lost.
             let own = accumulators();
             own.iter().for_each(|own| own.set(&k, &self.operator().nothing(&k)));
             self.tile(&k, &shape, &kept, &row, tile, &own);
@@ -371,7 +379,7 @@ impl Parts<'_> {
         }
     }
 
-    /// A warp of a CPU has some neighbouring results.
+    /// Emits the kernel of a CPU in which a warp computes several neighbouring results.
     fn several(&self, draft: &mut Draft) -> Result<()> {
         let block = [32, 1, 1];
         let k = Writer::new("reduce", block);
@@ -386,7 +394,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// A warp goes through the rows of some results side by side.
+    /// Emits the loop of a warp over the rows of several results at once.
     fn rows_of(&self, k: &Writer, results: &[Value]) {
         let (above, within) = self.rows();
         let kept = results.iter().map(|result| unravel(k, *result, &self.lengths(k, &self.kept_axes)));
@@ -420,13 +428,13 @@ impl Parts<'_> {
     fn shape(&self) -> Shape {
         let commutative = self.operator().is_commutative();
         if self.is_cpu {
-            // Four chains of sums, so that none waits for another.
+            // Four independent chains of sums hide the latency of additions.
             let (items, chains) = if commutative { (cost::REDUCE_TILE / 32, 4) } else { (8, 1) };
             return Shape { threads: 32, groups: 1, block: [32, 1, 1], tile: 32 * items, items, chains };
         }
         let vector = self.width().unwrap_or(4) as u32;
         if self.reduce.spread.blocks {
-            // Where all blocks have one result, four accesses of each thread are under way at once.
+            // If all blocks work on one result, each thread has four accesses in flight.
             let accesses = if self.reduce.spread.split { 4 } else { 1 };
             let items = if commutative { (accesses * vector).clamp(8, 32) } else { 8 };
             Shape { threads: THREADS, groups: 1, block: [THREADS, 1, 1], tile: THREADS * items, items, chains: 1 }
@@ -448,7 +456,8 @@ impl Parts<'_> {
         self.at(k, kept, &folded)
     }
 
-    /// A tile of a row goes into a sum of thread 0, in order: each thread has neighbours, and the order of threads is that of elements.
+    /// Adds a tile of a row to a sum of thread 0, in order. Each thread has adjacent elements, and threads
+    /// are in the order of elements.
     fn tile_in_order(&self, k: &Writer, shape: &Shape, kept: &[Value], row: &[Value], tile: Value, sum: &Accumulator<'_>) {
         let (_, within) = self.rows();
         let length = k.count(self.product(within), self.index);
@@ -464,7 +473,7 @@ impl Parts<'_> {
         sum.add(k, &reduce_block(k, self.operator(), &own.get(k), k.thread(Axis::X), shape.threads));
     }
 
-    /// A tile of a row goes into sums.
+    /// Adds a tile of a row to sums.
     fn tile(&self, k: &Writer, shape: &Shape, kept: &[Value], row: &[Value], tile: Value, sums: &[Accumulator<'_>]) {
         let (_, within) = self.rows();
         let length = k.count(self.product(within), self.index);
@@ -475,7 +484,7 @@ impl Parts<'_> {
         let whole = k.ge(k.sub(length, first), shape.tile);
         if self.is_cpu {
             let step = 32 * shape.chains;
-            // Each chain has a part of the tile: memory that is asked for at several places is faster.
+            // Each chain has a part of the tile. Memory is faster with several streams.
             let part = shape.tile / shape.chains;
             k.if_else(
                 whole,
@@ -502,7 +511,7 @@ impl Parts<'_> {
         let sum = &sums[0];
         let width = self.width();
         let group = width.unwrap_or(1) as u32;
-        // Item by item, each thread has `group` neighbours, then the next thread.
+        // Each thread has `group` neighbours per piece. The next thread follows.
         let start = |piece: u32| k.add(k.add(first, piece * group * shape.threads), k.mul(thread, group));
         let pieces = shape.items / group;
         let one_by_one = |pieces: Range<u32>, checked: bool| {
@@ -528,7 +537,7 @@ impl Parts<'_> {
             return self.inlet.together(k, all);
         };
         let aligned = k.aligned(self.inlet.row_addresses(k));
-        // The last of large tiles: what of it is whole, and the rest one by one.
+        // The last tile of a large one: complete pieces are loaded as rows, the rest one by one.
         let piece_by_piece = || {
             for piece in 0..pieces {
                 let end = (piece + 1) * group * shape.threads;
@@ -542,7 +551,7 @@ impl Parts<'_> {
         });
     }
 
-    /// The second kernel: a block combines the parts of a result, each thread some that follow each other.
+    /// Emits the second kernel: a block combines the parts of one result. Each thread has consecutive parts.
     fn combine_pieces(&self, draft: &mut Draft, pieces: &Pieces) -> Result<()> {
         let threads = if self.is_cpu { cost::COMBINE_THREADS.vectors } else { cost::COMBINE_THREADS.threads };
         let block = [threads, 1, 1];
@@ -566,22 +575,22 @@ impl Parts<'_> {
     }
 }
 
-/// The layout of threads that work on one result.
+/// The thread layout for one result.
 struct Shape {
-    /// Threads that have a result.
+    /// Number of threads that compute one result.
     threads: u32,
-    /// Results of a block.
+    /// Number of results per block.
     groups: u32,
     block: [u32; 3],
-    /// Elements that they take at a time, and how many of them a thread does.
+    /// Number of elements per step of all threads, and of one thread.
     tile: u32,
     items: u32,
-    /// Sums that a thread keeps beside each other.
+    /// Number of independent sums of a thread.
     chains: u32,
 }
 
 impl Shape {
-    /// Returns whether threads combine what they have after each tile, so that only thread 0 has a sum.
+    /// Returns true if threads combine their values after each tile, so that only thread 0 has a sum.
     fn operates_by_tile(&self, operator: &Operator) -> bool {
         !operator.is_commutative()
     }

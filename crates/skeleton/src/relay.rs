@@ -1,14 +1,17 @@
-//! Relay: a function that reads lines of values which another function computes.
+//! Relay: a function that reads lines of values computed by another function.
 //!
-//! A block takes a few rows of the domain at a time. It computes the line of values that belongs to each, keeps the lines in shared memory, and computes the
-//! results of the rows from them. Lines never reach memory, and each value is computed once. A picture that is resampled along columns and then along rows is such a
-//! pair: the second function reads a few values of a line for each result, at places that it computes.
+//! A block takes a few rows of the domain at a time. It computes the line of values that belongs to each row,
+//! keeps the lines in shared memory, and computes the results of the rows from them. Lines never reach global
+//! memory, and each value is computed once. Resampling an image along columns and then along rows is such a
+//! pair: the second function reads a few values of a line for each result, at computed places.
 //!
-//! A block is one warp, which takes 32 positions at a time. Where a warp is run as vectors, shared memory is in the cache of a core. The last positions of a
-//! row are taken with some before them, so that all lanes have one.
+//! A block is one warp, which takes 32 positions at a time. On a machine that runs warps as vectors, shared
+//! memory is in the cache of a core. The last group of positions of a row overlaps the one before, so that
+//! every lane has a position.
 //!
-//! Lanes side by side mostly read values of a line that lie close together. Then 32 or 64 of them are loaded at once, and lanes take theirs by exchanges, which
-//! takes less time than a load at another place in each lane. Whether all lanes lie there is asked once for all reads of a position in all rows.
+//! Adjacent lanes mostly read values of a line that are close together. Then 32 or 64 values are loaded at
+//! once, and lanes get theirs by exchanges. This takes less time than a load at a different place in each
+//! lane. One test covers all reads of a position in all rows: all lanes must be within the loaded values.
 
 use crate::cost::{self, Costs, LANES};
 use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
@@ -18,19 +21,20 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Binding, Body, Cache, Memory, Shuffle, Statement, Type, Unroll, Value, Vote, reading};
 use std::cell::RefCell;
 
-/// Computes a function of positions that reads lines, and gives its values to a [`Sink`].
-///
-/// The sizes of a call are the lengths of the axes, then the length of a line; the last axis and a line have 32 positions or more. Inputs and scalars are those
-/// of `source` without its lines, of `line`, of the sink.
+/// Computes a function of positions that reads lines, and passes its values to a [`Sink`].
+/// The sizes of a call are the lengths of the axes, then the length of a line. The last axis and a line have
+/// 32 positions or more. Inputs and scalars are those of `source` without its lines, then of `line`, then of
+/// the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Relay {
     /// Positions of the results: two axes or more.
     pub domain: Domain,
     /// Function of a position of the domain.
     pub source: Source,
-    /// For each input of `source`, whether it reads the line of its position, at an index that counts along it.
+    /// For each input of `source`: true if it reads the line of its position, at an index along the line.
     pub along: Vec<bool>,
-    /// Function of a position whose last index counts along a line, and whose others are those of the domain. It gives one scalar.
+    /// Function of a position whose last index counts along a line; the other indices are those of the
+    /// domain. It returns one scalar.
     pub line: Source,
     /// Use of the values.
     pub sink: Sink,
@@ -56,7 +60,7 @@ impl Relay {
         Ok(())
     }
 
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         self.check()?;
         let axes = self.domain.axes();
@@ -75,14 +79,15 @@ impl Relay {
     }
 }
 
-/// Values of all lines, at most: more than any shared memory has. An executor of vectors sees by it that places of neighbours do not wrap around.
+/// Maximum number of values of all lines, more than any shared memory holds. It tells a vector executor that
+/// the places of neighbours do not wrap around.
 const MOST: u32 = 1 << 24;
-/// Positions of a row, at most.
+/// Maximum number of positions of a row.
 const MOST_COLUMNS: u32 = i32::MAX as u32;
 
 struct Parts<'a> {
     relay: &'a Relay,
-    /// The inputs of the source in memory.
+    /// Numbers of the source's inputs that are in memory.
     inputs: Vec<Option<usize>>,
     scalars: Vec<(usize, Type)>,
     line: Inlet,
@@ -97,7 +102,7 @@ impl Parts<'_> {
         let ty = self.relay.line.results()[0];
         let room = k.large_shared(ty.element(), Count::size(axes) * cost::RELAY_ROWS);
         let rows = Count::product(0..axes - 1);
-        // Rows of a block follow each other: they share what their lines are computed from.
+        // The rows of a block follow each other, because they share the inputs of their lines.
         let blocks = rows.clone().min(Costs::of(machine).busy(cost::RELAY_BLOCKS));
         let each = rows.clone().div_ceil(blocks.clone());
         let size = |axis: usize| k.count(Count::size(axis), Type::U32);
@@ -112,7 +117,7 @@ impl Parts<'_> {
         };
         let wide = |value: Value| k.convert(value, Type::U64);
         k.for_step(first, end, cost::RELAY_ROWS, Unroll::Never, |top| {
-            // Behind the last row of a block, that row is computed again.
+            // Rows beyond the last row of a block repeat it.
             let line = |number: Value| {
                 let row = k.min(k.add(top, number), k.sub(end, 1));
                 Line {
@@ -134,7 +139,7 @@ impl Parts<'_> {
             });
             k.warp_barrier();
             let put = |line: &Line, column: Value, values: &[Value]| {
-                // In 64 bits an executor of vectors sees that neighbours lie side by side.
+                // With 64 bits a vector executor sees that neighbours are contiguous.
                 let linear = k.add(k.mul(wide(line.row), wide(width)), wide(column));
                 self.outlet.put(&k, &line.position(column), linear, values);
             };
@@ -159,7 +164,7 @@ impl Parts<'_> {
                 });
             };
             let apart = || each_line(&|line| along(width, &|column| put_apart(&line, column)));
-            // Values of a line for 32 results.
+            // Condition: 32 results read at most `most` values of a line.
             let is_within = |most: u32| k.le(k.mul(wide(length), u64::from(LANES)), k.mul(wide(width), u64::from(most)));
             match self.exchanges() {
                 false => apart(),
@@ -178,7 +183,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Returns whether lanes can exchange values of a line: words that are read wherever the function is called.
+    /// Returns true if lanes can exchange values of a line: 4-byte values that are read unconditionally.
     fn exchanges(&self) -> bool {
         let source = &self.relay.source;
         let body = source.function().body();
@@ -186,12 +191,13 @@ impl Parts<'_> {
         is_straight && source.function().operations() <= cost::RELAY_OPERATIONS && self.relay.line.results()[0].bytes() == 4
     }
 
-    /// A value of a line at an index of 64 bits.
+    /// Returns a value of a line at a 64-bit index.
     fn load(&self, k: &Writer, line: &Line, index: Value) -> Value {
         k.load_element(line.room, self.relay.line.results()[0], k.add(k.convert(line.start, Type::U64), index))
     }
 
-    /// The values at a position, where all lanes read the line within so many rows of 32 values behind the first read of the first lane, and whether this
+    /// Returns the values at a position for lanes that read the line near each other. All reads must be
+    /// within `rows` rows of 32 values after the first read of the first lane. Also returns a condition: this
     /// lane does.
     fn near(&self, k: &Writer, line: &Line, column: Value, rows: u32) -> (Vec<Value>, Value) {
         let lane = k.thread(Axis::X);
@@ -207,7 +213,7 @@ impl Parts<'_> {
             });
             let distance = k.sub(index, *start);
             *is_near = k.and(*is_near, k.lt(distance, rows * LANES));
-            // An exchange takes the lower five bits.
+            // A shuffle uses the low five bits of the distance.
             let mut taken = words.iter().map(|word| k.shuffle(Shuffle::Index, *word, distance));
             let first = taken.next().unwrap_or(distance);
             taken.fold(first, |first, second| k.select(k.lt(distance, LANES), first, second))
@@ -216,7 +222,7 @@ impl Parts<'_> {
         (values, is_near)
     }
 
-    /// The values at a position, with a way to read the line.
+    /// Returns the values at a position. `read` reads the line.
     fn at(&self, k: &Writer, line: &Line, column: Value, read: &dyn Fn(Value) -> Value) -> Vec<Value> {
         let source = &self.relay.source;
         let mut arguments = k.positions(&line.position(column), source.index());
@@ -235,15 +241,15 @@ impl Parts<'_> {
     }
 }
 
-/// A row of the domain and its line.
+/// A row of the domain, and its line.
 struct Line {
     row: Value,
-    /// The indices of the row.
+    /// Indices of the row.
     above: Vec<Value>,
-    /// The place of the line in the memory of all lines.
+    /// Start of the line in the memory of all lines.
     start: Value,
     room: Memory,
-    /// Values of the line.
+    /// Number of values of the line.
     length: Value,
 }
 

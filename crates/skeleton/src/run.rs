@@ -1,7 +1,7 @@
 //! Programs loaded on a device, and their runs.
 //!
-//! A run never waits for the device: it launches in the order of one stream. Temporaries come from the device's pool and return to it right
-//! after the last launch, which the device allows.
+//! A run never waits for the device: it launches in the order of one stream. Temporaries come from the
+//! device's pool. They return to it right after the last launch, which the device allows.
 
 use crate::cost::Costs;
 use crate::program::{Argument, Output, Program, Step};
@@ -15,7 +15,8 @@ use std::sync::Arc;
 pub struct Call<'a> {
     /// The inputs, as bytes.
     pub inputs: &'a [Buffer<u8>],
-    /// The outputs, as bytes. One of them may be an input too where the program reads each element right where it writes it.
+    /// The outputs, as bytes. An output may also be an input if the program reads each element in the same
+    /// place before it writes it.
     pub outputs: &'a [Buffer<u8>],
     /// The scalars.
     pub scalars: &'a [Literal],
@@ -25,10 +26,10 @@ pub struct Call<'a> {
     pub stream: Stream,
 }
 
-/// The target with instructions to wait for the kernels before.
+/// First target with instructions that wait for earlier kernels.
 const OVERLAPS: u16 = 90;
 
-/// A program that is ready to run on a device; cheap to clone.
+/// A program that is ready to run on a device. It is cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Loaded(Arc<Data>);
 
@@ -39,7 +40,7 @@ struct Data {
     kernels: Vec<Kernel>,
 }
 
-/// A launch that is ready.
+/// A launch with its arguments.
 struct Ready {
     kernel: usize,
     launch: Launch,
@@ -72,58 +73,58 @@ impl Loaded {
         Ok(Loaded(Arc::new(Data { program, device: device.clone(), kernels })))
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &Program {
         &self.0.program
     }
 
-    /// Returns the text of its kernels, as the device was given them.
+    /// Returns the PTX text of its kernels, as it was passed to the device.
     pub fn ptx(&self) -> Result<String> {
         Ok(broadloom_ptx::print(&*lowered(&self.0.program, &self.0.device)?))
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// Compiles what is left to compile, so that the first run finds everything.
+    /// Compiles all remaining code, so that the first run does not compile.
     pub fn prepare(&self) -> Result<()> {
         for step in &self.0.program.steps {
-            // What follows from sizes is not known yet, and no part of the code.
+            // Counts that depend on sizes are not known yet, and are not part of the code.
             let shared_bytes = step.shared_bytes.of(&[]).and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0);
             self.0.kernels[step.kernel].prepare(&Launch::new([1, 1, 1], step.block).shared(shared_bytes))?;
         }
         Ok(())
     }
 
-    /// Runs it, with temporaries of its own.
+    /// Runs the program with its own temporaries.
     ///
-    /// Returns before the work is done: reading a buffer waits for it, and reports what failed.
+    /// Returns before the work is done. Reading a buffer waits for it and reports errors.
     pub fn run(&self, call: &Call<'_>) -> Result<()> {
         let temporaries = self.temporaries(call.sizes)?;
         self.run_with(call, &temporaries)
     }
 
-    /// The program for calls of these sizes: what follows from them is worked out now.
+    /// Prepares the program for calls with these sizes: everything that depends on them is computed now.
     pub fn fit(&self, sizes: &[u64]) -> Result<Fitted> {
         Fitted::new(self, sizes)
     }
 
-    /// Memory for the temporaries of a run with these sizes.
+    /// Allocates the temporaries of a run with these sizes.
     pub fn temporaries(&self, sizes: &[u64]) -> Result<Vec<Buffer<u8>>> {
         let lengths = self.temporary_lengths(sizes)?;
         lengths.into_iter().map(|bytes| Ok(self.0.device.allocate::<u8>(bytes)?)).collect()
     }
 
-    /// Returns the bytes of each temporary.
+    /// Returns the number of bytes of each temporary.
     pub(crate) fn temporary_lengths(&self, sizes: &[u64]) -> Result<Vec<usize>> {
         let length = |bytes: u64| usize::try_from(bytes).map_err(|_| self.0.program.too_large(sizes));
         self.0.program.temporary_bytes(sizes)?.into_iter().map(length).collect()
     }
 
-    /// Runs it with temporaries of the caller, each of at least the size that [`Program::temporary_bytes`] says. Those that must be zero are
-    /// made so.
+    /// Runs the program with temporaries of the caller. Each must have at least the bytes that
+    /// [`Program::temporary_bytes`] returns. Temporaries that must be zero are filled here.
     pub fn run_with(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
         let launches = self.launches(call, temporaries)?;
         if let Some(product) = self.product(call) {
@@ -140,7 +141,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Adds a run to a sequence that will be replayed; the sequence keeps the buffers.
+    /// Adds a run to a sequence for replay. The sequence keeps the buffers alive.
     pub fn record(&self, recorder: &mut Recorder, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
         let launches = self.launches(call, temporaries)?;
         for buffer in call.inputs.iter().chain(call.outputs).chain(temporaries) {
@@ -161,7 +162,8 @@ impl Loaded {
         Ok(())
     }
 
-    /// Calls a library of the device instead of all launches, for a call that was checked.
+    /// Returns the library call of the device that replaces all launches, if there is one. The call must have
+    /// been checked.
     pub(crate) fn product(&self, call: &Call<'_>) -> Option<MatrixProduct> {
         let plain = self.0.program.product.as_ref()?;
         if self.0.device.backend().has_products() { plain.call(call) } else { None }
@@ -178,7 +180,7 @@ impl Loaded {
         Err(Error::Number { program: self.0.program.name.clone(), what, wanted, given })
     }
 
-    /// That a program takes these sizes.
+    /// Checks that the program takes these sizes.
     pub(crate) fn check_sizes(&self, sizes: &[u64]) -> Result<()> {
         let program = &self.0.program;
         self.check_number("sizes", program.sizes, sizes.len())?;
@@ -195,7 +197,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// That as much is given as the program has, and scalars of its types.
+    /// Checks the numbers of inputs, outputs and scalars, and the types of scalars.
     pub(crate) fn check_given(&self, call: &Call<'_>) -> Result<()> {
         let program = &self.0.program;
         self.check_number("inputs", program.inputs.len(), call.inputs.len())?;
@@ -210,13 +212,13 @@ impl Loaded {
         Ok(())
     }
 
-    /// Returns the least number of bytes of an output.
+    /// Returns the minimum number of bytes of an output.
     pub(crate) fn output_bytes(&self, output: &Output, sizes: &[u64]) -> Result<u64> {
         let program = &self.0.program;
         program.count(&output.count, sizes)?.checked_mul(output.ty.bytes().into()).ok_or_else(|| program.too_large(sizes))
     }
 
-    /// That outputs have at least so many bytes.
+    /// Checks that each output has at least the wanted number of bytes.
     pub(crate) fn check_outputs(&self, outputs: &[Buffer<u8>], wanted: impl Iterator<Item = u64>) -> Result<()> {
         for (index, (buffer, wanted)) in outputs.iter().zip(wanted).enumerate() {
             let given = buffer.len() as u64;
@@ -236,7 +238,7 @@ impl Loaded {
         self.check_outputs(call.outputs, wanted.into_iter())
     }
 
-    /// Returns the launch of a step, if it has any blocks.
+    /// Returns the launch of a step, or `None` if its grid is empty.
     pub(crate) fn launch(&self, step: &Step, sizes: &[u64]) -> Result<Option<Launch>> {
         let program = &self.0.program;
         let count = |count: &Count| u32::try_from(program.count(count, sizes)?).map_err(|_| program.too_large(sizes));

@@ -3,14 +3,16 @@
 //! A domain is a set of *lines* along the axis. Threads are distributed in one of two ways:
 //!
 //! - adjacent threads have adjacent lines, and each runs along its own;
-//! - the threads of a block work on the same line, tile by tile. A warp takes rows of its part of the tile: each lane has a few adjacent
-//!   elements, the sums of lanes are scanned by shuffles, then those of rows, then those of warps. On a CPU a block is one warp that takes one
-//!   row at a time.
+//! - the threads of a block work on one line, tile by tile. A warp takes rows of its part of the tile. Each
+//!   lane has a few adjacent elements. The sums of lanes are scanned by shuffles, then those of rows, then
+//!   those of warps. On a CPU a block is one warp that takes one row at a time.
 //!
-//! If there are too few lines to keep the machine busy, lines are *split*. A GPU has a block for each tile, and blocks find the prefix of
-//! their tile by look-back ([`Chain`](crate::kit::Chain)): one pass. On a CPU, and where threads have lines of their own, lines are split into parts: a
-//! first kernel reduces the parts, a second one scans the results, and a third one scans the parts; a core reads its part again from its
-//! cache. The number of parts follows from sizes and machine, so results are deterministic. Nothing is combined out of order.
+//! If there are too few lines to keep the machine busy, lines are *split*. A GPU has a block for each tile,
+//! and blocks find the prefix of their tile by look-back ([`Chain`](crate::kit::Chain)) in one pass. On a
+//! CPU, and if threads have separate lines, lines are split into parts. A first kernel reduces the parts, a
+//! second one scans the results, and a third one scans the parts. A core then reads its part from its cache.
+//! The number of parts is computed from sizes and machine, so results are deterministic. Nothing is combined
+//! out of order.
 
 mod once;
 mod segmented;
@@ -27,7 +29,8 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Unroll, Value};
 use segmented::scan_in_segments;
 
-/// Gives a [`Sink`] at every position the values of a [`Source`] along an axis, combined by an [`Operator`] up to that position.
+/// Passes to a [`Sink`] at every position the values of a [`Source`] along an axis, combined by an
+/// [`Operator`] up to that position.
 ///
 /// The sizes of a call are the lengths of all axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +43,7 @@ pub struct Scan {
     pub source: Source,
     /// Operator that combines them.
     pub operator: Operator,
-    /// True if the value at a position itself is a part of the result there.
+    /// True if the result at a position includes the value there.
     pub inclusive: bool,
     /// Use of the results.
     pub sink: Sink,
@@ -48,17 +51,18 @@ pub struct Scan {
     pub spread: ScanSpread,
 }
 
-/// The spread of threads over a scan. Every spread gives a right result for all sizes; [`ScanSpread::of`] chooses a fast one.
+/// The distribution of threads over a scan. Every spread gives correct results for all sizes.
+/// [`ScanSpread::of`] chooses a fast one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScanSpread {
-    /// True if neighbouring threads work along the axis; else they have neighbouring lines.
+    /// True if neighbouring threads work along the axis. Otherwise they have neighbouring lines.
     pub along_axis: bool,
     /// True if lines are split among several blocks.
     pub split: bool,
 }
 
 impl ScanSpread {
-    /// Returns the fast choice for these sizes.
+    /// Returns a fast spread for these sizes.
     pub fn of(machine: &Machine, sizes: &[u64], axis: usize) -> ScanSpread {
         let length = sizes.get(axis).copied().unwrap_or(1);
         let lines = sizes.iter().enumerate().filter(|(other, _)| *other != axis);
@@ -73,7 +77,7 @@ impl ScanSpread {
 }
 
 impl Scan {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let axes = self.domain.axes();
         if self.axis >= axes {
@@ -117,13 +121,13 @@ struct Parts<'a> {
     lines: Count,
 }
 
-/// The layout of a block that works on one line.
+/// The thread layout of a block that works on one line.
 struct Shape {
     warps: u32,
-    /// Rows of a warp in a tile, and neighbours of a lane in a row.
+    /// Number of rows of a warp in a tile, and of neighbours of a lane in a row.
     rows: u32,
     items: u32,
-    /// Blocks that a multiprocessor should hold.
+    /// Number of blocks that a multiprocessor should hold.
     blocks: u32,
 }
 
@@ -150,7 +154,7 @@ impl Parts<'_> {
         k.count(Count::size(self.scan.axis), self.index)
     }
 
-    /// The indices of a line on the other axes.
+    /// Returns the indices of a line on the other axes.
     fn line(&self, k: &Writer, line: Value) -> Vec<Value> {
         let lengths: Vec<Value> = self.other_axes.iter().map(|axis| k.count(Count::size(*axis), self.index)).collect();
         unravel(k, line, &lengths)
@@ -172,12 +176,12 @@ impl Parts<'_> {
         self.outlet.put(k, &position, ravel(k, &position, &lengths), values);
     }
 
-    /// Memory for the sums of the parts of lines.
+    /// Allocates memory for the sums of the parts of lines.
     fn pieces(&self, draft: &mut Draft, parts: &Count) -> Temporaries {
         Temporaries::new(draft, &self.operator().types(), &(self.lines.clone() * parts.clone()))
     }
 
-    // Neighbouring threads have neighbouring lines.
+    // Spread along lines: neighbouring threads have neighbouring lines.
 
     fn along_lines(&self, draft: &mut Draft) -> Result<()> {
         let threads = self.costs.pick(cost::COLUMN_THREADS);
@@ -239,14 +243,14 @@ impl Parts<'_> {
         Ok(())
     }
 
-    // The threads of a block work on the same line.
+    // Spread along the axis: the threads of a block work on one line.
 
     fn shape(&self) -> Shape {
         if self.is_cpu {
             return Shape { warps: 1, rows: 1, items: 1, blocks: 1 };
         }
         let bytes: u32 = self.operator().types().iter().map(|ty| ty.bytes()).sum();
-        // As many elements as registers hold, and as many blocks.
+        // Registers limit the number of elements and of blocks.
         let (rows, blocks) = match bytes {
             0..=5 => (13, 2),
             6..=12 => (2, 4),
@@ -261,7 +265,7 @@ impl Parts<'_> {
         }
         let shape = self.shape();
         let block = [32 * shape.warps, 1, 1];
-        // A part is a whole number of tiles; on a CPU of rows of 4 KiB or so.
+        // A part is a whole number of tiles. On a CPU it consists of rows of about 4 KiB.
         let unit = shape.tile().max(1024);
         let units = Count::size(self.scan.axis).div_ceil(unit);
         let busy = self.costs.busy(cost::SCAN_ROW_BLOCKS);
@@ -312,7 +316,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// A part of a line reduced, for thread 0.
+    /// Reduces a part of a line. Thread 0 has the result.
     fn reduce_part(&self, k: &Writer, shape: &Shape, line: &[Value], from: Value, to: Value) -> Vec<Value> {
         let threads = 32 * shape.warps;
         let thread = k.thread(Axis::X);
@@ -352,7 +356,7 @@ impl Parts<'_> {
         sum.get(k)
     }
 
-    /// A warp replaces the sums of a line's parts by what comes before them.
+    /// Replaces the sums of a line's parts by their exclusive prefixes, in one warp.
     fn scan_pieces(&self, k: &Writer, pieces: &Temporaries, parts: &Count) {
         let operator = self.operator();
         let parts = k.count(parts.clone(), self.index);
@@ -377,7 +381,7 @@ impl Parts<'_> {
         (if self.scan.inclusive { up_to.clone() } else { before.to_vec() }, up_to)
     }
 
-    /// A warp scans row by row.
+    /// Scans row by row, in one warp.
     fn scan_rows(&self, k: &Writer, line: &[Value], from: Value, to: Value, carry: &Accumulator<'_>) {
         let operator = self.operator();
         let segments = self.segments().filter(|_| self.scan.inclusive);
@@ -412,7 +416,7 @@ impl Parts<'_> {
         });
     }
 
-    /// A block scans tile by tile.
+    /// Scans tile by tile, in one block.
     fn scan_tiles(&self, k: &Writer, shape: &Shape, line: &[Value], from: Value, to: Value, carry: &Accumulator<'_>) {
         let operator = self.operator();
         let thread = k.thread(Axis::X);
@@ -422,7 +426,7 @@ impl Parts<'_> {
             let start = k.add(first, self.wide(k, k.mul(warp, shape.rows * shape.row())));
             let start = k.add(start, self.wide(k, k.mul(lane, shape.items)));
             let place = |row: u32, item: u32| k.add(start, row * shape.row() + item);
-            // All loads first, so that they are under way together.
+            // All loads come first, so that they are in flight together.
             let items: Vec<Vec<Vec<Value>>> = (0..shape.rows)
                 .map(|row| {
                     let item = |item: u32| {
@@ -432,7 +436,7 @@ impl Parts<'_> {
                     (0..shape.items).map(item).collect()
                 })
                 .collect();
-            // What comes before each lane in each row, from the start of the warp's part.
+            // The prefix of each lane in each row, from the start of the warp's part.
             let mut before_rows = operator.nothing(k);
             let mut starts = vec![];
             for row in &items {
@@ -462,7 +466,7 @@ impl Parts<'_> {
                     before = up_to;
                 }
             }
-            // The totals are written again in the next round.
+            // The totals are overwritten in the next round.
             k.barrier();
         });
     }

@@ -1,9 +1,10 @@
-//! Scatter: values are sent to indices, and values with the same index are combined.
+//! Scatter: values are written to computed places, and values for one place are combined.
 //!
-//! Values are combined by atomic operations on integers, whose order does not matter, so results are deterministic. Narrow integers are
-//! combined in words, minima and maxima of floats as integers in the same order. If the last value counts, each index first finds the last
-//! position that is sent to it, and then reads the value there. Sums of floats depend on the order: they are a [`Sort`](crate::Sort) by
-//! index and a [`SegmentedReduce`](crate::SegmentedReduce) in one program.
+//! Values are combined by atomic operations on integers. The order of these does not matter, so results are
+//! deterministic. Narrow integers are combined in words; minima and maxima of floats are combined as integers
+//! in the same order. If the last value counts, each place first finds the last position that is sent to it,
+//! and then reads the value there. Sums of floats depend on the order: they are a [`Sort`](crate::Sort) by
+//! place and a [`SegmentedReduce`](crate::SegmentedReduce) in one program.
 
 mod sums;
 
@@ -15,11 +16,13 @@ use crate::{Combine, Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Literal, Memory, Order, Scope, Type, Value};
 
-/// Gives a [`Sink`] at each of a number of places what a [`Source`] has there at first, combined with what another sends there from the positions of a
-/// domain.
+/// Combines the initial value of each place with the values that a [`Source`] sends there from the positions
+/// of a domain. The results go to a [`Sink`].
 ///
-/// The source gives an integer, the place, and a value; what goes to no place is dropped. The base has one axis, the places, and gives a value of the same type;
-/// so has the sink. The sizes of a call are the lengths of the axes, then the number of places. Inputs and scalars are those of the source, the base, the sink.
+/// The source returns an integer, the place, and a value. A value for a place outside is dropped. The base
+/// has one axis, the places, and returns a value of the same type. The sink has the same axis and type. The
+/// sizes of a call are the lengths of the axes, then the number of places. Inputs and scalars are those of
+/// the source, the base and the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scatter {
     /// The positions.
@@ -28,16 +31,17 @@ pub struct Scatter {
     pub source: Source,
     /// Initial value of each place.
     pub base: Source,
-    /// The way in which values that come to the same place are combined with each other and with the base: sums, the least,
-    /// the greatest, and truth values. `None`: the one from the last position stays. Floats are added to each other in an
-    /// order that is the same for the same sizes, then to the base; sums of `f16` are kept as `f32`.
+    /// The way in which values for one place are combined with each other and with the base: sums, minima,
+    /// maxima, and truth values. With `None` the value from the last position is stored. Floats are added to
+    /// each other in an order that is the same for the same sizes, then to the base. Sums of `f16` are kept
+    /// as `f32`.
     pub combine: Option<Combine>,
     /// Use of the results.
     pub sink: Sink,
 }
 
-/// Returns whether the pattern combines values of a type in a way. Operators and products have none: sort by place and scan
-/// segments instead.
+/// Returns true if the pattern can combine values of a type in this way. Operators and products are not
+/// supported: sort by place and scan segments instead.
 fn takes(combine: Option<&Combine>, ty: Type) -> bool {
     match combine {
         None => true,
@@ -51,13 +55,13 @@ struct Parts<'a> {
     inlet: Inlet,
     index: Type,
     ty: Type,
-    /// Type of the values that are combined at each place.
+    /// Type in which values are combined at each place.
     held: Type,
     memory: usize,
 }
 
 impl Scatter {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let bad = |reason: String| Err(Error::Pattern { pattern: "scatter", reason });
         let axes = self.domain.axes();
@@ -125,7 +129,7 @@ impl Scatter {
         Ok(draft.finish())
     }
 
-    /// Returns the value of a place that nothing comes to.
+    /// Returns the initial combined value of a place.
     fn nothing(&self, ty: Type, held: Type) -> Literal {
         let element = held.element();
         let bound = |greatest: bool| match ty.element().range() {
@@ -152,7 +156,8 @@ impl Parts<'_> {
         unravel(k, number, &lengths)
     }
 
-    /// The operation on what is held. The greatest float is the least in the reverse order.
+    /// Returns the atomic operation on combined values. The maximum of floats is the minimum in the reverse
+    /// order.
     fn operation(&self) -> AtomicOp {
         match &self.scatter.combine {
             None => AtomicOp::Max,

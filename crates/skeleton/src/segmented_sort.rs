@@ -1,12 +1,15 @@
-//! Sorting within short segments: each segment is sorted in place, on a GPU by one warp or one block, on a CPU by one lane.
+//! Sorting within short segments: each segment is sorted in place, on a GPU by one warp or one block, on a
+//! CPU by one lane.
 //!
-//! The sorted items are keys as unsigned integers, followed by positions in the segment. No two items are equal, so equal keys keep their
-//! order. A bitonic network exchanges them: in registers by shuffles where a warp holds a segment, in shared memory where a block does. Values
-//! move once, at the end. If nothing moves but one key, positions are not needed.
+//! The sorted items are keys as unsigned integers, followed by positions in the segment. No two items are
+//! equal, so equal keys keep their order. A bitonic network exchanges them: in registers by shuffles if a
+//! warp holds a segment, in shared memory if a block does. Values move once, at the end. If only one key is
+//! moved, positions are not needed.
 //!
-//! Lanes of a CPU are elements of a vector, and all segments use the same network. A step is the minimum and maximum of two vectors, without
-//! shuffles or branches. Eight items at a time are held in registers, so three steps cost one access. Lanes wait for the longest segment
-//! among them, so a segment that is much longer than most is sorted later, by all lanes together.
+//! Lanes of a CPU are elements of a vector, and all segments use one network. A step is the minimum and
+//! maximum of two vectors, without shuffles or branches. Eight items at a time are held in registers, so
+//! three steps cost one access. Lanes wait for the longest segment among them. A segment that is much longer
+//! than most is therefore sorted later, by all lanes together.
 //!
 //! Longer segments are a [`Sort`](crate::Sort) by the segment number, then by the key.
 
@@ -18,33 +21,36 @@ use crate::{Count, Domain, Error, Operator, Result, Sink, SortKey, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Shuffle, Type, Unroll, Value, Variable, Vote};
 
-/// Gives a [`Sink`] the values of a [`Source`] on a line, sorted within segments by the first of them; equal keys keep their order.
+/// Passes to a [`Sink`] the values of a [`Source`] on a line, sorted within segments by the first of them.
+/// Equal keys keep their order.
 ///
-/// Keys and values are as for [`Sort`](crate::Sort), offsets as for [`SegmentedReduce`](crate::SegmentedReduce). What is in no segment is not written. No segment may be longer than
-/// `longest`. The sizes of a call are the length of the line and the number of segments. Inputs and scalars are those of the source, the offsets, the sink.
+/// Keys and values are as for [`Sort`](crate::Sort), offsets as for
+/// [`SegmentedReduce`](crate::SegmentedReduce). Elements outside of all segments are not written. No segment
+/// may be longer than `longest`. The sizes of a call are the length of the line and the number of segments.
+/// Inputs and scalars are those of the source, the offsets and the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SegmentedSort {
     /// Keys and values.
     pub source: Source,
     /// Offsets of segments.
     pub offsets: Source,
-    /// Order of the first values.
+    /// Order of each key.
     pub keys: Vec<SortKey>,
-    /// Use of keys and values; its position is the place on the line.
+    /// Use of keys and values. Its position is the place on the line.
     pub sink: Sink,
     /// Upper bound of the length of a segment, a power of two. See [`SegmentedSort::longest`].
     pub longest: u32,
 }
 
-/// The longest segment that a warp of a GPU sorts.
+/// Maximum length of a segment that a warp of a GPU sorts.
 const IN_WARPS: u32 = cost::SORTED_IN_WARP;
-/// Threads of a block that sorts a segment.
+/// Number of threads of a block that sorts a segment.
 const THREADS: u32 = cost::SEGMENT_SORT_THREADS;
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 const LANES: u32 = cost::LANES;
-/// Segments that a lane of a CPU sorts in turn.
+/// Number of segments that a lane of a CPU sorts in turn.
 const TURNS: u32 = cost::SEGMENT_SORT_TURNS;
-/// Places that are held in registers.
+/// Number of places that are held in registers.
 const HELD: u32 = cost::SEGMENT_SORT_HELD;
 
 struct Parts<'a> {
@@ -54,26 +60,27 @@ struct Parts<'a> {
     outlet: Outlet,
     index: Type,
     types: Vec<Type>,
-    /// Adds lengths.
+    /// Operator that adds lengths.
     sum: Operator,
 }
 
 impl SegmentedSort {
-    /// Returns [`SegmentedSort::longest`] for segments of which none is longer than this, sorted by keys of these types, with values or without; `None` if that is too long.
+    /// Returns [`SegmentedSort::longest`] for segments of at most `length` elements with keys of these types.
+    /// `values` is true if values move with the keys. Returns `None` if the segments are too long.
     pub fn longest(machine: &Machine, keys: &[Type], values: bool, length: u64) -> Option<u32> {
-        // Static shared memory; the lanes of a CPU share the room that they have.
+        // The limit is static shared memory. The lanes of a CPU share their memory.
         let (most, room) = match Costs::of(machine).execution() {
             Execution::Vectors => (cost::SORTED_BY_LANES, u64::from(Costs::of(machine).shared_bytes())),
             Execution::Threads => (cost::SORTED_SEGMENT, cost::STATIC_SHARED),
         };
         let longest = (length <= most).then(|| (length.max(LANES.into()) as u32).next_power_of_two())?;
-        // One key alone needs no positions.
+        // One key without values needs no positions.
         let sorted = if keys.len() == 1 && !values { 1 } else { keys.len() + 1 };
         let bytes: u64 = numbers(keys).take(sorted).map(|element| u64::from(element.bits() / 8)).sum();
         (bytes * u64::from(longest) <= room).then_some(longest)
     }
 
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let types = self.source.results();
         let bad = |reason: String| Err(Error::Pattern { pattern: "segmented sort", reason });
@@ -113,13 +120,13 @@ impl SegmentedSort {
     }
 }
 
-/// The types of the numbers that are sorted: of keys of these types, and of positions.
+/// Returns the types of the sorted numbers: those of the keys, and that of positions.
 fn numbers(keys: &[Type]) -> impl Iterator<Item = Element> {
     keys.iter().map(|ty| if ty.element().bits() == 64 { Element::U64 } else { Element::U32 }).chain([Element::U32])
 }
 
 impl Parts<'_> {
-    /// Returns whether all that moves is one key, so that equal elements are the same.
+    /// Returns true if only one key moves, so that equal elements are interchangeable.
     fn is_plain(&self) -> bool {
         self.types.len() == 1
     }
@@ -128,7 +135,7 @@ impl Parts<'_> {
         &self.types[..self.sort.keys.len()]
     }
 
-    /// The keys of an element as numbers, or the last that there are.
+    /// Returns the keys of an element as numbers. Returns the greatest numbers if the element does not exist.
     fn numbers(&self, k: &Writer, values: &[Value], there: Value) -> Vec<Value> {
         let number = |(value, how): (&Value, &SortKey)| {
             let number = if self.is_plain() { distinct(k, *value, how.descending) } else { ordered(k, *value, how.descending) };
@@ -138,14 +145,14 @@ impl Parts<'_> {
         values.iter().zip(&self.sort.keys).map(number).collect()
     }
 
-    /// Returns whether one list of numbers comes before another.
+    /// Returns a condition: list `a` of numbers is less than list `b`.
     fn before(&self, k: &Writer, a: &[Value], b: &[Value]) -> Value {
         let mut pairs = a.iter().zip(b).rev();
         let last = pairs.next().map_or(k.literal(false), |(a, b)| k.lt(*a, *b));
         pairs.fold(last, |rest, (a, b)| k.or(k.lt(*a, *b), k.and(k.eq(*a, *b), rest)))
     }
 
-    /// Returns the start of a segment, and its length, a `u32`.
+    /// Returns the start of a segment, and its length as a `u32`.
     fn range(&self, k: &Writer, segment: Value) -> (Value, Value) {
         let n = k.count(Count::size(0), self.index);
         let offset = |place: Value| k.min(k.convert(self.offsets.at(k, &[place])[0], self.index), n);
@@ -154,7 +161,7 @@ impl Parts<'_> {
         (from, k.min(length, self.sort.longest))
     }
 
-    /// A segment for each warp: the places of a lane are so many apart as there are lanes.
+    /// Emits the kernel with one segment per warp. The places of a lane have a stride of 32.
     fn in_warps(&self, draft: &mut Draft) -> Result<()> {
         let warps = 8;
         let block = [LANES, warps, 1];
@@ -192,7 +199,8 @@ impl Parts<'_> {
                 own = if size <= LANES {
                     sorted()
                 } else {
-                    // Where there are no more, all places behind are alike.
+                    // If the segment fits into the first half, the second half is padding and already in
+                    // order.
                     let lists = k.choose_list(k.lt(size / 2, length), || sorted().concat(), || own.concat());
                     lists.chunks(own[0].len()).map(<[Value]>::to_vec).collect()
                 };
@@ -213,7 +221,8 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// A step between places that differ by these bits, in the registers of a warp: within a lane, between lanes, or both.
+    /// Emits a step between places that differ by these bits, in the registers of a warp: within a lane,
+    /// between lanes, or both.
     fn step(&self, k: &Writer, own: &mut [Vec<Value>], lane: Value, bits: u32) {
         let (apart, far) = (bits / LANES, bits % LANES);
         let from = |numbers: &[Value]| match far {
@@ -233,17 +242,17 @@ impl Parts<'_> {
         }
     }
 
-    /// The one of two lists that a lane wants.
+    /// Returns the one of two lists that the lane keeps.
     fn exchanged(&self, k: &Writer, own: &[Value], other: &[Value], wants_least: Value) -> Vec<Value> {
         if let ([own], [other]) = (own, other) {
             return vec![k.select(wants_least, k.min(*own, *other), k.max(*own, *other))];
         }
-        // No two are alike.
+        // No two lists are equal.
         let takes = k.eq(self.before(k, other, own), wants_least);
         own.iter().zip(other).map(|(own, other)| k.select(takes, *other, *own)).collect()
     }
 
-    /// The lists of numbers in shared memory, each with so many places.
+    /// Returns the lists of numbers in shared memory, each with `places` places.
     fn lists(&self, k: &Writer, room: Memory, elements: &[Element], places: u32) -> Vec<Memory> {
         let mut start = 0;
         let view = |element: &Element| {
@@ -254,7 +263,7 @@ impl Parts<'_> {
         elements.iter().map(view).collect()
     }
 
-    /// The numbers of the element in a slot of a segment.
+    /// Returns the numbers of the element in a slot of a segment.
     fn slot(&self, k: &Writer, from: Value, length: Value, slot: Value) -> Vec<Value> {
         let there = k.lt(slot, length);
         let place = k.add(from, k.convert(slot, self.index));
@@ -269,20 +278,20 @@ impl Parts<'_> {
         numbers
     }
 
-    /// Gives the sink the element whose numbers came to a slot.
+    /// Passes the element whose numbers are in a slot to the sink.
     fn put(&self, k: &Writer, from: Value, slot: Value, numbers: &[Value]) {
         let place = k.add(from, k.convert(slot, self.index));
         let moved: Vec<Value> = if self.is_plain() {
             vec![from_distinct(k, numbers[0], self.types[0].element(), self.sort.keys[0].descending)]
         } else {
-            // It stands in the lower half of a packed number.
+            // A packed number has the position in its lower half.
             let position = k.convert(numbers[numbers.len() - 1], Type::U32);
             self.inlet.at(k, &[k.add(from, k.convert(position, self.index))])
         };
         self.outlet.put(k, &[place], place, &moved);
     }
 
-    /// The lanes sort a segment together.
+    /// Sorts a segment with all lanes together.
     fn together(&self, k: &Writer, lane: Value, lists: &[Memory], (from, length): (Value, Value)) {
         let load = |slot: Value| lists.iter().map(|list| k.load(*list, slot)).collect::<Vec<Value>>();
         let store =
@@ -326,7 +335,7 @@ impl Parts<'_> {
         k.warp_barrier();
     }
 
-    /// A segment for each lane.
+    /// Emits the kernel with one segment per lane.
     fn in_lanes(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let block = [LANES, 1, 1];
         let k = Writer::new("segmented_sort", block);
@@ -355,17 +364,18 @@ impl Parts<'_> {
             let segment = k.add(group, k.convert(lane, self.index));
             let (from, whole) = self.range(&k, k.min(segment, k.sub(segments, 1)));
             let whole = k.select(k.lt(segment, segments), whole, 0);
-            // Lanes wait for the longest, so it may not be much longer than most.
+            // Lanes wait for the longest segment, so the limit is near the mean length.
             let sum = broadcast(&k, &reduce_warp(&k, &self.sum, &[whole], LANES), 0)[0];
             let limit = k.min(k.add(k.div(k.mul(sum, 3), LANES), HELD), most);
             let is_short = k.le(whole, limit);
             let length = k.select(is_short, whole, 0);
-            // As many as the longest has, rounded up to a power of two.
+            // The greatest length of a lane, rounded up to a power of two.
             let size = k.variable_with(k.literal(HELD));
             k.while_loop(|| k.vote(Vote::Any, k.lt(k.get(size), length), None), || k.set(size, k.shl(k.get(size), 1)));
             let size = k.get(size);
             k.for_step(k.literal(0u32), size, 1, Unroll::Never, |slot| store(slot, &self.slot(&k, from, length, slot)));
-            // Steps between places that differ by these bits; the lower of two places has them at zero.
+            // Steps between places that differ by these bits. The lower place has the highest of these bits
+            // clear.
             let held = |steps: &[u32]| {
                 k.for_step(k.literal(0u32), size, HELD, Unroll::Never, |base| {
                     let mut numbers: Vec<Vec<Value>> = (0..HELD).map(|slot| load(k.add(base, slot))).collect();
@@ -419,12 +429,12 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Returns whether a key and a position fit into one number.
+    /// Returns true if a key and a position fit into one number.
     fn is_packed(&self) -> bool {
         !self.is_plain() && matches!(self.keys(), [ty] if ty.element().bits() < 64)
     }
 
-    /// The least of two lists, and the greatest.
+    /// Returns the lesser and the greater of two lists.
     fn both(&self, k: &Writer, a: &[Value], b: &[Value]) -> (Vec<Value>, Vec<Value>) {
         if let ([a], [b]) = (a, b) {
             return (vec![k.min(*a, *b)], vec![k.max(*a, *b)]);
@@ -434,7 +444,7 @@ impl Parts<'_> {
         (chosen(a, b), chosen(b, a))
     }
 
-    /// A segment for each block.
+    /// Emits the kernel with one segment per block.
     fn in_blocks(&self, draft: &mut Draft) -> Result<()> {
         let block = [THREADS, 1, 1];
         let k = Writer::new("segmented_sort", block);

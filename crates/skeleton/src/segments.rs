@@ -1,17 +1,21 @@
 //! Reductions of segments of a line, balanced for segments of any length.
 //!
-//! Elements and the ends of segments form one sequence, from the first offset on: each end follows the elements of its segment. The sequence
-//! is split into equal parts, so all parts have the same work, for one segment as for a million empty ones (Merrill and Garland's merge path).
-//! The end of segment `s` has the number `offset(s + 1) - offset(0) + s` in the sequence, so the start of a part can be searched for.
+//! Elements and the ends of segments form one sequence, from the first offset on: each end follows the
+//! elements of its segment. The sequence is split into equal parts. All parts therefore have the same work,
+//! for one segment as for a million empty ones (Merrill and Garland's merge path). The end of segment `s` has
+//! the number `offset(s + 1) - offset(0) + s` in the sequence, so the start of a part can be searched for.
 //!
-//! On a GPU a part is a tile of a block. A first kernel visits all ends and finds the start of each tile. In the second kernel a block loads its
-//! elements into shared memory and marks the ends. Each thread walks along a few items of the sequence. Open sums are scanned over the threads
-//! and, by a [`Chain`], over the blocks.
+//! On a GPU a part is a tile of a block. A first kernel visits all ends and finds the start of each tile. In
+//! the second kernel a block loads its elements into shared memory and marks the ends. Each thread walks
+//! along a few items of the sequence. Open sums are scanned over the threads and, by a [`Chain`], over the
+//! blocks.
 //!
-//! On a CPU there are a few parts for each core. A warp searches for the start of its part and reads rows of 32 neighbours. Rows of tiny
-//! segments hold several of them, which a scan separates; where the operator has an exact inverse, segments are differences of prefixes of a row.
-//! Other segments have rows of their own, and 32 of them become results together. Where the cost model says that an operator is too much for a scan, and
-//! where the source takes the number of a segment, each lane goes through a segment of its own. A second kernel combines segments that span several parts.
+//! On a CPU there are a few parts for each core. A warp searches for the start of its part and reads rows of
+//! 32 neighbours. A row of tiny segments holds several of them, which a scan separates. If the operator has
+//! an exact inverse, these segments are differences of prefixes of a row. Larger segments have rows of their
+//! own, and 32 of them become results together. Each lane walks through a segment of its own in two cases:
+//! the cost model decides that the operator is too expensive for a scan, or the source takes the number of a
+//! segment. A second kernel combines segments that span several parts.
 
 mod numbers;
 mod parts;
@@ -30,14 +34,18 @@ use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Value};
 
-/// Combines the values of a [`Source`] on a line within segments by an [`Operator`], in their order, and gives the results to a [`Sink`] whose positions are segments.
+/// Combines the values of a [`Source`] on a line within segments by an [`Operator`], in order. The results go
+/// to a [`Sink`] whose positions are segments.
 ///
-/// The offsets are a source of one integer with a position more than there are segments: segment `s` is from `offset(s)` to `offset(s + 1)`. They never decrease, and none is
-/// beyond the length of the line; for others results are anything, but nothing outside is touched. What comes before the first and behind the last belongs to no segment. An empty segment gives the operator's identity. The sizes of a call are the length of the line and the number of
-/// segments. Inputs and scalars are those of the source, the offsets, the sink.
+/// The offsets are a source of one integer with one position more than there are segments: segment `s` is
+/// from `offset(s)` to `offset(s + 1)`. They must not decrease or exceed the length of the line. For other
+/// offsets results are undefined, but no memory outside is accessed. Elements before the first offset and
+/// after the last belong to no segment. The result of an empty segment is the operator's identity. The sizes
+/// of a call are the length of the line and the number of segments. Inputs and scalars are those of the
+/// source, the offsets and the sink.
 ///
-/// The source may take the number of the segment with the position, an `i32`, where the machine knows it on the way
-/// ([`Costs::knows_segments`]).
+/// The source may take the number of the segment with the position, an `i32`, if the machine knows it during
+/// the walk ([`Costs::knows_segments`]).
 ///
 /// ```
 /// use broadloom_device::Device;
@@ -88,7 +96,7 @@ struct Parts {
     operator: Operator,
 }
 
-/// Elements and the ends of segments in one sequence.
+/// The sequence of elements and ends of segments.
 struct Sequence {
     offsets: Inlet,
     index: Type,
@@ -97,22 +105,22 @@ struct Sequence {
 /// A part of the sequence.
 struct Piece {
     number: Value,
-    /// The ends before it, and before the next part.
+    /// Number of ends before the part, and before the next part.
     first: Value,
     last: Value,
-    /// Its elements.
+    /// Range of its elements.
     from: Value,
     to: Value,
 }
 
-/// The index of a lane's element in a row of memory whose first index is the same in all lanes. In 64 bits, an executor knows that neighbours
-/// are neighbours.
+/// Returns the index of a lane's element in a row of memory. The first index of the row is uniform. With 64
+/// bits, an executor knows that neighbours are contiguous.
 fn beside(k: &Writer, first: Value) -> Value {
     k.add(k.convert(first, Type::U64), k.convert(k.thread(Axis::X), Type::U64))
 }
 
 impl SegmentedReduce {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let bad = |reason: String| Err(Error::Pattern { pattern: "segmented reduce", reason });
         let types = self.operator.types();
@@ -151,14 +159,14 @@ impl SegmentedReduce {
 }
 
 impl Sequence {
-    /// All elements from the first offset on, all ends, and both together.
+    /// Returns the number of elements from the first offset on, the number of ends, and their sum.
     fn sizes(&self, k: &Writer) -> [Value; 3] {
         let (n, segments) = (k.count(Count::size(0), self.index), k.count(Count::size(1), self.index));
         let n = k.sub(n, self.base(k));
         [n, segments, k.add(n, segments)]
     }
 
-    /// The first offset, where the sequence starts.
+    /// Returns the first offset, the start of the sequence.
     fn base(&self, k: &Writer) -> Value {
         self.offset(k, k.constant(self.index, 0))
     }
@@ -167,25 +175,26 @@ impl Sequence {
         k.convert(value, self.index)
     }
 
-    /// An offset, held to the length of the line: whatever offsets say, nothing outside is read.
+    /// Returns an offset, limited to the length of the line, so that no read is outside for any offsets.
     fn offset(&self, k: &Writer, segment: Value) -> Value {
         k.min(self.wide(k, self.offsets.at(k, &[segment])[0]), k.count(Count::size(0), self.index))
     }
 
-    /// The number of a segment's end in the sequence.
+    /// Returns the number of a segment's end in the sequence.
     fn end(&self, k: &Writer, segment: Value) -> Value {
         k.sub(k.add(self.offset(k, k.add(segment, 1)), segment), self.base(k))
     }
 
-    /// Counts the ends among the first `number` of the sequence. All lanes of a warp must call it with the same number.
+    /// Counts the ends among the first `number` of the sequence. All lanes of a warp must call it with the
+    /// same number.
     fn ends_before(&self, k: &Writer, number: Value, lane: Value) -> Value {
         let [n, segments, _] = self.sizes(k);
         let range = (k.sub(k.max(number, n), n), k.min(number, segments));
         self.first_false(k, self.wide(k, lane), range, |segment| k.lt(self.end(k, segment), number))
     }
 
-    /// The first number of a range at which a condition does not hold, or the end of the range. All lanes of a warp search together; the condition holds up to some
-    /// number and from there on does not.
+    /// Returns the first number of a range for which a condition is false, or the end of the range. All lanes
+    /// of a warp search together. The condition must be true up to some number, and false from there on.
     fn first_false(&self, k: &Writer, lane: Value, (low, high): (Value, Value), holds: impl Fn(Value) -> Value) -> Value {
         let (low, high) = (k.variable_with(low), k.variable_with(high));
         k.while_loop(
@@ -204,14 +213,14 @@ impl Sequence {
         k.get(low)
     }
 
-    /// The parts for a machine of vectors, and how many of the sequence each has.
+    /// Returns the number of parts for a machine with vectors, and the length of each in the sequence.
     fn parts(&self, machine: &Machine) -> (Count, Count) {
         let units = (Count::size(0) + Count::size(1)).div_ceil(cost::SEGMENT_PART);
         let parts = units.clone().min(Costs::of(machine).busy(cost::SEGMENT_PARTS));
         (parts.clone(), units.div_ceil(parts) * cost::SEGMENT_PART)
     }
 
-    /// The part of a block, which is a warp.
+    /// Returns the part of a block, which is one warp.
     fn piece(&self, k: &Writer, run: &Count) -> Piece {
         let lane = k.thread(Axis::X);
         let number = self.wide(k, k.block(Axis::X));

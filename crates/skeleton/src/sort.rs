@@ -1,11 +1,12 @@
-//! Sort: stable, by one or several keys, a radix sort from the least significant digit on.
+//! Sort: a stable radix sort by one or several keys, from the least significant digit on.
 //!
-//! On a GPU a round is one pass over eight bits ([`sweep`]). On a CPU the line is split into parts, one for each block of one thread, whose
-//! code is scalar, and elements are moved one cache line at a time ([`parts`]).
+//! On a GPU a round is one pass over eight bits ([`sweep`]). On a CPU the line is split into parts, one for
+//! each block of one thread. Their code is scalar, and elements are moved one cache line at a time
+//! ([`parts`]).
 //!
-//! The first round reads the source, the last one writes to the sink, and temporaries hold the elements between rounds. Digits are taken from
-//! order-preserving unsigned integers, which are computed when a digit is needed. The keys themselves are moved, so all their bits are
-//! preserved.
+//! The first round reads the source, the last one writes to the sink, and temporaries hold the elements
+//! between rounds. Digits are taken from order-preserving unsigned integers, which are computed when a digit
+//! is needed. The keys themselves are moved, so all their bits are preserved.
 
 mod parts;
 mod sweep;
@@ -19,27 +20,30 @@ use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Memory, Type, Unroll, Value};
 
-/// Gives a [`Sink`] the values of a [`Source`] on a line, sorted by the first of them; positions with equal keys keep their order.
+/// Passes to a [`Sink`] the values of a [`Source`] on a line, sorted by the first of them. Positions with
+/// equal keys keep their order.
 ///
-/// The first results of the source are the keys, the one that counts most first; the others move with them. Sorting within segments is sorting by
-/// the number of the segment, then by the key. Floats are ordered as numbers, -0 before +0, and NaN behind all numbers, in descending order too. The
-/// size of a call is the length of the line.
+/// The first results of the source are the keys, the most significant one first. The other results move with
+/// them. To sort within segments, sort by the number of the segment, then by the key. Floats are ordered as
+/// numbers: -0 before +0, and NaN after all numbers, also in descending order. The size of a call is the
+/// length of the line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sort {
     /// Keys and values.
     pub source: Source,
-    /// Order of the first values.
+    /// Order of each key.
     pub keys: Vec<SortKey>,
-    /// Use of keys and values; its position is the place in the order.
+    /// Use of keys and values. Its position is the rank.
     pub sink: Sink,
 }
 
 /// The order of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SortKey {
-    /// True if the greatest comes first.
+    /// True for descending order.
     pub descending: bool,
-    /// Number of low bits of an unsigned key that may be other than zero; all of them if not said. Fewer bits are fewer rounds.
+    /// Number of low bits of an unsigned key that may be nonzero. `None` means all bits. Fewer bits need
+    /// fewer rounds.
     pub bits: Option<u32>,
 }
 
@@ -52,7 +56,7 @@ enum Place {
     Set(usize),
 }
 
-/// A round: a key, the first of its bits, and how many.
+/// A round: a key, the first of its bits, and the number of bits.
 #[derive(Clone, Copy)]
 struct Round {
     key: usize,
@@ -60,12 +64,12 @@ struct Round {
     bits: u32,
 }
 
-/// Bits of a digit on a GPU.
+/// Number of bits of a digit on a GPU.
 const GPU_BITS: u32 = crate::cost::SORT_BITS;
-/// Values of a digit there.
+/// Number of values of a digit on a GPU.
 const RADIX: u32 = 1 << GPU_BITS;
 
-/// The digit of a key from a bit on, a `u32`, of so many values.
+/// Returns the digit of a key that starts at bit `shift`, a `u32` less than `radix`.
 fn digit(k: &Writer, sort: &Sort, round: Round, key: Value, shift: Value, radix: u32) -> Value {
     let how = sort.keys[round.key];
     if how.bits == Some(0) {
@@ -74,7 +78,7 @@ fn digit(k: &Writer, sort: &Sort, round: Round, key: Value, shift: Value, radix:
     k.convert(k.and(k.shr(ordered(k, key, how.descending), shift), radix - 1), Type::U32)
 }
 
-/// A warp replaces numbers in a row of memory by the sum of those before them, and gives the sum of all.
+/// Replaces the numbers in a row of memory by their exclusive prefix sums, in one warp. Returns the total.
 fn add_up(k: &Writer, sum: &Operator, index: Type, memory: Memory, first: Value, length: Value) -> Value {
     let lane = k.thread(Axis::X);
     let carry = Accumulator::new(k, sum);
@@ -109,7 +113,7 @@ impl Sort {
         Ok(rounds)
     }
 
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let types = self.source.results();
         let bad = |reason: String| Err(Error::Pattern { pattern: "sort", reason });
@@ -126,7 +130,7 @@ impl Sort {
         }
         self.sink.check("sort", 1, &types)?;
         let index = Domain::LINE.check("sort", &[&self.source], &self.sink)?;
-        // Where no bits count, one round that finds all alike moves everything.
+        // If no bits count, one round with a constant digit moves everything.
         let is_cpu = Costs::of(machine).in_vectors();
         let mut rounds = self.rounds(&types, |bits| if is_cpu { parts::digit_bits(bits) } else { GPU_BITS })?;
         if rounds.is_empty() {

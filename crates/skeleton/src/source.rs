@@ -1,16 +1,19 @@
-//! Functions that are fused into a pattern: sources read inputs at a position, sinks take results and write outputs.
+//! Functions that are fused into a pattern. Sources read inputs at a position; sinks take results and write
+//! outputs.
 
 use crate::{Error, Result};
 use broadloom_scalar::{AccessorKind, Block, Body, Function, Op, Statement, Type};
 
 /// A fused producer: a [`Function`] from a position to one or several values.
 ///
-/// Its parameters are the position, one integer for each axis of the domain that the pattern works on, all of one type of 32 or 64 bits;
-/// then values that the pattern gives with the position ([`Source::with_given`]), then any scalars. Its accessors are inputs: buffers that are read at an index that counts elements from the start of the buffer. A
-/// position of 32 bits says that all counts are less than 2³¹.
+/// The parameters start with the position: one integer for each axis of the domain, all of one type of 32 or
+/// 64 bits. Values that the pattern passes with the position follow ([`Source::with_given`]), then any
+/// scalars. The accessors are inputs: buffers that are read at an index that counts elements from the start
+/// of the buffer. A 32-bit position requires that all counts are less than 2³¹.
 ///
-/// An accessor that is an output is a *trap*: memory that the function writes under a condition, such as a word that says that a divisor is 0. It stands
-/// among the inputs of a pattern. A position may be computed several times, by several threads, so all writes to a place write the same value.
+/// An output accessor is a *trap*: memory that the function writes under a condition, such as a flag for a
+/// division by zero. A trap is listed among the inputs of a pattern. A position may be computed several
+/// times, by several threads. All writes to a place must therefore write the same value.
 ///
 /// ```
 /// use broadloom_scalar::{AccessorKind, Builder, Type};
@@ -28,11 +31,12 @@ use broadloom_scalar::{AccessorKind, Block, Body, Function, Op, Statement, Type}
 pub struct Source {
     function: Function,
     axes: usize,
-    /// Number of values that come with a position.
+    /// Number of values that the pattern passes with a position.
     given: usize,
 }
 
-/// A position of 32 or 64 bits; `I32` where there is none.
+/// Returns the type of the indices of a position, 32 or 64 bits wide. Returns `I32` if a position has no
+/// indices.
 pub(crate) fn index_type(function: &Function, axes: usize) -> Result<Type> {
     let bad = |reason: String| Error::Function { function: function.name().to_owned(), reason };
     let Some(position) = function.parameters().get(..axes) else {
@@ -66,7 +70,7 @@ pub(crate) fn check_scalars(function: &Function, from: usize) -> Result<()> {
 }
 
 impl Source {
-    /// A function of a position with so many indices.
+    /// Makes a source from a function of a position with `axes` indices.
     pub fn new(function: Function, axes: usize) -> Result<Source> {
         index_type(&function, axes)?;
         check_accessors(&function, &[AccessorKind::Input, AccessorKind::Output])?;
@@ -77,7 +81,8 @@ impl Source {
         Ok(Source { function, axes, given: 0 })
     }
 
-    /// The source with so many values that the pattern gives with each position. Few patterns give any.
+    /// Returns the source with `given` values that the pattern passes with each position. Few patterns pass
+    /// any.
     pub fn with_given(self, given: usize) -> Result<Source> {
         if self.function.parameters().len() < self.axes + given {
             let reason = format!("it takes {} parameters, fewer than positions and values", self.function.parameters().len());
@@ -86,12 +91,12 @@ impl Source {
         Ok(Source { given, ..self })
     }
 
-    /// The types of the values that come with a position.
+    /// Returns the types of the values that the pattern passes with a position.
     pub fn given(&self) -> Vec<Type> {
         self.function.parameters()[self.axes..][..self.given].iter().map(|parameter| parameter.ty).collect()
     }
 
-    /// The function.
+    /// Returns the function.
     pub fn function(&self) -> &Function {
         &self.function
     }
@@ -101,28 +106,29 @@ impl Source {
         self.axes
     }
 
-    /// The type of an index.
+    /// Returns the type of an index.
     pub fn index(&self) -> Type {
         self.function.parameters().first().filter(|_| self.axes > 0).map_or(Type::I32, |parameter| parameter.ty)
     }
 
-    /// The types of the elements of its inputs, traps among them.
+    /// Returns the element types of its inputs, including traps.
     pub fn inputs(&self) -> Vec<Type> {
         self.function.accessors().iter().map(|accessor| accessor.ty).collect()
     }
 
-    /// The types of its scalars.
+    /// Returns the types of its scalars.
     pub fn scalars(&self) -> Vec<Type> {
         self.function.parameters()[self.axes + self.given..].iter().map(|parameter| parameter.ty).collect()
     }
 
-    /// The types of its results.
+    /// Returns the types of its results.
     pub fn results(&self) -> Vec<Type> {
         self.function.result_types()
     }
 
-    /// Which inputs are read at the last index of the position itself whatever else happens: neighbouring positions read neighbouring elements, and
-    /// all of them are there. What is read under a condition may not be.
+    /// Returns for each input: true if the position has one index, and the input is read unconditionally at
+    /// the position itself. Neighbouring positions then read neighbouring elements, and all of these elements
+    /// exist. An element that is read under a condition may not exist.
     pub(crate) fn contiguous(&self) -> Vec<bool> {
         if self.axes != 1 {
             return vec![false; self.function.accessors().len()];
@@ -130,7 +136,7 @@ impl Source {
         self.read_in(self.function.body().block(Body::ENTRY))
     }
 
-    /// The inputs that a block reads at the position itself each time it runs.
+    /// Returns the inputs that a block reads at the position itself each time it runs.
     fn read_in(&self, block: &Block) -> Vec<bool> {
         let body = self.function.body();
         let mut found = vec![false; self.function.accessors().len()];
@@ -153,7 +159,8 @@ impl Source {
 }
 
 impl Source {
-    /// Returns the number of neighbours on a line that accesses of 16 bytes read, four at least; `None` where inputs are not read at the position itself.
+    /// Returns the number of neighbours on a line that 16-byte accesses read, at least four. Returns `None`
+    /// if no input is read at the position itself, or if one that is has several lanes.
     pub(crate) fn row_width(&self) -> Option<usize> {
         let inputs = self.inputs();
         let moved: Vec<&Type> = inputs.iter().zip(self.contiguous()).filter(|(_, read)| *read).map(|(ty, _)| ty).collect();
@@ -164,9 +171,9 @@ impl Source {
 
 /// The use of results: a [`Function`] of a position and the values there, or a plain store.
 ///
-/// Its parameters are the position, as for a [`Source`], the values, then any scalars. Its results are stored, each in an output of its own, at
-/// the position, outputs being laid out row by row. It may read inputs, and write outputs at indices that it computes; these
-/// outputs stand behind those of its results.
+/// The parameters are the position, as for a [`Source`], then the values, then any scalars. Each result is
+/// stored at the position in an output of its own; outputs are laid out in row-major order. The function may
+/// read inputs, and may write outputs at computed indices. These outputs follow those of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sink(Option<Written>);
 
@@ -178,10 +185,10 @@ pub(crate) struct Written {
 }
 
 impl Sink {
-    /// Each value goes to an output of its own.
+    /// Stores each value in an output of its own.
     pub const STORE: Sink = Sink(None);
 
-    /// A function of a position with so many indices and of so many values.
+    /// Makes a sink from a function of a position with `axes` indices and of `values` values.
     pub fn new(function: Function, axes: usize, values: usize) -> Result<Sink> {
         index_type(&function, axes)?;
         check_accessors(&function, &[AccessorKind::Input, AccessorKind::Output])?;
@@ -193,7 +200,7 @@ impl Sink {
         Ok(Sink(Some(Written { function, axes, values })))
     }
 
-    /// The function, if there is one.
+    /// Returns the function, if there is one.
     pub fn function(&self) -> Option<&Function> {
         self.0.as_ref().map(|written| &written.function)
     }
@@ -202,7 +209,7 @@ impl Sink {
         self.0.as_ref()
     }
 
-    /// Checks that it takes values of these types over a domain with so many axes.
+    /// Checks that the sink takes values of these types over a domain with `axes` axes.
     pub fn check(&self, pattern: &'static str, axes: usize, values: &[Type]) -> Result<()> {
         let Some(written) = &self.0 else { return Ok(()) };
         let takes: Vec<Type> =
@@ -223,7 +230,7 @@ impl Sink {
 }
 
 impl Written {
-    /// The type of an index.
+    /// Returns the type of an index.
     pub(crate) fn index(&self) -> Type {
         self.function.parameters().first().filter(|_| self.axes > 0).map_or(Type::I32, |parameter| parameter.ty)
     }

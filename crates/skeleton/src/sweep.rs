@@ -1,16 +1,16 @@
 //! Sweep: a state that is carried along one axis, many lines in parallel.
 //!
-//! At each position of a line a *step* takes the state and the values around the position, and gives the next state and the
-//! outputs of the position. Lines are swept forwards or backwards.
+//! At each position of a line a *step* takes the state and the values around the position. It returns the
+//! next state and the outputs of the position. Lines are swept forwards or backwards.
 //!
 //! | | shape |
 //! | --- | --- |
 //! | axis is not the last one | neighbouring threads have neighbouring lines, so all accesses are coalesced |
-//! | axis is the last one | a warp has 32 lines: it loads tiles of them into shared memory row by row, each lane sweeps its line there, and outputs return the same way |
-//! | few long lines, with a [`Split`] | lines are cut into parts: the elements of each are combined, then the elements before each part, then parts are swept from the state that these give |
+//! | axis is the last one | a warp has 32 lines: it loads tiles of them into shared memory row by row, each lane sweeps its line there, and outputs return in the same way |
+//! | few long lines, with a [`Split`] | lines are split into parts: the elements of each part are combined, then the elements before each part, then parts are swept from the state that these yield |
 //!
-//! Tiles in shared memory serve CPUs too: lines that lie a power of two apart fall into the same sets of the first cache, and
-//! 32 of them do not fit there.
+//! Tiles in shared memory serve CPUs too: lines whose distance is a power of two map to the same sets of the
+//! first-level cache, and 32 of them do not fit there.
 
 use crate::cost::Costs;
 use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, Temporaries, Writer, ravel, unravel};
@@ -20,10 +20,10 @@ use crate::{Boundary, Count, Domain, Error, Operator, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Axis, Binding, Function, Lanes, Type, Unroll, Value, Variable, windowing};
 
-/// Carries a state along an axis, and gives a [`Sink`] outputs at every position.
+/// Carries a state along an axis, and passes outputs at every position to a [`Sink`].
 ///
-/// The sizes of a call are the lengths of all axes, then for a sweep that restarts the number of parts of each line. Inputs
-/// and scalars are those of the source, the start, the sink.
+/// The sizes of a call are the lengths of all axes. A sweep that restarts has one more size, the number of
+/// parts of each line. Inputs and scalars are those of the source, the start and the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sweep {
     /// The positions.
@@ -32,71 +32,75 @@ pub struct Sweep {
     pub axis: usize,
     /// True if lines are swept from their ends to their starts.
     pub backwards: bool,
-    /// The values at a position that steps look at.
+    /// Values at a position that steps read.
     pub source: Source,
-    /// The state before the first step of a line, then constants of the line. Its positions are those of the other axes, or the
-    /// numbers of lines. Where the sweep restarts they have the number of a part in the place of the axis.
+    /// State before the first step of a line, followed by constants of the line. Its positions are those of
+    /// the other axes, or the numbers of lines. If the sweep restarts, they have the number of a part in
+    /// place of the axis.
     pub start: Source,
-    /// True if lines are cut into parts of equal length, of which each has a start of its own. Parts are counted in the order
-    /// of the sweep.
+    /// True if lines are split into parts of the same length, each with a start of its own. Parts are
+    /// numbered in the order of the sweep.
     pub restarts: bool,
-    /// The number of values of the state.
+    /// Number of values of the state.
     pub states: usize,
-    /// The step. Its parameters are the state and the constants of the line. It has an accessor for each value of the source:
-    /// a window with one index, whose offsets count along the axis whatever the direction. Its results are the next state,
-    /// then the outputs.
+    /// Step function. Its parameters are the state and the constants of the line. It has an accessor for each
+    /// value of the source: a window with one index. Offsets count along the axis, independent of the
+    /// direction. Its results are the next state, then the outputs.
     pub step: Function,
-    /// The declared window: how far before and behind its position a step looks. Larger offsets are reduced to these.
+    /// Declared window: the number of positions before and after its own that a step reads. Larger offsets
+    /// are clamped to these.
     pub reach: (u32, u32),
-    /// The values before the first and behind the last position of a line; as a constant, one for each value.
+    /// Values before the first and after the last position of a line. As a constant, one for each value.
     pub boundary: Boundary<Vec<Lanes>>,
-    /// The sink for the outputs.
+    /// Sink of the outputs.
     pub sink: Sink,
-    /// The way to combine steps, where states are associative.
+    /// Combination of steps, if states are associative.
     pub split: Option<Split>,
-    /// The spread of threads.
+    /// Distribution of threads.
     pub spread: SweepSpread,
 }
 
-/// A way to combine the steps of a stretch of a line into one *element*, so that its last state follows from its first without
-/// sweeping it. For `state · a + b`, an element is the pair *(a, b)*.
+/// A way to combine the steps of a part of a line into one *element*. With it, the last state is computed
+/// from the first without a sweep. For `state · a + b`, an element is the pair *(a, b)*.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Split {
-    /// The element of one step. Its parameters are the constants of the line, its accessors those of the step.
+    /// Function that returns the element of one step. Its parameters are the constants of the line, its
+    /// accessors those of the step.
     pub lift: Function,
-    /// Combines the element of a stretch with that of the next one, in the order of the sweep.
+    /// Operator that combines the element of a part with that of the next one, in the order of the sweep.
     pub operator: Operator,
-    /// The state behind a stretch, from the state before it and its element.
+    /// Function that returns the state after a part from the state before it and its element.
     pub apply: Function,
 }
 
-/// The spread of the threads of a sweep. Every spread gives a right result for all sizes; [`Sweep::best`] finds a fast one.
+/// The distribution of the threads of a sweep. Every spread gives correct results for all sizes.
+/// [`Sweep::best`] chooses a fast one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SweepSpread {
-    /// Lines go through shared memory in tiles. Ignored where a window is too wide for it.
+    /// True if lines go through shared memory in tiles. Ignored if the window is too wide.
     pub staged: bool,
-    /// Lines are cut into parts. Ignored without a [`Split`].
+    /// True if lines are split into parts. Ignored without a [`Split`].
     pub split: bool,
 }
 
-/// Lines of a warp, and columns of a tile.
+/// Number of lines of a warp, and of columns of a tile.
 const LANES: u32 = crate::cost::LANES;
-/// Positions before and behind a tile that are staged, at most.
+/// Maximum number of staged positions before and after a tile.
 const MOST_HALO: u32 = 64;
-/// Offsets of a window, at most.
+/// Maximum offset of a window.
 const MOST_REACH: u32 = 1 << 20;
-/// Bytes of shared memory of a block, at most.
+/// Maximum number of bytes of shared memory of a block.
 const MOST_SHARED: u32 = crate::cost::SWEEP_SHARED;
-/// Positions of a part, at least.
+/// Minimum number of positions of a part.
 const LEAST_PART: u32 = crate::cost::SWEEP_PART;
-/// Most blocks in the second direction of a grid.
+/// Maximum number of blocks in the second direction of a grid.
 const MOST_PARTS: u32 = crate::cost::GRID_ROWS;
 
 fn bad<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::Pattern { pattern: "sweep", reason: reason.into() })
 }
 
-/// The types of the parameters of a function.
+/// Returns the types of the parameters of a function.
 fn parameters(function: &Function) -> Vec<Type> {
     function.parameters().iter().map(|parameter| parameter.ty).collect()
 }
@@ -114,7 +118,7 @@ impl Sweep {
         SweepSpread { staged, split }
     }
 
-    /// The types of the outputs.
+    /// Returns the types of the outputs.
     fn outputs(&self) -> Vec<Type> {
         self.step.result_types().split_off(self.states.min(self.step.results().len()))
     }
@@ -223,14 +227,14 @@ struct Parts<'a> {
     staged: bool,
 }
 
-/// A thread's part of a line.
+/// The part of a line that belongs to a thread.
 struct Place {
-    /// The first line of the block.
+    /// First line of the block.
     first: Value,
-    /// The thread's line, and whether it is there.
+    /// Line of the thread, and a flag that is true if it exists.
     line: Value,
     exists: Value,
-    /// The steps, counted in the order of the sweep.
+    /// Range of steps, counted in the order of the sweep.
     from: Value,
     to: Value,
 }
@@ -247,27 +251,27 @@ impl Parts<'_> {
         k.count(Count::size(self.sweep.axis), self.index)
     }
 
-    /// The position on the other axes.
+    /// Returns the indices of a line on the other axes.
     fn line(&self, k: &Writer, line: Value) -> Vec<Value> {
         let lengths: Vec<Value> = self.other_axes.iter().map(|axis| k.count(Count::size(*axis), self.index)).collect();
         unravel(k, line, &lengths)
     }
 
-    /// A position of a line.
+    /// Returns a position of a line.
     fn position(&self, line: &[Value], i: Value) -> Vec<Value> {
         let mut position = line.to_vec();
         position.insert(self.sweep.axis, i);
         position
     }
 
-    /// An offset within the declared window, in 64 bits.
+    /// Clamps an offset to the declared window, in 64 bits.
     fn held(&self, k: &Writer, offset: Value) -> Value {
         let (before, behind) = self.sweep.reach;
         let offset = k.convert(offset, Type::I64);
         k.max(k.min(offset, i64::from(behind)), -i64::from(before))
     }
 
-    /// The values at a place of a line that may lie outside.
+    /// Returns the values at a place of a line that may be outside.
     fn at(&self, k: &Writer, line: &[Value], place: Value) -> Vec<Value> {
         let length = k.convert(self.length(k), Type::I64);
         let (place, inside) = self.sweep.boundary.rule().place(k, place, length);
@@ -282,7 +286,7 @@ impl Parts<'_> {
         }
     }
 
-    /// A function of windows at a position.
+    /// Calls a function of windows at a position.
     fn call(&self, k: &Writer, function: &Function, arguments: &[Value], window: &Window<'_>) -> Vec<Value> {
         let mut bindings: Vec<_> = (0..function.accessors().len())
             .map(|value| windowing(move |_, offsets: &[Value]| window(value, self.held(k, offsets[0]))))
@@ -291,12 +295,13 @@ impl Parts<'_> {
         k.inline(function, arguments, &mut bindings)
     }
 
-    /// The index along the axis of a step.
+    /// Returns the index of a step along the axis.
     fn index_of(&self, k: &Writer, step: Value) -> Value {
         if self.sweep.backwards { k.sub(k.sub(self.length(k), 1), step) } else { step }
     }
 
-    /// Takes the steps of a thread. `step` is given windows and gives outputs, which go to the sink where `puts` says so.
+    /// Takes the steps of a thread. `step` gets windows and returns outputs, which go to the sink if `puts`
+    /// is true.
     fn travel(&self, k: &Writer, place: &Place, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
         if self.staged {
             return self.travel_staged(k, place, puts, step);
@@ -342,7 +347,7 @@ impl Parts<'_> {
         let results = puts.then(|| Shared::new(k, &self.sweep.outputs(), LANES * (LANES + 1)));
         let lane = k.thread(Axis::X);
         let lines = k.count(self.lines.clone(), self.index);
-        // Rows of the tile in turn, the lanes along them.
+        // The rows of the tile in turn, with the lanes along them.
         let rows = |width: Value, body: &dyn Fn(&[Value], Value, Value)| {
             k.for_step(0, k.literal(LANES), 1, Unroll::Never, |row| {
                 let number = k.add(place.first, self.wide(k, row));
@@ -413,9 +418,9 @@ impl Parts<'_> {
             };
             Place { first, line, exists, from, to }
         };
-        // The number of a part of a line among all: parts of neighbouring lines lie side by side.
+        // The number of a part among all parts of all lines. Parts of neighbouring lines are adjacent.
         let number = |k: &Writer, part: Value, line: Value| k.add(k.mul(part, k.count(self.lines.clone(), self.index)), line);
-        // State and constants of a line, in variables that lanes without a line have too.
+        // State and constants of a line, in variables that lanes without a line also have.
         let begin = |k: &Writer, place: &Place| -> Vec<Variable> {
             let variables: Vec<Variable> = sweep.start.results().into_iter().map(|ty| k.variable(ty)).collect();
             k.if_then(place.exists, || {

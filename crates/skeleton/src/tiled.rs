@@ -1,7 +1,8 @@
 //! Tiled stencil: a function of the values around every position, staged in shared memory.
 //!
-//! The threads of a block load a tile of positions with its halo together, each value once, apply the boundary rule while they
-//! do so, and compute the results of the tile from shared memory. The function has no code for edges.
+//! The threads of a block load a tile of positions with its halo together, each value once. They apply the
+//! boundary rule while loading, and compute the results of the tile from shared memory. The function has no
+//! code for edges.
 //!
 //! | | staged | not staged |
 //! | --- | --- | --- |
@@ -9,9 +10,10 @@
 //! | values | once for each position of the tile and its halo | once for each read |
 //! | boundary | while loading | near the edges only |
 //!
-//! [`Tile::of`] chooses the tile for a machine. [`Stencil`](crate::Stencil), which keeps rows of a strip in registers, is the
-//! better pattern for windows whose offsets are all known: it needs neither barriers nor shared memory. This one takes offsets
-//! that are computed, as a radius of the call is. `crates/cuda/examples/stencils.rs` measures them against each other on a GPU.
+//! [`Tile::of`] chooses the tile for a machine. [`Stencil`](crate::Stencil) keeps rows of a strip in
+//! registers and needs neither barriers nor shared memory. It is the better pattern for windows whose offsets
+//! are all known. This pattern takes computed offsets, such as a radius that is a scalar of the call.
+//! `crates/cuda/examples/stencils.rs` compares both on a GPU.
 
 use crate::cost::{self, Costs, Execution};
 use crate::kit::{Draft, Inlet, Outlet, Shared, Writer, ravel, unravel};
@@ -21,25 +23,25 @@ use crate::{Boundary, Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Axis, Binding, Function, Lanes, Type, Unroll, Value, windowing};
 
-/// Computes a function of the values around every position of a domain, and gives the results to a [`Sink`].
+/// Computes a function of the values around every position of a domain, and passes the results to a [`Sink`].
 ///
-/// The sizes of a call are the lengths of the axes. Inputs and scalars are those of the source, of what is
-/// beside it, the function, the sink.
+/// The sizes of a call are the lengths of the axes. Inputs and scalars are those of the source, of `beside`,
+/// of the function and of the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TiledStencil {
     /// The positions.
     pub domain: Domain,
-    /// The values at a position that the function looks at.
+    /// Values that the function reads around a position.
     pub source: Source,
-    /// The values at the position itself that the function takes besides, if any.
+    /// Additional values at the position itself, if any.
     pub beside: Option<Source>,
-    /// The function. Its parameters are the position, like those of a [`Source`], the values beside it, then scalars. It has
-    /// an accessor for each value of the source: a window with an index for each axis.
+    /// Function. Its parameters are the position, like those of a [`Source`], the values of `beside`, then
+    /// scalars. It has an accessor for each value of the source: a window with an index for each axis.
     pub function: Function,
-    /// The declared window: for each axis how far before and behind its position the function looks. Larger offsets are
-    /// reduced to these.
+    /// Declared window: for each axis the number of positions before and after its own that the function
+    /// reads. Larger offsets are clamped to these.
     pub reach: Vec<(u32, u32)>,
-    /// The values outside of the domain; as a constant, one for each value.
+    /// Values outside of the domain. As a constant, one for each value.
     pub boundary: Boundary<Vec<Lanes>>,
     /// The sink.
     pub sink: Sink,
@@ -47,47 +49,47 @@ pub struct TiledStencil {
     pub staging: Staging,
 }
 
-/// Staging of a tile of values in shared memory. Without one, values are computed for each read.
+/// The staging of a tile of values in shared memory. Without staging, values are computed for each read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Staging {
-    /// A tile where that is faster on the machine.
+    /// A tile if it is faster on the machine.
     Chosen,
-    /// This tile, where it fits into shared memory.
+    /// This tile, if it fits into shared memory.
     Tile(Tile),
     /// No tile.
     Never,
 }
 
-/// A tile of positions: 32 columns wide, the last axis running along them.
+/// A tile of positions: 32 columns wide, along the last axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// The columns of each thread.
+    /// Number of columns per thread.
     pub columns: u32,
-    /// The rows of each thread.
+    /// Number of rows per thread.
     pub rows: u32,
 }
 
-/// Threads of a block.
+/// Number of threads of a block.
 const BLOCK: [u32; 2] = [crate::cost::LANES, crate::cost::TILE_ROWS];
-/// Offsets of a window, at most.
+/// Maximum offset of a window.
 const MOST_REACH: u32 = 1 << 20;
-/// Columns that a warp of a CPU runs through before its block ends.
+/// Number of columns that a warp of a CPU runs through before its block ends.
 const STRETCH: u32 = crate::cost::STRETCH;
-/// Most blocks in the second direction of a grid.
+/// Maximum number of blocks in the second direction of a grid.
 const MOST_BLOCKS: u32 = crate::cost::GRID_ROWS;
 
 impl Tile {
-    /// Returns the tile for values of these types on a machine: the largest of which two fit into its shared memory, and at
-    /// most 4 rows and 2 columns for each thread. `None` where not even the smallest fits, or where an axis before the last
-    /// two is looked along.
+    /// Returns the tile for values of these types on a machine. It is the largest of which two fit into
+    /// shared memory, with at most 4 rows and 2 columns per thread. Returns `None` if not even the smallest
+    /// fits, or if the window extends along an axis before the last two.
     pub fn of(machine: &Machine, values: &[Type], reach: &[(u32, u32)]) -> Option<Tile> {
         let most = (Costs::of(machine).shared_bytes() / 2).min(STATIC_SHARED);
         let tiles = [(2, 4), (1, 4), (1, 2), (1, 1)].map(|(columns, rows)| Tile { columns, rows });
         tiles.into_iter().find(|tile| tile.bytes(values, reach).is_some_and(|bytes| bytes <= most))
     }
 
-    /// Returns whether loading the tile costs less than the reads that it saves. Values in the caches of a core of a CPU are
-    /// as near as its shared memory.
+    /// Returns true if loading the tile costs less than the reads that it saves. On a CPU the caches of a
+    /// core are as fast as its shared memory.
     fn pays(self, machine: &Machine, function: &Function, reach: &[(u32, u32)]) -> bool {
         let wholes = self.extents(reach).zip(self.extents(&vec![(0, 0); reach.len()]));
         let area = |[height, width]: [u32; 2]| u64::from(height) * u64::from(width);
@@ -95,7 +97,7 @@ impl Tile {
         is_small && Costs::of(machine).execution() == Execution::Threads && cost::window_reads(function) >= cost::STAGED_READS
     }
 
-    /// Bytes of shared memory; `None` if the tile cannot be staged.
+    /// Returns the bytes of shared memory, or `None` if the tile cannot be staged.
     fn bytes(self, values: &[Type], reach: &[(u32, u32)]) -> Option<u32> {
         let (above, [height, width]) = self.extents(reach)?;
         let each: u32 = values.iter().map(|ty| ty.bytes()).sum();
@@ -103,7 +105,7 @@ impl Tile {
         height.checked_mul(width)?.checked_mul(each).filter(|_| staged)
     }
 
-    /// The halo of the axes above, and rows and columns with their halo.
+    /// Returns the halo of the axes above, and the numbers of rows and columns with their halo.
     fn extents(self, reach: &[(u32, u32)]) -> Option<(Vec<u32>, [u32; 2])> {
         let halo: Vec<u32> = reach.iter().map(|(before, behind)| before.saturating_add(*behind)).collect();
         let (columns, above) = halo.split_last()?;
@@ -200,7 +202,7 @@ struct Parts<'a> {
     stencil: &'a TiledStencil,
     inlet: Inlet,
     beside: Option<Inlet>,
-    /// The numbers of the function's scalars.
+    /// Numbers of the function's scalars.
     scalars: Vec<(usize, Type)>,
     outlet: Outlet,
     index: Type,
@@ -219,7 +221,7 @@ impl Parts<'_> {
         k.convert(value, self.index)
     }
 
-    /// The values at a place that may lie outside, given in 64 bits with a sign.
+    /// Returns the values at a place that may be outside, given as signed 64-bit indices.
     fn at(&self, k: &Writer, place: &[Value]) -> Vec<Value> {
         let rule = self.stencil.boundary.rule();
         let (mut position, mut inside) = (vec![], None);
@@ -241,7 +243,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Computes the results at a position, and stores them.
+    /// Computes the results at a position and stores them.
     fn compute(&self, k: &Writer, position: &[Value], window: &dyn Fn(usize, &[Value]) -> Value) {
         let function = &self.stencil.function;
         let mut arguments: Vec<Value> =
@@ -263,7 +265,7 @@ impl Parts<'_> {
         self.outlet.put(k, position, ravel(k, position, &self.lengths(k)), &results);
     }
 
-    /// Computes the results at a position from memory. `edge` says whether windows can leave the domain.
+    /// Computes the results at a position from memory. `edge` is true if windows can leave the domain.
     fn read_memory(&self, k: &Writer, position: &[Value], edge: bool) {
         self.compute(k, position, &|value, offsets| {
             let place: Vec<Value> =
@@ -276,7 +278,7 @@ impl Parts<'_> {
         });
     }
 
-    /// Returns whether windows around positions from `first` to `last` along an axis stay inside.
+    /// Returns a condition: windows around positions from `first` to `last` along an axis stay inside.
     fn inside(&self, k: &Writer, axis: usize, first: Value, last: Value) -> Value {
         let (before, behind) = self.stencil.reach[axis];
         let wide = |value: Value| k.convert(value, Type::U64);
@@ -284,7 +286,7 @@ impl Parts<'_> {
         k.and(k.ge(wide(first), before), end)
     }
 
-    /// The position of a row, counted over all axes but the last.
+    /// Returns the position of a row, numbered over all axes but the last.
     fn row(&self, k: &Writer, row: Value) -> Vec<Value> {
         unravel(k, row, &self.lengths(k)[..self.axes() - 1])
     }
@@ -294,7 +296,7 @@ impl Parts<'_> {
         each.fold(k.literal(true), |all, one| k.and(all, one))
     }
 
-    /// A thread for each position.
+    /// Emits the kernel with one thread per position.
     fn threads(&self, draft: &mut Draft) -> Result<()> {
         let last = self.axes() - 1;
         let block = [BLOCK[0], BLOCK[1], 1];
@@ -316,7 +318,8 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Warps run along rows, 32 columns at a time; all lanes decide together whether their windows stay inside.
+    /// Emits the kernel in which warps run along rows, 32 columns at a time. All lanes decide together if
+    /// their windows stay inside.
     fn stretches(&self, draft: &mut Draft) -> Result<()> {
         let last = self.axes() - 1;
         let block = [32, 1, 1];
@@ -344,7 +347,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Blocks stage tiles with their halo in shared memory.
+    /// Emits the kernel in which blocks stage tiles with their halo in shared memory.
     fn staged(&self, draft: &mut Draft, tile: Tile) -> Result<()> {
         let axes = self.axes();
         let last = axes - 1;
@@ -372,7 +375,8 @@ impl Parts<'_> {
             let image = k.div(number, down);
             let above = unravel(&k, image, &lengths[..last.saturating_sub(1)]);
             let first_y = k.mul(k.sub(number, k.mul(image, down)), tall);
-            // Rows of the tile and its halo, the threads side by side along them. What lies behind the rule's reach is not read.
+            // Rows of the tile and its halo, with adjacent threads along them. Every place is loaded through
+            // the boundary rule, also beyond the domain.
             k.for_step(y, k.literal(height), block[1], Unroll::Never, |row| {
                 k.for_step(x, k.literal(width + before_x + behind_x), block[0], Unroll::Never, |column| {
                     let mut place: Vec<Value> = above.iter().map(|index| signed(*index)).collect();

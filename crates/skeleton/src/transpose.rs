@@ -1,7 +1,7 @@
 //! Transpose: values computed along one axis and stored along another.
 //!
-//! Tiles of 32 by 32 positions go through shared memory, so that both sides access memory row by row. Rows of a tile are padded by one
-//! element, which keeps columns in different banks.
+//! Tiles of 32 by 32 positions go through shared memory, so that both sides access memory row by row. Rows of
+//! a tile are padded by one element, which puts the elements of a column into different banks.
 
 use crate::kit::{Draft, Shared, Writer, ravel, unravel};
 use crate::program::Program;
@@ -9,14 +9,16 @@ use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Value};
 
-/// Exchanges an axis of a domain with its last one: gives a [`Sink`] the values of a [`Source`], whose positions have the two axes exchanged.
+/// Exchanges an axis of a domain with its last one. A [`Sink`] gets the values of a [`Source`] at positions
+/// with the two axes exchanged.
 ///
-/// The sizes of a call are the lengths of the source's axes. To exchange two axes of which none is the last is a [`Map`](crate::Map).
+/// The sizes of a call are the lengths of the source's axes. An exchange of two axes that does not involve
+/// the last is a [`Map`](crate::Map).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transpose {
     /// Number of axes.
     pub axes: usize,
-    /// The axis that is exchanged with the last.
+    /// Axis that is exchanged with the last.
     pub axis: usize,
     /// The values.
     pub source: Source,
@@ -24,11 +26,11 @@ pub struct Transpose {
     pub sink: Sink,
 }
 
-/// Threads of a block in the second direction.
+/// Number of threads of a block in the second direction.
 const ROWS: u32 = crate::cost::TILE_ROWS;
 
 impl Transpose {
-    /// The program for a machine.
+    /// Returns the program for a machine.
     pub fn program(&self, _machine: &Machine) -> Result<Program> {
         let (axes, axis) = (self.axes, self.axis);
         if axis + 1 >= axes {
@@ -52,7 +54,7 @@ impl Transpose {
         let tiles = |axis: usize| Count::size(axis).div_ceil(32u32);
         let others: Vec<usize> = (0..axes).filter(|other| *other != axis && *other != last).collect();
         let rest = others.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
-        // The block's place: along the other axes, then tiles of the two.
+        // The place of the block: the position along the other axes, then the tiles of the two axes.
         let in_tiles = [k.count(rest.clone(), index), k.count(tiles(axis), index), k.count(tiles(last), index)];
         let place = unravel(&k, k.convert(k.block(Axis::X), index), &in_tiles);
         let other_lengths: Vec<Value> = others.iter().map(|axis| lengths[*axis]).collect();

@@ -5,7 +5,7 @@ use crate::math::{MathFunction, Precision};
 use crate::op::{BinaryOp, CompareOp, Op, UnaryOp};
 use crate::types::{Element, Literal, Type};
 
-/// Returns whether a unary operation takes a type.
+/// Returns true if a unary operation takes a type.
 fn unary_takes(op: UnaryOp, element: Element) -> bool {
     match op {
         UnaryOp::Neg | UnaryOp::Abs => element != Element::Bool,
@@ -23,7 +23,7 @@ fn unary_takes(op: UnaryOp, element: Element) -> bool {
     }
 }
 
-/// Returns whether a binary operation takes a type.
+/// Returns true if a binary operation takes a type.
 fn binary_takes(op: BinaryOp, element: Element) -> bool {
     match op {
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Min | BinaryOp::Max => element != Element::Bool,
@@ -49,29 +49,29 @@ macro_rules! unary {
 }
 
 unary! {
-    /// `-x`.
+    /// Returns `-x`.
     neg Neg,
-    /// `!x`.
+    /// Returns `!x`.
     not Not,
-    /// The absolute value.
+    /// Returns the absolute value.
     abs Abs,
-    /// The number of one bits.
+    /// Returns the number of one bits.
     popcount Popcount,
-    /// Number of leading zero bits.
+    /// Returns the number of leading zero bits.
     leading_zeros LeadingZeros,
-    /// The number of trailing zero bits.
+    /// Returns the number of trailing zero bits.
     trailing_zeros TrailingZeros,
-    /// The bits in reverse order.
+    /// Reverses the order of the bits.
     reverse_bits ReverseBits,
-    /// Rounded down.
+    /// Rounds down.
     floor Floor,
-    /// Rounded up.
+    /// Rounds up.
     ceil Ceil,
-    /// Rounded towards zero.
+    /// Rounds towards zero.
     trunc Trunc,
-    /// Rounded to the nearest integer, halves to the even one.
+    /// Rounds to the nearest integer, halves to even.
     round_even RoundEven,
-    /// The square root, correctly rounded.
+    /// Returns the square root, correctly rounded.
     sqrt Sqrt,
 }
 
@@ -88,31 +88,31 @@ macro_rules! binary {
 }
 
 binary! {
-    /// `x + y`.
+    /// Returns `x + y`.
     add Add,
-    /// `x - y`.
+    /// Returns `x - y`.
     sub Sub,
-    /// `x * y`.
+    /// Returns `x * y`.
     mul Mul,
-    /// The upper half of the product of integers.
+    /// Returns the upper half of the product of integers.
     mul_high MulHigh,
-    /// `x / y`.
+    /// Returns `x / y`.
     div Div,
-    /// The lesser one.
+    /// Returns the minimum.
     min Min,
-    /// The greater one.
+    /// Returns the maximum.
     max Max,
-    /// `x & y`.
+    /// Returns `x & y`.
     and And,
-    /// `x | y`.
+    /// Returns `x | y`.
     or Or,
-    /// `x ^ y`.
+    /// Returns `x ^ y`.
     xor Xor,
-    /// `x + y` of integers, held to the range of the type.
+    /// Returns `x + y` of integers, clamped to the range of the type.
     add_saturating AddSaturating,
-    /// `x - y` of integers, held to the range of the type.
+    /// Returns `x - y` of integers, clamped to the range of the type.
     sub_saturating SubSaturating,
-    /// The magnitude of `x` with the sign of `y`.
+    /// Returns the magnitude of `x` with the sign of `y`.
     copysign CopySign,
 }
 
@@ -129,17 +129,17 @@ macro_rules! compare {
 }
 
 compare! {
-    /// `x == y`.
+    /// Returns `x == y`.
     eq Eq,
-    /// `x != y`.
+    /// Returns `x != y`.
     ne Ne,
-    /// `x < y`.
+    /// Returns `x < y`.
     lt Lt,
-    /// `x <= y`.
+    /// Returns `x <= y`.
     le Le,
-    /// `x > y`.
+    /// Returns `x > y`.
     gt Gt,
-    /// `x >= y`.
+    /// Returns `x >= y`.
     ge Ge,
 }
 
@@ -166,7 +166,7 @@ math! {
 }
 
 impl Builder {
-    /// An operation on one value.
+    /// Applies an operation to one value.
     #[track_caller]
     pub fn unary(&self, op: UnaryOp, x: Value) -> Value {
         let Some(x) = self.checked(x) else { return self.poison() };
@@ -177,7 +177,7 @@ impl Builder {
         self.each_lane(&[x], |x| self.pure(Op::Unary(op, x[0].id), ty.element()))
     }
 
-    /// An operation on two values.
+    /// Applies an operation to two values.
     #[track_caller]
     pub fn binary(&self, op: BinaryOp, x: impl Into<Operand>, y: impl Into<Operand>) -> Value {
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
@@ -193,20 +193,21 @@ impl Builder {
         self.each_lane(&[x, y], |v| self.pure(Op::Binary(op, v[0].id, v[1].id), ty.element()))
     }
 
-    /// `x % y`: the remainder with the sign of `x`, of floats too.
+    /// Returns `x % y`: the remainder with the sign of `x`, also for floats.
     #[track_caller]
     pub fn rem(&self, x: impl Into<Operand>, y: impl Into<Operand>) -> Value {
         self.binary(BinaryOp::Rem, x, y)
     }
 
-    /// `x << count`; 0 when the count is the width or more. The count is any integer; a negative one is very large.
+    /// Returns `x << count`, or 0 if the count is the width or more. The count is any integer. A negative one
+    /// counts as very large.
     #[track_caller]
     pub fn shl(&self, x: Value, count: impl Into<Operand>) -> Value {
         self.shift(BinaryOp::Shl, x.into(), count.into())
     }
 
-    /// `x >> count`; 0, or the sign of a signed type, when the count is the width or more. The count is any integer; a negative one
-    /// is very large.
+    /// Returns `x >> count`. If the count is the width or more, the result is 0, or the sign for a signed
+    /// type. The count is any integer. A negative one counts as very large.
     #[track_caller]
     pub fn shr(&self, x: Value, count: impl Into<Operand>) -> Value {
         self.shift(BinaryOp::Shr, x.into(), count.into())
@@ -236,7 +237,7 @@ impl Builder {
         })
     }
 
-    /// Any integer as the `u32` that shifts as it does.
+    /// Converts an integer to a `u32` that shifts in the same way.
     fn shift_count(&self, count: Value) -> Value {
         match self.type_of(count).element() {
             Element::U32 => count,
@@ -250,7 +251,7 @@ impl Builder {
         }
     }
 
-    /// A comparison.
+    /// Applies a comparison.
     #[track_caller]
     pub fn compare(&self, op: CompareOp, x: impl Into<Operand>, y: impl Into<Operand>) -> Value {
         let Some((x, y, ty)) = self.resolve_pair(x.into(), y.into()) else { return self.poison() };
@@ -260,7 +261,7 @@ impl Builder {
         self.each_lane(&[x, y], |v| self.pure(Op::Compare(op, v[0].id, v[1].id), Element::Bool))
     }
 
-    /// `x * y + z` of floats, rounded once.
+    /// Returns `x * y + z` of floats, rounded once.
     #[track_caller]
     pub fn fma(&self, x: impl Into<Operand>, y: impl Into<Operand>, z: impl Into<Operand>) -> Value {
         let (x, y, z) = (x.into(), y.into(), z.into());
@@ -278,7 +279,7 @@ impl Builder {
         self.each_lane(&[x, y, z], |v| self.pure(Op::Fma(v[0].id, v[1].id, v[2].id), ty.element()))
     }
 
-    /// `x` where the condition is true, else `y`. Both are computed.
+    /// Returns `x` if the condition is true, otherwise `y`. Both are computed.
     #[track_caller]
     pub fn select(&self, condition: impl Into<Operand>, x: impl Into<Operand>, y: impl Into<Operand>) -> Value {
         let Some((x, y, ty)) = self.resolve_pair(x.into(), y.into()) else { return self.poison() };
@@ -286,7 +287,7 @@ impl Builder {
         self.each_lane(&[condition, x, y], |v| self.pure(Op::Select(v[0].id, v[1].id, v[2].id), ty.element()))
     }
 
-    /// The value in another element type, as Rust's `as` does it; see the [table](crate::op).
+    /// Converts the value to another element type, like Rust's `as`. See the [table](crate::op).
     #[track_caller]
     pub fn convert(&self, x: Value, to: impl Into<Type>) -> Value {
         let (Some(x), to) = (self.checked(x), to.into()) else { return self.poison() };
@@ -301,29 +302,30 @@ impl Builder {
         self.each_lane(&[x], |x| self.pure(Op::Convert(x[0].id), element))
     }
 
-    /// Returns whether a float is no number.
+    /// Tests if a float is NaN.
     #[track_caller]
     pub fn is_nan(&self, x: Value) -> Value {
         self.ne(x, x)
     }
 
-    /// Returns whether a float is neither infinite nor NaN.
+    /// Tests if a float is neither infinite nor NaN.
     #[track_caller]
     pub fn is_finite(&self, x: Value) -> Value {
         self.lt(self.abs(x), f64::INFINITY)
     }
 
-    /// Rounded to the nearest integer, halves away from zero.
+    /// Rounds to the nearest integer, halves away from zero.
     #[track_caller]
     pub fn round(&self, x: Value) -> Value {
         let whole = self.trunc(x);
         let away = self.ge(self.abs(self.sub(x, whole)), 0.5);
         let step = self.copysign(self.constant(self.type_of(x), 1.0), x);
-        // The sum would make +0 of -0.
+        // The sum would turn -0 into +0.
         self.select(away, self.add(whole, step), whole)
     }
 
-    /// The bits of an integer from `position`, `length` of them, as an integer from zero; both are less than its width.
+    /// Returns `length` bits of an integer from `position` on, as an integer that starts at bit zero. Both
+    /// must be less than its width.
     #[track_caller]
     pub fn extract_bits(&self, x: Value, position: impl Into<Operand>, length: u32) -> Value {
         let element = self.type_of(x).element();
@@ -334,7 +336,7 @@ impl Builder {
         self.and(self.shr(x, position), self.literal(mask))
     }
 
-    /// An elementary function of floats.
+    /// Applies an elementary function of floats.
     #[track_caller]
     pub fn math(&self, function: MathFunction, precision: Precision, arguments: &[Value]) -> Value {
         if arguments.len() != function.arguments() {
@@ -357,8 +359,8 @@ impl Builder {
         self.each_lane(&checked, |v| self.pure(Op::Math(function, precision, self.ids(v)), ty.element()))
     }
 
-    /// The value, of which is promised that it lies between two integers, both included. Index arithmetic becomes narrower by it; a
-    /// promise that does not hold makes the results anything, and is an error of the evaluator.
+    /// Returns the value with a promise: it is between two integers, both included. The promise makes index
+    /// arithmetic narrower. If it is broken, results are undefined, and the evaluator reports an error.
     #[track_caller]
     pub fn assume(&self, x: Value, low: i128, high: i128) -> Value {
         let Some(x) = self.checked(x) else { return self.poison() };

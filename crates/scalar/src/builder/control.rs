@@ -1,7 +1,7 @@
 //! Conditions and loops.
 //!
-//! Each comes in two forms: with closures, for code that is written by hand, and as `begin_…`/`end_…` pairs, for code that is made from a
-//! tree. Both may be mixed.
+//! Each has two forms: closures for code that is written by hand, and `begin_…`/`end_…` pairs for code that
+//! is generated from a tree. Both can be mixed.
 
 use super::{Builder, Frame, Operand, Value};
 use crate::body::{MAX_NESTING, Statement, Unroll};
@@ -10,7 +10,7 @@ use crate::simplify::range;
 use crate::types::{Literal, Type};
 
 impl Builder {
-    /// Runs the body where the condition is true.
+    /// Runs the body if the condition is true.
     #[track_caller]
     pub fn if_then(&self, condition: impl Into<Operand>, body: impl FnOnce()) {
         self.begin_if(condition);
@@ -28,7 +28,8 @@ impl Builder {
         self.end_if();
     }
 
-    /// Runs one of two bodies, both of which give a value of the same type. Unlike [`select`](Self::select), only one is computed.
+    /// Runs one of two bodies, which return values of one type. Unlike [`select`](Self::select), only one
+    /// value is computed.
     #[track_caller]
     pub fn choose(
         &self,
@@ -43,7 +44,7 @@ impl Builder {
             self.end_if();
             return self.poison();
         }
-        // The variable is there from before the condition on; only its values are set inside.
+        // The variable is declared before the condition. Only its values are set inside.
         let result = self.variable(self.type_of(value));
         self.set(result, value);
         self.begin_else();
@@ -68,8 +69,8 @@ impl Builder {
         self.for_step(start, end, 1, Unroll::Auto, body);
     }
 
-    /// Counts from `start` by `step` while less than `end`; when the step is a negative number, while greater. The counter wraps as its
-    /// type does. Of the bounds one at least must be a value.
+    /// Counts from `start` by `step` while less than `end`, or while greater if the step is a negative
+    /// number. The counter wraps like its type. At least one of the bounds must be a value.
     #[track_caller]
     pub fn for_step(
         &self,
@@ -84,7 +85,7 @@ impl Builder {
         self.end_for();
     }
 
-    /// Repeats the body as long as the condition, computed before each round, is true.
+    /// Repeats the body while the condition is true. The condition is computed before each iteration.
     #[track_caller]
     pub fn while_loop(&self, condition: impl FnOnce() -> Value, body: impl FnOnce()) {
         self.begin_while();
@@ -94,9 +95,9 @@ impl Builder {
         self.end_while();
     }
 
-    // The same as pairs.
+    // `begin_…`/`end_…` pairs of these constructs.
 
-    /// Opens a block; `None` when it is too deep, which is noted once.
+    /// Opens a block. Returns `None` if the nesting is too deep, and records this mistake once.
     #[track_caller]
     fn enter(&self, parent: BlockId, is_loop: bool) -> Option<BlockId> {
         let mut state = self.state.borrow_mut();
@@ -114,7 +115,7 @@ impl Builder {
         None
     }
 
-    /// Returns whether what ends now was refused when it began.
+    /// Returns true if the construct that ends now was refused when it began.
     fn leave_refused(&self) -> bool {
         let mut state = self.state.borrow_mut();
         let refused = state.refused > 0;
@@ -122,13 +123,14 @@ impl Builder {
         refused
     }
 
-    /// A condition, or `false` after a mistake, so that what follows still has its frame.
+    /// Returns the condition, or `false` after a mistake, so that the following code still has its frame.
     #[track_caller]
     fn condition(&self, condition: Operand) -> Value {
         self.resolve(condition, Type::BOOL).unwrap_or_else(|| self.literal(false))
     }
 
-    /// Begins code that runs where the condition is true, up to [`begin_else`](Self::begin_else) or [`end_if`](Self::end_if).
+    /// Begins code that runs if the condition is true, up to [`begin_else`](Self::begin_else) or
+    /// [`end_if`](Self::end_if).
     #[track_caller]
     pub fn begin_if(&self, condition: impl Into<Operand>) {
         let condition = self.condition(condition.into());
@@ -137,7 +139,7 @@ impl Builder {
         self.state.borrow_mut().frames.push(Frame::If { condition: condition.id, then, otherwise: None });
     }
 
-    /// Begins code that runs where the condition is false.
+    /// Begins code that runs if the condition is false.
     #[track_caller]
     pub fn begin_else(&self) {
         let mut state = self.state.borrow_mut();
@@ -148,7 +150,7 @@ impl Builder {
             Some(Frame::If { condition, then, otherwise: None }) => {
                 let parent = state.body.block(then).parent.unwrap_or(then);
                 state.close_block(then, parent);
-                // As deep as the block before it, so it is never refused.
+                // It is as deep as the block before it, so it is never refused.
                 let otherwise = state.open_block(parent, false);
                 state.frames.push(Frame::If { condition, then, otherwise });
             }
@@ -235,7 +237,7 @@ impl Builder {
             let [first, last] = [start, end].map(|value| state.ranges[value.id.index()]);
             let by = match state.body.literal(step.id).and_then(Literal::as_i128) {
                 Some(step) => (step, step),
-                // Only a literal counts downwards.
+                // Only a literal step counts downwards.
                 None => Some(state.ranges[step.id.index()]).filter(|(low, _)| *low > 0).unwrap_or((0, 0)),
             };
             state.ranges[counter.index()] = range::counter(ty.element(), first, last, by);
@@ -335,7 +337,7 @@ impl Builder {
         state.refused > 0 || state.frames.iter().any(|frame| matches!(frame, Frame::For { .. } | Frame::WhileBody { .. }))
     }
 
-    /// Leaves the innermost loop. What follows in the same block is never reached.
+    /// Leaves the innermost loop. Code that follows in the same block is unreachable.
     #[track_caller]
     pub fn break_loop(&self) {
         if self.in_loop() {
@@ -345,7 +347,8 @@ impl Builder {
         }
     }
 
-    /// Goes on with the next round of the innermost loop. What follows in the same block is never reached.
+    /// Continues with the next iteration of the innermost loop. Code that follows in the same block is
+    /// unreachable.
     #[track_caller]
     pub fn continue_loop(&self) {
         if self.in_loop() {

@@ -1,14 +1,14 @@
-//! Division by a value that is known before a kernel starts: a product and a shift instead.
+//! Division by a value that is known before a kernel starts, as a product and a shift.
 //!
-//! For a divisor d let l be the least number with 2^l >= d, and m = floor(2^32 (2^l - d) / d) + 1. Then n / d is
-//! (n + floor(n m / 2^32)) / 2^l for every 32-bit n (Granlund and Montgomery, *Division by invariant integers using multiplication*,
-//! theorem 4.2). The sum has 33 bits in general; where n has 31, it has 32. The host computes l and m once; a thread spends two
-//! instructions, or four where n may have 32 bits.
+//! For a divisor d let l be the least number with 2^l >= d, and m = floor(2^32 (2^l - d) / d) + 1. Then n / d
+//! is (n + floor(n m / 2^32)) / 2^l for every 32-bit n (Granlund and Montgomery, *Division by invariant
+//! integers using multiplication*, theorem 4.2). The sum has 33 bits in general, and 32 if n has 31. The host
+//! computes l and m once. A thread executes two instructions, or four if n may have 32 bits.
 
 use super::{Builder, Operand, Value};
 use crate::types::Type;
 
-/// A divisor with what makes division by it fast: three arguments of a kernel.
+/// A divisor with the precomputed numbers for fast division: three arguments of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Divisor {
     /// The divisor itself.
@@ -20,7 +20,7 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// For a divisor that is not 0; 0 counts as 1.
+    /// Returns the precomputed numbers of a divisor. 0 counts as 1.
     pub const fn new(divisor: u32) -> Divisor {
         let divisor = if divisor == 0 { 1 } else { divisor };
         let shift = 32 - (divisor - 1).leading_zeros();
@@ -38,15 +38,15 @@ pub struct FastDivisor {
 }
 
 impl FastDivisor {
-    /// The divisor itself, a `u32`.
+    /// Returns the divisor itself, a `u32`.
     pub const fn value(self) -> Value {
         self.divisor
     }
 }
 
 impl Builder {
-    /// Declares three `u32` parameters that hold a [`Divisor`]: `name`, `name_multiplier`, `name_shift`. The divisor is promised to lie
-    /// between 1 and `most`.
+    /// Declares three `u32` parameters that hold a [`Divisor`]: `name`, `name_multiplier`, `name_shift`. The
+    /// divisor is promised to be between 1 and `most`.
     ///
     /// ```
     /// use broadloom_scalar::{Builder, Divisor, Type};
@@ -67,17 +67,18 @@ impl Builder {
         FastDivisor { divisor, multiplier, shift }
     }
 
-    /// A divisor that is known as the code is written.
+    /// Returns a divisor that is known when the code is built.
     pub fn constant_divisor(&self, divisor: u32) -> FastDivisor {
         let Divisor { divisor, multiplier, shift } = Divisor::new(divisor);
         FastDivisor { divisor: self.literal(divisor), multiplier: self.literal(multiplier), shift: self.literal(shift) }
     }
 
-    /// `x / divisor` of a `u32`. It is shorter where `x` is known to have 31 bits: see [`assume`](Self::assume).
+    /// Returns `x / divisor` of a `u32`. The code is shorter if `x` is known to have 31 bits: see
+    /// [`assume`](Self::assume).
     #[track_caller]
     pub fn fast_div(&self, x: impl Into<Operand>, divisor: FastDivisor) -> Value {
         let Some(x) = self.resolve(x.into(), Type::U32) else { return self.poison() };
-        // By a literal, what comes below finds the best by itself.
+        // For a literal divisor, later stages choose the best code.
         if self.as_literal(divisor.divisor).is_some() {
             return self.div(x, divisor.divisor);
         }
@@ -86,7 +87,7 @@ impl Builder {
         let quotient = if high <= i128::from(i32::MAX) {
             self.shr(self.add(product, x), divisor.shift)
         } else {
-            // Halved before the sum, so that it has 32 bits; a shift of 0 means that the divisor is 1.
+            // Halved before the sum, so that it has 32 bits. A shift of 0 means that the divisor is 1.
             let half = self.add(self.shr(self.sub(x, product), 1), product);
             let shifted = self.shr(half, self.sub(divisor.shift, 1));
             self.select(self.eq(divisor.shift, 0), x, shifted)
@@ -95,7 +96,7 @@ impl Builder {
         self.assume(quotient, 0.min(low), high / least)
     }
 
-    /// The quotient and the remainder of a `u32`.
+    /// Returns the quotient and the remainder of a `u32`.
     #[track_caller]
     pub fn fast_div_rem(&self, x: impl Into<Operand>, divisor: FastDivisor) -> (Value, Value) {
         let Some(x) = self.resolve(x.into(), Type::U32) else { return (self.poison(), self.poison()) };

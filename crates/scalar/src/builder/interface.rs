@@ -1,4 +1,4 @@
-//! Parameters, accessors, and the end.
+//! Parameters, accessors, and the end of a function or kernel.
 
 use super::{Builder, Memory, Operand, Value};
 use crate::body::Statement;
@@ -9,12 +9,12 @@ use crate::memory::Base;
 use crate::op::{AccessorId, Op};
 use crate::types::{Element, Type};
 
-/// Kinds of parameters.
+/// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParameterKind {
     /// A value.
     Value,
-    /// The address of global memory that holds such elements.
+    /// The address of global memory with elements of this type.
     Pointer(Element),
 }
 
@@ -23,18 +23,18 @@ pub enum ParameterKind {
 pub struct ParameterDecl {
     /// Its name.
     pub name: String,
-    /// Its type; `u64` of a pointer.
+    /// Its type. `u64` for a pointer.
     pub ty: Type,
     /// Kind of the parameter.
     pub kind: ParameterKind,
 }
 
-/// Kinds of accessors.
+/// The kind of an accessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessorKind {
     /// Read at a position.
     Input,
-    /// Read at offsets from the position that the thread works on.
+    /// Read at offsets from the position of the thread.
     Window,
     /// Written at a position.
     Output,
@@ -44,20 +44,21 @@ pub enum AccessorKind {
     Sink,
 }
 
-/// An input or output of a function that is not a plain value: what stands behind it is said when the function is inlined.
+/// An input or output of a function that is not a plain value. A binding gives it code when the function is
+/// inlined.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AccessorDecl {
     /// Its name.
     pub name: String,
     /// Kind of the accessor.
     pub kind: AccessorKind,
-    /// The type of its elements.
+    /// Type of its elements.
     pub ty: Type,
     /// Number of indices of a position.
     pub rank: u8,
 }
 
-/// An accessor of the function that is written.
+/// An accessor of the function under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Accessor {
     pub(crate) id: AccessorId,
@@ -78,7 +79,7 @@ impl Builder {
         self.add_parameter(&parameter.name, parameter.ty, parameter.kind)
     }
 
-    /// Declares a parameter. Those of kernels have one lane.
+    /// Declares a parameter. Parameters of kernels have one lane.
     #[track_caller]
     pub fn parameter(&self, name: &str, ty: impl Into<Type>) -> Value {
         let ty = ty.into();
@@ -96,7 +97,7 @@ impl Builder {
         Memory { base: Base::Global(value.id), element, owner: self.owner }
     }
 
-    /// Declares an input or output. Positions have `rank` indices; queues have none.
+    /// Declares an input or output. Positions have `rank` indices. Queues have none.
     pub fn accessor(&self, name: &str, kind: AccessorKind, ty: impl Into<Type>, rank: u8) -> Accessor {
         let mut state = self.state.borrow_mut();
         state.accessors.push(AccessorDecl { name: name.to_owned(), kind, ty: ty.into(), rank });
@@ -127,7 +128,7 @@ impl Builder {
         indices.iter().map(|index| self.resolve_index(*index).map(|value| value.id)).collect()
     }
 
-    /// The element of an input at a position.
+    /// Reads the element of an input at a position.
     #[track_caller]
     pub fn read(&self, input: Accessor, position: &[Operand]) -> Value {
         let Some(ty) = self.accessor_decl(input, AccessorKind::Input, Some(position.len())) else { return self.poison() };
@@ -135,7 +136,7 @@ impl Builder {
         self.place(Op::Read(input.id, position), ty)
     }
 
-    /// The element of a window at offsets from the position that the thread works on.
+    /// Reads the element of a window at offsets from the position of the thread.
     #[track_caller]
     pub fn window(&self, window: Accessor, offsets: &[Operand]) -> Value {
         let Some(ty) = self.accessor_decl(window, AccessorKind::Window, Some(offsets.len())) else { return self.poison() };
@@ -143,7 +144,7 @@ impl Builder {
         self.place(Op::Window(window.id, offsets), ty)
     }
 
-    /// Gives the element of an output at a position a value.
+    /// Writes the element of an output at a position.
     #[track_caller]
     pub fn write(&self, output: Accessor, position: &[Operand], value: impl Into<Operand>) {
         let Some(ty) = self.accessor_decl(output, AccessorKind::Output, Some(position.len())) else { return };
@@ -158,7 +159,7 @@ impl Builder {
         self.place(Op::Pop(source.id), ty)
     }
 
-    /// Looks at an element of a queue; 0 is the one that [`pop`](Self::pop) would take.
+    /// Reads an element of a queue without taking it. Offset 0 is the one that [`pop`](Self::pop) would take.
     #[track_caller]
     pub fn peek(&self, source: Accessor, offset: impl Into<Operand>) -> Value {
         let Some(ty) = self.accessor_decl(source, AccessorKind::Source, None) else { return self.poison() };
@@ -166,7 +167,7 @@ impl Builder {
         self.place(Op::Peek(source.id, offset.id), ty)
     }
 
-    /// Puts an element at the end of a queue.
+    /// Appends an element to a queue.
     #[track_caller]
     pub fn push(&self, sink: Accessor, value: impl Into<Operand>) {
         let Some(ty) = self.accessor_decl(sink, AccessorKind::Sink, None) else { return };
@@ -174,7 +175,7 @@ impl Builder {
         self.statement(Statement::Push { accessor: sink.id, value: value.id });
     }
 
-    /// States facts about the launches of the kernel, from which better code is made.
+    /// States facts about the launches of the kernel. They allow better code.
     #[track_caller]
     pub fn launch_bounds(&self, bounds: LaunchBounds) {
         self.kernel_only("launch bounds");
@@ -199,7 +200,8 @@ impl Builder {
         if problems.is_empty() { Ok(()) } else { Err(Error::Invalid { name: self.name.clone(), problems }) }
     }
 
-    /// The function with these results, or all that was wrong. The builder is empty afterwards, and values from before are no longer its own.
+    /// Returns the function with these results, or all mistakes. The builder is empty afterwards, and earlier
+    /// values no longer belong to it.
     #[track_caller]
     pub fn finish_function(&self, results: &[Value]) -> Result<Function> {
         let results: Vec<Option<Value>> = results.iter().map(|value| self.checked(*value)).collect();
@@ -216,7 +218,8 @@ impl Builder {
         Ok(Function::new(self.name.clone(), parameters, accessors, state.take_body(), results))
     }
 
-    /// The kernel, or all that was wrong. The builder is empty afterwards, and values from before are no longer its own.
+    /// Returns the kernel, or all mistakes. The builder is empty afterwards, and earlier values no longer
+    /// belong to it.
     #[track_caller]
     pub fn finish_kernel(&self) -> Result<Kernel> {
         if !self.is_kernel {

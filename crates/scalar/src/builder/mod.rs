@@ -1,7 +1,7 @@
-//! How code is written by programs.
+//! The builder: programs write code with its methods.
 //!
-//! Invariants: a method never holds on to the state while it calls code that is not its own; a node that is handed out is in the body; and
-//! operands of a node are usable where it is made, so its home is the innermost of theirs.
+//! Invariants: a method does not borrow the state while it calls foreign code. A node that is handed out is
+//! in the body. Operands of a node are usable where it is made, so its home is the innermost of theirs.
 
 mod arith;
 mod control;
@@ -28,14 +28,14 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A value of the code that is written: a handle that its [`Builder`] understands.
+/// A value of the code under construction: a handle that its [`Builder`] understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
     pub(crate) id: Id,
     pub(crate) owner: u32,
 }
 
-/// A block that is open around the place where statements are added.
+/// An open block around the current place.
 enum Frame {
     If { condition: Id, then: BlockId, otherwise: Option<BlockId> },
     For { counter: Id, start: Id, end: Id, step: Id, body: BlockId, unroll: Unroll },
@@ -46,15 +46,15 @@ enum Frame {
 struct State {
     body: Body,
     interned: FxHashMap<Node, Id>,
-    /// The block in which all operands of a node are there.
+    /// The block in which all operands of a node are available.
     homes: Vec<BlockId>,
-    /// Between which bounds a node lies.
+    /// The range of each node.
     ranges: Vec<Range>,
     open: Vec<bool>,
     depths: Vec<u32>,
     current: BlockId,
     frames: Vec<Frame>,
-    /// Frames that were not opened because there were too many.
+    /// Number of frames that were refused because the nesting was too deep.
     refused: usize,
     parameters: Vec<ParameterDecl>,
     accessors: Vec<AccessorDecl>,
@@ -63,14 +63,14 @@ struct State {
     folding: bool,
 }
 
-/// Writes one [`Function`](crate::Function) or [`Kernel`](crate::Kernel).
+/// A builder of one [`Function`](crate::Function) or [`Kernel`](crate::Kernel).
+/// Its methods take `&self`, so calls nest: `b.add(b.mul(x, x), 1.0)`. A [`Value`] is a small copyable
+/// handle. Numbers of Rust become literals of the required type. Operations on vectors work lane by lane. A
+/// plain value combined with a vector is broadcast to all lanes.
 ///
-/// Its methods take `&self`, so calls nest: `b.add(b.mul(x, x), 1.0)`. A [`Value`] is a small copyable handle. Numbers of Rust stand for
-/// literals of whatever type the place wants. Operations on vectors work lane by lane, and a plain value beside a vector stands for all
-/// its lanes.
-///
-/// A mistake never panics: it is noted together with the place of the call, a *poisoned* value comes back, whatever is computed from it
-/// is poisoned too, and [`finish_function`](Self::finish_function) or [`finish_kernel`](Self::finish_kernel) returns all that was wrong.
+/// A mistake never panics. It is recorded together with the place of the call, and the call returns a
+/// *poisoned* value. All values computed from it are poisoned too. [`finish_function`](Self::finish_function)
+/// and [`finish_kernel`](Self::finish_kernel) return all mistakes.
 ///
 /// ```
 /// use broadloom_scalar::{Builder, Type};
@@ -85,14 +85,14 @@ pub struct Builder {
     name: String,
     owner: u32,
     is_kernel: bool,
-    /// True if nodes are simplified as they are made.
+    /// True if nodes are simplified when they are made.
     pub(crate) folding: bool,
-    /// True if elementary functions are built in their fast form, whatever they ask for.
+    /// True if elementary functions are built in their fast form, for any requested precision.
     fast: Cell<bool>,
 }
 
 const POISON: Id = Id(u32::MAX);
-/// Maximum number of mistakes that are kept.
+/// Maximum number of mistakes that are recorded.
 const MAX_PROBLEMS: usize = 16;
 
 impl Builder {
@@ -137,14 +137,14 @@ impl Builder {
         Builder::with(name, is_kernel, folding)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
     // Mistakes.
 
-    /// Notes a mistake, and gives what stands for the value that there is none of.
+    /// Records a mistake and returns a poisoned value.
     #[track_caller]
     pub fn fail(&self, problem: impl Into<String>) -> Value {
         let place = Location::caller();
@@ -155,17 +155,17 @@ impl Builder {
         self.poison()
     }
 
-    /// A value that stands for the one that a mistake did not give.
+    /// Returns a poisoned value, which replaces the result of a mistake.
     pub fn poison(&self) -> Value {
         Value { id: POISON, owner: self.owner }
     }
 
-    /// Returns whether a value is there only because of a mistake that was noted.
+    /// Returns true if a value is the result of a recorded mistake.
     pub fn is_poison(&self, value: Value) -> bool {
         value.id == POISON
     }
 
-    /// Returns whether a mistake was noted.
+    /// Returns true if a mistake was recorded.
     pub fn has_failed(&self) -> bool {
         !self.state.borrow().problems.is_empty()
     }
@@ -174,9 +174,9 @@ impl Builder {
         std::mem::take(&mut self.state.borrow_mut().problems)
     }
 
-    // Looking at values.
+    // Inspection of values.
 
-    /// The type of a value; `i32` of a poisoned one.
+    /// Returns the type of a value, or `i32` for a poisoned one.
     pub fn type_of(&self, value: Value) -> Type {
         let state = self.state.borrow();
         match state.body.nodes.get(value.id.index()) {
@@ -185,7 +185,7 @@ impl Builder {
         }
     }
 
-    /// The literal that a value is, if it is one.
+    /// Returns the literal of a value, if it is one.
     pub fn as_literal(&self, value: Value) -> Option<Literal> {
         match self.op(value)? {
             Op::Literal(literal) => Some(literal),
@@ -203,14 +203,15 @@ impl Builder {
         Value { id, owner: self.owner }
     }
 
-    /// Returns whether a value can be used here: it is this builder's, and no block that it belongs to has ended.
+    /// Returns true if a value can be used here: it belongs to this builder, and its block is still open.
     pub fn is_usable(&self, value: Value) -> bool {
         let state = self.state.borrow();
         let home = state.homes.get(value.id.index()).filter(|_| value.owner == self.owner);
         home.is_some_and(|home| state.open[home.index()])
     }
 
-    /// A value that can be used here, or a mistake; `None` when it is one, also when the value was poisoned before.
+    /// Returns the value if it can be used here. Otherwise records a mistake and returns `None`. Returns
+    /// `None` for a poisoned value without recording it.
     #[track_caller]
     pub(crate) fn checked(&self, value: Value) -> Option<Value> {
         if value.id == POISON && value.owner == self.owner {
@@ -227,9 +228,9 @@ impl Builder {
         Some(value)
     }
 
-    // Making nodes.
+    // Creation of nodes.
 
-    /// A pure node: the one that is there already, or a new one. Its operands are usable.
+    /// Returns a pure node: an existing one or a new one. Its operands must be usable.
     pub(crate) fn pure(&self, op: Op, ty: impl Into<Type>) -> Value {
         let ty = ty.into();
         let op = self.preferred(op, ty);
@@ -241,14 +242,15 @@ impl Builder {
         self.intern(op, ty)
     }
 
-    /// Makes what is built from here on, and what is [inlined](Builder::inline), no more exact than this: with [`Precision::Fast`], elementary functions are the fast
-    /// ones, and divisions and square roots of `f32` are those of the hardware.
+    /// Limits the precision of all code that is built or [inlined](Builder::inline) from here on. With
+    /// [`Precision::Fast`], elementary functions are the fast ones, and divisions and square roots of `f32`
+    /// are those of the hardware.
     pub fn prefer(&self, precision: Precision) {
         self.fast.set(precision == Precision::Fast);
     }
 
-    /// Keeps products and sums of floats as they are written: nothing is contracted in this code, nor in code that it is
-    /// inlined into. Results then do not depend on the code around it.
+    /// Prevents contraction of float products and sums, in this code and in all code that it is inlined into.
+    /// Results then do not depend on the surrounding code.
     pub fn keep_products(&self) {
         self.state.borrow_mut().body.keeps_products = true;
     }
@@ -285,7 +287,7 @@ impl Builder {
         self.wrap(id)
     }
 
-    /// A placed node, defined by a statement right here. Its operands are usable.
+    /// Adds a placed node, defined by a statement at this place. Its operands must be usable.
     #[track_caller]
     pub(crate) fn place(&self, op: Op, ty: impl Into<Type>) -> Value {
         let mut state = self.state.borrow_mut();
@@ -302,13 +304,14 @@ impl Builder {
         self.state.borrow_mut().statement(statement);
     }
 
-    /// A literal: `b.literal(1.5f32)`.
+    /// Returns a literal: `b.literal(1.5f32)`.
     pub fn literal(&self, literal: impl Into<Literal>) -> Value {
         let literal = literal.into();
         self.intern(Op::Literal(literal), literal.element().into())
     }
 
-    /// A number as a value of some type: `b.constant(Type::U8, 255)`. In a vector type, all lanes have it.
+    /// Returns a number as a value of a type: `b.constant(Type::U8, 255)`. For a vector type, it is broadcast
+    /// to all lanes.
     #[track_caller]
     pub fn constant(&self, ty: impl Into<Type>, number: impl Into<Operand>) -> Value {
         self.resolve(number.into(), ty.into()).unwrap_or_else(|| self.poison())
@@ -318,15 +321,15 @@ impl Builder {
         values.iter().map(|value| value.id).collect()
     }
 
-    /// Between which bounds an integer is known to lie, both included; those of a float mean nothing. What is known of launches
-    /// counts for what is made after [`launch_bounds`](Self::launch_bounds).
+    /// Returns the known bounds of an integer, both included. The bounds of a float are meaningless. Facts
+    /// about launches affect nodes that are made after [`launch_bounds`](Self::launch_bounds).
     pub fn range(&self, value: Value) -> (i128, i128) {
         let state = self.state.borrow();
         let known = state.ranges.get(value.id.index()).copied();
         known.unwrap_or_else(|| range::whole(Element::I64))
     }
 
-    /// In how many loops a value is there.
+    /// Returns the number of loops around the home of a value.
     pub(crate) fn loops_around(&self, value: Value) -> u32 {
         let state = self.state.borrow();
         state.body.block(state.homes[value.id.index()]).loops
@@ -343,7 +346,7 @@ impl Builder {
 }
 
 impl State {
-    /// The code; nothing is left.
+    /// Takes the code out and leaves the builder empty.
     fn take_body(&mut self) -> Body {
         self.interned.clear();
         self.homes.clear();
@@ -372,7 +375,7 @@ impl State {
         self.body.blocks[current.index()].statements.push(statement);
     }
 
-    /// A block inside of another; `None` if that is too deep.
+    /// Opens a block inside another one. Returns `None` if the nesting is too deep.
     fn open_block(&mut self, parent: BlockId, is_loop: bool) -> Option<BlockId> {
         let depth = self.depths[parent.index()] + 1;
         if depth as usize > MAX_NESTING {
@@ -393,7 +396,7 @@ impl State {
     }
 }
 
-/// `bool` of as many lanes.
+/// Returns the type `bool` with the same number of lanes.
 fn truth(ty: Type) -> Type {
     ty.with(Element::Bool)
 }

@@ -1,20 +1,20 @@
-//! What can be written where a value is wanted.
+//! Operands: the arguments of the builder's methods.
 
 use super::{Builder, Value};
 use crate::op::Op;
 use crate::types::{Literal, Type};
 use half::f16;
 
-/// A value, or a number that takes the type that the place wants.
+/// A value, or a number that takes the required type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
     /// A value.
     Value(Value),
-    /// An integer: any type that holds it, floats included.
+    /// An integer. It becomes any type that can represent it, including floats.
     Integer(i128),
-    /// A number: any float type, and an integer type if it is one of its values.
+    /// A number. It becomes any float type, or an integer type that can represent it.
     Float(f64),
-    /// A truth value.
+    /// A `bool`.
     Bool(bool),
 }
 
@@ -47,7 +47,7 @@ operands! {
 }
 
 impl Operand {
-    /// The number as a literal of a type, if the type has it.
+    /// Returns the number as a literal of a type, if the type can represent it.
     fn literal(self, ty: Type) -> Option<Literal> {
         let element = ty.element();
         let integer = |value: i128| match element.range() {
@@ -70,7 +70,8 @@ impl Operand {
 }
 
 impl Builder {
-    /// The operand as a value of this type; a plain value becomes all lanes of a vector. `None` after a mistake.
+    /// Returns the operand as a value of this type. A plain value is broadcast to all lanes of a vector.
+    /// Returns `None` after a mistake.
     #[track_caller]
     pub(crate) fn resolve(&self, operand: Operand, ty: Type) -> Option<Value> {
         match operand {
@@ -105,7 +106,7 @@ impl Builder {
         }
     }
 
-    /// Two operands of one type, which one of them at least must say.
+    /// Returns two operands of one type. At least one of them must have a type.
     #[track_caller]
     pub(crate) fn resolve_pair(&self, a: Operand, b: Operand) -> Option<(Value, Value, Type)> {
         let ty = match (a, b) {
@@ -122,7 +123,8 @@ impl Builder {
         Some((self.resolve(a, ty)?, self.resolve(b, ty)?, ty))
     }
 
-    /// An integer of one lane: a value of any integer type, or a number as `u32`, `i32` or `i64`, whichever holds it.
+    /// Returns an integer of one lane: a value of any integer type, or a number as the first of `u32`, `i32`
+    /// and `i64` that can represent it.
     #[track_caller]
     pub(crate) fn resolve_index(&self, operand: Operand) -> Option<Value> {
         match operand {

@@ -1,11 +1,11 @@
-//! Small vectors: made of lanes, taken apart into them, and worked on lane by lane.
+//! Small vectors: construction, lanes, and operations lane by lane.
 
 use super::{Builder, Operand, Value};
 use crate::op::Op;
 use crate::types::{Element, Type};
 
 impl Builder {
-    /// Returns a vector with the same value in all lanes.
+    /// Broadcasts a value to all lanes of a vector.
     pub(crate) fn splat(&self, value: Value, lanes: usize) -> Value {
         match Type::vector(self.type_of(value).element(), lanes) {
             Some(ty) if lanes > 1 => self.intern(Op::Vector(std::iter::repeat_n(value.id, lanes).collect()), ty),
@@ -13,7 +13,8 @@ impl Builder {
         }
     }
 
-    /// A vector from its lanes: 2, 3, 4, 8 or 16 plain values of one type. One value is itself.
+    /// Builds a vector from its lanes: 2, 3, 4, 8 or 16 plain values of one type. Returns a single value
+    /// unchanged.
     #[track_caller]
     pub fn vector(&self, lanes: &[Value]) -> Value {
         let mut checked = vec![];
@@ -36,7 +37,7 @@ impl Builder {
         }
     }
 
-    /// A lane of a vector; of a plain value, itself.
+    /// Returns a lane of a vector. Returns a plain value unchanged.
     #[track_caller]
     pub fn lane(&self, vector: Value, lane: usize) -> Value {
         let Some(vector) = self.checked(vector) else { return self.poison() };
@@ -53,13 +54,13 @@ impl Builder {
         }
     }
 
-    /// All lanes of a vector; of a plain value, itself.
+    /// Returns all lanes of a vector. Returns a plain value unchanged.
     #[track_caller]
     pub fn lanes(&self, vector: Value) -> Vec<Value> {
         (0..self.type_of(vector).lanes()).map(|lane| self.lane(vector, lane)).collect()
     }
 
-    /// Applies a function of plain values to each lane of values with as many lanes.
+    /// Applies a function of plain values to each lane of values with the same number of lanes.
     #[track_caller]
     pub(crate) fn each_lane(&self, values: &[Value], mut apply: impl FnMut(&[Value]) -> Value) -> Value {
         let lanes = values.iter().map(|value| self.type_of(*value).lanes()).max().unwrap_or(1);
@@ -75,7 +76,8 @@ impl Builder {
         self.vector(&results)
     }
 
-    /// The bits as a type of the same size, lanes counted together, the first lane lowest: `u32` and `f32`, `u64` and `u32x2`.
+    /// Reinterprets the bits as a type of the same size, such as `u32` and `f32`, or `u64` and `u32x2`. The
+    /// first lane has the lowest bits.
     #[track_caller]
     pub fn bitcast(&self, value: impl Into<Operand>, to: impl Into<Type>) -> Value {
         let (Operand::Value(value), to) = (value.into(), to.into()) else {
@@ -93,7 +95,8 @@ impl Builder {
         if from.lanes() == to.lanes() {
             return self.each_lane(&[value], |lane| self.bitcast_lane(lane[0], to.element()));
         }
-        // Through integers without a sign: apart into the narrower lanes, or together into the wider ones.
+        // The conversion uses unsigned integers: it splits into the narrower lanes, or joins into the wider
+        // ones.
         let (Some(narrow), Some(wide)) =
             (from.element().unsigned().min(to.element().unsigned()), from.element().unsigned().max(to.element().unsigned()))
         else {

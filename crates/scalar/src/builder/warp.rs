@@ -1,4 +1,4 @@
-//! What a thread knows of its place, and what threads do together. Kernels only.
+//! Indices of a thread, and cooperation of threads. Kernels only.
 
 use super::{Builder, Operand, Value};
 use crate::body::Statement;
@@ -7,51 +7,52 @@ use crate::op::{Axis, Op, Shuffle, Special, Vote, WarpReduce};
 use crate::types::{Element, Type};
 
 impl Builder {
-    /// A special value of the thread.
+    /// Returns a special register of the thread.
     #[track_caller]
     pub fn special(&self, special: Special) -> Value {
         self.kernel_only("a special value");
         self.pure(Op::Special(special), Type::U32)
     }
 
-    /// The index of the thread in its block.
+    /// Returns the index of the thread in its block.
     #[track_caller]
     pub fn thread(&self, axis: Axis) -> Value {
         self.special(Special::Thread(axis))
     }
 
-    /// The index of the block in its grid.
+    /// Returns the index of the block in its grid.
     #[track_caller]
     pub fn block(&self, axis: Axis) -> Value {
         self.special(Special::Block(axis))
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads of a block.
     #[track_caller]
     pub fn block_size(&self, axis: Axis) -> Value {
         self.special(Special::BlockSize(axis))
     }
 
-    /// Blocks of the grid.
+    /// Returns the number of blocks of the grid.
     #[track_caller]
     pub fn grid_size(&self, axis: Axis) -> Value {
         self.special(Special::GridSize(axis))
     }
 
-    /// `block * block_size + thread`, as a `u32`.
+    /// Returns `block * block_size + thread`, as a `u32`.
     #[track_caller]
     pub fn global_thread(&self, axis: Axis) -> Value {
         self.add(self.mul(self.block(axis), self.block_size(axis)), self.thread(axis))
     }
 
-    /// All threads of the block wait for each other, and see each other's accesses. Every thread of the block must come here.
+    /// Waits for all threads of the block. Earlier accesses become visible to them. Every thread of the block
+    /// must reach the barrier.
     #[track_caller]
     pub fn barrier(&self) {
         self.kernel_only("a barrier");
         self.statement(Statement::Barrier);
     }
 
-    /// All threads of the block wait for each other; gives how many of them said true, a `u32`.
+    /// Waits for all threads of the block. Returns the number of threads whose predicate is true, a `u32`.
     #[track_caller]
     pub fn barrier_count(&self, predicate: impl Into<Operand>) -> Value {
         self.kernel_only("a barrier");
@@ -59,7 +60,7 @@ impl Builder {
         self.place(Op::BarrierCount(predicate.id), Type::U32)
     }
 
-    /// The lanes of the warp wait for each other, and see each other's accesses.
+    /// Waits for the lanes of the warp. Earlier accesses become visible to them.
     #[track_caller]
     pub fn warp_barrier(&self) {
         self.kernel_only("a barrier");
@@ -67,7 +68,7 @@ impl Builder {
         self.statement(Statement::WarpBarrier(members.id));
     }
 
-    /// Accesses before come before accesses behind, for the threads of the scope.
+    /// Orders earlier accesses before later ones, for the threads of the scope.
     #[track_caller]
     pub fn fence(&self, scope: Scope) {
         self.kernel_only("a fence");
@@ -88,15 +89,15 @@ impl Builder {
         }
     }
 
-    /// The value of another lane; `amount` is a `u32`. All 32 lanes take part. A function that has this is not evaluated, and stands only where all lanes of
-    /// a warp come by.
+    /// Returns the value of another lane. `amount` is a `u32`. All 32 lanes take part. A function with a
+    /// shuffle cannot be evaluated, and may be used only where all lanes of a warp execute it.
     #[track_caller]
     pub fn shuffle(&self, kind: Shuffle, value: Value, amount: impl Into<Operand>) -> Value {
         self.shuffle_in(kind, value, amount, 32, None)
     }
 
-    /// The value of another lane of the same group of 32, 16, 8, 4 or 2 lanes; `members` are the lanes that take part, a `u32`, all of them
-    /// when not said.
+    /// Returns the value of another lane in a group of 32, 16, 8, 4 or 2 lanes. `members` is the mask of the
+    /// lanes that take part, a `u32`. By default all lanes take part.
     #[track_caller]
     pub fn shuffle_in(
         &self,
@@ -118,7 +119,7 @@ impl Builder {
         self.each_lane(&[value], |lane| self.place(Op::Shuffle(kind, width as u8, lane[0].id, amount.id, members.id), element))
     }
 
-    /// A question to all lanes of the warp, or to those in the mask `members`.
+    /// Applies a vote to all lanes of the warp, or to those in the mask `members`.
     #[track_caller]
     pub fn vote(&self, vote: Vote, predicate: impl Into<Operand>, members: Option<Value>) -> Value {
         let (Some(predicate), Some(members)) = (self.resolve(predicate.into(), Type::BOOL), self.members(members)) else {
@@ -127,7 +128,7 @@ impl Builder {
         self.place(Op::Vote(vote, predicate.id, members.id), Type::BOOL)
     }
 
-    /// The mask of lanes in which it is true, a `u32`.
+    /// Returns the mask of lanes in which the predicate is true, a `u32`.
     #[track_caller]
     pub fn ballot(&self, predicate: impl Into<Operand>, members: Option<Value>) -> Value {
         let (Some(predicate), Some(members)) = (self.resolve(predicate.into(), Type::BOOL), self.members(members)) else {
@@ -136,7 +137,7 @@ impl Builder {
         self.place(Op::Ballot(predicate.id, members.id), Type::U32)
     }
 
-    /// The mask of lanes that have the same value, a `u32`.
+    /// Returns the mask of lanes with the same value, a `u32`.
     #[track_caller]
     pub fn match_any(&self, value: Value, members: Option<Value>) -> Value {
         let (Some(value), Some(members)) = (self.checked(value), self.members(members)) else { return self.poison() };
@@ -147,7 +148,7 @@ impl Builder {
         self.place(Op::Match(value.id, members.id), Type::U32)
     }
 
-    /// A reduction over the lanes of the warp, of `i32` or `u32`; every lane gets the result.
+    /// Reduces `i32` or `u32` values over the lanes of the warp. Every lane gets the result.
     #[track_caller]
     pub fn warp_reduce(&self, op: WarpReduce, value: Value, members: Option<Value>) -> Value {
         let (Some(value), Some(members)) = (self.checked(value), self.members(members)) else { return self.poison() };
@@ -158,7 +159,7 @@ impl Builder {
         self.place(Op::WarpReduce(op, value.id, members.id), ty)
     }
 
-    /// The mask of lanes that are here, a `u32`.
+    /// Returns the mask of active lanes, a `u32`.
     #[track_caller]
     pub fn active_mask(&self) -> Value {
         self.kernel_only("an operation of a warp");

@@ -6,7 +6,7 @@ use crate::types::Element;
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Imm, Modifier, Operand, Reg, Type};
 
-/// Returns whether an operand is the number 1 of a float type.
+/// Returns true if an operand is the number 1 of a float type.
 fn is_one(operand: &Operand) -> bool {
     match operand {
         Operand::Imm(Imm::F32(bits)) => f32::from_bits(*bits) == 1.0,
@@ -16,7 +16,7 @@ fn is_one(operand: &Operand) -> bool {
 }
 
 impl Emitter<'_> {
-    /// Brings an integer of 8 or 16 bits in a 32-bit register back to its extended form.
+    /// Extends an 8- or 16-bit integer in a 32-bit register again after an operation.
     pub(super) fn normalise(&mut self, element: Element, reg: Reg) {
         match element {
             Element::I8 => self.f.to(reg).cvt((Type::S32, Type::S8), reg),
@@ -34,7 +34,7 @@ impl Emitter<'_> {
         };
     }
 
-    /// The bits of an integer of at most 32 bits, extended by zeros.
+    /// Returns the bits of an integer of at most 32 bits, zero-extended.
     fn zero_extended(&mut self, element: Element, x: Operand) -> Operand {
         match element {
             Element::I8 => self.f.and(Type::B32, x, 0xff).into(),
@@ -43,12 +43,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// A half as an `f32`.
+    /// Converts an `f16` to `f32`.
     fn widened(&mut self, x: Operand) -> Reg {
         self.f.cvt((Type::F32, Type::F16), x)
     }
 
-    /// The half nearest to an `f32`.
+    /// Rounds an `f32` to the nearest `f16`.
     fn halved(&mut self, x: Reg) -> Reg {
         let reg = self.register(Element::F16);
         self.f.to(reg).cvt((Modifier::Rn, Type::F16, Type::F32), x)
@@ -142,7 +142,7 @@ impl Emitter<'_> {
                 let zeros = self.f.clz(ty, x);
                 if small { self.f.sub(Type::U32, zeros, 32 - element.bits()) } else { zeros }
             }
-            // A one behind the last bit ends the count.
+            // A one after the last bit ends the count.
             _ => {
                 let x = if small { self.f.or(ty, x, 1u32 << element.bits()).into() } else { x };
                 let reversed = self.f.brev(ty, x);
@@ -152,7 +152,7 @@ impl Emitter<'_> {
         if element.bits() == 64 { self.f.cvt((Type::U64, Type::U32), count).into() } else { count.into() }
     }
 
-    /// Returns whether an operation of 8 or 16 bits stays in range without being brought back to it.
+    /// Returns true if an 8- or 16-bit operation stays in range without another extension.
     fn stays(&self, op: BinaryOp, element: Element, x: Id, y: Id) -> bool {
         let (Some((low, high)), a, b) = (element.range(), self.ranges.get(x), self.ranges.get(y)) else { return false };
         let exact = match op {
@@ -239,7 +239,7 @@ impl Emitter<'_> {
                 let quotient = self.f.div((Modifier::Rn, Type::F32), x, y);
                 self.halved(quotient)
             }
-            // A reciprocal is rounded as the division is, and shorter.
+            // A reciprocal has the rounding of the division and is shorter.
             BinaryOp::Div if is_one(&x) => self.f.to(reg).rcp((Modifier::Rn, ty), y),
             BinaryOp::DivApprox if self.flush && is_one(&x) => self.f.to(reg).rcp((Modifier::Approx, Modifier::Ftz, ty), y),
             BinaryOp::Div => self.f.to(reg).div((Modifier::Rn, ty), x, y),
@@ -252,7 +252,7 @@ impl Emitter<'_> {
                 let sign = self.f.and(Type::B16, y, 0x8000);
                 self.f.to(reg).or(Type::B16, magnitude, sign)
             }
-            // PTX names the sign first.
+            // PTX takes the sign first.
             BinaryOp::CopySign => self.f.to(reg).copysign(ty, y, x),
             BinaryOp::MulHigh
             | BinaryOp::Rem
@@ -276,7 +276,7 @@ impl Emitter<'_> {
             Element::I32 if adds => return self.f.to(reg).add((Modifier::Sat, ty), x, y).into(),
             Element::I32 => return self.f.to(reg).sub((Modifier::Sat, ty), x, y).into(),
             Element::I8 | Element::I16 | Element::U8 | Element::U16 => {
-                // The exact result fits into 32 bits, of unsigned types with a sign.
+                // The exact result fits into 32 bits, as a signed number also for unsigned types.
                 if adds {
                     self.f.to(reg).add(Type::S32, x, y);
                 } else {
@@ -289,7 +289,8 @@ impl Emitter<'_> {
             _ => {}
         }
         if element.is_signed() {
-            // Out of range where the sign of the result is that of neither operand (sum), or not that of the first (difference).
+            // A sum overflows if its sign differs from that of both operands. A difference overflows if the
+            // signs of the operands differ and its sign is not that of the first.
             let exact = if adds { self.f.add(ty, x.clone(), y.clone()) } else { self.f.sub(ty, x.clone(), y.clone()) };
             let first = self.f.xor(bits, x.clone(), exact);
             let second = if adds { self.f.xor(bits, y, exact) } else { self.f.xor(bits, x.clone(), y) };
@@ -320,7 +321,7 @@ impl Emitter<'_> {
         }
         let word = match op {
             CompareOp::Eq => Modifier::Eq,
-            // NaN differs from everything.
+            // NaN is unequal to everything.
             CompareOp::Ne if element.is_float() => Modifier::Neu,
             CompareOp::Ne => Modifier::Ne,
             CompareOp::Lt => Modifier::Lt,

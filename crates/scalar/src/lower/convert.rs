@@ -1,4 +1,4 @@
-//! Conversions, as Rust's `as` does them.
+//! Conversions, with the semantics of Rust's `as`.
 
 use super::{Emitter, bits_type, compute_type};
 use crate::op::Id;
@@ -67,7 +67,8 @@ impl Emitter<'_> {
             let to = if from.is_signed() { Type::S64 } else { Type::U64 };
             return self.f.to(reg).cvt((to, from), x).into();
         }
-        // To 32 bits or fewer: the low bits, extended as the type wants. Extending a narrower one twice changes nothing.
+        // To 32 bits or fewer: the low bits, extended for the type. Extending a narrower value twice changes
+        // nothing.
         let widens = to.bits() >= 32 || (from.bits() < to.bits() && (to.is_signed() || !from.is_signed()));
         match (from.bits(), widens) {
             (64, true) => self.f.to(reg).cvt((Type::U32, Type::U64), x).into(),
@@ -85,8 +86,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// Towards zero, held to the range, NaN to 0. The instruction does that for 32 bits; for 64 it makes something else of NaN, and
-    /// narrower ranges are held to afterwards.
+    /// Rounds towards zero, clamps to the range, and converts NaN to 0. The instruction does so for 32 bits.
+    /// With a 64-bit source or target it gives another result for NaN. Narrower ranges are clamped
+    /// afterwards.
     fn float_to_integer(&mut self, x: Reg, from: Element, to: Element) -> Reg {
         let (x, from) = match from {
             Element::F16 => (self.f.cvt((Type::F32, Type::F16), x), Element::F32),
@@ -117,7 +119,7 @@ impl Emitter<'_> {
             return x;
         }
         match (from, to) {
-            // From a register of 16 bits to one of 32, and back.
+            // Between 16-bit and 32-bit registers.
             (Element::F16, _) => {
                 let reg = self.register(to);
                 let ty = if to.is_signed() { Type::S16 } else { Type::U16 };

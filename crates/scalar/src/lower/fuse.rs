@@ -1,8 +1,9 @@
-//! Which nodes an instruction takes together.
+//! Fusion: nodes that one instruction computes together.
 //!
-//! A product that is added becomes `mad`, and a product of a value that was extended from 32 bits becomes `mul.wide` or `mad.wide`. A
-//! minimum or maximum that a selection replaces by NaN where an operand is NaN becomes `min.NaN` or `max.NaN`. What nobody is left to
-//! use is not computed. One walk from the last node to the first decides: uses come before what they use.
+//! A product that is added becomes `mad`. A product of a value that was extended from 32 bits becomes
+//! `mul.wide` or `mad.wide`. A minimum or maximum becomes `min.NaN` or `max.NaN` if a selection replaces it
+//! by NaN for a NaN operand. Nodes without remaining uses are not computed. One walk from the last node to
+//! the first decides this, so uses come before the nodes that they use.
 
 use crate::body::Body;
 use crate::op::{BinaryOp, CompareOp, Id, Op};
@@ -20,19 +21,19 @@ pub(super) enum Fused {
     MulWide(Id, i64),
     /// A 32-bit value times a literal plus a 64-bit value.
     MadWide(Id, i64, Id),
-    /// The lesser of two floats; NaN where one of them is.
+    /// The minimum of two floats, or NaN if one of them is NaN.
     MinNan(Id, Id),
-    /// The greater of two floats; NaN where one of them is.
+    /// The maximum of two floats, or NaN if one of them is NaN.
     MaxNan(Id, Id),
 }
 
-/// For each node, what it is computed as, and whether it is computed at all.
+/// The fused instruction of each node, and a flag that is true if the node is computed at all.
 pub(super) struct Fusion {
     pub(super) fused: Vec<Option<Fused>>,
     pub(super) needed: Vec<bool>,
 }
 
-/// A product of a value extended from 32 bits and a literal that has as many.
+/// Returns the factors of a product of a value extended from 32 bits and a literal of 32 bits.
 fn wide(body: &Body, id: Id) -> Option<(Id, i64)> {
     let Op::Binary(BinaryOp::Mul, x, y) = body.node(id).op else { return None };
     if body.type_of(id).element().bits() != 64 {
@@ -49,7 +50,7 @@ fn wide(body: &Body, id: Id) -> Option<(Id, i64)> {
     fits.then_some((inner, factor as i64))
 }
 
-/// The value that a comparison of a value with itself shows to be NaN.
+/// Returns the value that a comparison with itself tests for NaN.
 fn tested(body: &Body, id: Id) -> Option<Id> {
     match body.node(id).op {
         Op::Compare(CompareOp::Ne, x, y) if x == y => Some(x),
@@ -57,7 +58,8 @@ fn tested(body: &Body, id: Id) -> Option<Id> {
     }
 }
 
-/// A minimum or maximum of floats in which NaN beats a number, and the selection's other operands.
+/// Returns the fused form of a selection between NaN and the minimum or maximum of two floats, if it
+/// propagates NaN.
 fn propagating(body: &Body, id: Id) -> Option<Fused> {
     let Op::Select(condition, nan, chosen) = body.node(id).op else { return None };
     let is_nan = body.literal(nan).is_some_and(|literal| literal.as_f64().is_some_and(f64::is_nan));

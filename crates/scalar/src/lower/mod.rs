@@ -1,11 +1,12 @@
-//! From kernels to PTX.
+//! Lowering from kernels to PTX.
 //!
-//! A node that [`Schedule`] places becomes one register or a few; variables are registers that are written again and again, so control flow
-//! needs no joining of values. Integers of 8 and 16 bits live in 32-bit registers, always extended by their sign or by zeros; halves in
-//! 16 bits; truth values are predicates. Float instructions say how they round, so that nobody contracts what the code does not.
+//! A node that [`Schedule`] places becomes one or more registers. Variables are registers that are written
+//! repeatedly, so control flow needs no phi nodes. Integers of 8 and 16 bits are in 32-bit registers, always
+//! sign- or zero-extended. `f16` values are in 16-bit registers, and `bool` values are predicates. Float
+//! instructions state their rounding, so that no later stage contracts them.
 //!
-//! Invariant: of what the builder accepted, the verifier refuses only what is too large ([`Error::TooLarge`]). Any other refusal is a fault
-//! of this module, and is reported as such.
+//! Invariant: for code that the builder accepted, the verifier refuses only what is too large
+//! ([`Error::TooLarge`]). Any other refusal is a fault of this module and is reported as such.
 
 mod arith;
 mod control;
@@ -35,23 +36,26 @@ use smallvec::SmallVec;
 /// Options of lowering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
-    /// The version of PTX.
+    /// PTX version.
     pub version: IsaVersion,
-    /// The machine.
+    /// Target machine.
     pub target: Target,
-    /// True if code is simplified first. Results are the same bit for bit.
+    /// True if code is simplified first. Results stay the same bit for bit.
     pub simplify: bool,
-    /// True if products that are only added to are fused with the sum, as C compilers for GPUs do; only together with `simplify`.
+    /// True if products whose only use is a sum are fused with it, as C compilers for GPUs do. Requires
+    /// `simplify`.
     pub contract: bool,
-    /// True if kernels may be started while those before them still run, as GPUs from `sm_90` on can: they wait themselves until all
-    /// before them is done, and at once allow what comes behind them to start in the same way.
+    /// True if kernels may start while earlier kernels still run, which GPUs support from `sm_90` on. Such a
+    /// kernel itself waits until all earlier work is done, and at once allows later kernels to start in this
+    /// way.
     pub overlap: bool,
-    /// True if what is computed approximately takes subnormal numbers for zero, and divisors above 2¹²⁶ for infinite. A GPU has instructions that do.
+    /// True if approximate operations treat subnormal numbers as zero, and divisors above 2¹²⁶ as infinite. A
+    /// GPU has instructions for this.
     pub flush: bool,
 }
 
 impl Default for Lowering {
-    /// For the machines from `sm_80` on, with everything.
+    /// Returns the options for machines from `sm_80` on, with all optimisations.
     fn default() -> Self {
         Lowering {
             version: IsaVersion::new(7, 8),
@@ -64,12 +68,12 @@ impl Default for Lowering {
     }
 }
 
-/// Several kernels as one module for the machines from `sm_80` on.
+/// Lowers several kernels to one module for machines from `sm_80` on.
 pub fn lower(kernels: &[Kernel]) -> Result<Verified> {
     lower_with(kernels, &Lowering::default())
 }
 
-/// Several kernels as one module.
+/// Lowers several kernels to one module.
 pub fn lower_with(kernels: &[Kernel], lowering: &Lowering) -> Result<Verified> {
     let mut module = ModuleBuilder::new(lowering.version, lowering.target.clone());
     let names: Vec<&str> = kernels.iter().map(Kernel::name).collect();
@@ -95,18 +99,18 @@ pub fn lower_with(kernels: &[Kernel], lowering: &Lowering) -> Result<Verified> {
     module.verified().map_err(|diagnostics| failed(&diagnostics))
 }
 
-/// The kernel as it is emitted.
+/// Returns the kernel in the form that is emitted.
 fn prepare(kernel: &Kernel, lowering: &Lowering) -> Result<Kernel> {
     if !lowering.simplify {
         return kernel.expand_math(false);
     }
     let kernel = kernel.simplify()?;
-    // Before elementary functions are written out: they say themselves where a product is rounded.
+    // Before elementary functions are expanded: their expansions state where a product is rounded.
     let kernel = if lowering.contract { kernel.contract()? } else { kernel };
     kernel.guard().expand_math(true)?.address()
 }
 
-/// The first kernel with this word as its name.
+/// Returns the name of the first kernel with this PTX name.
 fn first<'n>(words: &[String], word: &str, names: &[&'n str]) -> &'n str {
     words.iter().position(|own| own == word).map_or("", |index| names[index])
 }
@@ -118,7 +122,7 @@ fn messages(diagnostics: &Diagnostics) -> String {
 /// The operands of a node, one for each lane.
 type Lowered = SmallVec<[Operand; 1]>;
 
-/// A loop that is open.
+/// Blocks of an open loop.
 struct OpenLoop {
     again: Block,
     end: Block,
@@ -136,13 +140,13 @@ struct Emitter<'a> {
     vars: Vec<Reg>,
     arrays: Vec<Option<Symbol>>,
     shared: Vec<Symbol>,
-    /// Tables, and the memory that they lie in.
+    /// Tables, and their state space.
     tables: Vec<(Symbol, Space)>,
     params: Vec<Symbol>,
     loops: Vec<OpenLoop>,
 }
 
-/// A word of PTX out of a person's name.
+/// Converts a name to a PTX identifier.
 fn word(name: &str) -> String {
     let mut word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -151,8 +155,8 @@ fn word(name: &str) -> String {
     word
 }
 
-/// The order of a kernel: its own with nodes as late as possible, or that of its streamed form with nodes as early as possible, where
-/// fewer values are alive at once.
+/// Chooses the order of a kernel. The default is its own order with nodes as late as possible. The streamed
+/// form with nodes as early as possible is chosen if fewer values are live at once.
 fn scheduled<'b>(body: &'b Body, streamed: Option<&'b Body>) -> (&'b Body, Structure, Schedule) {
     let structure = Structure::of(body);
     let late = Schedule::of(body, &structure, &[]);
@@ -263,7 +267,7 @@ fn integer_imm(literal: Literal) -> Imm {
     i64::try_from(value).map_or(Imm::Uint(value as u64), Imm::Int)
 }
 
-/// The type of registers that hold an element.
+/// Returns the type of registers that hold an element.
 fn register_type(element: Element) -> Type {
     match element {
         Element::Bool => Type::Pred,
@@ -275,7 +279,7 @@ fn register_type(element: Element) -> Type {
     }
 }
 
-/// The type that instructions compute an element in.
+/// Returns the type in which instructions compute an element.
 fn compute_type(element: Element) -> Type {
     match element {
         Element::Bool => Type::Pred,
@@ -289,7 +293,7 @@ fn compute_type(element: Element) -> Type {
     }
 }
 
-/// The type of an element in memory.
+/// Returns the type of an element in memory.
 fn memory_type(element: Element) -> Type {
     match element {
         Element::Bool | Element::U8 => Type::U8,
@@ -306,7 +310,7 @@ fn memory_type(element: Element) -> Type {
     }
 }
 
-/// The type of bits as wide as the registers of an element.
+/// Returns the bit type as wide as the registers of an element.
 fn bits_type(element: Element) -> Type {
     match register_type(element).bits() {
         16 => Type::B16,
@@ -324,7 +328,7 @@ impl Emitter<'_> {
         self.f.reg(register_type(element))
     }
 
-    /// A literal as an operand: an immediate where there is one, else a register.
+    /// Returns a literal as an operand: an immediate if possible, otherwise a register.
     fn literal(&mut self, literal: Literal) -> Operand {
         match literal.element() {
             Element::F32 => Operand::Imm(Imm::F32(literal.bits() as u32)),
@@ -335,7 +339,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// All lanes of a node.
+    /// Returns all lanes of a node.
     fn lanes(&mut self, id: Id) -> Lowered {
         if let Some(lowered) = &self.values[id.index()] {
             return lowered.clone();
@@ -343,17 +347,17 @@ impl Emitter<'_> {
         match &self.body.node(id).op {
             Op::Literal(literal) => SmallVec::from_iter([self.literal(*literal)]),
             Op::Vector(ids) => ids.iter().map(|lane| self.operand(*lane)).collect(),
-            // Something that is never reached: a register without a value.
+            // Unreachable code: a register without a value.
             _ => SmallVec::from_iter([Operand::Reg(self.register(self.body.type_of(id).element()))]),
         }
     }
 
-    /// A node of one lane as an operand.
+    /// Returns a node of one lane as an operand.
     fn operand(&mut self, id: Id) -> Operand {
         self.lanes(id).into_iter().next().unwrap_or(Operand::Imm(Imm::Int(0)))
     }
 
-    /// A node of one lane in a register.
+    /// Returns a node of one lane in a register.
     fn reg(&mut self, id: Id) -> Reg {
         let operand = self.operand(id);
         self.in_register(operand, self.element(id))
@@ -463,7 +467,7 @@ impl Emitter<'_> {
                 let value = self.f.mov(Type::U64, symbol);
                 self.give(id, value);
             }
-            // Written out before, or placed by statements.
+            // Expanded before, or placed by statements.
             Op::Math(..) | placed_op!() => {}
         }
     }
@@ -519,7 +523,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The type with which a register of an element is copied.
+/// Returns the type of moves between registers of an element.
 fn move_type(element: Element) -> Type {
     match element {
         Element::Bool => Type::Pred,

@@ -1,14 +1,15 @@
-//! Tables that the threads of a warp read at different places.
+//! Placement of tables in constant or global memory.
 //!
-//! Constant memory gives all threads of a warp one word at a time: it suits tables whose index is equal in all of them.
-//! Tables with another index lie in global memory, where neighbouring threads read neighbouring words together.
+//! Constant memory serves one word at a time to all threads of a warp. It suits tables whose index is uniform
+//! in a warp. Tables with another index are in global memory, where reads of neighbouring words by
+//! neighbouring threads are coalesced.
 
 use crate::body::{Body, Statement};
 use crate::op::{Op, Special};
 
-/// Returns for each table whether an index may differ between the threads of a warp.
+/// Returns for each table: true if an index may differ between the threads of a warp.
 pub(super) fn varying_tables(body: &Body) -> Vec<bool> {
-    // Counters, with the first value and the step; bounds that vary only end the loop.
+    // Counters, with the first value and the step. Varying bounds only end the loop.
     let mut counters = vec![None; body.nodes.len()];
     for statement in body.blocks().flat_map(|(_, block)| &block.statements) {
         if let Statement::For { counter, start, step, .. } = statement {

@@ -1,4 +1,4 @@
-//! What the lanes of a warp do together.
+//! Warp operations.
 
 use super::{Emitter, compute_type};
 use crate::op::{Id, Shuffle, Vote, WarpReduce};

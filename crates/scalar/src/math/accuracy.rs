@@ -1,7 +1,7 @@
-//! How far results may be from the exact ones: one table for the documentation, for users and for the tests that hold it.
+//! Maximum errors of results: one table for the documentation, for users, and for the tests that check it.
 //!
-//! An error in *ulp* is the distance from the exact result in units of the last place of a number of its size; correct rounding has at
-//! most 0.5. `f16` is `f32` rounded once more: at most 0.51 ulp.
+//! An error in *ulp* is the distance from the exact result in units in the last place of a number of its
+//! size. Correct rounding has at most 0.5. `f16` is `f32` rounded once more: at most 0.51 ulp.
 
 use super::MathFunction;
 use std::fmt::Write;
@@ -11,33 +11,34 @@ use std::fmt::Write;
 pub struct Accuracy {
     /// The function.
     pub function: MathFunction,
-    /// The greatest error of `f32`, in ulp.
+    /// Maximum error of `f32`, in ulp.
     pub single: f64,
-    /// The greatest error of `f64`, in ulp.
+    /// Maximum error of `f64`, in ulp.
     pub double: f64,
-    /// The error of `f32` in the fast mode; `None` when that is the accurate one.
+    /// Error of `f32` in the fast mode. `None` if the fast mode is the accurate one.
     pub fast: Option<FastAccuracy>,
 }
 
-/// The stated accuracy of the fast mode: within `range`, the error is at most
-/// `relative |f(x)| + growth |x f(x)| + absolute`. Results that are subnormal may be 0.
+/// The stated accuracy of the fast mode. Within `range`, the error is at most
+/// `relative |f(x)| + growth |x f(x)| + absolute`. Subnormal results may be 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastAccuracy {
-    /// The part that is relative to the result.
+    /// Part relative to the result.
     pub relative: f64,
-    /// The part that is relative to the product of argument and result; of `pow`, to that of the result and its logarithm.
+    /// Part relative to the product of argument and result. For `pow` it is relative to the product of the
+    /// result and its logarithm.
     pub growth: f64,
-    /// The part that is not.
+    /// Absolute part.
     pub absolute: f64,
-    /// The greatest magnitude of an argument for which this holds.
+    /// Maximum magnitude of an argument for which this holds.
     pub range: f64,
 }
 
-/// Below 0, `lgamma` in `f64` is exact only relative to this or its own magnitude, whichever is greater: it has zeros there, near which
-/// large terms cancel.
+/// Scale of the error of `lgamma` in `f64` below 0. The error is relative to this or to the magnitude of the
+/// result, whichever is greater: large terms cancel near the zeros there.
 pub const LGAMMA_SCALE: f64 = 4.0;
 
-/// `2^n`.
+/// Returns `2^n`.
 const fn power_of_two(n: i64) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
@@ -92,12 +93,12 @@ pub const TABLE: &[Accuracy] = &[
 impl MathFunction {
     /// Returns its stated accuracy.
     pub fn accuracy(self) -> &'static Accuracy {
-        // The table is complete and in order, as a test holds.
+        // A test checks that the table is complete and in order.
         &TABLE[self as usize]
     }
 }
 
-/// A power of two as people write it, or the number.
+/// Formats a power of two as `2^n`, or else as the number.
 fn shown(value: f64) -> String {
     let exponent = value.log2();
     if exponent.fract() == 0.0 { format!("2^{exponent}") } else { value.to_string() }
@@ -122,7 +123,7 @@ fn fast_text(fast: Option<FastAccuracy>) -> String {
     text
 }
 
-/// The table as the page `docs/MATH.md` shows it.
+/// Returns the table in the form of the page `docs/MATH.md`.
 pub fn page() -> String {
     let mut page = String::from(PREFACE);
     for Accuracy { function, single, double, fast } in TABLE {

@@ -1,8 +1,9 @@
-//! The error function and what is made of it: `erf`, `erfc`, `normcdf`; and `sigmoid`.
+//! The error function and functions derived from it: `erf`, `erfc`, `normcdf`; and `sigmoid`.
 //!
-//! Near zero `erf` is a polynomial. Beyond, `erf x = 1 - exp(-Q(x))` with a polynomial `Q`, which is exact enough because the exponential
-//! is the small part; while `erfc x = exp(-x^2) V(x)`, where `x^2` is taken with what it is rounded by, and `V` is a polynomial in
-//! `w = (x - k) / (x + k)`, whose last terms are summed with what they lose.
+//! Near zero `erf` is a polynomial. Beyond, `erf x = 1 - exp(-Q(x))` with a polynomial `Q`. This is exact
+//! enough because the exponential is the small part. `erfc x = exp(-x^2) V(x)`, where `x^2` includes its
+//! rounding error. `V` is a polynomial in `w = (x - k) / (x + k)`, whose last terms are summed with their
+//! rounding errors.
 
 use super::exp::{less_one, range, reduce, scale, scale_normal};
 use super::float::{Coefficients, Float};
@@ -36,7 +37,7 @@ const ERF: Coefficients = Coefficients {
     ],
 };
 
-/// `-log(erfc x)` from 1 on to where `erf` is 1.
+/// `-log(erfc x)` from 1 to the point where `erf` is 1.
 const ERF_TAIL: Coefficients = Coefficients {
     single: &[
         0.00034160513314418495,
@@ -69,7 +70,8 @@ const ERF_TAIL: Coefficients = Coefficients {
     ],
 };
 
-/// `exp(x^2) erfc(x) (x + k)` of `w = (x - k) / (x + k)`, from 0.45 on to where `erfc` is 0; `k` is 2 for `f32` and 4 for `f64`.
+/// `exp(x^2) erfc(x) (x + k)` of `w = (x - k) / (x + k)`, from 0.45 to the point where `erfc` is 0; `k` is 2
+/// for `f32` and 4 for `f64`.
 const ERFC: Coefficients = Coefficients {
     single: &[
         1.0215827226638794,
@@ -109,7 +111,7 @@ const ERFC: Coefficients = Coefficients {
     ],
 };
 
-/// `erf x` for `|x|` up to 1.
+/// Computes `erf x` for `|x|` up to 1.
 fn near_zero<'b>(x: Float<'b>) -> Float<'b> {
     x.fma((x * x).polynomial(ERF), x)
 }
@@ -121,11 +123,11 @@ pub(super) fn erf<'b>(x: Float<'b>) -> Float<'b> {
     a.lt(1.0).select(near_zero(a), 1.0 - rest).with_sign_of(x)
 }
 
-/// `exp(-(s + s_low)) V(a + a_low)`, for `a` of at least 0.45.
+/// Computes `exp(-(s + s_low)) V(a + a_low)`, for `a` of at least 0.45.
 fn tail<'b>(a: Float<'b>, a_low: Float<'b>, s: Float<'b>, s_low: Float<'b>) -> Float<'b> {
     let k = a.pick(2.0, 4.0);
     let c = a.pick(ERFC.single, ERFC.double);
-    // 1 / (a + k) and w, each with what it is rounded by.
+    // 1 / (a + k) and w, each with its rounding error.
     let d = a + k;
     let d_low = (a - (d - k)) + a_low;
     let u = 1.0 / d;
@@ -133,7 +135,8 @@ fn tail<'b>(a: Float<'b>, a_low: Float<'b>, s: Float<'b>, s_low: Float<'b>) -> F
     let n = a - k;
     let w = n * u;
     let w_low = u * (w.fma(-d_low, w.fma(-d, n)) + a_low);
-    // The last two steps of the polynomial with what they lose; the rest of w counts by the slope, which may be rough.
+    // The last two steps of the polynomial include their rounding errors. The low part of w is multiplied by
+    // the slope, which may be rough.
     let inner = w.evaluate(&c[2..]);
     let q = w.fma(inner, c[1]);
     let q_low = w.fma(inner, c[1] - q);
@@ -157,7 +160,7 @@ pub(super) fn erfc<'b>(x: Float<'b>) -> Float<'b> {
 }
 
 pub(super) fn normcdf<'b>(x: Float<'b>) -> Float<'b> {
-    // Half of erfc(-x / sqrt 2), whose exponential is that of x^2 / 2.
+    // Half of erfc(-x / sqrt 2). Its exponential is that of x^2 / 2.
     let a = x.abs().at_most(x.pick(14.25, 38.6));
     let half = a * 0.5;
     let square = half * a;
@@ -169,7 +172,7 @@ pub(super) fn normcdf<'b>(x: Float<'b>) -> Float<'b> {
 }
 
 pub(super) fn sigmoid<'b>(x: Float<'b>) -> Float<'b> {
-    // With e = exp(-|x|) it is 1 / (1 + e), or e / (1 + e) where x is negative; e is 2^n (p + p_low).
+    // With e = exp(-|x|) the result is 1 / (1 + e), or e / (1 + e) if x is negative. e is 2^n (p + p_low).
     let (least, _) = range(x);
     let (shifted, r) = reduce((-x.abs()).at_least(least));
     let m = less_one(r);

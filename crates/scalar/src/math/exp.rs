@@ -1,9 +1,10 @@
 //! Exponentials: `exp`, `exp2`, `exp10`, `expm1`.
 //!
-//! An argument is cut into `n` steps of a power of two and a rest `r`: `exp x = 2^n exp r` with `|r| <= ln 2 / 2`, where a
-//! polynomial does. `n` comes from adding the [`rounder`](Float::rounder), which leaves it in the lowest bits, from where it is
-//! shifted into the exponent. Arguments are held to the range in which results differ from 0 and infinity, so `n` never runs out of
-//! what two factors can scale by; a result that is subnormal is rounded once, by the second factor.
+//! An argument is split into `n` steps of a power of two and a rest `r`: `exp x = 2^n exp r` with
+//! `|r| <= ln 2 / 2`, for which a polynomial suffices. Adding the [`rounder`](Float::rounder) yields `n` in
+//! the lowest bits, and a shift moves it into the exponent. Arguments are clamped to the range in which
+//! results are neither 0 nor infinite, so two factors are enough to scale by `n`. A subnormal result is
+//! rounded once, by the second factor.
 
 use super::float::{Coefficients, Float};
 use std::f64::consts::{LN_2, LOG2_10, LOG2_E, LOG10_2};
@@ -98,7 +99,7 @@ pub(super) fn ln2_low(x: Float<'_>) -> f64 {
     x.pick(-1.9046542121259336e-09, 2.3190468138462996e-17)
 }
 
-/// The rounder plus `n`, and `r`, of `x = n ln 2 + r`.
+/// Returns the rounder plus `n`, and `r`, of `x = n ln 2 + r`.
 pub(super) fn reduce<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     let shifted = x.fma(LOG2_E, x.rounder());
     let n = shifted - x.rounder();
@@ -110,22 +111,22 @@ pub(super) fn range(x: Float<'_>) -> (f64, f64) {
     x.pick((-105.0, 89.0), (-746.0, 710.0))
 }
 
-/// `exp r - 1` for a small `r`, as exact as the sum with 1 wants.
+/// Computes `exp r - 1` for a small `r`, exact enough for the sum with 1.
 pub(super) fn less_one<'b>(r: Float<'b>) -> Float<'b> {
     (r * r).fma(r.polynomial(EXP), r)
 }
 
-/// `p 2^n` for any `n` that [`range`] allows, and `p` near 1; `shifted` is the rounder plus `n`.
+/// Computes `p 2^n` for any `n` in the [`range`], and `p` near 1. `shifted` is the rounder plus `n`.
 pub(super) fn scale<'b>(p: Float<'b>, shifted: Float<'b>) -> Float<'b> {
     let n = shifted.bits();
     let (width, bias) = (p.mantissa_bits(), p.bias() << p.mantissa_bits());
     let half = ((n >> 1) << width) + bias;
     let rest = (n << width) - half + 2 * bias;
-    // Products, not sums of bits, so that NaN stays.
+    // Products, not sums of bits, so that NaN is preserved.
     p * half.float() * rest.float()
 }
 
-/// `p 2^n` where `2^n` is a normal number.
+/// Computes `p 2^n` if `2^n` is a normal number.
 pub(super) fn scale_normal<'b>(p: Float<'b>, shifted: Float<'b>) -> Float<'b> {
     let width = p.mantissa_bits();
     p * ((shifted.bits() << width) + (p.bias() << width)).float()
@@ -156,14 +157,14 @@ pub(super) fn expm1<'b>(x: Float<'b>) -> Float<'b> {
     let (_, greatest) = range(x);
     let (shifted, r) = reduce(x.at_most(greatest).at_least(x.pick(-18.0, -40.0)));
     let p = (r * r).fma(r.polynomial(EXPM1), r);
-    // Half of 2^n, so that the greatest n is no exception.
+    // Half of 2^n, so that the greatest n needs no special case.
     let width = x.mantissa_bits();
     let s = ((shifted.bits() << width) + ((x.bias() - 1) << width)).float();
     let y = s.fma(p, s - 0.5) * 2.0;
     x.abs().lt(least_curved(x)).select(x, y)
 }
 
-/// Below this, a function whose slope at 0 is 1 is its argument.
+/// Returns the limit below which a function with slope 1 at 0 is equal to its argument.
 pub(super) fn least_curved(x: Float<'_>) -> f64 {
     x.pick(2f64.powi(-26), 2f64.powi(-55))
 }

@@ -1,7 +1,7 @@
-//! The fast mode: what the hardware has for `f32`, and nothing for arguments that are rare.
+//! The fast mode: hardware instructions for `f32`, without code for rare arguments.
 //!
-//! [`accuracy`](super::accuracy) states the error of each. Results may differ between devices in their last bits. What is not here, and
-//! everything in `f64`, is computed as in the accurate mode.
+//! [`accuracy`](super::accuracy) states the error of each function. Results may differ between devices in
+//! their last bits. All other functions, and all of `f64`, are computed as in the accurate mode.
 
 use super::MathFunction;
 use super::float::Float;
@@ -10,7 +10,7 @@ use super::trig;
 use crate::op::UnaryOp;
 use std::f64::consts::{FRAC_1_PI, LN_2, LOG2_10, LOG2_E, LOG10_2, PI};
 
-/// The function of `f32`, if it has a faster form.
+/// Returns the function of `f32`, if it has a faster form.
 pub(super) fn expand<'b>(function: MathFunction, x: Float<'b>, y: Option<Float<'b>>) -> Option<Float<'b>> {
     Some(match function {
         MathFunction::Exp => exp2(x * LOG2_E),
@@ -59,13 +59,13 @@ fn log2<'b>(x: Float<'b>) -> Float<'b> {
     x.approximate(UnaryOp::Log2Approx)
 }
 
-/// An angle between -pi and pi that differs by whole turns; of use up to some tens of thousands.
+/// Reduces an angle by whole turns to the range from -pi to pi. Usable up to some tens of thousands.
 fn within_a_turn<'b>(x: Float<'b>) -> Float<'b> {
     let turns = x.fma(0.5 * FRAC_1_PI, x.rounder()) - x.rounder();
     turns.fma(1.7484555314695172e-07, turns.fma(-2.0 * PI, x))
 }
 
-/// `2^(y log2 |x|)`, with the signs and special values of the accurate one.
+/// Computes `2^(y log2 |x|)`, with the signs and special values of the accurate function.
 fn pow<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     with_signs(x, y, exp2(log2(x.abs()) * y))
 }

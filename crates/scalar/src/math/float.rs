@@ -1,10 +1,11 @@
-//! Values of the builder with the operators of Rust, so that an expansion reads as the formula that it is.
+//! Values of the builder with the operators of Rust, so that an expansion reads like its formula.
 //!
-//! A [`Float`] is an `f32` or `f64`; its [`Bits`] are the signed integer of the same width, and comparisons give a [`Truth`]. One text
-//! serves both widths: [`Float::pick`] chooses what differs between them, and numbers take the type of what they stand beside.
+//! A [`Float`] is an `f32` or `f64`. Its [`Bits`] are the signed integer of the same width, and comparisons
+//! return a [`Truth`]. One code serves both widths: [`Float::pick`] chooses the parts that differ, and
+//! numbers take the type of the other operand.
 //!
-//! Invariant: what is written here is basic operations only, whose results are exact or rounded as IEEE 754 says, so an expansion
-//! has the same bits on every device.
+//! Invariant: expansions consist only of basic operations, whose results are exact or rounded according to
+//! IEEE 754. An expansion therefore has the same bits on every device.
 
 use crate::builder::{Builder, Operand, Value};
 use crate::op::{BinaryOp, CompareOp, UnaryOp};
@@ -19,7 +20,7 @@ pub(super) struct Float<'b> {
     double: bool,
 }
 
-/// An `i32` or `i64`, as wide as the float beside it.
+/// An `i32` or `i64`, as wide as the related float.
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'b> {
     builder: &'b Builder,
@@ -27,32 +28,33 @@ pub(super) struct Bits<'b> {
     double: bool,
 }
 
-/// A truth value.
+/// A `bool`.
 #[derive(Clone, Copy)]
 pub(super) struct Truth<'b> {
     builder: &'b Builder,
     value: Value,
 }
 
-/// The coefficients of a polynomial for either width, the constant one first.
+/// The coefficients of a polynomial for both widths, the constant one first.
 #[derive(Clone, Copy)]
 pub(super) struct Coefficients {
     pub(super) single: &'static [f64],
     pub(super) double: &'static [f64],
 }
 
-/// The greatest number of coefficients that are multiplied in one chain; longer polynomials take two chains, for even and odd powers.
+/// Maximum number of coefficients in one chain of multiplications. Longer polynomials have two chains, for
+/// even and odd powers.
 const LONGEST_CHAIN: usize = 8;
 
 impl<'b> Float<'b> {
-    /// A value that is an `f32` or `f64`; `None` for any other.
+    /// Wraps an `f32` or `f64`. Returns `None` for any other value.
     pub(super) fn new(builder: &'b Builder, value: Value) -> Option<Float<'b>> {
         let ty = builder.type_of(value);
         let double = ty == Type::F64;
         (double || ty == Type::F32).then_some(Float { builder, value, double })
     }
 
-    /// The value.
+    /// Returns the value.
     pub(super) fn value(self) -> Value {
         self.value
     }
@@ -73,14 +75,14 @@ impl<'b> Float<'b> {
         Truth { builder: self.builder, value: self.builder.compare(op, self.value, other) }
     }
 
-    // What depends on the width.
+    // Properties of the width.
 
-    /// The first for `f32`, the second for `f64`.
+    /// Returns the first argument for `f32`, the second for `f64`.
     pub(super) fn pick<T>(self, single: T, double: T) -> T {
         if self.double { double } else { single }
     }
 
-    /// Bits of the mantissa that are stored.
+    /// Returns the number of stored mantissa bits.
     pub(super) fn mantissa_bits(self) -> u32 {
         self.pick(23, 52)
     }
@@ -90,29 +92,30 @@ impl<'b> Float<'b> {
         self.pick(127, 1023)
     }
 
-    /// The sign bit.
+    /// Returns the sign bit.
     pub(super) fn sign_bit(self) -> i64 {
         self.pick(i64::from(i32::MIN), i64::MIN)
     }
 
-    /// The least number that is not subnormal.
+    /// Returns the least normal number.
     pub(super) fn least_normal(self) -> f64 {
         self.pick(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE)
     }
 
-    /// A power of two so large that its sum with a small number is rounded to an integer, which then stands in the lowest bits.
+    /// Returns a power of two so large that its sum with a small number is rounded to an integer, which is
+    /// then in the lowest bits.
     pub(super) fn rounder(self) -> f64 {
         self.pick(1.5 * 8_388_608.0, 1.5 * 4_503_599_627_370_496.0)
     }
 
-    /// The bits of the [`rounder`](Self::rounder).
+    /// Returns the bits of the [`rounder`](Self::rounder).
     pub(super) fn rounder_bits(self) -> i64 {
         self.pick(0x4b40_0000, 0x4338_0000_0000_0000)
     }
 
-    // Making values.
+    // Construction of values.
 
-    /// A number.
+    /// Returns a number as a float of this width.
     pub(super) fn number(self, number: f64) -> Float<'b> {
         self.like(self.builder.constant(self.ty(), number))
     }
@@ -121,17 +124,17 @@ impl<'b> Float<'b> {
         self.pick(Type::F32, Type::F64)
     }
 
-    /// `self * a + b`, rounded once.
+    /// Computes `self * a + b`, rounded once.
     pub(super) fn fma(self, a: impl Into<Operand>, b: impl Into<Operand>) -> Float<'b> {
         self.like(self.builder.fma(self.value, a, b))
     }
 
-    /// The polynomial at this place.
+    /// Evaluates the polynomial at this value.
     pub(super) fn polynomial(self, coefficients: Coefficients) -> Float<'b> {
         self.evaluate(self.pick(coefficients.single, coefficients.double))
     }
 
-    /// The polynomial with these coefficients, at least one, at this place.
+    /// Evaluates the polynomial with these coefficients, at least one, at this value.
     pub(super) fn evaluate(self, coefficients: &[f64]) -> Float<'b> {
         let chain = |x: Float<'b>, mut descending: Box<dyn Iterator<Item = f64> + '_>| {
             let top = x.number(descending.next().unwrap_or_default());
@@ -148,79 +151,79 @@ impl<'b> Float<'b> {
         self.fma(chain(square, of_parity(1)), chain(square, of_parity(0)))
     }
 
-    /// The absolute value.
+    /// Returns the absolute value.
     pub(super) fn abs(self) -> Float<'b> {
         self.unary(UnaryOp::Abs)
     }
 
-    /// The square root.
+    /// Returns the square root.
     pub(super) fn sqrt(self) -> Float<'b> {
         self.unary(UnaryOp::Sqrt)
     }
 
-    /// Rounded towards zero.
+    /// Rounds towards zero.
     pub(super) fn trunc(self) -> Float<'b> {
         self.unary(UnaryOp::Trunc)
     }
 
-    /// Rounded to the nearest integer, halves to the even one.
+    /// Rounds to the nearest integer, halves to even.
     pub(super) fn round_even(self) -> Float<'b> {
         self.unary(UnaryOp::RoundEven)
     }
 
-    /// An operation of the hardware that is not exact.
+    /// Applies an approximate hardware operation.
     pub(super) fn approximate(self, op: UnaryOp) -> Float<'b> {
         self.unary(op)
     }
 
-    /// About the quotient.
+    /// Returns the approximate quotient.
     pub(super) fn divide_approximately(self, other: Float<'b>) -> Float<'b> {
         self.binary(BinaryOp::DivApprox, other)
     }
 
-    /// This magnitude with the sign of another.
+    /// Returns this magnitude with the sign of another value.
     pub(super) fn with_sign_of(self, other: Float<'b>) -> Float<'b> {
         self.binary(BinaryOp::CopySign, other)
     }
 
-    /// The other sign where another is negative.
+    /// Changes the sign if another value is negative.
     pub(super) fn times_sign_of(self, other: Float<'b>) -> Float<'b> {
         (self.bits() ^ (other.bits() & self.sign_bit())).float()
     }
 
-    /// This, or the bound where it is greater; NaN stays.
+    /// Returns the lesser of this value and the bound. NaN is preserved.
     pub(super) fn at_most(self, bound: f64) -> Float<'b> {
         self.gt(bound).select(self.number(bound), self)
     }
 
-    /// This, or the bound where it is less; NaN stays.
+    /// Returns the greater of this value and the bound. NaN is preserved.
     pub(super) fn at_least(self, bound: f64) -> Float<'b> {
         self.lt(bound).select(self.number(bound), self)
     }
 
-    /// The bits as an integer.
+    /// Returns the bits as an integer.
     pub(super) fn bits(self) -> Bits<'b> {
         let value = self.builder.bitcast(self.value, self.pick(Type::I32, Type::I64));
         Bits { builder: self.builder, value, double: self.double }
     }
 
-    /// An integer as wide as this.
+    /// Returns an integer of the same width.
     pub(super) fn integer(self, number: i64) -> Bits<'b> {
         let value = self.builder.constant(self.pick(Type::I32, Type::I64), number);
         Bits { builder: self.builder, value, double: self.double }
     }
 
-    /// As `f64`.
+    /// Converts to `f64`.
     pub(super) fn widen(self) -> Float<'b> {
         Float { value: self.builder.convert(self.value, Type::F64), double: true, ..self }
     }
 
-    /// Rounded to as many bits as another has.
+    /// Rounds to the width of another value.
     pub(super) fn as_wide_as(self, other: Float<'b>) -> Float<'b> {
         Float { value: self.builder.convert(self.value, other.ty()), double: other.double, ..self }
     }
 
-    // Comparing.
+    // Comparisons.
 
     /// `<`
     pub(super) fn lt(self, other: impl Into<Operand>) -> Truth<'b> {
@@ -247,14 +250,15 @@ impl<'b> Float<'b> {
         self.compare(CompareOp::Eq, other)
     }
 
-    /// Returns whether it is no number.
+    /// Tests for NaN.
     pub(super) fn is_nan(self) -> Truth<'b> {
         self.compare(CompareOp::Ne, self)
     }
 
-    // Control.
+    // Control flow.
 
-    /// Returns `rarely` where the condition is true, else `usually`: a branch skips the rare code where no thread needs it.
+    /// Returns `rarely` if the condition is true, otherwise `usually`. A branch skips the rare code if no
+    /// thread needs it.
     pub(super) fn unless<const N: usize>(
         condition: Truth<'b>,
         usually: [Float<'b>; N],
@@ -270,7 +274,7 @@ impl<'b> Float<'b> {
         variables.map(|(like, variable)| like.like(builder.get(variable)))
     }
 
-    /// Goes on from this value by steps while the condition is true.
+    /// Repeats a step from this value on while the condition is true.
     pub(super) fn step_while(
         self,
         condition: impl FnOnce(Float<'b>) -> Truth<'b>,
@@ -297,7 +301,7 @@ impl<'b> Bits<'b> {
         Truth { builder: self.builder, value: self.builder.compare(op, self.value, other) }
     }
 
-    /// Another integer of the same width.
+    /// Returns another integer of the same width.
     pub(super) fn number(self, number: i64) -> Bits<'b> {
         self.like(self.builder.constant(self.ty(), number))
     }
@@ -314,29 +318,29 @@ impl<'b> Bits<'b> {
         self.like(self.builder.bitcast(value, self.ty()))
     }
 
-    /// The float that has these bits.
+    /// Returns the float with these bits.
     pub(super) fn float(self) -> Float<'b> {
         let ty = if self.double { Type::F64 } else { Type::F32 };
         Float { builder: self.builder, value: self.builder.bitcast(self.value, ty), double: self.double }
     }
 
-    /// The float nearest to this integer.
+    /// Returns the float nearest to this integer.
     pub(super) fn to_float(self) -> Float<'b> {
         let ty = if self.double { Type::F64 } else { Type::F32 };
         Float { builder: self.builder, value: self.builder.convert(self.value, ty), double: self.double }
     }
 
-    /// Shifted right, with zeros coming in.
+    /// Shifts right and fills with zeros.
     pub(super) fn shift_right_logical(self, count: impl Into<Operand>) -> Bits<'b> {
         self.signed(self.builder.shr(self.unsigned(), count))
     }
 
-    /// Shifted left; 0 when the count is the width.
+    /// Shifts left. The result is 0 if the count is the width.
     pub(super) fn shift_left(self, count: impl Into<Operand>) -> Bits<'b> {
         self.like(self.builder.shl(self.value, count))
     }
 
-    /// The upper half of the product, both without a sign.
+    /// Returns the upper half of the unsigned product.
     pub(super) fn multiply_high(self, other: Bits<'b>) -> Bits<'b> {
         self.signed(self.builder.mul_high(self.unsigned(), other.unsigned()))
     }
@@ -346,27 +350,27 @@ impl<'b> Bits<'b> {
         self.like(self.builder.leading_zeros(self.value))
     }
 
-    /// Returns whether it is less, both without a sign.
+    /// Tests if it is less, as unsigned numbers.
     pub(super) fn is_below(self, other: Bits<'b>) -> Truth<'b> {
         Truth { builder: self.builder, value: self.builder.compare(CompareOp::Lt, self.unsigned(), other.unsigned()) }
     }
 
-    /// Returns whether it is less than zero.
+    /// Tests if it is less than zero.
     pub(super) fn is_negative(self) -> Truth<'b> {
         self.compare(CompareOp::Lt, 0)
     }
 
-    /// Returns whether it is zero.
+    /// Tests if it is zero.
     pub(super) fn is_zero(self) -> Truth<'b> {
         self.compare(CompareOp::Eq, 0)
     }
 
-    /// The greater one.
+    /// Returns the maximum.
     pub(super) fn at_least(self, other: i64) -> Bits<'b> {
         self.binary(BinaryOp::Max, other)
     }
 
-    /// The entry of a table of 64-bit words at this index.
+    /// Returns the entry at this index of a table of 64-bit words.
     pub(super) fn lookup(self, words: &[u64]) -> Bits<'b> {
         let words: Vec<Literal> = words.iter().map(|word| Literal::from_bits(Element::I64, *word)).collect();
         let index = self.builder.convert(self.value, Type::U32);
@@ -375,12 +379,12 @@ impl<'b> Bits<'b> {
 }
 
 impl<'b> Truth<'b> {
-    /// The first where this is true, else the second.
+    /// Returns `yes` if this is true, otherwise `no`.
     pub(super) fn select(self, yes: impl Into<Operand>, no: Float<'b>) -> Float<'b> {
         no.like(self.builder.select(self.value, yes, no))
     }
 
-    /// The first where this is true, else the second.
+    /// Returns `yes` if this is true, otherwise `no`.
     pub(super) fn select_bits(self, yes: i64, no: Bits<'b>) -> Bits<'b> {
         no.like(self.builder.select(self.value, yes, no))
     }

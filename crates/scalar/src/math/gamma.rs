@@ -1,11 +1,13 @@
 //! The gamma function and its logarithm.
 //!
-//! For arguments that are not small, Stirling's formula: `log gamma(s) = (s - 1/2) log s - s + log(2 pi)/2 + M(1/s)`, where the
-//! large terms are sums of two numbers each and `M`, or its exponential, is a polynomial. Small arguments of `tgamma` are moved up by three: `gamma(z) =
-//! gamma(z + 3) / (z (z + 1) (z + 2))`. Around its zeros at 1 and 2, `lgamma` is a polynomial times both distances. Negative arguments are reflected:
-//! `gamma(-z) = -pi / (z sin(pi z) gamma(z))`.
+//! For arguments that are not small, Stirling's formula is used:
+//! `log gamma(s) = (s - 1/2) log s - s + log(2 pi)/2 + M(1/s)`. The large terms are sums of two numbers each,
+//! and `M`, or its exponential, is a polynomial. Small arguments of `tgamma` are moved up by three:
+//! `gamma(z) = gamma(z + 3) / (z (z + 1) (z + 2))`. Around its zeros at 1 and 2, `lgamma` is a polynomial
+//! times both distances. Negative arguments are reflected: `gamma(-z) = -pi / (z sin(pi z) gamma(z))`.
 //!
-//! All is computed in `f64`, for `f32` too: these functions are rare, and so the narrow ones are nearly correctly rounded.
+//! All is computed in `f64`, also for `f32`. These functions are rarely used, and the `f32` results become
+//! nearly correctly rounded in this way.
 
 use super::exp::{less_one, range, reduce, scale};
 use super::float::Float;
@@ -76,23 +78,23 @@ const AROUND_ZEROS: &[f64] = &[
     -0.013945627212152872,
 ];
 
-/// The difference of pi and its nearest number.
+/// Difference of pi and its nearest number.
 const PI_LOW: f64 = 1.2246467991473532e-16;
-/// The square root of 2 pi, and what it has beyond that.
+/// Square root of 2 pi, as a number and a correction.
 const SQRT_TWO_PI: (f64, f64) = (2.5066282746310007, -1.8328579980459167e-16);
-/// Half the logarithm of 2 pi, and what it has beyond that.
+/// Half the logarithm of 2 pi, as a number and a correction.
 const HALF_LOG_TWO_PI: (f64, f64) = (0.9189385332046728, -3.8782941580672414e-17);
-/// Below this magnitude, `gamma(x)` is `1 / x`.
+/// Magnitude below which `gamma(x)` is `1 / x`.
 const TINY: f64 = 8.673617379884035e-19;
 
-/// The sum and what it is rounded by.
+/// Returns the sum and its rounding error.
 fn sum_exactly<'b>(a: Float<'b>, b: Float<'b>) -> (Float<'b>, Float<'b>) {
     let sum = a + b;
     let back = sum - a;
     (sum, (a - (sum - back)) + (b - back))
 }
 
-/// `(s - 1/2) log s - s` with what it is rounded by; `log` is that of `s`.
+/// Computes `(s - 1/2) log s - s` with its rounding error. `log` is that of `s`.
 fn stirling<'b>(s: Float<'b>, (log, log_low): (Float<'b>, Float<'b>)) -> (Float<'b>, Float<'b>) {
     let a = s - 0.5;
     let product = a * log;
@@ -125,8 +127,8 @@ fn tgamma_double<'b>(x: Float<'b>) -> Float<'b> {
     let (q, q_low) = sum_exactly(zs, x.number(2.0));
     let q_low = q_low + z.fma(s_low, z.fma(s, -zs));
     let (q, q_low) = (small.select(q, one), small.select(q_low, zero));
-    // The positive one is factor exp(e) / q / z, the negative one pi q exp(-e) / factor / -sin(pi z), without z and q or without
-    // q and with z where z is not small.
+    // For positive x the result is factor exp(e) / q / z, for negative x it is pi q exp(-e) / factor /
+    // -sin(pi z). If z is not small, the first is without z and q, and the second is without q and with z.
     let pi_q = q * PI;
     let pi_q_low = q.fma(PI, -pi_q) + q.fma(PI_LOW, q_low * PI);
     let (above, above_low) = (negative.select(pi_q, factor), negative.select(pi_q_low, factor_low));
@@ -158,7 +160,7 @@ fn lgamma_double<'b>(x: Float<'b>) -> Float<'b> {
     let z = x.abs();
     let negative = x.lt(0.0);
     let log_z = log_pair(z);
-    // Around the zeros; below 0.75 that of z + 1, less log z.
+    // Around the zeros. Below 0.75 the value of z + 1, less log z.
     let small = z.lt(0.75);
     let from_one = small.select(z, z - 1.0);
     let from_two = small.select(z - 1.0, z - 2.0);
@@ -166,7 +168,7 @@ fn lgamma_double<'b>(x: Float<'b>) -> Float<'b> {
     let product = from_one * from_two;
     let near = product.fma(AROUND_ZEROS[0], (product * w) * w.evaluate(&AROUND_ZEROS[1..]));
     let near = small.select((near - log_z.1) - log_z.0, near);
-    // Stirling's formula; where its product is too large, z does for s - 1/2.
+    // Stirling's formula. If its product is too large, z replaces s - 1/2.
     let v = 1.0 / z;
     let (e, e_low) = stirling(z, log_z);
     let (sum, lost) = sum_exactly(e, x.number(HALF_LOG_TWO_PI.0));

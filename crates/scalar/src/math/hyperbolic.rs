@@ -1,7 +1,8 @@
 //! Hyperbolic functions: `sinh`, `cosh`, `tanh`.
 //!
 //! With `|x| = n ln 2 + r`, `U = 2^n / 2` and `D = 2^-n / 2`: `sinh x = (U - D) cosh r + (U + D) sinh r` and
-//! `cosh x = (U + D) cosh r + (U - D) sinh r`. For `n = 0` that is `sinh r` itself, so small arguments are no exception.
+//! `cosh x = (U + D) cosh r + (U - D) sinh r`. For `n = 0` the first is `sinh r` itself, so small arguments
+//! need no special case.
 
 use super::exp::{least_curved, less_one, reduce, scale_normal};
 use super::float::{Coefficients, Float};
@@ -44,14 +45,14 @@ const TANH: Coefficients = Coefficients {
     ],
 };
 
-/// Up to here `tanh` is a polynomial.
+/// Maximum argument for which `tanh` is a polynomial.
 const SMALL: f64 = 0.5625;
 
-/// The terms that both functions are made of.
+/// The common terms of both functions.
 struct Parts<'b> {
-    /// A quarter of `2^n`; a half would be infinite for the greatest arguments.
+    /// A quarter of `2^n`. A half would be infinite for the greatest arguments.
     up: Float<'b>,
-    /// A quarter of `2^-n`, or 0 where that does not count.
+    /// A quarter of `2^-n`, or 0 if that is negligible.
     down: Float<'b>,
     /// `cosh r - 1`.
     even: Float<'b>,

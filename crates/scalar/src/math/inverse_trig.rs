@@ -1,7 +1,7 @@
 //! Arc functions: `asin`, `acos`, `atan`, `atan2`.
 //!
-//! Arguments are brought to at most 1/2 (sine) or 1 (tangent), where a polynomial does; what remains is a multiple of pi/2, whose low
-//! part is added to the small terms.
+//! Arguments are reduced to at most 1/2 (sine) or 1 (tangent), for which a polynomial suffices. The rest is a
+//! multiple of pi/2, whose low part is added to the small terms.
 
 use super::float::{Coefficients, Float, Truth};
 use std::f64::consts::FRAC_PI_2;
@@ -68,7 +68,8 @@ fn half_pi_low(x: Float<'_>) -> f64 {
     x.pick(-4.371138828673793e-08, 6.123233995736766e-17)
 }
 
-/// Returns whether `a` is above 1/2, and `s` and `t`: `asin a` is `s + t`, or `pi/2 - 2 (s + t)` where it is.
+/// Returns a condition, `s` and `t`. The condition is true if `a` is above 1/2. `asin a` is
+/// `pi/2 - 2 (s + t)` if it is true, and `s + t` otherwise.
 fn arc_sine<'b>(a: Float<'b>) -> (Truth<'b>, Float<'b>, Float<'b>) {
     let big = a.gt(0.5);
     let z = big.select(a.fma(-0.5, 0.5), a * a);
@@ -91,7 +92,7 @@ pub(super) fn acos<'b>(x: Float<'b>) -> Float<'b> {
     big.select(negative.select(lower, (s + t) * 2.0), middle)
 }
 
-/// `atan q` is the sum of these, for `q` up to 1.
+/// Returns two numbers whose sum is `atan q`, for `q` up to 1.
 fn arc_tangent<'b>(q: Float<'b>) -> (Float<'b>, Float<'b>) {
     let z = q * q;
     (q, (q * z) * z.polynomial(ATAN))
@@ -108,7 +109,7 @@ pub(super) fn atan2<'b>(y: Float<'b>, x: Float<'b>) -> Float<'b> {
     let (a, b) = (y.abs(), x.abs());
     let steep = a.gt(b);
     let (least, greatest) = (steep.select(b, a), steep.select(a, b));
-    // Two zeros have the quotient 0, two infinities 1.
+    // The quotient of two zeros is 0, that of two infinities 1.
     let alike = greatest.equals(0.0).select(0.0, x.number(1.0));
     let (s, t) = arc_tangent(least.equals(greatest).select(alike, least / greatest));
     // By octants: s + t, pi/2 - (s + t), pi/2 + (s + t), pi - (s + t).

@@ -1,8 +1,8 @@
 //! Logarithms: `log`, `log2`, `log10`, `log1p`, and the inverse hyperbolic functions, which are logarithms.
 //!
-//! A number is cut into `2^e m` with `m` between `sqrt(1/2)` and `sqrt 2`, and `log m = f + w` with `f = m - 1` exact and
-//! `w = f^2 (-1/2 + f P(f))` by a polynomial: no division. Where the argument is a sum, `log(1 + t)`, the scaled `f` is made from
-//! `t` itself, so that nothing is lost when 1 is added.
+//! A number is split into `2^e m` with `m` between `sqrt(1/2)` and `sqrt 2`. Then `log m = f + w` with
+//! `f = m - 1` exact and `w = f^2 (-1/2 + f P(f))` by a polynomial, without a division. If the argument is a
+//! sum, `log(1 + t)`, the scaled `f` is computed from `t` itself, so that adding 1 loses nothing.
 
 use super::exp::{least_curved, ln2_low};
 use super::float::{Bits, Coefficients, Float};
@@ -43,7 +43,7 @@ const LOG: Coefficients = Coefficients {
     ],
 };
 
-/// A normal number as `2^e m`: `e` where the format has it, and `m`.
+/// Splits a normal number into `2^e m`. Returns `e` at its place in the format, and `m`.
 pub(super) fn split<'b>(x: Float<'b>) -> (Bits<'b>, Float<'b>) {
     let sqrt_half: i64 = x.pick(0x3f35_04f3, 0x3fe6_a09e_667f_3bcd);
     let e = (x.bits() - sqrt_half) & (-1i64 << x.mantissa_bits());
@@ -55,7 +55,7 @@ fn exponent_unit(x: Float<'_>) -> f64 {
     x.pick(2f64.powi(-23), 2f64.powi(-52))
 }
 
-/// A positive number as `2^e m`, subnormal ones too: `e` and `m`.
+/// Splits a positive number, also a subnormal one, into `2^e m`. Returns `e` and `m`.
 pub(super) fn decompose<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     let (up, scale) = x.pick((24.0, 2f64.powi(24)), (54.0, 2f64.powi(54)));
     let low = x.lt(x.least_normal());
@@ -63,12 +63,12 @@ pub(super) fn decompose<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     (e.to_float().fma(exponent_unit(x), low.select(-up, x.number(0.0))), m)
 }
 
-/// `f^2` and the factor by which it makes `log(1 + f) - f`.
+/// Returns `f^2`, and the factor for which their product is `log(1 + f) - f`.
 fn curved<'b>(f: Float<'b>) -> (Float<'b>, Float<'b>) {
     (f * f, f.fma(f.polynomial(LOG), -0.5))
 }
 
-/// `log x = e ln 2 + f + w`, with `w` a product.
+/// The parts of `log x = e ln 2 + f + w`, with `w` as a product.
 struct Parts<'b> {
     e: Float<'b>,
     f: Float<'b>,
@@ -81,13 +81,13 @@ fn parts<'b>(x: Float<'b>) -> Parts<'b> {
     Parts { e, f, w: curved(f) }
 }
 
-/// `e ln 2 + f + w`, each less than the one before it.
+/// Computes `e ln 2 + f + w`. Each term is less than the one before it.
 fn sum<'b>(Parts { e, f, w: (square, factor) }: Parts<'b>) -> Float<'b> {
     // In f32 the nearest number to ln 2 is exact enough.
     e.fma(LN_2, e.pick(square.fma(factor, f), f + square.fma(factor, e * ln2_low(e))))
 }
 
-/// A result where the argument is positive and finite, else what C says.
+/// Returns the result if the argument is positive and finite, otherwise the value of the C standard.
 fn on_domain<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     let y = x.lt(f64::INFINITY).select(y, x);
     x.gt(0.0).select(y, x.equals(0.0).select(-f64::INFINITY, x.number(f64::NAN)))
@@ -112,11 +112,12 @@ pub(super) fn log10<'b>(x: Float<'b>) -> Float<'b> {
     on_domain(x, e.fma(LOG10_2, f.fma(LOG10_E, w.fma(LOG10_E, f.fma(low, e * low_of_2)))))
 }
 
-/// `log(1 + t + low) + extra ln 2`, for `t` above -1 and finite, and `low` so small that its square does not count.
+/// Computes `log(1 + t + low) + extra ln 2`, for `t` above -1 and finite, and `low` so small that its square
+/// is negligible.
 fn log_one_plus<'b>(t: Float<'b>, rest: Option<(Float<'b>, Float<'b>)>) -> Float<'b> {
     let (e, m) = split(t + 1.0);
     let down = (t.pick(0x3f80_0000, 0x3ff0_0000_0000_0000) - e).float();
-    // Where 1 does not count any more, 2^-e may be too small for the format.
+    // If 1 is negligible, 2^-e may be too small for the format.
     let big = t.gt(t.pick(2f64.powi(40), 2f64.powi(80)));
     let f = big.select(m - 1.0, t.fma(down, down - 1.0));
     let (square, factor) = curved(f);
@@ -134,12 +135,13 @@ pub(super) fn log1p<'b>(x: Float<'b>) -> Float<'b> {
     x.abs().lt(least_curved(x)).select(x, y)
 }
 
-/// From here on the squares of `asinh` and `acosh` do not see the 1, and the result is `log x + ln 2`.
+/// Returns the limit above which the 1 is negligible in the squares of `asinh` and `acosh`, and the result is
+/// `log x + ln 2`.
 fn large(x: Float<'_>) -> f64 {
     x.pick(2f64.powi(26), 2f64.powi(54))
 }
 
-/// `log(1 + t + low)`, or `log(2x)` where x is large.
+/// Computes `log(1 + t + low)`, or `log(2x)` if x is large.
 fn log_or_large<'b>(x: Float<'b>, t: Float<'b>, low: Float<'b>) -> Float<'b> {
     let big = x.gt(large(x));
     let extra = big.select(1.0, x.number(0.0));
@@ -168,7 +170,7 @@ pub(super) fn acosh<'b>(x: Float<'b>) -> Float<'b> {
 }
 
 pub(super) fn atanh<'b>(x: Float<'b>) -> Float<'b> {
-    // 2 atanh a = log(1 + 2a / (1 - a)); what the difference and the quotient lose goes along.
+    // 2 atanh a = log(1 + 2a / (1 - a)). The rounding errors of the difference and the quotient are included.
     let a = x.abs();
     let d = 1.0 - a;
     let d_low = (1.0 - d) - a;

@@ -1,11 +1,12 @@
 //! The elementary functions.
 //!
-//! A call of one stays symbolic ([`Op::Math`](crate::Op::Math)) while code is simplified, so that equal calls are shared and constants
-//! are hoisted. Before code is lowered or evaluated, [`expand`] writes it out in basic operations, one family per file.
+//! A call stays symbolic ([`Op::Math`](crate::Op::Math)) while code is simplified, so that equal calls are
+//! shared and constants are hoisted. Before code is lowered or evaluated, [`expand`] replaces it by basic
+//! operations, one family of functions per file.
 //!
-//! What a function gives is the same on every device, bit for bit, because the basic operations are; how far that is from the exact
-//! result stands in [`accuracy`], and a test measures it. Special values are those of annex F of the C standard. The fast mode takes
-//! what the hardware has instead.
+//! The result of a function has the same bits on every device, because the basic operations have.
+//! [`accuracy`] states its distance from the exact result, and a test measures it. Special values follow
+//! annex F of the C standard. The fast mode uses hardware instructions instead.
 
 pub mod accuracy;
 mod error;
@@ -31,7 +32,8 @@ pub enum Precision {
     /// The stated error holds over the whole range.
     #[default]
     Accurate,
-    /// Faster, with what the hardware has; a few more units in the last place, subnormal numbers may count as zero.
+    /// Faster, with hardware instructions. Errors are a few more units in the last place, and subnormal
+    /// numbers may count as zero.
     Fast,
 }
 
@@ -44,10 +46,10 @@ macro_rules! functions {
         }
 
         impl MathFunction {
-            /// All of them.
+            /// All functions.
             pub const ALL: &'static [MathFunction] = &[$(MathFunction::$variant,)*];
 
-            /// Its name.
+            /// Returns its name.
             pub const fn name(self) -> &'static str {
                 match self { $(MathFunction::$variant => $name,)* }
             }
@@ -104,7 +106,7 @@ impl MathFunction {
     pub const fn operations(self, precision: Precision) -> u64 {
         match (self, precision) {
             (_, Precision::Fast) => 8,
-            // Large angles and numbers near the ends of their types have code of their own.
+            // Large angles, and numbers near the ends of their types, have separate code.
             (MathFunction::Sin | MathFunction::Cos | MathFunction::Tan, _) => 100,
             (MathFunction::Pow | MathFunction::Lgamma | MathFunction::Tgamma, _) => 120,
             _ => 40,
@@ -118,8 +120,8 @@ impl fmt::Display for MathFunction {
     }
 }
 
-/// Writes a call out in basic operations: the arguments are plain values of the same float type, and so is the result. `None` when
-/// this function is not there for this type and precision.
+/// Expands a call into basic operations. The arguments are plain values of one float type, and so is the
+/// result. Returns `None` if the function does not exist for this type and precision.
 ///
 /// `f16` is computed in `f32` and rounded once.
 pub fn expand(builder: &Builder, function: MathFunction, precision: Precision, arguments: &[Value]) -> Option<Value> {

@@ -23,13 +23,14 @@ pub(super) fn rsqrt<'b>(x: Float<'b>) -> Float<'b> {
     1.0 / x.sqrt()
 }
 
-/// By the reciprocal of the root, for which a third of the exponent is the first guess and which needs no division to become better.
+/// Computes the cube root by the reciprocal root. Its first approximation divides the exponent by three, and
+/// its iteration needs no division.
 pub(super) fn cbrt<'b>(x: Float<'b>) -> Float<'b> {
     let a = x.abs();
     let low = a.lt(x.least_normal());
     let (up, down) = x.pick((2f64.powi(24), 2f64.powi(-8)), (2f64.powi(54), 2f64.powi(-18)));
     let v = low.select(a * up, a);
-    // A third of the upper bits, by a product that fits.
+    // A third of the upper bits, by a product that does not overflow.
     let (dropped, third, shift) = x.pick((16, 0xaaab_i64, 17), (32, 0xaaaa_aaab_i64, 33));
     let bits = v.bits();
     let third = ((bits >> dropped) * third).shift_right_logical(shift) << dropped;
@@ -41,7 +42,7 @@ pub(super) fn cbrt<'b>(x: Float<'b>) -> Float<'b> {
     };
     let long = [1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0];
     let r = closer(closer(guess, &long), x.pick(&long[..2], &long));
-    // v r^2 is the root; once more, with what its cube leaves.
+    // v r^2 is the root. One more step uses the error of its cube.
     let square = r * r;
     let y = v * square;
     let y_square = y * y;
@@ -54,7 +55,7 @@ pub(super) fn hypot<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     let (p, q) = (x.abs(), y.abs());
     let more = p.gt(q);
     let (a, b) = (more.select(p, q), more.select(q, p));
-    // Squares of what is too large or too small are taken of a multiple.
+    // Numbers that are too large or too small are scaled before they are squared.
     let (large, down) = x.pick((2f64.powi(62), 2f64.powi(-66)), (2f64.powi(510), 2f64.powi(-520)));
     let (small, up) = x.pick((2f64.powi(-38), 2f64.powi(100)), (2f64.powi(-450), 2f64.powi(700)));
     let (is_large, is_small) = (a.gt(large), a.lt(small));
@@ -65,8 +66,8 @@ pub(super) fn hypot<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     (p.equals(f64::INFINITY) | q.equals(f64::INFINITY)).select(f64::INFINITY, length)
 }
 
-/// The logarithm of a positive number as a sum of two: with `s = f / (2 + f)` it is `2s + s z (2/3 + z P(z))`, whose first terms are
-/// computed with what they are rounded by.
+/// Computes the logarithm of a positive number as a sum of two numbers. With `s = f / (2 + f)` it is
+/// `2s + s z (2/3 + z P(z))`. The first terms are computed with their rounding errors.
 pub(super) fn log_pair<'b>(a: Float<'b>) -> (Float<'b>, Float<'b>) {
     let (e, m) = decompose(a);
     let f = m - 1.0;
@@ -109,14 +110,14 @@ pub(super) fn pow<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     let product_low = inside.select(log_low.fma(y, log.fma(y, -product)), x.number(0.0));
     let (shifted, r) = exp::reduce(product.at_most(greatest).at_least(least));
     let v = exp::scale(exp::less_one(r + product_low) + 1.0, shifted);
-    // What C says of zeros, infinities, ones, signs and NaN.
+    // The values of the C standard for zeros, infinities, ones, signs and NaN.
     let zero = a.equals(0.0);
     let edge = (zero ^ y.gt(0.0)).select(f64::INFINITY, x.number(0.0));
     let v = (zero | a.equals(f64::INFINITY)).select(edge, v);
     with_signs(x, y, v)
 }
 
-/// A power of `|x|`, which is `v`, as that of `x`: ones, signs and NaN.
+/// Converts `v`, a power of `|x|`, to that of `x`: ones, signs and NaN.
 pub(super) fn with_signs<'b>(x: Float<'b>, y: Float<'b>, v: Float<'b>) -> Float<'b> {
     let v = x.abs().equals(1.0).select(1.0, v);
     let whole = y.trunc().equals(y);

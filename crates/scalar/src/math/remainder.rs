@@ -2,16 +2,16 @@
 
 use super::float::{Bits, Float};
 
-/// The exponent as the format has it, of a positive number.
+/// Returns the biased exponent of a positive number.
 fn exponent<'b>(x: Float<'b>) -> Bits<'b> {
     x.bits().shift_right_logical(x.mantissa_bits())
 }
 
-/// `a` modulo `b`, of finite `a >= 0` and `b > 0`.
+/// Computes `a` modulo `b`, for finite `a >= 0` and `b > 0`.
 ///
-/// Each round takes away a multiple of `b 2^k`, with `k` chosen so that the quotient is an integer of less bits than the format has. Such a
-/// quotient is off by at most one, and what remains is a number of the format, so the fused product gives it exactly. One round is
-/// all where the operands are of like size.
+/// Each round subtracts a multiple of `b 2^k`. `k` is chosen so that the quotient is an integer with fewer
+/// bits than the format has. Such a quotient is off by at most one, and the rest is a number of the format,
+/// so the fused product computes it exactly. One round suffices for operands of similar size.
 fn modulo<'b>(a: Float<'b>, b: Float<'b>) -> Float<'b> {
     let up = a.pick(24, 54);
     let low = b.lt(b.least_normal());
@@ -33,7 +33,7 @@ fn modulo<'b>(a: Float<'b>, b: Float<'b>) -> Float<'b> {
 pub(super) fn fmod<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     let (a, b) = (x.abs(), y.abs());
     let defined = a.lt(f64::INFINITY) & b.gt(0.0);
-    // The loop meets numbers only.
+    // The loop gets only numbers.
     let r = modulo((defined & b.lt(f64::INFINITY)).select(a, x.number(0.0)), b.gt(0.0).select(b, x.number(1.0)));
     let r = b.equals(f64::INFINITY).select(a, r).with_sign_of(x);
     defined.select(r, x.number(f64::NAN))
@@ -42,12 +42,13 @@ pub(super) fn fmod<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
 pub(super) fn remainder<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     let (a, b) = (x.abs(), y.abs());
     let defined = a.lt(f64::INFINITY) & b.gt(0.0);
-    // First to less than two divisors, unless two divisors are infinite.
+    // First reduced to less than two divisors, unless two divisors are infinite.
     let huge = b.gt(x.pick(f64::from(f32::MAX), f64::MAX) / 2.0);
     let divisor = b.gt(0.0).select(b, x.number(1.0));
     let r = modulo((defined & !huge).select(a, x.number(0.0)), huge.select(1.0, divisor + divisor));
     let r = huge.select(a, r);
-    // Then to at most half of one. Half of a small divisor may lose its last bit: there the remainder is doubled instead.
+    // Then reduced to at most half a divisor. Half of a small divisor may lose its last bit, so the remainder
+    // is doubled instead.
     let small = b.lt(x.least_normal() * 2.0);
     let half = b * 0.5;
     let once = ((small & (r + r).gt(b)) | (!small & r.gt(half))).select(r - b, r);

@@ -1,9 +1,11 @@
 //! Sine, cosine and tangent, of radians and of half turns.
 //!
-//! An angle is cut into quarter turns and a rest of at most pi/4. Angles of usual size lose `n` times pi/2 in three parts, each a fused
-//! multiplication, the first of which is exact. All others go through [`reduce_any`], the method of Payne and Hanek: of the binary
-//! digits of 2/pi only those count that, multiplied with the mantissa, are neither whole turns nor too small to matter, and these
-//! are a window of 192 bits at a place that the exponent says. It is jumped over where no thread needs it.
+//! An angle is split into quarter turns and a rest of at most pi/4. For angles of usual size, `n` times pi/2
+//! is subtracted in three parts, each a fused multiplication, the first of which is exact. All other angles
+//! go through [`reduce_any`], the method of Payne and Hanek. Of the binary digits of 2/pi only a window of
+//! 192 bits matters, at a place that depends on the exponent. Multiplied with the mantissa, digits before the
+//! window give whole turns, and digits after it are negligible. A branch skips this code if no thread needs
+//! it.
 
 use super::float::{Bits, Coefficients, Float, Truth};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI};
@@ -63,7 +65,7 @@ const TAN: Coefficients = Coefficients {
     ],
 };
 
-/// The binary digits of 2/pi behind the point, with 64 zeros before them.
+/// The binary digits of 2/pi after the point, with 64 zeros before them.
 const TWO_OVER_PI: [u64; 20] = [
     0x0000_0000_0000_0000,
     0xa2f9_836e_4e44_1529,
@@ -92,17 +94,18 @@ fn half_pi_low(x: Float<'_>) -> (f64, f64) {
     x.pick((-4.371138828673793e-08, -1.7151245100058819e-15), (6.123233995736766e-17, -1.4973849048591698e-33))
 }
 
-/// Up to here three parts of pi/2 are enough: the first product is exact, and no argument comes closer to a multiple than what is left.
+/// Returns the limit up to which three parts of pi/2 are enough: the first product is exact, and the
+/// remaining error is less than the distance of any argument from a multiple.
 fn usual(x: Float<'_>) -> f64 {
     x.pick(65_536.0, 268_435_456.0)
 }
 
-/// Returns whether [`reduce_any`] is needed; NaN and infinities take it too.
+/// Tests if [`reduce_any`] is needed, which is also the case for NaN and infinities.
 fn is_unusual<'b>(x: Float<'b>) -> Truth<'b> {
     !x.abs().le(usual(x))
 }
 
-/// `r` and the rounder plus `n`, of `x = n pi/2 + r` of usual size.
+/// Returns `r` and the rounder plus `n`, of `x = n pi/2 + r` of usual size.
 fn reduce_usual<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     let (second, third) = half_pi_low(x);
     let shifted = x.fma(FRAC_2_PI, x.rounder());
@@ -110,7 +113,7 @@ fn reduce_usual<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     (n.fma(-third, n.fma(-second, n.fma(-FRAC_PI_2, x))), shifted)
 }
 
-/// Reduces an argument of any size; of `n` the two lowest bits count.
+/// Reduces an argument of any size. Only the two lowest bits of `n` are meaningful.
 fn reduce<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     let (r, shifted) = reduce_usual(x);
     let [r, shifted] = Float::unless(is_unusual(x), [r, shifted], || {
@@ -120,7 +123,7 @@ fn reduce<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     (r, shifted)
 }
 
-/// Reduces an argument and returns the rounding error as well: `r`, the rest, the rounder plus `n`.
+/// Reduces an argument and returns the rounding error as well: `r`, its error, and the rounder plus `n`.
 fn reduce_exactly<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     let (second, third) = half_pi_low(x);
     let shifted = x.fma(FRAC_2_PI, x.rounder());
@@ -134,7 +137,7 @@ fn reduce_exactly<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     Float::unless(is_unusual(x), [r, low, shifted], || reduce_any(x))
 }
 
-/// Reduces any argument through `f64`, whatever the width.
+/// Reduces any argument through `f64`, for both widths.
 fn reduce_any<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     let [wide, wide_low, n] = reduce_double(x.widen());
     let r = wide.as_wide_as(x);
@@ -143,11 +146,12 @@ fn reduce_any<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     [r, low, n.as_wide_as(x) + x.rounder()]
 }
 
-/// `r`, its rest, and `n` modulo 4 or its negative, of an `f64` of at least 1.
+/// Returns `r`, its rounding error, and `n` modulo 4 or its negative, of an `f64` of at least 1.
 fn reduce_double<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     let magnitude = x.abs().bits();
     let mantissa = (magnitude & ((1i64 << 52) - 1)) | (1i64 << 52);
-    // The window starts at the digit whose product with the mantissa's lowest bit weighs 2; above are whole turns.
+    // The window starts at the digit whose product with the mantissa's lowest bit has the weight 2. Digits
+    // above give whole turns.
     let start = magnitude.shift_right_logical(52) - (1023 - 10);
     let (word, shift) = (start >> 6, start & 63);
     let back = 64 - shift;
@@ -163,7 +167,7 @@ fn reduce_double<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     let high = high - (n << 62);
     let sign = high >> 63;
     let (high, low) = (high ^ sign, low ^ sign);
-    // As two floats of 53 bits each.
+    // Conversion to two floats of 53 bits each.
     let zeros = high.leading_zeros();
     let top = high.shift_left(zeros) | low.shift_right_logical(64 - zeros);
     let bottom = low.shift_left(zeros);
@@ -179,7 +183,7 @@ fn reduce_double<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     [r * scale, ((product - r) + rest) * scale, n.to_float().times_sign_of(x)]
 }
 
-/// The sine of `r` plus `n` quarter turns.
+/// Computes the sine of `r` plus `n` quarter turns.
 fn sine_in_quadrant<'b>(r: Float<'b>, n: Bits<'b>) -> Float<'b> {
     let z = r * r;
     let sine = (r * z).fma(z.polynomial(SIN), r);
@@ -190,7 +194,7 @@ fn sine_in_quadrant<'b>(r: Float<'b>, n: Bits<'b>) -> Float<'b> {
 
 pub(super) fn sin<'b>(x: Float<'b>) -> Float<'b> {
     let (r, shifted) = reduce(x);
-    // The polynomial would make +0 of -0.
+    // The polynomial would turn -0 into +0.
     x.equals(0.0).select(x, sine_in_quadrant(r, shifted.bits()))
 }
 
@@ -199,13 +203,13 @@ pub(super) fn cos<'b>(x: Float<'b>) -> Float<'b> {
     sine_in_quadrant(r, shifted.bits() + 1)
 }
 
-/// The tangent of `r + low` plus `n` quarter turns.
+/// Computes the tangent of `r + low` plus `n` quarter turns.
 fn tangent_in_quadrant<'b>(r: Float<'b>, low: Float<'b>, n: Bits<'b>) -> Float<'b> {
     let z = r * r;
     let curved = (r * z).fma(z.polynomial(TAN), low.fma(z, low));
     let y = r + curved;
     let y_low = (r - y) + curved;
-    // Where n is odd, -1 over it, corrected by what it was rounded by.
+    // If n is odd, -1 over it, with its rounding error corrected.
     let v = -1.0 / y;
     let v = v.fma(v.fma(y_low, v.fma(y, 1.0)), v);
     (n & 1).is_zero().select(y, v)
@@ -216,7 +220,7 @@ pub(super) fn tan<'b>(x: Float<'b>) -> Float<'b> {
     x.equals(0.0).select(x, tangent_in_quadrant(r, low, shifted.bits()))
 }
 
-/// The tangent of an angle that [`is_unusual`] says no of, less exactly.
+/// Computes the tangent of an angle for which [`is_unusual`] is false, with less accuracy.
 pub(super) fn tan_of_usual<'b>(x: Float<'b>) -> Float<'b> {
     let (r, shifted) = reduce_usual(x);
     let z = r * r;
@@ -226,9 +230,10 @@ pub(super) fn tan_of_usual<'b>(x: Float<'b>) -> Float<'b> {
     above.divide_approximately(odd.select(y, x.number(1.0)))
 }
 
-/// `r` in radians, what it is rounded by, and `n` modulo 4 in the lowest bits, of an angle of `x` half turns.
+/// Reduces an angle of `x` half turns. Returns `r` in radians, its rounding error, and `n` modulo 4 in the
+/// lowest bits.
 fn reduce_half_turns<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>, Bits<'b>) {
-    // What is larger is whole turns, or not a number.
+    // Larger numbers are whole turns, or not numbers.
     let x = x.abs().lt(x.pick(2f64.powi(25), 2f64.powi(54))).select(x, x * 0.0);
     let n = (x + x).round_even();
     let half_turns = n.fma(-0.5, x);
@@ -238,7 +243,7 @@ fn reduce_half_turns<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>, Bits<'b>) {
     (r, half_turns.fma(pi_low, half_turns.fma(PI, -r)), n.bits())
 }
 
-/// The sine of `r + low` plus `n` quarter turns.
+/// Computes the sine of `r + low` plus `n` quarter turns.
 fn exact_sine_in_quadrant<'b>(r: Float<'b>, low: Float<'b>, n: Bits<'b>) -> Float<'b> {
     let z = r * r;
     let sine = r + (r * z).fma(z.polynomial(SIN), low);

@@ -1,4 +1,4 @@
-//! Conditions: taken where they are known, turned into selections where they are short.
+//! Conditions: resolved if they are known, converted to selections if they are short.
 
 use super::{Flow, Known, Rewrite};
 use crate::body::Statement;
@@ -32,7 +32,7 @@ impl Rewrite<'_, '_> {
         Flow::On
     }
 
-    /// Short assignments on both sides become selections, if that is what the sides are.
+    /// Converts short assignments on both sides to selections, if the sides contain nothing else.
     fn convert(&mut self, condition: Value, then: BlockId, otherwise: BlockId) -> bool {
         if !self.is_short(&[then, otherwise]) {
             return false;
@@ -67,7 +67,7 @@ impl Rewrite<'_, '_> {
         true
     }
 
-    /// Returns whether blocks do nothing but assign what costs little.
+    /// Returns true if blocks contain only cheap assignments.
     fn is_short(&self, blocks: &[BlockId]) -> bool {
         let mut work = vec![];
         for block in blocks {
@@ -98,7 +98,7 @@ impl Rewrite<'_, '_> {
     }
 }
 
-/// About how many simple instructions a node is.
+/// Estimates the number of simple instructions of a node.
 fn cost_of(op: &Op) -> usize {
     match op {
         Op::Literal(_) | Op::Parameter(_) | Op::Assume(..) | Op::Vector(_) | Op::Lane(..) | Op::Bitcast(_) | Op::Get(_) => 0,

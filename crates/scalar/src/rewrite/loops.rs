@@ -1,5 +1,5 @@
-//! Loops: written out where their rounds are known and few, several rounds at a time where that is asked for, narrowed where their
-//! counters fit into 32 bits.
+//! Loops: fully unrolled if the number of iterations is known and small, partially unrolled on request,
+//! narrowed if their counters fit into 32 bits.
 
 use super::Rewrite;
 use crate::body::{Statement, Unroll};
@@ -19,7 +19,7 @@ impl Rewrite<'_, '_> {
         self.forget(&[head, body]);
     }
 
-    /// The nodes inside of a block will be made anew.
+    /// Forgets the nodes inside of a block, so that they are made again.
     fn forget_nodes(&mut self, block: BlockId) {
         for inner in self.structure.order.clone() {
             if self.structure.is_inside(inner, block) {
@@ -36,7 +36,7 @@ impl Rewrite<'_, '_> {
         inside.map(|inner| self.by_home[inner.index()].len() + self.source.block(*inner).statements.len()).sum::<usize>().max(1)
     }
 
-    /// Returns whether a block leaves the loop whose body it is, or ends a round early.
+    /// Returns true if a block leaves the loop whose body it is, or ends an iteration early.
     fn jumps(&self, block: BlockId) -> bool {
         self.source.block(block).statements.iter().any(|statement| match statement {
             Statement::Break | Statement::Continue => true,
@@ -103,7 +103,7 @@ impl Rewrite<'_, '_> {
         self.forget(&[body]);
     }
 
-    /// Several rounds at a time while they all fit, then the rest one by one.
+    /// Emits a loop that executes several iterations at a time, then a loop for the remaining ones.
     fn count_by(&mut self, counter: Id, [start, end]: [Value; 2], step: i128, long: i128, body: BlockId) {
         let builder = self.builder;
         let element = self.source.type_of(counter).element();

@@ -1,11 +1,12 @@
-//! Which products are used by one sum or difference and nothing else.
+//! Products that are used by one sum or difference and nothing else.
 
 use crate::body::Body;
 use crate::op::{BinaryOp, Id, Op};
 use crate::schedule::Schedule;
 use crate::structure::Structure;
 
-/// For each node, whether it is a product of floats that is used once, in the block where it is computed.
+/// Returns for each node: true if it is a product of floats that is used once, by a sum or difference in the
+/// block where it is computed.
 pub(super) fn products(body: &Body, results: &[Id]) -> Vec<bool> {
     let structure = Structure::of(body);
     let schedule = Schedule::of(body, &structure, results);
@@ -17,7 +18,7 @@ pub(super) fn products(body: &Body, results: &[Id]) -> Vec<bool> {
     for (id, node) in body.nodes() {
         if let Op::Binary(BinaryOp::Add | BinaryOp::Sub, x, y) = node.op {
             for part in [x, y] {
-                // A product that a loop does not repeat stays outside of it.
+                // A loop-invariant product stays outside of the loop.
                 let together =
                     schedule.place_of[part.index()].map(|place| place.0) == schedule.place_of[id.index()].map(|place| place.0);
                 found[part.index()] |= is_product(part) && together;

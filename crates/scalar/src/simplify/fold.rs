@@ -1,7 +1,9 @@
-//! Simpler values that are exactly the same: literals computed, identities applied, comparisons decided by ranges.
+//! Folding to simpler values that are exactly equal: literals are computed, identities applied, comparisons
+//! decided by ranges.
 //!
-//! Float arithmetic is never reassociated. Approximations are not computed here, since a device may give other last bits. Every rule makes
-//! code smaller or brings it nearer to one form (literals to the right, the smaller number first), so applying them ends.
+//! Float arithmetic is never reassociated. Approximations are not computed here, because a device may give
+//! other last bits. Every rule makes code smaller or brings it nearer to one form (literals to the right, the
+//! node with the smaller number first), so folding terminates.
 
 use super::narrow;
 use crate::builder::{Builder, Value};
@@ -9,7 +11,7 @@ use crate::op::{Axis, BinaryOp, CompareOp, Id, Op, Special, UnaryOp, placed_op};
 use crate::semantics;
 use crate::types::{Element, Literal, Type};
 
-/// A simpler value that is the same as the operation would give.
+/// Returns a simpler value that is equal to the result of the operation.
 pub(crate) fn fold(b: &Builder, op: &Op, ty: Type) -> Option<Value> {
     let element = ty.element();
     let literal = |id: Id| b.as_literal(b.wrap(id));
@@ -76,7 +78,7 @@ fn fixed(b: &Builder, special: Special) -> Option<Value> {
         Special::GridSize(axis) => bounds.max_grid.and_then(|grid| (grid[axis as usize] == 1).then_some(1)),
         Special::Block(axis) => bounds.max_grid.and_then(|grid| (grid[axis as usize] == 1).then_some(0)),
         Special::Lane => match bounds.block {
-            // Warps are made of consecutive threads, so in a row of them the lane is the low bits.
+            // Warps consist of consecutive threads, so in a one-dimensional block the lane is the low bits.
             Some([_, 1, 1]) => return Some(b.and(b.special(Special::Thread(Axis::X)), 31)),
             _ => None,
         },
@@ -129,7 +131,7 @@ fn is_commutative(op: BinaryOp) -> bool {
 }
 
 fn binary(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> Option<Value> {
-    // Literals to the right, then the smaller number first.
+    // Literals to the right, otherwise the node with the smaller number first.
     if is_commutative(op) {
         let (left, right) = (b.as_literal(x).is_some(), b.as_literal(y).is_some());
         if left || (!right && x.id > y.id) {
@@ -149,7 +151,7 @@ fn is_positive_zero(b: &Builder, x: Value) -> bool {
     b.as_literal(x).and_then(Literal::as_f64).is_some_and(|value| value == 0.0 && !value.is_sign_negative())
 }
 
-/// `x` of the float `0 - x`, which is the negation except that both zeros give +0.
+/// Returns `x` of the float `0 - x`, which is the negation except that both zeros give +0.
 fn subtracted(b: &Builder, value: Value) -> Option<Value> {
     match b.op(value)? {
         Op::Binary(BinaryOp::Sub, zero, x) if is_positive_zero(b, b.wrap(zero)) => Some(b.wrap(x)),
@@ -157,7 +159,7 @@ fn subtracted(b: &Builder, value: Value) -> Option<Value> {
     }
 }
 
-/// `x` of the float `x + 0`, which is `x` except that both zeros give +0.
+/// Returns `x` of the float `x + 0`, which is `x` except that both zeros give +0.
 fn cleared(b: &Builder, value: Value) -> Option<Value> {
     match b.op(value)? {
         Op::Binary(BinaryOp::Add, x, zero) if is_positive_zero(b, b.wrap(zero)) => Some(b.wrap(x)),
@@ -165,7 +167,8 @@ fn cleared(b: &Builder, value: Value) -> Option<Value> {
     }
 }
 
-/// A product of floats without negations, where a negated number is a factor twice: `(0 - x) * (0 - x)`, `((0 - x) * y) * (0 - x)`, `-x * -y`.
+/// Returns a product of floats without negations, if a negated number is a factor twice: `(0 - x) * (0 - x)`,
+/// `((0 - x) * y) * (0 - x)`, `-x * -y`.
 fn positive(b: &Builder, x: Value, y: Value) -> Option<Value> {
     if let (Some(x), Some(y)) = (negated_of(b, x), negated_of(b, y)) {
         return Some(b.mul(x, y));
@@ -202,7 +205,7 @@ fn float(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> Opt
         BinaryOp::Sub if positive_zero => Some(x),
         BinaryOp::Mul | BinaryOp::Div if value == 1.0 => Some(x),
         BinaryOp::Mul | BinaryOp::Div if value == -1.0 => Some(b.neg(x)),
-        // The reciprocal of a power of two is exact where both are normal numbers.
+        // The reciprocal of a power of two is exact if both are normal numbers.
         BinaryOp::Div => {
             let inverse = Literal::from_f64(element, 1.0 / value)?;
             let (mantissa, least) = match element {
@@ -230,7 +233,7 @@ fn logic(b: &Builder, op: BinaryOp, x: Value, y: Value) -> Option<Value> {
     }
 }
 
-/// `x + c` as its parts.
+/// Returns the parts of `x + c`.
 fn plus(b: &Builder, value: Value) -> Option<(Value, i128)> {
     match b.op(value)? {
         Op::Binary(BinaryOp::Add, x, c) => Some((b.wrap(x), b.as_literal(b.wrap(c))?.as_i128()?)),
@@ -247,7 +250,7 @@ fn integer(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> O
         (BinaryOp::AddSaturating | BinaryOp::SubSaturating, Some(0)) => Some(x),
         (BinaryOp::Add, Some(c)) => plus(b, x).map(|(x, d)| b.add(x, number(c + d))),
         (BinaryOp::Add, None) => match (plus(b, x), plus(b, y)) {
-            // Constants move out, so that offsets of addresses see them.
+            // Constants move outward, where offsets of addresses take them.
             (Some((x, c)), Some((y, d))) => Some(b.add(b.add(x, y), number(c + d))),
             (Some((x, c)), None) => Some(b.add(b.add(x, y), number(c))),
             (None, Some((y, d))) => Some(b.add(b.add(x, y), number(d))),
@@ -280,7 +283,7 @@ fn integer(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> O
         (BinaryOp::Rem, Some(1 | -1)) => Some(number(0)),
         (BinaryOp::Div, Some(c)) if xr.0 >= 0 && c > 0 && c & (c - 1) == 0 => Some(b.shr(x, c.trailing_zeros())),
         (BinaryOp::Rem, Some(c)) if xr.0 >= 0 && c > 0 && c & (c - 1) == 0 => Some(b.and(x, number(c - 1))),
-        // Without signs a division is shorter.
+        // An unsigned division is shorter.
         (BinaryOp::Div | BinaryOp::Rem, _) if element.is_signed() && element.bits() >= 32 && xr.0 >= 0 && yr.0 >= 0 => {
             let unsigned = Type::of(element.unsigned()?);
             let result = b.binary(op, b.bitcast(x, unsigned), b.bitcast(y, unsigned));
@@ -297,7 +300,7 @@ fn integer(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> O
         (BinaryOp::Max, _) if yr.0 >= xr.1 => Some(y),
         (BinaryOp::Shl, Some(c)) if c >= i128::from(element.bits()) => Some(number(0)),
         (BinaryOp::Shl, Some(c)) => {
-            // As a product, it meets the rules for products; the lowering makes a shift of it again.
+            // As a product it meets the rules for products. The lowering turns it back into a shift.
             Some(b.mul(x, number(1i128 << c)))
         }
         (BinaryOp::Shr, Some(c)) if xr.0 >= 0 && (xr.1 >> c.min(127)) == 0 => Some(number(0)),
@@ -305,7 +308,7 @@ fn integer(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> O
     }
 }
 
-/// `(x + y) - x` and `(x + y) - y`.
+/// Folds `(x + y) - x` and `(x + y) - y`.
 fn cancelled(b: &Builder, sum: Value, part: Value) -> Option<Value> {
     match b.op(sum)? {
         Op::Binary(BinaryOp::Add, x, y) if x == part.id => Some(b.wrap(y)),
@@ -379,7 +382,8 @@ fn select(b: &Builder, c: Value, x: Value, y: Value) -> Option<Value> {
     }
 }
 
-/// The magnitude of a float, where a selection takes the number or `0 - x` by its sign, and +0 for both zeros.
+/// Returns the magnitude of a float, if a selection takes the number or `0 - x` by its sign, and +0 for both
+/// zeros.
 fn magnitude(b: &Builder, c: Value, x: Value, y: Value) -> Option<Value> {
     let Op::Compare(op, number, zero) = b.op(c)? else { return None };
     let number = b.wrap(number);
@@ -411,14 +415,14 @@ fn convert(b: &Builder, x: Value, to: Element) -> Option<Value> {
     let inner = b.wrap(inner);
     let first = b.type_of(inner).element();
     if from.is_float() {
-        // Widened and brought back, or widened twice.
+        // Widened and narrowed back, or widened twice.
         let kept = first.is_float() && first.bits() < from.bits();
         return (kept && to.is_float() && (to == first || to.bits() > from.bits())).then(|| b.convert(inner, to));
     }
     if !first.is_integer() || !from.is_integer() || !to.is_integer() {
         return None;
     }
-    // What the first conversion kept, or what the second drops anyway.
+    // The first conversion preserved the value, or the second drops the lost bits anyway.
     let (low, high) = b.range(inner);
     let kept = from.range().is_some_and(|(least, most)| least <= low && high <= most);
     (kept || to.bits() <= from.bits()).then(|| b.convert(inner, to))

@@ -1,8 +1,9 @@
-//! Loads that only one side of selections needs, made only where that side is taken.
+//! Loads that only one side of selections needs are executed only if that side is taken.
 //!
-//! `select(inside, bilinear(x, y), 0)` reads four places for points outside of the image too. Where several such loads hang on one condition they move, with
-//! what is computed of them, under an `if`: threads beyond the edge then load nothing, which is what one would have written by hand. Only loads at places
-//! that are computed from floats or from other loads are worth it; a row that is read in order costs less than a branch.
+//! `select(inside, bilinear(x, y), 0)` reads four places for points outside of the image too. If several such
+//! loads depend on one condition, they move under an `if`, together with the computations on them. Threads
+//! beyond the edge then load nothing, as in code written by hand. Only loads at places that are computed from
+//! floats or from other loads are worth it. A row that is read in order costs less than a branch.
 
 use crate::body::{Block, Body, Statement};
 use crate::memory::Cache;
@@ -10,15 +11,15 @@ use crate::op::{BlockId, Id, Op, Var};
 use crate::schedule::Schedule;
 use crate::structure::Structure;
 
-/// Fewer loads are not worth a branch.
+/// Minimum number of loads that are worth a branch.
 const FEWEST: usize = 4;
-/// Conditions of a kernel that are treated so, at most.
+/// Maximum number of conditions of a kernel that are guarded.
 const MOST: usize = 16;
 
-/// A condition, and which of its sides.
+/// A condition, and one of its sides.
 type Side = (Id, bool);
 
-/// When a node is needed.
+/// The condition under which a node is needed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Need {
     Never,
@@ -36,7 +37,7 @@ impl Need {
     }
 }
 
-/// The body of a kernel with such loads moved; `None` when there are none.
+/// Returns the body of a kernel with such loads moved, or `None` if there are none.
 pub(super) fn guard(body: &Body) -> Option<Body> {
     let mut guarded: Option<Body> = None;
     for _ in 0..MOST {
@@ -78,7 +79,7 @@ fn guard_one(body: &Body) -> Option<Body> {
     None
 }
 
-/// Nodes that depend on what was made of a float, or on what was loaded.
+/// Returns for each node: true if it depends on a conversion of a float, or on a load.
 fn found(body: &Body) -> Vec<bool> {
     let mut found = vec![false; body.nodes.len()];
     for (id, node) in body.nodes() {
@@ -90,7 +91,7 @@ fn found(body: &Body) -> Vec<bool> {
     found
 }
 
-/// When each node is needed.
+/// Returns the condition under which each node is needed.
 fn needs(body: &Body, structure: &Structure) -> Vec<Need> {
     let mut needs = vec![Need::Never; body.nodes.len()];
     for block in &structure.order {
@@ -118,7 +119,7 @@ fn needs(body: &Body, structure: &Structure) -> Vec<Need> {
     needs
 }
 
-/// Loads of one block that hang on one condition.
+/// Loads of one block that depend on one condition.
 struct Group<'a> {
     body: &'a Body,
     structure: &'a Structure,
@@ -126,12 +127,13 @@ struct Group<'a> {
     needs: &'a [Need],
     condition: Id,
     block: BlockId,
-    /// The statements that define them.
+    /// Statements that define the loads.
     loads: Vec<usize>,
 }
 
 impl Group<'_> {
-    /// The body with the loads under a condition; `None` where that would change what is computed, or not pay.
+    /// Returns the body with the loads under a condition. Returns `None` if that would change results or not
+    /// pay.
     fn moved(&self) -> Option<Body> {
         let body = self.body;
         let (first, last) = (*self.loads.first()?, *self.loads.last()?);
@@ -160,7 +162,7 @@ impl Group<'_> {
         Some(self.rewrite(&selections, place))
     }
 
-    /// The selections that the loads hang on: the node and its two sides.
+    /// Returns the selections that the loads depend on: the node and its two sides.
     fn selections(&self) -> Vec<(Id, Id, Id)> {
         let mut of_loads = vec![false; self.body.nodes.len()];
         let statements = &self.body.block(self.block).statements;
@@ -185,7 +187,8 @@ impl Group<'_> {
         selections
     }
 
-    /// The statement of the block from which on each node can be computed; `None` for those that need what is defined further inside.
+    /// Returns the first statement of the block at which each node can be computed. Returns `None` for a node
+    /// that needs a definition further inside.
     fn there(&self) -> Vec<Option<usize>> {
         let mut there = vec![None; self.body.nodes.len()];
         for (id, node) in self.body.nodes() {
@@ -207,7 +210,7 @@ impl Group<'_> {
         there
     }
 
-    /// The first statement of the block that needs a node, itself or inside of it.
+    /// Returns the first statement of the block that needs a node, itself or in a nested block.
     fn first_use(&self, id: Id) -> Option<usize> {
         let mut place = self.schedule.place_of[id.index()]?;
         while place.0 != self.block {
@@ -216,7 +219,7 @@ impl Group<'_> {
         Some(place.1)
     }
 
-    /// Returns whether a statement leaves memory as it is, and waits for nobody.
+    /// Returns true if a statement neither changes memory nor synchronises.
     fn keeps_memory(&self, statement: &Statement) -> bool {
         match statement {
             Statement::Define(id) => self.body.node(*id).op.is_removable(),
@@ -240,7 +243,7 @@ impl Group<'_> {
             body.vars.push(body.type_of(*id).element());
             then.push(Statement::Set(var, *yes));
             otherwise.push(Statement::Set(var, *no));
-            // The selection is what the variable holds behind the condition.
+            // After the condition the variable holds the selected value.
             body.nodes[id.index()].op = Op::Get(var);
             behind.push(Statement::Define(*id));
         }

@@ -1,15 +1,20 @@
 //! The simplifier.
 //!
-//! Its passes are rewritings ([`rewrite`](crate::rewrite)) into a builder that applies [`fold`] to every node it makes:
+//! Its passes are rewritings ([`rewrite`](crate::rewrite)) into a builder that applies [`fold`] to every node
+//! it makes:
 //!
-//! 1. `unroll`: known values of variables are used, loops with known rounds written out, short conditional assignments become selections;
-//! 2. `scalarise`: local arrays that are indexed by literals only become variables, whose values are known in turn;
-//! 3. `contract`: a product that is only added to becomes a fused multiply-add, as C compilers for GPUs do by default;
-//! 4. [`guard`]: loads that only one side of selections needs are made only where it is taken, for lowering only;
-//! 5. `expand`: elementary functions are written out, for lowering only;
+//! 1. `unroll`: known values of variables are propagated, loops with few iterations are unrolled, and short
+//!    conditional assignments become selections;
+//! 2. `scalarise`: local arrays that are indexed only by literals become variables, whose values are
+//!    propagated in turn;
+//! 3. `contract`: a product whose only use is a sum becomes a fused multiply-add, as C compilers for GPUs do
+//!    by default;
+//! 4. [`guard`]: loads that only one side of selections needs are executed only if that side is taken, for
+//!    lowering only;
+//! 5. `expand`: elementary functions are expanded, for lowering only;
 //! 6. `address`: indices become addresses with constant offsets, for lowering only.
 //!
-//! All but `contract` keep every result bit for bit.
+//! All except `contract` keep every result bit for bit.
 
 mod contract;
 mod fold;
@@ -28,7 +33,7 @@ use crate::kernel::Kernel;
 use crate::op::{Id, Op};
 use crate::rewrite::{Options, Rewrite};
 
-/// Loops that come to at most so much code are written out.
+/// Loops are unrolled if the code has at most this size.
 const UNROLL: usize = 512;
 
 fn declare(builder: &Builder, parameters: &[ParameterDecl]) -> Vec<Value> {
@@ -39,7 +44,7 @@ fn rewrite_function(function: &Function, options: Options, folding: bool) -> Res
     copied(function, &Builder::rewriting(function.name(), false, folding), options)
 }
 
-/// Writes a function with its parameters and accessors into an empty builder.
+/// Copies a function with its parameters and accessors into an empty builder.
 fn copied(function: &Function, builder: &Builder, options: Options) -> Result<Function> {
     let parameters = declare(builder, function.parameters());
     function.accessors().iter().for_each(|accessor| {
@@ -73,7 +78,8 @@ fn contract(body: &Body, results: &[Id]) -> Options {
     Options { contract: Some(contract::products(body, results)), ..unroll() }
 }
 
-/// Applies a pass until nothing changes any more, a few times at most: what one round made known or useless, the next one uses.
+/// Applies a pass until nothing changes, a few times at most. Each round uses the facts that the one before
+/// made known.
 fn settle<T: PartialEq>(mut code: T, pass: impl Fn(&T) -> Result<T>) -> Result<T> {
     for _ in 0..4 {
         let next = pass(&code)?;
@@ -93,8 +99,8 @@ impl Function {
         settle(function, |function| rewrite_function(function, unroll(), true))
     }
 
-    /// Contracts products that are only added to into fused multiply-adds: faster and more exact, not the same bits.
-    /// A function that [keeps its products](Builder::keep_products) stays as it is.
+    /// Contracts products whose only use is a sum into fused multiply-adds. This is faster and more exact,
+    /// but changes bits. A function that [keeps its products](Builder::keep_products) is unchanged.
     pub fn contract(&self) -> Result<Function> {
         if self.body().keeps_products {
             return Ok(self.clone());
@@ -102,10 +108,10 @@ impl Function {
         rewrite_function(self, contract(self.body(), self.results()), true)
     }
 
-    /// Returns the function simplified and contracted for good: its results are the same bits in every kernel that it
-    /// becomes a part of.
+    /// Returns the function simplified and contracted for good: its results have the same bits in every
+    /// kernel that contains it.
     pub fn settle_products(&self) -> Result<Function> {
-        // Code without loops and variables is as simple as its operations are.
+        // Code without loops and variables cannot be simplified beyond its operations.
         let is_plain = self.body().blocks.len() == 1 && self.body().vars.is_empty() && self.body().arrays.is_empty();
         let function = if is_plain { self.clone() } else { self.simplify()? };
         let builder = Builder::rewriting(function.name(), false, true);
@@ -125,8 +131,8 @@ impl Kernel {
         settle(kernel, |kernel| rewrite_kernel(kernel, unroll(), true))
     }
 
-    /// Contracts products that are only added to into fused multiply-adds: faster and more exact, not the same bits.
-    /// A kernel with a part that [keeps its products](Builder::keep_products) stays as it is.
+    /// Contracts products whose only use is a sum into fused multiply-adds. This is faster and more exact,
+    /// but changes bits. A kernel with a part that [keeps its products](Builder::keep_products) is unchanged.
     pub fn contract(&self) -> Result<Kernel> {
         if self.body().keeps_products {
             return Ok(self.clone());
@@ -134,7 +140,7 @@ impl Kernel {
         rewrite_kernel(self, contract(self.body(), &[]), true)
     }
 
-    /// The kernel with loads under the conditions that they hang on.
+    /// Returns the kernel with loads moved under the conditions that need them.
     pub(crate) fn guard(&self) -> Kernel {
         match guard::guard(self.body()) {
             Some(body) => Kernel::new(self.name().to_owned(), self.parameters().to_vec(), self.bounds().clone(), body),
@@ -142,7 +148,7 @@ impl Kernel {
         }
     }
 
-    /// The kernel with its elementary functions written out.
+    /// Returns the kernel with its elementary functions expanded.
     pub(crate) fn expand_math(&self, folding: bool) -> Result<Kernel> {
         if !calls_math(self.body()) {
             return Ok(self.clone());
@@ -151,13 +157,13 @@ impl Kernel {
         if folding { rewrite_kernel(&kernel, unroll(), true) } else { Ok(kernel) }
     }
 
-    /// The kernel with addresses instead of indices.
+    /// Returns the kernel with addresses in place of indices.
     pub(crate) fn address(&self) -> Result<Kernel> {
         rewrite_kernel(self, Options { address: true, ..unroll() }, true)
     }
 }
 
-/// The function with its elementary functions written out.
+/// Returns the function with its elementary functions expanded.
 pub(crate) fn expand_math(function: &Function) -> Result<Function> {
     if !calls_math(function.body()) {
         return Ok(function.clone());

@@ -1,8 +1,8 @@
-//! 64-bit index arithmetic whose values fit into 32 bits, done in 32 bits.
+//! Narrowing of 64-bit index arithmetic whose values fit into 32 bits.
 //!
-//! Where an operand of an operation was extended from 32 bits, and ranges show that no operand and no result leaves them, the
-//! operation moves inside of the extension. So a chain of index arithmetic shrinks from its leaves on, and one extension is left at its end,
-//! where an address takes it for nothing.
+//! If an operand was extended from 32 bits, and ranges show that all operands and the result fit, the
+//! operation moves inside of the extension. In this way a chain of index arithmetic shrinks from its leaves
+//! on. One extension remains at its end, where an address takes it for free.
 
 use crate::builder::{Builder, Value};
 use crate::op::{BinaryOp, CompareOp, Op};
@@ -12,7 +12,8 @@ fn within(element: Element, (low, high): (i128, i128)) -> bool {
     element.range().is_some_and(|(least, most)| least <= low && high <= most)
 }
 
-/// A 64-bit value as what it was extended from, in this type; `None` if it was not, or does not fit.
+/// Returns the value that a 64-bit value was extended from, in this type. Returns `None` if it was not
+/// extended or does not fit.
 fn origin(b: &Builder, value: Value, to: Element) -> Option<Value> {
     if !within(to, b.range(value)) {
         return None;
@@ -32,7 +33,8 @@ fn origin(b: &Builder, value: Value, to: Element) -> Option<Value> {
     }
 }
 
-/// Two values in a 32-bit type. One of them at least was extended from 32 bits; the other is cut down to them where its range fits.
+/// Returns two values in a 32-bit type. At least one of them was extended from 32 bits. The other one is
+/// truncated if its range fits.
 fn pair(b: &Builder, x: Value, y: Value, to: Element) -> Option<(Value, Value)> {
     let was_extended = |value: Value| matches!(b.op(value), Some(Op::Convert(_) | Op::Assume(..)));
     match (origin(b, x, to), origin(b, y, to)) {
@@ -43,7 +45,7 @@ fn pair(b: &Builder, x: Value, y: Value, to: Element) -> Option<(Value, Value)> 
     }
 }
 
-/// The operation in 32 bits, extended.
+/// Returns the operation in 32 bits, extended.
 pub(super) fn binary(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Element) -> Option<Value> {
     if element.bits() != 64 {
         return None;
@@ -57,7 +59,8 @@ pub(super) fn binary(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Ele
             BinaryOp::Add => all(i128::checked_add),
             BinaryOp::Sub => all(i128::checked_sub),
             BinaryOp::Mul => all(i128::checked_mul),
-            // Never further from zero than an operand, but for the least value by -1, which the ranges below exclude.
+            // Not further from zero than an operand, except for the least value divided by -1, which the
+            // ranges below exclude.
             BinaryOp::Div | BinaryOp::Rem if a.0 >= 0 && c.0 >= 0 => Some((0, a.1)),
             BinaryOp::Min | BinaryOp::Max => Some((a.0.min(c.0), a.1.max(c.1))),
             BinaryOp::And | BinaryOp::Or | BinaryOp::Xor if a.0 >= 0 && c.0 >= 0 => Some((0, 0)),
@@ -76,7 +79,7 @@ pub(super) fn binary(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Ele
         }
     };
     if op == BinaryOp::Shr {
-        // The amount is 32-bit already, and what is shifted only shrinks.
+        // The amount already has 32 bits, and the shifted value only shrinks.
         return [Element::I32, Element::U32].into_iter().find_map(|to| {
             let x = origin(b, x, to)?;
             Some(b.convert(b.shr(x, y), element))
@@ -89,7 +92,7 @@ pub(super) fn binary(b: &Builder, op: BinaryOp, x: Value, y: Value, element: Ele
     })
 }
 
-/// The comparison in 32 bits.
+/// Returns the comparison in 32 bits.
 pub(super) fn compare(b: &Builder, op: CompareOp, x: Value, y: Value, element: Element) -> Option<Value> {
     if element.bits() != 64 {
         return None;
@@ -98,7 +101,8 @@ pub(super) fn compare(b: &Builder, op: CompareOp, x: Value, y: Value, element: E
     Some(b.compare(op, x, y))
 }
 
-/// The bounds of a loop in 32 bits, where all values of its counter fit, the one behind the last included.
+/// Returns the bounds of a loop in 32 bits, if all values of its counter fit, including the one after the
+/// last.
 pub(crate) fn narrow_bounds(b: &Builder, start: Value, end: Value, step: Value) -> Option<[Value; 3]> {
     let element = b.type_of(start).element();
     if element.bits() != 64 {

@@ -1,7 +1,8 @@
-//! Between which bounds an integer lies.
+//! Ranges of integers.
 //!
-//! The range of a node follows from those of its operands: intervals of exact integers, and where the result might leave the type, all
-//! values of the type. What a launch is known to be bounds the places of threads; promises and the bounds of loops do the rest.
+//! The range of a node is computed from those of its operands: intervals of exact integers, or all values of
+//! the type if the result may overflow. Facts about launches bound the indices of threads. Promises and loop
+//! bounds give further ranges.
 
 use crate::body::{Body, Statement};
 use crate::kernel::LaunchBounds;
@@ -9,21 +10,21 @@ use crate::op::{Axis, BinaryOp, Id, Node, Op, Special, UnaryOp};
 use crate::structure::Structure;
 use crate::types::{Element, Literal};
 
-/// The least and the greatest value; those of floats mean nothing.
+/// The least and the greatest value. Meaningless for floats.
 pub(crate) type Range = (i128, i128);
 
-/// All values of a type.
+/// Returns the range of all values of a type.
 pub(crate) fn whole(element: Element) -> Range {
     element.range().unwrap_or((i128::MIN, i128::MAX))
 }
 
-/// The range if it fits the type, else all values of the type.
+/// Returns the range if it fits the type, otherwise all values of the type.
 fn held(element: Element, range: Option<Range>) -> Range {
     let (low, high) = whole(element);
     range.filter(|(a, b)| low <= *a && *b <= high).unwrap_or((low, high))
 }
 
-/// The threads or blocks that there are at most along an axis.
+/// Returns the maximum number of threads or blocks along an axis.
 fn most(limits: Option<[u32; 3]>, axis: Axis, default: u32) -> i128 {
     i128::from(limits.map_or(default, |limits| limits[axis as usize].max(1)))
 }
@@ -45,13 +46,13 @@ fn special(special: Special, bounds: &LaunchBounds) -> Range {
     }
 }
 
-/// The range of a sum, product and so on; `None` when it is too large to say.
+/// Returns the range of a sum, product and so on, or `None` if it is too large.
 fn corners(a: Range, b: Range, op: impl Fn(i128, i128) -> Option<i128>) -> Option<Range> {
     let all = [op(a.0, b.0)?, op(a.0, b.1)?, op(a.1, b.0)?, op(a.1, b.1)?];
     Some((all.into_iter().min()?, all.into_iter().max()?))
 }
 
-/// All ones up to the highest bit of a number that is not negative.
+/// Returns the number with all bits set up to the highest bit of a non-negative number.
 fn ones(value: i128) -> i128 {
     if value <= 0 { 0 } else { i128::MAX >> (value.leading_zeros() - 1) }
 }
@@ -64,13 +65,15 @@ fn binary(op: BinaryOp, element: Element, a: Range, b: Range) -> Range {
         BinaryOp::Mul => corners(a, b, i128::checked_mul),
         BinaryOp::MulHigh => corners(a, b, i128::checked_mul).map(|(low, high)| (low >> element.bits(), high >> element.bits())),
         BinaryOp::Div if natural && b.0 > 0 => Some((a.0 / b.1, a.1 / b.0)),
-        // By 0 it is 0, and else not further from 0 than before; the least value may come out as itself.
+        // Division by 0 gives 0, otherwise the result is not further from 0 than the dividend. The least
+        // value may remain unchanged.
         BinaryOp::Div if a.0 > whole(element).0 || !element.is_signed() => {
             let far = a.0.abs().max(a.1.abs());
             Some(if natural { (0, far) } else { (-far, far) })
         }
         BinaryOp::Div => None,
-        // By 0 it is the dividend; else it is less than the divisor and not further from 0 than the dividend.
+        // Remainder by 0 gives the dividend. Otherwise the result is less than the divisor and not further
+        // from 0 than the dividend.
         BinaryOp::Rem => {
             let limit = if b.0 > 0 || b.1 < 0 { b.0.abs().max(b.1.abs()) - 1 } else { i128::MAX };
             let low = if a.0 >= 0 { 0 } else { a.0.max(-limit) };
@@ -102,7 +105,7 @@ fn binary(op: BinaryOp, element: Element, a: Range, b: Range) -> Range {
     held(element, found)
 }
 
-/// The range of a node, from those of its operands. Counters are [`counter`]'s.
+/// Computes the range of a node from those of its operands. [`counter`] handles counters.
 pub(crate) fn of(node: &Node, bounds: &LaunchBounds, range: impl Fn(Id) -> Range, from: impl Fn(Id) -> Element) -> Range {
     let element = node.ty.element();
     if element.is_float() || !node.ty.is_scalar() {
@@ -145,10 +148,11 @@ pub(crate) fn of(node: &Node, bounds: &LaunchBounds, range: impl Fn(Id) -> Range
     }
 }
 
-/// The values that the counter of a loop has inside of it.
+/// Returns the range of the counter of a loop inside of it.
 pub(crate) fn counter(element: Element, start: Range, end: Range, step: Range) -> Range {
     let (low, high) = whole(element);
-    // What is below the end is seen before each round; what is above the start holds unless the counter wraps.
+    // The bound by the end is tested before each iteration. The bound by the start holds unless the counter
+    // wraps.
     if step.0 > 0 {
         let last = (end.1 - 1).min(high);
         let first = if last + step.1 <= high { start.0 } else { low };
@@ -182,7 +186,7 @@ impl Ranges {
                 Some((start, end, step)) => {
                     let step_range = match body.literal(step).and_then(Literal::as_i128) {
                         Some(step) => (step, step),
-                        // Only a literal counts downwards.
+                        // Only a literal step counts downwards.
                         None => {
                             let (low, high) = look(step);
                             if low > 0 { (low, high) } else { whole(node.ty.element()) }

@@ -10,7 +10,7 @@ use crate::types::{Element, Type};
 use broadloom_diag::{Diagnostic, Span};
 use std::collections::HashMap;
 
-/// A name of a function's code.
+/// A name in the code of a function.
 #[derive(Clone)]
 pub(super) enum Named {
     Value(Value),
@@ -27,7 +27,7 @@ pub(super) struct Reading<'t> {
     depth: usize,
 }
 
-/// A value, or the text of a literal whose type its place says.
+/// A value, or the text of a literal whose type depends on its place.
 #[derive(Clone, Copy)]
 pub(super) enum Expression<'t> {
     Value(Value),
@@ -39,7 +39,7 @@ const MAX_DEPTH: usize = 200;
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
-/// The operators between two values, those that bind least first.
+/// Binary operators, by increasing precedence.
 const LEVELS: [&[&str]; 7] = [&["==", "!=", "<=", ">="], &["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
 fn binary_op(name: &str) -> Option<BinaryOp> {
@@ -55,7 +55,7 @@ impl<'t> Reading<'t> {
         Reading { builder, names: HashMap::new(), depth: 0 }
     }
 
-    /// An expression.
+    /// Reads an expression.
     pub(super) fn expression(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Expression<'t>> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -70,19 +70,19 @@ impl<'t> Reading<'t> {
         found
     }
 
-    /// An expression as a value: a literal must name its type.
+    /// Reads an expression as a value. A literal must name its type.
     pub(super) fn value(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Value> {
         let expression = self.expression(scanner)?;
         self.typed(expression, None)
     }
 
-    /// An expression at a place that wants a type.
+    /// Reads an expression at a place that requires a type.
     pub(super) fn value_of(&mut self, scanner: &mut Scanner<'t>, ty: Type) -> Parsed<Value> {
         let expression = self.expression(scanner)?;
         self.typed(expression, Some(ty.element()))
     }
 
-    /// An expression as a value, a literal in this type or in the one that it names.
+    /// Returns an expression as a value. A literal gets the type that it names, or the wanted one.
     fn typed(&mut self, expression: Expression<'t>, wanted: Option<Element>) -> Parsed<Value> {
         match expression {
             Expression::Value(value) => Ok(value),
@@ -99,7 +99,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// Expressions of one type, which one of them at least says.
+    /// Returns expressions as values of one type, which at least one of them must name.
     fn alike(&mut self, expressions: &[Expression<'t>], otherwise: Option<Element>) -> Parsed<Vec<Value>> {
         let known = expressions.iter().find_map(|expression| match expression {
             Expression::Value(value) => Some(self.builder.type_of(*value).element()),
@@ -108,12 +108,12 @@ impl<'t> Reading<'t> {
         expressions.iter().map(|expression| self.typed(*expression, known.or(otherwise))).collect()
     }
 
-    /// The bounds and the step of a loop.
+    /// Returns the bounds and the step of a loop.
     pub(super) fn bounds(&mut self, expressions: [Expression<'t>; 3]) -> Parsed<Vec<Value>> {
         self.alike(&expressions, Some(Element::I32))
     }
 
-    /// An integer as an index.
+    /// Reads an integer as an index.
     pub(super) fn index(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Operand> {
         let expression = self.expression(scanner)?;
         match expression {
@@ -131,7 +131,7 @@ impl<'t> Reading<'t> {
         let Some(operators) = LEVELS.get(level) else { return self.postfix(scanner) };
         let mut left = self.level(scanner, level + 1)?;
         loop {
-            // `<` and `>` compare, unless they are part of a shift.
+            // `<` and `>` are comparisons, unless they are part of a shift.
             let longer = scanner.sees("<<") || scanner.sees(">>");
             let found = operators.iter().find(|operator| scanner.eat(operator)).copied();
             let single = || ["<", ">"].into_iter().find(|operator| level == 0 && !longer && scanner.eat(operator));
@@ -141,7 +141,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// Two expressions with an operator between them.
+    /// Applies an operator to two expressions.
     fn between(&mut self, operator: &str, left: Expression<'t>, right: Expression<'t>) -> Parsed<Value> {
         if let ("<<" | ">>", Some(op)) = (operator, binary_op(operator)) {
             let (left, right) = (self.typed(left, None)?, self.typed(right, Some(Element::U32))?);
@@ -155,7 +155,7 @@ impl<'t> Reading<'t> {
         })
     }
 
-    /// A primary expression, and lanes of it.
+    /// Reads a primary expression, and lanes of it.
     fn postfix(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Expression<'t>> {
         let mut found = self.primary(scanner)?;
         while let Expression::Value(value) = found
@@ -190,7 +190,7 @@ impl<'t> Reading<'t> {
         if scanner.eat("<") {
             let mut lanes = vec![];
             loop {
-                // Not a whole expression: `>` ends the vector.
+                // Not a complete expression, because `>` ends the vector.
                 lanes.push(self.level(scanner, 1)?);
                 if !scanner.eat(",") {
                     break;
@@ -253,7 +253,7 @@ impl<'t> Reading<'t> {
         }))
     }
 
-    /// A function of the language, applied.
+    /// Applies a function of the language.
     fn call(&mut self, name: &str, arguments: &[Expression<'t>], span: Span) -> Parsed<Value> {
         let takes = |count: usize| match arguments.len() == count {
             true => Ok(()),

@@ -1,8 +1,8 @@
-//! Literals as text: what is written reads back as the same bits.
+//! Literals as text: written text reads back as the same bits.
 
 use crate::types::{Element, Literal, half_from};
 
-/// Returns the text of a literal, without its type. NaN is written with its bits unless they are the usual
+/// Returns the text of a literal, without its type. NaN is written with its bits, unless they are the default
 /// ones.
 pub fn literal_text(literal: Literal) -> String {
     let usual = Literal::from_f64(literal.element(), f64::NAN);
@@ -12,7 +12,7 @@ pub fn literal_text(literal: Literal) -> String {
     }
 }
 
-/// Returns the element type that a text of a literal names at its end, and the rest.
+/// Splits the element type off the end of the text of a literal.
 pub(super) fn typed(text: &str) -> (&str, Option<Element>) {
     let named = |element: &Element| text.strip_suffix(element.name()).map(|rest| (rest, *element));
     // Digits of hexadecimal numbers may look like a type.
@@ -21,9 +21,8 @@ pub(super) fn typed(text: &str) -> (&str, Option<Element>) {
     found.map_or((text, None), |(rest, element)| (rest, Some(element)))
 }
 
-/// Reads a literal of a type: `-3`, `0.5`, `1e-3`, `0xff`, `inf`, `NaN`, `nan(0x7fc00001)`, `true`. `None`
-/// if the type has no such value,
-/// or if another type is named.
+/// Reads a literal of a type: `-3`, `0.5`, `1e-3`, `0xff`, `inf`, `NaN`, `nan(0x7fc00001)`, `true`. Returns
+/// `None` if the type cannot represent the value, or if the text names another type.
 pub fn literal(element: Element, text: &str) -> Option<Literal> {
     let (text, named) = typed(text);
     if named.is_some_and(|named| named != element) {

@@ -1,13 +1,11 @@
-//! Code as text, read back: the form in which functions print.
+//! Reading of functions from text, in the form in which they print.
 //!
-//! [`Lines`] are the lines of a text with their indentation, [`Scanner`] takes one apart, [`function`] reads
-//! a function.
-//! A language that holds functions, such as the textual form of graphs, reads its own lines with the same
-//! two.
+//! [`Lines`] are the lines of a text with their indentation, [`Scanner`] splits one into parts, and
+//! [`function`] reads a function. A language that contains functions, such as the textual form of graphs,
+//! reads its own lines with [`Lines`] and [`Scanner`].
 //!
-//! A function that was printed and read prints as the same text. It computes the same, but is no equal
-//! value: nodes are
-//! numbered as they are read.
+//! A function that was printed and read prints as the same text. It computes the same results, but is not an
+//! equal value: nodes are numbered in the order of reading.
 //!
 //! ```
 //! use broadloom_diag::Sources;
@@ -30,11 +28,11 @@ pub use scan::{Line, Lines, Scanner};
 
 use broadloom_diag::Code;
 
-/// Text that is not what is wanted at its place.
+/// Unexpected text.
 pub const UNEXPECTED: Code = Code("S0001");
-/// A name that stands for nothing, or for something else already.
+/// Unknown name, or a name that is already in use.
 pub const BAD_NAME: Code = Code("S0002");
-/// A value that its type cannot hold, or without a type.
+/// Value that its type cannot represent, or value without a type.
 pub const BAD_VALUE: Code = Code("S0003");
 /// Code that does not fit together: types, places, limits.
 pub const BAD_CODE: Code = Code("S0004");

@@ -1,4 +1,4 @@
-//! Functions, statement by statement.
+//! Functions, read statement by statement.
 
 use super::expression::{Named, Reading};
 use super::literal::literal;
@@ -12,8 +12,7 @@ use broadloom_diag::{Diagnostic, Span};
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
-/// Reads a function: the next line, `fn name(…) -> (…)`, and the lines below it that are further to the
-/// right.
+/// Reads a function: the next line, `fn name(…) -> (…)`, and the lines below it with a larger indentation.
 pub fn function(lines: &mut Lines<'_>) -> Parsed<Function> {
     let Some(head) = lines.next() else {
         return Err(Box::new(
@@ -58,17 +57,17 @@ struct Parser<'l, 't> {
     nesting: usize,
 }
 
-/// The end of a block.
+/// The reason why a block ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Its lines are at an end.
+    /// No more lines of the block.
     Lines,
-    /// A line `while`: the head of a loop is at an end.
+    /// A line `while`, which ends the head of a loop.
     While,
 }
 
 impl<'t> Parser<'_, 't> {
-    /// Gives something a name that nothing in reach has.
+    /// Declares a name. It must not be in use here.
     fn declare(&mut self, name: &'t str, named: Named, span: Span) -> Parsed<()> {
         let taken = match self.reading.names.get(name) {
             Some(Named::Value(old)) => self.reading.builder.is_usable(*old),
@@ -84,20 +83,20 @@ impl<'t> Parser<'_, 't> {
         Ok(())
     }
 
-    /// Mistakes that the builder finds in a line.
+    /// Returns an error for the first mistake that the builder found in a line.
     fn check(&self, line: &Line<'_>) -> Parsed<()> {
         match self.reading.builder.take_problems().first() {
             None => Ok(()),
             Some(problem) => {
-                // The place in the Rust source says nothing about this text.
+                // The place in the Rust source is not useful for this text.
                 let problem = problem.rsplit_once(" (").map_or(problem.as_str(), |(problem, _)| problem);
                 Err(Box::new(Diagnostic::error(BAD_CODE, problem).at(line.span(), "here")))
             }
         }
     }
 
-    /// Statements that stand at least so far to the right. The first says how far; the head of a loop may
-    /// have said it before.
+    /// Reads statements with at least this indentation. The first statement, or the head of a loop before it,
+    /// sets the indentation.
     fn block(&mut self, least: usize, mut indent: Option<usize>) -> Parsed<(End, Option<usize>)> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
@@ -179,7 +178,7 @@ impl<'t> Parser<'_, 't> {
         Ok(End::Lines)
     }
 
-    /// A block inside of a statement.
+    /// Reads a block inside of a statement.
     fn nested(&mut self, line: &Line<'t>) -> Parsed<()> {
         match self.block(line.indent + 1, None)?.0 {
             End::Lines if self.returned.is_none() => Ok(()),
@@ -245,7 +244,7 @@ impl<'t> Parser<'_, 't> {
         Ok(())
     }
 
-    /// `var v: f32`, `local a: f32[4]`, `table t: f32 = 1.0, 2.0`.
+    /// Reads `var v: f32`, `local a: f32[4]`, `table t: f32 = 1.0, 2.0`.
     fn declaration(&mut self, word: &str, scanner: &mut Scanner<'t>) -> Parsed<()> {
         let start = scanner.at();
         let name = scanner.name("a name")?;
@@ -278,7 +277,7 @@ impl<'t> Parser<'_, 't> {
         self.declare(name, named, span)
     }
 
-    /// `window image: f32 of rank 2`.
+    /// Reads `window image: f32 of rank 2`.
     fn accessor(&mut self, word: &str, scanner: &mut Scanner<'t>) -> Parsed<()> {
         let kind = match word {
             "input" => AccessorKind::Input,
@@ -301,7 +300,7 @@ impl<'t> Parser<'_, 't> {
         self.declare(name, Named::Accessor(accessor, decl), span)
     }
 
-    /// `x = …`, `a[i] = …`, `out[i, j] = …`, `queue.push(…)`.
+    /// Reads `x = …`, `a[i] = …`, `out[i, j] = …`, `queue.push(…)`.
     fn assignment(&mut self, name: &'t str, span: Span, scanner: &mut Scanner<'t>) -> Parsed<()> {
         match self.reading.names.get(name).cloned() {
             Some(Named::Variable(variable)) => {

@@ -1,10 +1,10 @@
-//! Lines, and what stands in one.
+//! Lines, and the scanner of a line.
 
 use super::UNEXPECTED;
 use crate::types::{Element, Type};
 use broadloom_diag::{Diagnostic, SourceId, Sources, Span};
 
-/// The lines of a text that hold something. What follows `//` is a comment.
+/// The non-empty lines of a text. `//` starts a comment.
 #[derive(Clone, Debug)]
 pub struct Lines<'t> {
     source: SourceId,
@@ -19,12 +19,12 @@ pub struct Line<'t> {
     source: SourceId,
     text: &'t str,
     start: usize,
-    /// The column of its first character, from 0.
+    /// Column of its first character, from 0.
     pub indent: usize,
 }
 
 impl<'t> Lines<'t> {
-    /// The lines of a source.
+    /// Returns the lines of a source.
     pub fn new(sources: &'t Sources, source: SourceId) -> Lines<'t> {
         Lines { source, text: sources.get(source).map_or("", |source| source.text()), at: 0 }
     }
@@ -34,7 +34,7 @@ impl<'t> Lines<'t> {
         self.clone().next()
     }
 
-    /// Returns the place behind the last line.
+    /// Returns the place after the last line.
     pub fn end(&self) -> Span {
         let end = self.text.trim_end().len() as u32;
         Span { source: self.source, start: end, end }
@@ -71,13 +71,13 @@ impl<'t> Line<'t> {
         Span { source: self.source, start: self.start as u32, end: (self.start + self.text.len()) as u32 }
     }
 
-    /// Starts to take it apart.
+    /// Returns a scanner of the line.
     pub fn scan(&self) -> Scanner<'t> {
         Scanner { line: *self, at: 0 }
     }
 }
 
-/// Takes a line apart, from left to right. Blanks between two things do not count.
+/// A scanner that splits a line from left to right and skips blanks.
 #[derive(Clone, Debug)]
 pub struct Scanner<'t> {
     line: Line<'t>,
@@ -93,39 +93,39 @@ impl<'t> Scanner<'t> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// Takes so many bytes.
+    /// Takes a number of bytes.
     fn take(&mut self, length: usize) -> &'t str {
         let taken = &self.rest()[..length];
         self.at += length;
         taken
     }
 
-    /// Returns the number of bytes that lie behind it.
+    /// Returns the number of bytes taken so far, including blanks.
     pub fn at(&mut self) -> usize {
         self.skip();
         self.at
     }
 
-    /// Returns the place of all that was taken since [`Scanner::at`] gave this number.
+    /// Returns the place of the text taken since [`Scanner::at`] returned this number.
     pub fn since(&self, start: usize) -> Span {
         let start = start.min(self.at);
         let end = start + self.line.text[start..self.at].trim_end().len();
         Span { source: self.line.source, start: (self.line.start + start) as u32, end: (self.line.start + end) as u32 }
     }
 
-    /// Returns whether nothing is left.
+    /// Returns true if nothing is left.
     pub fn is_end(&mut self) -> bool {
         self.skip();
         self.rest().is_empty()
     }
 
-    /// Returns whether this text stands next.
+    /// Returns true if this text comes next.
     pub fn sees(&mut self, text: &str) -> bool {
         self.skip();
         self.rest().starts_with(text)
     }
 
-    /// Takes this text, if it stands next.
+    /// Takes this text if it comes next.
     pub fn eat(&mut self, text: &str) -> bool {
         let found = self.sees(text);
         if found {
@@ -134,12 +134,12 @@ impl<'t> Scanner<'t> {
         found
     }
 
-    /// Takes this text; an error if something else stands next.
+    /// Takes this text. Returns an error if something else comes next.
     pub fn expect(&mut self, text: &str) -> Result<(), Box<Diagnostic>> {
         if self.eat(text) { Ok(()) } else { Err(self.unexpected(&format!("`{text}`"))) }
     }
 
-    /// Takes this word, if it stands next as a whole.
+    /// Takes this word if it comes next as a whole.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let before = self.at;
         if self.word() == Some(word) {
@@ -149,7 +149,7 @@ impl<'t> Scanner<'t> {
         false
     }
 
-    /// Takes a name: letters, digits and `_`, the first no digit.
+    /// Takes a name: letters, digits and `_`, without a digit at the start.
     pub fn word(&mut self) -> Option<&'t str> {
         self.skip();
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -158,12 +158,12 @@ impl<'t> Scanner<'t> {
         (length > 0 && starts).then(|| self.take(length))
     }
 
-    /// Takes a name; `what` says which in the error.
+    /// Takes a name. `what` describes it in the error.
     pub fn name(&mut self, what: &str) -> Result<&'t str, Box<Diagnostic>> {
         self.word().ok_or_else(|| self.unexpected(what))
     }
 
-    /// Takes the text of a literal: a number with or without a type behind it, `true`, `false`, `inf`,
+    /// Takes the text of a literal: a number, optionally followed by a type, or `true`, `false`, `inf`,
     /// `NaN`, `nan(0x…)`.
     pub fn literal(&mut self) -> Option<&'t str> {
         self.skip();
@@ -183,7 +183,7 @@ impl<'t> Scanner<'t> {
             }
             return Some(self.take(length));
         }
-        // A fraction, unless two points make a range; then an exponent with its sign.
+        // A fraction, unless two points form a range. An exponent with its sign may follow.
         if bytes.get(length) == Some(&b'.') && bytes.get(length + 1).is_some_and(u8::is_ascii_digit) {
             length += 1 + bytes[length + 1..].iter().take_while(|byte| is_word(byte)).count();
         }
@@ -219,7 +219,7 @@ impl<'t> Scanner<'t> {
         })
     }
 
-    /// Takes things separated by commas, up to what ends the list.
+    /// Takes items separated by commas, up to the end of the list.
     pub fn list<T>(
         &mut self,
         end: &str,
@@ -240,12 +240,12 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// An error if something is left.
+    /// Returns an error if something is left.
     pub fn finish(&mut self) -> Result<(), Box<Diagnostic>> {
         if self.is_end() { Ok(()) } else { Err(self.unexpected("the end of the line")) }
     }
 
-    /// The error for what stands next, where something else is wanted.
+    /// Returns an error for the next text, if something else is wanted.
     pub fn unexpected(&mut self, wanted: &str) -> Box<Diagnostic> {
         self.skip();
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -263,7 +263,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// The type with this name.
+/// Returns the type with this name.
 pub(super) fn type_of(name: &str) -> Option<Type> {
     Element::ALL.into_iter().find_map(|element| {
         let rest = name.strip_prefix(element.name())?;

@@ -7,21 +7,21 @@ use broadloom_interp::Interp;
 use broadloom_scalar::{Builder, Function, MathFunction, Precision, Type, lower};
 use std::sync::Arc;
 
-/// The function by itself.
+/// Returns a function that only calls the elementary function.
 pub(crate) fn function_of(function: MathFunction, precision: Precision, ty: Type) -> Function {
     let b = Builder::function(function.name());
     let arguments: Vec<_> = (0..function.arguments()).map(|index| b.parameter(&format!("x{index}"), ty)).collect();
     b.finish_function(&[b.math(function, precision, &arguments)]).unwrap()
 }
 
-/// The CPU, with all its cores.
+/// Returns the CPU, with all its cores.
 pub(crate) fn cpu() -> Device {
     let options =
         broadloom_cpu::Options { memory_bytes: 1 << 30, cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
     Device::new(Cpu::new(options).unwrap())
 }
 
-/// The interpreter.
+/// Returns the interpreter.
 pub(crate) fn interp() -> Device {
     Device::new(Interp::new(broadloom_interp::Options::default()))
 }
@@ -41,7 +41,7 @@ impl Applied {
         Applied { device: device.clone(), kernel: loaded.kernel("map").unwrap() }
     }
 
-    /// The results for lists of arguments of the same length, one list for each parameter.
+    /// Returns the results for lists of arguments of the same length, one list for each parameter.
     pub(crate) fn run<T: broadloom_device::Element>(&self, arguments: &[&[T]]) -> Vec<T> {
         let count = arguments[0].len();
         let inputs: Vec<_> = arguments.iter().map(|values| self.device.upload(values).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! The same bits in the evaluator, in the interpreter and on the CPU.
+//! Comparison of bits in the evaluator, in the interpreter and on the CPU.
 
 use crate::applied::{Applied, cpu, function_of, interp};
 use crate::single::{pairs, random};
@@ -6,7 +6,7 @@ use crate::support::map_kernel;
 use broadloom_ptx::print;
 use broadloom_scalar::{Literal, Lowering, MathFunction, Precision, Type, lower_with};
 
-/// Arguments that every function should meet, then some of all exponents.
+/// Returns arguments that every function should handle, then some of all exponents.
 fn arguments(count: usize) -> Vec<f32> {
     let special = [0.0, 1.0, 0.5, 2.0, f32::INFINITY, f32::NAN, f32::MAX, f32::MIN_POSITIVE, 1e-45, 1e10, 3.0, 88.8, 0.3, 7e4];
     let mut next = random(2_463_534_242);
@@ -49,7 +49,7 @@ fn results_are_the_same_everywhere() {
                 a.1[index],
                 b.1[index]
             );
-            // The evaluator starts anew each time.
+            // The evaluator starts again for each argument.
             if index < 48 {
                 let single: Vec<Literal> = narrow.iter().map(|list| list[index].into()).collect();
                 let double: Vec<Literal> = double.iter().map(|list| list[index].into()).collect();
@@ -60,7 +60,7 @@ fn results_are_the_same_everywhere() {
     }
 }
 
-/// Contraction would change results; expansions say themselves where they fuse, and leave it nothing.
+/// Contraction would change results. Expansions fuse products explicitly, so it finds nothing.
 #[test]
 fn contraction_finds_nothing_in_expansions() {
     let mut found = vec![];

@@ -1,14 +1,15 @@
-//! `f64`, against results of arbitrary precision.
+//! `f64`, compared to results of arbitrary precision.
 //!
-//! `double.txt` has for each function arguments of all sizes and the hardest of many thousands: the bits of the arguments, the bits of the
-//! nearest result, and what the exact one has beyond it, in ulp.
+//! For each function, `double.txt` has arguments of all sizes and the hardest of many thousands. Each row has
+//! the bits of the arguments, the bits of the nearest result, and the distance of the exact result from it,
+//! in ulp.
 
 use crate::applied::{Applied, cpu};
 use crate::single::random;
 use broadloom_scalar::math::accuracy::LGAMMA_SCALE;
 use broadloom_scalar::{MathFunction, Precision, Type};
 
-/// The arguments of one function and what is right for them.
+/// The arguments of one function and the correct results.
 struct Rows {
     function: MathFunction,
     arguments: Vec<Vec<f64>>,
@@ -34,7 +35,7 @@ fn table() -> Vec<Rows> {
     functions
 }
 
-/// The unit in the last place of a number of this size.
+/// Returns the unit in the last place of a number of this size.
 fn ulp(size: f64) -> f64 {
     let exponent = (size.abs().to_bits() >> 52).max(1);
     if exponent > 52 { f64::from_bits((exponent - 52) << 52) } else { f64::from_bits(1 << (exponent - 1)) }
@@ -61,7 +62,7 @@ fn double_precision_is_as_exact_as_stated() {
         let stated = function.accuracy().double;
         for (index, result) in results.into_iter().enumerate() {
             let error = error(function, arguments[0][index], result, right[index]);
-            // Not a number is no small error.
+            // NaN is not a small error.
             if error.is_nan() || error > stated {
                 let at: Vec<f64> = arguments.iter().map(|list| list[index]).collect();
                 wrong.push(format!("{function} of {at:?}: {result:e}, not {:e}: {error} ulp, stated {stated}", right[index].0));
@@ -78,7 +79,7 @@ fn double_precision_is_as_exact_as_stated() {
 fn remainders_of_doubles_are_exact() {
     let device = cpu();
     let mut next = random(88_172_645_463_325_252);
-    // Of all sizes, and such that the quotient is not large.
+    // Of all sizes, and with quotients that are not large.
     let (x, y): (Vec<f64>, Vec<f64>) = (0..1 << 14)
         .map(|index| {
             let (x, bits) = (f64::from_bits(next()), next());

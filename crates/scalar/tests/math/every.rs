@@ -1,8 +1,10 @@
-//! `f32`: functions of one argument on every argument there is, by a kernel that compares them with the same functions of `f64`.
+//! `f32`: functions of one argument on all arguments, by a kernel that compares them with the functions of
+//! `f64`.
 //!
-//! Those are exact to a billionth of what an `f32` tells apart, as other tests hold against references of their own; so what the kernel finds is the error. The arguments it finds
-//! worst are compared with the reference, too. `BROADLOOM_MATH_EVERY=1` takes all 4,294,967,296 arguments, as `make soak` does; every 4,099th is the default.
-//! `lgamma` and `tgamma` of `f32` are those of `f64`, rounded: of these the test shows no more than that.
+//! Those are exact to a billionth of an `f32` ulp, as other tests check against separate references, so the
+//! difference is the error. The arguments with the greatest errors are also compared with the reference.
+//! `BROADLOOM_MATH_EVERY=1` takes all 4,294,967,296 arguments, as `make soak` does. Every 4,099th is the
+//! default. `lgamma` and `tgamma` of `f32` are those of `f64`, rounded; for these the test shows only that.
 
 use crate::applied::{Applied, cpu};
 use crate::reference::{reference, single_error};
@@ -10,9 +12,9 @@ use broadloom_device::{Argument, Device, Launch};
 use broadloom_scalar::{Axis, Builder, Element, Kernel, MathFunction, Precision, Type, Unroll, Value, lower};
 use std::sync::Arc;
 
-/// Threads, and arguments of each.
+/// Number of threads.
 const THREADS: u32 = 1 << 16;
-/// More than any error that is one.
+/// Greater than any finite error.
 const WRONG: f64 = 1e30;
 
 fn step() -> u64 {
@@ -22,13 +24,13 @@ fn step() -> u64 {
     step.filter(|step| *step > 0).unwrap_or(4_099)
 }
 
-/// How far a result of `f32` is from that of `f64`, in units of its last place.
+/// Computes the distance of a result of `f32` from that of `f64`, in units in the last place.
 fn error(b: &Builder, single: Value, double: Value) -> Value {
     let wide = b.convert(single, Type::F64);
     let rounded = b.convert(double, Type::F32);
     let (single_bits, rounded_bits) = (b.bitcast(single, Element::U32), b.bitcast(rounded, Element::U32));
     let bits = b.bitcast(double, Element::U64);
-    // The exponent, of subnormal numbers that of the least normal one.
+    // The exponent. Subnormal numbers have that of the least normal one.
     let exponent = b.max(b.and(b.shr(bits, 52), 0x7ffu64), 897u64);
     let ulp = b.bitcast(b.shl(b.sub(exponent, 23u64), 52), Element::F64);
     let apart = |x: Value, y: Value| b.abs(b.sub(x, y));
@@ -48,7 +50,7 @@ fn error(b: &Builder, single: Value, double: Value) -> Value {
     b.select(b.or(is_nan, should_be), b.select(b.and(is_nan, should_be), none, wrong), of_numbers)
 }
 
-/// Every thread goes through its arguments, and keeps the worst.
+/// Returns a kernel in which every thread visits its arguments and keeps the greatest error.
 fn kernel(function: MathFunction) -> Kernel {
     let b = Builder::kernel("every");
     let (errors, arguments) = (b.pointer("errors", Element::F64), b.pointer("arguments", Element::U32));
@@ -71,7 +73,7 @@ fn kernel(function: MathFunction) -> Kernel {
     b.finish_kernel().unwrap()
 }
 
-/// The worst of each thread, worst first.
+/// Returns the greatest error of each thread, in decreasing order.
 fn worst(device: &Device, function: MathFunction) -> Vec<(f64, f32)> {
     let module = Arc::new(lower(&[kernel(function)]).unwrap());
     let kernel = device.load(&module).unwrap().kernel("every").unwrap();
@@ -98,7 +100,7 @@ fn every_argument_is_as_exact_as_stated() {
         let results = Applied::new(&device, function, Precision::Accurate, Type::F32).run(&[&arguments]);
         for ((error, x), result) in errors.into_iter().zip(arguments).zip(results) {
             let by_reference = single_error(result, reference(function, x.into(), 0.0));
-            // Near zeros of lgamma large terms cancel in the reference.
+            // Large terms cancel in the reference near the zeros of lgamma.
             let is_doubtful = function == MathFunction::Lgamma && x < 0.0;
             if error > stated || by_reference > stated && !is_doubtful {
                 let bits = x.to_bits();
@@ -111,7 +113,8 @@ fn every_argument_is_as_exact_as_stated() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The kernel would find errors: results of a coarser function are told apart, and its measure is that of the other tests.
+/// The kernel detects errors: it distinguishes the results of a coarser function, and its measure is that of
+/// the other tests.
 #[test]
 fn errors_are_found() {
     let b = Builder::function("error");

@@ -1,4 +1,4 @@
-//! The fast mode is as exact as stated, on the devices that are here.
+//! The fast mode has the stated accuracy, on the available devices.
 
 use crate::applied::{Applied, cpu, interp};
 use crate::reference::reference;
@@ -13,7 +13,7 @@ fn the_fast_mode_is_as_exact_as_stated() {
             let (x, y) = if function.arguments() == 2 {
                 pairs(function, 1 << 13)
             } else {
-                // Of all exponents, and most of the usual size.
+                // Arguments of all exponents, and most of them of usual size.
                 let all = (0..=u32::MAX).step_by(1_048_583).map(f32::from_bits);
                 let usual = (0..4096).map(|index| (index as f32 - 2048.0) / 23.0);
                 let x: Vec<f32> = all.chain(usual).collect();
@@ -28,7 +28,7 @@ fn the_fast_mode_is_as_exact_as_stated() {
                 if wide.abs() > stated.range || is_subnormal(wide) || is_subnormal(y.into()) {
                     continue;
                 }
-                // An argument that is infinite does not count where nothing grows.
+                // An infinite argument does not matter if nothing grows.
                 let by = if function == MathFunction::Pow { right.abs().ln() } else { wide };
                 let growth = if stated.growth > 0.0 { stated.growth * by.abs() } else { 0.0 };
                 let allowed = (stated.relative + growth) * right.abs() + stated.absolute + f64::from(f32::MIN_POSITIVE);

@@ -1,4 +1,4 @@
-//! `f16`: all arguments there are.
+//! `f16`: all arguments.
 
 use crate::applied::{Applied, cpu};
 use crate::reference::reference;
@@ -17,7 +17,7 @@ fn half_precision_is_single_precision_rounded() {
             let (half, rounded) = (f16::from_bits(half), f16::from_f32(single));
             let same = half.to_bits() == rounded.to_bits() || (half.is_nan() && rounded.is_nan());
             assert!(same, "{function}({x:e}) is {half}, not {rounded}");
-            // And that is one of the two nearest to the right one.
+            // It is also one of the two numbers nearest to the correct result.
             let right = reference(function, f64::from(*x), 0.0);
             let unit = 2f64.powi((right.abs().log2().floor().max(-14.0) as i32) - 10);
             if right.is_finite() && right.abs() < 65_504.0 && right != 0.0 {

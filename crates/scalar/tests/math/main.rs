@@ -1,4 +1,4 @@
-//! The elementary functions are as exact as their table says, and the same on every device.
+//! The elementary functions have the accuracy of their table, and the same bits on every device.
 
 #[path = "../support/mod.rs"]
 mod support;

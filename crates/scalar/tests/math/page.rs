@@ -1,4 +1,4 @@
-//! The table is complete, and `docs/MATH.md` shows it. `BLESS=1` rewrites the page.
+//! The table is complete, and `docs/MATH.md` is up to date. `BLESS=1` rewrites the page.
 
 use broadloom_scalar::MathFunction;
 use broadloom_scalar::math::accuracy::{TABLE, page};

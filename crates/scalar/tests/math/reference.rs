@@ -1,9 +1,10 @@
-//! What is right: the functions in `f64` by the libraries of the host, for judging `f32`; and distances in ulp.
+//! Reference results: the functions in `f64` from the libraries of the host, for tests of `f32`, and
+//! distances in ulp.
 
 use broadloom_scalar::MathFunction;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-/// The function of `x` (and `y`), to about the precision of `f64`.
+/// Returns the function of `x` (and `y`), to about the precision of `f64`.
 pub(crate) fn reference(function: MathFunction, x: f64, y: f64) -> f64 {
     match function {
         MathFunction::Exp => x.exp(),
@@ -26,7 +27,7 @@ pub(crate) fn reference(function: MathFunction, x: f64, y: f64) -> f64 {
         MathFunction::Sinh => x.sinh(),
         MathFunction::Cosh => x.cosh(),
         MathFunction::Tanh => x.tanh(),
-        // Those of the standard library lose digits.
+        // The functions of the standard library lose digits.
         MathFunction::Asinh => libm::asinh(x),
         MathFunction::Acosh if x < 1.0 => f64::NAN,
         MathFunction::Acosh => libm::acosh(x),
@@ -46,7 +47,7 @@ pub(crate) fn reference(function: MathFunction, x: f64, y: f64) -> f64 {
     }
 }
 
-/// Quarter turns modulo 4, and the rest in radians.
+/// Returns the quarter turns modulo 4, and the rest in radians.
 fn quarter_turns(x: f64) -> (i32, f64) {
     let turn = x % 2.0;
     let n = (2.0 * turn).round_ties_even();
@@ -73,8 +74,9 @@ fn cospi(x: f64) -> f64 {
     }
 }
 
-/// How many ulp of `f32` a result is away from what is right; infinite where one is NaN and the other is not, or a zero has the wrong
-/// sign. What rounds to infinity may be the greatest number, and the other way round, if it is that close.
+/// Returns the distance in ulp of an `f32` result from the correct result. It is infinite if only one of them
+/// is NaN, or if a zero has the wrong sign. The greatest number and infinity may replace each other if they
+/// are that close.
 pub(crate) fn single_error(result: f32, right: f64) -> f64 {
     let (wide, limit, ulp_there) = (f64::from(result), 2f64.powi(128), 2f64.powi(104));
     let rounded = right as f32;
@@ -94,7 +96,8 @@ pub(crate) fn single_error(result: f32, right: f64) -> f64 {
     distance(wide, right)
 }
 
-/// The distance of finite numbers in units of the last place of an `f32` of the size of the second.
+/// Returns the distance of finite numbers in units in the last place of an `f32` of the size of the second
+/// one.
 fn distance(result: f64, right: f64) -> f64 {
     let exponent = if right == 0.0 { -126 } else { right.abs().log2().floor() as i32 };
     // The logarithm may round up to the next power of two.

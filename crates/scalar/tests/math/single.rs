@@ -1,14 +1,15 @@
-//! `f32`: functions of one argument on arguments of all exponents, or on all there are; functions of two on random ones.
+//! `f32`: functions of one argument on arguments of all exponents, or on all arguments; functions of two
+//! arguments on random ones.
 //!
-//! `BROADLOOM_MATH_STEP=1` takes every argument, which takes minutes of all cores for a function; every 65,537th is the default. `BROADLOOM_MATH_ONLY=sin` takes one
-//! function.
+//! `BROADLOOM_MATH_STEP=1` takes every argument, which takes minutes of all cores for a function. Every
+//! 65,537th is the default. `BROADLOOM_MATH_ONLY=sin` tests one function.
 
 use crate::applied::{Applied, cpu};
 use crate::reference::{reference, single_error};
 use broadloom_scalar::{MathFunction, Precision, Type};
 use std::thread;
 
-/// Arguments for which functions were found farthest from right, among billions.
+/// Arguments with the greatest errors among billions.
 const HARDEST: &[(MathFunction, u32)] = &[
     (MathFunction::Exp, 0xc1db_0878),
     (MathFunction::Exp2, 0xbef3_e18f),
@@ -61,13 +62,13 @@ fn is_asked_for(function: MathFunction) -> bool {
     !std::env::var("BROADLOOM_MATH_ONLY").is_ok_and(|only| only != function.name())
 }
 
-/// What the reference itself may be off by.
+/// Returns the possible error of the reference itself.
 fn doubt(function: MathFunction, x: f64) -> f64 {
-    // Near the zeros of lgamma that are not at 1 and 2, large terms cancel.
+    // Large terms cancel near the zeros of lgamma other than 1 and 2.
     if function == MathFunction::Lgamma && x < 0.0 { 1e-14 } else { 0.0 }
 }
 
-/// The greatest error among these, and its argument.
+/// Returns the greatest error among these, and its arguments.
 fn worst(function: MathFunction, x: &[f32], y: &[f32], results: &[f32]) -> (f64, f32, f32) {
     let mut worst = (0.0, 0.0, 0.0);
     for ((&x, &y), &result) in x.iter().zip(y).zip(results) {
@@ -84,7 +85,7 @@ fn worst(function: MathFunction, x: &[f32], y: &[f32], results: &[f32]) -> (f64,
     worst
 }
 
-/// The same, by all cores.
+/// Calls [`worst`] on all cores.
 fn worst_of_many(function: MathFunction, x: &[f32], y: &[f32], results: &[f32]) -> (f64, f32, f32) {
     let part = x.len().div_ceil(thread::available_parallelism().map_or(1, |cores| cores.get())).max(1);
     thread::scope(|scope| {
@@ -121,7 +122,7 @@ fn functions_of_one_argument_are_as_exact_as_stated() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Numbers that repeat (xorshift).
+/// Returns a generator of repeatable numbers (xorshift).
 pub(crate) fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -132,7 +133,8 @@ pub(crate) fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Pairs of all sizes; of like size; and for `pow`, bases and exponents whose power is in range.
+/// Returns pairs of all sizes, pairs of similar size, and for `pow` bases and exponents whose power is in
+/// range.
 pub(crate) fn pairs(function: MathFunction, count: usize) -> (Vec<f32>, Vec<f32>) {
     let mut next = random(88_172_645_463_325_252);
     let pair = |index: usize| {

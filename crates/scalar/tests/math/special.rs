@@ -1,10 +1,11 @@
-//! Zeros, infinities, NaN, the ends of domains: what annex F of the C standard says, which the host's libraries keep to.
+//! Zeros, infinities, NaN and the ends of domains: the results of annex F of the C standard, which the host's
+//! libraries follow.
 
 use crate::applied::{Applied, cpu};
 use crate::reference::reference;
 use broadloom_scalar::{MathFunction, Precision, Type};
 
-/// Arguments at which something special happens to some function, with both signs.
+/// Returns arguments that are special for some function, with both signs.
 fn arguments() -> Vec<f32> {
     let positive = [
         0.0,
@@ -39,7 +40,7 @@ fn arguments() -> Vec<f32> {
     positive.into_iter().flat_map(|x| [x, -x]).collect()
 }
 
-/// Whether both are NaN, the same infinity, or the same zero, as far as any of them is one of these.
+/// Returns true if both are NaN, the same infinity, or the same zero, or if neither is one of these.
 fn alike(a: f64, b: f64) -> bool {
     let special = |x: f64| !x.is_finite() || x == 0.0;
     (a.is_nan() && b.is_nan()) || if special(a) || special(b) { a.to_bits() == b.to_bits() } else { true }
@@ -56,7 +57,8 @@ fn check(function: MathFunction, x: &[f32], y: &[f32]) {
     for index in 0..x.len() {
         let (x, y) = (wide_x[index], wide_y[index]);
         let right = reference(function, x, y);
-        // A result between two numbers of f32 may be rounded to either; only what is beyond all doubt is compared.
+        // A result between two numbers of f32 may be rounded to either. Only unambiguous results are
+        // compared.
         let narrow = f64::from(right as f32);
         let close = right != narrow && (narrow == 0.0 || narrow.is_infinite() || narrow.abs() == f64::from(f32::MAX));
         assert!(

@@ -1,4 +1,4 @@
-//! What good code is: which instructions a kernel becomes.
+//! Quality of generated code: the instructions of kernels.
 
 use broadloom_scalar::{
     Axis, Builder, Cache, Element, Kernel, LaunchBounds, Lowering, Order, Precision, Shuffle, Type, lower, lower_with,
@@ -9,12 +9,13 @@ fn ptx(kernel: &Kernel) -> String {
     broadloom_ptx::print(&module)
 }
 
-/// How many instructions begin like this.
+/// Returns the number of instructions with this prefix.
 fn count(text: &str, instruction: &str) -> usize {
     text.lines().filter(|line| line.trim_start().starts_with(instruction)).count()
 }
 
-/// `y = a * x + y` with four elements of a thread side by side, the position in 64 bits as a front end has it.
+/// Returns `y = a * x + y` with four adjacent elements per thread. The position has 64 bits, as in front
+/// ends.
 fn saxpy() -> Kernel {
     let b = Builder::kernel("saxpy");
     b.launch_bounds(LaunchBounds { max_grid: Some([1 << 20, 1, 1]), ..LaunchBounds::block(256) });
@@ -81,7 +82,8 @@ fn shared_memory_has_constant_offsets() {
     assert!(!text.contains("$for"), "{text}");
 }
 
-/// A constant in a signed index costs nothing, whatever the rest may be; nor does one that was added as an unsigned number.
+/// A constant in a signed index is free, for any other part of the index, also if it was added as an unsigned
+/// number.
 #[test]
 fn constants_come_off_signed_indices() {
     let b = Builder::kernel("neighbours");
@@ -89,7 +91,7 @@ fn constants_come_off_signed_indices() {
     let (i, j) = (b.parameter("i", Type::I32), b.parameter("j", Type::U32));
     let at = |by: u32| b.load(x, b.convert(b.add(j, by), Type::I32));
     b.store(y, 0, b.add(b.load(x, b.add(i, 3)), b.add(b.load(x, b.add(i, 5)), b.add(at(7), at(9)))));
-    // Unsigned ones may wrap, and what is taken off may be more than there is.
+    // Unsigned sums may wrap, and a subtracted constant may be greater than the rest.
     b.store(y, 1, b.add(b.load(x, b.add(j, 11)), b.load(x, b.sub(i, 13))));
     let text = ptx(&b.finish_kernel().unwrap());
     for offset in [3, 5, 7, 9] {
@@ -99,7 +101,7 @@ fn constants_come_off_signed_indices() {
     assert_eq!(count(&text, "mad.wide.s32"), 3, "{text}");
 }
 
-/// Vectors around one that is found by its number are read at constant offsets from it.
+/// Vectors around a vector with a computed number are read at constant offsets from it.
 #[test]
 fn constants_come_off_numbers_of_vectors() {
     let b = Builder::kernel("vectors");
@@ -116,7 +118,8 @@ fn constants_come_off_numbers_of_vectors() {
     assert_eq!(count(&text, "mad.wide.s32") + count(&text, "mul.wide.s32") + count(&text, "mad.lo.u64"), 1, "{text}");
 }
 
-/// Reads around a position that a loop changes share the constant before it, which cannot be an offset: each adds its distance only.
+/// Reads around a position that a loop changes share the constant before it, which cannot be an immediate
+/// offset. Each read only adds its distance.
 #[test]
 fn constants_of_reads_around_a_position_are_added_once() {
     let b = Builder::kernel("around");
@@ -137,7 +140,7 @@ fn constants_of_reads_around_a_position_are_added_once() {
     assert_eq!(inside.matches(", -3;").count(), 1, "{text}");
 }
 
-/// On GPUs of today a kernel waits itself for those before it, and approximations spare no subnormal numbers.
+/// On recent GPUs a kernel itself waits for earlier kernels, and approximations flush subnormal numbers.
 #[test]
 fn kernels_of_a_gpu_overlap_and_flush() {
     let b = Builder::kernel("overlap");
@@ -158,7 +161,7 @@ fn kernels_of_a_gpu_overlap_and_flush() {
     }
 }
 
-/// What a loop does not change is computed before it.
+/// Loop-invariant code is computed before the loop.
 #[test]
 fn loops_repeat_only_what_changes() {
     let b = Builder::kernel("rows");
@@ -185,7 +188,8 @@ fn loops_repeat_only_what_changes() {
     assert_eq!(count(&inside, "fma.rn.f32"), 1, "{text}");
 }
 
-/// Rows and columns in 64 bits, as a front end has them, become 32-bit arithmetic in which the CPU sees that lanes are neighbours.
+/// Rows and columns in 64 bits, as in front ends, become 32-bit arithmetic in which the CPU sees that lanes
+/// are contiguous.
 #[test]
 fn the_cpu_sees_neighbours() {
     let b = Builder::kernel("rows");
@@ -233,7 +237,7 @@ fn the_cpu_sees_neighbours() {
     assert_eq!((statistics[0].loads.contiguous, statistics[0].loads.scattered), (3, 0), "{:?}\n{text}", statistics[0]);
 }
 
-/// A minimum that is NaN where an operand is NaN is one instruction; one of doubles has none.
+/// A minimum that propagates NaN is one instruction. For doubles there is none.
 #[test]
 fn propagated_nans_are_one_instruction() {
     let text = |ty: Type| {
@@ -254,8 +258,8 @@ fn propagated_nans_are_one_instruction() {
     assert_eq!((count(&double, "min.f64"), count(&double, "selp.f64")), (1, 2), "{double}");
 }
 
-/// Tables lie in constant memory where all threads read one entry, else in global memory. An index that lies within
-/// its table is not limited.
+/// Tables are in constant memory if all threads read one entry, otherwise in global memory. An index that is
+/// inside of its table is not clamped.
 #[test]
 fn tables_lie_where_they_are_read_best() {
     let b = Builder::kernel("tables");

@@ -1,4 +1,4 @@
-//! Functions as values: printed, compared, inlined with what stands behind their accessors.
+//! Functions as values: printed, compared, and inlined with bindings of their accessors.
 
 use broadloom_scalar::{
     AccessorKind, Binding, Builder, Element, Environment, Function, Lanes, Literal, Precision, Type, Unroll, Value, popping,
@@ -6,7 +6,7 @@ use broadloom_scalar::{
 };
 use std::collections::{HashSet, VecDeque};
 
-/// A sum over a window with weights in a local array, and a count of what it saw.
+/// Returns a function that sums a window with weights in a local array, and counts the visited elements.
 pub(crate) fn blur() -> Function {
     let b = Builder::function("blur");
     let scale = b.parameter("scale", Type::F32);
@@ -62,7 +62,7 @@ fn blur(scale: f32) -> (f32, u32)
     assert_eq!(text, expected, "{text}");
 }
 
-/// Unrolled, the array gone into registers, the variables into values.
+/// After unrolling, the array is in registers, and the variables are values.
 #[test]
 fn simplified_code_has_neither_loop_nor_array() {
     let text = blur().simplify().unwrap().to_string();
@@ -86,7 +86,7 @@ fn functions_are_compared_by_what_they_compute() {
     assert_eq!(blur().simplify().unwrap(), blur().simplify().unwrap());
 }
 
-/// What stands behind accessors where a function is evaluated.
+/// The accessors of a function during evaluation.
 #[derive(Default)]
 struct World {
     written: Vec<f64>,
@@ -138,7 +138,7 @@ fn windows_bound_to_code_and_to_the_host_are_the_same() {
     }
 }
 
-/// A filter that pops two and pushes their sum and what comes next.
+/// A filter that pops two elements and pushes their sum and the next element.
 #[test]
 fn queues() {
     let f = Builder::function("filter");
@@ -183,7 +183,7 @@ fn queues() {
     assert!(b.finish_function(&[]).unwrap_err().to_string().contains("no queue to read"));
 }
 
-/// Vectors work lane by lane, beside plain values and literals.
+/// Vectors work lane by lane, also with plain values and literals.
 #[test]
 fn vectors() {
     let b = Builder::function("vectors");
@@ -200,7 +200,7 @@ fn vectors() {
     assert_eq!(function.simplify().unwrap().evaluate(&arguments).unwrap(), expected);
 }
 
-/// A builder that prefers what is fast makes it so of what it inlines, too; others do not.
+/// A builder that prefers fast operations also applies this to inlined code. Other builders do not.
 #[test]
 fn what_is_fast_is_preferred() {
     let b = Builder::function("accurate");
@@ -216,11 +216,11 @@ fn what_is_fast_is_preferred() {
     let fast = b.finish_function(&[inlined[0], double]).unwrap();
     let text = fast.to_string();
     assert!(text.contains("div_approx") && text.contains("sqrt_approx") && text.contains("fast"), "{text}");
-    // Doubles are as exact as ever.
+    // Doubles remain exact.
     assert_eq!(text.matches("approx").count(), 2, "{text}");
 }
 
-/// A magnitude that is written with a selection, and an even power of a number and of its negation.
+/// A magnitude that is written with a selection, and even powers of a number and of its negation.
 #[test]
 fn a_number_and_its_negation_share_what_is_even() {
     let b = Builder::function("even");
@@ -249,7 +249,7 @@ fn a_number_and_its_negation_share_what_is_even() {
     }
 }
 
-/// Inputs that are zero but for one.
+/// Inputs that are all zero except one.
 struct Unit {
     one: Option<i128>,
     written: Vec<f64>,
@@ -266,7 +266,7 @@ impl Environment for Unit {
     }
 }
 
-/// One evaluation on linear forms gives what an evaluation for each input gives.
+/// One evaluation with linear forms gives the results of an evaluation for each input.
 #[test]
 fn linear_forms_have_the_factors_of_all_inputs() {
     let sums = |last: &dyn Fn(&Builder, Value) -> Value| {

@@ -1,11 +1,12 @@
-//! Whatever is asked of the builder, the answer is an error with its place, never a panic, an overflow of the stack or a hang.
+//! For any input, the builder returns an error with its place, and never panics, overflows the stack or
+//! hangs.
 
 use broadloom_scalar::{
     AccessorKind, Axis, Builder, Cache, Element, Error, LaunchBounds, Literal, MAX_NESTING, Order, Type, Unroll, Value, lower,
     reading,
 };
 
-/// What finishing a function says.
+/// Returns the problems that finishing a function reports.
 fn problems(build: impl FnOnce(&Builder) -> Vec<Value>) -> String {
     let b = Builder::function("bad");
     let results = build(&b);
@@ -282,7 +283,7 @@ fn kernels_that_no_device_takes() {
     lower(&[named("1st"), named("")]).unwrap();
 }
 
-/// Loops are opened two blocks at a time by `while`.
+/// `while` opens two blocks per loop.
 #[test]
 fn loops_nested_without_end() {
     let b = Builder::function("deep");
@@ -346,7 +347,7 @@ fn loops_that_are_too_long_to_unroll_or_never_end() {
     assert!(endless.evaluate(&[]).unwrap_err().to_string().contains("does not come to an end"));
     endless.simplify().unwrap();
 
-    // A counter that wraps never reaches its end; it is not taken for a loop of a known length.
+    // A counter that wraps never reaches its end. The loop is not treated as one of known length.
     let b = Builder::function("wraps");
     let x = b.variable(Type::U8);
     b.for_step(b.literal(0u8), 250, 100, Unroll::Full, |i| b.set(x, i));

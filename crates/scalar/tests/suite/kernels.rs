@@ -1,4 +1,5 @@
-//! What only kernels have: warps, barriers, shared memory, atomics, wide accesses. The interpreter watches for races.
+//! Features of kernels only: warps, barriers, shared memory, atomics, wide accesses. The interpreter checks
+//! for races.
 
 use crate::support::{devices, exact_lowerings, keep};
 use broadloom_device::{Argument, Device, Launch};
@@ -10,7 +11,7 @@ use broadloom_scalar::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The buffers after a launch, on every device and in every way; all must agree with what is expected.
+/// Checks the buffers after a launch, on every device and with every lowering.
 fn check(kernel: &Kernel, launch: &Launch, buffers: &[Vec<u8>], expected: &[Vec<u8>]) {
     let watched = Interp::new(broadloom_interp::Options { check: true, ..broadloom_interp::Options::default() });
     let mut devices = devices();
@@ -38,7 +39,7 @@ fn bytes<T: Into<Literal> + Copy>(values: &[T]) -> Vec<u8> {
     Literal::to_bytes(&values.iter().map(|value| (*value).into()).collect::<Vec<_>>())
 }
 
-/// A kernel of one warp whose results, all of one type, go to `out[which * 32 + lane]`.
+/// Returns a kernel of one warp whose results, all of one type, are stored at `out[which * 32 + lane]`.
 fn warp_kernel(element: Element, build: impl FnOnce(&Builder, Value) -> Vec<Value>) -> Kernel {
     let b = Builder::kernel("warp");
     b.launch_bounds(LaunchBounds::block(32));
@@ -132,7 +133,7 @@ fn votes_matches_and_reductions() {
     );
 }
 
-/// Several elements side by side, of every type and width, copied with one added to each.
+/// Several adjacent elements, of every type and width, copied with one added to each.
 #[test]
 fn wide_accesses_of_every_type() {
     for element in Element::ALL {
@@ -193,7 +194,8 @@ fn stores_under_conditions() {
     }
 }
 
-/// Every atomic operation on every type that has it, in global and in shared memory. Sums of floats are exact here.
+/// Every atomic operation on every type that supports it, in global and in shared memory. Sums of floats are
+/// exact here.
 #[test]
 fn atomic_operations() {
     use AtomicOp::{Add, And, Exchange, Max, Min, Or, Xor};
@@ -212,7 +214,7 @@ fn atomic_operations() {
         b.if_then(here, || b.store(shared, thread, 6));
         b.barrier();
         for (index, op) in ops.iter().enumerate() {
-            // What all threads exchange is the same, so that the last one does not matter.
+            // All threads exchange one value, so their order does not matter.
             let value = if *op == Exchange { b.constant(element, 9) } else { b.convert(b.and(thread, 7), element) };
             b.atomic(*op, out, index, value, Order::Weak);
             b.atomic(*op, shared, index, value, Order::Relaxed(Scope::Block));
@@ -246,7 +248,7 @@ fn compare_and_exchange_counts() {
         let b = Builder::kernel("cas");
         b.launch_bounds(LaunchBounds::block(32));
         let counter = b.pointer("counter", element);
-        // One thread takes each number.
+        // Each number is taken by one thread.
         let mine = b.convert(b.thread(Axis::X), element);
         b.for_range(0, b.literal(32u32), |turn| {
             b.if_then(b.eq(turn, b.thread(Axis::X)), || {
@@ -266,7 +268,7 @@ fn compare_and_exchange_counts() {
     }
 }
 
-/// What is asked for ahead may lie outside of the memory; shared memory is near anyway.
+/// A prefetch may be outside of the memory. Prefetches of shared memory have no effect.
 #[test]
 fn memory_that_is_asked_for_ahead() {
     let b = Builder::kernel("ahead");
@@ -286,7 +288,7 @@ fn memory_that_is_asked_for_ahead() {
     check(&kernel, &Launch::linear(1, 32), &[numbers.clone(), vec![0; 128]], &[numbers.clone(), numbers]);
 }
 
-/// Dynamic shared memory seen as two types, a barrier that counts, fences and ordered accesses.
+/// Dynamic shared memory viewed as two types, a counting barrier, fences and ordered accesses.
 #[test]
 fn shared_views_barriers_and_orders() {
     let b = Builder::kernel("views");
@@ -320,7 +322,7 @@ fn shared_views_barriers_and_orders() {
     );
 }
 
-/// A local array with indices that are not known stays an array; results are those of one in registers.
+/// A local array with unknown indices remains an array, and its results equal those of one in registers.
 #[test]
 fn local_arrays_with_any_index() {
     let b = Builder::kernel("locals");
@@ -340,7 +342,8 @@ fn local_arrays_with_any_index() {
     assert_eq!(Literal::from_bytes(Element::I16, &bytes(&expected)).count(), 64);
 }
 
-/// Five neighbours from a computed place on, outside of the input something else: their sum, and the last one or the sum again.
+/// Returns a kernel that reads five neighbours from a computed place on, with replacements outside of the
+/// input. It stores their sum, and the last one or the sum again.
 fn looked_up(between: impl Fn(&Builder, broadloom_scalar::Memory)) -> Kernel {
     let b = Builder::kernel("looked_up");
     b.launch_bounds(LaunchBounds::block(32));
@@ -371,19 +374,19 @@ fn loads_under_the_condition_they_hang_on() {
     let kernel = looked_up(|_, _| {});
     check(&kernel, &Launch::linear(1, 32), &[bytes(&input), vec![0; 256]], &[bytes(&input), expected]);
 
-    // Each side reads what it needs.
+    // Each side executes only its own loads.
     let text = |kernel: &Kernel| broadloom_ptx::print(&broadloom_scalar::lower(std::slice::from_ref(kernel)).unwrap());
     let moved = text(&kernel);
     let loads: Vec<usize> = moved.split("bra").map(|part| part.matches("ld.global").count()).collect();
     assert_eq!(loads, [0, 4, 1], "{moved}");
 
-    // Loads do not move over a store, which may be to the same place.
+    // Loads do not move over a store, which may be to the same address.
     let stored = |b: &Builder, input| b.store(input, b.add(b.thread(Axis::X), 64), 1.0f32);
     let kept = text(&looked_up(stored));
     assert!(!kept.contains("bra"), "{kept}");
 }
 
-/// Returns the most `%f` registers that are alive at once in a kernel without branches.
+/// Returns the maximum number of live `%f` registers in a kernel without branches.
 fn alive(kernel: &Kernel) -> usize {
     let module = lower_with(std::slice::from_ref(kernel), &Lowering::default()).unwrap();
     let text = broadloom_ptx::print(&module);
@@ -403,10 +406,10 @@ fn alive(kernel: &Kernel) -> usize {
     spans.iter().map(|(at, _)| spans.iter().filter(|(from, to)| from <= at && at < to).count()).max().unwrap_or(0)
 }
 
-/// Loads of read-only memory are used at once where that frees registers, and late where it would take more.
+/// Loads of read-only memory are used early if that frees registers, and late if it would take more.
 #[test]
 fn few_values_are_alive_at_once() {
-    // Sums of neighbours: a sum is stored as soon as its last element is there.
+    // Sums of neighbours: a sum is stored as soon as its last element is loaded.
     let b = Builder::kernel("sums");
     let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
     let elements: Vec<Value> = (0..34).map(|i| b.load_as(input, i, 1, Order::Weak, Cache::ReadOnly)).collect();
@@ -415,7 +418,7 @@ fn few_values_are_alive_at_once() {
     }
     assert!(alive(&b.finish_kernel().unwrap()) <= 6);
 
-    // Multiples of one element: each is computed right before the store, which keeps its place.
+    // Multiples of one element: each is computed right before its store, which keeps its place.
     let b = Builder::kernel("multiples");
     let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
     let element = b.load_as(input, 0, 1, Order::Weak, Cache::ReadOnly);

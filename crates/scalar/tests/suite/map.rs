@@ -1,4 +1,4 @@
-//! From a function to results on devices.
+//! A function and its results on devices.
 
 use crate::support::{devices, exact_lowerings, map_kernel, run_map};
 use broadloom_scalar::{Builder, Literal, Type};

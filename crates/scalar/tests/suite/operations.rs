@@ -1,4 +1,4 @@
-//! Every operation on every type that takes it: evaluator, interpreter and CPU give the same bits.
+//! Every operation on every type that supports it: evaluator, interpreter and CPU return the same bits.
 
 use crate::support::random::{Literals, Random};
 use crate::support::{devices, exact_lowerings, map_kernel, run_map, same};
@@ -6,7 +6,7 @@ use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Function, Literal,
 
 const COUNT: usize = 600;
 
-/// The function on random values, everywhere; results have these names.
+/// Checks a function on random values, on all devices. `names` are the names of its results.
 fn check(function: &Function, names: &[String]) {
     let mut random = Random(7);
     let inputs: Vec<Vec<Literal>> = function
@@ -110,7 +110,7 @@ fn every_conversion() {
                 names.push(format!("{from} as {to}"));
             }
         }
-        // The bits of NaN are not specified, so only integers show theirs.
+        // The bits of NaN are not specified, so only bits of integers are compared.
         if from.is_integer() {
             for to in Element::ALL.into_iter().filter(|to| to.bits() == from.bits()) {
                 results.push(b.bitcast(x, to));
@@ -121,7 +121,7 @@ fn every_conversion() {
     }
 }
 
-/// Shifts by counts of every type, tables, bit fields, vectors taken apart and put together.
+/// Shifts by counts of every type, tables, bit fields, vectors that are split and joined.
 #[test]
 fn what_is_made_of_operations() {
     let b = Builder::function("made");

@@ -1,6 +1,6 @@
-//! Random functions give the same bits evaluated and run, simplified or not.
+//! Random functions return the same bits evaluated and run, simplified or not.
 //!
-//! `BROADLOOM_SCALAR_FUNCTIONS=n` makes n of them, from the seed `BROADLOOM_SCALAR_SEED` on.
+//! `BROADLOOM_SCALAR_FUNCTIONS=n` makes n of them, starting at the seed `BROADLOOM_SCALAR_SEED`.
 
 use crate::support::random::{Literals, Random};
 use crate::support::{devices, exact_lowerings, generate, map_kernel, run_map, same};
@@ -60,7 +60,7 @@ fn functions_run_as_they_are_evaluated() {
     let devices = devices();
     for seed in first..first + setting("BROADLOOM_SCALAR_FUNCTIONS", 40) {
         let original = generate::function(seed);
-        // Every third one with fused products, which are then part of the function itself.
+        // Every third one has fused products, which are then part of the function itself.
         let function = match seed % 3 {
             0 => {
                 original.simplify().and_then(|function| function.contract()).unwrap_or_else(|error| panic!("{error}\n{original}"))

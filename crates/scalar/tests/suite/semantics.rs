@@ -1,4 +1,4 @@
-//! Results of operations, by evaluating functions of one operation.
+//! Results of operations, computed by evaluating functions of one operation.
 
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value};
 use half::f16;
@@ -37,7 +37,7 @@ fn the_upper_half_of_a_product() {
     assert_eq!(binary(BinaryOp::MulHigh, (-1i8).into(), 1i8.into()), (-1i8).into());
 }
 
-/// By exact integers: every half is a multiple of 2^-24.
+/// Compares with exact integers: every half is a multiple of 2^-24.
 #[test]
 fn halves_are_multiplied_and_added_with_one_rounding() {
     let exact = |bits: u16| (f16::from_bits(bits).to_f64() * 2f64.powi(24)) as i128;
@@ -49,7 +49,7 @@ fn halves_are_multiplied_and_added_with_one_rounding() {
         if [a, b, c].iter().any(|bits| bits & 0x7c00 == 0x7c00) {
             continue;
         }
-        // In units of 2^-48; the nearest half is found by trying the two around the rough result.
+        // In units of 2^-48. The nearest half is one of the two neighbours of the rough result.
         let sum = exact(a) * exact(b) + (exact(c) << 24);
         let result = fma.evaluate(&[a, b, c].map(|bits| f16::from_bits(bits).into())).unwrap()[0];
         let distance = |bits: u16| (exact(bits) * (1 << 24) - sum).abs();

@@ -16,7 +16,7 @@ fn read(text: &str) -> Result<Function, String> {
     Ok(read)
 }
 
-/// A function that is read prints as the same text.
+/// Checks that a function prints as the same text after it was read back.
 fn reads_back(function: &Function) {
     let text = function.to_string();
     let again = read(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
@@ -130,7 +130,7 @@ fn mistakes_have_places() {
     }
 }
 
-/// Nothing that a text holds overflows the stack or panics.
+/// No text overflows the stack or causes a panic.
 #[test]
 fn hostile_texts_are_refused() {
     let open = "(".repeat(100_000);

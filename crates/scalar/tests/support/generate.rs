@@ -1,7 +1,8 @@
-//! Random functions: expressions of all types, variables, conditions, loops that end, local arrays, tables.
+//! Random functions: expressions of all types, variables, conditions, terminating loops, local arrays,
+//! tables.
 //!
-//! What the language leaves open does not show in the results: the bits and the sign of NaN are made definite before they are looked at,
-//! and indices stay inside of arrays.
+//! Behaviour that the language leaves open does not affect the results: the bits and the sign of NaN are made
+//! definite before they are used, and indices are inside of arrays.
 
 use super::random::{Literals, Random};
 use broadloom_scalar::{
@@ -16,7 +17,7 @@ pub(crate) struct Generator {
     values: Vec<Value>,
     variables: Vec<Variable>,
     arrays: Vec<(Array, Element)>,
-    /// Statements that may still be made.
+    /// Number of statements that may still be made.
     budget: usize,
     loops: usize,
 }
@@ -36,7 +37,7 @@ const EXACT_UNARY: [UnaryOp; 12] = [
     UnaryOp::Sqrt,
 ];
 
-/// A function from a seed.
+/// Returns a function for a seed.
 pub(crate) fn function(seed: u64) -> Function {
     let mut random = Random(seed);
     let b = Builder::function("random");
@@ -64,7 +65,7 @@ impl Generator {
         self.b.finish_function(&results).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A value of a type: one that is there, a literal, or an expression over others.
+    /// Returns a value of a type: an existing one, a literal, or an expression of others.
     fn value(&mut self, element: Element, depth: usize) -> Value {
         if depth == 0 || self.random.one_in(6) {
             let fitting: Vec<Value> = self.values.iter().copied().filter(|v| self.b.type_of(*v) == Type::of(element)).collect();
@@ -82,7 +83,7 @@ impl Generator {
         value
     }
 
-    /// A float whose bits are definite.
+    /// Returns a float whose bits are definite.
     fn definite(&self, value: Value) -> Value {
         self.b.select(self.b.is_nan(value), 1.0, value)
     }
@@ -176,7 +177,7 @@ impl Generator {
                 let sign = self.value(element, depth);
                 self.b.copysign(x, self.definite(sign))
             }
-            // Literals on the right meet the identities.
+            // Literals on the right exercise the identities.
             _ if self.random.one_in(3) => {
                 let literal = self.b.literal(self.random.literal(element));
                 if self.random.one_in(4) { self.b.binary(op, literal, x) } else { self.b.binary(op, x, literal) }
@@ -188,7 +189,7 @@ impl Generator {
         }
     }
 
-    /// Statements in a block; what they define is gone behind it.
+    /// Makes the statements of a block. Their definitions are not available after it.
     fn block(&mut self, nesting: usize) {
         let values = self.values.len();
         for _ in 0..1 + self.random.below(3) {
@@ -254,7 +255,7 @@ impl Generator {
         self.b.end_for();
     }
 
-    /// A loop with any condition that also ends after a few rounds.
+    /// Makes a loop with any condition that ends after a few iterations at the latest.
     fn open_loop(&mut self, nesting: usize) {
         let rounds = self.b.variable_with(self.b.constant(Type::I32, 0));
         let values = self.values.len();
@@ -272,7 +273,7 @@ impl Generator {
 
     fn array(&mut self, nesting: usize) {
         if self.arrays.is_empty() || self.random.one_in(4) {
-            // Behind a condition, an element might be read that was not set.
+            // Under a condition, an element might be read that was not set.
             if nesting > 0 {
                 return;
             }

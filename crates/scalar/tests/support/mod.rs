@@ -11,7 +11,7 @@ use broadloom_interp::Interp;
 use broadloom_scalar::{Axis, Builder, Function, Kernel, LaunchBounds, Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
 
-/// The interpreter and the CPU.
+/// Returns the interpreter and the CPU.
 pub(crate) fn devices() -> Vec<(&'static str, Device)> {
     let options = broadloom_cpu::Options {
         threads: 2,
@@ -25,7 +25,7 @@ pub(crate) fn devices() -> Vec<(&'static str, Device)> {
     ]
 }
 
-/// A kernel that applies a function of plain values to each element of as many arrays.
+/// Returns a kernel that applies a function of plain values to each element of its arrays.
 pub(crate) fn map_kernel(function: &Function) -> Kernel {
     let b = Builder::kernel("map");
     b.launch_bounds(LaunchBounds::block(64));
@@ -44,7 +44,8 @@ pub(crate) fn map_kernel(function: &Function) -> Kernel {
     b.finish_kernel().unwrap()
 }
 
-/// Runs a kernel made by [`map_kernel`] on a device; `inputs[p][i]` is parameter `p` of element `i`, results likewise.
+/// Runs a kernel made by [`map_kernel`] on a device. `inputs[p][i]` is parameter `p` of element `i`. Results
+/// have the same form.
 pub(crate) fn run_map(
     device: &Device,
     kernel: &Kernel,
@@ -66,7 +67,7 @@ pub(crate) fn run_map(
     outputs.iter().zip(results).map(|(output, ty)| Literal::from_bytes(ty.element(), &output.read().unwrap()).collect()).collect()
 }
 
-/// Writes a module into the folder `BROADLOOM_SCALAR_PTX`, if that is set, for NVIDIA's assembler to look at.
+/// Writes a module to the folder `BROADLOOM_SCALAR_PTX`, if that is set, for checks by NVIDIA's assembler.
 pub(crate) fn keep(module: &broadloom_ptx::Verified) {
     static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     if let Ok(folder) = std::env::var("BROADLOOM_SCALAR_PTX") {
@@ -75,13 +76,13 @@ pub(crate) fn keep(module: &broadloom_ptx::Verified) {
     }
 }
 
-/// Not simplified; simplified; both with the same results.
+/// Returns two lowerings with the same results: not simplified, and simplified.
 pub(crate) fn exact_lowerings() -> [(&'static str, Lowering); 2] {
     let plain = Lowering { simplify: false, contract: false, ..Lowering::default() };
     [("plain", plain.clone()), ("simplified", Lowering { simplify: true, ..plain })]
 }
 
-/// Equal bits, or both NaN.
+/// Returns true for the same bits, or if both are NaN.
 pub(crate) fn same(a: Literal, b: Literal) -> bool {
     a == b || (a.is_nan() && b.is_nan())
 }

@@ -1,11 +1,11 @@
-//! Values that are often in a corner.
+//! Random values, often corner cases.
 
 pub(crate) use broadloom_random::Random;
 use broadloom_scalar::{Element, Literal};
 
-/// Drawing of literals.
+/// Generation of literals.
 pub(crate) trait Literals {
-    /// A value of a type: half of them corners, the others any bits or a small number.
+    /// Returns a value of a type: half of them are corner cases, the others any bits or small numbers.
     fn literal(&mut self, element: Element) -> Literal;
 }
 

@@ -1,4 +1,5 @@
-//! Cooperation of the threads of a warp or a block: ordered reductions and scans of one list of values per thread.
+//! Cooperation of the threads of a warp or a block: ordered reductions and scans of one list of values per
+//! thread.
 
 use super::Writer;
 use crate::operator::Operator;
@@ -14,7 +15,7 @@ impl Shared {
         Shared(types.iter().map(|ty| (k.shared(ty.element(), length * ty.lanes() as u32), *ty)).collect())
     }
 
-    /// Returns an array of values of a type in shared memory that is declared already.
+    /// Returns an array of one type over shared memory that is already declared.
     pub fn over(k: &Writer, memory: Memory, ty: Type) -> Shared {
         Shared(vec![(k.shared_view(memory, ty.element(), 0), ty)])
     }
@@ -32,7 +33,8 @@ impl Shared {
     }
 }
 
-/// Does something for each lane whose bit is set in a ballot, from the first to the last. All lanes do it together.
+/// Runs `act` for each lane whose bit is set in a ballot, from the first to the last. All lanes run it
+/// together.
 pub fn each_lane(k: &Writer, ballot: Value, mut act: impl FnMut(Value)) {
     let left = k.variable_with(ballot);
     k.while_loop(
@@ -45,11 +47,11 @@ pub fn each_lane(k: &Writer, ballot: Value, mut act: impl FnMut(Value)) {
     );
 }
 
-/// Combines the values of the first `lanes` lanes, a power of two; lane 0 has the result. The order of lanes is kept unless
-/// the operator is commutative.
+/// Combines the values of the first `lanes` lanes, a power of two. Lane 0 has the result. The order of lanes
+/// is kept unless the operator is commutative.
 ///
-/// A commutative operator exchanges values of distant lanes first: both halves of a warp then do the same, which vectors do
-/// once.
+/// With a commutative operator, distant lanes exchange values first. Both halves of the warp then do the same
+/// work, and vector code does it once.
 pub fn reduce_warp(k: &Writer, operator: &Operator, values: &[Value], lanes: u32) -> Vec<Value> {
     (0..lanes.ilog2()).fold(values.to_vec(), |values, step| {
         let (shuffle, distance) = match operator.is_commutative() {
@@ -61,8 +63,9 @@ pub fn reduce_warp(k: &Writer, operator: &Operator, values: &[Value], lanes: u32
     })
 }
 
-/// Combines the values of all threads of a block in the order of threads; thread 0 has the result. All threads of the block
-/// must call it. `thread` is the number of the thread; the number of warps is a power of two.
+/// Combines the values of all threads of a block in the order of threads. Thread 0 has the result. All
+/// threads of the block must call it. `thread` is the number of the thread. The number of warps must be a
+/// power of two.
 pub fn reduce_block(k: &Writer, operator: &Operator, values: &[Value], thread: Value, threads: u32) -> Vec<Value> {
     let whole = reduce_warp(k, operator, values, 32);
     let warps = threads / 32;
@@ -75,7 +78,7 @@ pub fn reduce_block(k: &Writer, operator: &Operator, values: &[Value], thread: V
     k.barrier();
     let mine = shared.get(k, k.and(thread, warps - 1));
     let all = reduce_warp(k, operator, &mine, warps);
-    // What is shared may be written again behind this.
+    // After this barrier the shared arrays may be overwritten.
     k.barrier();
     all
 }
@@ -92,10 +95,11 @@ pub fn scan_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value)
     values
 }
 
-/// Scans a warp whose lanes are cut into parts. `heads` has a bit for each lane at which a part starts, the same in all lanes. Returns for
-/// each lane the values from the start of its part up to and including it, and whether the part starts in this warp at all.
+/// Scans a warp that is split into parts. `heads` has one bit per lane at which a part starts, and is the
+/// same in all lanes. Returns for each lane the values from the start of its part up to and including the
+/// lane. Also returns a flag: the part of the lane starts in this warp.
 ///
-/// Lanes whose part reaches back far enough for a step are bits of a number too, so nothing but values moves between lanes.
+/// The lanes that take part in a step are bits of a number too, so only values move between lanes.
 pub fn scan_from_heads(k: &Writer, operator: &Operator, values: &[Value], heads: Value, lane: Value) -> (Vec<Value>, Value) {
     let own = k.shl(k.literal(1u32), lane);
     let among = |lanes: Value| k.ne(k.and(lanes, own), 0);
@@ -109,15 +113,15 @@ pub fn scan_from_heads(k: &Writer, operator: &Operator, values: &[Value], heads:
         lanes.push(k.and(reach, k.shl(reach, distance)));
     }
     let values = (0..3).fold(values.to_vec(), |values, number| step(&values, 1 << number, lanes[number]));
-    // Many short parts need no more steps.
+    // Steps of distance 8 and 16 are needed only if a part has more than 8 lanes.
     let far = || (3..5).fold(values.clone(), |values, number| step(&values, 1 << number, lanes[number]));
     let scanned = k.choose_list(k.ne(lanes[3], 0), far, || values.clone());
-    // All bits below the first head, or all.
+    // All bits below the first head. All bits if there is no head.
     let before = k.sub(k.and(heads, k.sub(0, heads)), 1);
     (scanned, k.not(among(before)))
 }
 
-/// Returns the number of the highest bit; 0 where there is none.
+/// Returns the number of the highest set bit, or 0 if no bit is set.
 pub(crate) fn last_bit(k: &Writer, bits: Value) -> Value {
     k.sub(31u32, k.leading_zeros(k.or(bits, 1)))
 }
@@ -127,7 +131,7 @@ pub(crate) fn choose(k: &Writer, condition: Value, yes: &[Value], no: &[Value]) 
     yes.iter().zip(no).map(|(yes, no)| k.select_value(condition, *yes, *no)).collect()
 }
 
-/// Shifts an inclusive scan of a warp by one lane, which makes it exclusive: lane 0 has the identity.
+/// Shifts an inclusive scan of a warp by one lane, which makes it exclusive. Lane 0 gets the identity.
 pub fn shift_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
     let first = k.eq(lane, 0);
     let nothing = operator.nothing(k);
@@ -135,7 +139,7 @@ pub fn shift_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value
     before.zip(nothing).map(|(before, nothing)| k.select_value(first, nothing, before)).collect()
 }
 
-/// Returns the values of one lane to all lanes.
+/// Broadcasts the values of one lane to all lanes.
 pub fn broadcast(k: &Writer, values: &[Value], lane: u32) -> Vec<Value> {
     values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
 }

@@ -1,31 +1,31 @@
-//! Programs while they are written: one place that numbers inputs, outputs, scalars and temporaries.
+//! Programs under construction: one place that numbers inputs, outputs, scalars and temporaries.
 
 use super::{Inlet, Outlet, Writer};
 use crate::program::{Argument, Output, Program, Step, Temporary};
 use crate::{Count, Error, PlainProduct, Result, Sink, Source};
 use broadloom_scalar::{AccessorKind, Type};
 
-/// A [`Program`] while it is written.
+/// A [`Program`] under construction.
 #[derive(Debug)]
 pub struct Draft {
     program: Program,
 }
 
-/// The arguments of a program that becomes a part of another one.
+/// The arguments of a program that becomes part of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// Its inputs.
+    /// The inputs of the included program.
     pub inputs: &'a [Argument],
-    /// Its outputs.
+    /// The outputs of the included program.
     pub outputs: &'a [Argument],
-    /// Its scalars.
+    /// The scalars of the included program.
     pub scalars: &'a [Argument],
-    /// Its sizes, as numbers that follow from those of the whole.
+    /// The sizes of the included program, computed from the sizes of the including one.
     pub sizes: &'a [Count],
 }
 
 impl Draft {
-    /// Starts a program whose calls have so many sizes.
+    /// Starts a program whose calls have this number of sizes.
     pub fn new(name: &str, sizes: usize) -> Draft {
         Draft {
             program: Program {
@@ -54,7 +54,7 @@ impl Draft {
         inlet
     }
 
-    /// Appends an input, and returns its number.
+    /// Appends an input and returns its number.
     pub fn input(&mut self, ty: Type) -> usize {
         self.program.inputs.push(ty);
         self.program.inputs.len() - 1
@@ -92,17 +92,18 @@ impl Draft {
         self.program.outputs.len() - 1
     }
 
-    /// Requires that a number is less than 2³¹, as indices of 32 bits do.
+    /// Requires that a count is less than 2³¹, so that 32-bit indices suffice.
     pub fn limit(&mut self, count: Count) {
         self.program.limits.push(count);
     }
 
-    /// Requires that a number is at least so large.
+    /// Requires that a count is at least `least`.
     pub fn least(&mut self, count: Count, least: u64) {
         self.program.least.push((count, least));
     }
 
-    /// Keeps products and sums of floats apart: results are those of the operations as written, bit for bit.
+    /// Prevents contraction of float products and sums: results equal those of the written operations, bit
+    /// for bit.
     pub fn keep_products(&mut self) {
         self.program.contract = false;
     }
@@ -113,20 +114,20 @@ impl Draft {
         self.program.scalars.len() - 1
     }
 
-    /// Notes that the program is the product of two sources, stored as it is.
+    /// Marks the program as the plain product of two sources, stored unchanged.
     pub(crate) fn plain_product(&mut self, left: &Inlet, right: &Inlet) {
         let side = |inlet: &Inlet| (inlet.source.clone(), inlet.first_input, inlet.first_scalar);
         let (left, right) = (side(left), side(right));
         self.program.product = PlainProduct::of((&left.0, left.1, left.2), (&right.0, right.1, right.2));
     }
 
-    /// Appends memory that lives as long as a run and returns its number.
+    /// Appends temporary memory of a run and returns its number.
     pub fn temporary(&mut self, bytes: Count, zeroed: bool) -> usize {
         self.program.temporaries.push(Temporary { bytes, zeroed });
         self.program.temporaries.len() - 1
     }
 
-    /// Appends a copy of a step with changed arguments.
+    /// Appends a copy of a step, with its arguments changed by `change`.
     pub fn repeat(&mut self, step: usize, change: impl Fn(&Argument) -> Argument) -> Result<()> {
         let given = self.program.steps.len();
         let known = self.program.steps.get(step).cloned();
@@ -140,7 +141,8 @@ impl Draft {
         Error::Number { program: self.program.name.clone(), what, wanted: index + 1, given }
     }
 
-    /// Appends all steps of another program, with arguments of this one. Its temporaries are appended to those of this one.
+    /// Appends all steps of another program, with arguments of this one. The temporaries of the other program
+    /// are appended too.
     pub fn include(&mut self, other: Program, given: &Given<'_>) -> Result<()> {
         let (kernels, temporaries) = (self.program.kernels.len(), self.program.temporaries.len());
         let sized = |count: &Count| count.with(given.sizes);
@@ -174,7 +176,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Appends a kernel and its launch, and returns the number of the step.
+    /// Appends a kernel and its launch. Returns the number of the step.
     pub fn launch(&mut self, kernel: Writer, grid: [Count; 3], block: [u32; 3]) -> Result<usize> {
         let (kernel, arguments, shared_bytes) = kernel.finish()?;
         self.program.kernels.push(kernel);

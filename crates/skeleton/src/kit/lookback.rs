@@ -1,26 +1,33 @@
-//! Look-back: finding what comes before a tile while other tiles are still at work.
+//! Look-back: finding the combined values before a tile while other tiles are still in progress.
 //!
-//! A pass over a line takes it tile by tile, one for each block. A block publishes what its tile comes to, and waits for what other blocks publish of the tiles
-//! before it:
+//! A pass over a line takes it tile by tile, one tile per block. A block publishes the combined values of its
+//! tile. It waits for the values that other blocks publish for the tiles before it:
 //!
-//! - 32 tiles are a *group*, 32 groups a *range*. A tile is published as soon as it has been read. The last tile of a group publishes the group as soon as it has
-//!   seen the others; the last tile of a range publishes all that there is up to its end.
-//! - What comes before a tile is what comes before its range, then the groups before its own in the range, then the tiles before it in the group. Three warps wait
-//!   for the three at the same time.
+//! - 32 tiles form a *group*, 32 groups a *range*. A tile is published as soon as it has been read. The last
+//!   tile of a group publishes the group as soon as it has seen the other tiles. The last tile of a range
+//!   publishes everything up to the end of the range.
+//! - The prefix of a tile has three parts: everything before its range, the earlier groups of its range, and
+//!   the earlier tiles of its group. Three warps wait for the three parts at the same time.
 //!
-//! So a tile waits for 63 words at most, wherever it lies, and values are always combined in the same way, whichever block is first: results repeat bit for bit, of
-//! floats too. Rejected for this: looking back until some tile has published all that comes before it (Merrill and Garland's decoupled look-back), which combines
-//! in a way that depends on time.
+//! A tile waits for at most 63 entries, at any place of the line. Values are always combined in the same way,
+//! independent of the order in which blocks run. Results therefore repeat bit for bit, also for floats.
 //!
-//! Rejected, too: taking the tiles of the groups right before one's own instead of waiting for what the last of them publishes. It spares a way through memory, and on an
-//! H200 it made scans no faster and packs slower.
+//! Rejected: looking back until some tile has published its whole prefix (Merrill and Garland's decoupled
+//! look-back). The way it combines values depends on timing.
 //!
-//! **Blocks wait for lesser blocks only.** Every device starts blocks in the order of their numbers: a GPU does (CUB's scans depend on it, too, though no manual
-//! promises it), the CPU takes them from a counter, the interpreter one by one. So whatever a block waits for has started, and it never waits forever. Blocks that take
-//! numbers from a counter in memory, as those of CUB's one-sweep sort do, need no such order; on an H200 that took 6 % of a scan.
+//! Rejected: reading the tiles of the preceding groups instead of waiting for the entry that the last tile of
+//! each group publishes. This saves one trip through memory. On an H200 scans were no faster and packs were
+//! slower.
 //!
-//! **Words carry their own flag.** What is published is cut into words of 64 bits with a bit that says that the word is there. A word is written once, at one stroke, so
-//! neither fences nor an order between words are needed.
+//! **Blocks wait only for blocks with smaller numbers.** Every device starts blocks in the order of their
+//! numbers. A GPU does so: CUB's scans depend on it too, though no manual promises it. The CPU takes blocks
+//! from a counter, and the interpreter runs them one by one. A block that another block waits for has
+//! therefore started, and no block waits forever. Blocks that take numbers from a counter in memory, as in
+//! CUB's one-sweep sort, do not need this order. On an H200 the counter took 6 % of a scan.
+//!
+//! **Each word carries its own flag.** Published values are split into 64-bit words, each with a bit that
+//! marks the word as present. A word is written once, atomically, so neither fences nor an order between
+//! words are needed.
 
 use super::{Accumulator, Draft, Shared, Writer, broadcast, reduce_warp};
 use crate::Count;
@@ -28,39 +35,40 @@ use crate::operator::Operator;
 use crate::program::Argument;
 use broadloom_scalar::{Axis, Element, Memory, Order, Scope, Type, Unroll, Value, Vote};
 
-/// Tiles of a group, and groups of a range: the lanes of a warp.
+/// Number of tiles per group and of groups per range: the lanes of a warp.
 const FAN: u32 = crate::cost::LANES;
-/// Bits of a word beside the flag.
+/// Number of bits of a word without the flag.
 const PAYLOAD: u32 = 63;
-/// Warps that wait.
+/// Number of warps that wait.
 const WAITING: u32 = crate::cost::WAITING_WARPS;
 
-/// Lines of tiles whose results depend on what comes before them. Each block of a kernel has one tile.
+/// Lines of tiles whose results depend on the tiles before them. Each block of a kernel has one tile.
 #[derive(Clone, Debug)]
 pub struct Chain {
     operator: Operator,
     index: Type,
-    /// Tiles of a line.
+    /// Number of tiles of a line.
     tiles: Count,
     memory: usize,
     pieces: Vec<Piece>,
-    /// Words of what is published.
+    /// Number of words per entry.
     words: u32,
 }
 
-/// Some bits of a lane of a value, and where they are in the words.
+/// A run of bits from one lane of a value, and its place in the words.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     value: usize,
     lane: usize,
-    /// The first bit of the lane, and how many there are.
+    /// First bit within the lane. `bits` is the number of bits.
     shift: u32,
     bits: u32,
     word: u32,
     place: u32,
 }
 
-/// Pieces of values of these types, each within one word, and how many words there are.
+/// Splits values of these types into pieces, each within one word. Returns the pieces and the number of
+/// words.
 fn pieces(types: &[Type]) -> (Vec<Piece>, u32) {
     let (mut pieces, mut word, mut place) = (vec![], 0, 0);
     for (value, ty) in types.iter().enumerate() {
@@ -80,12 +88,12 @@ fn pieces(types: &[Type]) -> (Vec<Piece>, u32) {
 }
 
 impl Chain {
-    /// Makes chains for `lines` lines of `tiles` tiles each. `index` is the type that counts tiles.
+    /// Makes chains for `lines` lines of `tiles` tiles each. `index` is the type of tile numbers.
     pub fn new(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count) -> Chain {
         Chain::with(draft, operator, index, lines, tiles, true)
     }
 
-    /// Makes the chain of one line whose entries an earlier kernel [clears](Chain::clear).
+    /// Makes a chain for one line whose entries an earlier kernel [clears](Chain::clear).
     pub fn cleared_by_kernel(draft: &mut Draft, operator: &Operator, index: Type, tiles: &Count) -> Chain {
         Chain::with(draft, operator, index, &Count::Constant(1), tiles, false)
     }
@@ -97,12 +105,13 @@ impl Chain {
         Chain { memory: draft.temporary(bytes, zeroed), ..chain }
     }
 
-    /// Returns the number of 64-bit words of an entry. One bit of each tells that the entry is there.
+    /// Returns the number of 64-bit words of an entry. One bit of each word marks it as present.
     pub fn words(&self) -> u32 {
         self.words
     }
 
-    /// Clears all entries, in a kernel before the one that publishes. All of `threads` threads call it with their number.
+    /// Clears all entries, in a kernel before the one that publishes. Each of `threads` threads calls it with
+    /// its number.
     pub fn clear(&self, k: &Writer, thread: Value, threads: &Count) {
         let all = k.count(self.entries() * self.words, self.index);
         k.for_step(thread, all, k.count(threads.clone(), self.index), Unroll::Never, |word| {
@@ -114,7 +123,7 @@ impl Chain {
         self.tiles.clone().div_ceil(FAN)
     }
 
-    /// Returns the entries that are published of a line.
+    /// Returns the number of entries of a line.
     fn entries(&self) -> Count {
         self.tiles.clone() + self.groups() + self.groups().div_ceil(FAN)
     }
@@ -128,7 +137,7 @@ impl Chain {
         k.convert(k.block(Axis::X), self.index)
     }
 
-    /// Publishes an entry: tiles of a line come first, then groups, then ranges.
+    /// Publishes an entry. The entries of a line are its tiles, then its groups, then its ranges.
     pub fn publish(&self, k: &Writer, entry: Value, values: &[Value]) {
         let mut words = vec![k.literal(1u64 << PAYLOAD); self.words as usize];
         for piece in &self.pieces {
@@ -174,17 +183,19 @@ impl Chain {
         types.iter().zip(lanes).map(vector).collect()
     }
 
-    /// Loads an entry for each lane that wants one; the identity for the others. All lanes of a warp must call it.
+    /// Loads an entry for each lane where `wanted` is true, and the identity for the others. All lanes of a
+    /// warp must call it.
     fn wait(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
         self.wait_until(k, entry, wanted, |_, there| k.vote(Vote::All, there, None))
     }
 
-    /// Combines the entries since the last one whose first value says that something ended. Entries before that one are neither waited for nor combined.
+    /// Loads entries and waits until all are present from the last ended one on. An entry is ended if its
+    /// first value is true. Earlier entries may be missing, and are then the identity.
     fn wait_since_end(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
         self.wait_until(k, entry, wanted, |first_word, there| {
             let missing = k.not(k.ballot(there, None));
             let ended = k.and(k.and(wanted, there), k.ne(k.and(first_word, 1), 0));
-            // The last lane that is missing is before the last one that has an end: no lane is both.
+            // The last missing lane is before the last ended lane. No lane is both.
             k.le(missing, k.ballot(ended, None))
         })
     }
@@ -215,15 +226,16 @@ impl Chain {
         values.into_iter().zip(nothing).map(|(value, nothing)| k.select_value(is_there, value, nothing)).collect()
     }
 
-    /// Returns what comes before a tile on the only line since a segment ended; the operator is a
-    /// [segmented](Operator::segmented) one. One warp calls it, once, after the tile was [published](Chain::publish), and
-    /// its first lane has the result.
+    /// Returns the combined values before a tile since the last end of a segment, on the only line. The
+    /// operator must be [segmented](Operator::segmented). One warp calls it once, after the tile was
+    /// [published](Chain::publish). The first lane of the warp has the result.
     pub fn since_end(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
         self.by_one_warp(k, tile, whole, true)
     }
 
-    /// Publishes the values of a tile and returns what comes before it on the only line, for blocks of one warp. All lanes
-    /// call it once; the first one knows the values of the tile, and all of them have the result.
+    /// Publishes the values of a tile and returns the combined values before it on the only line, for blocks
+    /// of one warp. All lanes call it once. The first lane must have the values of the tile. All lanes have
+    /// the result.
     pub fn before_warp(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
         k.if_then(k.eq(k.thread(Axis::X), 0), || self.publish(k, tile, whole));
         broadcast(k, &self.by_one_warp(k, tile, whole, false), 0)
@@ -245,7 +257,8 @@ impl Chain {
         };
         let before = Accumulator::new(k, operator);
         let prepend = |found: &[Value]| before.set(k, &operator.combine(k, found, &before.get(k)));
-        // The tiles before it in its group, the groups before that in its range, the ranges before that: as far as nothing has ended.
+        // The earlier tiles of the group, then the earlier groups of the range, then the earlier ranges,
+        // until a segment has ended.
         let in_group = k.and(tile, FAN - 1);
         before.set(k, &entries(k.sub(tile, in_group), narrow(in_group)));
         let is_last = k.eq(in_group, FAN - 1);
@@ -265,8 +278,8 @@ impl Chain {
         before.get(k)
     }
 
-    /// Publishes the values of a tile, `whole`, and returns what comes before it on its line. All threads of a block of at
-    /// least three warps call it once, with the same values.
+    /// Publishes `whole`, the values of a tile, and returns the combined values before it on its line. All
+    /// threads of a block of at least three warps call it once, with the same values.
     pub fn before(&self, k: &Writer, line: Option<Value>, tile: Value, whole: &[Value]) -> Vec<Value> {
         let operator = &self.operator;
         let thread = k.thread(Axis::X);

@@ -1,28 +1,29 @@
-//! The kit that patterns are written with. A crate that needs kernels of another shape uses it like the patterns of this
-//! crate do.
+//! The kit that patterns are written with. A crate that needs kernels of another shape uses it in the same
+//! way as the patterns of this crate.
 //!
 //! | part | use |
 //! | --- | --- |
-//! | [`Draft`] | a program while it is written: numbers inputs, outputs, scalars and temporaries, appends kernels with their launches |
-//! | [`Writer`] | a kernel while it is written: a [`Builder`](broadloom_scalar::Builder) that declares parameters when they are asked for |
+//! | [`Draft`] | a program under construction: numbers inputs, outputs, scalars and temporaries, appends kernels and launches |
+//! | [`Writer`] | a kernel under construction: a [`Builder`](broadloom_scalar::Builder) that declares parameters on first use |
 //! | [`Inlet`], [`Outlet`] | a [`Source`](crate::Source) and a [`Sink`](crate::Sink) in a kernel: values at a position, results at a position |
-//! | [`Nested`] | a source within a function, for functions that are composed |
+//! | [`Nested`] | a source inside a function, for composing functions |
 //! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
-//! | [`Shared`], [`Temporaries`] | values in shared memory, and in memory of a run |
+//! | [`Shared`], [`Temporaries`] | lists of values in shared memory, and in temporary memory of a run |
 //! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`], [`each_lane`] | cooperation of the threads of a warp or a block |
-//! | [`Chain`] | look-back: one pass over a line, tile by tile, where a tile needs what comes before it |
-//! | [`ravel`], [`unravel`] | positions and their numbers |
+//! | [`Chain`] | look-back: one pass over a line, tile by tile, where a tile needs the result of the tiles before it |
+//! | [`ravel`], [`unravel`] | conversion between positions and row-major numbers |
 //!
-//! A pattern is a type that implements [`Generator`](crate::Generator). Its program depends on the machine and on what takes
-//! part in its equality, never on sizes: grids, temporaries and loop bounds that follow from sizes are
-//! [`Count`](crate::Count)s. Mistakes in the code of a kernel come back from [`Draft::launch`].
+//! A pattern is a type that implements [`Generator`](crate::Generator). Its program depends on the machine
+//! and on the fields that take part in its equality, never on sizes. Grids, temporaries and loop bounds that
+//! follow from sizes are [`Count`](crate::Count)s. [`Draft::launch`] returns the errors in the code of a
+//! kernel.
 //!
 //! Rules that every kernel keeps:
 //!
-//! - Every grid that is empty for some sizes is not launched; all other sizes must work.
+//! - A grid that is empty for some sizes is not launched. All other sizes must work.
 //! - All threads of a block reach each barrier. All lanes of a warp reach each warp operation.
-//! - Blocks may wait for blocks with lesser numbers only, as [`Chain`] does.
-//! - Floats are combined in an order that depends on sizes alone, so that results repeat.
+//! - A block may wait only for blocks with smaller numbers, as [`Chain`] does.
+//! - Floats are combined in an order that depends on sizes alone, so results repeat bit for bit.
 //!
 //! A kernel that subtracts the mean of its row from each element, with one block for each row:
 //!

@@ -1,10 +1,10 @@
-//! Sources within functions: composition of functions before they go into a pattern.
+//! Sources inside functions: composition of functions before they become part of a pattern.
 
 use crate::Source;
 use broadloom_scalar::{Accessor, AccessorKind, Binding, Builder, Value, reading};
 
-/// A [`Source`] within a function that is written. Its scalars and inputs become those of the function, so they are declared in
-/// the order in which the sources are nested. The position of the function is declared before.
+/// A [`Source`] inside a function under construction. Its scalars and inputs become those of the function,
+/// declared in the order of nesting. The function must declare its position first.
 #[derive(Clone, Debug)]
 pub struct Nested<'a> {
     source: &'a Source,

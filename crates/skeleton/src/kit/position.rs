@@ -2,8 +2,8 @@
 
 use broadloom_scalar::{Builder, Type, Value};
 
-/// Returns the position with a row-major number over axes of these lengths. The first index is not reduced by its
-/// length.
+/// Returns the position for a row-major number over axes of these lengths. The first index is not reduced
+/// modulo its length.
 pub fn unravel(k: &Builder, linear: Value, lengths: &[Value]) -> Vec<Value> {
     let mut position = vec![linear; lengths.len()];
     let mut rest = linear;
@@ -18,8 +18,9 @@ pub fn unravel(k: &Builder, linear: Value, lengths: &[Value]) -> Vec<Value> {
     position
 }
 
-/// Returns the row-major number of a position over axes of these lengths. It has 64 bits where there are several axes: in
-/// 32 bits an executor that runs warps as vectors cannot see that neighbours lie side by side.
+/// Returns the row-major number of a position over axes of these lengths. The number has 64 bits if there is
+/// more than one axis. With 32 bits, an executor that runs warps as vectors cannot see that neighbours are
+/// contiguous.
 pub fn ravel(k: &Builder, position: &[Value], lengths: &[Value]) -> Value {
     match position {
         [] => k.literal(0u32),

@@ -5,7 +5,7 @@ use crate::Count;
 use crate::program::Argument;
 use broadloom_scalar::{Cache, Memory, Type, Value};
 
-/// Arrays in memory that lives as long as a run, one for each value of a list.
+/// Arrays in temporary memory of a run, one for each value of a list.
 #[derive(Clone, Debug)]
 pub struct Temporaries(Vec<(usize, Type)>);
 

@@ -1,8 +1,9 @@
-//! Chosen values in one pass: each block has a tile, and learns from a [`Chain`] how many values come before it.
+//! Packing in one pass: each block has a tile, and gets the number of chosen values before it from a
+//! [`Chain`].
 //!
-//! A warp has a few rows of its tile. In a row each lane has four adjacent values, loaded by one access, where the inputs are contiguous, else
-//! one. Chosen values are first compacted in shared memory, while the number before the tile is not known yet. From there adjacent lanes
-//! write to adjacent memory.
+//! A warp has a few rows of its tile. In a row each lane has four adjacent values, loaded by one access, if
+//! the inputs are contiguous, and one value otherwise. Chosen values are first compacted in shared memory,
+//! while the number before the tile is not known yet. From there adjacent lanes write to adjacent memory.
 
 use super::{Pack, store_total};
 use crate::kit::{Chain, Draft, Inlet, Outlet, Shared, Writer};
@@ -10,29 +11,29 @@ use crate::operator::Operator;
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Literal, Type, Value};
 
-/// The parts of a program of one pass.
+/// The parts of a one-pass program.
 pub(super) struct Once<'a> {
     pub(super) pack: &'a Pack,
     pub(super) inlet: Inlet,
     pub(super) outlet: Outlet,
     pub(super) index: Type,
     pub(super) sum: Operator,
-    /// The output that says how many are chosen.
+    /// Output for the number of chosen positions.
     pub(super) total: usize,
 }
 
-/// Warps of a block.
+/// Number of warps of a block.
 const WARPS: u32 = crate::cost::PACK_WARPS;
-/// Bytes of shared memory for what is chosen in a tile, at most.
+/// Maximum number of bytes of shared memory for the chosen values of a tile.
 const ROOM: u32 = crate::cost::PACK_TILE;
 
-/// The layout of a block.
+/// The thread layout of a block.
 struct Shape {
-    /// Positions of a thread, as many as registers hold.
+    /// Number of positions of a thread, limited by registers.
     each: u32,
-    /// Number of them that are neighbours.
+    /// Number of adjacent positions among them.
     items: u32,
-    /// Blocks that a multiprocessor should hold.
+    /// Number of blocks that a multiprocessor should hold.
     blocks: u32,
 }
 
@@ -52,7 +53,7 @@ impl Once<'_> {
     pub(super) fn launch(&self, draft: &mut Draft) -> Result<()> {
         let (Shape { each, items, blocks }, block) = (self.shape(), [32 * WARPS, 1, 1]);
         let (rows, row, tile) = (each / items, 32 * items, block[0] * each);
-        // Where there is nothing, one tile says so.
+        // An empty line has one tile, which stores the total.
         let tiles = Count::size(0).div_ceil(tile).max(1u32);
         let chain = Chain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
         let k = Writer::with_blocks("pack", block, blocks);
@@ -70,7 +71,7 @@ impl Once<'_> {
         };
         let whole = k.ge(k.sub(to, first), tile);
         let at_once = if items == 1 { whole } else { k.and(whole, k.aligned(self.inlet.row_addresses(&k))) };
-        // All loads first, so that they are under way together.
+        // All loads come first, so that they are in flight together.
         let values = self.inlet.together(&k, || {
             k.choose_list(
                 at_once,
@@ -93,7 +94,7 @@ impl Once<'_> {
             )
         });
         let values: Vec<&[Value]> = values.chunks(types.len()).collect();
-        // How many are chosen before each in its warp.
+        // The number of chosen positions before each one in its warp.
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
         let mut ranks = vec![];
         let mut in_warp = k.literal(0u32);
@@ -122,7 +123,7 @@ impl Once<'_> {
                 k.if_then(values[0], || staged.set(&k, k.add(before_warp, *rank), &values[1..]));
             }
         }
-        // Nobody goes on before all have come here.
+        // The look-back contains a barrier, so the staged values are complete after it.
         let whole = k.convert(all, self.index);
         let before_tile = chain.before(&k, None, number, &[whole])[0];
         let is_last = k.eq(k.add(number, 1), k.count(tiles.clone(), self.index));

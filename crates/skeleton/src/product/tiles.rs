@@ -1,7 +1,8 @@
-//! A square tile of the result for each block of a GPU.
+//! A square tile of the result per block of a GPU.
 //!
-//! Strips of both factors go through shared memory in two alternating buffers; the next strip is prefetched into registers while the current
-//! one is used. Each thread has a smaller square in registers, read from shared memory four adjacent elements at a time.
+//! Strips of both factors go through shared memory in two alternating buffers. The next strip is prefetched
+//! into registers while the current one is used. Each thread has a smaller square in registers. It reads
+//! shared memory four adjacent elements at a time.
 
 use super::Parts;
 use crate::kit::{Draft, Writer};
@@ -22,7 +23,7 @@ impl Parts {
         let (top, side) = (k.mul(down, shape.side), k.mul(k.sub(number, k.mul(down, across)), shape.side));
         let strips = [shape.strip(&k, self.ty.element()), shape.strip(&k, self.ty.element())];
 
-        // What a thread brings: of the left factor along the common axis, of the right one along its rows.
+        // A thread loads the left factor along the common axis, and the right one along its rows.
         let each = shape.side * shape.depth / 256;
         let left_place = |item: u32| {
             let (depth, row) = (k.and(thread, shape.depth - 1), k.div(thread, shape.depth));
@@ -49,7 +50,7 @@ impl Parts {
                 k.set(*right, either(&there, &|| self.right.at(&k, &[step, j])[0]));
             }
         };
-        // Most strips lie inside of both factors, and nothing is asked there.
+        // Most strips are inside of both factors and need no bounds checks.
         let inside = k.and(k.ge(k.sub(m, top), shape.side), k.ge(k.sub(n, side), shape.side));
         let bring = |from: Value| {
             let left = k.sub(common, k.min(from, common));
@@ -66,7 +67,8 @@ impl Parts {
         };
         let sums: Vec<Variable> =
             (0..shape.own * shape.own).map(|_| k.variable_with(k.spread(Literal::zero(self.sum.element()), self.sum))).collect();
-        // A warp has eight columns and four rows of threads, which need the fewest different numbers.
+        // A warp has eight columns and four rows of threads, the shape that reads the fewest different
+        // numbers.
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let x = k.add(k.mul(k.and(warp, 1), 8), k.and(lane, 7));
         let y = k.add(k.mul(k.shr(warp, 1), 4), k.shr(lane, 3));
@@ -77,7 +79,7 @@ impl Parts {
         k.barrier();
         k.for_step(first, rounds, 1, Unroll::Never, |round| {
             let next = k.add(round, 1);
-            // Behind the last strip there are zeros, which nobody uses.
+            // After the last strip zeros are loaded, which are not used.
             bring(k.mul(next, shape.depth));
             let odd = k.convert(k.and(round, 1), Type::U32);
             let mut values: Vec<Value> = sums.iter().map(|sum| k.get(*sum)).collect();
@@ -117,11 +119,12 @@ impl Parts {
 
 /// The tile of a block.
 struct Tile {
-    /// Its rows and columns.
+    /// Number of rows and of columns.
     side: u32,
-    /// Elements of the common axis in a tile.
+    /// Number of elements along the common axis per strip.
     depth: u32,
-    /// Rows and columns of a thread: one group of four neighbours, or two that lie half a side apart.
+    /// Number of rows and of columns of a thread: one group of four neighbours, or two groups half a side
+    /// apart.
     own: u32,
 }
 
@@ -133,12 +136,12 @@ impl Tile {
         }
     }
 
-    /// The length of a row: four more than it needs, so that what is written down a column falls into different banks.
+    /// Returns the length of a row. Four elements of padding spread column writes over different banks.
     fn row(&self) -> u32 {
         self.side + 4
     }
 
-    /// Two buffers for a strip.
+    /// Allocates two buffers for a strip.
     fn strip(&self, k: &Writer, element: Element) -> Memory {
         k.shared(element, 2 * self.depth * self.row())
     }

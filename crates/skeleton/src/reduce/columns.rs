@@ -1,10 +1,11 @@
-//! On a CPU: results that are adjacent along the last axis.
+//! Reductions on a CPU whose results are adjacent along the last axis.
 //!
-//! A warp has a tile of a row of results. All indices but the last are uniform, its reads are contiguous, and no lane divides to find its
-//! position. The reduced positions are a loop along their last axis within one over all others.
+//! A warp has a tile of a row of results. All indices except the last are uniform, reads are contiguous, and
+//! no lane divides to compute its position. The reduced positions are a loop along their last axis, nested in
+//! one over all others.
 //!
-//! Where rows of results are computed from much the same inputs, a lane has a result in each of several rows: shared values are read and
-//! computed once.
+//! If rows of results are computed from mostly the same inputs, a lane computes a result in each of several
+//! rows. Shared values are then read and computed once.
 
 use super::Parts;
 use crate::Count;
@@ -13,16 +14,17 @@ use crate::kit::{Accumulator, Draft, Writer, unravel};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Level, Type, Unroll, Value};
 
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 const LANES: u32 = crate::cost::LANES;
-/// Results of a lane, a warp apart, where it has one row of them.
+/// Number of results of a lane, a warp apart, if it has one row of them.
 const COLUMNS: u32 = crate::cost::REDUCE_COLUMNS;
-/// Rows that are asked for before they are reduced, if their function has so few operations that it does not take longer than memory does.
+/// Number of rows that are prefetched before they are reduced. Only functions with few operations prefetch:
+/// those take no longer than memory.
 const ROWS_AHEAD: u32 = crate::cost::ROWS_AHEAD;
 const SMALL: u64 = crate::cost::PREFETCHED;
 
 impl Parts<'_> {
-    /// Returns whether results lie in rows that are worth a warp.
+    /// Returns true if results form rows that are long enough for a warp.
     pub(super) fn has_columns(&self) -> bool {
         self.is_cpu && self.reduce.domain.has_rows() && self.reduce.reduced.last() == Some(&false)
     }
@@ -31,7 +33,7 @@ impl Parts<'_> {
         let folded = self.product(&self.folded_axes);
         let (above, last) = self.kept_axes.split_at(self.kept_axes.len() - 1);
         let length = self.product(last);
-        // Rows that are computed together lie along the last axes of these, so that all other indices are the same in them.
+        // Rows that are computed together are adjacent along the last axes, so they share all other indices.
         let [high, low] = self.reduce.spread.rows;
         let together = |axis: usize| match above.len() - axis {
             1 => low,
@@ -53,21 +55,21 @@ impl Parts<'_> {
         let part = self.wide(&k, k.block(Axis::Y));
         let from = k.mul(part, part_length);
         let to = k.min(k.add(from, part_length), all);
-        // The rows of a tile one after the other: what they read of things that have no rows is still in a cache.
+        // The rows of a tile follow each other: inputs without rows are then still in a cache.
         let number = self.wide(&k, k.block(Axis::X));
         let groups = k.count(groups, self.index);
         let tile_number = k.div(number, groups);
         let group = k.sub(number, k.mul(tile_number, groups));
-        // In 64 bits a CPU sees that the lanes of a warp stay side by side.
+        // With 64 bits a CPU sees that the lanes of a warp are contiguous.
         let long = |value: Value| k.convert(value, Type::U64);
-        // The places of the rows, and the numbers of their first results.
+        // Indices of the rows, and the numbers of their first results.
         let runs: Vec<Value> = runs.iter().map(|runs| k.count(runs.clone(), self.index)).collect();
         let mut places: Vec<(Vec<Value>, Value)> = vec![(vec![], k.constant(self.index, 0))];
         for (axis, run) in unravel(&k, group, &runs).into_iter().enumerate() {
             let (length, count) = (k.count(Count::size(above[axis]), self.index), together(axis));
             let index = |row: u32| match count {
                 1 => run,
-                // Beyond the last row that one is computed again, to the same effect.
+                // Rows beyond the last one repeat it and store the same results.
                 _ => k.min(k.add(k.mul(run, count), row), k.sub(length, 1)),
             };
             let indices: Vec<Value> = (0..count).map(index).collect();
@@ -90,7 +92,8 @@ impl Parts<'_> {
             let kept = |place: &[Value], column: Value| place.iter().copied().chain([column]).collect::<Vec<Value>>();
             let guarded = |column: Value, body: &dyn Fn()| if checked { k.if_then(k.lt(column, width), body) } else { body() };
             self.for_folded(&k, from, to, |folded, later| {
-                // Rows that lie far apart are seen coming by no core. What all results of a lane read of them is about what the last one does.
+                // Hardware does not prefetch rows that are far apart. All results of a lane read about the
+                // same elements as the last one.
                 if let Some((place, _)) = places.last().filter(|_| !checked && is_small) {
                     let ask =
                         |column: &Value| self.inlet.prefetch(&k, &self.position(&kept(place, *column), later), Level::First);
@@ -125,7 +128,8 @@ impl Parts<'_> {
         }
     }
 
-    /// All reduced positions whose numbers are in a range, in order; each with one that comes later.
+    /// Visits all reduced positions whose numbers are in a range, in order, each with a later position to
+    /// prefetch.
     fn for_folded(&self, k: &Writer, from: Value, to: Value, body: impl Fn(&[Value], &[Value])) {
         let Some((last, above)) = self.folded_axes.split_last().filter(|(_, above)| !above.is_empty()) else {
             let place = |number: Value| if self.folded_axes.is_empty() { vec![] } else { vec![number] };

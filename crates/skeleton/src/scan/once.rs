@@ -1,7 +1,7 @@
-//! Split lines, scanned in one pass: each block has a tile, and learns the prefix of its tile from a [`Chain`].
+//! Scans of split lines in one pass: each block has a tile, and gets the prefix of its tile from a [`Chain`].
 //!
-//! A warp has a few rows of its tile. In a row each lane has four adjacent elements, moved by one access where the tile is complete and
-//! buffers are aligned. Every element is read once and written once.
+//! A warp has a few rows of its tile. In a row each lane has four adjacent elements. They are moved by one
+//! access if the tile is complete and buffers are aligned. Every element is read once and written once.
 
 use super::Parts;
 use crate::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp, shift_warp};
@@ -38,7 +38,7 @@ impl Parts<'_> {
         }
         let at_once = k.and(whole, k.aligned(moved));
         let width = operator.types().len();
-        // All loads first, so that they are under way together.
+        // All loads come first, so that they are in flight together.
         let values = self.inlet.together(&k, || {
             k.choose_list(
                 at_once,
@@ -61,7 +61,7 @@ impl Parts<'_> {
         });
         let items: Vec<&[Value]> = values.chunks(width).collect();
         let rows: Vec<&[&[Value]]> = items.chunks(shape.items as usize).collect();
-        // What comes before each lane in each row, from the start of the warp's part.
+        // The prefix of each lane in each row, from the start of the warp's part.
         let mut before_rows = operator.nothing(&k);
         let mut starts = vec![];
         for row in &rows {
@@ -111,7 +111,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Values of all items of a thread, row by row.
+    /// Returns the values of all items of a thread, row by row.
     fn each(&self, shape: &super::Shape, values: impl Fn(u32, u32) -> Vec<Value>) -> Vec<Value> {
         (0..shape.rows)
             .flat_map(|row| (0..shape.items).map(move |item| (row, item)))

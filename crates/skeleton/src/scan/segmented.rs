@@ -1,14 +1,14 @@
 //! Scans within segments on a CPU, where a block is one warp.
 //!
-//! The heads of a row are one integer of 32 bits ([`scan_from_heads`]). A part passes on the sum since its last head: it is read backwards up
-//! to there.
+//! The heads of a row are one 32-bit integer ([`scan_from_heads`]). A part passes on the sum since its last
+//! head, so it is read backwards to that head.
 
 use super::Parts;
 use crate::kit::{Accumulator, Writer, broadcast, choose, last_bit, reduce_warp, scan_from_heads};
 use crate::operator::InSegments;
 use broadloom_scalar::Value;
 
-/// Scans a row of a warp. Returns the results, inclusive, and what comes before the next row.
+/// Scans a row of a warp. Returns the inclusive results, and the prefix for the next row.
 pub(super) fn scan_in_segments(
     k: &Writer,
     parts: &[InSegments<'_>],
@@ -31,12 +31,13 @@ pub(super) fn scan_in_segments(
 }
 
 impl Parts<'_> {
-    /// The parts of the operator, where all of it works within segments and a block is one warp.
+    /// Returns the parts of the operator if all of it works within segments and a block is one warp.
     pub(super) fn segments(&self) -> Option<Vec<InSegments<'_>>> {
         if self.is_cpu { self.operator().in_segments() } else { None }
     }
 
-    /// Combines the values since the last head of a part of a line, for thread 0; all of them where it has no head.
+    /// Combines the values of a part of a line since its last head, or all values if it has no head. Thread 0
+    /// has the result.
     pub(super) fn reduce_last(&self, k: &Writer, parts: &[InSegments<'_>], line: &[Value], from: Value, to: Value) -> Vec<Value> {
         let lane = k.thread(broadloom_scalar::Axis::X);
         let operator = self.operator();
@@ -47,7 +48,7 @@ impl Parts<'_> {
         k.while_loop(
             || k.and(k.gt(k.get(end), from), k.not(all_found())),
             || {
-                // Only the row that is read first may be shorter.
+                // Only the row that is read first may be incomplete.
                 let behind = k.get(end);
                 let last = k.and(k.sub(k.sub(behind, from), 1), 31);
                 let first = k.sub(k.sub(behind, 1), last);
@@ -57,7 +58,7 @@ impl Parts<'_> {
                 for ((part, sum), head) in parts.iter().zip(&sums).zip(&heads) {
                     let row = k.ballot(own[part.head], None);
                     let is_open = k.not(k.get(*head));
-                    // Up to the first lane where the row has no head.
+                    // The values from the last head on count, or all values if the row has no head.
                     let counts = k.and(is_open, k.ge(lane, last_bit(k, row)));
                     let values = choose(k, counts, &own[part.values.clone()], &part.operator.nothing(k));
                     let values = match part.operator.is_commutative() {

@@ -1,7 +1,7 @@
-//! Sums of floats: their order matters, so values are sorted by index first.
+//! Scattered sums of floats. Their order matters, so values are sorted by place first.
 //!
-//! Values are sorted by index; those of one index keep the order of their positions. A search finds where each index starts, then segments are
-//! reduced. The result depends only on the values and the sizes.
+//! The sort keeps the order of positions for values of one place. A search finds the start of each place,
+//! then segments are reduced. The result depends only on the values and the sizes.
 //!
 //! Rejected: atomic additions, whose order differs from run to run.
 
@@ -23,7 +23,8 @@ pub(super) struct Sums<'a> {
     pub(super) ty: Type,
 }
 
-/// A function within another one: its scalars and accessors are declared there, behind those that are there already.
+/// Inlines a function into another one. Its scalars and accessors are declared there, after the existing
+/// ones.
 fn inline(f: &Builder, function: &Function, arguments: &[Value]) -> Vec<Value> {
     let scalars = &function.parameters()[arguments.len()..];
     let scalars: Vec<Value> = scalars.iter().map(|scalar| f.parameter(&scalar.name, scalar.ty)).collect();
@@ -42,7 +43,7 @@ fn inline(f: &Builder, function: &Function, arguments: &[Value]) -> Vec<Value> {
     f.inline(function, &[arguments, &scalars].concat(), &mut bindings)
 }
 
-/// Reads an element at the position.
+/// Returns a source that reads an element at the position.
 fn read(index: Type, ty: Type, wanted: Type) -> Result<Source> {
     let f = Builder::function("read");
     let i = f.parameter("i", index);
@@ -97,7 +98,8 @@ impl Sums<'_> {
         )
     }
 
-    /// The place of a position by its number, and the value. What goes to no place goes behind all places.
+    /// Returns the source of the place of a position and of its value. A value for a place outside is sorted
+    /// after all places.
     fn keyed(&self) -> Result<Source> {
         let source = &self.scatter.source;
         let f = Builder::function("keyed");
@@ -123,7 +125,8 @@ impl Sums<'_> {
         Source::new(f.finish_function(&[place, values[1]])?, 1)
     }
 
-    /// For each place, and one more, how many sorted places are less.
+    /// Returns the program that finds, for each place and for one more, the number of sorted places that are
+    /// less.
     fn find_starts(&self, machine: &Machine) -> Result<Program> {
         let f = Builder::function("start");
         let (place, count) = (f.parameter("place", self.index), f.parameter("count", self.index));
@@ -143,7 +146,7 @@ impl Sums<'_> {
         Map { domain: Domain::LINE, source, sink: Sink::STORE }.program(machine)
     }
 
-    /// The base and what came to a place, given to the sink.
+    /// Returns the sink that adds the base to the sum of a place and passes the result on.
     fn added(&self, wide: Type) -> Result<Sink> {
         let f = Builder::function("added");
         let (place, sum) = (f.parameter("place", self.index), f.parameter("sum", wide));

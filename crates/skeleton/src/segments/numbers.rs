@@ -1,8 +1,9 @@
 //! The segment number of each element.
 //!
-//! The parts are those of a [reduction](super): elements and the ends of segments form one sequence that is split into equal parts. On a CPU a
-//! warp walks along its part, 32 elements and ends at a time. On a GPU a block searches for the start of its tile, marks the starts of segments
-//! in shared memory, and scans the marks; it needs nothing from other blocks.
+//! The parts are those of a [reduction](super): elements and the ends of segments form one sequence that is
+//! split into equal parts. On a CPU a warp walks along its part, 32 elements and ends at a time. On a GPU a
+//! block searches for the start of its tile, marks the starts of segments in shared memory, and scans the
+//! marks. It needs no data from other blocks.
 
 use super::walk::Walk;
 use super::{Sequence, beside};
@@ -13,29 +14,32 @@ use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Shuffle, Type, Unroll, Value, WarpReduce};
 
-/// Gives a [`Sink`] at every position of a line two values: the number of its segment, an `i32`, and whether the segment begins there.
+/// Passes to a [`Sink`] two values at every position of a line: the number of its segment, an `i32`, and a
+/// `bool` that is true at the start of the segment.
 ///
-/// The offsets are a source of one integer with a position more than there are segments, of which there is one at least: segment `s` is from `offset(s)` to
-/// `offset(s + 1)`. They never decrease, the first is 0, and the last one is the length of the line; for others results are anything, but nothing outside is
-/// touched. The sizes of a call are the length of the line and the number of segments. Inputs and scalars are those of the line, whose values are not used, the
-/// offsets, the sink.
+/// The offsets are a source of one integer with one position more than there are segments. There is at least
+/// one segment. Segment `s` is from `offset(s)` to `offset(s + 1)`. The offsets must not decrease, the first
+/// must be 0, and the last one the length of the line. For other offsets results are undefined, but no memory
+/// outside is accessed. The sizes of a call are the length of the line and the number of segments. Inputs and
+/// scalars are those of the line, whose values are not used, then of the offsets and the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SegmentNumbers {
     /// The line.
     pub line: Source,
     /// Offsets of segments.
     pub offsets: Source,
-    /// The use of the numbers.
+    /// Use of the numbers.
     pub sink: Sink,
 }
 
-/// The types of the values.
+/// Types of the values.
 const VALUES: [Type; 2] = [Type::I32, Type::BOOL];
-/// Threads of a block of a GPU, and elements of a thread.
+/// Number of threads of a block on a GPU, and of elements of a thread.
 const THREADS: u32 = cost::BLOCK_THREADS;
 const ITEMS: u32 = cost::NUMBERED_ITEMS;
 const WARPS: u32 = THREADS / 32;
-/// Elements that a block has room for, and its part of the sequence: up to three are before its first element, in the same row of four.
+/// Number of elements for which a block has shared memory, and the length of its part of the sequence. Up to
+/// three elements of its first row of four are before its first element.
 const ROOM: u32 = THREADS * ITEMS;
 const TILE: u32 = ROOM - 4;
 
@@ -67,7 +71,7 @@ impl SegmentNumbers {
         } else {
             let k = Writer::new("segment_numbers", [THREADS, 1, 1]);
             sequence.number(&k, &outlet);
-            // Where there are no elements, nothing is launched.
+            // Nothing is launched if there are no elements.
             let blocks = (Count::size(0) + Count::size(1)).div_ceil(TILE) * Count::size(0).min(1u32);
             draft.launch(k, [blocks, 1u32.into(), 1u32.into()], [THREADS, 1, 1])?;
         }
@@ -75,7 +79,8 @@ impl SegmentNumbers {
     }
 }
 
-/// Returns for each lane how many of the numbers that lanes hold, in order, are not greater than its own number: less than `1 << bits`.
+/// Returns for each lane how many numbers of the lanes, which are in order, are at most its own number. The
+/// count must be less than `1 << bits`.
 fn count_up_to(k: &Writer, numbers: Value, own: Value, bits: u32) -> Value {
     (0..bits).rev().fold(k.literal(0u32), |count, bit| {
         let step = 1u32 << bit;
@@ -85,13 +90,14 @@ fn count_up_to(k: &Writer, numbers: Value, own: Value, bits: u32) -> Value {
 }
 
 impl Sequence {
-    /// A warp walks through its part. Whole rows of a segment have its number; elsewhere each lane counts the ends before its element.
+    /// Walks through the part of a warp. Whole rows of one segment have its number. In other rows each lane
+    /// counts the ends before its element.
     fn walk(&self, k: &Writer, run: &Count, outlet: &Outlet) {
         let lane = k.thread(Axis::X);
         let piece = self.piece(k, run);
         let most = k.sub(k.count(Count::size(1), self.index), 1);
         let walk = Walk::new(k, self, &piece);
-        // Whether the open segment starts at the next element, and its end before is not among those to come.
+        // True if the open segment starts at the next element and the end before it has been passed.
         let starts = k.variable_with(k.eq(self.offset(k, piece.first), piece.from));
         let put = |first: Value, segment: Value, is_head: Value| {
             let (place, segment) = (k.add(first, self.wide(k, lane)), k.convert(k.min(segment, most), Type::I32));
@@ -117,7 +123,7 @@ impl Sequence {
             let before = k.choose_list(k.lt(found, 16), || vec![count_up_to(k, after, lane, 4)], all)[0];
             let is_head = k.ne(k.and(heads, k.shl(k.literal(1u32), lane)), 0);
             let whole = || put(place, k.add(open, self.wide(k, before)), is_head);
-            // Behind the last of 32 ends, others may come.
+            // After the last of 32 ends, more ends may follow.
             let is_full = k.eq(found, 32);
             let taken = k.select(is_full, k.shuffle(Shuffle::Index, after, 31u32), row.count);
             k.if_else(k.eq(taken, 32), whole, || k.if_then(k.lt(lane, taken), whole));
@@ -126,8 +132,9 @@ impl Sequence {
         });
     }
 
-    /// A block numbers the elements of its tile. The first elements of segments are marked in shared memory with the segment; an
-    /// element is of the last segment that is marked up to it, or else of the one that is open where the tile starts.
+    /// Numbers the elements of a block's tile. The first elements of segments are marked in shared memory
+    /// with the segment. An element belongs to the last marked segment up to it, or else to the segment that
+    /// is open at the start of the tile.
     fn number(&self, k: &Writer, outlet: &Outlet) {
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
@@ -150,7 +157,7 @@ impl Sequence {
         let narrow = |value: Value| k.convert(value, Type::U32);
         let (first_end, last_end) = (k.load(found, 0), k.load(found, 1));
         let first = k.add(k.sub(from, first_end), self.base(k));
-        // Offsets that decrease lead to nothing outside of the tile and of the line.
+        // Decreasing offsets do not lead outside of the tile or the line.
         let span = narrow(k.sub(to, from));
         let ends = k.min(narrow(k.sub(k.max(last_end, first_end), first_end)), span);
         let elements = narrow(k.min(self.wide(k, k.sub(span, ends)), k.sub(k.max(n, first), first)));
@@ -166,14 +173,14 @@ impl Sequence {
             let is_marked = k.and(k.lt(start, end), k.lt(place, self.wide(k, elements)));
             k.if_then(k.and(is_there, is_marked), || k.store(marks, k.add(narrow(place), skipped), k.add(number, 1)));
         };
-        // The loads of these are under way together; few tiles have more.
+        // These loads are in flight together. Few tiles have more ends.
         let numbers: Vec<Value> = (0..4u32).map(|turn| k.add(thread, turn * THREADS)).collect();
         let loaded: Vec<(Value, Value)> = numbers.iter().map(|number| bounds(*number)).collect();
         numbers.into_iter().zip(loaded).for_each(|(number, loaded)| mark(number, loaded));
         k.for_step(k.add(thread, 4 * THREADS), k.add(ends, 1), THREADS, Unroll::Never, |number| mark(number, bounds(number)));
         k.barrier();
 
-        // A warp has rows one behind the other. The last mark before them is that of another warp.
+        // A warp has consecutive rows. The last mark before them comes from another warp.
         let row_of_warp = k.mul(warp, 32 * ITEMS);
         let quad = |row: Value| {
             let quad = k.load_vector(marks, k.add(row, k.mul(lane, 4)), 4);

@@ -1,4 +1,4 @@
-//! Segments in a few parts for each core of a CPU: see [`super`].
+//! Segmented reductions on a CPU, in a few parts for each core: see [`super`].
 
 use super::{Parts, Piece, Sequence, beside};
 use crate::cost::{self, Costs};
@@ -8,9 +8,9 @@ use crate::{Count, Result};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Unroll, Value};
 
-/// The open ends of parts, which a second kernel combines.
+/// The open values at the ends of parts, which a second kernel combines.
 pub(super) struct Left {
-    /// Values up to a part's first end, and behind its last one.
+    /// Values of a part up to its first end, and after its last one.
     pub(super) head: Temporaries,
     pub(super) tail: Temporaries,
     /// Number of ends before a part.
@@ -27,7 +27,7 @@ impl Left {
 }
 
 impl Parts {
-    /// The values at a place of a segment.
+    /// Returns the values at a place of a segment.
     fn values(&self, k: &Writer, place: Value, segment: Value) -> Vec<Value> {
         if !self.numbered {
             return self.inlet.at(k, &[place]);
@@ -35,8 +35,8 @@ impl Parts {
         self.inlet.at_given(k, &[place], &[k.convert(segment, Type::I32)])
     }
 
-    /// Returns whether warps read rows of elements. A source that takes the number of its segment reads what belongs to a segment in rows where each lane
-    /// has one.
+    /// Returns true if warps read rows of elements. They do not for a source that takes the number of its
+    /// segment: its reads of segment data form rows if each lane has one segment.
     fn in_rows(&self, machine: &Machine) -> bool {
         let (inputs, values) = (self.inlet.inputs().len() as u64, self.operator.types().len() as u64);
         let operations = cost::function(self.operator.function());
@@ -63,28 +63,29 @@ impl Parts {
         Ok(())
     }
 
-    /// A warp goes through a part, 32 segments at a time. The first may have begun in another part, and the last one may end in another.
+    /// Emits the walk of a warp through a part, 32 segments at a time. The first segment may start in another
+    /// part, and the last one may end in another.
     fn part(&self, k: &Writer, left: &Left, run: &Count) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let lane = k.thread(Axis::X);
         let piece = sequence.piece(k, run);
         let [_, segments, _] = sequence.sizes(k);
         k.if_then(k.eq(lane, 0), || left.mark(k, sequence, &piece));
-        // The elements of a segment in this part.
+        // Range of the elements of a segment in this part.
         let bounds = |segment: Value| {
             let from = k.select(k.eq(segment, piece.first), piece.from, sequence.offset(k, k.min(segment, segments)));
             let end = sequence.offset(k, k.min(k.add(segment, 1), segments));
             let to = k.select(k.eq(segment, piece.last), piece.to, end);
-            // Elements behind the last segment belong to none.
+            // Elements after the last segment belong to none.
             vec![from, k.select(k.lt(segment, segments), k.max(from, to), from)]
         };
-        // Lanes that are done wait for the longest of the short ones, so it may not be much longer than most.
+        // Lanes that are done wait for the longest of the short segments, so the limit is near the mean.
         let mean = k.div(k.sub(piece.to, piece.from), k.add(k.sub(piece.last, piece.first), 1));
         let limit = k.min(k.add(k.mul(mean, 2), cost::SHORT_SEGMENT / 4), cost::SHORT_SEGMENT);
         let none = k.constant(sequence.index, 0);
         k.for_step(piece.first, k.add(piece.last, 1), 32, Unroll::Never, |group| {
             let segment = k.add(group, sequence.wide(k, lane));
-            // Segments that begin and end in this part are most, and need no more checks.
+            // Most segments start and end in this part, and need no more checks.
             let is_inner = k.and(k.gt(group, piece.first), k.le(k.add(group, 32), piece.last));
             let outer = || {
                 let mut bounds = bounds(segment);
@@ -97,7 +98,7 @@ impl Parts {
             let length = k.sub(k.max(from, range[1]), from);
             let is_short = k.le(length, limit);
             let short = k.select(is_short, length, none);
-            // Each lane goes through its segment, all lanes together through a long one.
+            // Each lane walks through its segment. All lanes walk through a long segment together.
             let one_by_one = || {
                 let sum = Accumulator::new(k, operator);
                 sum.set(k, &operator.nothing(k));
@@ -134,7 +135,7 @@ impl Parts {
         });
     }
 
-    /// Elements of a segment from one place to another combined, for all lanes.
+    /// Combines the elements of a segment from one place to another. All lanes have the result.
     pub(super) fn stretch(&self, k: &Writer, segment: Value, from: Value, to: Value) -> Vec<Value> {
         let operator = &self.operator;
         let sum = Accumulator::new(k, operator);
@@ -154,7 +155,7 @@ impl Parts {
         if operator.is_commutative() { broadcast(k, &reduce_warp(k, operator, &sum.get(k), 32), 0) } else { sum.get(k) }
     }
 
-    /// The segments at which parts have their first ends, with what the parts before found of them.
+    /// Combines the values of segments that span several parts, and passes the results on.
     fn between(&self, k: &Writer, left: &Left, parts: &Count) {
         let starts = k.memory(Argument::Temporary(left.starts), self.sequence.index.element());
         k.if_then(k.eq(k.thread(Axis::X), 0), || {

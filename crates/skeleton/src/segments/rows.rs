@@ -1,8 +1,11 @@
-//! Short segments on a CPU in rows of elements: a warp reads 32 neighbours at a time, wherever segments begin and end.
+//! Short segments on a CPU in rows of elements: a warp reads 32 neighbours at a time, independent of the
+//! bounds of segments.
 //!
-//! A row holds the elements of several segments. Lanes combine them with a scan that starts anew where a segment starts, and each segment takes its result
-//! from the lane of its last element. Where the operator has an exact inverse, the scan runs through the whole row, and a segment is the difference of two of its values.
-//! Elements that are left open at the end of a row are carried to the next one. Such an operator takes two rows at a time where segments are tiny.
+//! A row holds the elements of several segments. Lanes combine them with a scan that restarts at the start of
+//! each segment. Each segment takes its result from the lane of its last element. If the operator has an
+//! exact inverse, the scan runs through the whole row, and a segment is the difference of two of its values.
+//! Elements that are still open at the end of a row are carried to the next one. An operator with an inverse
+//! takes two rows at a time for tiny segments.
 
 use super::parts::Left;
 use super::walk::{PAIR, Row, Walk};
@@ -13,13 +16,14 @@ use crate::kit::{Accumulator, Writer, broadcast, choose, scan_from_heads, scan_w
 use broadloom_scalar::{Axis, BinaryOp, Level, Shuffle, Unroll, Value};
 
 impl Parts {
-    /// A warp walks through a part. The first segment may have begun in another part and is taken on its own; the last one may end in another.
+    /// Walks through a part of a warp. The first segment may have started in another part and is reduced
+    /// separately. The last one may end in another part.
     pub(super) fn part_in_rows(&self, k: &Writer, left: &Left, run: &Count) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let lane = k.thread(Axis::X);
         let piece = sequence.piece(k, run);
         let [_, segments, _] = sequence.sizes(k);
-        // Elements behind the last segment belong to none.
+        // Elements after the last segment belong to none.
         let to = k.min(piece.to, k.max(sequence.offset(k, segments), piece.from));
         let has_end = k.lt(piece.first, piece.last);
         let end = k.min(sequence.offset(k, k.min(k.add(piece.first, 1), segments)), to);
@@ -50,7 +54,7 @@ impl Parts {
         k.if_then(k.eq(lane, 0), || left.tail.store(k, rest.number, &carry.get(k)));
     }
 
-    /// Walks through a part in rows. What is carried belongs to the open segment, before and behind.
+    /// Walks through a part in rows. `carry` has the values of the open segment, before and after the walk.
     fn walk(&self, k: &Writer, piece: &Piece, carry: &Accumulator<'_>) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let (lane, nothing) = (k.thread(Axis::X), operator.nothing(k));
@@ -90,11 +94,11 @@ impl Parts {
             };
             let segment = k.add(open, sequence.wide(k, lane));
             k.if_then(is_ended, || self.outlet.put(k, &[segment], beside(k, open), &results));
-            // Behind the last of 32 ends, others may come: the next row starts there.
+            // After the last of 32 ends, more may follow: the next row starts there.
             carry.set(k, &choose(k, k.eq(ended, 32), &nothing, &next));
             walk.go_on(k, &row, ended);
         });
-        // Ends behind the last element.
+        // Ends after the last element.
         let (open, values) = (k.get(walk.open), carry.get(k));
         k.for_step(open, piece.last, 32, Unroll::Never, |group| {
             let segment = k.add(group, sequence.wide(k, lane));
@@ -104,11 +108,13 @@ impl Parts {
         carry.set(k, &choose(k, k.lt(open, piece.last), &nothing, &values));
     }
 
-    /// Returns the results of the segments that end in a row, one for each lane, and what the row leaves open.
+    /// Returns the results of the segments that end in a row, one per lane, and the values that the row
+    /// leaves open.
     fn scanned(&self, k: &Writer, row: &Row, own: &[Value], carry: &[Value]) -> (Vec<Value>, Vec<Value>) {
         let (operator, lane) = (&self.operator, k.thread(Axis::X));
         let nothing = operator.nothing(k);
-        // Results of the operator only: copies of elements are NaNs that keep their bits, which an executor would have to watch in every step.
+        // Combining with the identity makes all values results of the operator. Plain copies could be NaNs
+        // that keep their bits, which an executor would have to handle in every step.
         let own = operator.combine(k, &nothing, own);
         let (values, has_head) = scan_from_heads(k, operator, &own, row.heads(k), lane);
         let values = operator.combine(k, &choose(k, has_head, &nothing, carry), &values);
@@ -119,7 +125,8 @@ impl Parts {
         (choose(k, k.gt(row.after, start), &at_end, &empty), broadcast(k, &values, 31))
     }
 
-    /// Returns the same by differences of a scan of the whole row, in which so many segments end.
+    /// Returns the results of `scanned` as differences of a scan of the whole row. `ended` segments end in
+    /// the row.
     fn differences(
         &self,
         k: &Writer,
@@ -134,7 +141,7 @@ impl Parts {
         let without = |values: &[Value], before: &[Value]| without(k, inverse, values, before);
         let prefixes = scan_warp(k, operator, own, lane);
         let at_end = choose(k, k.eq(row.after, 0), &nothing, &at(k, &prefixes, k.sub(row.after, 1)));
-        // The open segment began before the row, where the scan has the inverse of what was carried.
+        // The open segment started before the row. The scan value there is the inverse of the carried value.
         let begin = without(&nothing, carry);
         let before: Vec<Value> = at_end.iter().map(|value| k.shuffle(Shuffle::Up, *value, 1u32)).collect();
         let before = choose(k, k.eq(lane, 0), &begin, &before);
@@ -142,7 +149,8 @@ impl Parts {
         (without(&at_end, &before), without(&broadcast(k, &prefixes, 31), &last))
     }
 
-    /// Returns the same for two rows, in which so many segments end: one at least, and not all of the lanes'.
+    /// Returns the results of `scanned` for two rows, as differences. `ended` segments end in them: at least
+    /// one, and fewer than there are lanes.
     fn pair_differences(
         &self,
         k: &Writer,
@@ -167,12 +175,12 @@ impl Parts {
     }
 }
 
-/// Values from which others are taken away.
+/// Removes the values `before` from combined values.
 fn without(k: &Writer, inverse: BinaryOp, values: &[Value], before: &[Value]) -> Vec<Value> {
     values.iter().zip(before).map(|(value, before)| k.binary(inverse, *value, *before)).collect()
 }
 
-/// The values of another lane.
+/// Returns the values of another lane.
 fn at(k: &Writer, values: &[Value], lane: Value) -> Vec<Value> {
     values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
 }

@@ -1,4 +1,4 @@
-//! Segments in tiles, one for each block of a GPU: see [`super`].
+//! Segmented reductions on a GPU, with one tile for each block: see [`super`].
 
 use super::Parts;
 use crate::kit::{Chain, Draft, Shared, Writer, each_lane, scan_warp};
@@ -7,16 +7,17 @@ use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Shuffle, Type, Unroll, Value};
 
-/// Threads of a block.
+/// Number of threads of a block.
 const THREADS: u32 = crate::cost::BLOCK_THREADS;
 const WARPS: u32 = THREADS / 32;
-/// Segments of a lane that finds where tiles start.
+/// Number of segments per lane in the search for the starts of tiles.
 const OWN_SEGMENTS: u32 = crate::cost::STARTED_SEGMENTS;
-/// Bytes of shared memory for elements, whose room results take.
+/// Number of bytes of shared memory for elements. Results reuse this memory.
 const ROOM: u32 = crate::cost::SEGMENT_TILE;
 
 impl Parts {
-    /// Returns the number of elements and ends of a thread: odd, so that neighbouring threads read from different banks.
+    /// Returns the number of elements and ends of a thread. It is odd, so that neighbouring threads read from
+    /// different banks.
     fn items(&self) -> u32 {
         let bytes: u32 = self.operator.types().iter().map(|ty| ty.bytes()).sum();
         ((ROOM / THREADS / bytes).clamp(2, 16) - 1) | 1
@@ -41,30 +42,32 @@ impl Parts {
         let starts = k.memory(Argument::Temporary(starts), self.sequence.index.element());
         let from = k.min(k.mul(number, tile), all);
         let to = k.min(k.add(from, tile), all);
-        // Offsets that decrease leave starts that were never found.
+        // Decreasing offsets leave starts that were never found.
         let start = |number: Value| k.min(k.load(starts, number), k.count(Count::size(1), self.sequence.index));
         let (first_end, last_end) = (start(number), start(k.add(number, 1)));
         let first_element = k.add(k.sub(from, first_end), self.sequence.base(&k));
         let narrow = |value: Value| k.convert(value, Type::U32);
-        // What offsets that decrease lead to stays within the tile, and within what there is.
+        // With decreasing offsets, accesses stay within the tile and the line.
         let span = narrow(k.sub(to, from));
         let ends = k.min(narrow(k.sub(k.max(last_end, first_end), first_end)), span);
         let elements = narrow(k.min(self.sequence.wide(&k, k.sub(span, ends)), k.sub(k.max(n, first_element), first_element)));
 
         let types = self.operator.types();
         let staged = Shared::new(&k, &types, tile);
-        // A word more, as threads read two.
+        // One word of padding, because threads read two words.
         let words = tile.div_ceil(32) + 1;
         let marks = k.shared(Element::U32, words);
         k.if_then(k.lt(thread, words), || k.store(marks, thread, 0));
         k.barrier();
-        // Ends and elements are under way together. The ends come first: a trap of elements is written when all of them are there.
+        // Loads of ends and elements are in flight together. The ends come first: a trap of elements is
+        // written after all of them are loaded.
         let place = |end: Value| narrow(k.sub(self.sequence.end(&k, k.add(first_end, self.sequence.wide(&k, end))), from));
         // Few tiles have more ends than this.
         let first_ends = [thread, k.add(thread, THREADS)];
         let found = first_ends.map(|end| k.choose_list(k.lt(end, ends), || vec![place(end)], || vec![k.literal(tile)])[0]);
         let load = || {
-            // Behind the last element comes the last one again: no load depends on a branch. It is behind all ends of the tile, where nobody looks at it.
+            // Loads beyond the last element repeat it, so that no load depends on a branch. The repeated
+            // values are after all ends of the tile and are not used.
             let last = k.sub(elements, 1);
             let place = |item: u32| k.min(k.add(thread, item * THREADS), last);
             (0..items).flat_map(|item| self.inlet.at(&k, &[k.add(first_element, self.sequence.wide(&k, place(item)))])).collect()
@@ -83,7 +86,7 @@ impl Parts {
         (0..items).zip(&loaded).for_each(|(item, values)| staged.set(&k, k.add(thread, item * THREADS), values));
         k.barrier();
 
-        // The ends that a thread has, and how many come before them.
+        // The ends of a thread, and the number of ends before them.
         let first = k.mul(thread, items);
         let word = |index: Value| k.convert(k.load(marks, index), Type::U64);
         let in_word = k.shr(first, 5);
@@ -99,7 +102,7 @@ impl Parts {
             before = k.add(before, k.select(k.lt(k.literal(other), warp), k.load(counts, other), 0));
         }
 
-        // A thread goes through what it has.
+        // Each thread walks through its items.
         let is_end = |item: u32| k.ne(k.and(bits, 1u32 << item), 0);
         let mut place = k.sub(first, before);
         let mut open = self.operator.nothing(&k);
@@ -114,7 +117,8 @@ impl Parts {
         }
         let (carried, whole) = self.carry(&k, &open, k.ne(bits, 0));
         k.if_then(k.eq(thread, 0), || chain.publish(&k, number, &whole));
-        // All threads have read their elements, and results take the room of these. What a thread finds at its first end lacks what comes before the thread.
+        // All threads have read their elements, so results reuse their memory. The result at the first end of
+        // a thread lacks the values before the thread.
         let results = staged;
         let mut ended = before;
         for (item, found) in (0..items).zip(&found) {
@@ -126,7 +130,7 @@ impl Parts {
             results.set(&k, before, &self.operator.combine(&k, &carried, &found));
         });
         k.barrier();
-        // What ended first lacks what comes before the tile, for which one warp waits when all else is done.
+        // The first result lacks the values before the tile. One warp waits for them after all other work.
         k.for_step(thread, ends, THREADS, Unroll::Never, |end| {
             let segment = k.add(first_end, self.sequence.wide(&k, end));
             k.if_then(k.ne(end, 0), || self.outlet.put(&k, &[segment], segment, &results.get(&k, end)));
@@ -142,8 +146,9 @@ impl Parts {
         Ok(())
     }
 
-    /// From what threads leave open, and whether anything ended in them: what comes before a thread in its tile of the segment that is open there, and
-    /// the same for the whole tile, behind whether anything ended in it.
+    /// Combines the values that threads leave open. `has_end` is true for a thread with an end. Returns for
+    /// each thread the values before it of the segment that is open at its start, within the tile. Also
+    /// returns the open values of the whole tile, after a `bool` that is true if the tile has an end.
     fn carry(&self, k: &Writer, open: &[Value], has_end: Value) -> (Vec<Value>, Vec<Value>) {
         let operator = &self.operator;
         let thread = k.thread(Axis::X);
@@ -153,7 +158,7 @@ impl Parts {
         let choose = |condition: Value, yes: &[Value], no: &[Value]| -> Vec<Value> {
             yes.iter().zip(no).map(|(yes, no)| k.select_value(condition, *yes, *no)).collect()
         };
-        // Values up to each lane, back to the last lane before it in which something ended; `lanes` is a power of two.
+        // Values up to each lane, back to the last lane before it with an end. `lanes` is a power of two.
         let scan = |values: &[Value], ended: Value, lanes: u32| {
             let up_to_lane = k.sub(k.shl(k.literal(2u32), lane), 1);
             let head = k.sub(31u32, k.leading_zeros(k.or(k.and(ended, up_to_lane), 1)));
@@ -177,7 +182,7 @@ impl Parts {
             k.store(any, warp, ended);
         });
         k.barrier();
-        // The same for warps, which every warp does for itself.
+        // A scan over warps follows. Every warp computes it.
         let of_warp = k.and(lane, WARPS - 1);
         let warps_ended = k.and(k.ballot(k.ne(k.load(any, of_warp), 0), None), (1u32 << WARPS) - 1);
         let up_to_warp = scan(&totals.get(k, of_warp), warps_ended, WARPS);
@@ -191,22 +196,24 @@ impl Parts {
         (choose(ended_in_warp, &before_lane, &before), whole)
     }
 
-    /// Counts the ends before each tile, and before the end of the last one. Clears the chain as well.
+    /// Counts the ends before each tile, and before the end of the last one. Also clears the chain.
     ///
-    /// A lane has a few segments, and knows from its neighbour in which tile the one before each ends: the tiles that start from there up to its own end are its own. All ends are
-    /// read once, side by side: a search for each tile would wait for memory four times and more.
+    /// A lane has a few segments. From its neighbour it gets the tile in which the segment before each of
+    /// them ends. It stores the starts of the tiles from there up to its own end. All ends are read once,
+    /// contiguously. A search for each tile would wait for memory four times or more.
     fn find_starts(&self, draft: &mut Draft, chain: &Chain, starts: usize, tile: u32, tiles: &Count) -> Result<()> {
         let block = [THREADS, 1, 1];
         let k = Writer::new("segments_start", block);
         let [_, segments, _] = self.sequence.sizes(&k);
         let thread = self.sequence.wide(&k, k.global_thread(Axis::X));
         let lane = k.and(k.thread(Axis::X), 31);
-        // The first lane of a warp is there for the second one only. Behind the last segment there is the end of everything.
+        // The first lane of a warp only serves the second one. After the last segment comes the end of the
+        // sequence.
         let blocks = (Count::size(1) + 1u32).div_ceil(WARPS * 31 * OWN_SEGMENTS);
         chain.clear(&k, thread, &(blocks.clone() * THREADS));
         let first = k.add(k.mul(k.shr(thread, 5), 31 * OWN_SEGMENTS), self.sequence.wide(&k, lane));
         let last = k.count(tiles.clone(), self.sequence.index);
-        // All loads first, so that they are under way together: none depends on a branch.
+        // All loads come first, so that they are in flight together. None depends on a branch.
         let own: Vec<(Value, Value)> = (0..OWN_SEGMENTS)
             .map(|number| {
                 let behind = k.add(first, number * 31);
@@ -228,7 +235,7 @@ impl Parts {
             for number in 0..2u32 {
                 k.if_then(k.and(few, k.gt(count, number)), || k.store(starts, k.add(from, number), segment));
             }
-            // A segment of many tiles is done by its warp together.
+            // The whole warp handles a segment of many tiles.
             each_lane(&k, k.ballot(k.not(few), None), |owner| {
                 let of_owner = |value: Value| k.shuffle(Shuffle::Index, value, owner);
                 let (from, to, segment) = (of_owner(from), of_owner(to), of_owner(segment));
@@ -237,7 +244,7 @@ impl Parts {
                 });
             });
         }
-        // Where there is nothing to do, nothing is launched.
+        // Nothing is launched if there are no tiles.
         draft.launch(k, [blocks * tiles.clone().min(1u32), 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }

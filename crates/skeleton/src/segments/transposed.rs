@@ -1,33 +1,38 @@
-//! Segments of some elements on a CPU: each has rows of its own, which lanes add up, and 32 of them become results together.
+//! Medium segments on a CPU: each has rows of its own, which lanes add up, and 32 of them become results
+//! together.
 //!
-//! The rows of 32 segments are a matrix whose sums along the lanes are wanted. A step takes two rows whose numbers differ in one bit. Lanes
-//! without that bit keep the first row and lanes with it the second, and each combines what it keeps with what the lane across gives up of the same row. After
-//! five steps each lane has the result of one segment. That is one combination for each segment, where a reduction of each alone would be five.
+//! The rows of 32 segments form a matrix, and the sums along the lanes are the results. A step takes two rows
+//! whose numbers differ in one bit. Lanes without that bit keep the first row, lanes with it the second. Each
+//! lane combines the value that it keeps with the value of the same row from the opposite lane. After five
+//! steps each lane has the result of one segment. This takes one combination per segment. A separate
+//! reduction of each segment would take five.
 
 use super::{Parts, Piece, beside};
 use crate::kit::{Accumulator, Shared, Writer, choose};
 use broadloom_scalar::{Axis, Shuffle, Unroll, Value};
 
-/// Segments at a time: as many as a warp has lanes.
+/// Number of segments at a time, one per lane.
 const SEGMENTS: u32 = 32;
-/// Rows that are combined in registers at a time, twice.
+/// Number of rows that remain after the first two steps and are combined in registers.
 const ROWS: u32 = 8;
 
 impl Parts {
-    /// Reduces the segments of a part that end in it, by a commutative operator. The first element of the part begins a segment.
+    /// Reduces the segments of a part that end in it, by a commutative operator. The first element of the
+    /// part must start a segment.
     pub(super) fn transposed(&self, k: &Writer, piece: &Piece) {
         let (sequence, lane) = (&self.sequence, k.thread(Axis::X));
         let rows = Shared::new(k, &self.operator.types(), SEGMENTS * 32);
         let place = |row: Value| beside(k, k.mul(row, 32));
         k.for_step(piece.first, piece.last, SEGMENTS, Unroll::Never, |group| {
             k.for_step(k.literal(0u32), k.literal(SEGMENTS), 1, Unroll::Never, |row| {
-                // There may be fewer segments; the others are empty.
+                // If there are fewer segments, the others are empty.
                 let segment = k.min(k.add(group, sequence.wide(k, row)), piece.last);
                 let from = sequence.offset(k, segment);
                 let to = sequence.offset(k, k.min(k.add(segment, 1), piece.last));
                 rows.set(k, place(row), &self.lanes_of(k, from, to));
             });
-            // Rows far apart first: those of the two halves of a warp need no exchange of lanes.
+            // Distant rows are combined first. Rows of the two halves of a warp need no exchange between
+            // lanes.
             k.for_step(k.literal(0u32), k.literal(ROWS), 1, Unroll::Never, |row| {
                 let four = [0, 1, 2, 3].map(|number| rows.get(k, place(k.add(row, number * ROWS))));
                 let [first, second] = [0, 1].map(|number| self.both(k, &four[number], &four[number + 2], 16));
@@ -45,7 +50,7 @@ impl Parts {
         });
     }
 
-    /// Combines the elements of a segment to one for each lane.
+    /// Combines the elements of a segment to one value per lane.
     fn lanes_of(&self, k: &Writer, from: Value, to: Value) -> Vec<Value> {
         let operator = &self.operator;
         let lane = self.sequence.wide(k, k.thread(Axis::X));
@@ -64,7 +69,8 @@ impl Parts {
         k.choose_list(k.gt(length, 32), more, || first.clone())
     }
 
-    /// Combines two rows over lanes at a distance: lanes without its bit have results of the first, others of the second.
+    /// Combines two rows over lanes at a distance. Lanes without its bit have results of the first row,
+    /// others of the second.
     fn both(&self, k: &Writer, first: &[Value], second: &[Value], distance: u32) -> Vec<Value> {
         let is_second = k.ne(k.and(k.thread(Axis::X), distance), 0);
         let (kept, given) = (choose(k, is_second, second, first), choose(k, is_second, first, second));

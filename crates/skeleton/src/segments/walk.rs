@@ -1,4 +1,4 @@
-//! A warp that walks along elements and ends of segments, on a CPU.
+//! The walk of a warp along elements and ends of segments, on a CPU.
 
 use super::{Piece, Sequence};
 use crate::Count;
@@ -9,24 +9,26 @@ use broadloom_scalar::{Axis, Type, Value, Variable, WarpReduce};
 pub(super) struct Walk<'a> {
     sequence: &'a Sequence,
     piece: &'a Piece,
-    /// The segment whose end comes next.
+    /// Segment whose end comes next.
     pub(super) open: Variable,
-    /// The next element.
+    /// Next element.
     pub(super) place: Variable,
-    /// Steps so far. Each takes an element or an end, so the walk ends whatever is read.
+    /// Number of steps so far. Each step takes at least an element or an end, so the walk terminates for any
+    /// offsets.
     steps: Variable,
 }
 
-/// Elements of two rows that are taken together.
+/// Number of elements of two rows that are taken together.
 pub(super) const PAIR: u32 = 64;
 
-/// A row of up to 32 elements, and 32 ends: a lane has one of each.
+/// A row of up to 32 elements, and 32 ends. Each lane has one of each.
 pub(super) struct Row {
-    /// The number of elements, a `u32`.
+    /// Number of elements, a `u32`.
     pub(super) count: Value,
-    /// True if it is known to have 32 elements.
+    /// True if the row is known to have 32 elements.
     pub(super) is_whole: bool,
-    /// The number of elements before the end of the lane's segment, a `u32`; 32 or more if it does not end in the row.
+    /// Number of elements before the end of the lane's segment, a `u32`. It is 32 or more if the segment does
+    /// not end in the row.
     pub(super) after: Value,
 }
 
@@ -38,15 +40,16 @@ impl Row {
 }
 
 impl<'a> Walk<'a> {
-    /// Starts where a part does.
+    /// Starts at the start of a part.
     pub(super) fn new(k: &Writer, sequence: &'a Sequence, piece: &'a Piece) -> Walk<'a> {
         let none = k.constant(sequence.index, 0);
         let [open, place, steps] = [piece.first, piece.from, none].map(|value| k.variable_with(value));
         Walk { sequence, piece, open, place, steps }
     }
 
-    /// Takes steps to the end of the part: `rows` for elements of the open segment that fill whole rows and that others follow, with
-    /// their number, and `row` for any other row. What `first` writes comes before each step, and may take steps of its own.
+    /// Takes steps to the end of the part. `rows` handles whole rows of elements of the open segment with
+    /// more elements after them; it gets the number of elements. `row` handles any other row. `first` is
+    /// emitted before each step, and may take steps of its own.
     pub(super) fn walk(&self, k: &Writer, first: Option<&dyn Fn()>, rows: impl Fn(Value), row: impl Fn(Row)) {
         let piece = self.piece;
         let most = k.add(k.sub(piece.to, piece.from), k.sub(piece.last, piece.first));
@@ -75,8 +78,10 @@ impl<'a> Walk<'a> {
         );
     }
 
-    /// Takes two rows at a time, as long as some segments end in them but fewer than 32. `rows` gets the number of elements before the end of each lane's
-    /// segment, 64 or more if it does not end in them, and how many do. Most checks of a step are not needed, and more lanes have an end.
+    /// Takes two rows at a time, as long as at least one and fewer than 32 segments end in them. `rows` gets
+    /// two numbers. The first is the number of elements before the end of each lane's segment, 64 or more if
+    /// it does not end in the rows. The second is the number of segments that end. This saves most checks of
+    /// a step, and more lanes have an end.
     pub(super) fn pairs(&self, k: &Writer, rows: impl Fn(Value, Value)) {
         let is_inner = || {
             let (open, place) = (k.get(self.open), k.get(self.place));
@@ -96,7 +101,8 @@ impl<'a> Walk<'a> {
         self.sequence.wide(k, self.sequence.offsets.at(k, &[number])[0])
     }
 
-    /// The end of a segment. Whatever the offsets say, it is not before the next element, nor behind the part.
+    /// Returns the end of a segment. For any offsets, it is neither before the next element nor after the
+    /// part.
     fn end(&self, k: &Writer, segment: Value) -> Value {
         let number = k.min(k.add(segment, 1), k.count(Count::size(1), self.sequence.index));
         k.max(k.min(self.offset(k, number), self.piece.to), k.get(self.place))
@@ -110,18 +116,18 @@ impl<'a> Walk<'a> {
         let number = if is_inner { number } else { k.min(number, k.count(Count::size(1), self.sequence.index)) };
         let after = k.sub(self.offset(k, number), first);
         let after = if self.sequence.index == Type::U32 { after } else { narrow(after, 64) };
-        // Behind the last segment there are no ends.
+        // There are no ends after the last segment.
         let after = if is_inner { after } else { k.select(k.lt(segment, self.piece.last), after, 64u32) };
         let count = if is_inner { k.literal(32u32) } else { narrow(k.sub(self.piece.to, first), 32) };
         Row { count, is_whole: is_inner, after }
     }
 
-    /// Goes on behind a row in which so many segments ended. If all 32 did, others may end in it too: the next row starts behind the last
-    /// one.
+    /// Continues after a row in which `ended` segments ended. If all 32 ended, more may end in it: the next
+    /// row then starts after the last end.
     pub(super) fn go_on(&self, k: &Writer, row: &Row, ended: Value) {
         let (open, place) = (k.get(self.open), k.get(self.place));
         let behind = k.add(place, self.sequence.wide(k, row.count));
-        // A branch, so that the next row need not wait for the load.
+        // A branch, so that the next row does not wait for the load.
         k.if_else(k.eq(ended, 32), || k.set(self.place, self.end(k, k.add(open, 31))), || k.set(self.place, behind));
         k.set(self.open, k.add(open, self.sequence.wide(k, ended)));
     }

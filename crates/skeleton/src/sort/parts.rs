@@ -3,16 +3,22 @@
 //! A round has three kernels:
 //!
 //! 1. each part counts its digits;
-//! 2. a warp adds up over the digits, and over the parts of each;
-//! 3. each part goes through its elements again and moves them to where they belong.
+//! 2. a warp computes prefix sums over the digits, and over the parts of each;
+//! 3. each part walks through its elements again and moves them to their places.
 //!
-//! What is moved goes to as many places as a digit has values, each in a page of its own. So elements are collected first, a line of the cache for each value of the digit, and
-//! a line that is full is moved at once, around the cache where there is more to sort than caches near a core hold. A part all of whose elements have the same digit is moved as it is: a
-//! key whose upper bits are all alike costs little more than reading it.
+//! Elements move to as many places as a digit has values, each in a different page. Elements are therefore
+//! collected first, in one cache line for each value of the digit. A full line is moved at once, with
+//! non-temporal stores if more is sorted than the caches near a core hold. A part whose elements all have one
+//! digit is moved unchanged: a round over equal upper bits costs little more than reading the keys.
 //!
-//! Rejected: a warp that takes 32 elements at a time and finds those with the same digit by a match among lanes; finding them, and the gathers and
-//! scatters, take twice the time. Digits of eleven bits for keys of 32: there are three rounds instead of four, but lines for 2,048 values are not held by a core's first cache, and the four are
-//! faster. Counting for all rounds at once: how many of a digit a part has depends on where the rounds before moved elements to.
+//! Rejected: a warp that takes 32 elements at a time and finds equal digits by a match among lanes. The
+//! match, the gathers and the scatters take twice the time.
+//!
+//! Rejected: digits of eleven bits for 32-bit keys. There are three rounds instead of four, but the lines for
+//! 2,048 values do not fit into a core's first-level cache, and four rounds are faster.
+//!
+//! Rejected: counting for all rounds at once. The count of a digit in a part depends on the places to which
+//! earlier rounds moved the elements.
 
 use super::{Place, Round, Sort, add_up, digit};
 use crate::cost::{self, Costs};
@@ -35,41 +41,41 @@ pub(super) struct Parts<'a> {
     run: Count,
     /// Temporaries: for each set, one for each value.
     sets: Vec<Vec<usize>>,
-    /// Number of elements of a digit in a part; then the place of the first of them.
+    /// Number of elements of a digit in a part, later the place of the first of them.
     counts: usize,
     costs: Costs<'a>,
 }
 
-/// Cost of a round by the bits of a digit.
+/// Cost of a round by the bits of its digit.
 const COSTS: [(u32, u32); 4] = cost::SORT_ROUNDS;
-/// Elements of a part are a multiple of this.
+/// The number of elements of a part is a multiple of this.
 const UNIT: u32 = cost::PART;
-/// Bytes of a line of the cache.
+/// Number of bytes of a cache line.
 const LINE: u32 = cost::CACHE_LINE;
-/// Most bytes of them whose place is known when code is made.
+/// Maximum number of bytes of lines in static shared memory.
 const STATIC: u32 = cost::SORT_STATIC;
-/// Counters for each value of a digit, so that neighbours that are alike do not wait for each other.
+/// Number of counter tables per block, so that equal neighbours do not wait for each other.
 const TABLES: u32 = cost::SORT_TABLES;
-/// Elements that are moved together where a part is moved as it is.
+/// Number of elements that are moved together if a part is moved unchanged.
 const TOGETHER: u32 = cost::SORT_TOGETHER;
 
-/// Returns the bits of the digits of a key with so many bits.
+/// Returns the number of bits of a digit for a key with `bits` bits.
 pub(super) fn digit_bits(bits: u32) -> u32 {
     let rounds = |width: u32| bits.div_ceil(width).max(1);
     let best = COSTS.iter().min_by_key(|(width, cost)| rounds(*width) * cost);
     best.map_or(1, |(width, _)| bits.div_ceil(rounds(*width)).max(1))
 }
 
-/// Lines that are collected, one for each value of the digit.
+/// The lines that are collected, one for each value of the digit.
 struct Lines {
     /// For each value that moves, the elements of all lines.
     memories: Vec<Memory>,
-    /// Elements of a line.
+    /// Number of elements of a line.
     items: u32,
-    /// The place of the next element of each digit, and of the first one.
+    /// Places of the next element and of the first element of each digit.
     next: Memory,
     starts: Memory,
-    /// Flags: wide accesses can move whole lines, and stores are non-temporal.
+    /// Flags: whole lines can be moved by wide accesses, and stores are non-temporal.
     wide: Value,
     around: Value,
 }
@@ -97,7 +103,7 @@ impl<'a> Parts<'a> {
         Ok(Parts { sort, inlet, outlet, index, types, sum, parts, run, sets, counts, costs: Costs::of(machine) })
     }
 
-    /// All rounds. Those that differ in the bits or in the temporaries only have the same kernels.
+    /// Emits all rounds. Rounds that differ only in the bits or in the temporaries share kernels.
     pub(super) fn all(&self, draft: &mut Draft, rounds: &[Round]) -> Result<()> {
         let block = [1, 1, 1];
         let one = || Count::Constant(1);
@@ -137,7 +143,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// The temporary that stands for another one where sets are exchanged.
+    /// Returns the temporary that replaces another one after an exchange of sets.
     fn moved(&self, index: usize, exchanged: [(Place, Place); 2]) -> usize {
         for (old, new) in exchanged {
             if let (Place::Set(old), Place::Set(new)) = (old, new)
@@ -181,7 +187,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the outputs of values that are stored unchanged; `None` if a function takes them.
+    /// Returns the outputs of values that are stored unchanged. Returns `None` if a function takes them.
     fn targets(&self, k: &Writer, to: Place) -> Option<Vec<Memory>> {
         let memory = |(value, ty): (usize, &Type)| match to {
             Place::Outside => self.outlet.output(k, value),
@@ -191,10 +197,10 @@ impl<'a> Parts<'a> {
         plain.then(|| self.types.iter().enumerate().map(memory).collect())
     }
 
-    /// The digit of a key, a `u32`. The shift is an argument, so that rounds have the same code.
+    /// Returns the digit of a key, a `u32`. The shift is an argument, so that rounds share code.
     fn digit(&self, k: &Writer, round: Round, key: Value) -> Value {
         let shift = k.convert(k.count(Count::Constant(round.shift.into()), Type::U8), Type::U32);
-        // As is said to those who do not know that it is less.
+        // The mask shows the compiler that the shift is less than the width.
         let shift = k.and(shift, self.types[round.key].element().bits().max(32) - 1);
         digit(k, self.sort, round, key, shift, 1 << round.bits)
     }
@@ -227,7 +233,8 @@ impl<'a> Parts<'a> {
         });
     }
 
-    /// A warp replaces all counts by the sum of those before them: of lesser digits, and of the same digit in earlier parts.
+    /// Replaces all counts by their exclusive prefix sums, over lesser digits and over the same digit in
+    /// earlier parts, in one warp.
     fn add_up(&self, k: &Writer, round: Round) {
         let length = k.count(self.parts.clone() * (1u32 << round.bits), self.index);
         add_up(k, &self.sum, self.index, self.counts(k), k.constant(self.index, 0), length);
@@ -238,9 +245,9 @@ impl<'a> Parts<'a> {
         k.if_then(k.lt(first, end), || self.move_part(k, (first, end), round, from, to));
     }
 
-    /// Moves the elements of a part that has some.
+    /// Moves the elements of a part that is not empty.
     fn move_part(&self, k: &Writer, (first, end): (Value, Value), round: Round, from: Place, to: Place) {
-        // Where the elements go if all have the digit of the first.
+        // Place of the elements if all have the digit of the first.
         let n = k.count(Count::size(0), self.index);
         let own = self.count_at(k, self.digit(k, round, self.at(k, from, first)[round.key]));
         let place = k.load(self.counts(k), own);
@@ -262,7 +269,7 @@ impl<'a> Parts<'a> {
         );
     }
 
-    /// Moves a part as it is.
+    /// Moves a part unchanged.
     fn move_all(&self, k: &Writer, (first, end): (Value, Value), place: Value, from: Place, to: Place) {
         let goal = |i: Value| k.add(place, k.sub(i, first));
         let whole = k.sub(end, k.rem(k.sub(end, first), TOGETHER));
@@ -283,7 +290,7 @@ impl<'a> Parts<'a> {
         }
         let room = radix * items * bytes(&self.types);
         let room = if room <= STATIC { k.shared(Element::U8, room) } else { k.large_shared(Element::U8, room) };
-        // The widest come first, so that all are aligned.
+        // The widest values come first, so that all are aligned.
         let mut order: Vec<usize> = (0..self.types.len()).collect();
         order.sort_by_key(|value| std::cmp::Reverse(self.types[*value].element().bytes()));
         let mut memories = vec![room; order.len()];
@@ -307,7 +314,7 @@ impl<'a> Parts<'a> {
         Lines { memories, items, next, starts, wide, around }
     }
 
-    /// Adds an element to the line of its digit, and moves the line when it is full.
+    /// Adds an element to the line of its digit. Moves the line when it is full.
     fn collect(&self, k: &Writer, lines: &Lines, digit: Value, values: &[Value], to: Place) {
         let place = k.load(lines.next, digit);
         k.store(lines.next, digit, k.add(place, 1));
@@ -349,7 +356,7 @@ impl<'a> Parts<'a> {
         k.if_else(lines.wide, || k.if_else(lines.around, || wide(true), || wide(false)), slowly);
     }
 
-    /// Moves the elements of a line that belong to a range of places.
+    /// Moves the elements of a line whose places are in a range.
     fn move_some(&self, k: &Writer, lines: &Lines, line: Value, (first, end): (Value, Value), to: Place) {
         k.for_step(first, end, 1, Unroll::Never, |place| {
             let from = k.add(line, k.convert(k.and(place, lines.items - 1), Type::U32));
@@ -359,7 +366,7 @@ impl<'a> Parts<'a> {
         });
     }
 
-    /// Moves what is left in lines that are not full.
+    /// Moves the remaining elements of lines that are not full.
     fn move_rest(&self, k: &Writer, lines: &Lines, radix: u32, to: Place) {
         k.for_step(0, k.literal(radix), 1, Unroll::Never, |digit| {
             let end = k.load(lines.next, digit);

@@ -1,14 +1,18 @@
-//! Rounds in one pass each, for GPUs (Adinets and Merrill's one-sweep).
+//! Sort rounds of one pass each, for GPUs (Adinets and Merrill's one-sweep).
 //!
-//! 1. The digits of all rounds are counted at once: what is sorted has the same digits in every round, only their order changes. Equal digits in a warp are not
-//!    looked for: what adds one to a place in shared memory and gives nothing back is one instruction that takes care of lanes with the same place.
-//! 2. A warp for each round adds up over the digits.
-//! 3. In each round a block has a tile. A warp finds the lanes with the same digit by a ballot for each bit, and has places for each digit in shared memory. A
-//!    thread for each digit publishes how many the tile has, and looks back over the tiles before it until it finds one that says how many there are up to it. Elements
-//!    go through shared memory in the order of digits, so that neighbouring threads write neighbouring places.
+//! 1. The digits of all rounds are counted at once: elements have the same digits in every round, and only
+//!    their order changes. Equal digits in a warp are not searched for. An atomic addition of one in shared
+//!    memory without a result is one instruction, which handles lanes with the same address.
+//! 2. One warp per round computes prefix sums over the digits.
+//! 3. In each round a block has a tile. A warp finds the lanes with the same digit by one ballot per bit, and
+//!    keeps places for each digit in shared memory. One thread per digit publishes the count of the tile. It
+//!    then looks back over earlier tiles until it finds one that has published the count up to its end.
+//!    Elements go through shared memory in the order of digits, so that neighbouring threads write to
+//!    neighbouring places.
 //!
-//! Blocks wait for lesser ones, as in [`crate::kit::Chain`]. A word of what is published is 0 when it is not there, then the tile's own count and 1, then
-//! [`UP_TO`] and the count up to and with the tile. Counts are integers, so it does not matter how they come about.
+//! Blocks wait only for blocks with smaller numbers, as in [`crate::kit::Chain`]. A published word is 0 while
+//! it is missing. Then it is the tile's own count plus 1, and finally [`UP_TO`] plus the count up to and
+//! including the tile. Counts are integers, so the order of additions does not matter.
 
 use super::{Place, RADIX, Round, Sort, add_up, digit};
 use crate::cost::{self, Costs};
@@ -19,16 +23,16 @@ use crate::{Count, Result};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Cache, Element, Literal, Memory, Order, Scope, Shuffle, Type, Unroll, Value};
 
-/// Threads of a block: one for each digit.
+/// Number of threads of a block, one for each digit.
 const THREADS: u32 = RADIX;
 const WARPS: u32 = THREADS / 32;
-/// More than any tile has, and one.
+/// Greater than the number of elements of a tile plus one.
 const UP_TO: u32 = 1 << 14;
-/// Rounds whose digits are counted by one kernel.
+/// Number of rounds whose digits are counted by one kernel.
 const TOGETHER: usize = 8;
-/// Tiles that a thread looks at, at a time.
+/// Number of tiles that a thread looks at in one step.
 const LOOKS: u32 = cost::SORT_LOOKS;
-/// Bytes of shared memory for elements of a tile.
+/// Number of bytes of shared memory for the elements of a tile.
 const ROOM: u32 = cost::SORT_TILE;
 
 pub(super) struct Sweep<'a> {
@@ -38,15 +42,15 @@ pub(super) struct Sweep<'a> {
     pub(super) index: Type,
     pub(super) types: Vec<Type>,
     pub(super) sum: Operator,
-    /// Elements of a thread.
+    /// Number of elements of a thread.
     items: u32,
-    /// Blocks that count.
+    /// Number of blocks that count.
     blocks: u64,
     /// Temporaries: for each set, one for each value.
     sets: Vec<Vec<usize>>,
-    /// For each round how many elements have a digit, then how many have a lesser one.
+    /// For each round, the number of elements with a digit, later the number with a lesser one.
     control: usize,
-    /// Entries that are published in even and in odd rounds.
+    /// Published entries of even and of odd rounds.
     published: [usize; 2],
     rounds: u32,
 }
@@ -123,7 +127,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// The temporary that stands for another one where sets, and what is published, are exchanged.
+    /// Returns the temporary that replaces another one after an exchange of sets and of published entries.
     fn moved(&self, index: usize, exchanged: [(Place, Place); 2], odd: bool) -> usize {
         if let (true, Some(own)) = (odd, self.published.iter().position(|own| *own == index)) {
             return self.published[1 - own];
@@ -146,7 +150,7 @@ impl<'a> Sweep<'a> {
         k.memory(Argument::Temporary(self.control), self.index.element())
     }
 
-    /// Counts the digits of several rounds, whose first has a number.
+    /// Counts the digits of several rounds. `first_round` is the number of the first one.
     fn count(&self, k: &Writer, rounds: &[Round], first_round: usize, run: &Count) {
         let thread = k.thread(Axis::X);
         let run = k.count(run.clone(), self.index);
@@ -198,7 +202,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// A value of an element.
+    /// Returns a value of an element.
     fn at(&self, k: &Writer, from: Place, i: Value, value: usize) -> Value {
         match from {
             Place::Outside => self.inlet.at(k, &[i])[value],
@@ -243,7 +247,8 @@ impl<'a> Sweep<'a> {
             )
         };
 
-        // Places of a warp's elements among those of the same digit, with the digit. What is not there comes behind all others.
+        // Rank of each element among the elements of the warp with its digit, packed with the digit. Elements
+        // beyond the end come after all others.
         let keys = load(round.key);
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
         let ranked: Vec<Value> = (0..items)
@@ -268,7 +273,8 @@ impl<'a> Sweep<'a> {
             .collect();
         k.barrier();
 
-        // From here on a thread has a digit, too: how many of it each warp has, and the tile.
+        // From here on each thread also has a digit. It counts the elements with this digit in each warp and
+        // in the tile.
         let of_warps: Vec<Value> = (0..WARPS).map(|other| k.load(table, k.add(thread, other * RADIX))).collect();
         let total = of_warps.iter().copied().reduce(|a, b| k.add(a, b)).unwrap_or(k.literal(0u32));
         let entry = |tile: Value| k.add(k.mul(k.convert(tile, Type::U64), RADIX), k.convert(thread, Type::U64));
@@ -309,7 +315,7 @@ impl<'a> Sweep<'a> {
         let staged = Shared::over(k, room, self.types[round.key]);
         places.iter().zip(&keys).for_each(|(place, key)| staged.set(k, *place, &[*key]));
 
-        // Where the digit's elements of this tile go.
+        // Place of the first element with the digit in this tile.
         let before = self.look_back(k, current, own, thread);
         k.if_then(k.not(is_first), || publish(k.add(k.add(before, self.wide(k, total)), UP_TO)));
         let bases = k.shared(self.index.element(), RADIX);
@@ -361,7 +367,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Counts the elements of the thread's digit in the tiles before a tile.
+    /// Counts the elements with the thread's digit in the tiles before a tile.
     fn look_back(&self, k: &Writer, current: Memory, tile: Value, thread: Value) -> Value {
         let before = k.variable_with(k.constant(self.index, 0));
         let left = k.variable_with(tile);
@@ -371,7 +377,7 @@ impl<'a> Sweep<'a> {
                 let tiles = k.get(left);
                 let words: Vec<Value> = (1..=LOOKS)
                     .map(|distance| {
-                        // The first tile says all, so nothing behind it is looked at.
+                        // The first tile publishes the full count, so tiles before it are not needed.
                         let other = k.sub(k.max(tiles, distance), distance);
                         let place = k.add(k.mul(k.convert(other, Type::U64), RADIX), k.convert(thread, Type::U64));
                         k.load_as(current, place, 1, Order::Relaxed(Scope::Device), Cache::Normal)

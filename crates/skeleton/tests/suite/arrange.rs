@@ -9,13 +9,13 @@ fn pack_and_partition() {
     for (name, bench) in benches() {
         for element in [Element::U8, Element::I16, Element::I32, Element::F64] {
             for rest in [false, true] {
-                // Positions with even values, and where they were.
+                // Positions with even values, and their indices.
                 let source = line("even", element, |f, i, x| {
                     let bits = f.convert(x, Type::I64);
                     vec![f.eq(f.and(bits, 1), 0), x, i]
                 });
                 let pack = Pattern::from(Pack { source, sink: Sink::STORE, rest });
-                // The last one has more tiles than a warp sees at once.
+                // The last size has more tiles than a warp sees at once.
                 for size in sizes(name, &[0, 1, 31, 33, 2048, 2049, 9001, 70001, 600_001], 6001) {
                     let input = Random(size).values(element, size);
                     let even = |x: &Literal| match x.as_f64() {
@@ -39,7 +39,7 @@ fn pack_and_partition() {
     }
 }
 
-/// Small values alone, of which a thread has many: side by side in memory, and every other one.
+/// Small values only, many per thread: contiguous in memory, and every second one.
 #[test]
 fn pack_small_values() {
     for (name, bench) in benches() {
@@ -139,7 +139,7 @@ fn transposes_of_any_axis_with_last() {
     for (name, bench) in benches() {
         for shape in [vec![3u64, 40, 35], vec![2, 3, 4, 37], vec![2, 2, 3, 2, 33]] {
             for axis in 0..shape.len() - 1 {
-                // Positions as numbers, and the sink adds what it sees itself.
+                // Positions as numbers. The sink also stores the number of its own position.
                 let f = Builder::function("digits");
                 let position: Vec<_> = shape.iter().map(|_| f.parameter("i", Type::I32)).collect();
                 let number =
@@ -172,7 +172,7 @@ fn transposes_of_any_axis_with_last() {
     }
 }
 
-/// The same words on every device, and numbers spread evenly.
+/// Random words are the same on every device, and numbers are distributed evenly.
 #[test]
 fn random_numbers() {
     let f = Builder::function("draw");

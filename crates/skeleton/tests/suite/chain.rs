@@ -8,7 +8,8 @@ fn machine() -> Machine {
     Machine { kind: MachineKind::Cpu, ..own }
 }
 
-/// A window of two rows behind another one: each stage is as far behind as it looks down, and a ring holds what is still read.
+/// A window of two rows after another one: each stage lags by the rows that it looks down, and a ring holds
+/// the rows that are still read.
 #[test]
 fn rings_hold_the_rows_that_are_still_read() {
     let reach = |stage: usize, above: u32, below: u32| Reach { stage, rows: (above, below), columns: (3, 4) };

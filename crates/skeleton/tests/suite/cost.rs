@@ -10,7 +10,7 @@ fn cost(write: impl FnOnce(&Builder)) -> u64 {
     function(&b.finish_function(&[]).unwrap())
 }
 
-/// Loops count their rounds, a division costs the same in a function as anywhere.
+/// Loops count their iterations, and a division costs the same inside and outside of a function.
 #[test]
 fn loops_count_their_rounds() {
     let looped = |rounds: i32| {
@@ -20,8 +20,8 @@ fn loops_count_their_rounds() {
             b.for_range(0, rounds, |i| b.set(sum, b.div(b.convert(i, Type::F32), b.add(x, b.get(sum)))));
         })
     };
-    // A division, a conversion, an addition and a read of the variable in each round; the counter is one
-    // more.
+    // Each iteration has a division, a conversion, an addition and a read of the variable. The counter adds
+    // one more.
     assert_eq!(looped(200) - looped(100), 100 * (DIVISION + 4));
     let b = Builder::function("g");
     let x = b.parameter("x", Type::F32);
@@ -30,7 +30,8 @@ fn loops_count_their_rounds() {
     assert_eq!(binary(BinaryOp::Div), DIVISION);
 }
 
-/// Numbers follow from the description of a machine; one that says little is taken for the machines of the figures.
+/// Figures are computed from the description of a machine. Missing entries take the values of the reference
+/// machines.
 #[test]
 fn costs_follow_the_description() {
     let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
@@ -58,7 +59,7 @@ fn costs_follow_the_description() {
         assert_eq!((costs.balance(), costs.blocks(1, 256), costs.enough_columns()), (15, 132 * 8, 132 * 1024));
         assert_eq!((costs.enough_rows(), costs.enough_scan_columns()), (132 * 8, 132 * 512));
     }
-    // An RTX 4090 has fewer resident threads, and computes much faster than it reads.
+    // An RTX 4090 has fewer resident threads, and its ratio of compute to bandwidth is much higher.
     let consumer = Machine {
         multiprocessors: 128,
         resident_threads: Some(1536),
@@ -89,7 +90,8 @@ fn predictions_follow_the_slower_of_memory_and_arithmetic() {
     assert_eq!(Costs::of(&Machine { bandwidth: None, ..cpu.clone() }).predict(&work), None, "not measured");
 }
 
-/// A warp of a GPU waits for each access, so only short calls run in one; a core of a CPU takes its part of all elements.
+/// A warp of a GPU waits for each access, so only short calls run in one. A core of a CPU takes its share of
+/// all elements.
 #[test]
 fn sequential_calls_are_short_on_gpus() {
     let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
@@ -111,7 +113,7 @@ fn sequential_calls_are_short_on_gpus() {
     assert!(gpu.separates_calls(100_000_000, 90_000_000) && !gpu.separates_calls(100_000_000, 10_000_000));
     let workers = gpu.sequential_workers(1_000_000, 1000, false);
     assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 32, 32, 64));
-    // Many short calls run in threads, not many of which share a warp.
+    // Many short calls run in threads, few of which share a warp.
     let workers = gpu.sequential_workers(1_000_000, 64, false);
     assert_eq!((workers.count(), workers.lanes, workers.threads), (132 * 256, 1, 8));
     let scalars = gpu.sequential_workers(10_000, 2, false);
@@ -119,18 +121,18 @@ fn sequential_calls_are_short_on_gpus() {
     let few = gpu.sequential_workers(3, 64, false);
     assert_eq!((few.blocks, few.threads, few.count(), few.callers()), (2, 64, 4, 3));
     assert_eq!(gpu.sequential_workers(1, 64, false).threads, 32);
-    // Other workers take parts of few large calls.
+    // Other workers take parts of a few large calls.
     let parts = gpu.sequential_workers(10, 8000, false);
     assert_eq!((parts.callers(), parts.count()), (10, 10 * (1 + 8000 / 96)));
     assert!(parts.task_arena <= parts.arena && parts.bytes() < 1 << 30, "{parts:?}");
     let parts = gpu.sequential_workers(40, 60_000, false);
     assert!(parts.task_arena < parts.arena && parts.task_arena > 8000 * 96, "{parts:?}");
     assert_eq!(parts.count(), 132 * 32);
-    // Arenas take a part of the memory.
+    // Arenas use a fraction of the memory.
     let large = gpu.sequential_workers(1_000_000, 1 << 20, false);
     assert!(large.bytes() <= h200.memory_bytes / 8, "{large:?}");
     assert_eq!(gpu.sequential_workers(10, u64::MAX, false).callers, 1);
-    // Teams run few large calls: the whole machine does, and the arena is a part of the memory.
+    // Teams run a few large calls on the whole machine, and the arena is a fraction of the memory.
     let teams = gpu.sequential_teams(2, 1_000_000, 600_000, false).expect("teams");
     assert_eq!((teams.blocks, teams.threads, teams.depth), (264, 512, 80));
     assert!(teams.arena > 1_000_000_000 && teams.arena < h200.memory_bytes / 32, "{teams:?}");
@@ -149,7 +151,7 @@ fn sequential_calls_are_short_on_gpus() {
     assert!(cpu.separates_calls(100_000, 50_000) && !cpu.separates_calls(100_000, 49_999));
     let workers = cpu.sequential_workers(10, 1000, false);
     assert_eq!((workers.blocks, workers.threads, workers.lanes, workers.callers(), workers.grain), (2, 1, 1, 2, 0));
-    // One core takes the call, the other one parts of it.
+    // One core takes the call, and the other takes parts of it.
     assert_eq!(cpu.sequential_limit(1_000_000, true), 1_000_000);
     let parts = cpu.sequential_workers(1, 1_000_000, true);
     assert_eq!((parts.blocks, parts.threads, parts.lanes, parts.callers()), (2, 1, 1, 1));

@@ -16,7 +16,8 @@ fn element(ty: Type) -> Function {
     f.finish_function(&[f.read(image, &[y.into(), x.into()])]).unwrap()
 }
 
-/// Pixels of three channels: interleaved with padding behind each row, in planes, in three buffers. The function is the same.
+/// Pixels of three channels: interleaved with padding after each row, in planes, and in three buffers. One
+/// function serves all layouts.
 #[test]
 fn one_function_for_all_layouts() {
     let (height, width, pitch) = (5u64, 37u64, 128i64);
@@ -61,7 +62,7 @@ fn one_function_for_all_layouts() {
     }
 }
 
-/// Fields of records, read from one buffer and written to another kind of record, both without a copy.
+/// Fields of records, read from one buffer and written to another type of record, both without a copy.
 #[test]
 fn records_of_fields() {
     let f = Builder::function("fields");
@@ -69,7 +70,7 @@ fn records_of_fields() {
     let weight = f.accessor("weight", AccessorKind::Input, Type::F32, 1);
     let number = f.accessor("number", AccessorKind::Input, Type::U16, 1);
     let fields = f.finish_function(&[f.read(weight, &[i.into()]), f.read(number, &[i.into()])]).unwrap();
-    // Records of 12 bytes: a weight, four bytes of something else, a number, two bytes of padding.
+    // Records of 12 bytes: a weight, four unrelated bytes, a number, two bytes of padding.
     let record = |bytes: i64, offset: i64| Layout::strided(&[(12 / bytes).into()]).offset(offset / bytes);
     let source = Source::bound(&fields, 1, &[record(4, 0).into(), record(2, 8).into()]).unwrap();
     let g = Builder::function("swapped");
@@ -100,7 +101,7 @@ fn records_of_fields() {
     }
 }
 
-/// Windows of a radius that is a scalar, over an image with a pitch.
+/// Windows with a scalar as radius, over an image with a pitch.
 #[test]
 fn windows_with_a_radius_of_the_call() {
     let f = Builder::function("sum");
@@ -141,7 +142,8 @@ fn windows_with_a_radius_of_the_call() {
     }
 }
 
-/// Firings that take three elements, look at two more, and append two; the queue between them has elements apart.
+/// Firings that take three elements, peek at two more, and append two. The elements of the queue between them
+/// have a stride.
 #[test]
 fn queues() {
     let f = Builder::function("fire");

@@ -1,4 +1,4 @@
-//! The library keeps so many programs and no more, and the least recently used go.
+//! The library keeps a limited number of programs and removes the least recently used.
 
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
@@ -27,12 +27,12 @@ fn the_least_recently_used_goes() {
     assert_eq!(library.len(), 3);
     for constant in 3..20 {
         library.get(&adds(constant)).unwrap();
-        // What is used again and again stays the program that it was.
+        // A program that is used repeatedly is not replaced.
         let again = library.get(&adds(0)).unwrap();
         assert!(std::ptr::eq(again.program(), first.program()), "{constant}");
         assert_eq!(library.len(), 3);
     }
-    // What went is made again, and what is held still runs.
+    // A removed program is made again, and a program that is still held runs.
     let gone = library.get(&adds(5)).unwrap();
     drop(library);
     let input = device.upload(&[1i32, 2, 3]).unwrap().view::<u8>().unwrap();
@@ -42,7 +42,8 @@ fn the_least_recently_used_goes() {
     assert_eq!(output.read().unwrap(), [6, 7, 8]);
 }
 
-/// Elements are counted in 32 bits and lanes in 64: the last of more than 2³¹ lanes are read and written where they are.
+/// Elements are counted in 32 bits and lanes in 64. The last of more than 2³¹ lanes are read and written at
+/// their places.
 #[test]
 fn elements_of_several_lanes_beyond_32_bits() {
     const FAR: usize = 1 << 29;
@@ -64,7 +65,7 @@ fn elements_of_several_lanes_beyond_32_bits() {
     };
     let device = Device::new(Cpu::new(options).unwrap());
     let program = Map { domain: Domain::LINE, source, sink }.program(device.machine()).unwrap().load(&device).unwrap();
-    // Memory that nothing touches takes no room.
+    // Untouched memory is not backed by physical pages.
     let memory = device.allocate::<u8>(4 * (FAR + 16)).unwrap();
     let end = memory.slice(4 * FAR, 64).unwrap();
     end.write(&[7u8; 64]).unwrap();

@@ -1,4 +1,4 @@
-//! The tests of the crate in one program, which is linked once and keeps all cores busy to its end.
+//! All tests of the crate in one program, which is linked once and keeps all cores busy until the end.
 
 mod arrange;
 mod chain;

@@ -31,14 +31,14 @@ fn several_inputs_outputs_and_scalars_of_mixed_types() {
     let bytes = f.accessor("bytes", AccessorKind::Input, Type::U8, 1);
     let doubles = f.accessor("doubles", AccessorKind::Input, Type::F64, 1);
     let byte = f.read(bytes, &[i.into()]);
-    // The first input is read at another place too.
+    // The first input is also read at another place.
     let first = f.read(bytes, &[0.into()]);
     let sum = f.add(f.mul(f.convert(byte, Type::F32), scale), f.convert(first, Type::F32));
     let wide = f.add(f.convert(f.read(doubles, &[i.into()]), Type::I64), bias);
     let even = f.eq(f.and(i, 1), 0);
     let mixed = Source::new(f.finish_function(&[sum, wide, even]).unwrap(), 1).unwrap();
 
-    // The sink adds its own input, and writes what it got backwards.
+    // The sink adds its own input and writes its values in reverse order.
     let g = Builder::function("reverse");
     let (i, x) = (g.parameter("i", Type::I32), g.parameter("x", Type::F32));
     let (wide, even) = (g.parameter("wide", Type::I64), g.parameter("even", Type::BOOL));
@@ -81,7 +81,7 @@ fn several_inputs_outputs_and_scalars_of_mixed_types() {
     }
 }
 
-/// Positions of up to six axes, long and short ones last, as numbers in decimal digits by axis.
+/// Positions of up to six axes, with long and short last axes, as numbers with three decimal digits per axis.
 #[test]
 fn positions_of_many_axes() {
     let shapes: [&[u64]; 16] = [
@@ -156,7 +156,8 @@ fn small_vectors_are_elements() {
     }
 }
 
-/// A buffer that is shorter than the line, read where it has elements: rows of neighbours are not taken from behind its end.
+/// A buffer that is shorter than the line, read only where it has elements. Wide loads do not read beyond its
+/// end.
 #[test]
 fn what_is_read_under_a_condition_is_read_nowhere_else() {
     let f = Builder::function("padded");

@@ -18,14 +18,14 @@ fn products_of_all_types_and_shapes() {
     let elements: Vec<Element> = Element::ALL.into_iter().filter(|element| *element != Element::Bool).collect();
     for (name, bench) in benches() {
         for element in &elements {
-            // The tiles of a GPU are the same code for all integers.
+            // The tiles of a GPU have the same code for all integers.
             if name != "cpu" && matches!(element, Element::I16 | Element::U16 | Element::U32 | Element::U64 | Element::I8) {
                 continue;
             }
             let product = Product { left: matrix(*element), right: matrix(*element), sink: Sink::STORE };
             let product = Pattern::from(product);
             let small = [[0u64, 3, 4], [3, 4, 0], [1, 1, 1], [12, 32, 7], [13, 33, 20]];
-            // Several pieces of the common axis; more strips, and more panels, than a tile has on a CPU.
+            // Several pieces of the common axis, and more strips and more panels than a tile has on a CPU.
             let others = [[70, 5, 40], [130, 140, 33], [110, 40, 400], [25, 150, 1100], [1100, 33, 9], [14, 1100, 530]];
             let large = name != "interp" && [Element::F32, Element::F64, Element::I32].contains(element);
             for [m, n, common] in small.into_iter().chain(others.into_iter().filter(|_| large)) {
@@ -53,7 +53,7 @@ fn products_of_all_types_and_shapes() {
     }
 }
 
-/// A factor that is computed, one that is read transposed, and a sink that adds to another matrix.
+/// A computed factor, a transposed factor, and a sink that adds another matrix.
 #[test]
 fn computed_factors_and_a_sink() {
     let f = Builder::function("ramp");

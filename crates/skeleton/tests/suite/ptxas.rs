@@ -1,4 +1,4 @@
-//! Kernels of patterns for GPUs, as the assembler of NVIDIA sees them. Without it the test is skipped.
+//! Kernels of patterns for GPUs, assembled by NVIDIA's assembler. Without it the test is skipped.
 
 use crate::support::h200;
 use crate::{sweep, tiled};
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The assembler: in `CUDA_HOME`, on the path, or where it is installed as a rule.
+/// Returns the assembler: in `CUDA_HOME`, on the path, or in the default installation folder.
 fn assembler() -> Option<PathBuf> {
     let home = std::env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin"));
     let path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Reductions along all axes, spread in all ways.
+//! Reductions along all axes, with all spreads.
 
 use crate::support::{Given, Literals, Random, benches, identity, joining, line, run, sizes, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Reduce, Sink, Source, Spread};
 
-/// The values combined one behind the other.
+/// Combines the values in order.
 fn fold(operator: &Operator, values: impl Iterator<Item = Vec<Literal>>) -> Vec<Literal> {
     let combine = |sum: Vec<Literal>, next: Vec<Literal>| operator.function().evaluate(&[sum, next].concat()).unwrap();
     values.fold(operator.identity().to_vec(), combine)
@@ -65,10 +65,10 @@ fn all_types_and_sizes() {
     }
 }
 
-/// Every subset of axes, spread in every way.
+/// Every subset of axes, with every spread.
 #[test]
 fn any_axes() {
-    // Rows of more than a warp's tile.
+    // Rows that are longer than a warp's tile.
     let long: &[u64] = &[19, 2, 4, 130];
     let shapes: [&[u64]; 10] =
         [&[], &[130], &[7, 40], &[40, 7], &[300, 3], &[0, 5], &[3, 4, 35], &[2, 3, 4, 5], &[3, 2, 1, 2, 33], long];
@@ -82,7 +82,8 @@ fn any_axes() {
             let count: u64 = shape.iter().product();
             let input = Random(count).values(Element::I64, count);
             for subset in 0..1u32 << shape.len() {
-                // Of four axes and more, every fifth subset; of long rows, one with reduced axes before and behind a kept one.
+                // For four axes and more, every fifth subset. For long rows, one subset with reduced axes
+                // before and after a kept one.
                 if shape.len() > 3 && !subset.is_multiple_of(5) || shape == long && subset != 5 {
                     continue;
                 }
@@ -151,7 +152,7 @@ fn the_order_of_elements_is_kept() {
     }
 }
 
-/// The least and greatest of each row with their places, a sum, and a sink that uses them all.
+/// The minimum and maximum of each row with their places, a sum, and a sink that uses them all.
 #[test]
 fn several_at_once() {
     let operator = Operator::all(&[
@@ -208,7 +209,7 @@ fn several_at_once() {
     }
 }
 
-/// The same bits every time, wherever the buffer lies.
+/// Sums of floats have the same bits in every run, at any address of the buffer.
 #[test]
 fn sums_of_floats_repeat() {
     let mut random = Random(5);
@@ -231,7 +232,8 @@ fn sums_of_floats_repeat() {
     }
 }
 
-/// Rows of a matrix lie far apart: on a CPU, whoever sums them up asks for those that come later, unless there is so much to compute that memory is faster.
+/// Rows of a matrix are far apart. On a CPU a reduction prefetches later rows, unless it computes so much
+/// that memory is faster.
 #[test]
 fn rows_are_asked_for_before_they_are_reduced() {
     for (name, bench) in benches() {

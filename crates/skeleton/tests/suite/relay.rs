@@ -1,10 +1,10 @@
-//! Functions of lines that another function computes, against plain loops.
+//! Functions that read lines computed by another function, compared to plain loops.
 
 use crate::support::{Given, benches, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type, Value};
 use broadloom_skeleton::{Domain, Error, Pattern, Relay, Sink, Source};
 
-/// The element of a line at two thirds of the position, one that a table names, and the table itself.
+/// The element of a line at two thirds of the position, one at an index from a table, and the table itself.
 fn picked(axes: usize) -> Source {
     let f = Builder::function("picked");
     let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", Type::I32)).collect();
@@ -35,7 +35,7 @@ fn lines_are_read_anywhere() {
             let rows: u64 = shape[..axes - 1].iter().product();
             let width = shape[axes - 1];
             let values: Vec<i32> = (0..rows * length).map(|number| (number * 7919 % 1009) as i32).collect();
-            // Some entries lie outside of the line.
+            // Some entries are outside of the line.
             let table: Vec<i32> = (0..width).map(|column| (column * 31 % (length + 20)) as i32 - 10).collect();
             let (mut sums, mut entries) = (vec![], vec![]);
             for (row, column) in (0..rows).flat_map(|row| (0..width).map(move |column| (row, column))) {

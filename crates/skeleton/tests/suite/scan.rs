@@ -1,11 +1,11 @@
-//! Scans along all axes, spread in all ways.
+//! Scans along all axes, with all spreads.
 
 use crate::support::{Given, Literals, Random, benches, h200, identity, joining, line, run, strided, strides};
 use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::Call;
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink};
 
-/// What a scan of a line gives.
+/// Returns the expected scan of a line.
 fn prefixes(operator: &Operator, values: &[Vec<Literal>], inclusive: bool) -> Vec<Vec<Literal>> {
     let mut sum = operator.identity().to_vec();
     let step = |own: &Vec<Literal>| {
@@ -93,10 +93,10 @@ fn any_axis() {
             if name == "cpu as a gpu" && shape.len() > 2 {
                 continue;
             }
-            // There, a block has one line, however short.
+            // A block of these programs has one line of any length, so the interpreter takes fewer lines.
             let shape = if name == "interp" && shape == [3000, 3] { &[400, 3] } else { shape };
             let (strides, source) = (strides(shape), strided(shape.len(), Type::I64, Element::I32));
-            // The sink takes the last index away.
+            // The sink subtracts the last index.
             let g = Builder::function("less");
             let position: Vec<_> = shape.iter().map(|_| g.parameter("i", Type::I64)).collect();
             let sum = g.parameter("sum", Type::I32);
@@ -138,7 +138,7 @@ fn any_axis() {
     }
 }
 
-/// More tiles than a group or a range of them has; sums of floats are the same every time, and near what they should be.
+/// More tiles than a group or a range has. Sums of floats are equal in every run, and near the exact ones.
 #[test]
 fn long_lines() {
     let bench = h200();

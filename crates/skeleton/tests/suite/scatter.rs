@@ -1,4 +1,4 @@
-//! Values sent to places, by all types and all ways to combine them.
+//! Values sent to places, of all types and with all ways to combine them.
 
 use crate::support::{Given, Literals, Random, benches, identity, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};

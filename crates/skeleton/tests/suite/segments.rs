@@ -4,7 +4,7 @@ use crate::support::{Given, Literals, Random, benches, h200, identity, joining, 
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, SegmentNumbers, SegmentedReduce, Sink, Source};
 
-/// The starts of segments as marks, and the number of the segment of each position.
+/// Returns marks for the starts of segments, and the number of the segment of each position.
 fn marks(lengths: &[u64]) -> (Vec<Literal>, Vec<usize>) {
     let (mut marks, mut numbers) = (vec![], vec![]);
     for (number, length) in lengths.iter().enumerate() {
@@ -24,7 +24,7 @@ fn scans_and_reductions() {
     let x = f.accessor("x", AccessorKind::Input, Type::I32, 1);
     let results = [f.read(starts, &[i.into()]), f.read(x, &[i.into()])];
     let source = Source::new(f.finish_function(&results).unwrap(), 1).unwrap();
-    // Prefixes at every position, and the last one of each segment at the segment's number.
+    // Prefixes at every position, and the last prefix of each segment at the segment's number.
     let g = Builder::function("ends");
     let (i, _, sum) = (g.parameter("i", Type::I32), g.parameter("starts", Type::BOOL), g.parameter("sum", Type::I32));
     let last = g.parameter("last", Type::I32);
@@ -70,11 +70,13 @@ fn scans_and_reductions() {
     }
 }
 
-/// Segments of all kinds: none, empty ones, one that is long, many short ones, and long among short.
+/// Returns segments of all kinds: none, empty ones, one long one, many short ones, and long ones among short
+/// ones.
 fn kinds(long: u64) -> Vec<Vec<u64>> {
     let mut random = Random(9);
     let ragged: Vec<u64> = (0..long / 8).map(|i| if i % 197 == 5 { long / 3 } else { random.below(12) }).collect();
-    // More ends at one element than a warp has lanes, more ends than lanes in a row of elements, and segments of whole rows.
+    // More ends at one element than lanes in a warp, more ends than lanes in a row of elements, and segments
+    // of whole rows.
     let crowded = (0..long / 4).map(|i| [0, 0, 3, 1, 1, 32, 64][(i / 40 % 7) as usize]).collect();
     vec![vec![], vec![0], vec![0; long as usize], vec![1], vec![long], vec![1; 500], vec![0, 3, 0, 0, 70, 1, 0], ragged, crowded]
 }
@@ -93,7 +95,7 @@ fn offsets(lengths: &[u64], first: u32) -> Vec<Literal> {
 #[test]
 fn reductions_keep_the_order() {
     let join = joining();
-    // The sink adds the number of the segment, and writes backwards too.
+    // The sink adds the number of the segment, and also writes in reverse order.
     let g = Builder::function("both");
     let (s, joined, _) = (g.parameter("s", Type::I32), g.parameter("joined", Type::U32), g.parameter("m", Type::U32));
     let last = g.parameter("last", Type::I32);
@@ -155,7 +157,7 @@ fn reductions_of_all_types() {
     }
 }
 
-/// Products of matrices of 2×2 numbers, whose order matters: too much for a scan.
+/// Products of 2×2 matrices. Their order matters, and they are too expensive for a scan.
 fn matrices() -> Operator {
     let f = Builder::function("product");
     let [a, b] = ["a", "b"].map(|name| [0; 4].map(|_| f.parameter(name, Type::U32)));
@@ -164,8 +166,8 @@ fn matrices() -> Operator {
     Operator::new(f.finish_function(&results).unwrap(), &[1u32, 0, 0, 1].map(Literal::from), false).unwrap()
 }
 
-/// Reductions of all kinds of segments by operators of several kinds: with and without an inverse, of several values, of values that
-/// belong together, in order and in any order.
+/// Reductions of all kinds of segments by operators of several kinds: with and without an inverse, of several
+/// independent values, of values that belong together, commutative and not.
 #[test]
 fn reductions_by_all_operators() {
     let sum = |element: Element| Operator::sum(element).unwrap();
@@ -214,14 +216,15 @@ fn reductions_by_all_operators() {
     }
 }
 
-/// Sums of tiny segments, of which a warp takes two rows at a time: ends at all places of both rows, as many as there are lanes and one less, and
-/// none. Positions have 32 bits or 64, and elements as many bytes as there are.
+/// Sums of tiny segments, for which a warp takes two rows at a time. Ends are at all places of both rows.
+/// Their number is that of the lanes, one less, and zero. Positions have 32 or 64 bits, and elements have all
+/// widths.
 #[test]
 fn sums_of_tiny_segments() {
     let mut random = Random(21);
     let tiny: Vec<u64> = (0..2500).map(|_| random.below(9)).collect();
     let places: Vec<u64> = (0..=64).flat_map(|first| [first, 64 - first, 3]).collect();
-    // 31 and 32 ends in 64 elements, 64 at one place, then none.
+    // 31 and 32 ends in 64 elements, 64 ends at one place, then none.
     let crowds: Vec<u64> = [vec![2; 31 + 64], vec![0; 64], vec![2; 500], vec![200; 3], vec![1; 300]].concat();
     let source = |index: Type, element: Element| {
         let f = Builder::function("x");
@@ -257,7 +260,7 @@ fn sums_of_tiny_segments() {
     }
 }
 
-/// The least of NaNs alone is that of nothing, for tiny segments as for others.
+/// The minimum of NaNs alone is the identity, for tiny segments and for others.
 #[test]
 fn reductions_of_nans() {
     let operator = Operator::min(Element::F32).unwrap();
@@ -280,7 +283,7 @@ fn reductions_of_nans() {
     }
 }
 
-/// The number of the segment of each element, and whether it is the first.
+/// The number of the segment of each element, and a flag for the first element.
 #[test]
 fn numbers_of_segments() {
     let pattern = |offsets: Element| {
@@ -288,7 +291,7 @@ fn numbers_of_segments() {
     };
     for (name, bench) in benches() {
         let long = if name == "interp" { 2500 } else { 12_000 };
-        // Tiles that have ends only.
+        // Tiles that contain only ends.
         let apart = [vec![3], vec![0; 2 * long as usize], vec![2]].concat();
         for lengths in kinds(long).into_iter().chain([apart]) {
             let size: u64 = lengths.iter().sum();
@@ -303,7 +306,7 @@ fn numbers_of_segments() {
             assert!(results[0] == numbers && results[1] == heads, "{name}, {size} in {}", lengths.len());
         }
     }
-    // Whatever offsets say, nothing outside is touched: the interpreter would tell.
+    // For any offsets, no memory outside is accessed: the interpreter would report it.
     let (_, bench) = benches().swap_remove(0);
     for (seed, count) in (0..).zip([3, 40, 3000]) {
         let mut random = Random(seed);
@@ -314,7 +317,8 @@ fn numbers_of_segments() {
     }
 }
 
-/// Segments over more tiles than a range of a chain has, whose sums are not found among near tiles; and empty ones in great number.
+/// Segments over more tiles than a range of a chain has, whose sums are not found in near tiles, and many
+/// empty segments.
 #[test]
 fn segments_of_a_thousand_tiles() {
     let reduce = Pattern::from(SegmentedReduce {
@@ -336,7 +340,7 @@ fn segments_of_a_thousand_tiles() {
     assert!(run(&bench, &reduce, &given).concat() == expected);
 }
 
-/// Whatever offsets say, nothing outside is touched: the interpreter would tell.
+/// For any offsets, no memory outside is accessed: the interpreter would report it.
 #[test]
 fn offsets_that_decrease_are_harmless() {
     let reduce = Pattern::from(SegmentedReduce {

@@ -9,7 +9,7 @@ fn compare(a: Literal, b: Literal, descending: bool) -> Ordering {
     let order = match (a.as_f64(), b.as_f64()) {
         (Some(x), Some(y)) => match (x.is_nan(), y.is_nan()) {
             (false, false) => x.total_cmp(&y),
-            // Behind all numbers, whichever way numbers go.
+            // After all numbers, in ascending and descending order.
             (x, y) => return x.cmp(&y),
         },
         _ => a.as_i128().cmp(&b.as_i128()),
@@ -35,7 +35,7 @@ fn all_types_of_keys_with_positions() {
                 let sort = Pattern::from(Sort { source, keys, sink: Sink::STORE });
                 for size in sizes(name, &[0, 1, 2, 33, 3000, 40007], 2100) {
                     let mut random = Random(size);
-                    // Many bits, many equal keys, and what is special among floats.
+                    // Many bits, many equal keys, and the special values of floats.
                     let mut input: Vec<Literal> =
                         (0..size).map(|_| Literal::from_bits(element, random.bits() >> random.below(60))).collect();
                     for x in [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -92,7 +92,7 @@ fn within_segments() {
     }
 }
 
-/// Segments that a lane, a warp or a block sorts where they lie, with values and without.
+/// Segments that a lane, a warp or a block sorts in place, with values and without.
 #[test]
 fn within_short_segments() {
     for (name, bench) in benches() {
@@ -120,7 +120,7 @@ fn within_short_segments() {
                         ends.push(ends[ends.len() - 1] + length as u32);
                     }
                     let size = u64::from(ends[ends.len() - 1]) + 3;
-                    // Many equal keys, the greatest and the least, and what is special among floats.
+                    // Many equal keys, the greatest and the least values, and the special values of floats.
                     let mut input: Vec<Literal> = (0..size)
                         .map(|_| match random.below(8) {
                             0 => Literal::from_bits(element, u64::MAX),
@@ -142,7 +142,7 @@ fn within_short_segments() {
                     let results = run(&bench, &sort, &Given { inputs: &inputs, sizes: &sizes, ..Given::default() });
                     for place in inside {
                         let (found, wanted) = (results[0][place], expected[place].0);
-                        // Alone, NaN are in the order of their bits.
+                        // Without values, NaNs are in the order of their bits.
                         let is_nan = |x: Literal| x.as_f64().is_some_and(f64::is_nan);
                         let same = found == wanted || !with_places && is_nan(found) && is_nan(wanted);
                         let same = same && (!with_places || results[1][place] == expected[place].1);
@@ -154,7 +154,8 @@ fn within_short_segments() {
     }
 }
 
-/// As many as are moved around the cache of a CPU, with outputs at lines of it and between them, and keys whose upper bits are all alike.
+/// Enough elements for non-temporal stores on a CPU, with outputs aligned to cache lines and not, and keys
+/// with equal upper bits.
 #[test]
 fn many_on_a_cpu() {
     let bench = benches().into_iter().find(|(name, _)| *name == "cpu").unwrap().1;
@@ -176,7 +177,7 @@ fn many_on_a_cpu() {
             expected.sort_by(|a, b| compare(a.0, b.0, false));
             let results = run(&bench, &sort, &Given { inputs: &[input], sizes: &[size], shifted, ..Given::default() });
             for (place, (key, i)) in expected.into_iter().enumerate() {
-                // NaNs are all alike, and keep their order.
+                // NaNs are equal and keep their order.
                 let same = results[0][place] == key && (!with_places || results[1][place] == i);
                 assert!(same, "{element}, {bits} bits, place {place}, shifted by {shifted}");
             }

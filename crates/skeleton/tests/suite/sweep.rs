@@ -1,4 +1,5 @@
-//! Sweeps along every axis, forwards and backwards, against the step taken position by position on the host.
+//! Sweeps along every axis, forwards and backwards, compared to the step applied position by position on the
+//! host.
 
 use crate::support::{Bench, Given, Literals, Random, benches, run, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Environment, Function, Lanes, Literal, Type, Value};
@@ -19,7 +20,8 @@ impl Environment for Line<'_> {
     }
 }
 
-/// A state and an output of one type. The state is at least 1 and at most 100, so that sums of floats are exact.
+/// Returns a step with a state and an output of one type. The state is between 1 and 100, so that sums of
+/// floats are exact.
 fn step(element: Element) -> Function {
     let f = Builder::function("step");
     let (state, radius) = (f.parameter("state", element), f.parameter("radius", Type::I32));
@@ -33,7 +35,7 @@ fn step(element: Element) -> Function {
             f.literal(Literal::from_i128(element, 1)),
         ),
     };
-    // The same again, in a loop that reads memory.
+    // The output is the maximum within the radius (exclusive or for `bool`), in a loop over offsets.
     let sum = f.variable_with(at(0));
     f.for_range(f.neg(radius), f.add(radius, 1), |offset| {
         let one = f.window(x, &[offset.into()]);
@@ -43,7 +45,7 @@ fn step(element: Element) -> Function {
     f.finish_function(&[next, f.get(sum)]).unwrap()
 }
 
-/// The state at the start of each line, a scalar, and the radius, another.
+/// Returns the state at the start of each line, a scalar, and the radius, another scalar.
 fn start(axes: usize, element: Element) -> Source {
     let f = Builder::function("start");
     (0..axes).for_each(|_| {
@@ -88,7 +90,7 @@ fn check(name: &str, bench: &Bench, sweep: &Sweep, shape: &[u64], element: Eleme
 
 pub(crate) fn sweep(axes: usize, axis: usize, element: Element, number: usize) -> Sweep {
     let constant = vec![Lanes::from_slice(&[Literal::from_i128(element, 5)])];
-    // The output alone goes to memory; the state stays in registers.
+    // Only the output goes to memory. The state stays in registers.
     Sweep {
         domain: Domain::of(&vec![40; axes]),
         axis,
@@ -130,7 +132,8 @@ fn every_element_type() {
     }
 }
 
-/// `state · (x | 1) + x`, whose steps are combined as linear functions, and the same read at a neighbour.
+/// Returns a sweep of `state · (x[0] | 1) + x[1]`, with windows at offsets 0 and 1. Steps are combined as
+/// linear functions.
 pub(crate) fn linear(axes: usize, axis: usize, backwards: bool, spread: SweepSpread) -> Sweep {
     let factor_and_sum = |f: &Builder| -> [Value; 2] {
         let x = f.accessor("x", AccessorKind::Window, Type::I32, 1);
@@ -203,7 +206,7 @@ fn long_lines_are_split() {
     }
 }
 
-/// The machine decides how lines are spread; sizes that nobody has do not overflow.
+/// The machine and the sizes determine the spread. Extreme sizes do not overflow.
 #[test]
 fn spreads_follow_from_machine_and_sizes() {
     let (_, bench) = benches().remove(1);

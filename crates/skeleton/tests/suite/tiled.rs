@@ -1,4 +1,4 @@
-//! Functions of windows, staged in shared memory and not, against their evaluation on the host.
+//! Functions of windows, staged in shared memory and not, compared to their evaluation on the host.
 
 use crate::support::{Given, Literals, Random, benches, h200, run, strided, strides};
 use broadloom_device::{Machine, MachineKind};
@@ -28,7 +28,9 @@ impl Environment for Image<'_> {
     }
 }
 
-/// The greatest of a corner, its position, and of all values within a radius that the call says along the last axis.
+/// Returns a function with two results. The first is the maximum of the values within a radius along the last
+/// axis, at offset -1 along all other axes (exclusive or for `bool`). The second is the first index plus the
+/// radius. The radius is a scalar.
 fn function(axes: usize, element: Element) -> Function {
     let f = Builder::function("around");
     let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", Type::I32)).collect();
@@ -106,7 +108,7 @@ fn tiles_follow_from_the_machine() {
     assert_eq!(Tile::of(&machine, &[Type::F32], &[(u32::MAX, u32::MAX), (1, 1)]), None);
 }
 
-/// Tiles are staged on a GPU, where the function reads many values and the halo is small.
+/// Tiles are staged on a GPU if the function reads many values and the halo is small.
 #[test]
 fn tiles_are_staged_where_that_pays() {
     let box_of = |reads: i32, radius: u32| {

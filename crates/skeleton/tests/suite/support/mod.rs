@@ -1,4 +1,4 @@
-//! Programs run on devices that need no hardware, and values to run them on.
+//! Devices that need no hardware, and values to run programs on.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -11,7 +11,7 @@ use broadloom_skeleton::{Call, Loaded, Operator, Pattern, Source};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// A device, and the machine that programs for it are made for.
+/// A device, and the target machine of its programs.
 pub(crate) struct Bench {
     pub(crate) device: Device,
     pub(crate) machine: Machine,
@@ -29,13 +29,14 @@ impl Bench {
         loaded.entry(pattern.clone()).or_insert_with(|| load().unwrap_or_else(|error| panic!("{error}"))).clone()
     }
 
-    /// How many programs were made.
+    /// Returns the number of programs that were made.
     pub(crate) fn len(&self) -> usize {
         self.loaded.borrow().len()
     }
 }
 
-/// The interpreter, which looks for faults; the CPU; and the CPU with programs that are made for a GPU.
+/// Returns the interpreter, which checks for faults, the CPU, and the CPU with programs that are made for a
+/// GPU.
 pub(crate) fn benches() -> Vec<(&'static str, Bench)> {
     let options = broadloom_cpu::Options {
         threads: 2,
@@ -51,7 +52,8 @@ pub(crate) fn benches() -> Vec<(&'static str, Bench)> {
     vec![("interp", Bench::new(interp, small)), ("cpu", Bench::new(cpu.clone(), cores)), ("cpu as a gpu", Bench::new(cpu, gpu))]
 }
 
-/// Sizes of runs on a bench: the interpreter, which is slow, takes `most` once instead of all larger ones.
+/// Returns the sizes of runs on a bench. The interpreter is slow: it takes `most` once in place of all larger
+/// sizes.
 pub(crate) fn sizes(bench: &str, sizes: &[u64], most: u64) -> Vec<u64> {
     let most = if bench == "interp" { most } else { u64::MAX };
     let mut sizes: Vec<u64> = sizes.iter().map(|size| *size.min(&most)).collect();
@@ -59,7 +61,7 @@ pub(crate) fn sizes(bench: &str, sizes: &[u64], most: u64) -> Vec<u64> {
     sizes
 }
 
-/// The CPU with programs that are made for an H200.
+/// Returns the CPU with programs that are made for an H200.
 pub(crate) fn h200() -> Bench {
     let options = broadloom_cpu::Options {
         threads: 2,
@@ -80,15 +82,15 @@ pub(crate) fn h200() -> Bench {
     Bench::new(cpu, machine)
 }
 
-/// What a run is given.
+/// The arguments of a run.
 #[derive(Clone, Default)]
 pub(crate) struct Given<'a> {
     pub(crate) inputs: &'a [Vec<Literal>],
     pub(crate) scalars: &'a [Literal],
     pub(crate) sizes: &'a [u64],
-    /// Elements that outputs have at least, where the program does not say.
+    /// Minimum number of elements of outputs, if the program does not state it.
     pub(crate) least: u64,
-    /// By how many bytes inputs and outputs lie behind an aligned address; a multiple of their elements' size.
+    /// Offset in bytes of inputs and outputs from an aligned address, a multiple of their elements' size.
     pub(crate) shifted: usize,
 }
 
@@ -101,7 +103,7 @@ fn shifted(device: &Device, bytes: &[u8], by: usize) -> Buffer<u8> {
     part
 }
 
-/// Runs a pattern, and gives the outputs.
+/// Runs a pattern and returns the outputs.
 pub(crate) fn run(bench: &Bench, pattern: &Pattern, given: &Given<'_>) -> Vec<Vec<Literal>> {
     let device = &bench.device;
     let loaded = bench.get(pattern);
@@ -129,11 +131,11 @@ pub(crate) fn run(bench: &Bench, pattern: &Pattern, given: &Given<'_>) -> Vec<Ve
         .collect()
 }
 
-/// Drawing of literals.
+/// Generation of literals.
 pub(crate) trait Literals {
-    /// A small value of a type, exact in all arithmetic on a few of them.
+    /// Returns a small value of a type, for which arithmetic on a few values is exact.
     fn value(&mut self, element: Element) -> Literal;
-    /// Several such values.
+    /// Returns several such values.
     fn values(&mut self, element: Element, count: u64) -> Vec<Literal>;
 }
 
@@ -151,12 +153,12 @@ impl Literals for Random {
     }
 }
 
-/// Reads the element at the position of a line.
+/// Returns a source that reads the element at the position of a line.
 pub(crate) fn identity(element: Element) -> Source {
     line("identity", element, |_, _, x| vec![x])
 }
 
-/// A function of the element at the position of a line.
+/// Returns a source that computes a function of the element at the position of a line.
 pub(crate) fn line(name: &str, element: Element, body: impl Fn(&Builder, Value, Value) -> Vec<Value>) -> Source {
     let f = Builder::function(name);
     let i = f.parameter("i", Type::I32);
@@ -166,7 +168,7 @@ pub(crate) fn line(name: &str, element: Element, body: impl Fn(&Builder, Value, 
     Source::new(f.finish_function(&results).unwrap(), 1).unwrap()
 }
 
-/// Reads the element at a position of several axes, whose strides are scalars.
+/// Returns a source that reads the element at a position of several axes, whose strides are scalars.
 pub(crate) fn strided(axes: usize, index: Type, element: Element) -> Source {
     let f = Builder::function("element");
     let position: Vec<_> = (0..axes).map(|_| f.parameter("i", index)).collect();
@@ -180,12 +182,13 @@ pub(crate) fn strided(axes: usize, index: Type, element: Element) -> Source {
     Source::new(f.finish_function(&[value]).unwrap(), axes).unwrap()
 }
 
-/// The strides of axes of these lengths.
+/// Returns the strides of axes of these lengths.
 pub(crate) fn strides(shape: &[u64]) -> Vec<u64> {
     (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect()
 }
 
-/// An operator whose order matters, of two values: a number and a power of its base, modulo 2³². It joins numbers digit by digit.
+/// Returns a non-commutative operator on two values: a number and a power of its base, modulo 2³². It joins
+/// numbers digit by digit.
 pub(crate) fn joining() -> Operator {
     let f = Builder::function("join");
     let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
