@@ -96,6 +96,12 @@ pub fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64
     if first >= end { (0, 0) } else { (first as i64, end as i64) }
 }
 
+/// Returns the bounds of the interior along axes under conditions.
+pub(crate) fn bounds(axes: impl Iterator<Item = u8>, conditions: Vec<Condition>) -> Vec<Given> {
+    let conditions = Arc::new(conditions);
+    axes.flat_map(|axis| [Given::First(axis, conditions.clone()), Given::End(axis, conditions.clone())]).collect()
+}
+
 impl Given {
     /// Its value in a run, where indices have this type.
     pub(crate) fn literal(&self, index: Element, bindings: &Bindings) -> Literal {
@@ -312,6 +318,33 @@ impl<'k> Fused<'k> {
         Fused::of(run, alone && patch.columns > 1, rank, false, length)
     }
 
+    /// Traces of nodes at places relative to the position of the thread, in the interior of all axes but one.
+    pub(crate) fn beside(
+        tape: &'k Tape,
+        kept: &'k [bool],
+        roots: Roots<'_>,
+        rank: usize,
+        places: impl Iterator<Item = (i64, i64)>,
+        ruled: u8,
+    ) -> Option<Fused<'k>> {
+        let mut trace = Trace::new(tape, kept, true);
+        trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
+        trace.ruled = Some(ruled);
+        trace.most = MAX_PATCH;
+        let mut items = vec![];
+        for (row, column) in places {
+            let place = trace.near(rank, row, column);
+            for root in roots.ids() {
+                items.push(match roots {
+                    Roots::Compute(_) => trace.compute(*root, &place)?,
+                    Roots::Feed(_) => trace.at(*root, &place)?,
+                });
+            }
+        }
+        let length = tape.shapes[trace.domain? as usize].length.map(|length| (length, Number::Known(1)));
+        Some(Fused::with((trace, items), None, rank, false, length))
+    }
+
     /// The traces that a function makes for the interior, and for everywhere if that is something else, or always.
     fn of(
         run: impl Fn(bool) -> Option<(Trace<'k>, Vec<u32>)>,
@@ -320,28 +353,22 @@ impl<'k> Fused<'k> {
         line: bool,
         length: Option<(Id, Number)>,
     ) -> Option<Fused<'k>> {
-        let (interior, roots) = run(true)?;
-        let (everywhere, roots_everywhere) = match interior.conditions.is_empty() && !always {
-            true => (None, vec![]),
-            false => {
-                let (everywhere, roots) = run(false)?;
-                (Some(everywhere), roots)
-            }
-        };
+        let interior = run(true)?;
+        let everywhere = if interior.0.conditions.is_empty() && !always { None } else { Some(run(false)?) };
+        Some(Fused::with(interior, everywhere, rank, line, length))
+    }
+
+    fn with(
+        (interior, roots): (Trace<'k>, Vec<u32>),
+        everywhere: Option<(Trace<'k>, Vec<u32>)>,
+        rank: usize,
+        line: bool,
+        length: Option<(Id, Number)>,
+    ) -> Fused<'k> {
+        let (everywhere, roots_everywhere) = everywhere.unzip();
+        let roots_everywhere = roots_everywhere.unwrap_or_default();
         let (absent, traps) = (None, vec![]);
-        Some(Fused {
-            interior,
-            everywhere,
-            roots,
-            roots_everywhere,
-            rank,
-            line,
-            along_last: false,
-            length,
-            absent,
-            traps,
-            staged: &[],
-        })
+        Fused { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent, traps, staged: &[] }
     }
 
     /// Returns the lanes before and behind its own that it reads.
@@ -512,20 +539,18 @@ impl<'k> Fused<'k> {
         Ok([rows, self.code_replacing(tape, "fused", side_by_side, &types, reads)?])
     }
 
-    /// The functions of a strip: that of the interior, that near edges if it is another; and the bounds of the interior along all axes.
+    /// Returns the functions of a strip, that of the interior and that near edges if it is another, and the bounds of the interior along all axes.
     pub(crate) fn strip_codes(self, tape: &Tape, side_by_side: bool) -> Result<(Vec<Code>, Vec<Given>)> {
-        self.patch_codes(tape, side_by_side, 1)
+        let bounds = bounds(0..self.rank as u8, self.interior.conditions.clone());
+        Ok((self.patch_codes(tape, side_by_side, 1, ["inner", "edge"])?, bounds))
     }
 
-    /// The functions of patches with so many columns, as [`Fused::strip_codes`] gives them. Where there are several columns, that of the interior reads them together
-    /// where it can.
-    pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32) -> Result<(Vec<Code>, Vec<Given>)> {
-        let conditions = Arc::new(self.interior.conditions.clone());
-        let axes = 0..self.rank as u8;
-        let bounds = axes.flat_map(|axis| [Given::First(axis, conditions.clone()), Given::End(axis, conditions.clone())]);
+    /// Returns the functions of patches with so many columns, as [`Fused::strip_codes`] gives them. Several columns are read together in the interior, where that is
+    /// possible.
+    pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32, names: [&str; 2]) -> Result<Vec<Code>> {
         let edge = self.everywhere.as_ref().map(|trace| (trace, &self.roots_everywhere));
-        let halves = std::iter::once((&self.interior, &self.roots, "inner", columns))
-            .chain(edge.map(|(trace, roots)| (trace, roots, "edge", 1)));
+        let halves = std::iter::once((&self.interior, &self.roots, names[0], columns))
+            .chain(edge.map(|(trace, roots)| (trace, roots, names[1], 1)));
         let mut codes = vec![];
         for (trace, roots, name, columns) in halves {
             let mut emitter = self.emitter(tape, name, side_by_side, &[]);
@@ -536,7 +561,12 @@ impl<'k> Fused<'k> {
             let cost = if codes.is_empty() { trace.cost } else { 0 };
             codes.push(emitter.code(&results, self.rank, cost, self.everywhere.is_some())?);
         }
-        Ok((codes, bounds.collect()))
+        Ok(codes)
+    }
+
+    /// Returns what has to hold for positions to be in the interior.
+    pub(crate) fn conditions(&self) -> &[Condition] {
+        &self.interior.conditions
     }
 
     /// The function of the interior alone, and what has to hold for a position to lie in it; `None` where all do anyway.

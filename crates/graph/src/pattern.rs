@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::operation::{Form, Parts, Variants};
 use crate::tape::Tape;
 use broadloom_device::Machine;
-use broadloom_skeleton::{Domain, Fold, Library, Loaded, Map, Operator, Pattern, Sink, Source, Stencil, Transpose};
+use broadloom_skeleton::{Border, Domain, Fold, Library, Loaded, Map, Operator, Pattern, Sink, Source, Stencil, Transpose};
 use std::sync::{Mutex, PoisonError};
 
 /// The program of a kernel.
@@ -136,7 +136,12 @@ impl Ready {
         let edge = codes.get(1).map(source).transpose()?;
         let Patch { rows, columns, step, skew, .. } = patch;
         let (domain, fold) = (domain(tape, group, false), None);
-        let border = None;
+        let border = match codes.get(2..) {
+            Some([along_rows, along_columns]) => {
+                Some(Border { along_rows: source(along_rows)?, along_columns: source(along_columns)? })
+            }
+            _ => None,
+        };
         let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, border, reach, fold };
         Ready::one(pattern.into(), true, library)
     }

@@ -99,6 +99,8 @@ pub struct Trace<'t> {
     /// Nodes that are in memory when the kernel runs.
     kept: &'t [bool],
     interior: bool,
+    /// The axis of the position along which boundary rules are kept in the interior.
+    pub(crate) ruled: Option<u8>,
     /// The shape of the positions, if they are not one line.
     pub(crate) domain: Option<ShapeId>,
     /// The remainder of the length of a row, divided by the columns of patches whose rows start at aligned columns.
@@ -169,6 +171,7 @@ impl<'t> Trace<'t> {
             tape,
             kept,
             interior,
+            ruled: None,
             domain: None,
             skew: 0,
             columns: 1,
@@ -587,6 +590,7 @@ impl<'t> Trace<'t> {
         if self.interior
             && droppable
             && let Some(condition) = self.condition(index, &extent)
+            && self.ruled != Some(condition.axis)
         {
             if !self.conditions.contains(&condition) {
                 self.conditions.push(condition);

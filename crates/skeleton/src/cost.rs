@@ -266,6 +266,10 @@ pub const JOIN_GAIN: u128 = 95;
 pub const PATCH_MEMORY: u64 = 120;
 /// Threads for the positions around the patches of an image, for each of its rows and columns.
 pub const FRAME_THREADS: u32 = 16;
+/// Operations of a position from which on those around patches may be computed in strips, whose code has to be compiled.
+pub const BORDER_WORK: u64 = 64;
+/// Cost of a position of such a strip, at most, in hundredths of that of a position alone.
+pub const BORDER_GAIN: u64 = 60;
 /// Operations of a thread besides those of its positions: where it is, whether that is in the interior, addresses.
 pub const PATCH_START: u64 = 32;
 /// A read of neighbouring elements by neighbouring threads, which starts at a multiple of a row of the first cache: threads read by a quarter of the lanes that

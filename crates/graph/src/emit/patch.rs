@@ -8,7 +8,7 @@
 //! starts at an aligned column. How rows are shifted against each other depends on the remainder of the length only, which the code of a kernel is made for.
 
 use super::shared::Shared;
-use super::{Code, Fused, Given};
+use super::{Code, Fused, Given, bounds};
 use crate::cut::{Group, GroupKind, Part};
 use crate::error::Result;
 use crate::number::Number;
@@ -422,9 +422,43 @@ impl<'p> Patches<'p> {
         let Priced { patch, live, .. } = priced;
         let Some(fused) = self.traced(patch) else { return Ok(None) };
         let reach = fused.reach();
-        let (codes, bounds) = fused.patch_codes(self.tape, self.side_by_side, patch.columns)?;
+        let mut conditions = fused.conditions().to_vec();
+        let mut codes = fused.patch_codes(self.tape, self.side_by_side, patch.columns, ["inner", "edge"])?;
+        let last = self.rank as u8 - 1;
+        let mut bounds_along = vec![];
+        if let Some(border) = self.border(priced) {
+            bounds_along = bounds(last..last + 1, border[0].conditions().to_vec());
+            // Images have to be in the interior of all functions.
+            let others = border.iter().flat_map(|strip| strip.conditions()).filter(|condition| condition.axis != last);
+            conditions.extend(others.cloned());
+            for (strip, name) in border.into_iter().zip(["along_rows", "along_columns"]) {
+                codes.extend(strip.patch_codes(self.tape, self.side_by_side, 1, [name; 2])?);
+            }
+        }
+        let mut bounds = bounds(0..last + 1, conditions);
+        bounds.extend(bounds_along);
         let ready = Ready::patches(self.tape, self.group, &codes, patch, (reach, live), library)?;
         Ok(Some(Patched { patch, codes, bounds, ready }))
+    }
+
+    /// Returns the traces of strips along rows and along columns for the positions around patches; `None` where positions cost little or share little.
+    fn border(&self, priced: Priced) -> Option<[Fused<'p>; 2]> {
+        let Patch { rows, step, .. } = priced.patch;
+        let alone = self.part.fused.priced(Patch::SINGLE).work;
+        if rows == 1 || self.rank < 2 || alone < cost::BORDER_WORK {
+            return None;
+        }
+        let apart = (0..i64::from(rows)).map(|place| place * i64::from(step));
+        let last = self.rank as u8 - 1;
+        let traced = |places: &mut dyn Iterator<Item = (i64, i64)>, ruled: u8| {
+            let roots = self.group.roots_of(&self.group.feeds[0]);
+            let strip = Fused::beside(self.tape, self.kept, roots, self.rank, places, ruled)?;
+            let work = strip.priced(Patch { rows, ..Patch::SINGLE }).work;
+            (work * 100 < alone * u64::from(rows) * cost::BORDER_GAIN).then_some(strip)
+        };
+        let along_rows = traced(&mut apart.clone().map(|column| (0, column)), last - 1)?;
+        let along_columns = traced(&mut apart.map(|row| (row, 0)), last)?;
+        Some([along_rows, along_columns])
     }
 
     /// The kernels in patches, if there are any for rows that come out even. The kernel for all sizes is in strips of so many rows, or has none.
