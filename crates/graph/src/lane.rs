@@ -15,7 +15,7 @@ use broadloom_device::{Buffer, Device, Event, OwnedStream, RawBuffer, Stream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A stream of its own for evaluations. See [`Context::lane`].
+/// Separate stream for evaluations. See [`Context::lane`].
 #[derive(Debug)]
 pub struct Lane {
     context: Context,
@@ -23,7 +23,7 @@ pub struct Lane {
 }
 
 impl Context {
-    /// Opens a lane: a stream whose work runs beside that of the context and of other lanes.
+    /// Opens a lane: a stream whose work runs concurrently with that of the context and of other lanes.
     ///
     /// ```
     /// use broadloom_graph::{Combine, Context, Node, Shape};
@@ -67,10 +67,10 @@ impl Lane {
     }
 }
 
-/// Results of lanes that the stream of the context is not held up for yet.
+/// Results of lanes that the stream of the context has not waited for yet.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
-    /// True if there are any: without lanes nothing is locked.
+    /// True if there are any. Without lanes, no lock is taken.
     some: AtomicBool,
     known: Mutex<Vec<Made>>,
 }
@@ -84,14 +84,14 @@ struct Made {
 }
 
 impl Apart {
-    /// Holds a lane up until all work is done that its context was given before.
+    /// Makes a lane wait for all work that its context has submitted so far.
     pub(crate) fn fork(&self, device: &Device, lane: &Lane) -> Result<()> {
         let event = device.event()?;
         event.record(Stream::default())?;
         Ok(event.hold_up(lane.stream())?)
     }
 
-    /// Notes what a lane writes.
+    /// Records the buffers that a lane writes.
     pub(crate) fn note(&self, device: &Device, lane: &Lane, buffers: &[Buffer<u8>]) -> Result<()> {
         let event = Arc::new(device.event()?);
         event.record(lane.stream())?;
@@ -104,7 +104,7 @@ impl Apart {
         Ok(())
     }
 
-    /// Holds a stream up until buffers are written that it is about to read.
+    /// Makes a stream wait for the lanes that write the buffers it is about to read.
     pub(crate) fn join<'b>(&self, stream: Stream, buffers: impl Iterator<Item = &'b Buffer<u8>>) -> Result<()> {
         if !self.some.load(Ordering::Acquire) {
             return Ok(());
@@ -116,7 +116,8 @@ impl Apart {
                 made.event.hold_up(stream)?;
             }
             if stream == Stream::default() {
-                // Later work of the context is behind it, and so are lanes, which start behind the context.
+                // Later work of the context runs after it, and so do lanes: they start after the work of the
+                // context.
                 known.retain(|made| !is_it(made));
             }
         }
