@@ -44,9 +44,9 @@ pub(crate) struct FittedPlan {
 /// Memory of a node.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// A slot of the buffers that are given.
+    /// Slot of the given buffers.
     Given(u32),
-    /// The number of a node that a kernel writes.
+    /// Number of a node that a kernel writes.
     Made(u32),
 }
 

@@ -1,11 +1,12 @@
 //! Lanes: evaluations that run concurrently, each in a stream of its own.
 //!
-//! Work of a context runs in one stream, in the order of submission. A [`Lane`] is another stream. An evaluation in a lane starts after all
-//! earlier work of the context, and runs concurrently with later work. A user of a lane's result elsewhere, in the context itself or in
-//! another lane, waits for an event on the device. The graph inserts these events, and the host never waits for them.
+//! Work of a context runs in one stream, in the order of submission. A [`Lane`] is another stream. An
+//! evaluation in a lane starts after all earlier work of the context, and runs concurrently with later work.
+//! A user of a lane's result elsewhere, in the context itself or in another lane, waits for an event on the
+//! device. The graph inserts these events, and the host never waits for them.
 //!
-//! Arrays do not change once they are computed, so nothing else needs an order. The device reuses memory that is freed while several
-//! streams have work only after that work is done.
+//! Arrays do not change once they are computed, so nothing else needs an order. The device reuses memory that
+//! is freed while several streams have work only after that work is done.
 
 use crate::context::Context;
 use crate::error::Result;

@@ -258,7 +258,7 @@ fn element(op: &Elementwise, values: &[&[Literal]]) -> Result<Lanes> {
     })
 }
 
-/// The float of a type nearest to a value that was computed in more precision, or in that of the type.
+/// Returns a value as a float of a type. Values of higher precision are rounded to the nearest.
 fn float(element: Element, value: f64) -> Literal {
     Literal::from_f64(element, value).unwrap_or(Literal::zero(element))
 }
@@ -267,8 +267,8 @@ fn integer(element: Element, value: i128) -> Literal {
     Literal::from_i128(element, value)
 }
 
-/// Computes in `f32` for `f32`, so that nothing is rounded twice; the results for `f16` are computed in `f32`
-/// and rounded once.
+/// Computes in `f32` for `f32` and `f16`, and rounds the result for `f16` to `f16`. Other types are computed
+/// in `f64`.
 fn float1(x: Literal, in_single: fn(f32) -> f32, in_double: fn(f64) -> f64) -> Literal {
     match x.element() {
         Element::F32 => in_single(f32::from_bits(x.bits() as u32)).into(),
