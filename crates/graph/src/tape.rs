@@ -151,8 +151,7 @@ pub(crate) struct ShapeClass {
     /// True if the shape has long and many rows, and its arrays do not stay in the caches of cores between
     /// kernels.
     pub(crate) large: bool,
-    /// The node that holds the first extent, where only the device knows it. The extents of a run are bounds
-    /// then.
+    /// Node of the first extent if only the device knows it. The extents of a run are then bounds.
     pub(crate) length: Option<Id>,
 }
 
