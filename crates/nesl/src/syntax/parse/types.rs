@@ -72,7 +72,7 @@ impl Parser {
         })
     }
 
-    /// Parses a type without `,` and `->` outside of brackets.
+    /// Parses a type without `,` and `->` outside brackets.
     pub(super) fn type_operand(&mut self) -> Parsed<TypeExprId> {
         self.nested(Self::type_atom)
     }
