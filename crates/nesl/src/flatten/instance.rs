@@ -106,10 +106,12 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the type of a function value in the definition that it stands in, and the number of its variables.
+    /// Returns the type of a function value in the definition that it stands in, and the number of its
+    /// variables.
     pub(super) fn lambda_type(&mut self, lambda: LambdaId) -> Option<(TypeId, usize)> {
         if self.lambda_types.is_empty() {
-            // A variable may hold an instance. The body in which a function value is written has the general type.
+            // A variable may hold an instance. The body in which a function value is written has the general
+            // type.
             let is_value = |kind: &DefinitionKind| matches!(kind, DefinitionKind::Value);
             let held = self.env.definitions.values().filter(|known| is_value(&known.kind));
             let held: Vec<TypeId> = held.map(|known| known.scheme.ty).collect();
@@ -200,7 +202,8 @@ impl Compiler<'_> {
         nodes.into_iter().any(|node| self.recurs(node))
     }
 
-    /// Tells whether an expression may do something whose order matters: output, input, random numbers, timers.
+    /// Tells whether an expression may do something whose order matters: output, input, random numbers,
+    /// timers.
     pub(super) fn has_effect(&self, body: &Body, expr: ExprId) -> bool {
         let mut open = vec![];
         visit(body, expr, &mut |id, expr| {

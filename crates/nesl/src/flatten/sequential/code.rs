@@ -95,7 +95,8 @@ pub(super) struct Team {
     pub(super) warps: Reg,
     /// The address of the memory for barriers.
     pub(super) sync: Reg,
-    /// The number of a warp that names its barrier in memory, and of one in the own block that names that of the block.
+    /// The number of a warp that names its barrier in memory, and of one in the own block that names that of
+    /// the block.
     pub(super) point: Reg,
     pub(super) inner: Reg,
     /// The number of the own warp in the team.
@@ -141,7 +142,8 @@ impl Code {
         self.text[mark.text..].contains(&format!("bra {label};"))
     }
 
-    /// Lets lanes wait for each other, and see the memory that the others have written. In a team all of its warps do.
+    /// Lets lanes wait for each other, and see the memory that the others have written. In a team all of its
+    /// warps do.
     pub(super) fn sync(&mut self) {
         match self.team {
             Some(team) if !self.is_held => self.sync_team(&team),
@@ -156,7 +158,8 @@ impl Code {
         }
     }
 
-    /// Returns the value that a register has in another lane: so many lanes behind, or in the first one. A thread has one lane.
+    /// Returns the value that a register has in another lane: so many lanes behind, or in the first one. A
+    /// thread has one lane.
     pub(super) fn lane_value(&mut self, kind: Kind, value: Reg, behind: Option<u32>) -> Reg {
         if self.lane.is_none() {
             return self.copy(kind, value);

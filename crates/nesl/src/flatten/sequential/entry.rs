@@ -1,5 +1,5 @@
-//! The kernel: workers take calls one by one, load their arguments, call the function and store its results. A worker is a
-//! thread, or a warp.
+//! The kernel: workers take calls one by one, load their arguments, call the function and store its results.
+//! A worker is a thread, or a warp.
 
 use super::code::{Class, Code, Kind, Reg, emit, slots};
 use super::lanes::LANES;
@@ -11,8 +11,8 @@ use crate::vcode::task::{ARENA, CALLERS};
 /// Code that is written for every sequence of some depth: its length and its arrays.
 type ForEach<'a> = &'a mut dyn FnMut(&mut Entry, Reg, &[Reg]);
 
-/// A way to all sequences of some depth in a result: at each step from a sequence to a slot of its elements, which is the
-/// length of a sequence, or a pointer behind it.
+/// A way to all sequences of some depth in a result: at each step from a sequence to a slot of its elements,
+/// which is the length of a sequence, or a pointer behind it.
 #[derive(Clone)]
 struct Path {
     length: Reg,
@@ -235,7 +235,8 @@ impl Entry {
         }
     }
 
-    /// Makes the pointers of elements from an index on. Pointers to inner sequences are computed into the arena.
+    /// Makes the pointers of elements from an index on. Pointers to inner sequences are computed into the
+    /// arena.
     fn elements(&mut self, shape: &Shape, start: Reg, length: Reg, given: &mut dyn Iterator<Item = Reg>, out: &mut Vec<Reg>) {
         if let Some(kind) = base(shape) {
             if let Some(base) = given.next() {
@@ -248,7 +249,8 @@ impl Entry {
             Shape::Tuple(parts) => parts.iter().for_each(|part| self.elements(part, start, length, given, out)),
             Shape::Seq(element) => {
                 let Some(offsets) = given.next() else { return };
-                // The inner elements of this call lie one behind the other: pointers are those of the first plus an offset.
+                // The inner elements of this call lie one behind the other: pointers are those of the first
+                // plus an offset.
                 let first = self.code.load_at(Kind::Pointer, offsets, start);
                 let (behind, from) = (self.code.reg(Class::B32), self.code.reg(Class::B32));
                 emit!(self.code, "add.u32 {behind}, {start}, {length};");
@@ -344,8 +346,8 @@ impl Entry {
         self.code.place(end);
     }
 
-    /// Stores all sequences that a path leads to, one behind the other, and those inside of them. `outer` is where the lengths
-    /// of inner sequences begin.
+    /// Stores all sequences that a path leads to, one behind the other, and those inside of them. `outer` is
+    /// where the lengths of inner sequences begin.
     fn sequence(&mut self, element: &Shape, path: &Path, taken: &mut dyn Iterator<Item = Reg>, outer: Option<(Reg, &Path)>) {
         let (Some(counts), Some(places), Some(most)) = (taken.next(), taken.next(), taken.next()) else { return };
         let total = self.code.length(0);

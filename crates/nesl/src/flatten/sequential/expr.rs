@@ -243,7 +243,8 @@ impl Writer<'_, '_, '_> {
         self.expr(result)
     }
 
-    /// Returns a result from a PTX function. Flat sequences are moved to the mark, and the memory behind them is released.
+    /// Returns a result from a PTX function. Flat sequences are moved to the mark, and the memory behind them
+    /// is released.
     fn give(&mut self, value: &Val, mark: Reg) -> Made<()> {
         let regs = self.stored(value)?;
         let (mut kinds, mut columns) = (vec![], vec![]);
@@ -677,7 +678,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Computes an apply-to-each. All bodies are computed, also of elements that the filter drops: they may fail.
+    /// Computes an apply-to-each. All bodies are computed, also of elements that the filter drops: they may
+    /// fail.
     fn each(&mut self, each: &Each, ty: TypeId) -> Made<Val> {
         let Shape::Seq(shape) = self.m.c.shape(ty)? else { return Err("no sequence".to_owned()) };
         let sources = self.sources(each)?;
@@ -695,7 +697,8 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(kept, *shape, Items::Stored(arrays)))
     }
 
-    /// Releases the memory behind the elements that a filter keeps, if they are one column of scalars, the last that was taken.
+    /// Releases the memory behind the elements that a filter keeps, if they are one column of scalars, the
+    /// last that was taken.
     pub(super) fn release_behind(&mut self, shape: &Shape, arrays: &[Reg], kept: Reg) {
         let mut kinds = vec![];
         slots(shape, &mut kinds);
@@ -707,8 +710,8 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Writes the loop of an apply-to-each that goes through the elements in order. Returns the number of elements that the
-    /// filter keeps.
+    /// Writes the loop of an apply-to-each that goes through the elements in order. Returns the number of
+    /// elements that the filter keeps.
     pub(super) fn each_in_order(
         &mut self,
         each: &Each,
@@ -888,8 +891,8 @@ impl Writer<'_, '_, '_> {
     }
 }
 
-/// Lists the columns of flat sequences: slots of length and pointer, and the kind of elements. Returns false if there are
-/// sequences inside of sequences.
+/// Lists the columns of flat sequences: slots of length and pointer, and the kind of elements. Returns false
+/// if there are sequences inside of sequences.
 fn flat_columns(shape: &Shape, slot: &mut usize, out: &mut Vec<(usize, usize, Kind)>) -> bool {
     match shape {
         Shape::Int | Shape::Float | Shape::Bool => {

@@ -1,13 +1,16 @@
 //! Loops that are spread over the lanes of a warp.
 //!
-//! In the form for warps all lanes have the same values in their registers and take the same branches. Memory is written by
-//! all of them, with the same values. A loop whose rounds do not depend on each other gives each lane every 32nd round. Code
-//! of such a round has other values in each lane: it may compute scalars and read memory, but not take memory, call a function
-//! or go through another loop. Where it does, the loop is written again, and all lanes go through all rounds.
+//! In the form for warps all lanes have the same values in their registers and take the same branches. Memory
+//! is written by all of them, with the same values. A loop whose rounds do not depend on each other gives
+//! each lane every 32nd round. Code of such a round has other values in each lane: it may compute scalars and
+//! read memory, but not take memory, call a function or go through another loop. Where it does, the loop is
+//! written again, and all lanes go through all rounds.
 //!
 //! - A lane whose round fails notes it and goes on; all lanes fail together behind the loop.
-//! - Lanes wait for each other before and behind a loop, so that each sees the memory that the others have written.
-//! - A filter counts the lanes before each lane whose element is kept. A reduction combines the results of lanes at the end.
+//! - Lanes wait for each other before and behind a loop, so that each sees the memory that the others have
+//!   written.
+//! - A filter counts the lanes before each lane whose element is kept. A reduction combines the results of
+//!   lanes at the end.
 
 use super::Made;
 use super::code::{Class, Kind, Label, Mark, Reg, emit};
@@ -78,7 +81,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes a loop over several rows of rounds at once, from a base on that is advanced; nothing where a round can fail.
+    /// Writes a loop over several rows of rounds at once, from a base on that is advanced; nothing where a
+    /// round can fail.
     pub(super) fn rows_in_lanes(
         &mut self,
         lane: Reg,
@@ -120,8 +124,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes the loop of an apply-to-each whose elements are computed by lanes. Returns the number of elements that the filter
-    /// keeps; nothing where the loop cannot be spread.
+    /// Writes the loop of an apply-to-each whose elements are computed by lanes. Returns the number of
+    /// elements that the filter keeps; nothing where the loop cannot be spread.
     pub(super) fn each_in_lanes(
         &mut self,
         each: &Each,
@@ -290,8 +294,8 @@ impl Writer<'_, '_, '_> {
         self.end_lanes(&lanes);
     }
 
-    /// Writes code with loops that are spread over lanes. Nothing is written where a thread runs a call, in a loop that is
-    /// spread already, and where the rounds do what all lanes have to do together.
+    /// Writes code with loops that are spread over lanes. Nothing is written where a thread runs a call, in a
+    /// loop that is spread already, and where the rounds do what all lanes have to do together.
     pub(super) fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> Made<T>) -> Option<T> {
         let lane = self.code.lane.filter(|_| !self.varying)?;
         let before = Before { mark: self.code.mark(), locals: self.locals.clone() };

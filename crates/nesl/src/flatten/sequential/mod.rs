@@ -1,24 +1,29 @@
 //! Sequential forms: a function as PTX in which one thread, or one warp, runs one call.
 //!
-//! From: the typed program, not flattened. To: [`vcode::Sequential`](crate::vcode::Sequential), a module with one kernel.
-//! Flattened code calls it where calls are small; see `choose` of [`crate::run`]. A function without a sequential form
-//! stays flattened: forms exist for code without effects whose primitives are those of [`primitive`].
+//! From: the typed program, not flattened. To: [`vcode::Sequential`](crate::vcode::Sequential), a module with
+//! one kernel. Flattened code calls it where calls are small; see `choose` of [`crate::run`]. A function
+//! without a sequential form stays flattened: forms exist for code without effects whose primitives are those
+//! of [`primitive`].
 //!
-//! - Scalars are registers. A sequence is a length and one pointer for each slot of its elements; the slots of a sequence
-//!   are its length and its pointers, so a nested sequence is an array of lengths and arrays of pointers.
-//! - Memory is taken from the thread's arena by moving its top. A function moves a result of flat sequences down to the place
-//!   where its own memory began, and releases the rest. An apply-to-each with scalar elements releases after each of them.
-//! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address. In a thread several
-//!   filters over the same sequences are one loop, see [`together`], and short branches and results of `++` have code of
-//!   their own, see [`tail`].
-//! - Functions that do not recur are expanded where they are called; the others are PTX functions. They return a status, the top
-//!   of the arena, the fuel that is left, and their result.
-//! - In the form for warps all lanes execute the same code, and loops whose rounds do not depend on each other are spread over
-//!   the lanes: see [`lanes`]. Calls in an apply-to-each become tasks that other warps may take: see [`tasks`].
+//! - Scalars are registers. A sequence is a length and one pointer for each slot of its elements; the slots
+//!   of a sequence are its length and its pointers, so a nested sequence is an array of lengths and arrays of
+//!   pointers.
+//! - Memory is taken from the thread's arena by moving its top. A function moves a result of flat sequences
+//!   down to the place where its own memory began, and releases the rest. An apply-to-each with scalar
+//!   elements releases after each of them.
+//! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address. In a
+//!   thread several filters over the same sequences are one loop, see [`together`], and short branches and
+//!   results of `++` have code of their own, see [`tail`].
+//! - Functions that do not recur are expanded where they are called; the others are PTX functions. They
+//!   return a status, the top of the arena, the fuel that is left, and their result.
+//! - In the form for warps all lanes execute the same code, and loops whose rounds do not depend on each
+//!   other are spread over the lanes: see [`lanes`]. Calls in an apply-to-each become tasks that other warps
+//!   may take: see [`tasks`].
 //! - The form for cores is that for threads with such tasks.
-//! - In the form for teams many warps run a large call together, and split where it calls itself: see [`teams`].
-//! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a failure. The flattened
-//!   code then executes all calls, so errors have their message and place.
+//! - In the form for teams many warps run a large call together, and split where it calls itself: see
+//!   [`teams`].
+//! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a
+//!   failure. The flattened code then executes all calls, so errors have their message and place.
 
 mod code;
 mod entry;
@@ -94,8 +99,8 @@ struct Module<'c, 'e> {
     has_order: bool,
 }
 
-/// Registers that every function takes: the top and the limit of the arena, the depth and the fuel; the address of the queue
-/// of tasks, in the form for warps; the team, where one executes it.
+/// Registers that every function takes: the top and the limit of the arena, the depth and the fuel; the
+/// address of the queue of tasks, in the form for warps; the team, where one executes it.
 #[derive(Clone, Copy)]
 struct Given {
     top: Reg,

@@ -596,8 +596,8 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Combines a value into a register. The extremum of some values is one of them, so at index 0 of a reduction it is
-    /// the value.
+    /// Combines a value into a register. The extremum of some values is one of them, so at index 0 of a
+    /// reduction it is the value.
     pub(super) fn combine(&mut self, primitive: Primitive, kind: Kind, out: Reg, value: Reg, index: Option<Reg>) -> Made<()> {
         use Primitive as P;
         match primitive {

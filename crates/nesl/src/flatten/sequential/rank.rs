@@ -1,7 +1,7 @@
 //! Ranks: a stable merge sort of indices.
 //!
-//! Runs of 1, 2, 4, … indices are merged from one array into another, all of them in order. Lanes of a warp do the same
-//! work, so a rank costs a warp as much as a thread. A team has no form for it.
+//! Runs of 1, 2, 4, … indices are merged from one array into another, all of them in order. Lanes of a warp
+//! do the same work, so a rank costs a warp as much as a thread. A team has no form for it.
 
 use super::Made;
 use super::code::{Class, Kind, Reg, emit};
@@ -35,7 +35,8 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(count, Shape::Int, Items::Stored(ranks)))
     }
 
-    /// Sorts indices by their keys. `from` names the array that has them, before and behind; the other is used on the way.
+    /// Sorts indices by their keys. `from` names the array that has them, before and behind; the other is
+    /// used on the way.
     fn sorted(&mut self, count: Reg, (kind, keys, descending): (Kind, Reg, bool), (from, to): (Reg, Reg)) {
         self.in_order();
         self.code.sync();

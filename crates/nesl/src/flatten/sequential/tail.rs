@@ -1,5 +1,5 @@
-//! The ends of functions that threads run: results of `++` that are made where the result of the function has to lie, and
-//! calls whose result is that of a short branch.
+//! The ends of functions that threads run: results of `++` that are made where the result of the function has
+//! to lie, and calls whose result is that of a short branch.
 
 use super::Made;
 use super::code::{Class, Kind, Reg, emit, slots};
@@ -15,8 +15,9 @@ use std::rc::Rc;
 const MAX_BRANCH: usize = 24;
 
 impl Writer<'_, '_, '_> {
-    /// Appends sequences. The result is that of the function: its memory begins at the mark, and nothing else above the mark is
-    /// used again. Parts are moved there one by one where that overwrites none of the others.
+    /// Appends sequences. The result is that of the function: its memory begins at the mark, and nothing else
+    /// above the mark is used again. Parts are moved there one by one where that overwrites none of the
+    /// others.
     pub(super) fn append_at_end(&mut self, parts: &[Val]) -> Made<Val> {
         let Some((kind, stored)) = self.one_column(parts) else { return self.append(parts) };
         let length = self.appended_length(&stored)?;

@@ -1,20 +1,22 @@
-//! Tasks: calls that another warp may run, or another thread in the form for cores. There a function with few elements has
-//! none, and its calls run in a plain loop.
+//! Tasks: calls that another warp may run, or another thread in the form for cores. There a function with few
+//! elements has none, and its calls run in a plain loop.
 //!
-//! An apply-to-each whose elements are calls of a function that recurs puts all calls but the last into a queue, runs the last
-//! one, and then runs those that nobody has taken. Warps that have no call of their own take tasks from the queue.
+//! An apply-to-each whose elements are calls of a function that recurs puts all calls but the last into a
+//! queue, runs the last one, and then runs those that nobody has taken. Warps that have no call of their own
+//! take tasks from the queue.
 //!
-//! - A warp takes the next number and waits for the task with this number, so warps do not compete for one. It stops when all
-//!   calls have ended.
-//! - A warp waits only for tasks that a running warp has taken, and that one waits only for tasks of its own. So nobody waits
-//!   forever.
-//! - Arguments lie in the arena of the caller, which waits. Results stay in the arena of the warp that took the task until
-//!   the kernel ends. A warp leaves tasks that may need more memory than its arena has left to those who made them.
+//! - A warp takes the next number and waits for the task with this number, so warps do not compete for one.
+//!   It stops when all calls have ended.
+//! - A warp waits only for tasks that a running warp has taken, and that one waits only for tasks of its own.
+//!   So nobody waits forever.
+//! - Arguments lie in the arena of the caller, which waits. Results stay in the arena of the warp that took
+//!   the task until the kernel ends. A warp leaves tasks that may need more memory than its arena has left to
+//!   those who made them.
 //! - A task is published with release and read behind a fence, at the scope of the device.
 //!
-//! The queue: the number of tasks so far, the smallest number of elements that is worth a task, the number of tasks that there
-//! is memory for, the next number to take, the number of calls that have ended (`u32` each, see the constants), then records of
-//! [`RECORD`] bytes.
+//! The queue: the number of tasks so far, the smallest number of elements that is worth a task, the number of
+//! tasks that there is memory for, the next number to take, the number of calls that have ended (`u32` each,
+//! see the constants), then records of [`RECORD`] bytes.
 
 use super::code::{Class, Code, Kind, Label, Reg, emit};
 use super::expr::{Seq, Writer};
@@ -28,8 +30,8 @@ use std::rc::Rc;
 
 /// Slots of arguments of a task, and of results, at most.
 const MAX_SLOTS: usize = 12;
-/// Offsets in a record: the state, the number of the function, the depth, the number of elements, the fuel, the slots of
-/// arguments and of results.
+/// Offsets in a record: the state, the number of the function, the depth, the number of elements, the fuel,
+/// the slots of arguments and of results.
 const FUNCTION: u32 = 4;
 const DEPTH: u32 = 8;
 const SIZE: u32 = 12;
@@ -43,7 +45,8 @@ const TAKEN: u32 = 2;
 const DONE: u32 = 3;
 const FAILED: u32 = 4;
 
-/// Bytes of memory that a task may need, for each element of a task of warps and of one of threads, and besides.
+/// Bytes of memory that a task may need, for each element of a task of warps and of one of threads, and
+/// besides.
 const ARENA_OF_ELEMENT: u32 = 96;
 const THREAD_ARENA_OF_ELEMENT: u32 = 192;
 const ARENA_BESIDES: u32 = 1 << 12;
@@ -76,8 +79,8 @@ fn record(code: &mut Code, queue: Reg, number: Reg) -> Reg {
     to
 }
 
-/// Loads the state of a task. To see what was stored before the state takes a fence: a load that acquires would empty the
-/// first cache of the multiprocessor each time.
+/// Loads the state of a task. To see what was stored before the state takes a fence: a load that acquires
+/// would empty the first cache of the multiprocessor each time.
 fn state_of(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
     code.in_first_lane(|code| emit!(code, "ld.relaxed.gpu.global.u32 {state}, [{record}];"));
@@ -205,7 +208,8 @@ impl Module<'_, '_> {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Returns the function and the argument of an apply-to-each whose elements are calls of a function that recurs.
+    /// Returns the function and the argument of an apply-to-each whose elements are calls of a function that
+    /// recurs.
     pub(super) fn recurring_call(&mut self, each: &Each) -> Option<(Callee, ExprId)> {
         let body = self.body.clone();
         let Expr::Call(function, argument) = &body.exprs[each.body] else { return None };
@@ -215,7 +219,8 @@ impl Writer<'_, '_, '_> {
         recurs.then(|| (Callee::Definition(*definition, instance.clone()), *argument))
     }
 
-    /// Writes an apply-to-each whose elements are calls of a function that recurs. Returns false for another one.
+    /// Writes an apply-to-each whose elements are calls of a function that recurs. Returns false for another
+    /// one.
     pub(super) fn each_in_tasks(
         &mut self,
         each: &Each,

@@ -1,26 +1,28 @@
 //! Calls that teams run. A team is a number of warps of the grid, at least two.
 //!
-//! All lanes of a team have the same values in their registers and take the same branches, as those of a warp do. A loop whose
-//! rounds do not depend on each other gives each warp a part of the rounds, and ends with a barrier. Between loops no lane
-//! reads what only another one has written, so barriers are needed nowhere else.
+//! All lanes of a team have the same values in their registers and take the same branches, as those of a warp
+//! do. A loop whose rounds do not depend on each other gives each warp a part of the rounds, and ends with a
+//! barrier. Between loops no lane reads what only another one has written, so barriers are needed nowhere
+//! else.
 //!
-//! - An apply-to-each of recursive calls splits the team: the calls are halved until one is left, and each half gets warps,
-//!   memory and fuel in proportion to its elements. Calls that are left to one warp run in the form for warps. All warps of
-//!   the team wait behind the calls for each other.
-//! - Warps of a team in one block wait at a barrier of the block. Where a team has warps in several blocks, the first warp of
-//!   each block then waits at a counter in memory, so the launch is cooperative.
-//! - The name of a barrier is a place between two warps of the team. Behind the calls it is the place where the team was split,
-//!   which is inside of none of its parts: warps may wait there while the parts still use theirs. In each block it is the
-//!   first such place there. Otherwise it is the place behind the first warp of the team, and in each block behind the first
-//!   warp of the team there.
+//! - An apply-to-each of recursive calls splits the team: the calls are halved until one is left, and each
+//!   half gets warps, memory and fuel in proportion to its elements. Calls that are left to one warp run in
+//!   the form for warps. All warps of the team wait behind the calls for each other.
+//! - Warps of a team in one block wait at a barrier of the block. Where a team has warps in several blocks,
+//!   the first warp of each block then waits at a counter in memory, so the launch is cooperative.
+//! - The name of a barrier is a place between two warps of the team. Behind the calls it is the place where
+//!   the team was split, which is inside of none of its parts: warps may wait there while the parts still use
+//!   theirs. In each block it is the first such place there. Otherwise it is the place behind the first warp
+//!   of the team, and in each block behind the first warp of the team there.
 //! - A call with few elements is left to the first warp of its team.
-//! - A team takes memory and does not release it: elements that others still read would be overwritten. It keeps memory for
-//!   code behind the calls before it gives the rest to them.
+//! - A team takes memory and does not release it: elements that others still read would be overwritten. It
+//!   keeps memory for code behind the calls before it gives the rest to them.
 //!
-//! A function has no form for teams where it has loops whose rounds run in order, or arguments or results of nested sequences.
+//! A function has no form for teams where it has loops whose rounds run in order, or arguments or results of
+//! nested sequences.
 //!
-//! The memory for barriers: for each warp a record of [`RECORD`] bytes with a counter, the number of times it was full, and a
-//! `u32` and a `u64` for values that the others read.
+//! The memory for barriers: for each warp a record of [`RECORD`] bytes with a counter, the number of times it
+//! was full, and a `u32` and a `u64` for values that the others read.
 
 use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
 use super::expr::{Seq, Val, Writer};
@@ -37,8 +39,8 @@ use std::rc::Rc;
 pub(super) const WEIGHT: u32 = 32;
 /// The smallest weight of a call that more than one warp runs.
 const TEAM_WEIGHT: u32 = WEIGHT + 64;
-/// Bytes that a team keeps before it gives memory to its parts, besides as many as the function has taken so far: for each
-/// element of the calls, a constant, and the binary logarithm of the part of its memory.
+/// Bytes that a team keeps before it gives memory to its parts, besides as many as the function has taken so
+/// far: for each element of the calls, a constant, and the binary logarithm of the part of its memory.
 const KEPT_OF_ELEMENT: u32 = 16;
 const KEPT: u32 = 1 << 9;
 const KEPT_SHARE: u32 = 7;
@@ -63,8 +65,8 @@ pub(super) struct Parts {
     /// The name of the barrier behind the calls, and whether it is that of a split.
     join: Reg,
     is_split: Reg,
-    /// The name in the own block, and whether it is that of a split; the first place between warps of the team in the block,
-    /// and the place behind them.
+    /// The name in the own block, and whether it is that of a split; the first place between warps of the
+    /// team in the block, and the place behind them.
     inner: Reg,
     is_apart: Reg,
     whole: [Reg; 2],
@@ -95,8 +97,8 @@ impl Code {
         emit!(self, "}}");
     }
 
-    /// Sums a number of each warp of the team. Returns the sum of the warps before the own, and the sum of all. A barrier has
-    /// to follow before the next sum.
+    /// Sums a number of each warp of the team. Returns the sum of the warps before the own, and the sum of
+    /// all. A barrier has to follow before the next sum.
     pub(super) fn sum_of_team(&mut self, team: &Team, number: Reg) -> (Reg, Reg) {
         let Team { first, warps, sync, point, .. } = team;
         let (before, all) = (self.reg(Class::B32), self.reg(Class::B32));
@@ -298,7 +300,8 @@ impl Code {
         self.place(next);
     }
 
-    /// Begins a sum over indices in one warp. The code that follows computes a number for the index of a lane.
+    /// Begins a sum over indices in one warp. The code that follows computes a number for the index of a
+    /// lane.
     pub(super) fn begin_sum(&mut self, low: Reg, high: Reg) -> Summed {
         let lane = self.lane.unwrap_or(low);
         let (base, sum) = (self.copy(Kind::Length, low), self.reg(Class::B64));
@@ -406,8 +409,8 @@ impl Writer<'_, '_, '_> {
         rounds
     }
 
-    /// Counts the elements that a filter keeps. Sets `kept` to the number of those before the rounds of the own warp, and
-    /// returns the number of all. The last register of `load` tells whether an element is kept.
+    /// Counts the elements that a filter keeps. Sets `kept` to the number of those before the rounds of the
+    /// own warp, and returns the number of all. The last register of `load` tells whether an element is kept.
     pub(super) fn count_kept(
         &mut self,
         lane: Reg,
@@ -477,8 +480,8 @@ impl Writer<'_, '_, '_> {
         Ok(Val::Base(kind, all))
     }
 
-    /// Writes an apply-to-each whose elements are calls of a function that recurs, in parts of the team. Returns false for
-    /// another one.
+    /// Writes an apply-to-each whose elements are calls of a function that recurs, in parts of the team.
+    /// Returns false for another one.
     pub(super) fn each_in_parts(
         &mut self,
         each: &Each,

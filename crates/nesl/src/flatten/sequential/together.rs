@@ -1,7 +1,7 @@
 //! Filters over the same sequences, one `let` behind the other, as one loop.
 //!
-//! A thread reads the elements once, and short sequences cost one loop instead of several. Each filter has memory for all
-//! elements, since nobody knows how many it keeps.
+//! A thread reads the elements once, and short sequences cost one loop instead of several. Each filter has
+//! memory for all elements, since nobody knows how many it keeps.
 
 use super::Made;
 use super::code::{Kind, Reg, emit};
@@ -19,8 +19,8 @@ struct List {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Writes one loop for filters that follow each other from a `let` on, and binds their patterns. Returns the expression
-    /// behind them; nothing where there is only one, or where lanes share a loop.
+    /// Writes one loop for filters that follow each other from a `let` on, and binds their patterns. Returns
+    /// the expression behind them; nothing where there is only one, or where lanes share a loop.
     pub(super) fn filters(&mut self, first: ExprId) -> Made<Option<ExprId>> {
         if self.code.lane.is_some() {
             return Ok(None);

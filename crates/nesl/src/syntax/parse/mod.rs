@@ -1,7 +1,8 @@
 //! The parser: tokens to tree, by operator precedence.
 //!
-//! Binding strengths are those of the original: `,` 4, `=>` 5, the operators of [`BinaryOp::binding`], prefix operators 25,
-//! calls and indices 30. Patterns are parsed as expressions and converted, so `a, b = e` needs no parentheses.
+//! Binding strengths are those of the original: `,` 4, `=>` 5, the operators of [`BinaryOp::binding`], prefix
+//! operators 25, calls and indices 30. Patterns are parsed as expressions and converted, so `a, b = e` needs
+//! no parentheses.
 //!
 //! An error ends its form. The parser continues after the next `;` or `$` that is followed by a definition or
 //! by a line without indentation, or at the next `function` or `datatype` at the left margin. A broken form

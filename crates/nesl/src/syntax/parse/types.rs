@@ -1,4 +1,5 @@
-//! Type expressions. A comma binds looser than `->`: a function of two integers has the type `(int, int) -> int`.
+//! Type expressions. A comma binds looser than `->`: a function of two integers has the type `(int, int) ->
+//! int`.
 
 use super::{Parsed, Parser};
 use crate::codes;
