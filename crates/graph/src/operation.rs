@@ -1,4 +1,4 @@
-//! Operations that combine elements of several positions, with the properties that the planner asks for.
+//! Operations that combine elements of several positions, with the properties that the planner reads.
 //!
 //! Reductions, scans, sorts and the like end a kernel: a parallel pattern of `skeleton` computes them. Each
 //! is one type in one file of [`operations`](crate::operations) that implements [`Operation`]: the types and

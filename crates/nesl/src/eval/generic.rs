@@ -109,8 +109,8 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Hashes a value: equal values have equal hashes. A sequence is a sum, so that flattened code can compute
-/// it.
+/// Hashes a value: equal values have equal hashes. The hash of a sequence is a sum, so that
+/// flattened code can compute it.
 fn hash(value: &Value) -> i64 {
     const ODD: i64 = 0x2545_F491;
     match value {

@@ -427,7 +427,7 @@ impl Lowering<'_, '_> {
         Some(())
     }
 
-    /// Returns the base type behind a type.
+    /// Returns the base type of a type, datatypes resolved.
     pub(super) fn base(&mut self, ty: TypeId) -> Option<Base> {
         let ty = self.c.resolve(ty);
         match self.c.env.types[ty] {
@@ -437,7 +437,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Tells whether all of a function can be computed for elements that do not need it.
+/// Tells whether a whole function can be computed for elements that do not need it.
 fn is_cheap_body(env: &crate::core::Environment, body: &crate::core::Body, depth: u32) -> bool {
     body.exprs.len() <= 40
         && body.exprs.values().all(|expr| match expr {

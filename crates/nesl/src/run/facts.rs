@@ -190,7 +190,7 @@ impl Facts {
         Facts { bound, ..facts }
     }
 
-    /// Returns facts about the result of an element-wise instruction.
+    /// Returns facts about the result of an elementwise instruction.
     pub(crate) fn of_element(op: Op, inputs: &[Vector]) -> Facts {
         let (Op::Add | Op::Subtract, [a, b]) = (op, inputs) else { return Facts::default() };
         let by_equal = |a: &Vector, b: &Vector| a.facts.distinct && b.is_uniform();

@@ -5,10 +5,10 @@
 //! `UNPAIR` takes a pair. Not checked: lengths of vectors, which the machine checks; functions that never
 //! return.
 //!
-//! A program need not declare the types of a function. They are inferred: a function that takes more entries
-//! than were pushed has them as operands. A call of a function that is not known yet ends the branch it
-//! stands in, so that the branch that ends a recursion gives the first signature; passes over the whole
-//! program repeat until nothing changes.
+//! A program need not declare the types of a function. They are inferred: if a function takes more entries
+//! than were pushed, these are its operands. A call of a function that is not known yet ends its branch. The
+//! branch that ends a recursion therefore gives the first signature. Passes over the whole program repeat
+//! until nothing changes.
 
 use super::{FuncId, Inst, Program, Slot, Type};
 use crate::codes;
