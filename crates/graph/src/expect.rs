@@ -20,10 +20,10 @@ const MAX_EXPECTED: usize = 256;
 /// Condition on a length. It holds the memory of the number and not the node, which would keep its context
 /// alive.
 pub(crate) struct Expectation {
-    /// The number, a `u32`.
+    /// The number, a `u32`, and its bound.
     count: Buffer<u8>,
     bound: usize,
-    /// Returns the error for a length that differs from the expected one.
+    /// Function that returns the error for a length that differs from the expected one.
     wrong: Box<dyn Fn(usize) -> Option<Error> + Send + Sync>,
 }
 

@@ -195,7 +195,8 @@ impl View {
             if map.source.is_none() {
                 map.stride = 0;
             } else if map.stride == 0 {
-                // The index is fixed. An axis of extent 1 keeps its map: its extent may differ in other runs.
+                // The index is fixed. Extent 1 of the output axis does not fix it: it is treated like any
+                // other extent.
                 *map = AxisMap { source: None, stride: 0, ..*map };
             }
             if is_empty {

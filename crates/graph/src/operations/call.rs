@@ -583,8 +583,8 @@ impl Environment for Host<'_> {
     }
 }
 
-/// `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended: [1])`.
-/// The marker is an array of the shape; the values of its elements are not used. A constant outside,
+/// Reads `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended:
+/// [1])`. The marker is an array of the shape; the values of its elements are not used. A constant outside,
 /// `at_constant`, has its value in `fills`.
 pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());

@@ -58,7 +58,7 @@ impl Node {
     }
 }
 
-/// `histogram(x, bins: 10)`.
+/// Reads `histogram(x, bins: 10)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.histogram(call.number("bins")?)?])

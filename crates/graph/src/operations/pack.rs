@@ -123,7 +123,7 @@ impl Node {
     }
 }
 
-/// `values, count = pack(chosen, x)`, also of several lines. `partition` appends all other elements.
+/// Reads `values, count = pack(chosen, x)`, also of several lines. `partition` appends all other elements.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
     let [chosen, lines @ ..] = &inputs[..] else { return Err(call.error("flags and a line are wanted")) };
@@ -192,7 +192,7 @@ impl Operation for Pack {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    /// Unused lines are not packed.
+    /// Returns one feed: the flags and the used lines. Unused lines are not packed.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         let wanted = (0..self.lines).filter(|line| site.wanted.contains(line)).map(|line| usize::from(line) + 1);
         vec![Feed::new(std::iter::once(0).chain(wanted), true)]
@@ -207,7 +207,7 @@ impl Operation for Pack {
         Ok(Form::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))
     }
 
-    /// The number of elements is not known, so the pattern stores them.
+    /// Returns no values: the number of elements is not known, so the pattern stores them.
     fn values(&self, _: &Site) -> Vec<Type> {
         vec![]
     }

@@ -102,7 +102,7 @@ fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
     Ok((left.ty(), shape))
 }
 
-/// `product(a, b)`.
+/// Reads `product(a, b)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [left, right] = call.exactly()?;
     Ok(vec![left.product(right)?])
@@ -125,7 +125,7 @@ impl Operation for Product {
         SmallVec::from_slice(&[Extent::Of(0, 0), Extent::Of(1, 1)])
     }
 
-    /// Missing rows are zeros, and so are those of the result.
+    /// Returns zeros for missing rows of the first factor. Those of the result are zeros, too.
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
         smallvec![Some(zeros(types[0])), None]
     }
@@ -154,7 +154,7 @@ impl Operation for Product {
         true
     }
 
-    /// One multiplication and one addition for each row, column and index along the common axis.
+    /// Counts one multiplication and one addition for each row, column and index along the common axis.
     fn further_work(&self, _: &[Type], sizes: &[u64]) -> Work {
         let operations = sizes.iter().fold(2u64, |product, size| product.saturating_mul(*size));
         Work { operations, ..Work::default() }

@@ -59,13 +59,13 @@ impl Node {
     }
 }
 
-/// `reduce(x, combine: sum, axes: [0])`.
+/// Reads `reduce(x, combine: sum, axes: [0])`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.reduce(call.combine(input.ty())?, &call.axes()?)?])
 }
 
-/// `argmin(x, axes: [0])`, or `argmin(x, labels, axes: [0, 1])`.
+/// Reads `argmin(x, axes: [0])`, or `argmin(x, labels, axes: [0, 1])`.
 pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
     let (inputs, axes) = (call.inputs(), call.axes()?);
     Ok(vec![match (&inputs[..], &axes[..]) {
@@ -114,7 +114,7 @@ impl Operation for Reduce {
         HostArray::of(ty, shape, places.into_iter().map(|places| self.by.naive(inputs, places.into_iter(), ty)))
     }
 
-    /// One function produces all inputs, on a one-dimensional domain if all axes are reduced.
+    /// Returns one feed for all inputs, on a one-dimensional domain if all axes are reduced.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         vec![Feed::new(0..site.types.len(), site.ranks[0] == self.axes.len())]
     }
@@ -130,7 +130,7 @@ impl Operation for Reduce {
         Ok(Form::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
     }
 
-    /// The values are one element of each input.
+    /// Returns the types of the values: one element of each input.
     fn values(&self, site: &Site) -> Vec<Type> {
         site.types.to_vec()
     }

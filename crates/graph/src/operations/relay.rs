@@ -60,8 +60,8 @@ impl Node {
     }
 }
 
-/// `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along1_clamp], line: @g,
-/// line_reads: [at_clamp], result: 0)`: the first inputs are those of the function without its lines, the
+/// Reads `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along1_clamp], line:
+/// @g, line_reads: [at_clamp], result: 0)`: the first inputs are those of the function without its lines, the
 /// others those of the function that computes them.
 pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
     let (function, line) = (call.function("function")?, call.function("line")?);

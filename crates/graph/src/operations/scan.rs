@@ -58,13 +58,13 @@ impl Scan {
     }
 }
 
-/// `scan(x, combine: sum, axis: 0)`, which is inclusive, or `exclusive: true`.
+/// Reads `scan(x, combine: sum, axis: 0)`, which is inclusive, or `exclusive: true`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.scan(call.combine(input.ty())?, call.number("axis")?, !call.flag("exclusive")?)?])
 }
 
-/// `segmented_scan(starts, x, combine: sum, axis: 0)`.
+/// Reads `segmented_scan(starts, x, combine: sum, axis: 0)`.
 pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
     let [starts, input] = call.exactly()?;
     Ok(vec![input.segmented_scan(starts, call.combine(input.ty())?, call.number("axis")?)?])
@@ -122,7 +122,7 @@ impl Operation for Scan {
         Ok(result)
     }
 
-    /// One function produces all inputs.
+    /// Returns one feed for all inputs.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         vec![Feed::new(0..site.types.len(), site.ranks[0] == 1)]
     }
@@ -134,7 +134,7 @@ impl Operation for Scan {
         Ok(Form::Several(Box::new(Kernel { domain: parts.domain, axis, source, operator, inclusive, sink, spread })))
     }
 
-    /// The values are the start flag of a segment, and its prefix.
+    /// Returns the types of the values: the start flag of a segment, and its prefix.
     fn values(&self, site: &Site) -> Vec<Type> {
         site.types.to_vec()
     }

@@ -138,7 +138,7 @@ impl Node {
     }
 }
 
-/// `scatter(x, places, values)`, with one index array for each axis of `x`; and `combine: sum`.
+/// Reads `scatter(x, places, values)`, with one index array for each axis of `x`; and `combine: sum`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
     let [base, places @ .., values] = &inputs[..] else { return Err(call.error("an array, places and values are wanted")) };
@@ -188,7 +188,7 @@ impl Operation for Scatter {
         Ok(result)
     }
 
-    /// The feeds are the indices and values, then the old elements.
+    /// Returns two feeds: the indices with the values, then the old elements.
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         vec![Feed::new([1, 2], true), Feed::new([0], true)]
     }

@@ -36,7 +36,7 @@ impl Node {
     }
 }
 
-/// `segment_numbers(x, offsets)`.
+/// Reads `segment_numbers(x, offsets)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [line, offsets] = call.exactly()?;
     line.check_line("segment numbers")?;

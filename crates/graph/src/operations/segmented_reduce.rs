@@ -53,7 +53,7 @@ impl Node {
     }
 }
 
-/// `segmented_reduce(x, offsets, combine: sum)`.
+/// Reads `segmented_reduce(x, offsets, combine: sum)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input, offsets] = call.exactly()?;
     let combine = call.combine(input.ty())?;
@@ -61,7 +61,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![input.reduce_segments(&offsets.held_to(&input.shape().size())?, combine)?])
 }
 
-/// `segmented_argmin(x, labels, offsets)`.
+/// Reads `segmented_argmin(x, labels, offsets)`.
 pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
     let [values, labels, offsets] = call.exactly()?;
     let by = Reduction::read_extreme(call, values, labels)?;
@@ -101,7 +101,7 @@ impl Operation for SegmentedReduce {
         HostArray::of(ty, shape, (0..shape.count()).map(|segment| self.by.naive(inputs, at(segment)..at(segment + 1), ty)))
     }
 
-    /// The feeds are the lines, then the offsets, which all that share a pass have in common.
+    /// Returns two feeds: the lines, then the offsets, which all that share a pass have in common.
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         let lines = self.by.inputs();
         vec![Feed::new(0..lines, true), Feed::new([lines], true).in_common()]
@@ -116,7 +116,7 @@ impl Operation for SegmentedReduce {
         Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
     }
 
-    /// The values are one element of each line.
+    /// Returns the types of the values: one element of each line.
     fn values(&self, site: &Site) -> Vec<Type> {
         site.types[..self.by.inputs()].to_vec()
     }

@@ -70,9 +70,9 @@ fn keys_of(call: &Call<'_>, lines: usize) -> Result<Vec<SortKey>> {
     words.iter().map(key).collect()
 }
 
-/// `sort(key, value, keys: [ascending])`: the first inputs are keys, one for each word; the others are moved
-/// with them. `segmented_sort(key, value, offsets, keys: [ascending], longest: 64)`: the last input has the
-/// offsets of the segments.
+/// Reads `sort(key, value, keys: [ascending])`: the first inputs are keys, one for each word; the others are
+/// moved with them. `segmented_sort(key, value, offsets, keys: [ascending], longest: 64)`: the last input has
+/// the offsets of the segments.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let mut lines = call.inputs();
     let offsets = if call.name() == "segmented_sort" { lines.pop() } else { None };
@@ -156,7 +156,7 @@ impl Operation for Sort {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    /// The feeds are the moved lines, and the offsets.
+    /// Returns the feeds: the moved lines, and the offsets.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         let offsets = self.longest.map(|_| Feed::new([site.types.len() - 1], true));
         std::iter::once(Feed::new(self.moved(site), true)).chain(offsets).collect()

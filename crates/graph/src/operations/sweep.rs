@@ -139,7 +139,7 @@ impl Environment for Host<'_> {
     }
 }
 
-/// `sweep(arrays, start, function: @f, axis: 0, states: 1, reach: [0, 0], outside: clamp)`; optionally
+/// Reads `sweep(arrays, start, function: @f, axis: 0, states: 1, reach: [0, 0], outside: clamp)`; optionally
 /// `backwards: true`, and to split lines `lift: @a, operator: @b, identity: [0.0], apply: @c`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());

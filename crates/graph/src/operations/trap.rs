@@ -30,7 +30,7 @@ impl Node {
     }
 }
 
-/// `trap(x, word)`.
+/// Reads `trap(x, word)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [conditions, word] = call.exactly()?;
     Ok(vec![conditions.trap(word)?])
@@ -72,7 +72,7 @@ impl Operation for Trap {
         vec![Feed::new([0], true)]
     }
 
-    /// A trap has no pattern: the planner places it into kernels with patterns of their own.
+    /// Fails. A trap has no pattern: the planner places it into kernels with patterns of their own.
     fn pattern(&self, _: Parts) -> Result<Form> {
         Err(Error::Plan { what: self.name(), reason: "a trap is a part of another kernel".into() })
     }

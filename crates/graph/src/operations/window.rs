@@ -114,9 +114,9 @@ impl Environment for Host<'_> {
     }
 }
 
-/// `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for each
-/// axis. With `tile: [2, 4]` windows are staged, with this number of columns and rows per thread. With `tile:
-/// []` they are not. Without `tile`, they are staged if that is faster.
+/// Reads `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for
+/// each axis. With `tile: [2, 4]` windows are staged, with this number of columns and rows per thread. With
+/// `tile: []` they are not. Without `tile`, they are staged if that is faster.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();

@@ -41,8 +41,8 @@ pub(super) fn held_length(ty: Type, narrow: bool) -> Result<Function> {
 }
 
 /// Returns the function that clamps an offset to a line. Its arguments are the index of the offset, the
-/// offset, the last index and the length of the line. With `narrow` it uses 32 bits, as all indices and
-/// lengths must fit: vectors hold twice as many.
+/// offset, the last index and the length of the line. With `narrow` it uses 32 bits, which all
+/// indices and lengths must fit; vectors hold twice as many 32-bit values.
 pub(super) fn held_offset(ty: Type, narrow: bool) -> Result<Function> {
     known(if narrow { "narrow offset" } else { "offset" }, ty, || {
         let f = Builder::function("offset");

@@ -59,7 +59,7 @@ impl Operation for RunLengths {
         Ok(Form::One(Runs { source: parts.source()?, wanted }.into()))
     }
 
-    /// The kernel stores the results itself.
+    /// Returns no values: the kernel stores the results itself.
     fn values(&self, _: &Site) -> Vec<Type> {
         vec![]
     }

@@ -40,7 +40,7 @@ impl Operation for Bounds {
         Ok(HostArray { ty, shape: shape.clone(), lanes: rows.collect() })
     }
 
-    /// An element is a candidate for both results.
+    /// Returns a feed of each element twice: it is a candidate for both results.
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         vec![Feed::new([0, 0], false)]
     }

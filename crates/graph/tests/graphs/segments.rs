@@ -50,7 +50,7 @@ fn greater(a: &Node, than: i32) -> Result<Node> {
     Node::elementwise(Elementwise::Compare(CompareOp::Gt), &[a, &number(a.context(), than)?])
 }
 
-/// Random numbers of 31 bits.
+/// Returns random numbers of 31 bits.
 fn numbers(count: usize, seed: u64) -> Vec<i64> {
     let mut random = Random::new(seed);
     (0..count).map(|_| random.below(1i64 << 31)).collect()

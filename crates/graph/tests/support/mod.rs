@@ -611,7 +611,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Sort, histogram, matrix product, pack, partition.
+    /// Makes a sort, histogram, matrix product, pack or partition.
     fn arrange(&mut self) -> Result<()> {
         let a = self.any();
         let (ty, count) = (a.ty(), a.node.shape().count());

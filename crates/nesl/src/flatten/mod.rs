@@ -71,7 +71,7 @@ struct Key {
 pub(crate) struct Compiler<'e> {
     env: &'e mut Environment,
     globals: &'e SecondaryMap<DefId, Option<Value>>,
-    /// Returns the types that replace the type variables in the code of a function value.
+    /// Function that returns the types that replace the type variables in the code of a function value.
     instance_of: &'e dyn Fn(&Value) -> Vec<TypeId>,
     program: flat::Program,
     functions: HashMap<Key, FuncId>,

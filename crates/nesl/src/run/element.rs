@@ -115,7 +115,7 @@ impl Accelerator {
         Ok(extent)
     }
 
-    /// In parsed programs, adds the condition that two numbers are equal.
+    /// Adds the condition that two numbers are equal, in parsed programs only.
     pub(super) fn require_equal(&mut self, inst: &Inst, operands: &[Entry], a: &Extent, b: &Extent) -> Run<()> {
         match (a, b) {
             (Extent::Host(a), Extent::Host(b)) if a.equals(b) => return Ok(()),

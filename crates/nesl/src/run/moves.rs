@@ -254,7 +254,7 @@ impl Accelerator {
         self.call("place", &[indices, &starts], |f, x| f.add(f.convert(x[0], scalar::Type::I64), x[1]))
     }
 
-    /// In parsed programs, adds the condition that indices are within segments.
+    /// Adds the condition that indices are within segments, in parsed programs only.
     fn require_inside(&mut self, op: Op, ty: Type, operands: &[Entry], moves: &Moves<'_>) -> Run<()> {
         if self.trusted {
             return Ok(());
@@ -353,7 +353,7 @@ impl Accelerator {
         }
     }
 
-    /// In parsed programs, adds the condition that each segment has an element at its index.
+    /// Adds the condition that each segment has an element at its index, in parsed programs only.
     fn require_each(&mut self, op: Op, ty: Type, operands: &[Entry], indices: &Vector, segdes: &DeviceSegdes) -> Run<()> {
         if self.trusted {
             return Ok(());

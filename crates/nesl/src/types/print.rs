@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 pub struct TypePrinter<'a> {
     /// The types.
     pub types: &'a TypeStore,
-    /// Returns the name of a datatype.
+    /// Function that returns the name of a datatype.
     pub datatype: &'a dyn Fn(DatatypeId) -> String,
 }
 

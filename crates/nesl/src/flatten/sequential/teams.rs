@@ -40,8 +40,8 @@ pub(super) const WEIGHT: u32 = 32;
 /// Minimum weight of a call that more than one warp runs.
 const TEAM_WEIGHT: u32 = WEIGHT + 64;
 /// Bytes that a team keeps before it gives memory to its parts, in addition to the bytes that the function
-/// has taken so far. They are: bytes per element of the calls, a constant, and the binary logarithm of the
-/// fraction of its memory.
+/// has taken so far. They are: bytes per element of the calls, a constant, and a fraction of its memory,
+/// given as a right shift.
 const KEPT_OF_ELEMENT: u32 = 16;
 const KEPT: u32 = 1 << 9;
 const KEPT_SHARE: u32 = 7;
