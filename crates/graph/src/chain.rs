@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 pub enum Chains {
     /// Every kernel writes its results to memory.
     Never,
-    /// Kernels are joined where the cost model finds it better.
+    /// Kernels are joined if the cost model predicts that this is cheaper.
     #[default]
     Cheaper,
     /// Kernels are joined wherever it is possible.
@@ -35,9 +35,9 @@ pub enum Chains {
 pub(crate) struct Link {
     /// The map.
     pub(crate) group: Group,
-    /// For each of its nodes, whether later links read it.
+    /// For each of its nodes: true if later links read it.
     pub(crate) staged: Vec<bool>,
-    /// For each of its nodes, whether it is written to memory.
+    /// For each of its nodes: true if it is written to memory.
     pub(crate) stored: Vec<bool>,
     /// Windows in which the kernel reads earlier links.
     pub(crate) reaches: Vec<Reach>,

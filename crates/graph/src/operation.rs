@@ -235,7 +235,7 @@ pub struct Parts {
     pub line: bool,
     /// The functions of [`Operation::feeds`].
     pub sources: Vec<Source>,
-    /// The use of the values that the pattern gives.
+    /// The use of the values that the pattern produces.
     pub sink: Sink,
     /// Operator of all values that share the pass, if [`Operation::operator`] returns one.
     pub operator: Option<Operator>,

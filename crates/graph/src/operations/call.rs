@@ -664,8 +664,8 @@ impl Operation for Call {
         (0..=self.beside).collect()
     }
 
-    /// Arrays are read within their extents only. The marker is true beyond the length of the call, where the
-    /// function is not called.
+    /// Returns true for the marker: beyond the length of the call, the function is not called. Returns zeros
+    /// for arrays, which are read within their extents only.
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
         let marker = std::iter::once(SmallVec::from_elem(Literal::from(true), 1));
         marker.chain(types[1..].iter().map(|ty| zeros(*ty))).map(Some).collect()
@@ -710,7 +710,8 @@ impl Operation for Call {
         Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))
     }
 
-    /// Queues are longer than the domain, so the pattern stores them.
+    /// Returns the types of the results, or none if there are queues: they are longer than the domain, so the
+    /// pattern stores them.
     fn values(&self, site: &Site) -> Vec<Type> {
         if self.is_fused(site) { self.function.result_types() } else { vec![] }
     }

@@ -143,7 +143,7 @@ impl Operation for Reduce {
         Joining::Pass("reduce", self.axes.clone())
     }
 
-    /// Labels that are positions increase in the order of the values.
+    /// Returns the operator. Labels that are positions increase in the order of the values.
     fn operator(&self, site: &Site, in_order: bool) -> Result<Option<Operator>> {
         let is_position = site.positions.last() == Some(&true);
         Ok(Some(self.by.operator(&site.types, in_order && is_position)?))

@@ -97,7 +97,7 @@ impl Operation for SegmentNumbers {
         Joining::Results
     }
 
-    /// Elements and segments are counted together.
+    /// Returns the number of elements and segments together.
     fn counted(&self, inputs: &[&Shape]) -> usize {
         inputs.iter().map(|input| input.count()).sum()
     }

@@ -133,7 +133,7 @@ impl Operation for SegmentedReduce {
         Ok(Some(self.by.operator(&site.types, false)?))
     }
 
-    /// Elements and segments are counted together.
+    /// Returns the number of elements and segments together.
     fn counted(&self, inputs: &[&Shape]) -> usize {
         inputs.iter().map(|input| input.count()).sum()
     }
